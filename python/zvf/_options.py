@@ -235,7 +235,7 @@ class RenderOptions(TypedDict, total=False):
 class PrecomputedOptions(TypedDict, total=False):
     """How a store is written for Neuroglancer."""
 
-    layers: Sequence[Literal["annotations", "skeletons", "meshes", "segments"]]
+    layers: Sequence[Literal["annotations", "skeletons", "meshes", "segments", "groups"]]
     """Layers to write; all that the kind of geometry has unless given."""
     properties: Sequence[str]
     """Attributes to write; all unless given."""

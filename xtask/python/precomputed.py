@@ -8,6 +8,7 @@ properties it supports. What a server answers is copied into a folder and read i
 """
 
 import json
+import re
 import shutil
 import struct
 import subprocess
@@ -195,20 +196,51 @@ def check_annotations(layer, truth, served=False):
     if info["annotation_type"] == "point":
         assert np.array_equal(np.concatenate([found[id][0] for id in ids]), positions)
         check_properties(info, found, truth, "vertex", ids)
+    elif "links" in truth:
+        ends = truth["links"]
+        assert np.array_equal(np.stack([found[id][0] for id in ids]), positions[ends])
+        check_properties(info, found, truth, "link", ids)
+        CHECKED.add("edges")
     else:
         offsets = truth["part_offsets"]
         for path, id in enumerate(ids):
             assert np.array_equal(found[id][0], positions[offsets[path]:offsets[path + 1]]), id
         check_properties(info, found, truth, "object", ids)
+    check_groups(layer, info, truth, ids)
     if not served:
         check_with_neuroglancer(layer, info, found)
     return len(ids)
+
+
+def groups_of(truth):
+    """Returns the members of groups that have some."""
+    groups = {int(key[6:]): set(values.tolist()) for key, values in truth.items() if re.fullmatch(r"group\.\d+", key)}
+    return {number: members for number, members in groups.items() if members}
+
+
+def check_groups(layer, info, truth, ids):
+    """Compares the index of annotations by group with the owners of vertices, paths or links."""
+    groups = groups_of(truth)
+    relationships = {relationship["id"]: relationship for relationship in info["relationships"]}
+    assert ("group" in relationships) == bool(groups), layer
+    if not groups:
+        return
+    owners = truth["part_objects"] if "part_objects" in truth else truth["object_ids"]
+    if "links" in truth:
+        owners = owners[truth["links"][:, 0]]
+    listed = {int(key): set(Layout(info).list(data)) for key, data in Index(layer, relationships["group"]).values().items()}
+    wanted = {number: {id for id, owner in zip(ids, owners.tolist()) if owner in members}
+              for number, members in groups.items()}
+    assert listed == wanted
+    CHECKED.add("groups")
 
 
 def served_ids(info, truth):
     """Returns the ids of a server: addresses of points, and objects with the number of the path."""
     if info["annotation_type"] == "point":
         return truth["row_ids"].tolist()
+    if "links" in truth:
+        return list(range(len(truth["links"])))
     seen, ids = defaultdict(int), []
     for object in truth["part_objects"].tolist():
         ids.append(seen[object] << 40 | object)
@@ -255,9 +287,10 @@ def copy_layer(url, out, truth):
             copy(f"{url}/{by_id}", out / by_id, map(str, ids[:: max(len(ids) // 300, 1)]))
             for relationship in info["relationships"]:
                 key = relationship["key"]
-                copy(f"{url}/{key}", out / key, map(str, objects))
+                segments = groups_of(truth) if relationship["id"] == "group" else objects
+                copy(f"{url}/{key}", out / key, map(str, segments))
         case "neuroglancer_skeletons":
-            copy(url, out, map(str, objects or [1]))
+            copy(url, out, map(str, groups_of(truth) if out.name == "groups" else objects or [1]))
         case "neuroglancer_multilod_draco":
             names = [f"{id}{end}" for id in objects or [1] for end in [".index", ""]]
             copy(url, out, names)
@@ -325,6 +358,25 @@ def volume(folder, **members):
     }
     (folder / "info").write_text(json.dumps(info))
     return CloudVolume(f"precomputed://file://{folder.resolve()}", progress=False)
+
+
+def of_groups(truth):
+    """Returns the contents of a store with groups in the place of objects."""
+    groups, owners = groups_of(truth), truth["part_objects"].tolist()
+    offsets, parts = truth["part_offsets"], []
+    for number, members in groups.items():
+        parts += [(number, part) for part, owner in enumerate(owners) if owner in members]
+    rows = [np.arange(offsets[part], offsets[part + 1]) for _, part in parts]
+    members = {"object.objects": np.array([len(members) for members in groups.values()])}
+    attributes = {f"object.{key[16:]}": values[list(groups)] for key, values in truth.items()
+                  if key.startswith("group_attribute.")}
+    vertices = {key: values[np.concatenate(rows)] for key, values in truth.items() if key.startswith("vertex.")}
+    return vertices | members | attributes | {
+        "positions": truth["positions"][np.concatenate(rows)],
+        "part_offsets": np.cumsum([0] + [len(part) for part in rows]),
+        "part_objects": np.array([number for number, _ in parts]),
+        "objects": np.array(list(groups)),
+    }
 
 
 def rows_of(truth, object):
@@ -520,16 +572,34 @@ def sharded_mesh(read, folder, id, binary):
 
 def check_segments(layer, info, truth):
     columns = {key[7:]: values for key, values in truth.items() if key.startswith("object.")}
-    if not columns:
+    groups = groups_of(truth)
+    if not columns and not groups:
         assert "segment_properties" not in info
         return
     read = json.loads((layer / info["segment_properties"] / "info").read_text())["inline"]
     assert [int(id) for id in read["ids"]] == truth["objects"].tolist()
-    by_name = {property["description"]: property for property in read["properties"]}
+    by_name = {property.get("description", property["id"]): property for property in read["properties"]}
+    if groups:
+        tags = by_name["tags"]
+        tagged = [{at for at in own if at < len(groups)} for own in tags["values"]]
+        assert tagged == [{at for at, members in enumerate(groups.values()) if id in members}
+                          for id in truth["objects"].tolist()]
+        assert all(" " not in tag for tag in tags["tags"])
+        CHECKED.add("tags")
     for name, values in columns.items():
         got = np.array(by_name[name]["values"])
         assert np.array_equal(got, values.astype(got.dtype) if got.dtype.kind != "f" else
                               np.array([float(str(v)) for v in values.astype("<f4")])), name
+
+
+def check_group_layer(folder, truth):
+    """Compares the skeletons and properties of groups."""
+    if "part_objects" in truth:
+        CHECKED.add("skeletons of groups")
+        return check_skeletons(folder, of_groups(truth), "groups")
+    read = json.loads((folder / "groups/info").read_text())["inline"]
+    assert [int(id) for id in read["ids"]] == list(groups_of(truth))
+    return len(read["ids"])
 
 
 def made(zvf, folder):
@@ -570,8 +640,19 @@ def made(zvf, folder):
         "part_offsets": np.arange(0, 401, 2),
         "part_objects": np.arange(200),
     }
+    network = {
+        "positions": seed.normal(size=(4000, 3)).astype("<f4") * 50,
+        "links": seed.integers(0, 4000, (9000, 2)),
+        "link.weight": seed.random(9000).astype("<f4"),
+        "link.kind": np.array(["axon", "dendrite"])[seed.integers(0, 2, 9000)],
+        "vertex.degree": seed.integers(0, 9, 4000).astype("u1"),
+    }
+    network["links"] = network["links"][network["links"][:, 0] != network["links"][:, 1]]
+    for name in ["link.weight", "link.kind"]:
+        network[name] = network[name][: len(network["links"])]
+    cloud |= {"group.0": np.arange(0, 40, 3), "group.1": np.array([4, 6])}
     stores = []
-    for name, kind, arrays in [("cloud", "points", cloud), ("forest", "skeletons", forest),
+    for name, kind, arrays in [("network", "graphs", network), ("cloud", "points", cloud), ("forest", "skeletons", forest),
                                ("segments", "lines", lines), ("bodies", "mesh", bodies())]:
         np.savez(folder / f"{name}.in.npz", **arrays)
         store = folder / f"{name}.zv"
@@ -647,7 +728,7 @@ def check_served(zvf, stores, folder, counts):
             with np.load(answer) as arrays:
                 truth = {key: arrays[key] for key in arrays}
             out = folder / f"{store.stem}.served"
-            for layer in ["annotations", "skeletons", "meshes", "segments"]:
+            for layer in ["annotations", "skeletons", "meshes", "segments", "groups"]:
                 if not (folder / f"{store.stem}.files/{layer}").exists():
                     continue
                 copy_layer(f"{served['address']}/{store.stem}/{layer}", out / layer, truth)
@@ -666,6 +747,8 @@ def check_served(zvf, stores, folder, counts):
                     case "segments":
                         check_segments(out / "segments", {"segment_properties": "."}, truth)
                         count = len(truth["objects"])
+                    case "groups":
+                        count = check_group_layer(out, truth)
                 counts[f"served {layer}"] += count
 
 
@@ -702,10 +785,12 @@ def main():
                         info = {"segment_properties": "."}
                         check_segments(out / "segments", info, truth)
                         count = len(truth["objects"])
+                    case "groups":
+                        count = check_group_layer(out, truth)
                 assert layer["items"] == count, (store, layer, count)
                 counts[layer["layer"]] += count
     check_served(zvf, stores, folder, counts)
-    missing = {"neuroglancer", "octree", "skeletons of level 1", *(f"level of detail {level}" for level in range(3))} - CHECKED
+    missing = {"neuroglancer", "octree", "edges", "groups", "tags", "skeletons of groups", "skeletons of level 1", *(f"level of detail {level}" for level in range(3))} - CHECKED
     assert not missing, missing
     text = ", ".join(f"{count} {layer}" for layer, count in sorted(counts.items()))
     print(f"precomputed: {len(stores)} stores as files, as shards and from a server: {text}")

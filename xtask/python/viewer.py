@@ -53,6 +53,8 @@ class Browser:
     def open(self, link):
         """Opens a link in a new page and waits for the viewer."""
         self.driver.get("about:blank")
+        # The viewer of a server that has ended cannot reach it.
+        self.driver.get_log("browser")
         self.driver.get(link)
         self.wait(lambda: self.driver.execute_script("return !!window.viewer"), "viewer")
 
@@ -99,6 +101,31 @@ def coloured(picture):
     return int(((body.max(2) > 60) & (body.max(2) - body.min(2) > 25)).sum())
 
 
+def hues(picture):
+    """Returns the shares of twelve hues among coloured pixels, red first."""
+    body = picture[60:]
+    high, low = body.max(2), body.min(2)
+    body = body[(high > 60) & (high - low > 25)]
+    high, low = body.max(1), body.min(1)
+    red, green, blue = body.T
+    span = high - low
+    sector = np.where(high == red, (green - blue) / span % 6,
+                      np.where(high == green, (blue - red) / span + 2, (red - green) / span + 4))
+    return np.bincount((sector * 2).round().astype(int) % 12, minlength=12) / max(len(body), 1)
+
+
+def check_colours(name, shares):
+    """Checks the colours of layers of the demo stores: those of the axes for streamlines that run along
+    them, one for each layer of cells, and that of a single surface."""
+    around = lambda hue: shares[[hue - 1, hue, (hue + 1) % 12]].sum()
+    if name.startswith("tracts"):
+        assert all(around(hue) > 0.02 for hue in [0, 4, 8]), (name, shares)
+    elif name == "cells":
+        assert (shares > 0.04).sum() >= 4, (name, shares)
+    elif name == "surface meshes":
+        assert around(1) > 0.9, (name, shares)
+
+
 def grey(picture):
     """Counts pixels of a grey that neither the background nor text has."""
     body = picture[60:]
@@ -133,9 +160,11 @@ def check(browser, link, folder, prefix):
         picture = settled(browser, folder / f"{prefix}-{name.replace(' ', '-')}.png", coloured)
         counts[name] = coloured(picture)
         assert counts[name] > COLOURED, f"{prefix}: {name} draws {counts[name]} pixels"
+        check_colours(name, hues(picture))
     wrong = [text for text in browser.status() if "rror" in text or "Cannot" in text]
     assert not wrong, (prefix, wrong)
-    assert not browser.errors(), browser.errors()
+    errors = browser.errors()
+    assert not errors, (prefix, errors)
     return counts
 
 
@@ -145,10 +174,15 @@ AFFINE = np.array([[0, -3, 0, 10], [2, 0, 0, -20], [0, 0, 1.5, 30.0]])
 BLOCK = [(10, 14), (5, 9), (7, 10)]
 
 
-def write_scan(path):
-    """Writes a NIfTI-1 volume of bytes with an sform and a bright block."""
+def scan_voxels():
     voxels = np.zeros((40, 30, 20), "u1")
     voxels[tuple(slice(*ends) for ends in BLOCK)] = 250
+    return voxels
+
+
+def write_scan(path):
+    """Writes a NIfTI-1 volume of bytes with an sform and a bright block."""
+    voxels = scan_voxels()
     header = bytearray(352)
     struct.pack_into("<i", header, 0, 348)
     struct.pack_into("<8h", header, 40, 3, *voxels.shape, 1, 1, 1, 1)
@@ -185,6 +219,41 @@ def check_scan(browser, state, folder):
             voxel = np.array([*middle[:axis], at, *middle[axis + 1:]])
             found = centre(browser, state, voxel, folder / "scan.png")
             assert (found > 128) == is_bright, f"voxel {voxel}: {found}"
+
+
+def write_graph(zvf, folder):
+    """Creates a graph of a ring with spokes, whose edges have weights."""
+    angles = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    ring = np.stack([np.cos(angles), np.sin(angles), 0 * angles], 1) * 40
+    at = np.arange(60)
+    edges = np.concatenate([np.stack([at, (at + 1) % 60], 1), np.stack([at, np.full(60, 60)], 1)])
+    np.savez(folder / "ring.npz", positions=np.concatenate([ring, [[0, 0, 10]]]).astype("<f4"), links=edges,
+             **{"link.weight": np.arange(120).astype("<f4"), "vertex.depth": np.arange(61).astype("<f4")})
+    run(zvf, "create", folder / "ring.zv", "--kind", "graphs", "--from", folder / "ring.npz", "--quiet")
+    return folder / "ring.zv"
+
+
+def check_attributes(browser, served, folder):
+    """Switches the shaders of the layers of a graph to an attribute, which changes the colours."""
+    for layer in served["state"]["layers"]:
+        browser.open(served["neuroglancer"])
+        browser.wait(lambda: browser.layers(), "the layers")
+        browser.show_only(layer["name"])
+        browser.wait(lambda: all(ready for _, ready, visible in browser.layers() if visible), layer["name"])
+        before = hues(settled(browser, folder / "ring-before.png", coloured))
+        rendering = layer.get("skeletonRendering", layer)
+        rendering["shaderControls"] = {"by_attribute": True}
+        state = served["state"] | {"layers": [layer | {"visible": True}]}
+        browser.restore(state)
+        time.sleep(1)
+        browser.wait(lambda: all(ready for _, ready, visible in browser.layers() if visible), layer["name"])
+        path = folder / f"{layer['name'].replace(' ', '-')}-by-attribute.png"
+        after = hues(settled(browser, path, coloured))
+        # The colour map passes from blue by green to red.
+        assert all(after[[hue - 1, hue, (hue + 1) % 12]].sum() > 0.05 for hue in [0, 4, 8]), (layer["name"], after)
+        assert np.abs(before - after).sum() > 0.2, (layer["name"], before, after)
+    errors = browser.errors()
+    assert not errors, errors
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -254,6 +323,31 @@ def main():
             browser.open(served["neuroglancer"])
             browser.wait(lambda: browser.layers() and all(r for _, r, _ in browser.layers()), "scan")
             check_scan(browser, served["state"], folder)
+        # The same voxels in an array without a header of its own.
+        np.save(folder / "block.npy", scan_voxels())
+        np.savetxt(folder / "block.txt", np.vstack([AFFINE, [0, 0, 0, 1]]))
+        with Serving(zvf, [folder / "block.npy"], "--client", CLIENT, "--affine", folder / "block.txt") as served:
+            browser.open(served["neuroglancer"])
+            browser.wait(lambda: browser.layers() and all(r for _, r, _ in browser.layers()), "block")
+            check_scan(browser, served["state"], folder)
+        # Streamlines on a scan of an ellipsoid around them.
+        axes = np.stack(np.meshgrid(*[np.linspace(-1, 1, 72)] * 3, indexing="ij"))
+        depth = np.sqrt((axes**2).sum(0))
+        np.save(folder / "head.npy", (np.clip(1.02 - depth, 0, 0.1) * 900 + 70 * (depth < 0.93) * (1 - depth)).astype("u1"))
+        half, middle = np.array([75, 95, 80]), np.array([0, -10, 6])
+        matrix = np.column_stack([np.diag(half * 2 / 71), middle - half])
+        np.savetxt(folder / "head.txt", matrix)
+        tracts = next(store for store in stores if store.stem == "tracts")
+        served = Serving(zvf, [tracts, folder / "head.npy"], "--client", CLIENT, "--affine", folder / "head.txt")
+        with served as served:
+            assert served["state"]["layout"] == "xy-3d", served["state"]["layout"]
+            browser.open(served["neuroglancer"])
+            browser.wait(lambda: browser.layers() and all(r for _, r, v in browser.layers() if v), "tracts on a scan")
+            picture = settled(browser, folder / "scanned.png", coloured)
+            assert grey(picture) > 10 * COLOURED and coloured(picture) > COLOURED
+        with Serving(zvf, [write_graph(zvf, folder)], "--client", CLIENT) as served:
+            counts |= check(browser, served["neuroglancer"], folder, "served")
+            check_attributes(browser, served, folder)
         # A static export from a plain file server, in the viewer of another server.
         exports = folder / "exports"
         exports.mkdir()

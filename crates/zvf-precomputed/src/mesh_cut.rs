@@ -18,6 +18,8 @@ use crate::{
 const MOST_DEPTH: u32 = 10;
 /// Parts to which a triangle may be cut, on average.
 const MOST_PARTS: f64 = 4.0;
+/// Triangles that are cut at once.
+const AT_ONCE: usize = 1 << 14;
 
 /// A point of the lattice of a level. Coordinates have fewer than 28 bits.
 type Point = [i64; 3];
@@ -340,24 +342,26 @@ impl LevelGrid {
             .map(|position| self.lattice(*position));
         let points: Vec<Point> = points.collect();
         let point = |row: u32| points.get(usize::try_from(row).ok()?).copied();
-        let triangles = mesh.triangles.iter();
-        let triangles =
-            triangles.filter_map(|[a, b, c]| Some([point(*a)?, point(*b)?, point(*c)?]));
-        let mut triangles: Vec<Triangle> = triangles.filter(has_area).collect();
-        // Each turn makes another axis the first one.
-        for _ in 0..3 {
-            triangles = self.cut_first_axis(triangles);
-            for triangle in &mut triangles {
-                *triangle = triangle.map(|[x, y, z]| [y, z, x]);
-            }
-        }
         let mut nodes: BTreeMap<[u32; 3], NodeMesh> = BTreeMap::new();
-        for triangle in triangles {
-            let Some(node) = self.node_of(&triangle) else {
-                continue;
-            };
-            let entry = nodes.entry(node).or_default();
-            entry.push(&triangle, node, self.last);
+        for triangles in mesh.triangles.chunks(AT_ONCE) {
+            let triangles = triangles.iter();
+            let triangles =
+                triangles.filter_map(|[a, b, c]| Some([point(*a)?, point(*b)?, point(*c)?]));
+            let mut triangles: Vec<Triangle> = triangles.filter(has_area).collect();
+            // Each turn makes another axis the first one.
+            for _ in 0..3 {
+                triangles = self.cut_first_axis(triangles);
+                for triangle in &mut triangles {
+                    *triangle = triangle.map(|[x, y, z]| [y, z, x]);
+                }
+            }
+            for triangle in triangles {
+                let Some(node) = self.node_of(&triangle) else {
+                    continue;
+                };
+                let entry = nodes.entry(node).or_default();
+                entry.push(&triangle, node, self.last);
+            }
         }
         let nodes = nodes.into_iter().map(|(node, entry)| (node, entry.mesh));
         let mut nodes: Vec<([u32; 3], QuantizedMesh)> = nodes.collect();

@@ -5,7 +5,6 @@ mod meshes;
 mod objects;
 mod output;
 mod skeletons;
-mod spill;
 
 use std::{
     io,
@@ -21,9 +20,13 @@ use crate::{
     layers::{
         Layer, LayerError, LayerKind, Reading, skeletons::coarser, space::ViewerSpace, survey,
     },
+    spill::SpillError,
     view::{ServedView, StoreView, store_name, viewer_link, viewer_state},
 };
 use output::ExportOutput;
+
+/// Bytes of entries that are grouped in memory.
+const BUFFERED: usize = 128 << 20;
 
 /// The target of an export.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -194,7 +197,7 @@ pub enum ExportError {
     #[error("a shard cannot be written")]
     Shard(#[from] ShardError),
     /// A record is too large.
-    #[error("an annotation has more than 4 GiB")]
+    #[error("an annotation or object has more than 4 GiB")]
     Record,
     /// The store has none of the wanted layers.
     #[error("the store has no layer of the kinds {0}; it can be exported as {1}")]
@@ -209,6 +212,15 @@ impl ExportError {
         Self::Bucket {
             address: address.to_owned(),
             source: Box::new(source),
+        }
+    }
+}
+
+impl From<SpillError> for ExportError {
+    fn from(error: SpillError) -> Self {
+        match error {
+            SpillError::Record => Self::Record,
+            SpillError::File { file, source } => Self::File { file, source },
         }
     }
 }
@@ -278,6 +290,7 @@ pub async fn export(
     let mut layers = Vec::new();
     for kind in kinds {
         let layer = match kind {
+            LayerKind::Annotations if !survey.has_annotations(&mut notes) => None,
             LayerKind::Annotations => Some(annotations::write(&work, &survey, &mut notes).await?),
             LayerKind::Skeletons => {
                 layers.push(skeletons::write(&work, &survey, &mut notes).await?);
@@ -289,6 +302,7 @@ pub async fn export(
             }
             LayerKind::Meshes => Some(meshes::write(&work, &survey, &mut notes).await?),
             LayerKind::Segments => write_segments(&work, &survey.segments)?,
+            LayerKind::Groups => skeletons::write_groups(&work, &survey, &mut notes).await?,
             LayerKind::Volume => None,
         };
         layers.extend(layer);

@@ -15,7 +15,7 @@ pub(crate) mod survey;
 use zvf::{Dataset, Query};
 use zvf_model::{level::LevelId, root::GeometryType};
 use zvf_precomputed::PrecomputedError;
-use zvf_query::{LevelChoice, Selection};
+use zvf_query::{LevelChoice, QueryError, Selection};
 
 use space::ViewerSpace;
 
@@ -31,17 +31,20 @@ pub enum LayerKind {
     Meshes,
     /// Properties of objects without a shape.
     Segments,
+    /// A skeleton per group of paths, and properties of groups.
+    Groups,
     /// The values of a dense array.
     Volume,
 }
 
 impl LayerKind {
     /// The kinds of layers of stores.
-    pub const OF_STORES: [Self; 4] = [
+    pub const OF_STORES: [Self; 5] = [
         Self::Annotations,
         Self::Skeletons,
         Self::Meshes,
         Self::Segments,
+        Self::Groups,
     ];
 
     /// Returns the name of the folder.
@@ -51,6 +54,7 @@ impl LayerKind {
             Self::Skeletons => "skeletons",
             Self::Meshes => "meshes",
             Self::Segments => "segments",
+            Self::Groups => "groups",
             Self::Volume => "volume",
         }
     }
@@ -71,14 +75,16 @@ impl LayerKind {
             Some(GeometryType::Line | GeometryType::Polyline | GeometryType::Streamline)
                 if is_solid =>
             {
-                &[Self::Annotations, Self::Skeletons]
+                &[Self::Annotations, Self::Skeletons, Self::Groups]
             }
             Some(GeometryType::Line | GeometryType::Polyline | GeometryType::Streamline) => {
-                &[Self::Annotations]
+                &[Self::Annotations, Self::Groups]
             }
-            Some(GeometryType::Skeleton | GeometryType::Graph) => &[Self::Skeletons],
+            Some(GeometryType::Graph) if is_solid => &[Self::Annotations, Self::Skeletons],
+            Some(GeometryType::Graph) => &[Self::Annotations],
+            Some(GeometryType::Skeleton) => &[Self::Skeletons],
             Some(GeometryType::Mesh) => &[Self::Meshes],
-            _ => &[Self::Annotations, Self::Segments],
+            _ => &[Self::Annotations, Self::Segments, Self::Groups],
         };
         layers.to_vec()
     }
@@ -151,7 +157,10 @@ pub enum LayerError {
     #[error(
         "the object has {0} vertices, and at most {1} are drawn; build a coarser level of the store"
     )]
-    TooManyVertices(u64, usize),
+    TooManyVertices(u64, u64),
+    /// The groups cannot be read.
+    #[error("the groups cannot be read")]
+    Groups(#[from] QueryError),
 }
 
 /// A callback for progress: the number of finished parts, and of all parts, which may grow.

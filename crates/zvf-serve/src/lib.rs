@@ -2,9 +2,10 @@
 //!
 //! | geometry | layers |
 //! |---|---|
-//! | points | annotations, properties of segments |
-//! | lines, polylines, streamlines | annotations, skeletons |
-//! | skeletons, graphs | skeletons |
+//! | points | annotations, properties of objects and groups |
+//! | lines, polylines, streamlines | annotations, skeletons of objects and groups |
+//! | graphs | annotations of edges, skeletons |
+//! | skeletons | skeletons |
 //! | meshes | meshes with the levels of the store as levels of detail |
 //! | dense arrays with three axes | volumes |
 //!
@@ -26,6 +27,7 @@ mod export;
 mod layers;
 #[cfg(feature = "server")]
 mod server;
+mod spill;
 mod view;
 
 pub use export::{ExportError, ExportOptions, ExportReport, ExportTarget, MeshFormat, export};

@@ -6,6 +6,7 @@ mod live;
 mod live_meshes;
 mod live_store;
 mod object_cache;
+mod pool;
 mod reply;
 mod request;
 mod site;
@@ -48,6 +49,7 @@ use zvf_dense::DenseArray;
 use crate::{layers::Report, view::HOSTED_VIEWER};
 use cache::AnswerCache;
 use live_store::LiveStore;
+use object_cache::ObjectCache;
 use reply::{Body, Reply, set, set_common};
 use request::{Request, RequestRules, origin};
 use site::{ServedSource, Site};
@@ -69,6 +71,10 @@ const WRITE_TIME: Duration = Duration::from_secs(30);
 const IDLE_TIME: Duration = Duration::from_mins(2);
 /// Time for the last answers at the end.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
+/// Bytes of memory by default.
+const DEFAULT_MEMORY: u64 = 300 << 20;
+/// Bytes that a vertex of an object takes while it is encoded, with its share of links.
+const VERTEX_BYTES: u64 = 150;
 const PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 const EXPOSED: &str = "Content-Range, Content-Length, Content-Encoding, Accept-Ranges, ETag";
 
@@ -91,9 +97,15 @@ pub struct ServeOptions {
     pub client: Option<PathBuf>,
     /// Bytes of answers that are kept.
     pub cache: usize,
-    /// Bytes of memory for the annotations of each store: for the coarse cells of points, or for an
+    /// Bytes of memory for the annotations of all stores: for the coarse cells of points, or for an
     /// index of the paths in each cell. Finer cells are computed when they are asked for.
     pub coarse_cells: usize,
+    /// Bytes of encoded skeletons and meshes that are kept. An object that takes more than 5/8 of them is
+    /// refused.
+    pub objects: usize,
+    /// Vertices of the skeletons and meshes that are encoded at once. A larger object is shown on the
+    /// finest level of the store that has no more, and refused if there is none.
+    pub object_vertices: u64,
 }
 
 impl Default for ServeOptions {
@@ -105,9 +117,12 @@ impl Default for ServeOptions {
             origins: Vec::new(),
             viewer: HOSTED_VIEWER.to_owned(),
             client: None,
-            cache: 32 << 20,
-            coarse_cells: 32 << 20,
+            cache: 0,
+            coarse_cells: 0,
+            objects: 0,
+            object_vertices: 0,
         }
+        .memory(DEFAULT_MEMORY)
     }
 }
 
@@ -159,6 +174,20 @@ impl ServeOptions {
         self
     }
 
+    /// Sets the bytes of encoded skeletons and meshes that are kept.
+    #[must_use]
+    pub fn objects(mut self, bytes: usize) -> Self {
+        self.objects = bytes;
+        self
+    }
+
+    /// Sets the vertices of the skeletons and meshes that are encoded at once.
+    #[must_use]
+    pub fn object_vertices(mut self, vertices: u64) -> Self {
+        self.object_vertices = vertices;
+        self
+    }
+
     /// Sets the bytes of answers that are kept.
     #[must_use]
     pub fn cache(mut self, bytes: usize) -> Self {
@@ -166,7 +195,18 @@ impl ServeOptions {
         self
     }
 
-    /// Sets the bytes of memory for the annotations of each store.
+    /// Divides about this many bytes of memory among what is kept and what is encoded at once.
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        let share = |part: u64| usize::try_from(bytes / part).unwrap_or(usize::MAX);
+        self.cache = share(12);
+        self.coarse_cells = share(10);
+        self.objects = share(4);
+        self.object_vertices = bytes / 2 / VERTEX_BYTES;
+        self
+    }
+
+    /// Sets the bytes of memory for the annotations of all stores.
     #[must_use]
     pub fn coarse_cells(mut self, bytes: usize) -> Self {
         self.coarse_cells = bytes;
@@ -253,6 +293,7 @@ impl LayerSource {
     async fn open(
         self,
         coarse_cells: usize,
+        objects: &Arc<ObjectCache>,
         report: &Report<'_>,
     ) -> Result<ServedSource, ServeError> {
         let Self { name, content } = self;
@@ -262,7 +303,8 @@ impl LayerSource {
         };
         match content {
             Content::Store(dataset) => {
-                match LiveStore::open(name.clone(), *dataset, coarse_cells, report).await {
+                let objects = Arc::clone(objects);
+                match LiveStore::open(name.clone(), *dataset, coarse_cells, objects, report).await {
                     Ok(store) => Ok(ServedSource::Store(Box::new(store))),
                     Err(error) => Err(failed(Box::new(error))),
                 }
@@ -325,9 +367,12 @@ impl Server {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let mut served: Vec<ServedSource> = Vec::new();
+        let objects = ObjectCache::new(options.objects, options.object_vertices);
+        let objects = Arc::new(objects);
+        let coarse_cells = options.coarse_cells.checked_div(sources.len()).unwrap_or(0);
         for mut source in sources {
             source.name = free_name(&source.name, &served);
-            served.push(source.open(options.coarse_cells, report).await?);
+            served.push(source.open(coarse_cells, &objects, report).await?);
         }
         let port = bound.port();
         let host = match options.hosts.first() {

@@ -12,6 +12,8 @@ use crate::layers::{Layer, LayerKind, SourceTransform, space::ViewerSpace};
 pub const HOSTED_VIEWER: &str = "https://neuroglancer-demo.appspot.com";
 /// Stores whose extents differ by a larger factor are not drawn in one panel.
 const MOST_RATIO: f64 = 4.0;
+/// The colour of a surface that is the only one of its store. Others have the colours of the viewer.
+const ONE_SURFACE: &str = "#e6c8a0";
 
 /// The layers of a store, and the box and units of its coordinates.
 #[derive(Clone, Debug)]
@@ -28,7 +30,7 @@ impl StoreView {
         &self.layers
     }
 
-    /// Returns the extent along the longest axis of space, in metres, and the box along each axis.
+    /// Returns the box along each axis, in metres or seconds.
     fn boxes(&self) -> Vec<(&Dimension, f64, f64)> {
         let ends = self.lower.iter().zip(&self.upper);
         let axes = self.space.dimensions.0.iter().zip(ends);
@@ -43,6 +45,11 @@ impl StoreView {
             .filter(|(axis, ..)| axis.unit == "m");
         let widest = spaces.map(|(_, lo, hi)| hi - lo).fold(0.0, f64::max);
         if widest > 0.0 { widest } else { 1e-9 }
+    }
+
+    fn has_volume(&self) -> bool {
+        let mut layers = self.layers.iter();
+        layers.any(|layer| layer.kind == LayerKind::Volume)
     }
 
     /// Returns whether the boxes of two stores meet and have extents of one order.
@@ -222,8 +229,7 @@ fn panels(groups: &[Vec<&ServedView<'_>>], dimensions: &Dimensions) -> Value {
 
 /// Returns the layout of a panel: volumes are drawn in a cross-section beside the view in space.
 fn layout_of(group: &[&ServedView<'_>]) -> &'static str {
-    let mut layers = group.iter().flat_map(|store| &store.view.layers);
-    match layers.any(|layer| layer.kind == LayerKind::Volume) {
+    match group.iter().any(|store| store.view.has_volume()) {
         true => "xy-3d",
         false => "3d",
     }
@@ -270,21 +276,30 @@ fn layer_state(store: &ServedView<'_>, layer: &Layer, is_shared: bool) -> Value 
             if let Some(shader) = &layer.shader {
                 state.insert("shader".to_owned(), shader.as_str().into());
             }
-            let is_related =
-                |other: &&Layer| matches!(other.kind, LayerKind::Segments | LayerKind::Skeletons);
-            let related = view.layers.iter().find(is_related);
-            if let Some(related) = related.filter(|_| layer.is_related) {
-                let linked = json!({"object": layer_name(related, name)});
-                state.insert("linkedSegmentationLayer".to_owned(), linked);
+            let mut linked = Map::new();
+            let objects = [LayerKind::Segments, LayerKind::Skeletons];
+            for (relationship, kinds) in [("object", &objects[..]), ("group", &[LayerKind::Groups])]
+            {
+                let mut others = view.layers.iter();
+                let other = others.find(|other| kinds.contains(&other.kind));
+                if let Some(other) = other.filter(|_| layer.is_related) {
+                    linked.insert(relationship.to_owned(), layer_name(other, name).into());
+                }
+            }
+            if !linked.is_empty() {
+                state.insert("linkedSegmentationLayer".to_owned(), linked.into());
             }
         }
-        LayerKind::Skeletons | LayerKind::Meshes | LayerKind::Segments => {
+        LayerKind::Skeletons | LayerKind::Meshes | LayerKind::Segments | LayerKind::Groups => {
             let segments: Vec<String> = layer.shown.iter().map(ToString::to_string).collect();
             state.insert("type".to_owned(), "segmentation".into());
             state.insert("segments".to_owned(), segments.into());
             state.insert("hideSegmentZero".to_owned(), false.into());
             if layer.kind == LayerKind::Meshes && is_shared {
                 state.insert("objectAlpha".to_owned(), 0.3.into());
+            }
+            if layer.kind == LayerKind::Meshes && layer.items == 1 {
+                state.insert("segmentDefaultColor".to_owned(), ONE_SURFACE.into());
             }
             if let Some(shader) = &layer.shader {
                 let skeletons = json!({"mode3d": "lines", "shader": shader});
@@ -294,6 +309,7 @@ fn layer_state(store: &ServedView<'_>, layer: &Layer, is_shared: bool) -> Value 
             // level 0 shows the same objects.
             let is_annotated = |layer: &Layer| layer.kind == LayerKind::Annotations;
             let is_shown_otherwise = layer.level != LevelId::FULL
+                || layer.kind == LayerKind::Groups
                 || layer.kind == LayerKind::Skeletons && view.layers.iter().any(is_annotated);
             if is_shown_otherwise {
                 state.insert("visible".to_owned(), false.into());

@@ -26,9 +26,9 @@ enum ExportForm {
 
 /// Write a store as sources of Neuroglancer, which any static file server can serve
 ///
-/// Points, lines and polylines become annotations with properties and a spatial index; paths,
-/// skeletons and graphs become skeletons; meshes become meshes whose levels of detail are the levels
-/// of the store. Attributes of objects become properties of segments.
+/// Points, lines, polylines and edges of graphs become annotations with properties and a spatial
+/// index; paths, groups of paths, skeletons and graphs become skeletons; meshes become meshes whose
+/// levels of detail are the levels of the store. Attributes of objects become properties of segments.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zvf export precomputed tracts.zv tracts.precomputed
@@ -79,6 +79,8 @@ enum LayerArg {
     Meshes,
     /// Properties of objects without a shape.
     Segments,
+    /// Properties of groups, and a skeleton per group of paths.
+    Groups,
 }
 
 impl From<LayerArg> for LayerKind {
@@ -88,6 +90,7 @@ impl From<LayerArg> for LayerKind {
             LayerArg::Skeletons => Self::Skeletons,
             LayerArg::Meshes => Self::Meshes,
             LayerArg::Segments => Self::Segments,
+            LayerArg::Groups => Self::Groups,
         }
     }
 }
@@ -181,6 +184,7 @@ fn summary(arguments: &PrecomputedArgs, report: &ExportReport) -> String {
             LayerKind::Annotations => count_noun(layer.items, "annotation", "annotations"),
             LayerKind::Skeletons => count_noun(layer.items, "skeleton", "skeletons"),
             LayerKind::Meshes => count_noun(layer.items, "mesh", "meshes"),
+            LayerKind::Groups => count_noun(layer.items, "group", "groups"),
             _ => count_noun(layer.items, "segment", "segments"),
         };
         format!("{}: {items}", folder(arguments, layer))

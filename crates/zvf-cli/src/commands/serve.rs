@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    fs,
     io::{self, Write},
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
@@ -14,7 +15,10 @@ use zvf_serve::{
     HOSTED_VIEWER, LayerSource, ServeError, ServeOptions, Server, VolumePlacement, store_name,
 };
 
+use zvf_dense::nifti::NiftiArray;
+
 use crate::{
+    arguments::values,
     dense::{self, MemoryArgs},
     outcome::CommandOutcome,
     progress::{ProgressLine, ProgressMeter},
@@ -22,10 +26,10 @@ use crate::{
 
 /// The port that is tried first, so that links stay valid.
 const PORT: u16 = 9393;
-/// Bytes that one query may take.
-const BUDGET: u64 = 160 << 20;
-/// Bytes of decoded cells that are kept for each store.
-const CACHE: u64 = 16 << 20;
+/// The least memory with which stores can be shown.
+const LEAST_MEMORY: u64 = 64 << 20;
+/// Length of a unit of `--affine` in metres.
+const MILLIMETRE: f64 = 1e-3;
 /// Edge of a voxel in metres, unless it is known.
 const VOXEL_EDGE: f64 = 1e-3;
 /// Extensions of dense arrays.
@@ -33,8 +37,8 @@ const DENSE: [&str; 6] = [".tet", ".b2nd", ".cat", ".npy", ".nii", ".nii.gz"];
 
 /// Serve stores to Neuroglancer, and print a link that shows them
 ///
-/// Points, lines and streamlines become annotations; paths, skeletons and graphs become skeletons;
-/// meshes become meshes; dense arrays with three axes become volumes. Layers are computed when the
+/// Points, lines, streamlines and edges of graphs become annotations; paths, groups of paths,
+/// skeletons and graphs become skeletons; meshes become meshes; dense arrays with three axes become volumes. Layers are computed when the
 /// viewer asks for them, and show changes of a store when the page is reloaded. Stores whose boxes
 /// overlap are drawn in one panel, and others beside each other. Ctrl-C ends the server.
 ///
@@ -76,6 +80,14 @@ pub(crate) struct ServeArgs {
     /// voxels of a NIfTI volume, and those of other arrays have an edge of 1 mm.
     #[arg(long, value_name = "LENGTH", value_parser = length)]
     voxel_size: Option<f64>,
+    /// File that places the voxels of dense arrays without a header of their own: a NIfTI volume, or
+    /// a text of 3 or 4 rows of 4 numbers that maps the index of a voxel to a position in mm.
+    #[arg(long, value_name = "FILE", conflicts_with = "voxel_size")]
+    affine: Option<PathBuf>,
+    /// Memory that the server may take, about: 300MB, 2GiB. Larger skeletons and meshes are shown on
+    /// coarser levels of the store, or refused.
+    #[arg(long, value_name = "SIZE", default_value = "300MiB", value_parser = size)]
+    memory: u64,
     /// Print the link, the address and the state of the viewer as one JSON object.
     #[arg(long)]
     json: bool,
@@ -148,6 +160,7 @@ async fn bind(
     report: &(dyn Fn(u64, u64) + Send + Sync),
 ) -> Result<Server, Box<dyn Error>> {
     let options = ServeOptions::new()
+        .memory(arguments.memory)
         .bind(SocketAddr::new(arguments.bind, port))
         .token(arguments.token.clone())
         .hosts(arguments.host.clone())
@@ -169,8 +182,8 @@ async fn source(arguments: &ServeArgs, address: &str) -> Result<LayerSource, Box
     }
     let options = OpenOptions::default()
         .anonymous(arguments.anonymous)
-        .budget(BUDGET)
-        .cache(CACHE)
+        .budget(arguments.memory / 2)
+        .cache(arguments.memory / 20 / u64::try_from(arguments.stores.len().max(1))?)
         .follow(Follow::Never);
     match Dataset::open_with(address, &options).await {
         Ok(dataset) => Ok(LayerSource::store(store_name(address), dataset)),
@@ -188,14 +201,63 @@ fn volume(arguments: &ServeArgs, name: &str, address: &str) -> Result<LayerSourc
     if edge.is_none()
         && let Some(volume) = dense::nifti(path, MemoryArgs::default())?
     {
-        let (rows, _) = volume.voxel_to_world()?.rows().as_chunks();
-        let rows: [[f64; 4]; 3] = rows.try_into()?;
-        let map = VolumePlacement::affine(rows, volume.metres_per_unit())?;
+        let map = placement(&volume)?;
         return Ok(LayerSource::volume(name, Arc::new(volume), map));
     }
     let array = dense::open(path, None, MemoryArgs::default())?;
-    let map = VolumePlacement::cubes(edge.unwrap_or(VOXEL_EDGE));
+    let map = match &arguments.affine {
+        Some(file) => affine(file)?,
+        None => VolumePlacement::cubes(edge.unwrap_or(VOXEL_EDGE)),
+    };
     Ok(LayerSource::volume(name, Arc::from(array), map))
+}
+
+/// Returns the positions of the voxels of a NIfTI volume.
+fn placement(volume: &NiftiArray) -> Result<VolumePlacement, Box<dyn Error>> {
+    let (rows, _) = volume.voxel_to_world()?.rows().as_chunks();
+    let rows: [[f64; 4]; 3] = rows.try_into()?;
+    Ok(VolumePlacement::affine(rows, volume.metres_per_unit())?)
+}
+
+/// Reads the positions of voxels from a NIfTI volume, or from a text with a matrix.
+fn affine(file: &Path) -> Result<VolumePlacement, Box<dyn Error>> {
+    let name = file.to_string_lossy().to_ascii_lowercase();
+    if [".nii", ".nii.gz"].iter().any(|end| name.ends_with(end)) {
+        let volume = dense::nifti(file, MemoryArgs::default())?;
+        let volume = volume.ok_or_else(|| format!("{} is not a NIfTI volume", file.display()))?;
+        return placement(&volume);
+    }
+    let text = fs::read_to_string(file)
+        .map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
+    let rows = matrix(&text).ok_or_else(|| {
+        format!(
+            "{} is not a matrix; 3 or 4 rows of 4 numbers are needed, the last one 0 0 0 1",
+            file.display()
+        )
+    })?;
+    Ok(VolumePlacement::affine(rows, MILLIMETRE)?)
+}
+
+/// Parses 3 rows of 4 numbers, which a row 0 0 0 1 may follow.
+fn matrix(text: &str) -> Option<[[f64; 4]; 3]> {
+    let numbers = text
+        .split(|letter: char| letter.is_whitespace() || letter == ',')
+        .filter(|word| !word.is_empty())
+        .map(|word| word.parse::<f64>().ok());
+    let numbers: Vec<f64> = numbers.collect::<Option<_>>()?;
+    let (rows, rest) = numbers.as_chunks::<4>();
+    let (rows, last) = rows.split_first_chunk::<3>()?;
+    let is_affine = rest.is_empty() && (last.is_empty() || last == [[0.0, 0.0, 0.0, 1.0]]);
+    is_affine.then_some(*rows)
+}
+
+/// Parses the memory of the server.
+fn size(text: &str) -> Result<u64, String> {
+    let bytes = values::size(text).map_err(|error| error.to_string())?;
+    match bytes >= LEAST_MEMORY {
+        true => Ok(bytes),
+        false => Err("at least 64MiB are needed".to_owned()),
+    }
 }
 
 fn is_in_use(error: &(dyn Error + 'static)) -> bool {
@@ -250,6 +312,27 @@ fn stop_signal() -> io::Result<impl Future<Output = ()>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn matrices_have_three_rows() {
+        let rows = [
+            [1.0, 0.0, 0.0, -5.0],
+            [0.0, 2.0, 0.0, 6.0],
+            [0.0, 0.0, 3.0, 7.0],
+        ];
+        let three = "1 0 0 -5\n0 2 0 6\n0 0 3 7\n";
+        assert_eq!(matrix(three), Some(rows));
+        assert_eq!(matrix(&format!("{three}0,0,0,1")), Some(rows));
+        for text in [
+            "",
+            "1 2 3",
+            "1 0 0 0 0 1 0 0",
+            &format!("{three}1 0 0 1"),
+            "a b c d",
+        ] {
+            assert_eq!(matrix(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn lengths_have_units() {

@@ -41,7 +41,8 @@ pub(super) fn columns(
         ));
     }
     let mut columns = Vec::with_capacity(properties.properties.len());
-    for property in &properties.properties {
+    let properties = without_repeated_tags(properties.properties);
+    for property in &properties {
         let text = property
             .description
             .as_deref()
@@ -58,6 +59,39 @@ pub(super) fn columns(
         description.header.insert("object_names".to_owned(), names);
     }
     Ok(columns)
+}
+
+/// Drops tags that repeat a value of a text property, as `kind:axon`, which an export writes.
+fn without_repeated_tags(mut properties: Vec<SegmentProperty>) -> Vec<SegmentProperty> {
+    let prefixes: Vec<String> = properties
+        .iter()
+        .filter(|property| {
+            let values = &property.values;
+            matches!(
+                values,
+                SegmentPropertyValues::Label(_) | SegmentPropertyValues::Text(_)
+            )
+        })
+        .map(|property| {
+            let name = property.description.as_deref().unwrap_or(&property.id);
+            let words: Vec<&str> = name.split_whitespace().collect();
+            format!("{}:", words.join("_"))
+        })
+        .collect();
+    properties.retain_mut(|property| {
+        let SegmentPropertyValues::Tags { tags, values, .. } = &mut property.values else {
+            return true;
+        };
+        let is_repeated = |tag: &u32| {
+            let tag = usize::try_from(*tag).ok().and_then(|tag| tags.get(tag));
+            tag.is_some_and(|tag| prefixes.iter().any(|prefix| tag.starts_with(prefix)))
+        };
+        for own in &mut *values {
+            own.retain(|tag| !is_repeated(tag));
+        }
+        values.iter().any(|own| !own.is_empty())
+    });
+    properties
 }
 
 /// Reads the document; `None` if there is none.

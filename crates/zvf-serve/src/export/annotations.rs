@@ -13,15 +13,17 @@ use zvf_precomputed::{
 };
 
 use super::{
-    Export, ExportError,
+    BUFFERED, Export, ExportError,
     output::{OrderedIndex, sharding},
-    spill::{PartitionId, Spill, SpillEntry},
 };
 use crate::layers::{
     Layer, LayerKind,
-    annotations::{AnnotationPlan, AnnotationSink, IdScheme, StoreAnnotation},
+    annotations::{
+        AnnotationPlan, AnnotationSink, IdScheme, Related, StoreAnnotation, cell_number,
+    },
     survey::StoreSurvey,
 };
+use crate::spill::{PartitionId, Spill, SpillEntry};
 
 /// Buckets of an index that is not in shards.
 const BUCKETS: u64 = 64;
@@ -109,10 +111,14 @@ impl<'a> IndexWriter<'a> {
             let cells = cells.min(count);
             level.sharding = sharding(sharded, cells, || ShardingSpec::for_any(cells, bytes));
         }
-        let objects = u64::try_from(survey.segments.ids.len()).unwrap_or(u64::MAX);
-        for relationship in &mut info.relationships {
+        for (relationship, related) in info.relationships.iter_mut().zip(&plan.related) {
+            let segments = match related {
+                Related::Object => &survey.segments,
+                Related::Group => &survey.groups.segments,
+            };
+            let segments = u64::try_from(segments.ids.len()).unwrap_or(u64::MAX);
             relationship.sharding =
-                sharding(sharded, objects, || ShardingSpec::for_any(objects, bytes));
+                sharding(sharded, segments, || ShardingSpec::for_any(segments, bytes));
         }
         let folder = LayerKind::Annotations.folder();
         let folder = format!("{folder}/{}", info.by_id);
@@ -122,7 +128,7 @@ impl<'a> IndexWriter<'a> {
             plan,
             info,
             by_id,
-            spill: Spill::new(work.output.scratch()?),
+            spill: Spill::new(work.output.scratch()?, BUFFERED),
             annotations: 0,
             record: Vec::new(),
         })
@@ -181,7 +187,7 @@ impl AnnotationSink for IndexWriter<'_> {
                 _ => grid.cells_of_path(coordinates),
             };
             for cell in cells {
-                let key = linear(&cell, &grid.shape);
+                let key = cell_number(&cell, &grid.shape);
                 let shard = match spec {
                     Some(spec) => {
                         spec.locate(compressed_morton_code(&cell, &grid.shape)?)
@@ -194,22 +200,22 @@ impl AnnotationSink for IndexWriter<'_> {
                 self.spill.push(partition, SpillEntry { key, id, record })?;
             }
         }
-        let object = object.and_then(|object| u64::try_from(object).ok());
-        if let (Some(relationship), Some(key)) = (self.info.relationships.first(), object) {
-            let shard = match relationship.sharding {
-                Some(spec) => spec.locate(key).shard,
-                None => key % BUCKETS,
-            };
-            let index = self.info.spatial.len();
-            let entry = SpillEntry {
-                key,
-                id,
-                record: &record,
-            };
-            self.spill.push(PartitionId { index, shard }, entry)?;
+        let related = self.plan.related_to(object);
+        let relationships = self.info.relationships.iter().zip(&related);
+        let first = self.info.spatial.len();
+        for ((relationship, segments), index) in relationships.zip(first..) {
+            for key in segments.iter().copied() {
+                let shard = match relationship.sharding {
+                    Some(spec) => spec.locate(key).shard,
+                    None => key % BUCKETS,
+                };
+                let record = record.as_slice();
+                let entry = SpillEntry { key, id, record };
+                self.spill.push(PartitionId { index, shard }, entry)?;
+            }
         }
-        if !self.info.relationships.is_empty() {
-            RecordLayout::write_related(object.as_slice(), &mut record)?;
+        for segments in &related {
+            RecordLayout::write_related(segments, &mut record)?;
         }
         self.by_id.push(id, &record)?;
         self.annotations = self.annotations.saturating_add(1);
@@ -228,7 +234,9 @@ fn write_partition(
     let spilled = spill.read(partition)?;
     let entries = spilled.entries();
     let level = info.spatial.get(partition.index);
-    let (key, spec) = match (level, info.relationships.first()) {
+    let related = partition.index.checked_sub(info.spatial.len());
+    let related = related.and_then(|related| info.relationships.get(related));
+    let (key, spec) = match (level, related) {
         (Some(level), _) => (&level.key, level.sharding),
         (None, Some(relationship)) => (&relationship.key, relationship.sharding),
         (None, None) => return Ok(0),
@@ -264,14 +272,6 @@ fn write_partition(
     Ok(longest)
 }
 
-/// Numbers the cells of a grid.
-fn linear(cell: &[u64], shape: &[u64]) -> u64 {
-    let axes = cell.iter().zip(shape);
-    axes.fold(0, |at, (along, extent)| {
-        at.saturating_mul(*extent).saturating_add(*along)
-    })
-}
-
 /// Returns the cell with this number.
 fn cell_at(mut number: u64, shape: &[u64]) -> Vec<u64> {
     let mut cell: Vec<u64> = shape
@@ -295,9 +295,9 @@ mod tests {
     fn cells_have_numbers() {
         let shape = [3, 1, 4];
         let numbers: Vec<u64> = (0..12)
-            .map(|at| linear(&cell_at(at, &shape), &shape))
+            .map(|at| cell_number(&cell_at(at, &shape), &shape))
             .collect();
         assert_eq!(numbers, (0..12).collect::<Vec<_>>());
-        assert_eq!(linear(&[2, 0, 3], &shape), 11);
+        assert_eq!(cell_number(&[2, 0, 3], &shape), 11);
     }
 }

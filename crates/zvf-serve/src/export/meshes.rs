@@ -8,11 +8,7 @@ use zvf_precomputed::{
     ShardingSpec,
 };
 
-use super::{
-    Export, ExportError, MeshFormat, objects,
-    output::sharding,
-    spill::{PartitionId, Spill, SpillEntry},
-};
+use super::{BUFFERED, Export, ExportError, MeshFormat, objects, output::sharding};
 use crate::layers::{
     Layer, LayerError, LayerKind,
     attributes::narrow,
@@ -21,6 +17,7 @@ use crate::layers::{
     shapes::{mesh_of, note_dropped, shapes},
     survey::StoreSurvey,
 };
+use crate::spill::{PartitionId, Spill, SpillEntry};
 
 /// Bytes of a vertex with its share of triangles, to choose the number of shards.
 const VERTEX: u64 = 8;
@@ -72,7 +69,7 @@ async fn write_levels(
     let mut sink = MeshSink {
         work,
         sharding: info.sharding,
-        spill: Spill::new(work.output.scratch()?),
+        spill: Spill::new(work.output.scratch()?, BUFFERED),
         meshes: 0,
     };
     let (mut dropped, mut empty) = (0_u64, 0_u64);
@@ -130,7 +127,7 @@ impl MeshSink<'_> {
             id: u64::try_from(mesh.data.len()).unwrap_or(u64::MAX),
             record: &[mesh.data.as_slice(), &mesh.manifest].concat(),
         };
-        self.spill.push(PartitionId { index: 0, shard }, entry)
+        Ok(self.spill.push(PartitionId { index: 0, shard }, entry)?)
     }
 
     /// Writes the shards and returns the number of meshes.
@@ -182,7 +179,10 @@ async fn write_legacy(
     .await?;
     note_dropped(dropped, notes);
     let info = LegacyMeshInfo {
-        segment_properties: survey.segments.to_json().map(|_| PROPERTIES.to_owned()),
+        segment_properties: survey
+            .segments
+            .has_document()
+            .then(|| PROPERTIES.to_owned()),
     };
     let path = format!("{folder}/info");
     work.output.write(&path, info.to_json().as_bytes())?;

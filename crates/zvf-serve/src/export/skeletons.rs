@@ -6,18 +6,18 @@ use rayon::prelude::*;
 use zvf::QueryResult;
 use zvf_precomputed::{ShardBuilder, ShardingSpec, Skeleton, SkeletonInfo};
 
-use super::{
-    Export, ExportError, objects,
-    output::sharding,
-    spill::{PartitionId, Spill, SpillEntry},
-};
+use super::{BUFFERED, Export, ExportError, objects, output::sharding};
 use crate::layers::{
     Layer, LayerKind,
-    segments::PROPERTIES,
+    segments::{PROPERTIES, SegmentTable},
     shapes::{note_dropped, shapes},
-    skeletons::SkeletonLayer,
+    skeletons::{SkeletonLayer, draws_groups, group_layer},
     survey::{StoreSurvey, paths},
 };
+use crate::spill::{PartitionId, Spill, SpillEntry};
+
+/// Vertices of a group that is drawn as one skeleton.
+const MOST_GROUP_VERTICES: u64 = 4 << 20;
 
 /// Writes a skeleton for each object.
 pub(super) async fn write(
@@ -26,7 +26,9 @@ pub(super) async fn write(
     notes: &mut Vec<String>,
 ) -> Result<Layer, ExportError> {
     let layer = SkeletonLayer::new(&work.reading, survey, notes)?;
-    let sink = SkeletonSink::new(work, survey, layer.info.clone())?;
+    let folder = LayerKind::Skeletons.folder_of(work.reading.level);
+    let (info, segments) = (layer.info.clone(), &survey.segments);
+    let sink = SkeletonSink::new(work, folder, info, segments, survey.vertices)?;
     match layer.is_path {
         true => write_paths(work, survey, &layer, sink, notes).await,
         false => write_shapes(work, survey, &layer, sink, notes).await,
@@ -65,23 +67,24 @@ struct SkeletonSink<'a> {
 }
 
 impl<'a> SkeletonSink<'a> {
-    /// Creates the layer for the objects of a survey.
+    /// Creates the layer for segments with about this many vertices.
     fn new(
         work: &'a Export<'a>,
-        survey: &StoreSurvey,
+        folder: String,
         mut info: SkeletonInfo,
+        segments: &SegmentTable,
+        vertices: u64,
     ) -> Result<Self, ExportError> {
         let components = info
             .vertex_attributes
             .iter()
             .map(|attribute| u64::from(attribute.components));
         let row = components.sum::<u64>().saturating_add(5).saturating_mul(4);
-        let bytes = survey.vertices.saturating_mul(row);
-        let objects = u64::try_from(survey.segments.ids.len()).unwrap_or(u64::MAX);
+        let bytes = vertices.saturating_mul(row);
+        let objects = u64::try_from(segments.ids.len()).unwrap_or(u64::MAX);
         let sharded = work.options.sharded;
         info.sharding = sharding(sharded, objects, || ShardingSpec::for_any(objects, bytes));
-        let folder = LayerKind::Skeletons.folder_of(work.reading.level);
-        if let Some(json) = survey.segments.to_json() {
+        if let Some(json) = segments.to_json() {
             let path = format!("{folder}/{PROPERTIES}/info");
             work.output.write(&path, json.as_bytes())?;
         }
@@ -89,7 +92,7 @@ impl<'a> SkeletonSink<'a> {
             work,
             folder,
             info,
-            spill: Spill::new(work.output.scratch()?),
+            spill: Spill::new(work.output.scratch()?, BUFFERED),
             skeletons: 0,
         })
     }
@@ -108,11 +111,11 @@ impl<'a> SkeletonSink<'a> {
             id: 0,
             record: &value,
         };
-        self.spill.push(PartitionId { index: 0, shard }, entry)
+        Ok(self.spill.push(PartitionId { index: 0, shard }, entry)?)
     }
 
-    /// Writes the shards, and the document last.
-    fn finish(self, survey: &StoreSurvey, layer: &SkeletonLayer) -> Result<Layer, ExportError> {
+    /// Writes the shards, and the document last. Returns the number of skeletons.
+    fn finish_files(self) -> Result<u64, ExportError> {
         let folder = &self.folder;
         if let Some(spec) = self.info.sharding {
             self.spill
@@ -132,16 +135,74 @@ impl<'a> SkeletonSink<'a> {
         self.work
             .output
             .write(&path, self.info.to_json().as_bytes())?;
+        Ok(self.skeletons)
+    }
+
+    /// Writes the shards and the document of the skeletons of objects.
+    fn finish(self, survey: &StoreSurvey, layer: &SkeletonLayer) -> Result<Layer, ExportError> {
+        let level = self.work.reading.level;
         Ok(Layer {
             kind: LayerKind::Skeletons,
-            level: self.work.reading.level,
-            items: self.skeletons,
+            level,
+            items: self.finish_files()?,
             shader: layer.shader.clone(),
             shown: survey.shown(),
             is_related: false,
             transform: None,
         })
     }
+}
+
+/// Writes the properties of groups, and a skeleton for each group of paths.
+pub(super) async fn write_groups(
+    work: &Export<'_>,
+    survey: &StoreSurvey,
+    notes: &mut Vec<String>,
+) -> Result<Option<Layer>, ExportError> {
+    let (folder, table) = (LayerKind::Groups.folder(), &survey.groups.segments);
+    if survey.groups.is_empty() {
+        return Ok(None);
+    }
+    if !draws_groups(&work.reading, survey) {
+        if let Some(json) = table.to_json() {
+            let path = format!("{folder}/info");
+            work.output.write(&path, json.as_bytes())?;
+        }
+        return Ok(Some(group_layer(survey, None)));
+    }
+    let layer = SkeletonLayer::of_groups(&work.reading, survey)?;
+    let info = layer.info.clone();
+    let mut sink = SkeletonSink::new(work, folder.to_owned(), info, table, survey.vertices)?;
+    let total = u64::try_from(table.ids.len()).unwrap_or(u64::MAX);
+    let (mut large, mut empty) = (0_u64, 0_u64);
+    for (id, done) in table.ids.iter().zip(0..) {
+        (work.reading.report)(done, total);
+        let Ok(id) = u64::try_from(*id) else { continue };
+        // Members that the store lacks are left out.
+        let query = work.reading.query().groups([id]).keep_going(true);
+        let vertices = work.reading.dataset.count(&query).await?.vertices;
+        if vertices > MOST_GROUP_VERTICES {
+            large = large.saturating_add(1);
+            continue;
+        }
+        let skeleton = layer.of_paths(&work.reading.dataset.query(&query).await?)?;
+        match skeleton.positions.is_empty() {
+            true => empty = empty.saturating_add(1),
+            false => sink.push(id, &skeleton)?,
+        }
+    }
+    if large > 0 {
+        notes.push(format!(
+            "{large} groups of more than {MOST_GROUP_VERTICES} vertices left out: the viewer loads \
+             a skeleton as a whole"
+        ));
+    }
+    if empty > 0 {
+        notes.push(format!("{empty} groups without vertices left out"));
+    }
+    let mut described = group_layer(survey, layer.shader.clone());
+    described.items = sink.finish_files()?;
+    Ok(Some(described))
 }
 
 async fn write_paths(

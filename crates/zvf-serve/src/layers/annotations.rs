@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     ops::{ControlFlow, Range},
+    sync::Arc,
 };
 
 use zvf::QueryResult;
@@ -19,6 +20,7 @@ use super::{
     LayerError, Reading,
     attributes::PropertyPlan,
     coarse_first::{CoarseFirst, key_of_path, key_of_point},
+    segments::GroupTable,
     shaders::{annotation_shader, path_shader},
     survey::{StoreSurvey, finite, paths},
 };
@@ -31,7 +33,6 @@ const CELL_BYTES: u64 = 2 << 20;
 const SAMPLE: u64 = 1 << 13;
 /// Points of a polyline that a viewer can pick.
 const MOST_POINTS: usize = 100_000;
-const RELATED: &str = "related_object";
 
 /// The ids of annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +62,60 @@ pub(crate) fn object_of_path(id: u64) -> Option<i64> {
     i64::try_from(id & ((1 << OBJECT_BITS) - 1)).ok()
 }
 
+/// The elements of a store that are annotations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Annotated {
+    Points,
+    Paths,
+    /// Edges of a graph.
+    Links,
+}
+
+impl Annotated {
+    pub(crate) fn of(survey: &StoreSurvey) -> Self {
+        match (survey.is_path, survey.is_graph()) {
+            (true, _) => Self::Paths,
+            (false, true) => Self::Links,
+            (false, false) => Self::Points,
+        }
+    }
+
+    fn count(self, survey: &StoreSurvey) -> u64 {
+        match self {
+            Self::Points => survey.vertices,
+            Self::Paths => survey.parts,
+            Self::Links => survey.links,
+        }
+    }
+}
+
+/// The segments that annotations are related to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Related {
+    Object,
+    Group,
+}
+
+impl Related {
+    /// Returns the name of the relationship.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::Group => "group",
+        }
+    }
+
+    /// Returns the folder of the index of the relationship.
+    pub(crate) fn folder(self) -> String {
+        format!("related_{}", self.name())
+    }
+}
+
 /// The form of the annotations of a store.
 #[derive(Debug)]
 pub(crate) struct AnnotationPlan {
     pub(crate) kind: AnnotationKind,
+    pub(crate) annotated: Annotated,
     pub(crate) properties: Vec<PropertySpec>,
     pub(crate) layout: RecordLayout,
     pub(crate) levels: SpatialLevels,
@@ -77,7 +128,9 @@ pub(crate) struct AnnotationPlan {
     rank: usize,
     lower: Vec<f64>,
     upper: Vec<f64>,
-    pub(crate) has_objects: bool,
+    /// The relationships, in the order of the document.
+    pub(crate) related: Vec<Related>,
+    groups: Arc<GroupTable>,
 }
 
 impl AnnotationPlan {
@@ -88,19 +141,21 @@ impl AnnotationPlan {
         ids: IdScheme,
         notes: &mut Vec<String>,
     ) -> Result<Self, LayerError> {
-        let attributes = if survey.is_path {
-            &survey.object
-        } else {
-            &survey.vertex
+        let annotated = Annotated::of(survey);
+        let attributes = match annotated {
+            Annotated::Points => &survey.vertex,
+            Annotated::Paths => &survey.object,
+            Annotated::Links => &survey.link,
         };
         let columns = PropertyPlan::new(attributes, notes);
-        let kind = match (survey.is_path, survey.is_pairs) {
-            (false, _) => AnnotationKind::Point,
-            (true, true) => AnnotationKind::Line,
-            (true, false) => AnnotationKind::Polyline,
+        let kind = match annotated {
+            Annotated::Points => AnnotationKind::Point,
+            Annotated::Paths if !survey.is_pairs => AnnotationKind::Polyline,
+            Annotated::Paths | Annotated::Links => AnnotationKind::Line,
         };
         let mut properties = columns.specs.clone();
-        if survey.is_path {
+        let is_line = annotated != Annotated::Points;
+        if is_line {
             let taken = properties
                 .iter()
                 .any(|property| property.id == "orientation");
@@ -116,31 +171,36 @@ impl AnnotationPlan {
                 labels: Vec::new(),
             });
         }
-        let shader = match properties.last().filter(|_| survey.is_path) {
-            Some(orientation) => Some(path_shader(kind, &orientation.id)),
+        let shader = match properties.last().filter(|_| is_line) {
+            Some(orientation) => Some(path_shader(kind, &orientation.id, &columns)),
             None => annotation_shader(&columns),
         };
         let rank = reading.space.rank();
         let (lower, upper) = bounds(survey);
         let (levels, coarse_first) = levels(reading, survey).await?;
+        let mut related = Vec::new();
+        if survey.has_objects {
+            related.push(Related::Object);
+        }
+        if !survey.groups.is_empty() {
+            related.push(Related::Group);
+        }
         Ok(Self {
             kind,
+            annotated,
             layout: RecordLayout::new(kind, rank, &properties),
             properties,
             levels,
             coarse_first,
-            count: if survey.is_path {
-                survey.parts
-            } else {
-                survey.vertices
-            },
+            count: annotated.count(survey),
             shader,
             columns,
             ids,
             rank,
             lower,
             upper,
-            has_objects: survey.has_objects,
+            related,
+            groups: Arc::clone(&survey.groups),
         })
     }
 
@@ -154,9 +214,9 @@ impl AnnotationPlan {
             limit: self.levels.expected(at),
             sharding: None,
         });
-        let related = self.has_objects.then(|| Relationship {
-            id: "object".to_owned(),
-            key: RELATED.to_owned(),
+        let related = self.related.iter().map(|related| Relationship {
+            id: related.name().to_owned(),
+            key: related.folder(),
             sharding: None,
         });
         AnnotationInfo {
@@ -165,7 +225,7 @@ impl AnnotationPlan {
             upper_bound: self.upper.clone(),
             kind: self.kind,
             properties: self.properties.clone(),
-            relationships: related.into_iter().collect(),
+            relationships: related.collect(),
             by_id: "by_id".to_owned(),
             by_id_sharding: None,
             spatial: levels.collect(),
@@ -177,9 +237,9 @@ impl AnnotationPlan {
         if self.coarse_first.is_empty() {
             return self.levels.level_of(annotation.id);
         }
-        let key = match (self.kind, annotation.object) {
-            (AnnotationKind::Point, _) | (_, None) => key_of_point(annotation.coordinates),
-            (_, Some(object)) => key_of_path(object),
+        let key = match (self.annotated, annotation.object) {
+            (Annotated::Paths, Some(object)) => key_of_path(object),
+            _ => key_of_point(annotation.coordinates),
         };
         let random = SpatialLevels::rank(annotation.id);
         let rank = self.coarse_first.rank(key, random);
@@ -189,9 +249,10 @@ impl AnnotationPlan {
     /// Returns the attributes that are properties.
     #[cfg(feature = "server")]
     pub(crate) fn selection(&self) -> Selection {
-        let scope = match self.kind {
-            AnnotationKind::Point => Scope::Vertex,
-            _ => Scope::Object,
+        let scope = match self.annotated {
+            Annotated::Points => Scope::Vertex,
+            Annotated::Paths => Scope::Object,
+            Annotated::Links => Scope::Link,
         };
         let names = self.columns.names();
         Selection::Named(names.map(|name| (Some(scope), name.to_owned())).collect())
@@ -203,8 +264,19 @@ impl AnnotationPlan {
             plan: self,
             next: 0,
             last_object: None,
+            vertices: GraphVertices::new(self.rank),
             skipped: 0,
         }
+    }
+
+    /// Returns the segments of each relationship of an annotation.
+    pub(crate) fn related_to(&self, object: Option<i64>) -> Vec<Vec<u64>> {
+        let segments = |related: &Related| match (related, object) {
+            (_, None) => Vec::new(),
+            (Related::Object, Some(object)) => u64::try_from(object).into_iter().collect(),
+            (Related::Group, Some(object)) => self.groups.numbers_of(object),
+        };
+        self.related.iter().map(segments).collect()
     }
 
     /// Returns a note about annotations that were left out.
@@ -212,7 +284,7 @@ impl AnnotationPlan {
         if skipped > 0 {
             let what = self.kind.name();
             notes.push(format!(
-                "{skipped} of kind {what} left out: coordinates that are not finite, fewer than 2 \
+                "{skipped} annotations of kind {what} left out: coordinates that are not finite, fewer than 2 \
                  points, or more than {MOST_POINTS}"
             ));
         }
@@ -242,22 +314,27 @@ async fn levels(
     survey: &StoreSurvey,
 ) -> Result<(SpatialLevels, CoarseFirst), LayerError> {
     let (lower, upper) = bounds(survey);
-    let count = if survey.is_path {
-        survey.parts
-    } else {
-        survey.vertices
-    };
+    let annotated = Annotated::of(survey);
+    let count = annotated.count(survey);
     let rank = u64::try_from(lower.len()).unwrap_or(1);
     let position = rank.saturating_mul(4);
-    let bytes = survey.vertices.saturating_mul(position) / count.max(1);
+    let bytes = match annotated {
+        Annotated::Links => position.saturating_mul(2),
+        _ => survey.vertices.saturating_mul(position) / count.max(1),
+    };
     let limit = (CELL_BYTES / bytes.max(1)).clamp(1, LIMIT);
     let mut sampler = SpatialSampler::new(&lower, &upper, count, limit);
     if count <= limit {
         return Ok((sampler.finish(limit), CoarseFirst::default()));
     }
-    let mut coarse_first = CoarseFirst::new(reading, survey).await?;
+    let mut coarse_first = match annotated {
+        // Coarser graphs have other edges.
+        Annotated::Links => CoarseFirst::default(),
+        _ => CoarseFirst::new(reading, survey).await?,
+    };
     let query = reading.query().columns(Selection::none()).owners(false);
     let (step, mut seen) = (count.div_ceil(SAMPLE), 0_u64);
+    let mut vertices = GraphVertices::new(lower.len());
     reading
         .dataset
         .batches(&query, |batch| {
@@ -266,7 +343,15 @@ async fn levels(
             };
             let points =
                 |rows: Range<usize>| rows.filter_map(|row| finite(&view, row, lower.len()));
-            if survey.is_path {
+            if annotated == Annotated::Links {
+                vertices.add(&batch);
+                for link in vertices.links(&batch) {
+                    if let Some(link) = link.filter(|_| seen.is_multiple_of(step)) {
+                        sampler.count_path(&link.coordinates, step);
+                    }
+                    seen = seen.saturating_add(1);
+                }
+            } else if annotated == Annotated::Paths {
                 for path in paths(&batch) {
                     coarse_first.count(key_of_path(path.object));
                     if seen.is_multiple_of(step) {
@@ -288,6 +373,14 @@ async fn levels(
         .await?;
     coarse_first.finish(count);
     Ok((sampler.finish(limit), coarse_first))
+}
+
+/// Numbers the cells of a grid.
+pub(crate) fn cell_number(cell: &[u64], shape: &[u64]) -> u64 {
+    let axes = cell.iter().zip(shape);
+    axes.fold(0, |at, (along, extent)| {
+        at.saturating_mul(*extent).saturating_add(*along)
+    })
 }
 
 /// Returns bounds with a positive extent along every axis.
@@ -312,7 +405,75 @@ pub(crate) struct AnnotationRows<'a> {
     /// The object of the last path: its paths may continue in the next batch, which does not repeat
     /// the attributes.
     last_object: Option<LastObject>,
+    vertices: GraphVertices,
     pub(crate) skipped: u64,
+}
+
+/// The vertices of a graph, to which links refer by row.
+struct GraphVertices {
+    rank: usize,
+    /// Coordinates; those of a vertex are NaN if one is not finite.
+    positions: Vec<f32>,
+    /// Objects of the vertices, if the query asks for them.
+    objects: Vec<i64>,
+}
+
+/// A link of a graph.
+struct GraphLink {
+    /// Coordinates of both ends.
+    coordinates: Vec<f32>,
+    /// The object of both ends.
+    object: Option<i64>,
+}
+
+impl GraphVertices {
+    fn new(rank: usize) -> Self {
+        Self {
+            rank,
+            positions: Vec::new(),
+            objects: Vec::new(),
+        }
+    }
+
+    /// Adds the vertices of a batch, which come before all links.
+    fn add(&mut self, batch: &QueryResult) {
+        let Some(view) = batch.positions.view() else {
+            return;
+        };
+        for row in 0..view.rows() {
+            match finite(&view, row, self.rank) {
+                Some(point) => self.positions.extend(point),
+                None => self.positions.extend((0..self.rank).map(|_| f32::NAN)),
+            }
+        }
+        let objects = batch.object_ids.as_deref();
+        self.objects.extend_from_slice(objects.unwrap_or_default());
+    }
+
+    /// Iterates over the links of a batch; `None` stands for one with a coordinate that is not finite.
+    fn links(&self, batch: &QueryResult) -> impl Iterator<Item = Option<GraphLink>> {
+        let links = batch.links.as_ref().filter(|links| links.width == 2);
+        let ends = links.map(|links| links.ends.as_chunks::<2>().0);
+        ends.unwrap_or_default().iter().map(|ends| self.link(*ends))
+    }
+
+    fn link(&self, ends: [u64; 2]) -> Option<GraphLink> {
+        let mut coordinates = Vec::with_capacity(self.rank.saturating_mul(2));
+        let mut objects = [None; 2];
+        for (end, object) in ends.into_iter().zip(&mut objects) {
+            let row = usize::try_from(end).ok()?;
+            let start = row.checked_mul(self.rank)?;
+            let point = self.positions.get(start..start.checked_add(self.rank)?)?;
+            coordinates.extend_from_slice(point);
+            *object = self.objects.get(row).copied();
+        }
+        let [first, second] = objects;
+        let is_finite = coordinates.iter().all(|along| along.is_finite());
+        is_finite.then_some(GraphLink {
+            coordinates,
+            object: first.filter(|_| first == second),
+        })
+    }
 }
 
 struct LastObject {
@@ -329,10 +490,41 @@ impl AnnotationRows<'_> {
         batch: &QueryResult,
         sink: &mut S,
     ) -> Result<(), S::Error> {
-        match self.plan.kind {
-            AnnotationKind::Point => self.add_points(batch, sink),
-            _ => self.add_paths(batch, sink),
+        match self.plan.annotated {
+            Annotated::Points => self.add_points(batch, sink),
+            Annotated::Paths => self.add_paths(batch, sink),
+            Annotated::Links => self.add_links(batch, sink),
         }
+    }
+
+    fn add_links<S: AnnotationSink>(
+        &mut self,
+        batch: &QueryResult,
+        sink: &mut S,
+    ) -> Result<(), S::Error> {
+        self.vertices.add(batch);
+        let properties = self.plan.columns.bind(&batch.link);
+        let mut values = Vec::new();
+        for (row, link) in self.vertices.links(batch).enumerate() {
+            let id = self.next;
+            self.next = self.next.saturating_add(1);
+            let Some(link) = link else {
+                self.skipped = self.skipped.saturating_add(1);
+                continue;
+            };
+            values.clear();
+            properties.push(Some(row), &mut values);
+            let ends = link.coordinates.chunks_exact(self.plan.rank.max(1));
+            let ends: Vec<Vec<f32>> = ends.map(<[f32]>::to_vec).collect();
+            values.push(PropertyValue::Rgb(orientation(&ends)));
+            sink.push(StoreAnnotation {
+                id,
+                coordinates: &link.coordinates,
+                values: &values,
+                object: link.object,
+            })?;
+        }
+        Ok(())
     }
 
     fn add_points<S: AnnotationSink>(

@@ -13,6 +13,8 @@ use zvf_precomputed::{
 const MOST_COMPONENTS: u32 = 4;
 /// Words that get a label in the viewer's list of values.
 const MOST_LABELS: usize = 1000;
+/// Words of an attribute whose numbers are kept in memory.
+const MOST_WORDS: usize = 1 << 16;
 /// The viewer divides larger records into groups with other rules of alignment.
 const MOST_PROPERTY_BYTES: usize = 200;
 /// Attributes of a skeleton: one texture each.
@@ -28,6 +30,8 @@ pub(crate) struct ColumnSurvey {
     pub(crate) range: Option<(f64, f64)>,
     words: Vec<String>,
     codes: HashMap<String, u32>,
+    /// Whether there are more than [`MOST_WORDS`] words.
+    has_more_words: bool,
 }
 
 /// Facts about the columns of one scope.
@@ -51,6 +55,7 @@ impl AttributeSurvey {
                     range: None,
                     words: Vec::new(),
                     codes: HashMap::new(),
+                    has_more_words: false,
                 });
                 self.columns.len().saturating_sub(1)
             });
@@ -80,7 +85,12 @@ impl ColumnSurvey {
             }
             ColumnValues::Dictionary { words, .. } => {
                 for word in words.iter() {
-                    if self.codes.contains_key(word) {
+                    if self.has_more_words || self.codes.contains_key(word) {
+                        continue;
+                    }
+                    if self.words.len() >= MOST_WORDS {
+                        (self.words, self.codes) = (Vec::new(), HashMap::new());
+                        self.has_more_words = true;
                         continue;
                     }
                     let code = u32::try_from(self.words.len()).unwrap_or(u32::MAX);
@@ -89,6 +99,17 @@ impl ColumnSurvey {
                 }
             }
         }
+    }
+
+    /// Notes an attribute that is left out because its words have no numbers. Returns whether it is.
+    fn is_left_out(&self, notes: &mut Vec<String>) -> bool {
+        if self.has_more_words {
+            let name = &self.name;
+            notes.push(format!(
+                "attribute {name} is left out: it has more than {MOST_WORDS} different texts"
+            ));
+        }
+        self.has_more_words
     }
 
     /// Returns the type of a property with these numbers, and a note if values change.
@@ -181,6 +202,16 @@ impl PropertyPlan {
         plan
     }
 
+    /// Returns the first property of numbers that differ, with their range.
+    pub(crate) fn first_number(&self) -> Option<(&str, (f64, f64))> {
+        let mut known = self.specs.iter().zip(&self.ranges);
+        known.find_map(|(spec, range)| {
+            let is_number = !matches!(spec.kind, PropertyType::Rgb | PropertyType::Rgba);
+            let range = range.filter(|(low, high)| is_number && low < high)?;
+            Some((spec.id.as_str(), range))
+        })
+    }
+
     /// Returns the names of the columns.
     #[cfg(feature = "server")]
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
@@ -214,6 +245,9 @@ fn sources(at: usize, column: &ColumnSurvey, notes: &mut Vec<String>) -> Vec<(St
         kind,
         words,
     };
+    if column.is_left_out(notes) {
+        return Vec::new();
+    }
     let Some((kind, width)) = column.numbers else {
         let none = u32::try_from(column.words.len()).unwrap_or(u32::MAX);
         let kind = match none {
@@ -341,6 +375,8 @@ fn byte(number: f64) -> u8 {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SkeletonPlan {
     pub(crate) attributes: Vec<VertexAttribute>,
+    /// The range of each attribute, as far as it is known.
+    pub(crate) ranges: Vec<Option<(f64, f64)>>,
     sources: Vec<SkeletonSource>,
 }
 
@@ -362,6 +398,9 @@ impl SkeletonPlan {
         let mut plan = Self::default();
         let mut names = Vec::new();
         for column in &survey.columns {
+            if column.is_left_out(notes) {
+                continue;
+            }
             let width = match column.numbers {
                 Some((Kind::Complex64 | Kind::Complex128, _)) => {
                     notes.push(format!(
@@ -404,6 +443,7 @@ impl SkeletonPlan {
                     data_type: AttributeType::Float32,
                     components,
                 });
+                plan.ranges.push(column.range);
                 plan.sources.push(SkeletonSource {
                     name: column.name.clone(),
                     first,

@@ -64,24 +64,45 @@ impl MeshLevels {
         dataset: &Dataset,
         query: &Query,
     ) -> Result<Vec<QueryResult>, LayerError> {
-        let mut results = vec![dataset.query(query).await?];
+        // Attributes are not drawn, and a level may lack some.
+        let query = query.clone().columns(Selection::none());
+        let mut results = vec![dataset.query(&query).await?];
         for level in &self.coarser {
-            // Attributes are not drawn, and a level may lack some.
-            let query = query.clone().columns(Selection::none());
-            let query = query.level(LevelChoice::Number(*level));
-            let result = match dataset.query(&query).await {
-                // The level lacks some of the objects.
-                Err(error) if error.is_not_found() => dataset.query(&query.keep_going(true)).await,
-                result => result,
-            };
-            match result {
-                Ok(result) => results.push(result),
-                // The level has no objects.
-                Err(error) if error.is_not_found() => {}
-                Err(error) => return Err(error.into()),
-            }
+            results.extend(coarse(dataset, &query, *level).await?);
         }
         Ok(results)
+    }
+
+    /// Returns the levels above 0, the finest first.
+    #[cfg(feature = "server")]
+    pub(crate) fn coarser(&self) -> &[LevelId] {
+        &self.coarser
+    }
+
+    /// Reads one object from `level`, for which `query` is, and from the coarser levels. The results
+    /// are in memory one after another.
+    #[cfg(feature = "server")]
+    pub(crate) async fn read_object(
+        &self,
+        dataset: &Dataset,
+        query: &Query,
+        level: LevelId,
+        id: u64,
+    ) -> Result<Vec<TriangleMesh>, LayerError> {
+        let query = query.clone().columns(Selection::none());
+        let mut meshes = Vec::new();
+        let coarser = self.coarser.iter().filter(|coarser| **coarser > level);
+        for level in [None].into_iter().chain(coarser.map(Some)) {
+            let result = match level {
+                None => Some(dataset.query(&query).await?),
+                Some(level) => coarse(dataset, &query, *level).await?,
+            };
+            let Some(result) = result else { continue };
+            let shapes = shapes(&result, self.has_objects, &mut 0).into_iter();
+            let mut shapes = shapes.filter(|shape| shape.object == id);
+            meshes.extend(shapes.next().and_then(|shape| mesh_of(&result, &shape)));
+        }
+        Ok(meshes)
     }
 
     /// Divides what [`read`](Self::read) returned by object. Counts what is left out.
@@ -113,6 +134,25 @@ impl MeshLevels {
     }
 }
 
+/// Reads the objects of a query on a coarser level; `None` if it has none of them.
+async fn coarse(
+    dataset: &Dataset,
+    query: &Query,
+    level: LevelId,
+) -> Result<Option<QueryResult>, LayerError> {
+    let query = query.clone().level(LevelChoice::Number(level));
+    let result = match dataset.query(&query).await {
+        // The level lacks some of the objects.
+        Err(error) if error.is_not_found() => dataset.query(&query.keep_going(true)).await,
+        result => result,
+    };
+    match result {
+        Ok(result) => Ok(Some(result)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Returns the document of multi-resolution meshes, without shards.
 pub(crate) fn mesh_info(
     reading: &Reading<'_>,
@@ -123,7 +163,10 @@ pub(crate) fn mesh_info(
     Ok(MultilodMeshInfo {
         vertex_bits: BITS,
         transform: [x, 0., 0., 0., 0., y, 0., 0., 0., 0., z, 0.],
-        segment_properties: survey.segments.to_json().map(|_| PROPERTIES.to_owned()),
+        segment_properties: survey
+            .segments
+            .has_document()
+            .then(|| PROPERTIES.to_owned()),
         ..MultilodMeshInfo::default()
     })
 }

@@ -1,11 +1,21 @@
 //! Properties of segments from the attributes of objects.
 
+mod groups;
+
+use std::{collections::HashSet, sync::Arc};
+
 use zvf::{Column, ColumnValues};
 use zvf_format::numeric::{Kind, Value};
 use zvf_precomputed::{SegmentProperties, SegmentProperty, SegmentPropertyValues, property_ids};
 
+pub(crate) use groups::GroupTable;
+
 /// The viewer reads properties as one document.
 const MOST_SEGMENTS: usize = 1_000_000;
+/// Values of all properties: the document has some 10 bytes for each.
+const MOST_VALUES: usize = 4_000_000;
+/// Words of an attribute that are tags.
+const MOST_CATEGORIES: usize = 64;
 /// Segments that a viewer shows at first.
 pub(crate) const SHOWN: usize = 500;
 /// The id of the only segment of a store without objects. The viewer treats 0 as background.
@@ -21,6 +31,8 @@ pub(crate) struct SegmentTable {
     columns: Vec<Column>,
     /// Columns whose batches do not fit together.
     torn: Vec<String>,
+    /// The groups whose members are tagged.
+    groups: Option<Arc<GroupTable>>,
 }
 
 impl SegmentTable {
@@ -65,6 +77,26 @@ impl SegmentTable {
                  segments at most"
             ));
         }
+        let most = MOST_VALUES.checked_div(rows.max(1)).unwrap_or(0);
+        let mut values = 0_usize;
+        let is_kept = |column: &Column| {
+            values = values.saturating_add(match &column.values {
+                ColumnValues::Numeric(numbers) => usize::try_from(numbers.width).unwrap_or(1),
+                ColumnValues::Dictionary { .. } => 1,
+            });
+            values <= most
+        };
+        let (kept, left_out): (Vec<Column>, Vec<Column>) = core::mem::take(&mut self.columns)
+            .into_iter()
+            .partition(is_kept);
+        self.columns = kept;
+        notes.extend(left_out.iter().map(|column| {
+            format!(
+                "attribute {} of objects is left out: their properties would have more than \
+                 {MOST_VALUES} values",
+                column.name
+            )
+        }));
         let negative = self.ids.iter().filter(|id| **id < 0).count();
         if negative > 0 {
             notes.push(format!("{negative} objects with negative ids are left out"));
@@ -77,11 +109,30 @@ impl SegmentTable {
         ids.take(SHOWN).collect()
     }
 
+    /// Tags the members of groups.
+    pub(crate) fn tag(&mut self, groups: &Arc<GroupTable>) {
+        if self.ids.len() <= MOST_SEGMENTS && !groups.is_empty() {
+            self.groups = Some(Arc::clone(groups));
+        }
+    }
+
+    /// Returns the first column of texts.
+    pub(crate) fn first_texts(&self) -> Option<&Column> {
+        let is_text = |column: &&Column| matches!(column.values, ColumnValues::Dictionary { .. });
+        self.columns.iter().find(is_text)
+    }
+
+    /// Returns whether there is a document.
+    pub(crate) fn has_document(&self) -> bool {
+        let has_properties = !self.columns.is_empty() || self.groups.is_some();
+        has_properties && self.ids.iter().any(|id| *id >= 0)
+    }
+
     /// Returns the document as JSON; `None` if there are no properties.
     pub(crate) fn to_json(&self) -> Option<String> {
-        match self.columns.as_slice() {
-            [] => None,
-            _ => self.document().to_json(),
+        match self.has_document() {
+            true => self.document().to_json(),
+            false => None,
         }
     }
 
@@ -103,6 +154,14 @@ impl SegmentTable {
                 });
             }
         }
+        if let Some(values) = self.tags(&rows) {
+            names.push("tags".to_owned());
+            properties.push(SegmentProperty {
+                id: String::new(),
+                description: None,
+                values,
+            });
+        }
         let ids_of_names = property_ids(names.iter().map(String::as_str));
         for (property, id) in properties.iter_mut().zip(ids_of_names) {
             property.id = id;
@@ -119,6 +178,81 @@ impl SegmentTable {
         }
         SegmentProperties { ids, properties }
     }
+
+    /// Returns the groups and categories of rows as tags, by which a viewer selects segments.
+    fn tags(&self, rows: &[usize]) -> Option<SegmentPropertyValues> {
+        let groups = self.groups.as_deref();
+        let mut names = groups.map(GroupTable::names).unwrap_or_default();
+        let mut values: Vec<Vec<u32>> = rows
+            .iter()
+            .map(|row| match groups.zip(self.ids.get(*row)) {
+                Some((groups, object)) => groups.places_of(*object).collect(),
+                None => Vec::new(),
+            })
+            .collect();
+        for column in &self.columns {
+            let ColumnValues::Dictionary { codes, words } = &column.values else {
+                continue;
+            };
+            if words.len() > MOST_CATEGORIES || words.len().saturating_mul(2) > rows.len() {
+                continue;
+            }
+            let first = u32::try_from(names.len()).unwrap_or(u32::MAX);
+            let tag = |word: &String| format!("{}:{word}", column.name);
+            names.extend(words.iter().map(tag));
+            for (row, tags) in rows.iter().zip(&mut values) {
+                let is_word =
+                    |code: &&u32| usize::try_from(**code).is_ok_and(|code| code < words.len());
+                let code = codes
+                    .get(*row)
+                    .filter(|_| !column.is_null(*row))
+                    .filter(is_word);
+                tags.extend(code.map(|code| first.saturating_add(*code)));
+            }
+        }
+        if names.is_empty() {
+            return None;
+        }
+        let mut taken = HashSet::new();
+        let tags: Vec<String> = names.iter().map(|name| tag(name, &mut taken)).collect();
+        let descriptions = names.into_iter().zip(&tags);
+        let descriptions = descriptions.map(|(name, tag)| match name == *tag {
+            true => String::new(),
+            false => name,
+        });
+        Some(SegmentPropertyValues::Tags {
+            descriptions: descriptions.collect(),
+            tags,
+            values,
+        })
+    }
+}
+
+/// Returns a name as a tag: without blanks and a leading `#`, and without regard to case unlike those
+/// in `taken`.
+fn tag(name: &str, taken: &mut HashSet<String>) -> String {
+    let name = name.trim_start_matches('#');
+    let name: String = name
+        .chars()
+        .map(
+            |letter| match letter.is_whitespace() || letter.is_control() {
+                true => '_',
+                false => letter,
+            },
+        )
+        .collect();
+    let name = if name.is_empty() {
+        "_".to_owned()
+    } else {
+        name
+    };
+    let mut own = name.clone();
+    let mut number = 2_u64;
+    while !taken.insert(own.to_lowercase()) {
+        own = format!("{name}_{number}");
+        number = number.saturating_add(1);
+    }
+    own
 }
 
 /// Returns the properties of a column with their names.
@@ -176,4 +310,16 @@ fn number_type(kind: Kind, low: f64, high: f64) -> Option<&'static str> {
         Kind::Complex64 | Kind::Complex128 => return None,
         _ => "float32",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_distinct_words() {
+        let mut taken = HashSet::new();
+        let tags = ["#Left tract", "left_tract", "", "a"].map(|name| tag(name, &mut taken));
+        assert_eq!(tags, ["Left_tract", "left_tract_2", "_", "a"]);
+    }
 }

@@ -19,19 +19,14 @@ pub(super) fn annotation_shader(plan: &PropertyPlan) -> Option<String> {
             "void main() {{\n  setColor(prop_{id}());\n  setPointMarkerBorderWidth(0.0);\n}}"
         ));
     }
-    if let Some(category) = properties.clone().find(|spec| !spec.labels.is_empty()) {
+    if let Some(category) = properties.find(|spec| !spec.labels.is_empty()) {
         let id = &category.id;
         return Some(format!(
             "{PALETTE}void main() {{\n  setColor(palette(float(prop_{id}())));\n  \
              setPointMarkerBorderWidth(0.0);\n}}"
         ));
     }
-    let ranges = plan.ranges.iter();
-    let (number, (low, high)) = properties
-        .by_ref()
-        .zip(ranges)
-        .find_map(|(spec, range)| Some((spec, range.filter(|(low, high)| low < high)?)))?;
-    let id = &number.id;
+    let (id, (low, high)) = plan.first_number()?;
     Some(format!(
         "#uicontrol invlerp normalized(property=\"{id}\", range=[{low}, {high}])\n\
          void main() {{\n  setColor(colormapJet(normalized()));\n  \
@@ -39,24 +34,54 @@ pub(super) fn annotation_shader(plan: &PropertyPlan) -> Option<String> {
     ))
 }
 
-/// Returns the shader of lines and polylines: by orientation.
-pub(super) fn path_shader(kind: AnnotationKind, id: &str) -> String {
-    let set = match kind {
-        AnnotationKind::Line => "setLineColor(prop_ID(), prop_ID())",
-        _ => "setLineColor(prop_ID())",
+/// Returns the shader of lines and polylines: by orientation, or by an attribute that the user chooses.
+pub(super) fn path_shader(kind: AnnotationKind, id: &str, plan: &PropertyPlan) -> String {
+    let set = |colour: &str| match kind {
+        AnnotationKind::Line => format!("setLineColor({colour}, {colour})"),
+        _ => format!("setLineColor({colour})"),
     };
-    let set = set.replace("ID", id);
-    format!("void main() {{\n  {set};\n  setEndpointMarkerSize(0.0);\n}}")
+    let (mut controls, mut code) = (String::new(), set(&format!("prop_{id}()")));
+    if let Some((number, (low, high))) = plan.first_number() {
+        controls = format!(
+            "#uicontrol bool by_attribute checkbox(default=false)\n\
+             #uicontrol invlerp normalized(property=\"{number}\", range=[{low}, {high}])\n"
+        );
+        code = format!(
+            "if (by_attribute) {{\n    {};\n  }} else {{\n    {code};\n  }}",
+            set("colormapJet(normalized())")
+        );
+    } else {
+        code.push(';');
+    }
+    format!("{controls}void main() {{\n  {code}\n  setEndpointMarkerSize(0.0);\n}}")
 }
 
-/// Returns the shader of skeletons with attributes: the colours of objects, with a hint.
-pub(super) fn skeleton_shader(attributes: &[VertexAttribute]) -> Option<String> {
-    let attribute = attributes
-        .iter()
-        .find(|attribute| attribute.components == 1)?;
-    let id = &attribute.id;
-    // Objects keep their colours; the attribute is offered for a change.
+/// Returns the shader of skeletons: by the orientation of paths, or the colours of objects, or by an
+/// attribute that the user chooses, between bounds that sliders set.
+pub(super) fn skeleton_shader(
+    attributes: &[VertexAttribute],
+    ranges: &[Option<(f64, f64)>],
+    orientation: Option<&str>,
+) -> Option<String> {
+    let colour = match orientation {
+        Some(id) => format!("emitRGB(abs(prop_{id}()))"),
+        None => "emitDefault()".to_owned(),
+    };
+    let mut known = attributes.iter().zip(ranges);
+    let number = known.find_map(|(attribute, range)| {
+        let range = range.filter(|(low, high)| low < high && attribute.components == 1);
+        Some((&attribute.id, range?))
+    });
+    let Some((id, (low, high))) = number else {
+        return orientation.map(|_| format!("void main() {{\n  {colour};\n}}"));
+    };
     Some(format!(
-        "// prop_{id}() is an attribute of the vertices.\nvoid main() {{\n  emitDefault();\n}}"
+        "#uicontrol bool by_attribute checkbox(default=false)\n\
+         #uicontrol float low slider(min={low}, max={high}, default={low})\n\
+         #uicontrol float high slider(min={low}, max={high}, default={high})\n\
+         void main() {{\n  \
+         if (by_attribute) {{\n    \
+         emitRGB(colormapJet(clamp((prop_{id}() - low) / max(high - low, 1e-30), 0.0, 1.0)));\n  \
+         }} else {{\n    {colour};\n  }}\n}}"
     ))
 }

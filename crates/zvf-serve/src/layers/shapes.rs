@@ -19,7 +19,7 @@ pub(crate) fn note_dropped(dropped: u64, notes: &mut Vec<String>) {
 
 /// Returns a mesh of triangles; `None` if a coordinate is not finite.
 pub(crate) fn mesh_of(batch: &QueryResult, shape: &ObjectShape) -> Option<TriangleMesh> {
-    let triangles = shape.links.iter().flat_map(|face| fan(face));
+    let triangles = shape.links().flat_map(fan);
     Some(TriangleMesh {
         positions: positions(batch, &shape.rows)?,
         triangles: triangles.collect(),
@@ -27,16 +27,12 @@ pub(crate) fn mesh_of(batch: &QueryResult, shape: &ObjectShape) -> Option<Triang
 }
 
 /// Divides a polygon into triangles around its first corner.
-fn fan(face: &[u32]) -> Vec<[u32; 3]> {
-    let Some((first, others)) = face.split_first() else {
-        return Vec::new();
-    };
-    let pairs = others.windows(2);
-    let triangles = pairs.filter_map(|pair| match pair {
-        [a, b] => Some([*first, *a, *b]),
+fn fan(face: &[u32]) -> impl Iterator<Item = [u32; 3]> {
+    let pairs = face.get(1..).unwrap_or_default().windows(2);
+    pairs.filter_map(|pair| match (face.first(), pair) {
+        (Some(first), [a, b]) => Some([*first, *a, *b]),
         _ => None,
-    });
-    triangles.collect()
+    })
 }
 
 /// The vertices and links of an object in a result.
@@ -44,8 +40,17 @@ pub(crate) struct ObjectShape {
     pub(crate) object: u64,
     /// Rows of the result.
     pub(crate) rows: Vec<usize>,
-    /// Links as places in `rows`.
-    pub(crate) links: Vec<Vec<u32>>,
+    /// The ends of all links, as places in `rows`.
+    ends: Vec<u32>,
+    /// The number of ends of a link.
+    width: usize,
+}
+
+impl ObjectShape {
+    /// Iterates over the ends of each link, as places in `rows`.
+    pub(crate) fn links(&self) -> impl Iterator<Item = &[u32]> {
+        self.ends.chunks_exact(self.width)
+    }
 }
 
 /// Divides a result by object.
@@ -56,6 +61,9 @@ pub(crate) fn shapes(
 ) -> Vec<ObjectShape> {
     let mut places: HashMap<u64, usize> = HashMap::new();
     let mut shapes: Vec<ObjectShape> = Vec::new();
+    let links = batch.links.as_ref();
+    let width = links.and_then(|links| usize::try_from(links.width).ok());
+    let width = width.unwrap_or(2).max(1);
     let mut owners: Vec<Option<RowPlace>> = Vec::with_capacity(batch.positions.len());
     let ids = batch.object_ids.as_ref();
     for row in 0..batch.positions.len() {
@@ -72,7 +80,8 @@ pub(crate) fn shapes(
             shapes.push(ObjectShape {
                 object,
                 rows: Vec::new(),
-                links: Vec::new(),
+                ends: Vec::new(),
+                width,
             });
             shapes.len().saturating_sub(1)
         });
@@ -83,24 +92,22 @@ pub(crate) fn shapes(
         owners.push(Some(RowPlace { shape: at, place }));
         shape.rows.push(row);
     }
-    let links = batch.links.as_ref();
-    let width = links.and_then(|links| usize::try_from(links.width).ok());
     let ends = links.map(|links| links.ends.as_slice()).unwrap_or_default();
-    for link in ends.chunks_exact(width.unwrap_or(2).max(1)) {
-        let places = link.iter().map(|end| {
+    for link in ends.chunks_exact(width) {
+        let place = |end: &u64| {
             let row = usize::try_from(end.saturating_sub(batch.first_row)).ok()?;
             owners.get(row).copied().flatten()
-        });
-        let places: Option<Vec<RowPlace>> = places.collect();
-        let first = places.as_ref().and_then(|places| places.first().copied());
-        let same = places
-            .zip(first)
-            .filter(|(places, first)| places.iter().all(|place| place.shape == first.shape));
-        match same.and_then(|(places, first)| Some((places, shapes.get_mut(first.shape)?))) {
-            Some((places, shape)) => {
-                shape
-                    .links
-                    .push(places.iter().map(|place| place.place).collect());
+        };
+        let first = link.first().and_then(place);
+        let is_inside = |first: RowPlace| {
+            let mut places = link.iter().map(place);
+            places.all(|place| place.is_some_and(|place| place.shape == first.shape))
+        };
+        let shape = first.filter(|first| is_inside(*first));
+        match shape.and_then(|first| shapes.get_mut(first.shape)) {
+            Some(shape) => {
+                let places = link.iter().filter_map(place);
+                shape.ends.extend(places.map(|place| place.place));
             }
             None => *dropped = dropped.saturating_add(1),
         }
@@ -130,8 +137,9 @@ mod tests {
 
     #[test]
     fn polygons_become_triangles() {
-        assert_eq!(fan(&[5, 6, 7]), [[5, 6, 7]]);
-        assert_eq!(fan(&[5, 6, 7, 8]), [[5, 6, 7], [5, 7, 8]]);
-        assert!(fan(&[5, 6]).is_empty());
+        let parts = |face: &[u32]| fan(face).collect::<Vec<_>>();
+        assert_eq!(parts(&[5, 6, 7]), [[5, 6, 7]]);
+        assert_eq!(parts(&[5, 6, 7, 8]), [[5, 6, 7], [5, 7, 8]]);
+        assert!(parts(&[5, 6]).is_empty());
     }
 }

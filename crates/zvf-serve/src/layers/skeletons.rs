@@ -1,12 +1,13 @@
 //! Skeletons: their attributes, and paths as skeletons.
 
 use zvf::QueryResult;
+use zvf_model::level::LevelId;
 use zvf_precomputed::{
     AttributeType, IDENTITY, PrecomputedError, Skeleton, SkeletonInfo, VertexAttribute,
 };
 
 use super::{
-    LayerError, Reading,
+    Layer, LayerError, LayerKind, Reading,
     attributes::{SkeletonPlan, narrow},
     levels::usable_levels,
     segments::PROPERTIES,
@@ -45,14 +46,13 @@ impl SkeletonLayer {
             components: 3,
         });
         let columns = SkeletonPlan::new(&survey.vertex, direction.as_slice(), notes);
-        let shader = match columns.attributes.last() {
-            Some(orientation) if survey.is_path => {
-                let id = &orientation.id;
-                Some(format!("void main() {{ emitRGB(abs(prop_{id}())); }}"))
-            }
-            _ => skeleton_shader(&columns.attributes),
-        };
-        let properties = survey.segments.to_json().map(|_| PROPERTIES.to_owned());
+        let orientation = columns.attributes.last().filter(|_| survey.is_path);
+        let orientation = orientation.map(|attribute| attribute.id.as_str());
+        let shader = skeleton_shader(&columns.attributes, &columns.ranges, orientation);
+        let properties = survey
+            .segments
+            .has_document()
+            .then(|| PROPERTIES.to_owned());
         Ok(Self {
             info: SkeletonInfo {
                 transform,
@@ -64,6 +64,18 @@ impl SkeletonLayer {
             columns,
             is_path: survey.is_path,
         })
+    }
+
+    /// Plans the skeletons of groups of paths.
+    pub(crate) fn of_groups(
+        reading: &Reading<'_>,
+        survey: &StoreSurvey,
+    ) -> Result<Self, LayerError> {
+        // The skeletons of objects have the same attributes, and notes.
+        let mut layer = Self::new(reading, survey, &mut Vec::new())?;
+        let has_document = survey.groups.segments.has_document();
+        layer.info.segment_properties = has_document.then(|| PROPERTIES.to_owned());
+        Ok(layer)
     }
 
     /// Returns a skeleton without vertices.
@@ -80,10 +92,7 @@ impl SkeletonLayer {
         skeleton.positions = shapes::positions(batch, &shape.rows)?;
         self.columns
             .push(&batch.vertex, &shape.rows, &mut skeleton.attributes);
-        let edges = shape
-            .links
-            .iter()
-            .filter_map(|link| link.as_slice().first_chunk());
+        let edges = shape.links().filter_map(|link| link.first_chunk());
         skeleton.edges = edges.copied().collect();
         Some(skeleton)
     }
@@ -122,13 +131,31 @@ impl SkeletonLayer {
     }
 
     /// Returns the skeleton that the paths of a result form.
-    #[cfg(feature = "server")]
     pub(crate) fn of_paths(&self, batch: &QueryResult) -> Result<Skeleton, LayerError> {
         let mut skeleton = self.empty();
         for path in super::survey::paths(batch) {
             self.push_path(batch, path.start..path.end, &mut skeleton)?;
         }
         Ok(skeleton)
+    }
+}
+
+/// Returns whether groups are drawn as skeletons: those of paths.
+pub(crate) fn draws_groups(reading: &Reading<'_>, survey: &StoreSurvey) -> bool {
+    survey.is_path && reading.space.nanometres().is_some()
+}
+
+/// Returns the layer of groups.
+pub(crate) fn group_layer(survey: &StoreSurvey, shader: Option<String>) -> Layer {
+    let table = &survey.groups.segments;
+    Layer {
+        kind: LayerKind::Groups,
+        level: LevelId::FULL,
+        items: u64::try_from(table.ids.len()).unwrap_or(u64::MAX),
+        shader,
+        shown: table.shown(),
+        is_related: false,
+        transform: None,
     }
 }
 

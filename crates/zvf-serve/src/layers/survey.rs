@@ -1,15 +1,19 @@
 //! A first pass over a store: bounds, numbers, and facts about the attributes.
 
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, sync::Arc};
 
 use zvf::QueryResult;
 use zvf_format::numeric::{Kind, NumericRows, Value};
+use zvf_model::{level::LevelId, root::GeometryType};
 
 use super::{
     LayerError, Reading,
     attributes::{AttributeSurvey, narrow},
-    segments::{ONLY, SegmentTable},
+    segments::{GroupTable, ONLY, SegmentTable},
 };
+
+/// Vertices of a graph whose edges are annotations: their positions are kept in memory.
+const MOST_GRAPH_VERTICES: u64 = 4 << 20;
 
 /// What the first pass found.
 pub(crate) struct StoreSurvey {
@@ -25,7 +29,13 @@ pub(crate) struct StoreSurvey {
     rounding: f64,
     pub(crate) vertex: AttributeSurvey,
     pub(crate) object: AttributeSurvey,
+    pub(crate) link: AttributeSurvey,
+    /// Links of a graph.
+    pub(crate) links: u64,
+    kind: Option<GeometryType>,
     pub(crate) segments: SegmentTable,
+    /// Groups of level 0; none of coarser levels.
+    pub(crate) groups: Arc<GroupTable>,
     pub(crate) has_objects: bool,
 }
 
@@ -45,6 +55,10 @@ pub(crate) async fn survey(
         rounding: 0.0,
         vertex: AttributeSurvey::default(),
         object: AttributeSurvey::default(),
+        link: AttributeSurvey::default(),
+        links: 0,
+        kind: reading.dataset.root().geometry_kinds.first().cloned(),
+        groups: Arc::default(),
         segments: SegmentTable::default(),
         has_objects: false,
     };
@@ -66,6 +80,10 @@ pub(crate) async fn survey(
         return Err(LayerError::Empty);
     }
     survey.segments.finish(notes);
+    if survey.has_objects && reading.level == LevelId::FULL {
+        survey.groups = Arc::new(GroupTable::read(reading.dataset, notes).await?);
+        survey.segments.tag(&survey.groups);
+    }
     if survey.rounding > 0.0 {
         notes.push(format!(
             "positions are rounded to float32, which moves them by up to {:.2e} along an axis",
@@ -82,6 +100,26 @@ impl StoreSurvey {
             true => self.segments.shown(),
             false => vec![ONLY],
         }
+    }
+
+    /// Returns whether the links of the store are the edges of a graph.
+    pub(crate) fn is_graph(&self) -> bool {
+        self.kind == Some(GeometryType::Graph)
+    }
+
+    /// Returns whether there is something to annotate. Notes a graph that is too large.
+    pub(crate) fn has_annotations(&self, notes: &mut Vec<String>) -> bool {
+        if !self.is_graph() {
+            return true;
+        }
+        let is_large = self.vertices > MOST_GRAPH_VERTICES;
+        if is_large {
+            notes.push(format!(
+                "edges are left out of the annotations: the graph has more than \
+                 {MOST_GRAPH_VERTICES} vertices"
+            ));
+        }
+        self.links > 0 && !is_large
     }
 
     fn add(&mut self, batch: &QueryResult) {
@@ -109,6 +147,11 @@ impl StoreSurvey {
         self.vertex.add(&batch.vertex);
         self.object.add(&batch.object);
         self.segments.add(&batch.objects, &batch.object);
+        if let Some(links) = &batch.links {
+            let count = u64::try_from(links.len()).unwrap_or(u64::MAX);
+            self.links = self.links.saturating_add(count);
+            self.link.add(&batch.link);
+        }
         self.has_objects |= !batch.objects.is_empty();
         if let Some(parts) = &batch.parts {
             self.is_path = true;

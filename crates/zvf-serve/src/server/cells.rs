@@ -1,23 +1,30 @@
 //! Cells of the spatial index of annotations. One pass over the store prepares them: it keeps the coarse
-//! cells of points, and writes the annotations of paths to a temporary file with an index in memory.
+//! cells of points, and writes the annotations of paths to a temporary file with an index in memory, and
+//! the lists of the edges of a graph to another.
 
 mod coarse_points;
 mod indexed_paths;
+mod link_lists;
 mod list;
 
 use std::{ops::ControlFlow, sync::Arc};
 
 use bytes::Bytes;
-use tokio::sync::{OnceCell, Semaphore, oneshot};
+use tokio::sync::{OnceCell, Semaphore};
 use zvf::{Bbox, Dataset, Mode, Query};
 use zvf_precomputed::{AnnotationInfo, AnnotationKind, Dimensions, RecordLayout, SpatialGrid};
 
+use super::pool::on_pool;
 use crate::layers::{
     LayerError,
-    annotations::{AnnotationPlan, AnnotationSink, StoreAnnotation, object_of_path},
+    annotations::{
+        Annotated, AnnotationPlan, AnnotationSink, Related, StoreAnnotation, cell_number,
+        object_of_path,
+    },
 };
 use coarse_points::{CoarsePoints, CoarsePointsSink};
 use indexed_paths::{IndexedPaths, IndexedPathsSink};
+use link_lists::{LinkLists, LinkListsSink, ListKey};
 use list::ListEntries;
 
 /// Cells that are computed at once. Each may hold the paths of a cell and of its chunks.
@@ -40,6 +47,7 @@ pub(super) struct LiveAnnotations {
 enum Prepared {
     Points(CoarsePoints),
     Paths(Arc<IndexedPaths>),
+    Links(Arc<LinkLists>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -62,7 +70,10 @@ impl LiveAnnotations {
 
     /// Returns whether answers take so little work that they need no cache.
     pub(super) fn is_prepared(&self) -> bool {
-        matches!(self.prepared.get(), Some(Prepared::Paths(_)))
+        matches!(
+            self.prepared.get(),
+            Some(Prepared::Paths(_) | Prepared::Links(_))
+        )
     }
 
     /// Prepares the cells, unless that was done.
@@ -76,6 +87,7 @@ impl LiveAnnotations {
         let limits = match self.prepared(dataset).await? {
             Prepared::Points(points) => &points.limits,
             Prepared::Paths(paths) => &paths.limits,
+            Prepared::Links(links) => &links.limits,
         };
         let mut info = self.info.clone();
         for (level, longest) in info.spatial.iter_mut().zip(limits) {
@@ -106,7 +118,15 @@ impl LiveAnnotations {
                 return Ok(points.cells.get(&key).cloned());
             }
             Prepared::Paths(paths) if level < paths.levels => {
-                return read_on_pool(Arc::clone(paths), key).await;
+                let paths = Arc::clone(paths);
+                return on_pool(move || paths.cell(&key)).await;
+            }
+            Prepared::Links(links) => {
+                let key = ListKey {
+                    index: level,
+                    key: cell_number(&key.cell, &grid.shape),
+                };
+                return self.link_list(links, key).await;
             }
             Prepared::Points(_) => query.owners(false),
             Prepared::Paths(_) => query.mode(Mode::Touch),
@@ -132,6 +152,7 @@ impl LiveAnnotations {
         id: u64,
     ) -> Result<Option<Bytes>, LayerError> {
         let query = match self.prepared(dataset).await? {
+            Prepared::Links(links) => return links.by_id(id, &self.plan),
             Prepared::Points(points) => match points.chunk_of(id) {
                 Some((lower, upper)) => self.query().region(padded(lower, upper)?),
                 None => return Ok(None),
@@ -152,16 +173,29 @@ impl LiveAnnotations {
         }
     }
 
-    /// Returns the list of the annotations of an object.
+    /// Returns the list of the annotations of a segment of the relationship with this folder.
     pub(super) async fn related(
         &self,
         dataset: &Dataset,
-        object: u64,
+        folder: &str,
+        segment: u64,
     ) -> Result<Option<Bytes>, LayerError> {
-        let Ok(object) = i64::try_from(object) else {
+        let mut known = self.plan.related.iter().enumerate();
+        let Some((at, related)) = known.find(|(_, related)| related.folder() == folder) else {
             return Ok(None);
         };
-        let query = self.query().objects([object]);
+        if let Prepared::Links(links) = self.prepared(dataset).await? {
+            let key = ListKey {
+                index: self.plan.levels.grids().len().saturating_add(at),
+                key: segment,
+            };
+            return self.link_list(links, key).await;
+        }
+        let query = match (related, i64::try_from(segment)) {
+            (Related::Object, Ok(object)) => self.query().objects([object]),
+            (Related::Group, Ok(_)) => self.query().groups([segment]),
+            (_, Err(_)) => return Ok(None),
+        };
         let mut sink = RelatedSink {
             plan: &self.plan,
             list: ListEntries::default(),
@@ -171,6 +205,15 @@ impl LiveAnnotations {
             done => done?,
         }
         Ok(sink.list.encode())
+    }
+
+    async fn link_list(
+        &self,
+        links: &Arc<LinkLists>,
+        key: ListKey,
+    ) -> Result<Option<Bytes>, LayerError> {
+        let links = Arc::clone(links);
+        on_pool(move || links.list(key)).await
     }
 
     fn query(&self) -> Query {
@@ -207,8 +250,14 @@ impl LiveAnnotations {
 
     async fn prepared(&self, dataset: &Dataset) -> Result<&Prepared, LayerError> {
         let read = || async {
+            if self.plan.annotated == Annotated::Links {
+                let mut sink = LinkListsSink::new(&self.plan).map_err(LayerError::Temporary)?;
+                let query = self.query().owners(!self.plan.related.is_empty());
+                self.each(dataset, &query, &mut sink).await?;
+                return Ok(Prepared::Links(Arc::new(sink.finish()?)));
+            }
             let query = self.query().owners(false);
-            if self.plan.kind == AnnotationKind::Point {
+            if self.plan.annotated == Annotated::Points {
                 let mut sink = CoarsePointsSink::new(&self.plan, self.most_kept);
                 self.each(dataset, &query, &mut sink).await?;
                 return Ok(Prepared::Points(sink.finish()));
@@ -221,16 +270,6 @@ impl LiveAnnotations {
         };
         self.prepared.get_or_try_init(read).await
     }
-}
-
-/// Reads a cell on one of as many threads as there are cores: each thread keeps freed memory.
-async fn read_on_pool(paths: Arc<IndexedPaths>, key: CellKey) -> Result<Option<Bytes>, LayerError> {
-    let (sender, answer) = oneshot::channel();
-    rayon::spawn(move || {
-        // Nobody waits for the answer if the client has gone.
-        let _ = sender.send(paths.cell(&key));
-    });
-    answer.await.map_err(|_| LayerError::Ended)?
 }
 
 /// Collects the annotations of one cell.
@@ -290,11 +329,8 @@ impl AnnotationSink for OneSink<'_> {
             ..
         } = annotation;
         self.plan.layout.write(coordinates, values, &mut record)?;
-        if self.plan.has_objects {
-            let object = annotation
-                .object
-                .and_then(|object| u64::try_from(object).ok());
-            RecordLayout::write_related(object.as_slice(), &mut record)?;
+        for segments in self.plan.related_to(annotation.object) {
+            RecordLayout::write_related(&segments, &mut record)?;
         }
         self.record = Some(record);
         Ok(())

@@ -1,29 +1,27 @@
 //! The layers of one state of a store.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
 use zvf::Dataset;
 use zvf_model::level::LevelId;
 use zvf_query::LevelChoice;
 
-use super::{cells::LiveAnnotations, live_meshes::LiveMeshes, object_cache::ObjectCache};
+use super::{cells::LiveAnnotations, live_meshes::encoded_mesh, object_cache::ObjectCache};
 use crate::{
     layers::{
         Layer, LayerError, LayerKind, Reading, Report,
         annotations::{AnnotationPlan, IdScheme},
+        levels::usable_levels,
         meshes::{MeshLevels, mesh_info},
         segments::{ONLY, PROPERTIES},
         shapes::{ObjectShape, shapes},
-        skeletons::{SkeletonLayer, coarser},
+        skeletons::{SkeletonLayer, coarser, draws_groups, group_layer},
         space::ViewerSpace,
         survey::{self, StoreSurvey},
     },
     view::StoreView,
 };
-
-/// Vertices of an object that is drawn at once.
-const MOST_VERTICES: u64 = 4 << 20;
 
 /// The layers of a store at one transaction.
 #[derive(Debug)]
@@ -36,16 +34,43 @@ pub(super) struct LiveLayers {
     documents: HashMap<String, Bytes>,
     annotations: Option<LiveAnnotations>,
     skeletons: HashMap<String, LiveSkeletons>,
-    meshes: Option<LiveMeshes>,
+    meshes: Option<MeshLevels>,
     has_objects: bool,
+    context: LiveContext,
 }
 
-/// The skeletons of a level.
+/// What the states of a store share.
+#[derive(Debug)]
+pub(super) struct LiveContext {
+    /// What the names of encoded objects begin with.
+    pub(super) prefix: String,
+    /// Bytes of the coarse cells of annotations that are kept.
+    pub(super) coarse_cells: usize,
+    pub(super) objects: Arc<ObjectCache>,
+}
+
+/// The skeletons of objects or groups.
 #[derive(Debug)]
 struct LiveSkeletons {
-    level: LevelId,
+    segments: SegmentKind,
+    /// The levels that may be shown, the finest first. A coarser one stands for an object that is too
+    /// large.
+    levels: Vec<LevelId>,
     layer: SkeletonLayer,
-    encoded: ObjectCache,
+}
+
+/// What the segments of a layer are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SegmentKind {
+    Objects,
+    Groups,
+}
+
+/// A query for a segment.
+struct SegmentQuery {
+    query: zvf::Query,
+    level: LevelId,
+    vertices: u64,
 }
 
 impl LiveLayers {
@@ -53,7 +78,7 @@ impl LiveLayers {
     /// of its positions.
     pub(super) async fn new(
         dataset: Dataset,
-        coarse_cells: usize,
+        context: LiveContext,
         report: &Report<'_>,
     ) -> Result<Self, LayerError> {
         let space = ViewerSpace::of(&dataset);
@@ -61,7 +86,7 @@ impl LiveLayers {
         let mut notes = space.notes.clone();
         let survey = survey::survey(&reading, &mut notes).await?;
         let mut made = Made {
-            coarse_cells,
+            coarse_cells: context.coarse_cells,
             ..Made::default()
         };
         for kind in LayerKind::of(&dataset) {
@@ -90,6 +115,7 @@ impl LiveLayers {
             skeletons,
             meshes,
             has_objects: survey.has_objects,
+            context,
         })
     }
 
@@ -122,7 +148,7 @@ impl LiveLayers {
             ["annotations", index, name] => self.annotation(index, name).await,
             ["meshes", name] => self.mesh(name).await,
             [folder, id] => match self.skeletons.get(*folder).zip(decimal(id)) {
-                Some((skeletons, id)) => self.skeleton(skeletons, id).await,
+                Some((skeletons, id)) => self.skeleton(folder, skeletons, id).await,
                 None => Ok(None),
             },
             _ => Ok(None),
@@ -143,31 +169,30 @@ impl LiveLayers {
             };
         }
         match (index, decimal(name)) {
+            (_, None) => Ok(None),
             ("by_id", Some(id)) => annotations.by_id(dataset, id).await,
-            ("related_object", Some(object)) if self.has_objects => {
-                annotations.related(dataset, object).await
-            }
-            _ => Ok(None),
+            (folder, Some(segment)) => annotations.related(dataset, folder, segment).await,
         }
     }
 
     async fn skeleton(
         &self,
+        folder: &str,
         skeletons: &LiveSkeletons,
         id: u64,
     ) -> Result<Option<Bytes>, LayerError> {
-        let encoded = &skeletons.encoded;
-        let name = id.to_string();
-        if let Some(known) = encoded.known(&name) {
+        let objects = &self.context.objects;
+        let name = format!("{}{folder}/{id}", self.context.prefix);
+        if let Some(known) = objects.known(&name) {
             return Ok(known.into());
         }
-        let _held = encoded.lock(id).await;
-        if let Some(known) = encoded.known(&name) {
+        let _held = objects.lock(&name).await;
+        if let Some(known) = objects.known(&name) {
             return Ok(known.into());
         }
         let bytes = self.encoded_skeleton(skeletons, id).await?;
-        encoded.put(name.clone(), bytes, "a skeleton")?;
-        Ok(encoded.known(&name).and_then(Into::into))
+        objects.put(name.clone(), bytes, "a skeleton")?;
+        Ok(objects.known(&name).and_then(Into::into))
     }
 
     async fn encoded_skeleton(
@@ -176,9 +201,14 @@ impl LiveLayers {
         id: u64,
     ) -> Result<Option<Vec<u8>>, LayerError> {
         let layer = &skeletons.layer;
-        let Some(query) = self.query_within_limits(id, skeletons.level).await? else {
+        let found = self.query_within_limits(skeletons.segments, id, &skeletons.levels);
+        let Some(SegmentQuery {
+            query, vertices, ..
+        }) = found.await?
+        else {
             return Ok(None);
         };
+        let _turn = self.context.objects.turn(vertices).await;
         let batch = self.dataset.query(&query).await?;
         let skeleton = match layer.is_path {
             true => Some(layer.of_paths(&batch)?),
@@ -186,27 +216,51 @@ impl LiveLayers {
                 .shape(&batch, id)
                 .and_then(|shape| layer.of_shape(&batch, &shape)),
         };
+        drop(batch);
         let skeleton = skeleton.filter(|skeleton| !skeleton.positions.is_empty());
         let bytes = skeleton.map(|skeleton| skeleton.encode(&layer.info.vertex_attributes));
         Ok(bytes.transpose()?)
     }
 
     /// Returns the fragments of an object, `<id>`, or its manifest, `<id>.index`.
-    async fn mesh(&self, name: &str) -> Result<Option<Bytes>, LayerError> {
-        let id = decimal(name.strip_suffix(".index").unwrap_or(name));
-        let (Some(meshes), Some(id)) = (&self.meshes, id) else {
+    async fn mesh(&self, file: &str) -> Result<Option<Bytes>, LayerError> {
+        let id = decimal(file.strip_suffix(".index").unwrap_or(file));
+        let (Some(levels), Some(id)) = (&self.meshes, id) else {
             return Ok(None);
         };
-        if let Some(known) = meshes.known(name) {
+        let objects = &self.context.objects;
+        let data_name = format!("{}meshes/{id}", self.context.prefix);
+        let index_name = format!("{data_name}.index");
+        let name = format!("{}meshes/{file}", self.context.prefix);
+        if let Some(known) = objects.known(&name) {
             return Ok(known.into());
         }
-        let _held = meshes.lock(id).await;
-        if let Some(known) = meshes.known(name) {
+        let _held = objects.lock(&data_name).await;
+        if let Some(known) = objects.known(&name) {
             return Ok(known.into());
         }
-        let query = self.query_within_limits(id, LevelId::FULL).await?;
-        meshes.encode(&self.dataset, id, query).await?;
-        Ok(meshes.known(name).and_then(Into::into))
+        let possible: Vec<LevelId> = [LevelId::FULL]
+            .into_iter()
+            .chain(levels.coarser().iter().copied())
+            .collect();
+        let found = self.query_within_limits(SegmentKind::Objects, id, &possible);
+        let (index, data) = match found.await? {
+            None => (None, None),
+            Some(SegmentQuery {
+                query,
+                level,
+                vertices,
+            }) => {
+                let _turn = objects.turn(vertices).await;
+                encoded_mesh(levels, &self.dataset, id, &query, level)
+                    .await?
+                    .map(|mesh| (mesh.manifest, mesh.data))
+                    .unzip()
+            }
+        };
+        objects.put(index_name, index, MESH)?;
+        objects.put(data_name, data, MESH)?;
+        Ok(objects.known(&name).and_then(Into::into))
     }
 
     fn shape(&self, batch: &zvf::QueryResult, id: u64) -> Option<ObjectShape> {
@@ -215,12 +269,13 @@ impl LiveLayers {
         shapes.find(|shape| shape.object == id)
     }
 
-    /// Returns the query for an object; `None` if no object has this id.
-    fn query_of(&self, id: u64, level: LevelId) -> Option<zvf::Query> {
+    /// Returns the query for a segment; `None` if no segment has this id.
+    fn query_of(&self, segments: SegmentKind, id: u64, level: LevelId) -> Option<zvf::Query> {
         let query = zvf::Query::new().level(LevelChoice::Number(level));
-        match self.has_objects {
-            true => Some(query.objects([i64::try_from(id).ok()?])),
-            false => (id == ONLY).then_some(query),
+        match (segments, self.has_objects) {
+            (SegmentKind::Groups, _) => Some(query.groups([id])),
+            (SegmentKind::Objects, true) => Some(query.objects([i64::try_from(id).ok()?])),
+            (SegmentKind::Objects, false) => (id == ONLY).then_some(query),
         }
     }
 
@@ -232,23 +287,41 @@ impl LiveLayers {
         }
     }
 
-    /// Returns the query for an object; `None` if no object has this id or vertices.
+    /// Returns the query for a segment on the finest level on which it is not too large; `None` if no
+    /// segment has this id or vertices.
     async fn query_within_limits(
         &self,
+        segments: SegmentKind,
         id: u64,
-        level: LevelId,
-    ) -> Result<Option<zvf::Query>, LayerError> {
-        let Some(query) = self.query_of(id, level) else {
-            return Ok(None);
-        };
-        let vertices = self.count(&query).await?;
-        if vertices > MOST_VERTICES {
-            let most = usize::try_from(MOST_VERTICES).unwrap_or(usize::MAX);
-            return Err(LayerError::TooManyVertices(vertices, most));
+        levels: &[LevelId],
+    ) -> Result<Option<SegmentQuery>, LayerError> {
+        let most = self.context.objects.most_vertices();
+        let mut first = None;
+        for level in levels {
+            let Some(query) = self.query_of(segments, id, *level) else {
+                return Ok(None);
+            };
+            let vertices = self.count(&query).await?;
+            if (1..=most).contains(&vertices) {
+                return Ok(Some(SegmentQuery {
+                    query,
+                    level: *level,
+                    vertices,
+                }));
+            }
+            let full = *first.get_or_insert(vertices);
+            if full == 0 {
+                return Ok(None);
+            }
         }
-        Ok((vertices > 0).then_some(query))
+        match first {
+            Some(vertices) => Err(LayerError::TooManyVertices(vertices, most)),
+            None => Ok(None),
+        }
     }
 }
+
+const MESH: &str = "an encoded mesh";
 
 /// Layers that were planned so far.
 #[derive(Default)]
@@ -259,7 +332,7 @@ struct Made {
     documents: HashMap<String, Bytes>,
     annotations: Option<LiveAnnotations>,
     skeletons: HashMap<String, LiveSkeletons>,
-    meshes: Option<LiveMeshes>,
+    meshes: Option<MeshLevels>,
 }
 
 impl Made {
@@ -273,6 +346,7 @@ impl Made {
         let folder = kind.folder();
         let objects = u64::try_from(survey.segments.ids.len()).unwrap_or(u64::MAX);
         let layer = match kind {
+            LayerKind::Annotations if !survey.has_annotations(notes) => return Ok(()),
             LayerKind::Annotations => {
                 let plan = AnnotationPlan::new(reading, survey, IdScheme::Stored, notes).await?;
                 let layer = Layer {
@@ -290,16 +364,18 @@ impl Made {
                 layer
             }
             LayerKind::Skeletons => {
-                self.skeletons(reading, survey, notes)?;
+                let usable = usable_levels(reading.dataset, survey.has_objects).await?;
+                let levels: Vec<LevelId> =
+                    [LevelId::FULL].into_iter().chain(usable.chosen).collect();
+                self.skeletons(reading, survey, levels, notes)?;
                 for (reading, survey) in coarser(reading, survey, notes).await? {
-                    self.skeletons(&reading, &survey, notes)?;
+                    self.skeletons(&reading, &survey, vec![reading.level], notes)?;
                 }
                 return Ok(());
             }
             LayerKind::Meshes => {
                 let info = mesh_info(reading, survey)?;
-                let levels = MeshLevels::new(reading.dataset, survey, notes).await?;
-                self.meshes = Some(LiveMeshes::new(levels));
+                self.meshes = Some(MeshLevels::new(reading.dataset, survey, notes).await?);
                 self.properties(folder, survey);
                 self.document(format!("{folder}/info"), info.to_json());
                 Layer {
@@ -327,10 +403,45 @@ impl Made {
                     transform: None,
                 }
             }
+            LayerKind::Groups => {
+                if survey.groups.is_empty() {
+                    return Ok(());
+                }
+                self.groups(reading, survey).await?
+            }
             LayerKind::Volume => return Ok(()),
         };
         self.layers.push(layer);
         Ok(())
+    }
+
+    /// Adds the groups: skeletons of their paths, or their properties alone.
+    async fn groups(
+        &mut self,
+        reading: &Reading<'_>,
+        survey: &StoreSurvey,
+    ) -> Result<Layer, LayerError> {
+        let folder = LayerKind::Groups.folder();
+        let table = &survey.groups.segments;
+        let mut shader = None;
+        if draws_groups(reading, survey) {
+            let layer = SkeletonLayer::of_groups(reading, survey)?;
+            shader.clone_from(&layer.shader);
+            self.document(format!("{folder}/info"), layer.info.to_json());
+            if let Some(json) = table.to_json() {
+                self.document(format!("{folder}/{PROPERTIES}/info"), json);
+            }
+            let usable = usable_levels(reading.dataset, true).await?;
+            let skeletons = LiveSkeletons {
+                segments: SegmentKind::Groups,
+                levels: [LevelId::FULL].into_iter().chain(usable.chosen).collect(),
+                layer,
+            };
+            self.skeletons.insert(folder.to_owned(), skeletons);
+        } else if let Some(json) = table.to_json() {
+            self.document(format!("{folder}/info"), json);
+        }
+        Ok(group_layer(survey, shader))
     }
 
     /// Adds the skeletons of a level.
@@ -338,6 +449,7 @@ impl Made {
         &mut self,
         reading: &Reading<'_>,
         survey: &StoreSurvey,
+        levels: Vec<LevelId>,
         notes: &mut Vec<String>,
     ) -> Result<(), LayerError> {
         let level = reading.level;
@@ -358,9 +470,9 @@ impl Made {
         self.skeletons.insert(
             folder,
             LiveSkeletons {
-                level,
+                segments: SegmentKind::Objects,
+                levels,
                 layer,
-                encoded: ObjectCache::new(),
             },
         );
         Ok(())

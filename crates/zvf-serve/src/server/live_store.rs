@@ -15,7 +15,8 @@ use zvf_store::Read;
 
 use super::{
     cache::AnswerCache,
-    live::LiveLayers,
+    live::{LiveContext, LiveLayers},
+    object_cache::ObjectCache,
     reply::{BINARY, JSON, Pieces, Reply},
 };
 use crate::layers::{LayerError, Report};
@@ -31,6 +32,7 @@ pub(super) struct LiveStore {
     pub(super) name: String,
     /// Bytes of the coarse cells of annotations that are kept.
     coarse_cells: usize,
+    objects: Arc<ObjectCache>,
     current: Mutex<Current>,
     /// Held while the layers of a new state are planned.
     refreshing: AsyncMutex<()>,
@@ -49,12 +51,19 @@ impl LiveStore {
         name: String,
         dataset: Dataset,
         coarse_cells: usize,
+        objects: Arc<ObjectCache>,
         report: &Report<'_>,
     ) -> Result<Self, LayerError> {
-        let layers = LiveLayers::new(dataset, coarse_cells, report).await?;
+        let context = LiveContext {
+            prefix: prefix(&name, 0),
+            coarse_cells,
+            objects: Arc::clone(&objects),
+        };
+        let layers = LiveLayers::new(dataset, context, report).await?;
         Ok(Self {
             name,
             coarse_cells,
+            objects,
             current: Mutex::new(Current {
                 layers: Arc::new(layers),
                 state: 0,
@@ -91,10 +100,15 @@ impl LiveStore {
         }
         let mut dataset = layers.dataset.clone();
         dataset.reload().await?;
-        let layers = Arc::new(LiveLayers::new(dataset, self.coarse_cells, &|_, _| {}).await?);
+        let state = self.lock().state.saturating_add(1);
+        let context = LiveContext {
+            prefix: prefix(&self.name, state),
+            coarse_cells: self.coarse_cells,
+            objects: Arc::clone(&self.objects),
+        };
+        let layers = Arc::new(LiveLayers::new(dataset, context, &|_, _| {}).await?);
         let mut current = self.lock();
-        current.layers = layers;
-        current.state = current.state.saturating_add(1);
+        (current.layers, current.state) = (layers, state);
         Ok(())
     }
 
@@ -134,7 +148,7 @@ impl LiveStore {
             let current = self.lock();
             (Arc::clone(&current.layers), current.state)
         };
-        let key = format!("{}/{state}/{}", self.name, path.join("/"));
+        let key = format!("{}{}", prefix(&self.name, state), path.join("/"));
         if let Some(known) = cache.get(&key) {
             return Ok(known.into());
         }
@@ -189,6 +203,11 @@ impl LiveStore {
             read: Box::new(read),
         }
     }
+}
+
+/// Returns what the names of answers of a state of a store begin with.
+fn prefix(name: &str, state: u64) -> String {
+    format!("{name}/{state}/")
 }
 
 /// Returns the answer to a request that failed.

@@ -7,21 +7,21 @@ use std::{
 };
 
 use zvf::{
-    AutoLevels, Dataset, Editor, Geometry, GeometryKind, NumericColumn, OutOfBounds,
+    AutoLevels, ColumnValues, Dataset, Editor, Geometry, GeometryKind, NumericColumn, OutOfBounds,
     PyramidOptions, Query, build_pyramid,
 };
 use zvf_model::level::LevelId;
 use zvf_precomputed::{
-    Annotation, AnnotationInfo, AnnotationList, LegacyMeshFragment, LegacyMeshInfo,
-    MultilodManifest, MultilodMeshInfo, QuantizedMesh, RecordLayout, ShardFile, Skeleton,
-    SkeletonInfo,
+    Annotation, AnnotationInfo, AnnotationKind, AnnotationList, LegacyMeshFragment, LegacyMeshInfo,
+    MultilodManifest, MultilodMeshInfo, PropertyValue, QuantizedMesh, RecordLayout,
+    SegmentProperties, SegmentPropertyValues, ShardFile, Skeleton, SkeletonInfo,
 };
 use zvf_query::LevelChoice;
 use zvf_serve::{ExportOptions, Layer, MeshFormat, ServeOptions, export};
 
 use crate::{
     client::TestServer,
-    stores::{TestStores, block_on, paths, points, surface, trees},
+    stores::{TestStores, block_on, graph, grouped_paths, paths, points, surface, trees},
 };
 
 /// Reads the annotations of every cell of every level, with the number of cells that list each.
@@ -133,6 +133,219 @@ fn paths_are_listed_by_the_cells_they_touch() {
     // The second path of object 17, which has one only.
     let second = format!("/a/annotations/by_id/{}", (1_u64 << 40) + 17);
     assert_eq!(server.ask("GET", &second, &[]).status, 404);
+}
+
+/// Groups are segments of their own: a skeleton of the paths of all members, to which annotations are
+/// related, and tags of the members.
+#[test]
+fn groups_are_segments_of_their_own() {
+    let stores = TestStores::new();
+    let geometry = grouped_paths(300, 5);
+    let address = stores.create("a.zv", GeometryKind::Streamlines, &geometry);
+    let server = TestServer::start(&[("a", &address)], ServeOptions::new());
+    let (info, found) = annotations(&server, "/a/annotations");
+    let names: Vec<&str> = info.relationships.iter().map(|of| of.id.as_str()).collect();
+    assert_eq!(names, ["object", "group"]);
+    let layout = RecordLayout::of(&info);
+    for (object, groups) in [(3_u64, vec![0, 2]), (9, vec![0]), (8, vec![2]), (1, vec![])] {
+        let bytes = server.get(&format!("/a/annotations/by_id/{object}"));
+        let (annotation, related) = layout.decode_single(&bytes, 2).unwrap();
+        assert_eq!(related, [vec![object], groups], "{object}");
+        assert_eq!(annotation, found[&object]);
+    }
+    let members = |group: u32| -> BTreeSet<u64> {
+        let members = geometry.groups[&group].iter();
+        members
+            .map(|object| u64::try_from(*object).unwrap())
+            .collect()
+    };
+    for group in [0, 2] {
+        let list = server.get(&format!("/a/annotations/related_group/{group}"));
+        let list = AnnotationList::decode(&list, &layout).unwrap();
+        assert!(list.ids.iter().copied().collect::<BTreeSet<u64>>() == members(group));
+    }
+    for path in [
+        "related_group/1",
+        "related_group/3",
+        "related_other/0",
+        "related_/0",
+    ] {
+        let path = format!("/a/annotations/{path}");
+        assert_eq!(server.ask("GET", &path, &[]).status, 404, "{path}");
+    }
+
+    let skeletons = SkeletonInfo::parse(&server.get("/a/groups/info")).unwrap();
+    let skeleton = server.get("/a/groups/2");
+    let skeleton = Skeleton::decode(&skeleton, &skeletons.vertex_attributes).unwrap();
+    let objects = u64::try_from(geometry.groups[&2].len()).unwrap();
+    assert_eq!(u64::try_from(skeleton.edges.len()).unwrap(), objects * 4);
+    let points = |positions: &[f32]| -> BTreeSet<[u32; 3]> {
+        let points = positions.as_chunks::<3>().0.iter();
+        points.map(|point| point.map(f32::to_bits)).collect()
+    };
+    let expected = members(2)
+        .into_iter()
+        .map(|id| points(&found[&id].coordinates));
+    assert_eq!(
+        points(skeleton.positions.as_flattened()),
+        expected.flatten().collect()
+    );
+    assert_eq!(server.ask("GET", "/a/groups/1", &[]).status, 404);
+
+    let groups = SegmentProperties::parse(&server.get("/a/groups/properties/info")).unwrap();
+    assert_eq!(groups.ids, [0, 2]);
+    let names = ["left arc", "right arc"].map(str::to_owned).to_vec();
+    assert_eq!(
+        groups.properties[0].values,
+        SegmentPropertyValues::Label(names)
+    );
+    let objects = server.get("/a/skeletons/properties/info");
+    let objects = SegmentProperties::parse(&objects).unwrap();
+    let Some(SegmentPropertyValues::Tags { tags, values, .. }) =
+        objects.properties.last().map(|property| &property.values)
+    else {
+        panic!("{objects:?}");
+    };
+    assert_eq!(tags, &["left_arc", "right_arc"]);
+    assert_eq!(values[..4], [vec![0], vec![], vec![], vec![0, 1]]);
+
+    // An export has the same files.
+    let dataset = block_on(Dataset::open(address.as_str())).unwrap();
+    let out = stores.folder.path().join("out");
+    let options = ExportOptions::new();
+    let report = block_on(export(&dataset, out.as_path(), &options, &|_, _| {})).unwrap();
+    let folders: Vec<String> = report.view.layers().iter().map(Layer::folder).collect();
+    assert_eq!(folders, ["annotations", "skeletons", "groups"]);
+    assert_eq!(report.view.layers()[2].items, 2);
+    for file in ["groups/info", "groups/2", "groups/properties/info"] {
+        assert!(
+            fs::read(out.join(file)).unwrap() == server.get(&format!("/a/{file}")),
+            "{file}"
+        );
+    }
+    let ids = |bytes: &[u8]| AnnotationList::decode(bytes, &layout).unwrap().ids;
+    let list = fs::read(out.join("annotations/related_group/2")).unwrap();
+    let ids: BTreeSet<u64> = ids(&list).into_iter().collect();
+    assert_eq!(ids, members(2));
+}
+
+/// Groups of points have properties alone.
+#[test]
+fn groups_of_points_have_no_shape() {
+    let stores = TestStores::new();
+    let mut geometry = points(1000);
+    geometry.groups = [(0, vec![2, 5]), (1, vec![5])].into();
+    let address = stores.create("a.zv", GeometryKind::Points, &geometry);
+    let server = TestServer::start(&[("a", &address)], ServeOptions::new());
+    let groups = SegmentProperties::parse(&server.get("/a/groups/info")).unwrap();
+    assert_eq!(groups.ids, [0, 1]);
+    let info = AnnotationInfo::parse(&server.get("/a/annotations/info")).unwrap();
+    let layout = RecordLayout::of(&info);
+    let list = server.get("/a/annotations/related_group/1");
+    let list = AnnotationList::decode(&list, &layout).unwrap();
+    assert_eq!(list.ids.len(), 50);
+    let bytes = server.get(&format!("/a/annotations/by_id/{}", list.ids[0]));
+    let (_, related) = layout.decode_single(&bytes, 2).unwrap();
+    assert_eq!(related, [vec![5], vec![0, 1]]);
+}
+
+/// The edges of a graph are lines with the attributes of links.
+#[test]
+fn edges_of_graphs_are_annotations() {
+    let stores = TestStores::new();
+    let address = stores.create("a.zv", GeometryKind::Graphs, &graph(5000));
+    let dataset = block_on(Dataset::open(address.as_str())).unwrap();
+    let result = block_on(dataset.query(&Query::new())).unwrap();
+    let links = result.links.unwrap();
+    let positions: Vec<f32> = result.positions.to_vec().unwrap();
+    let owners = result.object_ids.unwrap();
+    let weights = &result.link[0];
+    assert_eq!(weights.name, "weight");
+
+    let server = TestServer::start(&[("a", &address)], ServeOptions::new());
+    let (info, found) = annotations(&server, "/a/annotations");
+    assert!(info.spatial.len() > 1 && info.kind == AnnotationKind::Line);
+    assert_eq!(found.len(), links.len());
+    let weight = info.properties.iter().position(|of| of.id == "weight");
+    let layout = RecordLayout::of(&info);
+    for (id, ends) in (0..).zip(links.ends.chunks(2)) {
+        let rows: Vec<usize> = ends
+            .iter()
+            .map(|end| usize::try_from(*end).unwrap())
+            .collect();
+        let point = |row: usize| &positions[row * 3..row * 3 + 3];
+        let annotation = &found[&id];
+        assert_eq!(
+            annotation.coordinates,
+            [point(rows[0]), point(rows[1])].concat()
+        );
+        let row = usize::try_from(id).unwrap();
+        let ColumnValues::Numeric(numbers) = &weights.values else {
+            panic!("{weights:?}");
+        };
+        let value = numbers.as_slice::<f32>().map(|values| values[row]);
+        let value = value
+            .or_else(|| Some(numbers.to_vec::<f32>()?[row]))
+            .unwrap();
+        assert_eq!(
+            annotation.properties[weight.unwrap()],
+            PropertyValue::Float32(value)
+        );
+        if id % 1009 == 0 {
+            let bytes = server.get(&format!("/a/annotations/by_id/{id}"));
+            let (single, related) = layout.decode_single(&bytes, 1).unwrap();
+            assert_eq!(&single, annotation);
+            let object = u64::try_from(owners[rows[0]]).unwrap();
+            assert_eq!(related, [vec![object]]);
+            let list = server.get(&format!("/a/annotations/related_object/{object}"));
+            let list = AnnotationList::decode(&list, &layout).unwrap();
+            assert!(list.ids.contains(&id) && list.ids.len() == 99 + 93);
+        }
+    }
+    let beyond = format!("/a/annotations/by_id/{}", links.len());
+    assert_eq!(server.ask("GET", &beyond, &[]).status, 404);
+
+    // An export has the same ids.
+    let out = stores.folder.path().join("out");
+    block_on(export(
+        &dataset,
+        out.as_path(),
+        &ExportOptions::new(),
+        &|_, _| {},
+    ))
+    .unwrap();
+    for file in [
+        "annotations/by_id/77",
+        "annotations/spatial0/0_0_0",
+        "skeletons/7",
+    ] {
+        assert!(
+            fs::read(out.join(file)).unwrap() == server.get(&format!("/a/{file}")),
+            "{file}"
+        );
+    }
+}
+
+/// A skeleton or mesh that is too large is shown on a coarser level, if there is one.
+#[test]
+fn coarser_levels_stand_for_large_objects() {
+    let stores = TestStores::new();
+    let address = surface_with_levels(&stores);
+    let options = ServeOptions::new().object_vertices(20_000);
+    let server = TestServer::start(&[("a", &address)], options);
+    let manifest = MultilodManifest::decode(&server.get("/a/meshes/7.index")).unwrap();
+    // Object 7 has 40 000 vertices on level 0, which is left out.
+    assert_eq!(manifest.levels.len(), 2);
+    let small = MultilodManifest::decode(&server.get("/a/meshes/8.index")).unwrap();
+    assert_eq!(small.levels[0].nodes.len(), 1);
+
+    let trees = stores.create("b.zv", GeometryKind::Skeletons, &trees(2, 3000));
+    let options = ServeOptions::new().object_vertices(2000);
+    let server = TestServer::start(&[("b", &trees)], options);
+    let refused = server.ask("GET", "/b/skeletons/1", &[]);
+    assert_eq!(refused.status, 413);
+    let why = refused.text();
+    assert!(why.contains("the object has 3000 vertices"), "{why}");
 }
 
 /// Points of a coarser level are on the first level of the index, whether level 0 repeats them or not.

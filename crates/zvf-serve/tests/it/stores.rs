@@ -78,6 +78,33 @@ pub(crate) fn paths(count: u32, length: u32) -> Geometry {
     geometry
 }
 
+/// Returns paths in three groups with names: 0 and 2 have members, and one object is in both.
+pub(crate) fn grouped_paths(count: u32, length: u32) -> Geometry {
+    let mut geometry = paths(count, length);
+    let left = (0..i64::from(count)).filter(|object| object % 3 == 0);
+    let right = (0..i64::from(count)).filter(|object| object % 5 == 3);
+    geometry.groups = [(0, left.collect()), (1, Vec::new()), (2, right.collect())].into();
+    let names = [Some("left arc"), None, Some("right arc")];
+    geometry.group = vec![
+        Column::text("name", names),
+        Column::new("weight", NumericColumn::float32(1, [0.5, 0.0, 2.0])),
+    ];
+    geometry
+}
+
+/// Returns a graph whose vertices belong to objects of 100; edges have a number each.
+pub(crate) fn graph(vertices: u32) -> Geometry {
+    let mut geometry = Geometry::new(NumericColumn::float32(3, spread(vertices * 3)));
+    geometry.object_ids = Some((0..vertices).map(|at| i64::from(at / 100)).collect());
+    let near = |at: u32, step: u32| (at / 100 == (at + step) / 100).then(|| [at, at + step]);
+    let edges = (0..vertices).flat_map(|at| [near(at, 1), near(at, 7)]);
+    let edges: Vec<[u32; 2]> = edges.flatten().filter(|[_, to]| *to < vertices).collect();
+    geometry.links = edges.iter().flatten().copied().map(i64::from).collect();
+    let weights = (0..edges.len()).map(|at| f32::from(u16::try_from(at % 997).unwrap()));
+    geometry.link = vec![Column::new("weight", NumericColumn::float32(1, weights))];
+    geometry
+}
+
 /// Returns trees: each vertex of an object but the first has an earlier one as its parent.
 pub(crate) fn trees(count: u32, size: u32) -> Geometry {
     let vertices = count * size;

@@ -4,17 +4,13 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::Write,
+    io::{self, Write},
     path::PathBuf,
 };
 
 use tempfile::TempDir;
 use zvf_precomputed::SpatialLevels;
 
-use super::ExportError;
-
-/// Bytes of entries in memory before they are written to files.
-const BUFFERED: usize = 128 << 20;
 /// Key, id and length of an entry.
 const HEADER: usize = 20;
 
@@ -27,9 +23,28 @@ pub(crate) struct PartitionId {
     pub(crate) shard: u64,
 }
 
+/// An error of entries that are grouped.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SpillError {
+    /// A record is too large.
+    #[error("a record has more than 4 GiB")]
+    Record,
+    /// A temporary file cannot be written or read.
+    #[error("{} cannot be written", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
 /// Entries by partition.
+#[derive(Debug)]
 pub(crate) struct Spill {
     scratch: TempDir,
+    /// The most bytes of entries in memory.
+    most: usize,
     buffers: BTreeMap<PartitionId, Vec<u8>>,
     buffered: usize,
 }
@@ -43,9 +58,11 @@ pub(crate) struct SpillEntry<'a> {
 }
 
 impl Spill {
-    pub(crate) fn new(scratch: TempDir) -> Self {
+    /// Groups entries with temporary files in `scratch`, and `most` bytes of entries in memory.
+    pub(crate) fn new(scratch: TempDir, most: usize) -> Self {
         Self {
             scratch,
+            most,
             buffers: BTreeMap::new(),
             buffered: 0,
         }
@@ -56,8 +73,8 @@ impl Spill {
         &mut self,
         partition: PartitionId,
         entry: SpillEntry<'_>,
-    ) -> Result<(), ExportError> {
-        let length = u32::try_from(entry.record.len()).map_err(|_| ExportError::Record)?;
+    ) -> Result<(), SpillError> {
+        let length = u32::try_from(entry.record.len()).map_err(|_| SpillError::Record)?;
         let buffer = self.buffers.entry(partition).or_default();
         buffer.extend_from_slice(&entry.key.to_le_bytes());
         buffer.extend_from_slice(&entry.id.to_le_bytes());
@@ -65,7 +82,7 @@ impl Spill {
         buffer.extend_from_slice(entry.record);
         let size = HEADER.saturating_add(entry.record.len());
         self.buffered = self.buffered.saturating_add(size);
-        if self.buffered > BUFFERED {
+        if self.buffered > self.most {
             self.flush()?;
         }
         Ok(())
@@ -76,7 +93,7 @@ impl Spill {
         self.scratch.path().join(format!("{index}-{shard}"))
     }
 
-    fn flush(&mut self) -> Result<(), ExportError> {
+    fn flush(&mut self) -> Result<(), SpillError> {
         for (partition, buffer) in &self.buffers {
             let file = self.file(*partition);
             let written = File::options()
@@ -84,7 +101,7 @@ impl Spill {
                 .append(true)
                 .open(&file)
                 .and_then(|mut open| open.write_all(buffer));
-            written.map_err(|source| ExportError::File { file, source })?;
+            written.map_err(|source| SpillError::File { file, source })?;
         }
         for buffer in self.buffers.values_mut() {
             *buffer = Vec::new();
@@ -99,12 +116,12 @@ impl Spill {
     }
 
     /// Reads the entries of a partition.
-    pub(crate) fn read(&self, partition: PartitionId) -> Result<SpilledPartition, ExportError> {
+    pub(crate) fn read(&self, partition: PartitionId) -> Result<SpilledPartition, SpillError> {
         let file = self.file(partition);
         let mut bytes = match fs::read(&file) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(source) => return Err(ExportError::File { file, source }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(source) => return Err(SpillError::File { file, source }),
         };
         if let Some(buffer) = self.buffers.get(&partition) {
             bytes.extend_from_slice(buffer);

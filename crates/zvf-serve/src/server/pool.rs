@@ -1,0 +1,17 @@
+//! Work of the CPU, on as many threads as there are cores.
+
+use tokio::sync::oneshot;
+
+use crate::layers::LayerError;
+
+/// Runs `work` on one of as many threads as there are cores: each thread keeps freed memory.
+pub(super) async fn on_pool<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, LayerError> + Send + 'static,
+) -> Result<T, LayerError> {
+    let (sender, answer) = oneshot::channel();
+    rayon::spawn(move || {
+        // Nobody waits for the answer if the client has gone.
+        let _ = sender.send(work());
+    });
+    answer.await.map_err(|_| LayerError::Ended)?
+}
