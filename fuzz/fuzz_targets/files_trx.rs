@@ -11,7 +11,11 @@ mod samples;
 static SAMPLE: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let sample =
-        SAMPLE.get_or_init(|| samples::trx(&samples::trx_members(&mut samples::Random::new(1)), zip::CompressionMethod::Stored));
+    let sample = SAMPLE.get_or_init(|| {
+        samples::trx(
+            &samples::trx_members(&mut samples::Random::new(1)),
+            zip::CompressionMethod::Stored,
+        )
+    });
     law::file("a.trx", &law::content(sample, bytes));
 });
