@@ -8,6 +8,7 @@ pub(crate) trait Sign {
     type Unsigned;
 
     /// Returns the same bits as an integer with a sign.
+    #[cfg(feature = "alloc")]
     fn signed(self) -> Self::Signed;
 
     /// Returns the same bits as an integer without a sign.
@@ -24,6 +25,7 @@ macro_rules! sign {
             type Signed = $signed;
             type Unsigned = $unsigned;
 
+            #[cfg(feature = "alloc")]
             #[inline]
             fn signed(self) -> $signed {
                 $signed::from_ne_bytes(self.to_ne_bytes())
