@@ -11,6 +11,6 @@ mod samples;
 static SAMPLE: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let sample = SAMPLE.get_or_init(|| samples::freesurfer());
+    let sample = SAMPLE.get_or_init(samples::freesurfer);
     law::file("lh.pial", &law::content(sample, bytes));
 });

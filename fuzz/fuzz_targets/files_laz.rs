@@ -11,6 +11,6 @@ mod samples;
 static SAMPLE: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let sample = SAMPLE.get_or_init(|| samples::laz());
+    let sample = SAMPLE.get_or_init(samples::laz);
     law::file("a.laz", &law::content(sample, bytes));
 });
