@@ -229,7 +229,7 @@ mod tests {
         assert!(conformance.starts_with("  conformance  "));
         assert!(conformance.contains("--generation") && conformance.ends_with("repeat a run"));
         assert!(!conformance.contains("servers"));
-        assert_eq!(section("bench").unwrap().matches("\n  bench").count(), 6);
+        assert_eq!(section("bench").unwrap().matches("\n  bench").count(), 7);
         assert_eq!(section("confirm"), None);
     }
 }
