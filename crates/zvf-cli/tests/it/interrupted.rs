@@ -235,7 +235,7 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
     let start = std::time::Instant::now();
     while !holds() {
         assert!(start.elapsed().as_secs() < 60, "{what} took too long");
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
 
@@ -268,7 +268,7 @@ fn a_task_of_a_killed_process_ends() {
 #[test]
 fn a_killed_command_leaves_no_working_process() {
     let bench = Bench::new();
-    let rows = (0..60_000).map(|at| format!("{}.5,{}.5,{at}\n", at % 50, at / 50 % 40));
+    let rows = (0..300_000).map(|at| format!("{}.5,{}.5,{at}\n", at % 50, at / 50 % 40));
     let table: String = rows.collect();
     bench.file("a.csv", &format!("x,y,fa\n{table}"));
     bench.says(&CREATE);

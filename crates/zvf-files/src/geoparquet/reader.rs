@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray};
 use arrow_schema::DataType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
-use zvf::{AxisSpec, Column, ColumnValues, Geometry, GeometryKind, NumericColumn};
+use zvf::{AxisSpec, Column, ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::Kind};
 use zvf_arrow::column_of;
 
 use super::{
@@ -25,6 +25,8 @@ use crate::{
 
 /// Rows that are decoded together.
 const BATCH: usize = 1 << 16;
+/// Attribute of objects with the id of the object that a part was cut from.
+const SOURCE_OBJECT: &str = "source_object";
 /// Upper bound on the corners of a polygon of a mesh.
 const CORNERS: usize = 8;
 
@@ -287,10 +289,19 @@ impl TableContent {
         let (kind, mut geometry) = match family {
             RowFamily::Points => (GeometryKind::Points, self.points(has_z)),
             RowFamily::Polygons if is_mesh => (GeometryKind::Mesh, self.mesh(has_z)?),
-            RowFamily::Polygons | RowFamily::Lines => (GeometryKind::Polylines, self.lines(has_z)),
+            RowFamily::Polygons | RowFamily::Lines => (GeometryKind::Polylines, self.lines(has_z)?),
         };
         if family == RowFamily::Polygons && !is_mesh {
             notes.push("polygons are read as their rings, and holes as further rings".to_owned());
+        }
+        if geometry
+            .object
+            .iter()
+            .any(|column| column.name == SOURCE_OBJECT)
+        {
+            notes.push(format!(
+                "further parts of an object are objects of their own; object.{SOURCE_OBJECT} holds the id of the whole"
+            ));
         }
         if !self.left_out.is_empty() {
             let names: Vec<&str> = self.left_out.iter().map(String::as_str).collect();
@@ -343,28 +354,50 @@ impl TableContent {
     }
 
     /// Returns lines, with the object of each.
-    fn lines(&mut self, has_z: bool) -> Geometry {
+    fn lines(&mut self, has_z: bool) -> Result<Geometry, FileFault> {
         let mut geometry = Geometry::new(self.positions(has_z));
         let row_id = |row: usize| i64::try_from(row).unwrap_or(i64::MAX);
         let ids = self.objects();
         let ids: Vec<i64> = ids.unwrap_or_else(|| (0..self.rows).map(row_id).collect());
+        // A store joins the parts of one object, so each further part becomes an object.
+        let mut used = BTreeSet::new();
+        let mut last = ids.iter().copied().max().unwrap_or(-1);
         let mut offsets = vec![0_u64];
         let mut owners = Vec::new();
+        let mut objects: Vec<(i64, i64, usize)> = Vec::new();
         for (row, part) in &self.parts {
             let end = offsets.last().copied().unwrap_or(0);
             offsets.push(end.saturating_add(u64::try_from(part.len()).unwrap_or(u64::MAX)));
-            owners.push(ids.get(*row).copied().unwrap_or(0));
+            let source = ids.get(*row).copied().unwrap_or(0);
+            let id = if used.insert(source) {
+                source
+            } else {
+                let why = "no object ids are left for further parts of objects";
+                last = last.checked_add(1).ok_or(FileFault::Unsupported(why))?;
+                last
+            };
+            owners.push(id);
+            objects.push((id, source, *row));
         }
-        // The first row of an object has its attributes.
-        let mut first: BTreeMap<i64, usize> = BTreeMap::new();
-        for (row, id) in ids.iter().enumerate() {
-            first.entry(*id).or_insert(row);
-        }
+        let without_parts = ids.iter().enumerate().filter(|(_, id)| used.insert(**id));
+        objects.extend(without_parts.map(|(row, id)| (*id, *id, row)));
+        objects.sort_unstable();
         let columns = self.columns.iter();
-        let columns =
-            columns.map(|column| column.take(first.values().copied().collect::<Vec<_>>()));
+        let columns = columns.map(|column| column.take(objects.iter().map(|(_, _, row)| *row)));
         geometry.object = columns.collect();
-        geometry.objects = Some(first.into_keys().collect());
+        let is_divided = objects.iter().any(|(id, source, _)| id != source);
+        let is_named = |column: &Column| column.name == SOURCE_OBJECT;
+        if is_divided && !geometry.object.iter().any(is_named) {
+            let mut sources = NumericColumn::new(Kind::Int64, 1);
+            let ids = objects
+                .iter()
+                .flat_map(|(_, source, _)| source.to_le_bytes());
+            sources.bytes = ids.collect();
+            geometry
+                .object
+                .push(Column::new(SOURCE_OBJECT.to_owned(), sources));
+        }
+        geometry.objects = Some(objects.into_iter().map(|(id, _, _)| id).collect());
         geometry.part_offsets = Some(offsets);
         geometry.part_objects = Some(owners);
         let mut vertices = vec![0_usize; self.rows];
@@ -381,7 +414,7 @@ impl TableContent {
                 }
             }
         }
-        geometry
+        Ok(geometry)
     }
 
     /// Returns faces, whose corners with equal coordinates are one vertex.

@@ -334,7 +334,7 @@ fn damaged_geff_is_refused() {
             "unpacks to more than",
         ),
         (with("nodes/ids/.zarray", "<u8", "<f8"), "ids are integers"),
-        (with(".zattrs", "", "[1]"), "no attribute geff"),
+        (with(".zattrs", "", "[1]"), "names no format"),
         (
             with(
                 "nodes/props/t/values/.zarray",
