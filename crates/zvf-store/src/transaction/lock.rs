@@ -95,13 +95,13 @@ impl FolderLock {
 
     /// Releases the lock and deletes its file where that is safe.
     pub(super) fn remove(self) {
+        let Self { file: _lock, path } = self;
         if cfg!(unix) {
             // A process that waits for the file notices that it was deleted, and opens a new one.
-            drop(fs::remove_file(&self.path));
+            drop(fs::remove_file(&path));
             // Fails for a folder that is not empty.
-            drop(self.path.parent().map(fs::remove_dir));
+            drop(path.parent().map(fs::remove_dir));
         }
-        drop(self.file);
     }
 }
 
