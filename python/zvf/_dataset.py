@@ -207,7 +207,7 @@ class Dataset:
         `folder` is a new folder, or the address of an empty prefix of a bucket. `PrecomputedOptions` lists the arguments.
 
         >>> zvf.open("tracts.zv").export_precomputed("tracts.precomputed").layers
-        [('annotations', 2), ('skeletons', 2)]
+        [('annotations', 2), ('skeletons', 2), ('groups', 2)]
         """
         with shown(progress, f"exporting {self._address}") as callback:
             keywords = {**options, "progress": callback}
