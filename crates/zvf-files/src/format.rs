@@ -106,20 +106,8 @@ impl FileFormat {
     /// such an extension has the format of the files in it that are read together.
     pub fn of_input(path: &Path) -> Option<Self> {
         let found = Self::of_path(path);
-        if found.is_some() {
+        if found.is_some() || !path.is_dir() {
             return found;
-        }
-        // Most writers name tables with geometry like other tables.
-        #[cfg(feature = "geoparquet")]
-        if path
-            .extension()
-            .is_some_and(|end| end.eq_ignore_ascii_case("parquet"))
-            && crate::geoparquet::is_geoparquet(path)
-        {
-            return Some(Self::GeoParquet);
-        }
-        if !path.is_dir() {
-            return None;
         }
         let mut entries = fs::read_dir(path).ok()?.flatten();
         let is_swc = |entry: fs::DirEntry| Self::of_path(&entry.path()) == Some(Self::Swc);

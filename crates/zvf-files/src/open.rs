@@ -51,6 +51,12 @@ impl FileReadOptions {
 /// an error of the batch that contains it.
 pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryReader>, FileError> {
     let format = FileFormat::of_input(path);
+    // Most writers name tables with geometry like other tables.
+    #[cfg(feature = "geoparquet")]
+    let format = format.or_else(|| {
+        let is_table = crate::geoparquet::is_geoparquet(path);
+        is_table.then_some(FileFormat::GeoParquet)
+    });
     let Some(format) = format.filter(|format| format.is_readable()) else {
         return Err(FileFault::Extension(EXTENSIONS).of(path));
     };

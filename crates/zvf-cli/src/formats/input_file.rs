@@ -29,14 +29,16 @@ impl InputFile {
         let path = files.next().ok_or(InputFileError::NoFile)?;
         let further: Vec<PathBuf> = files.collect();
         let of_name = Format::of_path(&path).filter(|format| format.is_readable());
-        // A table with geometry is a file of geometry.
-        let of_content = FileFormat::of_input(&path).map(Format::Field);
-        let of_name = match (of_name, of_content) {
-            (Some(Format::Parquet), Some(of_content)) => Some(of_content),
-            (other, _) => other,
+        // Most writers name tables with geometry like other tables.
+        #[cfg(feature = "geoparquet")]
+        let of_name = match of_name {
+            Some(Format::Parquet) if zvf_files::geoparquet::is_geoparquet(&path) => {
+                Some(Format::Field(FileFormat::GeoParquet))
+            }
+            other => other,
         };
         // A folder can be read that has no extension.
-        let found = of_name.or(of_content);
+        let found = of_name.or_else(|| FileFormat::of_input(&path).map(Format::Field));
         let found = found.filter(|format| format.is_readable());
         if path.is_dir() && !matches!(found, Some(Format::Field(_))) {
             return Err(InputFileError::Folder);
