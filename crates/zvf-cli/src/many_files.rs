@@ -27,7 +27,7 @@ pub(crate) struct ManyFilesError {
     better: String,
 }
 
-/// What a plan writes.
+/// The target of a plan: a new store, or additions to an existing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlanTarget {
     /// A new store, whose chunk shape can be chosen.

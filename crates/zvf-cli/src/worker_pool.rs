@@ -75,8 +75,8 @@ impl TaskRunner for WorkerPool {
 
 /// Runs a task in a process of its own, and again in a new one if that fails.
 ///
-/// The process reads a pipe from this one until its end, and exits then: if this process is killed,
-/// so that nobody waits for the task, it does not go on.
+/// The process reads a pipe from this one and exits at its end, so that the death of this process
+/// ends the task.
 fn run_task(zvf: &Path, task: &Path) -> Result<(), String> {
     let mut last = String::new();
     for _ in 0..MAX_ATTEMPTS {

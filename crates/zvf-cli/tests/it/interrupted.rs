@@ -239,7 +239,7 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// The task waits for its file, a pipe that nobody writes to, when the process that started it
+/// The task waits for its file, a pipe without a writer, when the process that started it
 /// is killed.
 #[cfg(target_os = "linux")]
 #[test]

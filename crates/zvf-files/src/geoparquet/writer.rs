@@ -186,7 +186,7 @@ impl GeoParquetWriter {
     ) -> Result<(), FileFault> {
         let encoder = WkbEncoder { has_z: self.has_z };
         let mut table = TableRows::new(paths.len());
-        // Rows of the vertices, of which a path of one has two, as lines have two points or more.
+        // A line has two points or more, so a path of one vertex is written with it twice.
         let mut taken: Vec<usize> = Vec::new();
         for path in paths {
             let rows = positions.get(path.start..path.end).unwrap_or_default();
