@@ -209,7 +209,7 @@ impl Tints {
     /// Appends the codes of a batch's vertices and links.
     pub(crate) fn add(
         &mut self,
-        answer: &QueryResult,
+        result: &QueryResult,
         source: &Source,
         vertices: &mut Vec<u32>,
         links: &mut Vec<u32>,
@@ -219,7 +219,7 @@ impl Tints {
             Source::Object => {
                 // Consecutive vertices mostly share their object.
                 let mut last = (NO_OBJECT, NO_VALUE);
-                for id in objects_of(answer) {
+                for id in objects_of(result) {
                     if id != last.0 {
                         let code = match id {
                             NO_OBJECT | SEVERAL_OBJECTS => NO_VALUE,
@@ -233,10 +233,10 @@ impl Tints {
             }
             Source::Axis { column, .. } => {
                 let broken = RenderError::InvalidResult("positions end inside a row");
-                let values = numbers(&answer.positions).ok_or(broken)?;
+                let values = numbers(&result.positions).ok_or(broken)?;
                 self.meaning = Some(Meaning::Number);
                 self.of_vertices = true;
-                for row in values.chunks_exact(answer.positions.row_len()) {
+                for row in values.chunks_exact(result.positions.row_len()) {
                     let value = row.get(*column).copied().unwrap_or(f64::NAN);
                     self.look(value, false);
                     vertices.push((value as f32).to_bits());
@@ -248,27 +248,27 @@ impl Tints {
                 if *scope == Some(Scope::Group) {
                     return Err(RenderError::Scope(name.clone()));
                 }
-                let of_vertex = is_asked(Scope::Vertex).then(|| column(&answer.vertex, name));
-                let of_fragment = is_asked(Scope::Fragment).then(|| column(&answer.fragment, name));
+                let of_vertex = is_asked(Scope::Vertex).then(|| column(&result.vertex, name));
+                let of_fragment = is_asked(Scope::Fragment).then(|| column(&result.fragment, name));
                 if let Some(found) = of_vertex.flatten().or(of_fragment.flatten()) {
                     self.of_vertices = true;
                     return self.values(found, vertices);
                 }
                 if is_asked(Scope::Link)
-                    && let Some(found) = column(&answer.link, name)
+                    && let Some(found) = column(&result.link, name)
                 {
                     self.of_links = true;
                     self.values(found, links)?;
                 }
                 if is_asked(Scope::Object) && !self.of_links {
-                    for id in objects_of(answer) {
+                    for id in objects_of(result) {
                         vertices.push(self.object(id));
                     }
                     self.object_values.resize(self.objects.len(), NO_VALUE);
-                    if let Some(found) = column(&answer.object, name) {
+                    if let Some(found) = column(&result.object, name) {
                         let mut values = Vec::new();
                         self.values(found, &mut values)?;
-                        for (id, value) in answer.objects.iter().zip(values) {
+                        for (id, value) in result.objects.iter().zip(values) {
                             let at = self
                                 .objects
                                 .get(id)
@@ -525,9 +525,9 @@ impl Tints {
 }
 
 /// Returns the object of each vertex of a batch.
-fn objects_of(answer: &QueryResult) -> impl Iterator<Item = i64> + '_ {
-    let rows = answer.positions.len();
-    let of_parts = answer.parts.as_ref().map(move |parts| {
+fn objects_of(result: &QueryResult) -> impl Iterator<Item = i64> + '_ {
+    let rows = result.positions.len();
+    let of_parts = result.parts.as_ref().map(move |parts| {
         let spans = parts.offsets.windows(2).map(|span| match span {
             [from, to] => to.saturating_sub(*from),
             _ => 0,
@@ -538,7 +538,7 @@ fn objects_of(answer: &QueryResult) -> impl Iterator<Item = i64> + '_ {
         });
         ids.take(rows)
     });
-    let of_vertices = answer.object_ids.as_ref().map(|ids| ids.iter().copied());
+    let of_vertices = result.object_ids.as_ref().map(|ids| ids.iter().copied());
     let of_vertices = match of_parts.is_some() {
         true => None,
         false => of_vertices,

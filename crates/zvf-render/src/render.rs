@@ -333,7 +333,7 @@ impl Survey {
     /// Reads everything the query selects.
     async fn look(&mut self, dataset: &Dataset, query: &Query) -> Result<QueryReport, RenderError> {
         let mut failed = None;
-        let outcome = dataset.batches(query, |answer| match self.take(&answer) {
+        let outcome = dataset.batches(query, |result| match self.take(&result) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 failed = Some(error);
@@ -350,18 +350,18 @@ impl Survey {
         }
     }
 
-    fn take(&mut self, answer: &QueryResult) -> Result<(), RenderError> {
+    fn take(&mut self, result: &QueryResult) -> Result<(), RenderError> {
         let before = self.scene.positions.len();
         let paths = self.scene.starts.len();
-        self.level = answer.level;
+        self.level = result.level;
         self.scene
-            .add(answer, &mut self.space, &self.source, &mut self.tints)?;
-        self.vertices += answer.positions.len() as u64;
-        self.items += answer
+            .add(result, &mut self.space, &self.source, &mut self.tints)?;
+        self.vertices += result.positions.len() as u64;
+        self.items += result
             .parts
             .as_ref()
             .map_or(0, |parts| parts.objects.len() as u64);
-        self.items += answer.links.as_ref().map_or(0, |links| links.len() as u64);
+        self.items += result.links.as_ref().map_or(0, |links| links.len() as u64);
         let new = self.scene.positions.get(before..).unwrap_or_default();
         for at in new {
             let turned = self.turn.apply(*at);
@@ -467,7 +467,7 @@ async fn again(
     survey.tints.settle();
     survey.scene.clear();
     let mut failed = None;
-    let drawn = dataset.batches(query, |answer| {
+    let drawn = dataset.batches(query, |result| {
         let Survey {
             scene,
             space,
@@ -475,7 +475,7 @@ async fn again(
             tints,
             ..
         } = &mut *survey;
-        match scene.add(&answer, space, source, tints) {
+        match scene.add(&result, space, source, tints) {
             Ok(()) => {
                 draw(frame, camera, paint, scene, stroke);
                 scene.clear();

@@ -66,17 +66,17 @@ impl Scene {
     /// Appends the next batch of a query result.
     pub(crate) fn add(
         &mut self,
-        answer: &QueryResult,
+        result: &QueryResult,
         space: &mut Space,
         source: &Source,
         tints: &mut Tints,
     ) -> Result<(), RenderError> {
         let base = self.positions.len();
-        self.add_positions(&answer.positions, space)?;
+        self.add_positions(&result.positions, space)?;
         let rows = self.positions.len() - base;
-        if let Some(parts) = &answer.parts {
+        if let Some(parts) = &result.parts {
             self.form = Form::Paths;
-            let first = answer.first_row;
+            let first = result.first_row;
             let starts = parts.offsets.iter().map(|at| {
                 let at = at
                     .checked_sub(first)
@@ -93,7 +93,7 @@ impl Scene {
                 self.starts.push(start?);
             }
         }
-        if let Some(links) = &answer.links {
+        if let Some(links) = &result.links {
             self.form = if links.width >= 3 {
                 Form::Faces
             } else {
@@ -110,7 +110,7 @@ impl Scene {
                 self.links.push(end?);
             }
         }
-        tints.add(answer, source, &mut self.tints, &mut self.link_tints)
+        tints.add(result, source, &mut self.tints, &mut self.link_tints)
     }
 
     /// Removes all data and keeps the allocated memory.
@@ -148,28 +148,28 @@ mod tests {
 
     use super::*;
 
-    fn answer(positions: &[f32]) -> QueryResult {
-        let mut answer = QueryResult::default();
-        answer.positions = NumericColumn::new(Kind::Float32, 3);
-        answer.positions.bytes = positions
+    fn result(positions: &[f32]) -> QueryResult {
+        let mut result = QueryResult::default();
+        result.positions = NumericColumn::new(Kind::Float32, 3);
+        result.positions.bytes = positions
             .iter()
             .flat_map(|part| part.to_le_bytes())
             .collect();
-        answer
+        result
     }
 
-    fn taken(answers: &[QueryResult]) -> Result<Scene, RenderError> {
+    fn taken(results: &[QueryResult]) -> Result<Scene, RenderError> {
         let mut space = Space::new([Some(0), Some(1), Some(2)]);
         let (mut scene, mut tints) = (Scene::default(), Tints::default());
-        for answer in answers {
-            scene.add(answer, &mut space, &Source::Orientation, &mut tints)?;
+        for result in results {
+            scene.add(result, &mut space, &Source::Orientation, &mut tints)?;
         }
         Ok(scene)
     }
 
     #[test]
     fn places_are_measured_from_the_first_that_is_one() {
-        let scene = taken(&[answer(&[
+        let scene = taken(&[result(&[
             f32::NAN,
             0.0,
             0.0,
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn paths_go_on_from_piece_to_piece() {
         let piece = |first_row: u64, offsets: &[u64]| {
-            let mut piece = answer(&[0.0; 6]);
+            let mut piece = result(&[0.0; 6]);
             piece.first_row = first_row;
             let objects = vec![0; offsets.len().saturating_sub(1)];
             piece.parts = Some(Parts {
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn links_are_kept_as_they_are_and_not_followed() {
-        let mut linked = answer(&[0.0; 6]);
+        let mut linked = result(&[0.0; 6]);
         linked.links = Some(Links {
             width: 3,
             ends: vec![0, 1, 4_000_000_000],

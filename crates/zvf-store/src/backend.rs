@@ -20,8 +20,8 @@ pub use simulated_network::SimulatedNetwork;
 
 pub(crate) use address::{Address, Scheme};
 pub(crate) use failure::{
-    FailureKind, answers_another_range, classify, gave_up_early, ignores_ranges, is_below_file,
-    is_connection, local_failure, message_contains, refuses_listing, status, write_failure,
+    FailureKind, classify, gave_up_early, ignores_ranges, is_below_file, is_connection,
+    is_of_another_range, local_failure, message_contains, refuses_listing, status, write_failure,
 };
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 pub(crate) use network::{NetworkOptions, connect};

@@ -51,8 +51,8 @@ const MAX_OPEN_ATTEMPTS: usize = 16;
 ///
 /// # Changes of the store
 ///
-/// Every answer is of one transaction of the store, whatever other processes, or an
-/// [`Editor`](crate::Editor) of this one, commit meanwhile. A dataset answers from the transaction at
+/// Every result is of one transaction of the store, whatever other processes, or an
+/// [`Editor`](crate::Editor) of this one, commit meanwhile. A dataset reads from the transaction at
 /// which it was opened as long as its caches or the store have it. Once a query finds that gone, it
 /// is repeated at the present state, and later queries continue there; if the store changes again
 /// meanwhile, the query fails with [`Error::Changed`]. [`OpenOptions::follow`] selects to fail at

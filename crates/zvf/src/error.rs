@@ -59,7 +59,7 @@ pub enum Error {
         /// The address.
         address: String,
     },
-    /// The store was changed while it was read, so that no answer of one state is possible. The
+    /// The store was changed while it was read, so that no result of one state is possible. The
     /// operation may be repeated, after [`Dataset::reload`](crate::Dataset::reload) if the dataset
     /// does not follow changes.
     Changed {

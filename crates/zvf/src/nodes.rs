@@ -73,11 +73,11 @@ pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>
             }
         });
     }
-    let answers = match reads.is_empty() {
+    let results = match reads.is_empty() {
         true => Vec::new(),
         false => store.read(&reads).await?,
     };
-    let mut read = reads.iter().zip(answers);
+    let mut read = reads.iter().zip(results);
     let mut nodes = Vec::with_capacity(keys.len());
     for known in known {
         let node = match (known, &mut read) {

@@ -100,20 +100,20 @@ fn append(
 /// Batches of a result, appended to each other.
 #[derive(Default)]
 pub(crate) struct CollectedResult {
-    answer: Option<QueryResult>,
+    result: Option<QueryResult>,
     error: Option<QueryError>,
 }
 
 impl CollectedResult {
     pub(crate) fn push(&mut self, batch: QueryResult, budget: u64) -> ControlFlow<()> {
-        let appended = match &mut self.answer {
+        let appended = match &mut self.result {
             None => {
-                self.answer = Some(batch);
+                self.result = Some(batch);
                 Ok(())
             }
             Some(whole) => whole.append(batch),
         };
-        let bytes = self.answer.as_ref().map_or(0, QueryResult::size);
+        let bytes = self.result.as_ref().map_or(0, QueryResult::size);
         self.error = match appended {
             Err(error) => Some(error),
             Ok(()) if bytes > budget => Some(over_budget(bytes, budget)),
@@ -123,7 +123,7 @@ impl CollectedResult {
     }
 
     pub(crate) fn finish(self) -> Result<Option<QueryResult>, QueryError> {
-        self.error.map_or(Ok(self.answer), Err)
+        self.error.map_or(Ok(self.result), Err)
     }
 }
 

@@ -276,13 +276,13 @@ impl VertexBuilder {
     }
 
     /// Puts the columns into a batch.
-    pub(crate) fn finish(mut self, answer: &mut QueryResult) {
+    pub(crate) fn finish(mut self, result: &mut QueryResult) {
         self.settle();
-        answer.positions = self.positions;
-        answer.vertex = self.vertex.into_iter().map(|(_, b)| b.finish()).collect();
-        answer.fragment = self.fragment.into_iter().map(|(_, b)| b.finish()).collect();
-        answer.object_ids = self.object_ids;
-        answer.row_ids = self.row_ids.map(|ids| ids.ids);
+        result.positions = self.positions;
+        result.vertex = self.vertex.into_iter().map(|(_, b)| b.finish()).collect();
+        result.fragment = self.fragment.into_iter().map(|(_, b)| b.finish()).collect();
+        result.object_ids = self.object_ids;
+        result.row_ids = self.row_ids.map(|ids| ids.ids);
     }
 }
 

@@ -249,7 +249,7 @@ impl ChunkedArray {
         }
     }
 
-    /// Returns whether byte ranges of cells can be read alone. Answers then include the cell's size.
+    /// Returns whether byte ranges of cells can be read alone. Responses then include the cell's size.
     pub(crate) fn is_plain(&self) -> bool {
         match &self.form {
             ChunkStorage::Cells { array, .. } | ChunkStorage::Padded { array, .. } => {

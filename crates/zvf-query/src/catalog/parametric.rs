@@ -183,18 +183,18 @@ impl Session<'_> {
                 Some(request)
             }
         };
-        let mut answers = self.fetch.cells(&wanted).await;
-        let of_names = answers.split_off(request.wanted.len().min(answers.len()));
-        let read = rows.finish(&request, answers);
+        let mut results = self.fetch.cells(&wanted).await;
+        let of_names = results.split_off(request.wanted.len().min(results.len()));
+        let read = rows.finish(&request, results);
         if let Some((_, damage)) = read.lost.into_iter().next() {
             return Err(damage.into());
         }
         let names = match (&names, lines) {
             (Names::Items(items), _) => {
                 let mut names = Vec::new();
-                for (cell, answer) in (0..).zip(of_names) {
+                for (cell, result) in (0..).zip(of_names) {
                     let damage = |fault| items.damage(cell, fault);
-                    let payload = answer.map_err(|error| damage(Fault::Fetch(error)))?;
+                    let payload = result.map_err(|error| damage(Fault::Fetch(error)))?;
                     let (_, count) = items.rows_of(cell);
                     let Some(payload) = payload else {
                         let count = usize::try_from(count).unwrap_or(0);

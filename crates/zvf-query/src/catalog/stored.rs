@@ -124,15 +124,15 @@ impl Session<'_> {
                 Some(wanted.len().saturating_sub(1))
             });
             let indices: Vec<Option<usize>> = indices.collect();
-            let mut answers = match wanted.is_empty() {
+            let mut results = match wanted.is_empty() {
                 true => Vec::new(),
                 false => self.fetch.cells(&wanted).await,
             };
             let read = chunks.iter().zip(indices).map(|(chunk, index)| {
                 // Each chunk is requested once.
-                let answer = index.and_then(|index| answers.get_mut(index));
-                let answer = answer.map(|answer| core::mem::replace(answer, Ok(None)));
-                let fault = match answer {
+                let result = index.and_then(|index| results.get_mut(index));
+                let result = result.map(|result| core::mem::replace(result, Ok(None)));
+                let fault = match result {
                     Some(Ok(Some(cell))) => return Ok(cell.bytes),
                     Some(Ok(None)) if family.padded().is_some() => return Ok(Bytes::new()),
                     Some(Ok(None)) | None => Fault::MissingCell,

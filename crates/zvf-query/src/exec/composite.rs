@@ -69,16 +69,16 @@ impl LevelQuery<'_> {
             let object = |_| crate::NO_OBJECT;
             builder.push(&schema, chunk, &selected.rows, object, diagnostics)?;
         }
-        let mut answer = self.empty_answer();
-        builder.finish(&mut answer);
+        let mut result = self.empty_result();
+        builder.finish(&mut result);
         let is_whole = self.area.is_none() && self.allowed()?.is_everything();
         if is_whole && self.query.limit.is_none() {
             let links = self
                 .session
                 .composite_link_rows(&self.level, name, diagnostics);
-            answer.links = links.await?;
+            result.links = links.await?;
         }
-        let _ = emit(answer);
+        let _ = emit(result);
         Ok(())
     }
 }

@@ -109,7 +109,7 @@ impl<'g> VertexGather<'g> {
 
     fn take_batch(&mut self) -> QueryResult {
         let empty = self.query.vertices(self.schema, self.owners);
-        let mut batch = self.query.empty_answer();
+        let mut batch = self.query.empty_result();
         core::mem::replace(&mut self.builder, empty).finish(&mut batch);
         self.objects.extend(batch.objects_met());
         batch

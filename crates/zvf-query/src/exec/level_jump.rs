@@ -271,12 +271,12 @@ impl LevelQuery<'_> {
                 new.iter_mut().zip(ids).for_each(|(given, id)| *given = id);
             }
         }
-        let mut answer = self.empty_answer();
-        vertices.finish(&mut answer);
-        let ids = answer.objects_met().collect();
-        self.add_objects(&mut answer, objects.as_ref(), &ids, diagnostics)
+        let mut result = self.empty_result();
+        vertices.finish(&mut result);
+        let ids = result.objects_met().collect();
+        self.add_objects(&mut result, objects.as_ref(), &ids, diagnostics)
             .await?;
-        let _ = emit(answer);
+        let _ = emit(result);
         Ok(())
     }
 }

@@ -82,7 +82,7 @@ pub(crate) async fn execute(
     if work.links.implied {
         builder.sort_by_child();
     }
-    let mut batch = query.empty_answer();
+    let mut batch = query.empty_result();
     vertices.finish(&mut batch);
     let ids = batch.objects_met().collect();
     let columns = context.scope(pipeline.columns());

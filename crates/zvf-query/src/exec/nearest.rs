@@ -102,7 +102,7 @@ async fn nearest_in_spheres(
             ..context
         };
         input.execute(inner, &mut collect).await?;
-        let mut result = collected.finish()?.unwrap_or_else(|| query.empty_answer());
+        let mut result = collected.finish()?.unwrap_or_else(|| query.empty_result());
         let mut best = KNearest::new(count);
         let distances = distances(&result, &nearest.position);
         for (at, squared) in distances.into_iter().enumerate() {
@@ -296,14 +296,14 @@ async fn nearest_points(
         let row: RowSelection = selected.part(at..at.saturating_add(1)).collect();
         vertices.push(schema, chunk, &row, object, diagnostics)?;
     }
-    let mut answer = query.empty_answer();
-    vertices.finish(&mut answer);
-    answer.distances = Some(distances);
-    let ids = answer.objects_met().collect();
+    let mut result = query.empty_result();
+    vertices.finish(&mut result);
+    result.distances = Some(distances);
+    let ids = result.objects_met().collect();
     columns
-        .add_objects(&mut answer, objects.as_ref(), &ids, diagnostics)
+        .add_objects(&mut result, objects.as_ref(), &ids, diagnostics)
         .await?;
-    let _ = emit(answer);
+    let _ = emit(result);
     Ok(())
 }
 
@@ -315,12 +315,12 @@ fn kth(distances: &HashMap<usize, f64>, count: usize) -> Option<f64> {
 }
 
 /// Returns the squared distance of each path or link.
-fn distances(answer: &QueryResult, position: &[f64]) -> Vec<f64> {
-    let dtype = Dtype::new(answer.positions.kind, ByteOrder::Little);
-    let axes = usize::try_from(answer.positions.width).unwrap_or(1);
-    let positions = Coordinates::of(&answer.positions.bytes, dtype, axes);
+fn distances(result: &QueryResult, position: &[f64]) -> Vec<f64> {
+    let dtype = Dtype::new(result.positions.kind, ByteOrder::Little);
+    let axes = usize::try_from(result.positions.width).unwrap_or(1);
+    let positions = Coordinates::of(&result.positions.bytes, dtype, axes);
     let at = |row: &u64| positions.at(usize::try_from(*row).unwrap_or(usize::MAX));
-    if let Some(parts) = &answer.parts {
+    if let Some(parts) = &result.parts {
         let part = |ends: &[u64]| {
             let [start, end] = ends else {
                 return f64::NAN;
@@ -339,7 +339,7 @@ fn distances(answer: &QueryResult, position: &[f64]) -> Vec<f64> {
         };
         return parts.offsets.windows(2).map(part).collect();
     }
-    let Some(links) = &answer.links else {
+    let Some(links) = &result.links else {
         return Vec::new();
     };
     let width = usize::try_from(links.width).unwrap_or(1).max(1);
@@ -359,8 +359,8 @@ fn distances(answer: &QueryResult, position: &[f64]) -> Vec<f64> {
 }
 
 /// Keeps the given paths, in the given order.
-fn keep_parts(answer: &mut QueryResult, chosen: &[usize]) {
-    let Some(parts) = answer.parts.take() else {
+fn keep_parts(result: &mut QueryResult, chosen: &[usize]) {
+    let Some(parts) = result.parts.take() else {
         return;
     };
     let mut kept = Parts {
@@ -378,19 +378,19 @@ fn keep_parts(answer: &mut QueryResult, chosen: &[usize]) {
             .push(u64::try_from(rows.len()).unwrap_or(u64::MAX));
         kept.objects.push(*object);
     }
-    answer.keep_vertices(&rows);
+    result.keep_vertices(&rows);
     let mut objects: Vec<usize> = Vec::new();
     for id in &kept.objects {
-        let index = answer.objects.iter().position(|other| other == id);
+        let index = result.objects.iter().position(|other| other == id);
         objects.extend(index.filter(|index| !objects.contains(index)));
     }
-    answer.keep_objects(&objects);
-    answer.parts = Some(kept);
+    result.keep_objects(&objects);
+    result.parts = Some(kept);
 }
 
 /// Keeps the given links, in the given order, and the vertices at their ends.
-fn keep_links(answer: &mut QueryResult, chosen: &[usize]) {
-    let Some(mut links) = answer.links.take() else {
+fn keep_links(result: &mut QueryResult, chosen: &[usize]) {
+    let Some(mut links) = result.links.take() else {
         return;
     };
     let width = usize::try_from(links.width).unwrap_or(1).max(1);
@@ -405,7 +405,7 @@ fn keep_links(answer: &mut QueryResult, chosen: &[usize]) {
         .iter()
         .filter_map(|end| index.get(end).copied())
         .collect();
-    answer
+    result
         .link
         .iter_mut()
         .for_each(|column| *column = column.take(chosen.iter().copied()));
@@ -413,15 +413,15 @@ fn keep_links(answer: &mut QueryResult, chosen: &[usize]) {
         .iter()
         .filter_map(|row| usize::try_from(*row).ok())
         .collect();
-    answer.keep_vertices(&rows);
-    if let Some(ids) = &answer.object_ids {
+    result.keep_vertices(&rows);
+    if let Some(ids) = &result.object_ids {
         let present: BTreeSet<i64> = ids.iter().copied().collect();
-        let objects = answer.objects.iter().enumerate();
+        let objects = result.objects.iter().enumerate();
         let objects = objects
             .filter(|(_, id)| present.contains(id))
             .map(|(at, _)| at);
         let objects: Vec<usize> = objects.collect();
-        answer.keep_objects(&objects);
+        result.keep_objects(&objects);
     }
-    answer.links = Some(links);
+    result.links = Some(links);
 }

@@ -11,12 +11,12 @@ impl LevelQuery<'_> {
     /// Sets the objects of a batch, by their indices, and reads their attributes. One round trip.
     pub(crate) async fn show_objects(
         &self,
-        answer: &mut QueryResult,
+        result: &mut QueryResult,
         objects: &ObjectSet,
         indices: &[usize],
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
-        answer.objects = indices
+        result.objects = indices
             .iter()
             .filter_map(|index| objects.id(*index))
             .collect();
@@ -26,14 +26,14 @@ impl LevelQuery<'_> {
         let columns = self
             .session
             .object_columns(&self.level, names, Some(&rows), diagnostics);
-        answer.object = columns.await?;
+        result.object = columns.await?;
         Ok(())
     }
 
     /// Sets the objects of a batch, by their ids, and reads their attributes. One round trip.
     pub(crate) async fn add_objects(
         &self,
-        answer: &mut QueryResult,
+        result: &mut QueryResult,
         objects: Option<&Arc<ObjectSet>>,
         ids: &BTreeSet<i64>,
         diagnostics: &Diagnostics,
@@ -43,7 +43,7 @@ impl LevelQuery<'_> {
         };
         let indices = ids.iter().filter_map(|id| objects.find(*id));
         let indices: Vec<usize> = indices.collect();
-        self.show_objects(answer, objects, &indices, diagnostics)
+        self.show_objects(result, objects, &indices, diagnostics)
             .await
     }
 }

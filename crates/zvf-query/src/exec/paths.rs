@@ -232,14 +232,14 @@ impl LevelQuery<'_> {
 
     /// Emits the only batch of a level without paths.
     async fn no_paths(&self, emit: &mut Emit<'_>) -> Result<(), QueryError> {
-        let mut answer = self.without_vertices().await?;
+        let mut result = self.without_vertices().await?;
         if self.shape == Shape::Paths {
-            answer.parts = Some(Parts {
+            result.parts = Some(Parts {
                 offsets: vec![0],
                 objects: Vec::new(),
             });
         }
-        let _ = emit(answer);
+        let _ = emit(result);
         Ok(())
     }
 }
@@ -295,7 +295,7 @@ impl PathWork<'_> {
                 listed.push(index);
             }
         };
-        let mut batch = query.empty_answer();
+        let mut batch = query.empty_result();
         let parts = if let Some(paths) = whole {
             let gather = WholePathGather {
                 schema: self.schema,

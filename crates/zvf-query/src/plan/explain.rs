@@ -228,7 +228,7 @@ impl Session<'_> {
     }
 
     /// Plans a query of one level and runs it over a port that records the requests of the
-    /// first round trip and answers none. With `whole`, the port reads no cell in part.
+    /// first round trip and serves none. With `whole`, the port reads no cell in part.
     async fn dry_run(&self, query: &Query, whole: bool) -> Result<DryRun, QueryError> {
         let recording = Recording {
             fetch: self.fetch,

@@ -81,12 +81,12 @@ impl Session<'_> {
             let mut take = |batch| whole.push(batch, budget);
             let outcome = self.give(query, Batching::Whole, &mut take).await;
             let outcome = self.confirmed(outcome).await?;
-            let mut answer = whole.finish()?.unwrap_or_default();
-            answer.level = finest(&outcome.levels).unwrap_or(answer.level);
-            answer.levels = outcome.levels;
-            answer.skipped = outcome.skipped;
-            answer.notes = outcome.notes;
-            Ok(answer)
+            let mut result = whole.finish()?.unwrap_or_default();
+            result.level = finest(&outcome.levels).unwrap_or(result.level);
+            result.levels = outcome.levels;
+            result.skipped = outcome.skipped;
+            result.notes = outcome.notes;
+            Ok(result)
         })
     }
 

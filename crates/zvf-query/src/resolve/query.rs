@@ -436,7 +436,7 @@ impl LevelQuery<'_> {
     }
 
     /// Creates an empty batch.
-    pub(crate) fn empty_answer(&self) -> QueryResult {
+    pub(crate) fn empty_result(&self) -> QueryResult {
         let axes = self.session.root.axes.iter();
         QueryResult {
             level: self.level.id(),
@@ -452,14 +452,14 @@ impl LevelQuery<'_> {
 
     /// Emits the only batch of a level without vertices.
     pub(crate) async fn no_vertices(&self, emit: &mut Emit<'_>) -> Result<(), QueryError> {
-        let answer = self.without_vertices().await?;
-        let _ = emit(answer);
+        let result = self.without_vertices().await?;
+        let _ = emit(result);
         Ok(())
     }
 
     /// Returns an empty batch with the type of positions.
     pub(crate) async fn without_vertices(&self) -> Result<QueryResult, QueryError> {
-        let mut answer = self.empty_answer();
+        let mut result = self.empty_result();
         let axes = u32::try_from(self.space.axes()).unwrap_or(1);
         let vertices = self
             .session
@@ -472,8 +472,8 @@ impl LevelQuery<'_> {
                 .kind(),
             None => zvf_format::numeric::Kind::Float32,
         };
-        answer.positions = zvf_model::column::NumericColumn::new(kind, axes);
-        Ok(answer)
+        result.positions = zvf_model::column::NumericColumn::new(kind, axes);
+        Ok(result)
     }
 
     /// Reads the columns of objects that the predicate uses, for `objects` or for all.

@@ -131,7 +131,7 @@ pub(crate) fn ignores_ranges(failure: &Failure) -> bool {
 }
 
 /// Returns whether a response is for another range than the requested one, or names none.
-pub(crate) fn answers_another_range(failure: &Failure) -> bool {
+pub(crate) fn is_of_another_range(failure: &Failure) -> bool {
     let starts = [
         "Requested ",
         "Content-Range header not present",

@@ -159,14 +159,14 @@ impl CellReader {
                 (target, wanted.part.clone())
             })
             .collect();
-        let answers = self.read_each(&targets, cache_mode).await;
-        let answers = answers.into_iter().zip(wanted).map(|(answer, wanted)| {
-            answer.map_err(|source| match &wanted.cell {
+        let results = self.read_each(&targets, cache_mode).await;
+        let results = results.into_iter().zip(wanted).map(|(result, wanted)| {
+            result.map_err(|source| match &wanted.cell {
                 CellOf::Element(array, _) => cell_error(array.node(), source),
                 CellOf::Child(key) => cell_error(key, source),
             })
         });
-        answers.collect()
+        results.collect()
     }
 
     /// Returns this reader as the port of query plans.
@@ -178,7 +178,7 @@ impl CellReader {
 
     /// Reads and parses the metadata of nodes.
     async fn read_nodes(&self, reads: Vec<Read>) -> Result<Vec<Option<Node>>, FetchError> {
-        let answers = if reads.is_empty() {
+        let results = if reads.is_empty() {
             Vec::new()
         } else {
             self.store().read(&reads).await.map_err(|source| {
@@ -186,7 +186,7 @@ impl CellReader {
                 cell_error(&key, source.into())
             })?
         };
-        let nodes = reads.into_iter().zip(answers).map(|(read, bytes)| async {
+        let nodes = reads.into_iter().zip(results).map(|(read, bytes)| async {
             let Some(bytes) = bytes else {
                 return Ok(None);
             };

@@ -44,7 +44,7 @@ pub enum ReadError {
         /// The response of the store.
         source: Arc<dyn Error + Send + Sync>,
     },
-    /// The credentials do not permit reading the object. Some buckets also answer this for absent
+    /// The credentials do not permit reading the object. Some buckets also return this for absent
     /// objects.
     #[error("{key}: not permitted")]
     Forbidden {
@@ -126,7 +126,7 @@ impl ReadError {
         }
     }
 
-    /// Returns this error of a request as the error of one read that the request was to answer.
+    /// Returns this error of a request as the error of one read that the request served.
     pub(crate) fn for_read(&self, read: &Read) -> Self {
         match self {
             Self::Truncated { size, .. } => Self::Truncated {

@@ -1,4 +1,4 @@
-//! The requests that answer the reads of one object.
+//! The requests that serve the reads of one object.
 
 use core::ops::Range;
 
@@ -20,7 +20,7 @@ pub(crate) struct ObjectPlan {
 impl ObjectPlan {
     /// Plans `reads` of one object.
     ///
-    /// A read of the whole object answers every other read too. Otherwise one open range, one
+    /// A read of the whole object serves every other read too. Otherwise one open range, one
     /// suffix and the merged bounded ranges are requested side by side: they cannot be compared,
     /// because the size of the object is not known.
     pub(crate) fn new<'a>(

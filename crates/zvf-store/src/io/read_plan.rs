@@ -1,4 +1,4 @@
-//! The requests that answer a batch of reads.
+//! The requests that serve a batch of reads.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -14,7 +14,7 @@ pub(crate) struct RetryPolicy {
 impl RetryPolicy {
     /// Repeats `request` while it fails with an error that `is_retryable` accepts.
     ///
-    /// There is no pause between attempts, because these are answers that arrived broken from a
+    /// There is no pause between attempts, because these are responses that arrived broken from a
     /// server that works. `object_store` has already backed off and retried as often as it may
     /// when a server fails or throttles.
     pub(crate) async fn run<T, E, F: Future<Output = Result<T, E>>>(

@@ -13,8 +13,8 @@ use zvf_model::key::Key;
 use super::{Store, file_read::OpenFile, overlay::OverlayEntry, snapshot::SeenHead};
 use crate::{
     backend::{
-        self, Backend, FailureKind, answers_another_range, gave_up_early, ignores_ranges,
-        is_below_file, is_connection, message_contains, status,
+        self, Backend, FailureKind, gave_up_early, ignores_ranges, is_below_file, is_connection,
+        is_of_another_range, message_contains, status,
     },
     io::{ByteBudget, ByteRange, FetchResult, FetchedRange, ObjectVersion, Read, ReadError},
 };
@@ -74,7 +74,7 @@ impl Store {
         let read = &Read::full(key.clone());
         let fetch = || async move {
             let budget = ByteBudget::new(self.budget());
-            let Some(answer) = self
+            let Some(response) = self
                 .get(read, None)
                 .await
                 .map_err(|f| request_error(read, f))?
@@ -82,10 +82,10 @@ impl Store {
                 return Ok(None);
             };
             let tag = ObjectVersion {
-                e_tag: answer.meta.e_tag.clone(),
-                version: answer.meta.version.clone(),
+                e_tag: response.meta.e_tag.clone(),
+                version: response.meta.version.clone(),
             };
-            let fetched = collect(read, answer, &budget).await?;
+            let fetched = collect(read, response, &budget).await?;
             Ok(Some((fetched.bytes, tag)))
         };
         let fetched = self.retry_policy().run(fetch, is_malformed).await?;
@@ -120,26 +120,28 @@ impl Store {
                 if_none_match: version.and_then(|version| version.e_tag.clone()),
                 ..GetOptions::default()
             };
-            let answer = objects.get_opts(path, options).await;
-            let range = answer.as_ref().map_or(0..0, |answer| answer.range.clone());
+            let response = objects.get_opts(path, options).await;
+            let range = response
+                .as_ref()
+                .map_or(0..0, |response| response.range.clone());
             if is_counted {
                 self.simulate_latency(range.end.saturating_sub(range.start))
                     .await;
             }
-            let answer = match answer {
-                Ok(answer) => answer,
+            let response = match response {
+                Ok(response) => response,
                 Err(Failure::NotModified { .. }) => return Ok(None),
                 Err(Failure::NotFound { .. }) => return Ok(Some(None)),
                 Err(failure) if is_below_file(&failure) => return Ok(Some(None)),
                 Err(failure) => return Err(request_error(read, failure)),
             };
-            let modified = answer.meta.last_modified.timestamp_millis();
+            let modified = response.meta.last_modified.timestamp_millis();
             let version = ObjectVersion {
-                e_tag: answer.meta.e_tag.clone(),
-                version: answer.meta.version.clone(),
+                e_tag: response.meta.e_tag.clone(),
+                version: response.meta.version.clone(),
             };
             let budget = ByteBudget::new(self.budget());
-            let bytes = collect(read, answer, &budget).await?.bytes;
+            let bytes = collect(read, response, &budget).await?.bytes;
             if is_counted {
                 self.recorder().bytes(bytes.len());
             }
@@ -184,7 +186,7 @@ impl Store {
         };
         match self.get(read, Some(range)).await {
             Ok(None) => Ok(None),
-            Ok(Some(answer)) => collect(read, answer, budget).await.map(Some),
+            Ok(Some(response)) => collect(read, response, budget).await.map(Some),
             // A plain file server that was about to send the whole object.
             Err(failure) if ignores_ranges(&failure) => {
                 self.capabilities()
@@ -206,7 +208,7 @@ impl Store {
         let whole = Read::full(read.key.clone());
         match self.get(&whole, None).await {
             Ok(None) => Ok(None),
-            Ok(Some(answer)) => collect(&whole, answer, budget).await.map(Some),
+            Ok(Some(response)) => collect(&whole, response, budget).await.map(Some),
             Err(failure) => Err(request_error(read, failure)),
         }
     }
@@ -218,21 +220,21 @@ impl Store {
             return Ok(None);
         };
         let first = Read::bounded(read.key.clone(), 0..1);
-        let answer = self.get(&first, Some(GetRange::Bounded(0..1))).await;
-        let Some(answer) = answer.map_err(|failure| request_error(read, failure))? else {
+        let response = self.get(&first, Some(GetRange::Bounded(0..1))).await;
+        let Some(response) = response.map_err(|failure| request_error(read, failure))? else {
             return Ok(None);
         };
-        let size = answer.meta.size;
+        let size = response.meta.size;
         let Some(start) = size.checked_sub(bytes) else {
             return Err(ReadError::truncated(read, Some(size)));
         };
         let rest = Read::bounded(read.key.clone(), start..size);
-        let answer = self.get(&rest, Some(GetRange::Bounded(start..size))).await;
-        match answer.map_err(|failure| request_error(read, failure))? {
+        let response = self.get(&rest, Some(GetRange::Bounded(start..size))).await;
+        match response.map_err(|failure| request_error(read, failure))? {
             None => Ok(None),
-            Some(answer) => {
+            Some(response) => {
                 budget.reserve(&read.key, bytes)?;
-                let fetched = collect(&rest, answer, budget).await;
+                let fetched = collect(&rest, response, budget).await;
                 if fetched.is_err() {
                     budget.release(bytes);
                 }
@@ -257,14 +259,16 @@ impl Store {
             range,
             ..GetOptions::default()
         };
-        let answer = objects.get_opts(&path, options).await;
-        let modified = answer.as_ref().ok();
-        self.note_read(modified.map(|answer| answer.meta.last_modified.timestamp_millis()));
-        let range = answer.as_ref().map_or(0..0, |answer| answer.range.clone());
+        let response = objects.get_opts(&path, options).await;
+        let modified = response.as_ref().ok();
+        self.note_read(modified.map(|response| response.meta.last_modified.timestamp_millis()));
+        let range = response
+            .as_ref()
+            .map_or(0..0, |response| response.range.clone());
         self.simulate_latency(range.end.saturating_sub(range.start))
             .await;
-        match answer {
-            Ok(answer) => Ok(Some(answer)),
+        match response {
+            Ok(response) => Ok(Some(response)),
             Err(Failure::NotFound { .. }) => Ok(None),
             Err(failure) if is_below_file(&failure) => Ok(None),
             Err(failure) => Err(failure),
@@ -278,16 +282,16 @@ impl Store {
 /// share the request and lie before the end still succeed.
 async fn collect(
     read: &Read,
-    answer: GetResult,
+    response: GetResult,
     budget: &ByteBudget,
 ) -> Result<FetchedRange, ReadError> {
-    let range = answer.range.clone();
-    let size = answer.meta.size;
+    let range = response.range.clone();
+    let size = response.meta.size;
     let declared = range.end.saturating_sub(range.start);
     if !matches!(read.range, ByteRange::Bounded(_)) {
         budget.reserve(&read.key, declared)?;
     }
-    let bytes = body(read, answer, declared).await;
+    let bytes = body(read, response, declared).await;
     if bytes.is_err() && !matches!(read.range, ByteRange::Bounded(_)) {
         budget.release(declared);
     }
@@ -299,18 +303,18 @@ async fn collect(
     })
 }
 
-async fn body(read: &Read, answer: GetResult, declared: u64) -> Result<Bytes, ReadError> {
+async fn body(read: &Read, response: GetResult, declared: u64) -> Result<Bytes, ReadError> {
     #[cfg(feature = "local")]
-    if matches!(answer.payload, object_store::GetResultPayload::File(..)) {
-        return answer
+    if matches!(response.payload, object_store::GetResultPayload::File(..)) {
+        return response
             .bytes()
             .await
             .map_err(|failure| read_error(read, failure));
     }
     let declared = usize::try_from(declared).unwrap_or(usize::MAX);
     // Given an `ETag`, `object_store` resumes a broken body itself.
-    let resumed = answer.meta.e_tag.is_some();
-    let mut stream = answer.into_stream();
+    let resumed = response.meta.e_tag.is_some();
+    let mut stream = response.into_stream();
     let mut whole = Bytes::new();
     let mut parts = BytesMut::new();
     while let Some(part) = stream.next().await {
@@ -387,7 +391,7 @@ pub(super) fn read_error(read: &Read, failure: Failure) -> ReadError {
     if message_contains(&failure, "but object was only") || status(&failure) == Some(416) {
         return ReadError::truncated(read, None);
     }
-    if answers_another_range(&failure) {
+    if is_of_another_range(&failure) {
         return malformed(read, Malformed::Failure(failure));
     }
     let (kind, source) = backend::classify(failure);

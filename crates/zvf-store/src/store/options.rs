@@ -109,8 +109,8 @@ pub struct OpenOptions {
 pub enum Follow {
     /// Queries fail once the state that was opened is gone.
     Never,
-    /// Queries continue with the new state once the state that was opened is gone. What is cached
-    /// is answered from the old one.
+    /// Queries continue with the new state once the state that was opened is gone. Until then,
+    /// cached cells serve queries of the old one.
     #[default]
     WhenGone,
     /// Every query begins at the present state.

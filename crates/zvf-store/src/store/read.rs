@@ -36,7 +36,7 @@ impl Store {
 
     /// Reads ranges of objects as [`read`](Self::read) does, with a separate result for each read.
     ///
-    /// A request that fails does so for all reads that it was to answer. Reads are admitted to the
+    /// A request that fails does so for all reads that it serves. Reads are admitted to the
     /// memory budget in order; a read that does not fit is not sent.
     pub async fn read_each(&self, reads: &[Read]) -> Vec<Result<Option<Bytes>, ReadError>> {
         let plan = ReadPlan::new(reads, self.merge_policy());

@@ -104,7 +104,7 @@ impl Store {
         };
         let outcome = match self.retry_policy().run(put, gave_up_early).await {
             Ok(put) => Ok(Some(put.into())),
-            // S3 answers a conditional put over a deleted object with "not found", below.
+            // S3 responds to a conditional put over a deleted object with "not found", below.
             Err(
                 Failure::AlreadyExists { .. }
                 | Failure::Precondition { .. }
@@ -121,7 +121,7 @@ impl Store {
                     source: Box::new(failure),
                 })
             }
-            // S3 answers 501 to a condition header that it does not implement.
+            // S3 responds with 501 to a condition header that it does not implement.
             Err(failure)
                 if *precondition != Precondition::None && status(&failure) == Some(501) =>
             {

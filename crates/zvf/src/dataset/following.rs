@@ -1,4 +1,4 @@
-//! Queries that answer from one transaction while others commit.
+//! Queries that read one transaction while others commit.
 //!
 //! A dataset reads a [`State`] of its store: metadata, indexes and cells of one transaction. After
 //! the reads of an operation the head of the store is checked. If it was replaced, the state is gone,

@@ -37,8 +37,8 @@ impl Dataset {
     /// # zvf::create(address, &points, design, &Default::default()).await?;
     /// let points = Dataset::open(address).await?;
     /// let near = Query::new().region(Bbox::parse("0,0,0,10,10,10")?);
-    /// let answer = points.query(&near).await?;
-    /// assert_eq!(answer.positions.len(), 2);
+    /// let result = points.query(&near).await?;
+    /// assert_eq!(result.positions.len(), 2);
     /// # Ok(()) }
     /// ```
     ///
@@ -52,10 +52,10 @@ impl Dataset {
                 if dataset.is_copy_unverified() {
                     // Concurrently, so that the verification adds no round trip.
                     let session = dataset.session();
-                    let (answer, verified) = join(session.query(query), dataset.verify()).await;
+                    let (result, verified) = join(session.query(query), dataset.verify()).await;
                     verified?;
                     if !dataset.is_copy_stale() {
-                        return Ok(answer?);
+                        return Ok(result?);
                     }
                 }
                 Ok(dataset.session().query(query).await?)

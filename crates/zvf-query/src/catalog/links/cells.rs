@@ -260,14 +260,14 @@ impl Session<'_> {
                 let values: Vec<Option<usize>> = values.collect();
                 requested.push((cell, source, own, values));
             }
-            let mut answers = match wanted.is_empty() {
+            let mut results = match wanted.is_empty() {
                 true => Vec::new(),
                 false => self.fetch.cells(&wanted).await,
             };
             let mut take = |slot: Option<usize>, node: &Key, at: &ChunkCoord| {
-                let answer = slot.and_then(|slot| answers.get_mut(slot));
-                let answer = answer.map(|answer| core::mem::replace(answer, Ok(None)));
-                let fault = match answer {
+                let result = slot.and_then(|slot| results.get_mut(slot));
+                let result = result.map(|result| core::mem::replace(result, Ok(None)));
+                let fault = match result {
                     Some(Ok(Some(cell))) => return Ok(cell.bytes),
                     Some(Ok(None)) | None => Fault::MissingCell,
                     Some(Err(error)) => Fault::Fetch(error),

@@ -26,9 +26,9 @@ use crate::{
 /// Number of cells whose records are decoded at a time.
 const CELLS_AT_A_TIME: usize = 16;
 
-type Answer = Result<Option<Fetched>, FetchError>;
+type FetchResult = Result<Option<Fetched>, FetchError>;
 
-/// Indices of the answers for a cell.
+/// Indices of the fetch results for a cell.
 struct Asked<'a> {
     cell: &'a LinkCellSource,
     source: &'a LinkSource,
@@ -41,7 +41,7 @@ struct Asked<'a> {
 pub(crate) struct FetchedLinks<'s> {
     requested: Vec<Asked<'s>>,
     fragments: Option<Arc<ChunkedArray>>,
-    answers: Vec<Mutex<Answer>>,
+    results: Vec<Mutex<FetchResult>>,
 }
 
 impl FetchedLinks<'_> {
@@ -51,22 +51,22 @@ impl FetchedLinks<'_> {
             .requested
             .iter()
             .filter_map(|requested| requested.links);
-        let bytes = links.map(|slot| match self.answers.get(slot) {
-            Some(answer) => lock(answer).as_ref().map_or(0, |answer| {
-                answer.as_ref().map_or(0, |fetched| fetched.bytes.len())
+        let bytes = links.map(|slot| match self.results.get(slot) {
+            Some(result) => lock(result).as_ref().map_or(0, |result| {
+                result.as_ref().map_or(0, |fetched| fetched.bytes.len())
             }),
             None => 0,
         });
         bytes.sum()
     }
 
-    /// Returns whether an answer exceeded the memory budget.
+    /// Returns whether a fetch exceeded the memory budget.
     pub(crate) fn is_over_budget(&self) -> bool {
-        let over = |answer: &Mutex<Answer>| match &*lock(answer) {
+        let over = |result: &Mutex<FetchResult>| match &*lock(result) {
             Err(error) => error.problem == FetchProblem::OverBudget,
             Ok(_) => false,
         };
-        self.answers.iter().any(over)
+        self.results.iter().any(over)
     }
 
     /// Decodes the cells on all cores, passes each to `work`, and passes the results to `give` in
@@ -81,7 +81,7 @@ impl FetchedLinks<'_> {
         let bytes = self.bytes();
         for some in self.requested.chunks(CELLS_AT_A_TIME) {
             let done = on_cores(some.iter().collect(), bytes, |requested| {
-                work(finish(requested, fragments, &self.answers, diagnostics)?)
+                work(finish(requested, fragments, &self.results, diagnostics)?)
             });
             for done in done {
                 give(done?)?;
@@ -169,7 +169,7 @@ impl Session<'_> {
                 values,
             });
         }
-        let answers = if wanted.is_empty() {
+        let results = if wanted.is_empty() {
             Vec::new()
         } else {
             self.fetch.cells(&wanted).await
@@ -177,7 +177,7 @@ impl Session<'_> {
         Ok(FetchedLinks {
             requested,
             fragments,
-            answers: answers.into_iter().map(Mutex::new).collect(),
+            results: results.into_iter().map(Mutex::new).collect(),
         })
     }
 }
@@ -192,15 +192,15 @@ pub(super) fn want(cells: &LinkStorage, at: &ChunkCoord) -> Option<Wanted<AnyArr
     }
 }
 
-/// Decodes one cell from the answers.
+/// Decodes one cell from the fetch results.
 fn finish(
     requested: &Asked<'_>,
     fragments: Option<&ChunkedArray>,
-    answers: &[Mutex<Answer>],
+    results: &[Mutex<FetchResult>],
     diagnostics: &Diagnostics,
 ) -> Result<LinkRecords, QueryError> {
     let (source, cell) = (requested.source, requested.cell);
-    let records = links(requested, fragments, answers);
+    let records = links(requested, fragments, results);
     let mut records = match records {
         Ok(records) => records,
         Err(damage) => {
@@ -220,7 +220,7 @@ fn finish(
         };
         let node = node_of(&attribute.cells);
         let payload = take(
-            answers,
+            results,
             *slot,
             node,
             &cell.at,
@@ -244,7 +244,7 @@ fn finish(
 fn links(
     requested: &Asked<'_>,
     fragments: Option<&ChunkedArray>,
-    answers: &[Mutex<Answer>],
+    results: &[Mutex<FetchResult>],
 ) -> Result<LinkRecords, Damage> {
     let (source, cell) = (requested.source, requested.cell);
     let node = node_of(&source.cells);
@@ -258,14 +258,14 @@ fn links(
     let optional = is_padded || is_optional(&source.cells);
     let used = match (fragments, requested.fragments) {
         (Some(family), Some(slot)) => {
-            let blob = take(answers, slot, &family.node, &cell.at, false)?.unwrap_or_default();
+            let blob = take(results, slot, &family.node, &cell.at, false)?.unwrap_or_default();
             let table = FragmentTable::parse(&blob);
             let table = table.map_err(|error| Damage::in_chunk(&family.node, &cell.at, error))?;
             Some(table.extent())
         }
         _ => None,
     };
-    let payload = take(answers, slot, node, &cell.at, optional)?;
+    let payload = take(results, slot, node, &cell.at, optional)?;
     let Some(payload) = payload else {
         return match used {
             None | Some(0) => Ok(decode::empty(source.width)),
@@ -282,19 +282,19 @@ fn links(
     Ok(records)
 }
 
-/// Takes an answer out of its slot; `None` if the cell is optional and absent.
+/// Takes a fetch result out of its slot; `None` if the cell is optional and absent.
 fn take(
-    answers: &[Mutex<Answer>],
+    results: &[Mutex<FetchResult>],
     slot: usize,
     key: &Key,
     at: &ChunkCoord,
     optional: bool,
 ) -> Result<Option<Bytes>, Damage> {
     // Each slot is taken once.
-    let answer = answers
+    let result = results
         .get(slot)
-        .map(|answer| core::mem::replace(&mut *lock(answer), Ok(None)));
-    let fault = match answer {
+        .map(|result| core::mem::replace(&mut *lock(result), Ok(None)));
+    let fault = match result {
         Some(Ok(Some(fetched))) => return Ok(Some(fetched.bytes)),
         Some(Ok(None)) if optional => return Ok(None),
         Some(Ok(None)) | None => Fault::MissingCell,

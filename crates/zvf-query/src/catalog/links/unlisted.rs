@@ -136,11 +136,11 @@ impl Session<'_> {
         if wanted.is_empty() {
             return Ok(0);
         }
-        let answers = self.fetch.cells(&wanted).await;
+        let results = self.fetch.cells(&wanted).await;
         let mut records = 0_u64;
-        for ((cell, source, family), answer) in of.into_iter().zip(answers) {
+        for ((cell, source, family), result) in of.into_iter().zip(results) {
             let damage = |fault| Damage::in_chunk(&family.node, &cell.at, fault);
-            let begin = answer.map_err(|error| damage(Fault::Fetch(error)))?;
+            let begin = result.map_err(|error| damage(Fault::Fetch(error)))?;
             let begin = begin.ok_or_else(|| damage(Fault::MissingCell))?;
             let size = family.payload_size(&cell.at, begin.size);
             let (bytes, row) = match &source.form {

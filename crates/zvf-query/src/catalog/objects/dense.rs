@@ -75,19 +75,19 @@ impl Session<'_> {
         let requests: [RowRequest; 3] = [spans, blocks, ids].map(|array| array.request(None));
         let wanted = requests.iter().flat_map(|request| &request.wanted);
         let wanted: Vec<Wanted<AnyArray>> = wanted.cloned().collect();
-        let mut answers = self.fetch.bypass_cache().cells(&wanted).await.into_iter();
+        let mut results = self.fetch.bypass_cache().cells(&wanted).await.into_iter();
         let [of_spans, of_blocks, of_ids] = requests;
         let mut next = |request: &RowRequest| -> Vec<_> {
-            answers.by_ref().take(request.wanted.len()).collect()
+            results.by_ref().take(request.wanted.len()).collect()
         };
         let span_data = spans.finish(&of_spans, next(&of_spans));
         let block_data = blocks.finish(&of_blocks, next(&of_blocks));
-        let id_answers = next(&of_ids);
+        let id_results = next(&of_ids);
         let mut lost = span_data.lost.into_iter().chain(block_data.lost);
         if let Some((_, damage)) = lost.next() {
             return Ok(Err(damage));
         }
-        let ids = match read_ids(ids, &of_ids, id_answers, table.index.ids_sorted) {
+        let ids = match read_ids(ids, &of_ids, id_results, table.index.ids_sorted) {
             Ok(ids) => ids,
             Err(damage) => return Ok(Err(damage)),
         };

@@ -8,8 +8,8 @@ use zvf_model::grid::ChunkCoord;
 /// Assigns numbers to chunks of one number of axes, in order of appearance.
 ///
 /// Consecutive objects pass through the same chunks in the same order. The chunk that followed the
-/// last time therefore answers most lookups, and a small direct-mapped cache with a cheap hash most
-/// others; the map with its collision-resistant hash answers the rest.
+/// last time therefore serves most lookups, and a small direct-mapped cache with a cheap hash most
+/// others; the map with its collision-resistant hash serves the rest.
 #[derive(Debug)]
 pub(super) struct ChunkInterner {
     chunks: Vec<ChunkCoord>,

@@ -8,7 +8,7 @@ use zvf_model::fetch::{AnyArray, Wanted};
 use super::{
     ObjectCache, ObjectIds, ObjectSet, ObjectTable,
     builder::ObjectsBuilder,
-    read::{Answer, push, push_cell, push_lost, read_ids},
+    read::{FetchResult, push, push_cell, push_lost, read_ids},
     table::Manifests,
 };
 use crate::{
@@ -107,7 +107,7 @@ impl Session<'_> {
         ids: &[i64],
         diagnostics: &Diagnostics,
     ) -> Result<ObjectLookup, QueryError> {
-        let mut cells: BTreeMap<u64, Answer> = BTreeMap::new();
+        let mut cells: BTreeMap<u64, FetchResult> = BTreeMap::new();
         let few = manifests.cells() <= MAX_EAGER_CELLS;
         let row_of = |id: &i64| u64::try_from(*id).ok().filter(|row| *row < table.rows());
         let rows = match (known, &table.ids) {
@@ -126,20 +126,20 @@ impl Session<'_> {
                 let first = wanted_cells(manifests, few, &tried);
                 let mut wanted = request.wanted.clone();
                 wanted.extend(first.iter().map(|cell| manifests.wanted(*cell)));
-                let mut answers = self.fetch.cells(&wanted).await;
-                let rest = answers.split_off(request.wanted.len().min(answers.len()));
+                let mut results = self.fetch.cells(&wanted).await;
+                let rest = results.split_off(request.wanted.len().min(results.len()));
                 cells.extend(first.into_iter().zip(rest));
-                if guess.is_some() && proves(array, &request, core::mem::take(&mut answers), ids) {
+                if guess.is_some() && proves(array, &request, core::mem::take(&mut results), ids) {
                     Rows::Proven
                 } else if guess.is_some() {
                     let request = self.id_request(array)?;
-                    let answers = self.fetch.cells(&request.wanted).await;
-                    match keep_ids(level, table, array, (&request, answers), diagnostics)? {
+                    let results = self.fetch.cells(&request.wanted).await;
+                    match keep_ids(level, table, array, (&request, results), diagnostics)? {
                         Some(ids) => Rows::Known(ids),
                         None => return Ok(nothing(table, self.fetch.budget(), ids)),
                     }
                 } else {
-                    match keep_ids(level, table, array, (&request, answers), diagnostics)? {
+                    match keep_ids(level, table, array, (&request, results), diagnostics)? {
                         Some(ids) => Rows::Known(ids),
                         None => return Ok(nothing(table, self.fetch.budget(), ids)),
                     }
@@ -160,8 +160,8 @@ impl Session<'_> {
         if !missing.is_empty() {
             let wanted: Vec<Wanted<AnyArray>> =
                 missing.iter().map(|cell| manifests.wanted(*cell)).collect();
-            let answers = self.fetch.cells(&wanted).await;
-            cells.extend(missing.into_iter().zip(answers));
+            let results = self.fetch.cells(&wanted).await;
+            cells.extend(missing.into_iter().zip(results));
         }
         if let Rows::Known(known) = &rows
             && few
@@ -188,10 +188,10 @@ fn keep_ids(
     level: &Level,
     table: &ObjectTable,
     array: &RowArray,
-    (request, answers): (&crate::catalog::tables::RowRequest, Vec<Answer>),
+    (request, results): (&crate::catalog::tables::RowRequest, Vec<FetchResult>),
     diagnostics: &Diagnostics,
 ) -> Result<Option<Arc<ObjectIds>>, QueryError> {
-    match read_ids(array, request, answers, table.index.ids_sorted) {
+    match read_ids(array, request, results, table.index.ids_sorted) {
         Ok(ids) => {
             let ids = Arc::new(ids);
             *lock(&level.extension::<ObjectCache>().ids) = Some(Arc::clone(&ids));
@@ -216,10 +216,10 @@ fn wanted_cells(manifests: &ByteStringArray, few: bool, rows: &[u64]) -> Vec<u64
 fn proves(
     array: &RowArray,
     request: &crate::catalog::tables::RowRequest,
-    answers: Vec<Answer>,
+    results: Vec<FetchResult>,
     ids: &[i64],
 ) -> bool {
-    let read = array.finish(request, answers);
+    let read = array.finish(request, results);
     let there = Int64s::parse(&read.bytes);
     read.lost.is_empty() && there.is_ok_and(|there| there.iter().eq(ids.iter().copied()))
 }
@@ -236,7 +236,7 @@ fn nothing(table: &ObjectTable, budget: u64, ids: &[i64]) -> ObjectLookup {
 fn all_of(
     table: &ObjectTable,
     manifests: &ByteStringArray,
-    cells: &BTreeMap<u64, Answer>,
+    cells: &BTreeMap<u64, FetchResult>,
     ids: &ObjectIds,
     budget: u64,
 ) -> Option<ObjectSet> {
@@ -244,9 +244,9 @@ fn all_of(
     let strict = Diagnostics::new(false);
     let mut stored = false;
     for cell in 0..manifests.cells() {
-        let answer = cells.get(&cell)?.as_ref().ok()?;
-        stored |= answer.is_some();
-        push_cell(&mut builder, manifests, cell, Ok(answer.clone()), &strict).ok()?;
+        let result = cells.get(&cell)?.as_ref().ok()?;
+        stored |= result.is_some();
+        push_cell(&mut builder, manifests, cell, Ok(result.clone()), &strict).ok()?;
     }
     stored.then(|| builder.finish(ids.clone()))
 }
@@ -255,7 +255,7 @@ fn all_of(
 fn some_of(
     table: &ObjectTable,
     manifests: &ByteStringArray,
-    mut cells: BTreeMap<u64, Answer>,
+    mut cells: BTreeMap<u64, FetchResult>,
     found: &[(u64, i64)],
     budget: u64,
     diagnostics: &Diagnostics,
@@ -264,9 +264,9 @@ fn some_of(
     for found in found.chunk_by(|a, b| manifests.cell_of(a.0) == manifests.cell_of(b.0)) {
         let cell = found.first().map_or(0, |(row, _)| manifests.cell_of(*row));
         let (first, _) = manifests.rows_of(cell);
-        let answer = cells.remove(&cell);
+        let result = cells.remove(&cell);
         let mut payload = None;
-        let damage = match answer {
+        let damage = match result {
             Some(Ok(Some(fetched))) => {
                 payload = Some(fetched.bytes);
                 None

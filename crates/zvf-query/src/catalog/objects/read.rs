@@ -32,7 +32,7 @@ const PARTS_PER_CORE: usize = 4;
 /// Maximum number of damaged manifests reported one by one per cell.
 const MAX_REPORTED_ROWS: u64 = 8;
 
-pub(super) type Answer = Result<Option<Fetched>, FetchError>;
+pub(super) type FetchResult = Result<Option<Fetched>, FetchError>;
 
 impl Session<'_> {
     /// Reads all objects of a level; `None` if it has no object index. Takes one round trip per
@@ -107,15 +107,15 @@ impl Session<'_> {
                 wanted.extend(request.wanted.iter().cloned());
             }
             wanted.extend((next..end).map(|cell| manifests.wanted(cell)));
-            let mut answers = self.fetch.bypass_cache().cells(&wanted).await;
-            if answers.iter().any(is_over_budget) && end.saturating_sub(next) > 1 {
+            let mut results = self.fetch.bypass_cache().cells(&wanted).await;
+            if results.iter().any(is_over_budget) && end.saturating_sub(next) > 1 {
                 batch = end.saturating_sub(next).div_euclid(2);
                 continue;
             }
             if let Some((array, request)) = requested.take() {
-                let rest = answers.split_off(request.wanted.len().min(answers.len()));
-                let answers = core::mem::replace(&mut answers, rest);
-                match read_ids(array, &request, answers, table.index.ids_sorted) {
+                let rest = results.split_off(request.wanted.len().min(results.len()));
+                let results = core::mem::replace(&mut results, rest);
+                match read_ids(array, &request, results, table.index.ids_sorted) {
                     Ok(read) => {
                         let cache = level.extension::<ObjectCache>();
                         *lock(&cache.ids) = Some(Arc::new(read.clone()));
@@ -131,8 +131,8 @@ impl Session<'_> {
             let sid_ndim = table.index.sid_ndim;
             let builder = builder
                 .get_or_insert_with(|| ObjectsBuilder::new(sid_ndim, loaded, self.fetch.budget()));
-            stored |= answers.iter().any(|answer| !matches!(answer, Ok(None)));
-            push_cells(builder, manifests, next, answers, diagnostics)?;
+            stored |= results.iter().any(|result| !matches!(result, Ok(None)));
+            push_cells(builder, manifests, next, results, diagnostics)?;
             next = end;
         }
         let mut builder = builder
@@ -164,9 +164,9 @@ impl Session<'_> {
         let (of_data, of_offsets) = (data.request(None), offsets.request(None));
         let wanted = of_data.wanted.iter().chain(&of_offsets.wanted);
         let wanted: Vec<Wanted<AnyArray>> = wanted.cloned().collect();
-        let mut answers = self.fetch.bypass_cache().cells(&wanted).await;
-        let after = answers.split_off(of_data.wanted.len().min(answers.len()));
-        let data_read = data.finish(&of_data, answers);
+        let mut results = self.fetch.bypass_cache().cells(&wanted).await;
+        let after = results.split_off(of_data.wanted.len().min(results.len()));
+        let data_read = data.finish(&of_data, results);
         let offsets_read = offsets.finish(&of_offsets, after);
         let lost = data_read.lost.into_iter().chain(offsets_read.lost);
         let mut damage = lost.map(|(_, damage)| damage).next();
@@ -230,18 +230,18 @@ impl ObjectTable {
     }
 }
 
-fn is_over_budget(answer: &Answer) -> bool {
-    matches!(answer, Err(error) if error.problem == FetchProblem::OverBudget)
+fn is_over_budget(result: &FetchResult) -> bool {
+    matches!(result, Err(error) if error.problem == FetchProblem::OverBudget)
 }
 
-/// Decodes ids from the answers to their request.
+/// Decodes ids from the cells of their request.
 pub(super) fn read_ids(
     array: &RowArray,
     request: &RowRequest,
-    answers: Vec<Answer>,
+    results: Vec<FetchResult>,
     sorted: bool,
 ) -> Result<ObjectIds, Damage> {
-    let read = array.finish(request, answers);
+    let read = array.finish(request, results);
     if let Some((_, damage)) = read.lost.into_iter().next() {
         return Err(damage);
     }
@@ -256,21 +256,21 @@ fn push_cells(
     builder: &mut ObjectsBuilder,
     manifests: &ByteStringArray,
     first: u64,
-    answers: Vec<Answer>,
+    results: Vec<FetchResult>,
     diagnostics: &Diagnostics,
 ) -> Result<(), QueryError> {
-    let bytes = answers.iter().flatten().flatten();
+    let bytes = results.iter().flatten().flatten();
     let bytes = bytes.map(|fetched| fetched.bytes.len()).sum();
-    let cells: Vec<(u64, Answer)> = (first..).zip(answers).collect();
+    let cells: Vec<(u64, FetchResult)> = (first..).zip(results).collect();
     let parts = cores().saturating_mul(PARTS_PER_CORE);
     let run_length = cells.len().div_ceil(parts).max(1);
     let runs: Vec<_> = cells.chunks(run_length).collect();
-    let decode = |run: &[(u64, Answer)]| {
+    let decode = |run: &[(u64, FetchResult)]| {
         let mut part = builder.part(parts);
         let strict = Diagnostics::new(false);
-        for (cell, answer) in run {
-            let answer = answer.as_ref().ok()?.clone();
-            push_cell(&mut part, manifests, *cell, Ok(answer), &strict).ok()?;
+        for (cell, result) in run {
+            let result = result.as_ref().ok()?.clone();
+            push_cell(&mut part, manifests, *cell, Ok(result), &strict).ok()?;
         }
         Some(part)
     };
@@ -285,8 +285,8 @@ fn push_cells(
             continue;
         }
         // Damage is reported, and the budget exceeded, in the order of rows.
-        for (cell, answer) in run {
-            push_cell(builder, manifests, cell, answer, diagnostics)?;
+        for (cell, result) in run {
+            push_cell(builder, manifests, cell, result, diagnostics)?;
         }
     }
     Ok(())
@@ -297,7 +297,7 @@ pub(super) fn push_cell(
     builder: &mut ObjectsBuilder,
     manifests: &ByteStringArray,
     cell: u64,
-    answer: Answer,
+    result: FetchResult,
     diagnostics: &Diagnostics,
 ) -> Result<(), QueryError> {
     let (first, rows) = manifests.rows_of(cell);
@@ -319,7 +319,7 @@ pub(super) fn push_cell(
             Some(more) => diagnostics.skip(manifests.damage(cell, Fault::MoreRows(more))),
         }
     };
-    let damage = match answer {
+    let damage = match result {
         // An absent cell holds empty manifests.
         Ok(None) => return push_each(&mut core::iter::repeat(Some(&[][..]))),
         Ok(Some(payload)) => match manifests.items(cell, &payload.bytes) {

@@ -77,8 +77,8 @@ impl Session<'_> {
             None => ObjectIds::Rows(table.len()?),
             Some(array) => {
                 let request = self.id_request(array)?;
-                let answers = self.fetch.cells(&request.wanted).await;
-                read_ids(array, &request, answers, table.index.ids_sorted)?
+                let results = self.fetch.cells(&request.wanted).await;
+                read_ids(array, &request, results, table.index.ids_sorted)?
             }
         };
         let open = match &table.manifests {
@@ -87,9 +87,9 @@ impl Session<'_> {
                 let (of_data, of_offsets) = (data.request(None), offsets.request(None));
                 let wanted = of_data.wanted.iter().chain(&of_offsets.wanted);
                 let wanted: Vec<_> = wanted.cloned().collect();
-                let mut answers = self.fetch.cells(&wanted).await;
-                let after = answers.split_off(of_data.wanted.len().min(answers.len()));
-                let read = data.finish(&of_data, answers);
+                let mut results = self.fetch.cells(&wanted).await;
+                let after = results.split_off(of_data.wanted.len().min(results.len()));
+                let read = data.finish(&of_data, results);
                 let starts = offsets.finish(&of_offsets, after);
                 if let Some((_, damage)) = read.lost.into_iter().chain(starts.lost).next() {
                     return Err(damage.into());
@@ -144,12 +144,12 @@ impl Session<'_> {
         }
         let cells = items.cell_of(rows.start)..=items.cell_of(rows.end.saturating_sub(1));
         let wanted: Vec<_> = cells.clone().map(|cell| items.wanted(cell)).collect();
-        let answers = self.fetch.cells(&wanted).await;
+        let results = self.fetch.cells(&wanted).await;
         let mut read = Vec::new();
-        for (cell, answer) in cells.zip(answers) {
+        for (cell, result) in cells.zip(results) {
             let (first, count) = items.rows_of(cell);
             let numbers = first..first.saturating_add(count);
-            let payload = match answer {
+            let payload = match result {
                 Ok(payload) => payload.map(|payload| payload.bytes),
                 Err(error) => return Err(items.damage(cell, Fault::Fetch(error)).into()),
             };

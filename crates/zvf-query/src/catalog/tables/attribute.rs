@@ -164,9 +164,9 @@ impl Session<'_> {
             mask.iter()
                 .flat_map(|(_, mask)| mask.wanted.iter().cloned()),
         );
-        let mut answers = self.fetch.cells(&wanted).await;
-        let of_mask = answers.split_off(request.wanted.len().min(answers.len()));
-        let read = array.finish(&request, answers);
+        let mut results = self.fetch.cells(&wanted).await;
+        let of_mask = results.split_off(request.wanted.len().min(results.len()));
+        let read = array.finish(&request, results);
         let mut lost = Vec::new();
         for (rows, damage) in read.lost {
             diagnostics.skip(damage)?;
@@ -239,11 +239,11 @@ impl Session<'_> {
         let wanted: Vec<_> = wanted
             .map(|(row, _)| array.wanted(array.cell_of(*row)))
             .collect();
-        let answers = self.fetch.cells(&wanted).await;
+        let results = self.fetch.cells(&wanted).await;
         let mut texts: Vec<Option<Bytes>> = vec![None; rows.len()];
-        for (indices, answer) in cells.zip(answers) {
+        for (indices, result) in cells.zip(results) {
             let cell = indices.first().map_or(0, |(row, _)| array.cell_of(*row));
-            let read = match answer {
+            let read = match result {
                 Ok(Some(payload)) => texts_of(array, cell, &payload.bytes, indices),
                 Ok(None) => Ok(vec![Bytes::copy_from_slice(fill.as_bytes()); indices.len()]),
                 Err(error) => Err(array.damage(cell, Fault::Fetch(error))),

@@ -156,9 +156,9 @@ impl Session<'_> {
                 let (of_data, of_offsets) = (data.request(None), offsets.request(None));
                 let mut wanted = of_data.wanted.clone();
                 wanted.extend(of_offsets.wanted.iter().cloned());
-                let mut answers = self.fetch.cells(&wanted).await;
-                let after = answers.split_off(of_data.wanted.len().min(answers.len()));
-                let read = data.finish(&of_data, answers);
+                let mut results = self.fetch.cells(&wanted).await;
+                let after = results.split_off(of_data.wanted.len().min(results.len()));
+                let read = data.finish(&of_data, results);
                 let starts = offsets.finish(&of_offsets, after);
                 let lost = read.lost.into_iter().chain(starts.lost).next();
                 let opened = match lost {
@@ -198,14 +198,14 @@ impl Session<'_> {
         diagnostics: &Diagnostics,
     ) -> Result<GroupList, QueryError> {
         let wanted: Vec<_> = (0..items.cells()).map(|cell| items.wanted(cell)).collect();
-        let answers = self.fetch.cells(&wanted).await;
+        let results = self.fetch.cells(&wanted).await;
         let mut list = GroupList::default();
         list.starts.push(0);
-        for (cell, answer) in (0..).zip(answers) {
+        for (cell, result) in (0..).zip(results) {
             let (first, rows) = items.rows_of(cell);
             let loaded = u64::try_from(list.listed.len()).unwrap_or(u64::MAX);
             self.check_groups(loaded.saturating_add(first.saturating_add(rows).saturating_mul(8)))?;
-            if let Err(damage) = list.push_cell(items, cell, answer, diagnostics)? {
+            if let Err(damage) = list.push_cell(items, cell, result, diagnostics)? {
                 diagnostics.skip(damage)?;
                 list.incomplete = true;
             }
@@ -231,10 +231,10 @@ impl GroupList {
         &mut self,
         items: &ByteStringArray,
         cell: u64,
-        answer: Result<Option<Fetched>, FetchError>,
+        result: Result<Option<Fetched>, FetchError>,
         diagnostics: &Diagnostics,
     ) -> Result<Result<(), Damage>, QueryError> {
-        let payload = match answer {
+        let payload = match result {
             // Groups that are all empty or ranges need no cell.
             Ok(None) => return Ok(Ok(())),
             Ok(Some(fetched)) => fetched.bytes,

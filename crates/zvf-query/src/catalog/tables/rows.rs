@@ -67,7 +67,7 @@ impl TableElement {
 #[derive(Debug)]
 pub(crate) struct RowRequest {
     pub(crate) wanted: Vec<Wanted<AnyArray>>,
-    /// The rows of each answer, ascending.
+    /// The rows of each fetched cell, ascending.
     parts: Vec<Part>,
     /// The requested rows in order; `None` for all.
     rows: Option<Vec<u64>>,
@@ -78,7 +78,7 @@ pub(crate) struct RowRequest {
 struct Part {
     cell: u64,
     rows: Range<u64>,
-    /// Expected size of the answer in bytes.
+    /// Expected size of the response in bytes.
     size: u64,
 }
 
@@ -303,19 +303,19 @@ impl RowArray {
         Damage::new(key.as_ref().unwrap_or(self.node()), fault)
     }
 
-    /// Decodes the answers to a request into rows, in the requested order. Absent rows and rows
+    /// Decodes the cells of a request into rows, in the requested order. Absent rows and rows
     /// past the end have the fill value.
     pub(crate) fn finish(
         &self,
         request: &RowRequest,
-        answers: impl IntoIterator<Item = Result<Option<Fetched>, FetchError>>,
+        results: impl IntoIterator<Item = Result<Option<Fetched>, FetchError>>,
     ) -> RowData {
         let mut lost = Vec::new();
         let mut found: Vec<(Range<u64>, Option<Bytes>)> = Vec::new();
-        let mut answers = answers.into_iter();
+        let mut results = results.into_iter();
         for part in &request.parts {
             let rows = part.rows.clone();
-            match self.payload(part, answers.next()) {
+            match self.payload(part, results.next()) {
                 Ok(bytes) => found.push((rows, bytes)),
                 Err(fault) => {
                     lost.push((rows.clone(), self.damage(part.cell, fault)));
@@ -354,13 +354,13 @@ impl RowArray {
         RowData { bytes, lost }
     }
 
-    /// Returns the bytes of an answer; `None` if the cell was never written.
+    /// Returns the bytes of a fetched cell; `None` if the cell was never written.
     fn payload(
         &self,
         part: &Part,
-        answer: Option<Result<Option<Fetched>, FetchError>>,
+        result: Option<Result<Option<Fetched>, FetchError>>,
     ) -> Result<Option<Bytes>, Fault> {
-        let fetched = answer.ok_or(Fault::MissingCell)?.map_err(Fault::Fetch)?;
+        let fetched = result.ok_or(Fault::MissingCell)?.map_err(Fault::Fetch)?;
         let Some(fetched) = fetched else {
             return Ok(None);
         };

@@ -159,7 +159,7 @@ impl LinkWork<'_> {
             })?;
             cells = rest;
             if !self.links.implied && links.size() >= max_bytes {
-                let mut batch = query.empty_answer();
+                let mut batch = query.empty_result();
                 let axes = u32::try_from(schema.axes).unwrap_or(1);
                 batch.positions = NumericColumn::new(schema.dtype.kind(), axes);
                 core::mem::replace(&mut links, builder()).finish(&mut batch);
@@ -180,7 +180,7 @@ impl LinkWork<'_> {
             });
             links.weave(implied);
         }
-        let mut last = query.empty_answer();
+        let mut last = query.empty_result();
         query.vertices(schema, self.scan.owners).finish(&mut last);
         links.finish(&mut last);
         let _ = emit(last);

@@ -28,7 +28,7 @@ impl UnreadableChunks {
         self.anywhere || self.chunks.contains(chunk)
     }
 
-    /// Rows of the answer that are of these chunks.
+    /// Rows of the result that are of these chunks.
     pub(super) fn rows(&self, map: &RowMap) -> Vec<Range<u64>> {
         if self.anywhere {
             return core::iter::once(0..u64::MAX).collect();

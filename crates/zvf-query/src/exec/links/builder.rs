@@ -183,12 +183,12 @@ impl LinkBuilder {
     }
 
     /// Puts the links into a batch.
-    pub(crate) fn finish(self, answer: &mut QueryResult) {
-        answer.links = Some(Links {
+    pub(crate) fn finish(self, result: &mut QueryResult) {
+        result.links = Some(Links {
             width: u32::try_from(self.width).unwrap_or(u32::MAX),
             ends: self.ends,
         });
-        answer.link = self
+        result.link = self
             .columns
             .into_iter()
             .map(|(_, column)| column.finish())

@@ -171,7 +171,7 @@ fn gather_blends_new_vertices_at_the_ends_of_parts() {
         }
         let whole = PathPart::whole(0..2);
         gather.push(segment, whole, 7, &diagnostics).unwrap();
-        let mut batch = query.empty_answer();
+        let mut batch = query.empty_result();
         let parts = gather.finish(&mut batch);
         assert_eq!(parts.offsets, [0, 4, 6]);
         assert_eq!(parts.objects, [7, 7]);
@@ -210,7 +210,7 @@ fn copied(
     let (mut limit, list) = (Limit::new(limit), |index| listed.push(index));
     let parts = gather.copy(&paths, &mut limit, &mut builder, list, &diagnostics);
     let parts = parts.unwrap();
-    let mut batch = query.empty_answer();
+    let mut batch = query.empty_result();
     builder.finish(&mut batch);
     (batch, parts, listed, diagnostics.finish().0.len())
 }

@@ -128,7 +128,7 @@ fn object_columns_follow_the_ids_of_a_batch() {
     let query = resolved(&memory, &query);
     let diagnostics = Diagnostics::new(false);
     let objects = now(query.objects_if(true, &diagnostics)).unwrap();
-    let mut batch = query.empty_answer();
+    let mut batch = query.empty_result();
     let ids = [9, 7, -1].into();
     memory.rounds();
     now(query.add_objects(&mut batch, objects.as_ref(), &ids, &diagnostics)).unwrap();

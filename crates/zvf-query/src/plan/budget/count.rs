@@ -138,9 +138,9 @@ impl Session<'_> {
                 requested.push(cell);
                 of.push((chunk, fragments.as_deref()));
             }
-            let answers = self.fetch.cells(&requested).await;
-            for ((chunk, fragments), answer) in of.into_iter().zip(answers) {
-                let all = match rows(family, chunk, fragments, answer) {
+            let results = self.fetch.cells(&requested).await;
+            for ((chunk, fragments), result) in of.into_iter().zip(results) {
+                let all = match rows(family, chunk, fragments, result) {
                     Ok(all) => all,
                     Err(damage) => {
                         diagnostics.skip(damage)?;
@@ -162,10 +162,10 @@ impl Session<'_> {
 fn table(
     family: &ChunkedArray,
     chunk: &ChunkCoord,
-    answer: Result<Option<Fetched>, zvf_model::fetch::FetchError>,
+    result: Result<Option<Fetched>, zvf_model::fetch::FetchError>,
 ) -> Result<FragmentTable, Damage> {
     let damage = |fault: Fault| Damage::in_chunk(&family.node, chunk, fault);
-    match answer {
+    match result {
         Ok(Some(cell)) => FragmentTable::parse(&cell.bytes).map_err(|error| damage(error.into())),
         Ok(None) => Err(damage(Fault::MissingCell)),
         Err(error) => Err(damage(Fault::Fetch(error))),
@@ -177,10 +177,10 @@ fn rows(
     family: &ChunkedArray,
     chunk: &ChunkCoord,
     fragments: Option<&[u32]>,
-    answer: Result<Option<Fetched>, zvf_model::fetch::FetchError>,
+    result: Result<Option<Fetched>, zvf_model::fetch::FetchError>,
 ) -> Result<u64, Damage> {
     let damage = |fault: Fault| Damage::in_chunk(&family.node, chunk, fault);
-    let table = table(family, chunk, answer)?;
+    let table = table(family, chunk, result)?;
     let Some(fragments) = fragments else {
         return Ok(table.total());
     };
@@ -227,9 +227,9 @@ pub(crate) async fn object_rows(
         let Some(cells) = cells.collect::<Option<Vec<_>>>() else {
             return Ok(None);
         };
-        let answers = plan.session.fetch.cells(&cells).await;
-        for ((chunk, pieces), answer) in wanted.iter().zip(answers) {
-            let table = match table(family, chunk, answer) {
+        let results = plan.session.fetch.cells(&cells).await;
+        for ((chunk, pieces), result) in wanted.iter().zip(results) {
+            let table = match table(family, chunk, result) {
                 Ok(table) => table,
                 Err(damage) => {
                     diagnostics.skip(damage)?;

@@ -49,8 +49,8 @@ impl ObjectStore for Flawed {
             return Err(object_store::Error::NotSupported { source });
         }
         assert!(!options.head, "a HEAD request");
-        let mut answer = self.0.get_opts(location, options).await?;
-        let GetResultPayload::Stream(body) = answer.payload else {
+        let mut response = self.0.get_opts(location, options).await?;
+        let GetResultPayload::Stream(body) = response.payload else {
             panic!("a file in memory");
         };
         let flaw = self.1;
@@ -67,8 +67,8 @@ impl ObjectStore for Flawed {
             };
             futures_util::stream::iter(parts)
         });
-        answer.payload = GetResultPayload::Stream(body.boxed());
-        Ok(answer)
+        response.payload = GetResultPayload::Stream(body.boxed());
+        Ok(response)
     }
 
     async fn put_opts(
@@ -126,9 +126,9 @@ fn flawed(flaw: Flaw) -> Store {
     )
 }
 
-type Answer = core::result::Result<Option<Bytes>, ReadError>;
+type ReadResult = core::result::Result<Option<Bytes>, ReadError>;
 
-fn read(store: &Store, key: &str, range: ByteRange) -> Answer {
+fn read(store: &Store, key: &str, range: ByteRange) -> ReadResult {
     let read = Read::new(Key::parse(key).unwrap(), range);
     store.read_one(read).now_or_never().unwrap()
 }
