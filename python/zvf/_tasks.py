@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -287,6 +287,26 @@ def plan_pyramid(
     dataset = store if isinstance(store, Dataset) else open_store(store)
     raw = _zvf.plan_pyramid(dataset._raw, {**options, "tasks": tasks})
     return TaskPlan(raw, _client(dataset._options))
+
+
+def build_levels(
+    store: str | os.PathLike[str],
+    run: Callable[[TaskPlan], None],
+    /,
+    *,
+    tasks: int,
+    **options: Unpack[PyramidOptions],
+) -> list[dict[str, Any]]:
+    """Build coarser levels with a function that runs all tasks of a plan; return their counts."""
+    built = []
+    while (plan := plan_pyramid(store, tasks=tasks, **options)).tasks > 0:
+        try:
+            run(plan)
+            built.append(plan.commit())
+        except BaseException:
+            plan.discard()
+            raise
+    return built
 
 
 def read_plan(address: str | os.PathLike[str], /, **options: Unpack[OpenOptions]) -> TaskPlan:

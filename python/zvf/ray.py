@@ -21,7 +21,7 @@ from ._frames import arrow_table
 from ._options import CreateOptions, PyramidOptions, QueryOptions
 from ._partition import Partition
 from ._result import Result
-from ._tasks import TaskPlan, plan_pyramid, plan_shares
+from ._tasks import TaskPlan, build_levels, plan_shares
 
 TableName = Literal["vertices", "objects", "links"]
 
@@ -214,15 +214,7 @@ def build_pyramid(
         tasks: Number of tasks for each level.
         **options: `PyramidOptions` lists them.
     """
-    built = []
-    while (plan := plan_pyramid(store, tasks=tasks, **options)).tasks > 0:
-        try:
-            _run(plan)
-            built.append(plan.commit())
-        except BaseException:
-            plan.discard()
-            raise
-    return built
+    return build_levels(store, _run, tasks=tasks, **options)
 
 
 def map_cells(

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import multiprocessing
 import os
 import random
 import re
@@ -159,6 +158,9 @@ class Dask:
 
         dask.config.set({
             "distributed.scheduler.allowed-failures": 50,
+            # A cluster on one machine dismisses workers that are not back in time, 15 s by default,
+            # and waits for ever once it has dismissed all.
+            "distributed.deploy.lost-worker-timeout": "10 minutes",
             "distributed.nanny.pre-spawn-environ.PYTHONWARNINGS": "ignore",
         })  # fmt: skip
         self.cluster = LocalCluster(
@@ -305,12 +307,18 @@ def drive(engine: type, store: Path, is_killed: bool) -> None:
 def check_driver(engine: type, folder: Path) -> None:
     """Kill the process that drives a creation; the next one creates the store."""
     store = folder / f"{engine.name} driver" / "points.zv"
-    spawn = multiprocessing.get_context("spawn")
     for is_killed in (True, False):
-        process = spawn.Process(target=drive, args=(engine, store, is_killed))
-        process.start()
-        process.join(120)
-        assert process.exitcode == (-signal.SIGKILL if is_killed else 0), process.exitcode
+        # A program, not a fork: the engines send what is defined in its main module to workers.
+        driver = [sys.executable, __file__, "--engine", engine.name, "--drive", str(store)]
+        driver += ["--killed"] if is_killed else []
+        with subprocess.Popen(driver, start_new_session=True) as process:
+            try:
+                code = process.wait(240)
+            finally:
+                # The nodes of Ray outlive it.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        assert code == (-signal.SIGKILL if is_killed else 0), code
         try:
             zvf.open(store)
             assert not is_killed, "a store appeared"
@@ -349,8 +357,13 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=1, help="workers killed in each phase")
     parser.add_argument("--engine", choices=[engine.name for engine in ENGINES])
     parser.add_argument("--guide", type=Path, help="the folder of the guide")
+    parser.add_argument("--drive", type=Path, help="only create this store")
+    parser.add_argument("--killed", action="store_true", help="die meanwhile")
     given = parser.parse_args()
     os.environ.update(ENVIRONMENT)
+    if given.drive is not None:
+        (engine,) = (one for one in ENGINES if one.name == given.engine)
+        return drive(engine, given.drive, given.killed)
     with working_folder() as folder:
         for kind in KINDS:
             one_process(folder, kind)
