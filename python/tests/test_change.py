@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -171,6 +172,61 @@ def test_migration_reports_progress() -> None:
         zvf.migrate("tracts.zv", "new.zv")
     with pytest.raises(zvf.UnsupportedError):
         zvf.open("new.zv").compact()
+
+
+Counts = list[tuple[int, int]]
+MOVED: zvf.GeometryArrays = {
+    "positions": [[1.0, 1, 1], [2, 2, 2]], "part_offsets": [0, 2], "part_objects": [3],
+    "vertex": {"fa": [0.1, 0.9]},
+}  # fmt: skip
+ADDED: zvf.GeometryArrays = {**MOVED, "part_objects": [40], "object": {"length": [1.0]}}
+OPERATIONS: dict[str, Callable[[zvf.Dataset, Callable[[int, int], object]], object]] = {
+    "append": lambda tracts, progress: tracts.append(**ADDED, progress=progress),
+    "replace": lambda tracts, progress: tracts.replace(**MOVED, progress=progress),
+    "delete": lambda tracts, progress: tracts.delete(objects=3, progress=progress),
+    "compact": lambda tracts, progress: tracts.compact(progress=progress),
+    "sample": lambda tracts, progress: tracts.sample(
+        np.zeros((10, 10, 10)), into="t1", progress=progress
+    ),
+    "sample of objects": lambda tracts, progress: tracts.sample(
+        np.zeros((10, 10, 10)), into="t1", reduce="mean", progress=progress
+    ),
+    "render": lambda tracts, progress: tracts.render(size=(120, 90), progress=progress),
+    "validate": lambda tracts, progress: zvf.validate(tracts.address, progress=progress),
+    "seal": lambda tracts, progress: zvf.seal(tracts.address, progress=progress),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operations_report_progress(name: str) -> None:
+    seen: Counts = []
+    OPERATIONS[name](zvf.open("tracts.zv"), lambda *counts: seen.append(counts))
+    # The last call comes when all work is done.
+    assert seen and seen[-1][0] == seen[-1][1] > 0
+    assert all(done <= total for done, total in seen)
+    assert seen == sorted(seen)
+
+
+def test_vertices_are_deleted_with_progress() -> None:
+    zvf.create("cloud.zv", kind="points", positions=np.eye(3), vertex={"q": [1, 2, 3]})
+    cloud = zvf.open("cloud.zv")
+    seen: Counts = []
+    cloud.delete_vertices(where="q > 2", progress=lambda *counts: seen.append(counts))
+    assert seen[-1][0] == seen[-1][1] > 0
+    found = cloud.query(row_ids=True)
+    cloud.delete_vertices(
+        found.row_ids, found.transaction, progress=lambda *counts: seen.append(counts)
+    )
+    assert len(seen) >= 2 and len(cloud.query()) == 0
+
+
+def test_progress_is_reported_while_a_change_runs() -> None:
+    positions = np.random.default_rng(1).random((20_000, 3))
+    zvf.create("cloud.zv", kind="points", positions=positions, chunk_shape=(0.05,) * 3)
+    seen: Counts = []
+    cloud = zvf.open("cloud.zv")
+    cloud.append(positions=positions, progress=lambda *counts: seen.append(counts))
+    assert len(seen) > 1 and seen[-1][0] == seen[-1][1] > 8000
 
 
 def test_errors_of_callbacks_end_the_operation() -> None:

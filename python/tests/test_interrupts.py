@@ -75,9 +75,10 @@ def interrupt(work: Callable[[], object], is_undone: Callable[[], bool] | None =
     raise AssertionError("no call was interrupted")
 
 
-# Not a filter of paths: it computes without an await for most of its time, and ends after that.
 READS: dict[str, Callable[[zvf.Dataset], object]] = {
     "query": lambda store: store.query(bbox=EVERYTHING),
+    "filter": lambda store: store.query(where="q > 0.5", mode="within"),
+    "clip": lambda store: store.query(where="q > 0.5"),
     "batches": lambda store: sum(len(batch) for batch in store.batches()),
     "nearest": lambda store: store.nearest((0.5, 0.5, 0.5), 5000),
     "count": lambda store: store.count(bbox=((0.1, 0.1, 0.1), (0.9, 0.9, 0.9))),

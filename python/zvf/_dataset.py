@@ -279,6 +279,7 @@ class Dataset:
         self,
         *,
         out_of_bounds: Literal["raise", "ignore", "expand"] = "raise",
+        progress: Progress = None,
         **arrays: Unpack[GeometryArrays],
     ) -> ChangeReport:
         """Add objects, in one transaction. `GeometryArrays` lists the arguments.
@@ -294,8 +295,10 @@ class Dataset:
         >>> len(tracts.query())
         7
         """
-        raw = _zvf.append(self._raw, self._geometry(arrays), {"out_of_bounds": out_of_bounds})
-        return self._changed(raw)
+        given = self._geometry(arrays)
+        with shown(progress, f"appending to {self._address}") as callback:
+            options = {"out_of_bounds": out_of_bounds, "progress": callback}
+            return self._changed(_zvf.append(self._raw, given, options))
 
     def replace(
         self,
@@ -303,6 +306,7 @@ class Dataset:
         /,
         *,
         out_of_bounds: Literal["raise", "ignore", "expand"] = "raise",
+        progress: Progress = None,
         **arrays: Unpack[GeometryArrays],
     ) -> ChangeReport:
         """Replace objects, in one transaction.
@@ -317,10 +321,14 @@ class Dataset:
         >>> tracts.query(objects=3).vertex["fa"]
         array([0.1, 0.9])
         """
-        options = {"out_of_bounds": out_of_bounds, "remove": remove}
-        return self._changed(_zvf.replace(self._raw, self._geometry(arrays), options))
+        given = self._geometry(arrays)
+        with shown(progress, f"replacing objects of {self._address}") as callback:
+            options = {"out_of_bounds": out_of_bounds, "remove": remove, "progress": callback}
+            return self._changed(_zvf.replace(self._raw, given, options))
 
-    def delete(self, **options: Unpack[QueryOptions]) -> ChangeReport | None:
+    def delete(
+        self, *, progress: Progress = None, **options: Unpack[QueryOptions]
+    ) -> ChangeReport | None:
         """Delete the objects that a query finds any part of, and links to them, in one transaction.
 
         With `mode="within"`, objects that lie within the region entirely are deleted. Returns
@@ -333,7 +341,10 @@ class Dataset:
         array([3])
         """
         ids = self._deleted({**options})
-        return self._changed(_zvf.remove(self._raw, ids)) if len(ids) else None
+        if not len(ids):
+            return None
+        with shown(progress, f"deleting from {self._address}") as callback:
+            return self._changed(_zvf.remove(self._raw, ids, {"progress": callback}))
 
     def _deleted(self, options: dict[str, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
         _check_selection(options)
@@ -359,6 +370,8 @@ class Dataset:
         row_ids: NDArray[np.uint64] | None = None,
         transaction: int | None = None,
         /,
+        *,
+        progress: Progress = None,
         **options: Unpack[QueryOptions],
     ) -> ChangeReport | None:
         """Delete vertices, and all links that end at them, in one transaction. Objects stay.
@@ -369,6 +382,7 @@ class Dataset:
         Args:
             row_ids: Addresses of vertices: `Result.row_ids`, or a part of it.
             transaction: The transaction to which they belong: `Result.transaction`.
+            progress: A function of the work done and all work known so far, or `True` for a bar.
             **options: The query; `QueryOptions` lists the arguments.
 
         >>> _ = zvf.create("cloud.zv", kind="points", positions=np.eye(3), vertex={"q": [1, 2, 3]})
@@ -382,13 +396,15 @@ class Dataset:
         Raises:
             ConflictError: The store is at another transaction.
         """
-        if row_ids is not None:
-            if options:
-                raise TypeError("give row_ids or a query, not both")
-            raw = _zvf.remove_rows(self._raw, *_addresses(row_ids, transaction))
-        else:
-            _check_selection(options)
-            raw = _zvf.remove_selected(self._raw, {**options})
+        with shown(progress, f"deleting from {self._address}") as callback:
+            keywords = {"progress": callback}
+            if row_ids is not None:
+                if options:
+                    raise TypeError("give row_ids or a query, not both")
+                raw = _zvf.remove_rows(self._raw, *_addresses(row_ids, transaction), keywords)
+            else:
+                _check_selection(options)
+                raw = _zvf.remove_selected(self._raw, {**options}, keywords)
         return self._changed(raw) if raw["removed"] else None
 
     def write_attributes(
@@ -444,13 +460,14 @@ class Dataset:
         self.reload()
         return AttributeReport(**raw)
 
-    def compact(self) -> ChangeReport:
+    def compact(self, *, progress: Progress = None) -> ChangeReport:
         """Remove what deleted objects left, merge fragments and links, and sort objects.
 
         >>> zvf.open("tracts.zv").compact().transaction
         1
         """
-        return self._changed(_zvf.compact(self._raw))
+        with shown(progress, f"compacting {self._address}") as callback:
+            return self._changed(_zvf.compact(self._raw, {"progress": callback}))
 
     def pyramid(
         self, *, progress: Progress = None, **options: Unpack[PyramidOptions]
@@ -469,7 +486,13 @@ class Dataset:
         return [BuiltLevel(**level) for level in levels]
 
     def sample(
-        self, volume: Any, /, into: str, **options: Unpack[SampleOptions]
+        self,
+        volume: Any,
+        /,
+        into: str,
+        *,
+        progress: Progress = None,
+        **options: Unpack[SampleOptions],
     ) -> SampleReport:
         """Sample a volume at every vertex of level 0, and store the values as an attribute.
 
@@ -481,6 +504,7 @@ class Dataset:
             volume: An array, or a `.npy`, `.nii`, `.nii.gz`, `.b2nd` or `.tet` file. NIfTI files
                 have an affine.
             into: Name of the attribute.
+            progress: A function of the work done and all work known so far, or `True` for a bar.
             **options: `SampleOptions` lists the arguments.
 
         >>> tracts = zvf.open("tracts.zv")
@@ -498,11 +522,14 @@ class Dataset:
             file = BytesIO()
             np.save(file, np.asarray(volume), allow_pickle=False)
             given = np.frombuffer(file.getbuffer(), np.uint8)
-        report = _zvf.sample(self._raw, given, keywords)
+        with shown(progress, f"sampling into {self._address}") as callback:
+            report = _zvf.sample(self._raw, given, {**keywords, "progress": callback})
         self.reload()
         return SampleReport(**report)
 
-    def render(self, **options: Unpack[RenderOptions]) -> Picture:
+    def render(
+        self, *, progress: Progress = None, **options: Unpack[RenderOptions]
+    ) -> Picture:
         """Draw the store. `RenderOptions` lists the arguments. Notebooks show the picture.
 
         >>> picture = zvf.open("tracts.zv").render(size=(320, 240), color="fa")
@@ -510,7 +537,8 @@ class Dataset:
         >>> np.asarray(picture).shape
         (240, 320, 3)
         """
-        return Picture(_zvf.draw(self._raw, {**options}))
+        with shown(progress, f"drawing {self._address}") as callback:
+            return Picture(_zvf.draw(self._raw, {**options, "progress": callback}))
 
     def _geometry(self, arrays: GeometryArrays) -> dict[str, Any]:
         if any(isinstance(name, str) for name in arrays.get("groups") or ()):

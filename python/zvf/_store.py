@@ -13,14 +13,22 @@ from ._progress import Progress, shown
 from ._reports import Migration, Repair, SavedFiles, Seal, Validation, findings
 
 
-def validate(store: str | os.PathLike[str], /, **options: Unpack[ValidateOptions]) -> Validation:
+def validate(
+    store: str | os.PathLike[str],
+    /,
+    *,
+    progress: Progress = None,
+    **options: Unpack[ValidateOptions],
+) -> Validation:
     """Check a store against the rules of the format. `ValidateOptions` lists the arguments.
 
     >>> found = zvf.validate("tracts.zv")
     >>> found.ok, found.findings
     (True, [])
     """
-    return Validation(**findings(_zvf.validate(os.fspath(store), plain(options))))
+    with shown(progress, f"checking {os.fspath(store)}") as callback:
+        keywords: dict[str, Any] = {**plain(options), "progress": callback}
+        return Validation(**findings(_zvf.validate(os.fspath(store), keywords)))
 
 
 def repair(store: str | os.PathLike[str], /, **options: Unpack[ValidateOptions]) -> Repair:
@@ -32,7 +40,13 @@ def repair(store: str | os.PathLike[str], /, **options: Unpack[ValidateOptions])
     return Repair(**findings(_zvf.repair(os.fspath(store), plain(options))))
 
 
-def seal(store: str | os.PathLike[str], /, **options: Unpack[ValidateOptions]) -> Seal:
+def seal(
+    store: str | os.PathLike[str],
+    /,
+    *,
+    progress: Progress = None,
+    **options: Unpack[ValidateOptions],
+) -> Seal:
     """Check a store, and seal it if there is no error.
 
     A sealed store has an inventory that every reading is checked against: damaged, exchanged and
@@ -41,7 +55,9 @@ def seal(store: str | os.PathLike[str], /, **options: Unpack[ValidateOptions]) -
     >>> zvf.seal("tracts.zv").ok
     True
     """
-    return Seal(**findings(_zvf.seal(os.fspath(store), plain(options))))
+    with shown(progress, f"sealing {os.fspath(store)}") as callback:
+        keywords: dict[str, Any] = {**plain(options), "progress": callback}
+        return Seal(**findings(_zvf.seal(os.fspath(store), keywords)))
 
 
 def convert(

@@ -6,7 +6,7 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use zvf::{
     AttributeReport, AutoLevels, ChangeSummary, CrossLevel, Editor, MethodKind, ObjectSelection,
-    PyramidLevels, PyramidOptions, TableOptions,
+    OpenOptions, PyramidLevels, PyramidOptions, TableOptions,
     coarsen::{Aggregation, Amount, Placement, Sparsity, Strategy},
 };
 
@@ -32,13 +32,14 @@ pub(crate) fn append<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
     let bounds = out_of_bounds(&mut given)?.unwrap_or_default();
+    let change = Change::new(dataset, &mut given)?;
     given.finish()?;
     let geometry = self::geometry(geometry)?;
-    let dataset = dataset.get();
-    let changed = engine::run(py, async {
-        let editor = editor(dataset).await?;
-        editor.append(&geometry, bounds).await
-    })?;
+    let editor = change.editor();
+    let changed = change.run(
+        py,
+        async move { editor.await?.append(&geometry, bounds).await },
+    )?;
     summary(py, changed)
 }
 
@@ -53,11 +54,12 @@ pub(crate) fn replace<'py>(
     let mut given = Keywords::new(keywords)?;
     let bounds = out_of_bounds(&mut given)?.unwrap_or_default();
     let remove = given.ids("remove")?;
+    let change = Change::new(dataset, &mut given)?;
     given.finish()?;
     let geometry = self::geometry(geometry)?;
-    let dataset = dataset.get();
-    let changed = engine::run(py, async {
-        let editor = editor(dataset).await?;
+    let editor = change.editor();
+    let changed = change.run(py, async move {
+        let editor = editor.await?;
         match &remove {
             Some(ids) => editor.replace_objects(ids, &geometry, bounds).await,
             None => editor.replace(&geometry, bounds).await,
@@ -72,9 +74,11 @@ pub(crate) fn remove<'py>(
     py: Python<'py>,
     dataset: &Bound<'py, PyDataset>,
     ids: &Bound<'py, PyArray1<i64>>,
+    keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (dataset, ids) = (dataset.get(), ids.readonly().as_slice()?.to_vec());
-    let changed = engine::run(py, async { editor(dataset).await?.remove(&ids).await })?;
+    let change = Change::only(dataset, keywords)?;
+    let (editor, ids) = (change.editor(), ids.readonly().as_slice()?.to_vec());
+    let changed = change.run(py, async move { editor.await?.remove(&ids).await })?;
     summary(py, changed)
 }
 
@@ -83,13 +87,15 @@ pub(crate) fn remove<'py>(
 pub(crate) fn remove_selected<'py>(
     py: Python<'py>,
     dataset: &Bound<'py, PyDataset>,
+    query: &Bound<'py, PyDict>,
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let query = query::query(keywords)?;
-    let dataset = dataset.get();
-    let changed = engine::run(py, async {
-        editor(dataset).await?.remove_selected(&query).await
-    })?;
+    let change = Change::only(dataset, keywords)?;
+    let (editor, query) = (change.editor(), query::query(query)?);
+    let changed = change.run(
+        py,
+        async move { editor.await?.remove_selected(&query).await },
+    )?;
     summary(py, changed)
 }
 
@@ -100,11 +106,12 @@ pub(crate) fn remove_rows<'py>(
     dataset: &Bound<'py, PyDataset>,
     rows: &Bound<'py, PyArray1<u64>>,
     transaction: u64,
+    keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (dataset, rows) = (dataset.get(), rows.readonly().as_slice()?.to_vec());
-    let changed = engine::run(py, async {
-        let editor = editor(dataset).await?;
-        editor.remove_rows(Some(transaction), &rows).await
+    let change = Change::only(dataset, keywords)?;
+    let (editor, rows) = (change.editor(), rows.readonly().as_slice()?.to_vec());
+    let changed = change.run(py, async move {
+        editor.await?.remove_rows(Some(transaction), &rows).await
     })?;
     summary(py, changed)
 }
@@ -119,13 +126,14 @@ pub(crate) fn write_vertex_attributes<'py>(
     transaction: u64,
     replace: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (dataset, rows) = (dataset.get(), rows.readonly().as_slice()?.to_vec());
+    let change = Change::silent(dataset);
+    let (editor, rows) = (change.editor(), rows.readonly().as_slice()?.to_vec());
     let columns = attributes(columns)?;
     let mut options = TableOptions::default();
     options.transaction = Some(transaction);
     options.replace = replace;
-    let written = engine::run(py, async {
-        let editor = editor(dataset).await?;
+    let written = change.run(py, async move {
+        let editor = editor.await?;
         let writing = editor.write_vertex_attributes(&rows, &columns, &options);
         writing.await
     })?;
@@ -141,15 +149,15 @@ pub(crate) fn write_object_attributes<'py>(
     columns: &Bound<'py, PyDict>,
     replace: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (dataset, ids) = (dataset.get(), ids.readonly().as_slice()?.to_vec());
+    let change = Change::silent(dataset);
+    let (editor, ids) = (change.editor(), ids.readonly().as_slice()?.to_vec());
     let columns = attributes(columns)?;
     let mut options = TableOptions::default();
     options.replace = replace;
-    let written = engine::run(py, async {
-        let editor = editor(dataset).await?;
-        editor
-            .write_object_attributes(&ids, &columns, &options)
-            .await
+    let written = change.run(py, async move {
+        let editor = editor.await?;
+        let writing = editor.write_object_attributes(&ids, &columns, &options);
+        writing.await
     })?;
     written_attributes(py, &written)
 }
@@ -173,14 +181,70 @@ fn written_attributes<'py>(
 pub(crate) fn compact<'py>(
     py: Python<'py>,
     dataset: &Bound<'py, PyDataset>,
+    keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let dataset = dataset.get();
-    let changed = engine::run(py, async { editor(dataset).await?.compact().await })?;
+    let change = Change::only(dataset, keywords)?;
+    let editor = change.editor();
+    let changed = change.run(py, async move { editor.await?.compact().await })?;
     summary(py, changed)
 }
 
-async fn editor(dataset: &PyDataset) -> Result<Editor, zvf::Error> {
-    Editor::open_with(dataset.address(), dataset.options()).await
+/// A change of a store.
+struct Change {
+    address: String,
+    options: OpenOptions,
+    progress: ProgressCallback,
+}
+
+impl Change {
+    /// Takes the callback for progress.
+    fn new(dataset: &Bound<'_, PyDataset>, given: &mut Keywords<'_>) -> PyResult<Self> {
+        let progress = ProgressCallback::new(given.take("progress")?);
+        Ok(Self {
+            progress,
+            ..Self::silent(dataset)
+        })
+    }
+
+    /// Takes the callback for progress, the only keyword.
+    fn only(dataset: &Bound<'_, PyDataset>, keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let mut given = Keywords::new(keywords)?;
+        let change = Self::new(dataset, &mut given)?;
+        given.finish()?;
+        Ok(change)
+    }
+
+    /// Creates a change that reports no progress.
+    fn silent(dataset: &Bound<'_, PyDataset>) -> Self {
+        let dataset = dataset.get();
+        Self {
+            address: dataset.address().to_owned(),
+            options: dataset.options().clone(),
+            progress: ProgressCallback::default(),
+        }
+    }
+
+    /// Opens the store.
+    fn editor(&self) -> impl Future<Output = Result<Editor, zvf::Error>> + Send + use<> {
+        let (address, options) = (self.address.clone(), self.options.clone());
+        let counter = self.progress.counter();
+        async move {
+            let editor = Editor::open_with(&address, &options).await?;
+            Ok(match counter {
+                Some(counter) => editor.progress(counter),
+                None => editor,
+            })
+        }
+    }
+
+    /// Runs the change, which may compute for long.
+    fn run<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        work: impl Future<Output = Result<T, zvf::Error>> + Send + 'static,
+    ) -> PyResult<T> {
+        engine::run_apart(py, &self.progress, work)
+    }
 }
 
 fn summary(py: Python<'_>, changed: ChangeSummary) -> PyResult<Bound<'_, PyDict>> {

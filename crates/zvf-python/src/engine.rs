@@ -70,6 +70,18 @@ where
     Ok(done)
 }
 
+/// Runs `work` on a thread of its own, and calls the callback of `progress` meanwhile.
+///
+/// Ctrl-C raises `KeyboardInterrupt` even while `work` computes, and cancels it at its next await.
+pub(crate) fn run_apart<T: Send + 'static, E: IntoException + Send + 'static>(
+    py: Python<'_>,
+    progress: &ProgressCallback,
+    work: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> PyResult<T> {
+    let done = run_with_progress(py, move || apart(work), progress)?;
+    done.map_err(|error| error.into_exception(py))
+}
+
 /// Runs a function that blocks on a thread for such functions. Dropping the future leaves the
 /// function running.
 pub(crate) async fn blocking<T: Send + 'static>(
@@ -83,17 +95,26 @@ pub(crate) async fn blocking<T: Send + 'static>(
     done.await.map_err(|_| panicked())
 }
 
-/// Runs `work` on the threads of the runtime, so that the caller is not held up where it computes
-/// for long. Dropping the future cancels `work` at its next await.
-pub(crate) async fn apart<T: Send + 'static>(
-    work: impl Future<Output = T> + Send + 'static,
-) -> PyResult<T> {
+/// Runs `work` on a thread of its own, so that neither the caller nor the threads of the runtime are
+/// held up where it computes for long. Dropping the future cancels `work` at its next await.
+async fn apart<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> PyResult<T> {
+    let threads = threads()?;
     let (done, output) = oneshot::channel();
-    let handle = spawn(work, move |output| {
-        // Nothing waits for the output after Ctrl-C.
-        let _ = done.send(output);
-    })?;
+    let (work, handle) = abortable(work);
     let _handle = AbortOnDrop(handle);
+    let run = move || {
+        let work = || threads.runtime.block_on(work);
+        let output = match &threads.pool {
+            Some(pool) => pool.install(work),
+            None => work(),
+        };
+        if let Ok(output) = output {
+            // Nothing waits for the output after Ctrl-C.
+            let _ = done.send(output);
+        }
+    };
+    let thread = thread::Builder::new().name("zvf".to_owned()).spawn(run);
+    thread.map_err(|error| not_started(&error))?;
     output.await.map_err(|_| panicked())
 }
 
@@ -127,6 +148,10 @@ pub(crate) fn spawn<T: Send + 'static>(
         })),
     }
     Ok(handle)
+}
+
+fn not_started(error: &dyn std::error::Error) -> PyErr {
+    PyRuntimeError::new_err(format!("threads cannot be started: {error}"))
 }
 
 fn panicked() -> PyErr {
@@ -163,21 +188,18 @@ fn threads() -> PyResult<&'static Threads> {
     if let Some(threads) = known.filter(|threads| threads.process == process) {
         return Ok(threads);
     }
-    let failed = |error: &dyn std::error::Error| {
-        PyRuntimeError::new_err(format!("threads cannot be started: {error}"))
-    };
     let runtime = Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .max_blocking_threads(BLOCKING_THREADS)
         .thread_name("zvf")
         .enable_all()
         .build()
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| not_started(&error))?;
     let pool = known.map(|_| ThreadPoolBuilder::new().build()).transpose();
     let threads = Threads {
         process,
         runtime,
-        pool: pool.map_err(|error| failed(&error))?,
+        pool: pool.map_err(|error| not_started(&error))?,
     };
     Ok(known.insert(Box::leak(Box::new(threads))))
 }

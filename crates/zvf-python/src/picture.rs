@@ -3,13 +3,12 @@
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes, types::PyDict};
 use zvf::{LevelChoice, LevelId, VertexBudget};
-use zvf_render::{Background, Colormap, RenderOptions, RenderOutput, Viewpoint, render};
+use zvf_render::{
+    Background, Colormap, RenderOptions, RenderOutput, Viewpoint, render_with_progress,
+};
 
 use crate::{
-    dataset::PyDataset,
-    engine,
-    errors::{IntoException, unusable},
-    options::Keywords,
+    dataset::PyDataset, engine, errors::unusable, options::Keywords, progress::ProgressCallback,
     query::bbox,
 };
 
@@ -58,13 +57,20 @@ pub(crate) fn draw(
     keywords: &Bound<'_, PyDict>,
 ) -> PyResult<PyPicture> {
     let mut given = Keywords::new(keywords)?;
+    let progress = ProgressCallback::new(given.take("progress")?);
     let options = options(&mut given)?;
     given.finish()?;
     let dataset = dataset.get().current();
+    let counter = progress.counter();
     // Drawing computes without an await.
-    let work = engine::apart(async move { render(&dataset, &options).await });
-    let drawn = engine::run(py, work)?;
-    let drawn = drawn.map_err(|error| error.into_exception(py))?;
+    let drawn = engine::run_apart(py, &progress, async move {
+        let report = |done, of| {
+            if let Some(counter) = &counter {
+                counter(done, of);
+            }
+        };
+        render_with_progress(&dataset, &options, &report).await
+    })?;
     Ok(PyPicture(drawn))
 }
 

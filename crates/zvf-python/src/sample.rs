@@ -20,6 +20,7 @@ use crate::{
     engine,
     errors::{IntoException, unusable},
     options::Keywords,
+    progress::ProgressCallback,
     unfinished::warn_unfinished,
 };
 
@@ -65,6 +66,7 @@ pub(crate) fn sample<'py>(
     };
     let reduction = given.word("reduce", reduction, "mean, sum, min or max")?;
     let name: Option<String> = given.get("dataset")?;
+    let progress = ProgressCallback::new(given.take("progress")?);
     given.finish()?;
     let (array, own) = self::volume(py, volume, name.as_deref(), options.budget)?;
     options.affine = options.affine.or(own);
@@ -84,6 +86,7 @@ pub(crate) fn sample<'py>(
     let mut spec = AttributeSpec::new(&into, sampler.kind());
     spec.row_shape = sampler.row_shape().to_vec();
     spec.overwrite = overwrite;
+    spec.progress = progress.counter();
     let outside = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&outside);
     let values = Arc::new(move |positions: &[f64]| {
@@ -93,7 +96,7 @@ pub(crate) fn sample<'py>(
     });
     let store = dataset.options().open(dataset.address());
     let store = store.map_err(|error| zvf::Error::Open(error).into_exception(py))?;
-    let report = engine::run(py, async {
+    let report = engine::run_apart(py, &progress, async move {
         match reduction {
             None => write_vertex_attribute(store, &spec, values).await,
             Some(rule) => write_object_attribute(store, &spec, rule, values).await,

@@ -2,7 +2,7 @@
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use zvf::{
-    Depth, Finding, MigrateOptions, MigrationNote, Profile, Remedy, ValidateOptions,
+    Depth, Finding, MigrateOptions, MigrationNote, Profile, Progress, Remedy, ValidateOptions,
     ValidationReport,
 };
 
@@ -24,9 +24,13 @@ pub(crate) fn validate<'py>(
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
+    let progress = ProgressCallback::new(given.take("progress")?);
     let options = validate_options(&mut given)?;
     let store = opened(py, address, given)?;
-    let report = engine::run(py, zvf::validate(store, &options))?;
+    let counter = progress.counter();
+    let report = engine::run_apart(py, &progress, async move {
+        validated(store, &options, counter).await
+    })?;
     validation(py, &report)
 }
 
@@ -38,14 +42,15 @@ pub(crate) fn seal<'py>(
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
+    let progress = ProgressCallback::new(given.take("progress")?);
     let options = validate_options(&mut given)?;
     let store = opened(py, address, given)?;
-    let work = async {
-        let mut report = zvf::validate(store.clone(), &options).await?;
+    let counter = progress.counter();
+    let (report, transaction) = engine::run_apart(py, &progress, async move {
+        let mut report = validated(store.clone(), &options, counter).await?;
         let transaction = zvf::seal_validated(store, &mut report).await?;
         Ok::<_, zvf::Error>((report, transaction))
-    };
-    let (report, transaction) = engine::run(py, work)?;
+    })?;
     let found = validation(py, &report)?;
     found.set_item("transaction", transaction)?;
     Ok(found)
@@ -61,12 +66,28 @@ pub(crate) fn repair<'py>(
     let mut given = Keywords::new(keywords)?;
     let options = validate_options(&mut given)?;
     let store = opened(py, address, given)?;
-    let report = engine::run(py, zvf::repair(store, &options))?;
+    let progress = ProgressCallback::default();
+    let report = engine::run_apart(
+        py,
+        &progress,
+        async move { zvf::repair(store, &options).await },
+    )?;
     warn_unfinished(py, report.unfinished.as_ref())?;
     let found = validation(py, &report.left)?;
     found.set_item("repaired", findings(py, &report.repaired)?)?;
     found.set_item("transaction", report.transaction)?;
     Ok(found)
+}
+
+async fn validated(
+    store: zvf::Store,
+    options: &ValidateOptions,
+    progress: Option<Progress>,
+) -> Result<ValidationReport, zvf::Error> {
+    match progress {
+        None => zvf::validate(store, options).await,
+        Some(progress) => zvf::validate_with_progress(store, options, progress).await,
+    }
 }
 
 fn opened(py: Python<'_>, address: &str, mut given: Keywords<'_>) -> PyResult<zvf::Store> {

@@ -61,6 +61,6 @@ pub use options::{ColorBy, DEFAULT_VERTEX_BUDGET, RenderOptions};
 pub use palette::Colormap;
 pub use picture::Picture;
 pub use plot::Plot;
-pub use render::{RenderOutput, render};
+pub use render::{RenderOutput, render, render_with_progress};
 pub use statistics::{LevelStatistics, SizeHistogram, level_statistics};
 pub use view::{Viewpoint, ViewpointError};

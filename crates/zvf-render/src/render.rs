@@ -1,6 +1,7 @@
 //! Renders a store as a picture.
 
 use core::ops::ControlFlow;
+use std::collections::BTreeMap;
 
 use zvf::{
     Dataset, GeometryType, LevelChoice, LevelId, Mode, Query, QueryReport, QueryResult, Selection,
@@ -15,7 +16,7 @@ use crate::{
     error::RenderError,
     frame::Frame,
     options::{ColorBy, DEFAULT_VERTEX_BUDGET, RenderOptions},
-    paint::{Paint, Source, Tints},
+    paint::{Source, Tints},
     picture::Picture,
     scale,
     scene::{Form, Scene, Space},
@@ -50,6 +51,9 @@ pub struct RenderOutput {
     /// Tolerated defects of the store, levels that are out of date, and text that cannot be drawn.
     pub notes: Vec<String>,
 }
+
+/// Callback for progress: the work done, and the work known so far.
+type Report<'a> = dyn Fn(u64, u64) + Send + Sync + 'a;
 
 /// Renders the content of a store.
 ///
@@ -90,6 +94,20 @@ pub async fn render(
     dataset: &Dataset,
     options: &RenderOptions,
 ) -> Result<RenderOutput, RenderError> {
+    render_with_progress(dataset, options, &|_, _| {}).await
+}
+
+/// Renders the content of a store, as [`render`], and calls `report` with the number of vertices read
+/// and drawn, and twice the number of vertices known so far.
+///
+/// # Errors
+///
+/// See [`render`].
+pub async fn render_with_progress(
+    dataset: &Dataset,
+    options: &RenderOptions,
+    report: &Report<'_>,
+) -> Result<RenderOutput, RenderError> {
     let (width, height) = (options.width, options.height);
     let fine = samples_of_a_dot(width, height)?;
     let source = source(dataset, options);
@@ -100,7 +118,7 @@ pub async fn render(
     } else {
         Viewpoint::ISO
     });
-    let (mut survey, query, outcome) = survey(dataset, options, axes, source, view).await?;
+    let (mut survey, query, outcome) = survey(dataset, options, axes, source, view, report).await?;
     let paint = survey.tints.paint(&survey.source, options)?;
 
     let zoom = annotate::zoom(width, height);
@@ -148,18 +166,18 @@ pub async fn render(
     };
     let mut frame = Frame::new(width, height, fine);
     match survey.is_kept {
-        true => draw(&mut frame, &camera, &paint, &survey.scene, stroke),
+        true => {
+            draw(&mut frame, &camera, &paint, &survey.scene, stroke);
+            report(2 * survey.vertices, 2 * survey.vertices);
+        }
         false => {
-            again(
-                dataset,
-                &query,
-                &mut survey,
-                &mut frame,
-                &camera,
-                &paint,
-                stroke,
-            )
-            .await?;
+            let (found, mut drawn) = (survey.vertices, 0);
+            let each = |scene: &Scene, vertices: u64| {
+                draw(&mut frame, &camera, &paint, scene, stroke);
+                drawn += vertices;
+                report(found + drawn, 2 * found);
+            };
+            again(dataset, &query, &mut survey, each).await?;
         }
     }
     let mut picture = frame.picture(&camera, options.background, options.depth_cue);
@@ -219,17 +237,18 @@ async fn survey(
     axes: [Option<usize>; 3],
     source: Source,
     view: Viewpoint,
+    report: &Report<'_>,
 ) -> Result<(Survey, Query, QueryReport), RenderError> {
     let mut survey = Survey::new(Space::new(axes), source, view, options);
     let mut query = query(options, &survey.source);
-    let outcome = match survey.look(dataset, &query).await {
+    let outcome = match survey.look(dataset, &query, report).await {
         // No level is small enough, so the coarsest level is drawn.
         Err(RenderError::Store(zvf::Error::Query(QueryError::OverVertices { .. })))
             if options.level.is_none() =>
         {
             survey = Survey::new(Space::new(axes), survey.source, view, options);
             query.level = LevelChoice::Vertices(DEFAULT_VERTEX_BUDGET);
-            survey.look(dataset, &query).await?
+            survey.look(dataset, &query, report).await?
         }
         looked => looked?,
     };
@@ -270,6 +289,25 @@ fn query(options: &RenderOptions, source: &Source) -> Query {
     query.geometry.clone_from(&options.geometry);
     query.owners = source.needs_objects();
     query
+}
+
+/// Returns the declared numbers of vertices of the levels that the query may read as a whole.
+async fn declared_vertices(
+    dataset: &Dataset,
+    query: &Query,
+) -> Result<BTreeMap<LevelId, u64>, RenderError> {
+    let mut declared = BTreeMap::new();
+    let levels = match &query.level {
+        _ if query.region.is_some() => &[],
+        LevelChoice::Number(level) => core::slice::from_ref(level),
+        LevelChoice::Vertices(_) => dataset.levels(),
+        _ => &[],
+    };
+    for level in levels {
+        let count = dataset.level(*level).await?.vertex_count;
+        declared.extend(count.map(|count| (*level, count)));
+    }
+    Ok(declared)
 }
 
 fn levels(outcome: &QueryReport, only: LevelId) -> Vec<LevelId> {
@@ -331,10 +369,21 @@ impl Survey {
     }
 
     /// Reads everything the query selects.
-    async fn look(&mut self, dataset: &Dataset, query: &Query) -> Result<QueryReport, RenderError> {
+    async fn look(
+        &mut self,
+        dataset: &Dataset,
+        query: &Query,
+        report: &Report<'_>,
+    ) -> Result<QueryReport, RenderError> {
         let mut failed = None;
+        let declared = declared_vertices(dataset, query).await?;
         let outcome = dataset.batches(query, |result| match self.take(&result) {
-            Ok(()) => ControlFlow::Continue(()),
+            Ok(()) => {
+                let known = declared.get(&self.level).copied().unwrap_or_default();
+                let known = known.max(self.vertices);
+                report(self.vertices, known.saturating_mul(2));
+                ControlFlow::Continue(())
+            }
             Err(error) => {
                 failed = Some(error);
                 ControlFlow::Break(())
@@ -454,15 +503,13 @@ fn flat_length(turn: &Turn, from: [f32; 3], to: [f32; 3]) -> f64 {
     if length.is_finite() { length } else { 0.0 }
 }
 
-/// Reads everything a second time and draws it batch by batch.
+/// Reads everything a second time and draws it batch by batch: calls `each` with a batch and the
+/// number of its vertices.
 async fn again(
     dataset: &Dataset,
     query: &Query,
     survey: &mut Survey,
-    frame: &mut Frame,
-    camera: &Camera,
-    paint: &Paint,
-    stroke: f32,
+    mut each: impl FnMut(&Scene, u64) + Send,
 ) -> Result<(), RenderError> {
     survey.tints.settle();
     survey.scene.clear();
@@ -477,7 +524,7 @@ async fn again(
         } = &mut *survey;
         match scene.add(&result, space, source, tints) {
             Ok(()) => {
-                draw(frame, camera, paint, scene, stroke);
+                each(scene, result.positions.len() as u64);
                 scene.clear();
                 ControlFlow::Continue(())
             }

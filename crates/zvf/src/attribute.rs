@@ -3,6 +3,7 @@
 mod object;
 mod rows;
 
+use core::fmt;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     num::NonZeroU32,
@@ -38,6 +39,8 @@ use crate::{
     failure::Failure,
     location::Location,
     nodes::{self, element},
+    options::option_setters,
+    progress::Progress,
     stale::mark_stale,
     unfinished::unfinished,
     writer::{
@@ -53,7 +56,7 @@ const MOST_FILES: usize = 1 << 26;
 const AT_ONCE: usize = 256;
 
 /// The attribute to write.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct AttributeSpec {
     /// The name.
@@ -67,6 +70,21 @@ pub struct AttributeSpec {
     /// Approximate number of bytes of positions and values held at a time. A larger shard exceeds
     /// it.
     pub memory: u64,
+    /// Callback for progress: the number of chunks read and of chunks with values, and twice the number
+    /// of all chunks. Default: none.
+    pub progress: Option<Progress>,
+}
+
+impl fmt::Debug for AttributeSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AttributeSpec")
+            .field("name", &self.name)
+            .field("kind", &self.kind)
+            .field("row_shape", &self.row_shape)
+            .field("overwrite", &self.overwrite)
+            .field("memory", &self.memory)
+            .finish_non_exhaustive()
+    }
 }
 
 impl AttributeSpec {
@@ -78,8 +96,11 @@ impl AttributeSpec {
             row_shape: Vec::new(),
             overwrite: false,
             memory: 512 << 20,
+            progress: None,
         }
     }
+
+    option_setters!(progress);
 
     zvf_model::setters! {
         memory: u64,
@@ -413,7 +434,9 @@ async fn stage(
     let mut objects: Vec<Vec<ChunkCoord>> = objects.into_values().collect();
     objects.sort_unstable();
     let mut written = AttributeReport::default();
-    let writer = CellWriter::new(StagedTransaction::recording(&mut *transaction));
+    let writer = CellWriter::new(StagedTransaction::recording(&mut *transaction))
+        .with_progress(spec.progress.clone());
+    writer.expect(2 * part.chunks().len());
     let mut staged = encoded(&arrays, outputs)?;
     let axes = dataset.root().axes.len();
     let kept = u64::try_from(axes.saturating_mul(8).saturating_add(row)).unwrap_or(u64::MAX);
@@ -434,14 +457,16 @@ async fn stage(
             {
                 batch.add_old(session, old, some).await?;
             }
+            writer.done(some.len());
         }
         let vertices = batch.vertices();
         if waiting.peek().is_some() && vertices.saturating_mul(kept) < spec.memory {
             continue;
         }
         let full = std::mem::take(&mut batch);
+        let chunks = full.rows.len();
         written.vertices += vertices;
-        written.chunks += full.rows.len() as u64;
+        written.chunks += chunks as u64;
         written.batches += 1;
         let (values, path, spec) = (values.clone(), path.clone(), spec.clone());
         let arrays = arrays.clone();
@@ -465,6 +490,7 @@ async fn stage(
         });
         staged.extend(encoded.await?);
         writer.put(std::mem::take(&mut staged)).await?;
+        writer.done(chunks);
     }
     // The nodes of a store without vertices.
     writer.put(staged).await?;

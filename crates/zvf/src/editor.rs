@@ -26,6 +26,7 @@ use crate::{
     failure::Failure,
     location::Location,
     nodes::{self, element},
+    progress::Progress,
     stale::mark_stale,
     unfinished::unfinished,
     writer::{
@@ -71,6 +72,7 @@ pub struct Editor {
     address: String,
     retries: usize,
     check: Option<PlanCheck>,
+    progress: Option<Progress>,
 }
 
 /// The result of a change.
@@ -172,6 +174,7 @@ impl Editor {
                 address,
                 retries: 16,
                 check: None,
+                progress: None,
             })
         })
     }
@@ -189,6 +192,14 @@ impl Editor {
     #[must_use]
     pub fn check(mut self, check: PlanCheck) -> Self {
         self.check = Some(check);
+        self
+    }
+
+    /// Sets the callback for progress: the number of cells read and objects written, and of those known
+    /// so far. Both start again when a change is repeated after a conflict.
+    #[must_use]
+    pub fn progress(mut self, progress: Progress) -> Self {
+        self.progress = Some(progress);
         self
     }
 
@@ -447,7 +458,9 @@ impl Editor {
         let reader = CellReader::new(self.store.clone());
         let (before, mut image) = load::image(&self.store, &reader, root.attributes()).await?;
         let change = make(&image)?;
-        load::cells(&reader, &before, &mut image, &change).await?;
+        let writer = CellWriter::new(StagedTransaction::new(&mut *transaction))
+            .with_progress(self.progress.clone());
+        load::cells(&reader, &before, &mut image, &change, &writer).await?;
         let edits = image.apply(&change)?;
         if conditions.keeps_links && edits.severed > 0 {
             return Err(Failure::Severed {
@@ -470,8 +483,7 @@ impl Editor {
             unfinished: None,
         };
         let (objects, gone) = self.objects(&reader, &before, &edits).await?;
-        let writer = CellWriter::new(StagedTransaction::new(&mut *transaction));
-        writer.put(objects).await?;
+        writer.put_counted(objects).await?;
         changed.bytes = writer.take_report().bytes;
         drop(writer);
         for key in gone {

@@ -163,7 +163,7 @@ pub use repair::{RepairReport, repair};
 #[cfg(all(feature = "validate", feature = "write"))]
 pub use seal::seal_validated;
 #[cfg(feature = "validate")]
-pub use validate::validate;
+pub use validate::{validate, validate_with_progress};
 #[cfg(feature = "migrate")]
 pub use zvf_build::migrate::MigrationNote;
 #[cfg(feature = "validate")]

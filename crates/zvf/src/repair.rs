@@ -109,7 +109,7 @@ fn repair_store(
             repaired.unfinished = unfinished(&committed);
             repaired.repaired.extend(found);
         }
-        repaired.left = validate_store(store, options).await?;
+        repaired.left = validate_store(store, options, None).await?;
         Ok(repaired)
     })
 }
@@ -119,7 +119,7 @@ async fn round(
     store: &Store,
     options: &ValidateOptions,
 ) -> Result<Option<(CommitReport, Vec<Finding>)>, Failure> {
-    let report = validate_store(store.clone(), options).await?;
+    let report = validate_store(store.clone(), options, None).await?;
     let mut found: Vec<Finding> = report.findings.into_iter().filter(has_fix).collect();
     if found.is_empty() {
         return Ok(None);

@@ -1,10 +1,20 @@
 //! Validation of stores in place.
 
-use zvf_model::{error_chain::error_chain, fetch::BoxFuture};
-use zvf_store::{CellReader, OpenOptions, Read, Store};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use zvf_model::{
+    error_chain::error_chain,
+    fetch::{BoxFuture, Fetch, FetchError, Fetched, Port, Wanted},
+    key::Key,
+    zarr::{Array, Node},
+};
+use zvf_store::{CellArray, CellReader, OpenOptions, Read, Store};
 use zvf_validate::{Depth, Finding, ValidateOptions, ValidationReport, rules::consistency};
 
-use crate::{error::Error, failure::Failure, location::Location, nodes};
+use crate::{error::Error, failure::Failure, location::Location, nodes, progress::Progress};
 
 /// Checks a store, even one that [`Dataset::open`](crate::Dataset::open) rejects. A sealed store is
 /// also compared with its inventory.
@@ -40,22 +50,47 @@ pub async fn validate(
     options: &ValidateOptions,
 ) -> Result<ValidationReport, Error> {
     let store = location.into().open(&OpenOptions::default())?;
-    Ok(validate_store(store, options).await?)
+    Ok(validate_store(store, options, None).await?)
+}
+
+/// Checks a store, as [`validate`], and calls `progress` with the number of bytes read, and of bytes
+/// to read. The latter is an estimate: the size of the store, once for each level of checks that reads
+/// cells.
+///
+/// # Errors
+///
+/// See [`validate`].
+pub async fn validate_with_progress(
+    location: impl Into<Location>,
+    options: &ValidateOptions,
+    progress: Progress,
+) -> Result<ValidationReport, Error> {
+    let store = location.into().open(&OpenOptions::default())?;
+    Ok(validate_store(store, options, Some(progress)).await?)
 }
 
 pub(crate) fn validate_store(
     store: Store,
     options: &ValidateOptions,
+    progress: Option<Progress>,
 ) -> BoxFuture<'_, Result<ValidationReport, Failure>> {
     Box::pin(async move {
-        let root = nodes::metadata(&zvf_model::key::Key::root())?;
+        let root = nodes::metadata(&Key::root())?;
         let root = store.read_one(Read::full(root)).await?;
         let store = match &root {
             Some(bytes) => store.committed_view(bytes).await?,
             None => store,
         };
         let cells = CellReader::new(store.clone());
-        let mut report = zvf_validate::validate(cells.port(), options).await;
+        let mut report = match progress {
+            None => zvf_validate::validate(cells.port(), options).await,
+            Some(progress) => {
+                let counted = CountedReads::new(cells, options.depth, progress);
+                let report = zvf_validate::validate(Port::new(&counted), options).await;
+                counted.finish();
+                report
+            }
+        };
         if options.depth >= Depth::Consistency
             && let Some(root) = &root
         {
@@ -74,4 +109,106 @@ pub(crate) fn validate_store(
         }
         Ok(report)
     })
+}
+
+/// A port that reports the number of bytes read.
+struct CountedReads {
+    cells: CellReader,
+    progress: Progress,
+    /// Number of levels of checks that read all cells.
+    passes: u64,
+    /// Number of bytes read before.
+    before: u64,
+    /// Expected number of bytes.
+    total: AtomicU64,
+}
+
+impl CountedReads {
+    fn new(cells: CellReader, depth: Depth, progress: Progress) -> Self {
+        let before = cells.store().activity().bytes_read;
+        let passes = if depth >= Depth::Semantics { 2 } else { 1 };
+        Self {
+            cells,
+            progress,
+            passes,
+            before,
+            total: AtomicU64::new(0),
+        }
+    }
+
+    fn report(&self) {
+        let total = self.total.load(Ordering::Relaxed);
+        let read = self.cells.store().activity().bytes_read;
+        (self.progress)(read.saturating_sub(self.before).min(total), total);
+    }
+
+    fn finish(&self) {
+        let total = self.total.load(Ordering::Relaxed);
+        (self.progress)(total, total);
+    }
+}
+
+impl Fetch for CountedReads {
+    type Array = CellArray;
+
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
+        self.cells.array(node, array)
+    }
+
+    async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
+        self.cells.nodes(keys).await
+    }
+
+    async fn cells(
+        &self,
+        wanted: &[Wanted<CellArray>],
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        let found = self.cells.cells(wanted).await;
+        self.report();
+        found
+    }
+
+    async fn cells_once(
+        &self,
+        wanted: &[Wanted<CellArray>],
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        let found = self.cells.cells_once(wanted).await;
+        self.report();
+        found
+    }
+
+    async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
+        self.cells.children(key).await
+    }
+
+    async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
+        self.cells.sizes(keys).await
+    }
+
+    async fn files(&self, prefix: &Key) -> Result<Vec<(String, u64)>, FetchError> {
+        let files = self.cells.files(prefix).await?;
+        let bytes = files.iter().map(|(_, bytes)| *bytes);
+        let bytes = bytes.fold(0, u64::saturating_add);
+        // The listing of the whole store comes first.
+        let total = bytes.saturating_mul(self.passes);
+        self.total.fetch_max(total, Ordering::Relaxed);
+        self.report();
+        Ok(files)
+    }
+
+    fn confirm_now(&self) -> Option<Result<(), FetchError>> {
+        self.cells.confirm_now()
+    }
+
+    async fn confirm(&self) -> Result<(), FetchError> {
+        self.cells.confirm().await
+    }
+
+    fn budget(&self) -> u64 {
+        self.cells.budget()
+    }
+
+    fn at_once(&self) -> u64 {
+        self.cells.at_once()
+    }
 }

@@ -36,6 +36,11 @@ use crate::{
     selection::RowSelection,
 };
 
+/// Number of paths that are filtered and cut between two points at which a query can be dropped.
+const PATHS_PER_YIELD: usize = 1024;
+/// The same for blocks of paths that are filtered on all cores.
+const BLOCKS_PER_YIELD: usize = 256;
+
 impl PathScan {
     /// Emits the paths, or the points of objects, that are selected.
     ///
@@ -283,7 +288,7 @@ impl PathWork<'_> {
             check_shared(paths, loaded, budget)?;
         }
         let whole = match is_path {
-            true => self.whole_paths(paths, loaded, emitted.limit)?,
+            true => self.whole_paths(paths, loaded, emitted.limit).await?,
             false => None,
         };
         // Objects that no batch has listed before.
@@ -312,7 +317,10 @@ impl PathWork<'_> {
             let owners = !is_path && query.shows_objects();
             let clip = self.clip.as_ref();
             let mut gather = PathGather::new(query, self.schema, loaded, clip, owners);
-            for path in paths {
+            for (at, path) in paths.iter().enumerate() {
+                if at > 0 && at.is_multiple_of(PATHS_PER_YIELD) {
+                    query.yield_now().await;
+                }
                 let id = self.objects.id(path.index).unwrap_or(NO_OBJECT);
                 for segment in path.segments(loaded, &self.manifests, diagnostics)? {
                     for mut part in self.selected_parts(path.index, &segment, loaded)? {
@@ -363,7 +371,7 @@ impl PathWork<'_> {
     /// Returns the selected paths, as many as the limit leaves, if each is selected as a whole:
     /// the region splits none and no piece is missing. Returns `None` if vertices must be tested
     /// one by one.
-    fn whole_paths<'p, 'o>(
+    async fn whole_paths<'p, 'o>(
         &self,
         paths: &'p [Path<'o>],
         loaded: &LoadedChunks,
@@ -383,13 +391,19 @@ impl PathWork<'_> {
         }
         let pieces = paths.iter().map(|path| path.pieces.len());
         let bytes = pieces.sum::<usize>().saturating_mul(BYTES_PER_PIECE);
-        let blocks = paths.chunks(load::PATHS_PER_BLOCK).collect();
-        let blocks = on_cores(blocks, bytes, |paths| self.select_whole(paths, loaded, max));
+        let blocks: Vec<&[Path<'_>]> = paths.chunks(load::PATHS_PER_BLOCK).collect();
         let mut whole = Vec::with_capacity(paths.len());
-        for block in blocks {
-            match block? {
-                Some(paths) => whole.extend(paths),
-                None => return Ok(None),
+        for (at, blocks) in blocks.chunks(BLOCKS_PER_YIELD).enumerate() {
+            if at > 0 {
+                self.context.query.yield_now().await;
+            }
+            let blocks = blocks.to_vec();
+            let blocks = on_cores(blocks, bytes, |paths| self.select_whole(paths, loaded, max));
+            for block in blocks {
+                match block? {
+                    Some(paths) => whole.extend(paths),
+                    None => return Ok(None),
+                }
             }
         }
         Ok(Some(Cow::Owned(whole)))

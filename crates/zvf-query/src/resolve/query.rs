@@ -95,7 +95,14 @@ impl LevelQuery<'_> {
 
     /// Yields once after a batch, if the result is streamed.
     pub(crate) async fn pause(&self) {
-        let mut is_over = !matches!(self.batching, Batching::Stream(_));
+        if matches!(self.batching, Batching::Stream(_)) {
+            self.yield_now().await;
+        }
+    }
+
+    /// Lets the executor run something else, and drop the query, in the middle of a computation.
+    pub(crate) async fn yield_now(&self) {
+        let mut is_over = false;
         let pause = poll_fn(|context| {
             if core::mem::replace(&mut is_over, true) {
                 return Poll::Ready(());

@@ -136,6 +136,9 @@ pub(super) async fn stage(
     let mut written = AttributeReport::default();
     let (mut batch, mut owned) = (Batch::default(), Vec::new());
     let chunks = part.chunks();
+    let writer = CellWriter::new(StagedTransaction::recording(&mut *transaction))
+        .with_progress(spec.progress.clone());
+    writer.expect(2 * chunks.len());
     let mut waiting = chunks.chunks(AT_ONCE).peekable();
     while let Some(some) = waiting.next() {
         let cells = session.stored_cells(&part, some).await;
@@ -155,6 +158,7 @@ pub(super) async fn stage(
                 why: "an object lists a fragment, or a fragment a vertex, that does not exist",
             })?;
         }
+        writer.done(some.len());
         if waiting.peek().is_some() && batch.vertices() < max {
             continue;
         }
@@ -162,6 +166,7 @@ pub(super) async fn stage(
         written.vertices += full.vertices();
         written.chunks += full.rows.len() as u64;
         written.batches += 1;
+        let count = full.rows.len();
         let (make, spec, row) = (Arc::clone(&values), spec.clone(), place.row);
         table = run(move || {
             let bytes = made(&*make, &full, axes, row, &spec)?;
@@ -174,12 +179,12 @@ pub(super) async fn stage(
             Ok(table)
         })
         .await?;
+        writer.done(count);
     }
     let form = form(dataset).await?;
     let rows = table.rows(&spec.name);
     let mut outputs = form.object_attribute(&place.path, &Map::new(), &rows)?;
     outputs.extend(present(dataset, "object_attributes").await?);
-    let writer = CellWriter::new(StagedTransaction::recording(transaction));
     writer.write(outputs).await?;
     written.bytes = writer.take_report().bytes;
     let (transaction, put) = writer.into_destination().into_parts();

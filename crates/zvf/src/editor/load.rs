@@ -10,6 +10,7 @@ use zvf_store::{CellArray, CellRead, CellReader, Read, Store};
 use crate::{
     failure::Failure,
     nodes::{self, cell_array, element, named},
+    writer::cell_writer::{CellWriter, Destination},
 };
 
 /// Families whose members are found by listing, with the depth of their arrays.
@@ -33,6 +34,9 @@ const SINGLE: [&str; 8] = [
     "0/object_index/object_ids",
     "0/groups",
 ];
+
+/// Number of cells read between two reports of progress.
+const CELLS_PER_REPORT: usize = 1024;
 
 /// Upper bound on the chunks of a table.
 const MOST_CHUNKS: u64 = 1 << 20;
@@ -126,12 +130,13 @@ async fn table(
         .collect())
 }
 
-/// Loads the cells that a change needs into the snapshot.
-pub(super) async fn cells(
+/// Loads the cells that a change needs into the snapshot, and reports them as units of `writer`.
+pub(super) async fn cells<D: Destination>(
     reader: &CellReader,
     before: &BTreeMap<String, Value>,
     image: &mut LevelSnapshot,
     change: &LevelChange,
+    writer: &CellWriter<D>,
 ) -> Result<(), Failure> {
     let needs = change.needs(image)?;
     let mut arrays: BTreeMap<&str, CellArray> = BTreeMap::new();
@@ -153,15 +158,20 @@ pub(super) async fn cells(
             part: None,
         })
         .collect();
-    let found = reader.read(&wanted).await?;
-    for ((path, chunk), bytes) in needs.iter().zip(found) {
-        let Some(bytes) = bytes else {
-            return Err(Failure::MissingCell {
-                node: named(Key::parse(path), path)?,
-                cell: format!("{chunk:?}"),
-            });
-        };
-        image.load((path.clone(), chunk.clone()), bytes.to_vec());
+    writer.expect(needs.len());
+    let batches = needs.chunks(CELLS_PER_REPORT);
+    for (needs, wanted) in batches.zip(wanted.chunks(CELLS_PER_REPORT)) {
+        let found = reader.read(wanted).await?;
+        for ((path, chunk), bytes) in needs.iter().zip(found) {
+            let Some(bytes) = bytes else {
+                return Err(Failure::MissingCell {
+                    node: named(Key::parse(path), path)?,
+                    cell: format!("{chunk:?}"),
+                });
+            };
+            image.load((path.clone(), chunk.clone()), bytes.to_vec());
+        }
+        writer.done(needs.len());
     }
     Ok(())
 }

@@ -32,6 +32,8 @@ use crate::progress::Progress;
 
 /// Tasks that run in addition to one per core: their objects are being uploaded.
 const UPLOADING: usize = 2;
+/// Number of objects uploaded between two reports of progress.
+const OBJECTS_PER_REPORT: usize = 1024;
 
 /// The objects of a store, by key.
 pub(crate) type Objects = Vec<(Key, Bytes)>;
@@ -178,6 +180,21 @@ impl<D: Destination> CellWriter<D> {
                 self.has_failed.store(true, Ordering::Relaxed);
                 Err(error)
             }
+        }
+    }
+
+    /// Uploads encoded objects and reports each as a unit of work.
+    pub(crate) async fn put_counted(&self, objects: Objects) -> Result<(), Failure> {
+        self.expect(objects.len());
+        let mut rest = objects.into_iter();
+        loop {
+            let some: Objects = rest.by_ref().take(OBJECTS_PER_REPORT).collect();
+            if some.is_empty() {
+                return Ok(());
+            }
+            let count = some.len();
+            self.put(some).await?;
+            self.done(count);
         }
     }
 
