@@ -182,6 +182,19 @@ def test_saved_results_become_stores(form: str) -> None:
     assert seen and seen[-1][0] == seen[-1][1]
 
 
+def test_geoparquet_is_written_and_read() -> None:
+    saved = zvf.open("tracts.zv").save("tracts.geoparquet")
+    assert saved.left_out == ["2 groups: not held by geoparquet"]
+    # By its metadata, not by its extension.
+    Path("tracts.geoparquet").rename("tracts.parquet")
+    report = zvf.create("again.zv", source="tracts.parquet")
+    assert (report.vertices, report.objects) == (5, 2)
+    old, new = zvf.open("tracts.zv").query(), zvf.open("again.zv").query()
+    np.testing.assert_array_equal(new.positions, old.positions)
+    assert new.objects.tolist() == [3, 8] and new.object["length"].tolist() == [2.5, 1]
+    assert new.vertex["fa"].tolist() == old.vertex["fa"].tolist()
+
+
 def test_parts_of_one_object_stay_apart() -> None:
     tracts = zvf.open("tracts.zv")
     tracts.replace(

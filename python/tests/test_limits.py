@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import os
 import re
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import typing
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -154,23 +156,25 @@ def test_less_common_members() -> None:
     assert list(batches) == []
 
 
+def members(kind: type) -> set[str]:
+    """Return the public members of a class, and the options of a type of keyword arguments."""
+    if typing.is_typeddict(kind):
+        return set(typing.get_type_hints(kind))
+    own = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
+    return own | {name for name in vars(kind) if not name.startswith("_")}
+
+
 def test_every_public_name_has_a_test() -> None:
     tests = "\n".join(file.read_text() for file in Path(__file__).parent.glob("test_*.py"))
     sources = "\n".join(file.read_text() for file in Path(zvf.__file__).parent.glob("*.py"))
     examples = "\n".join(re.findall(r">>> .*|\.\.\. .*", sources))
-    methods = [
-        name
-        for kind in (zvf.Dataset, zvf.Result, zvf.Batches, zvf.Picture, zvf.Table)
-        for name in vars(kind)
-        if not name.startswith("_")
-    ]
-    functions = [name for name in zvf.__all__ if name[0].islower()]
-    exceptions = [name for name in zvf.__all__ if name.endswith("Error")]
-    missing = [
-        name
-        for name in methods + functions + exceptions
-        if not re.search(rf"\b{name}\b", tests + examples)
-    ]
+    names = {name for name in zvf.__all__ if name[0].islower() or name.endswith("Error")}
+    names |= set(zvf.dense.__all__)
+    public = [getattr(zvf, name) for name in zvf.__all__]
+    kinds = [kind for kind in public if isinstance(kind, type)]
+    assert zvf.QueryOptions in kinds and zvf.Finding in kinds
+    names = names.union(*map(members, kinds), members(zvf.dense.Array))
+    missing = [name for name in sorted(names) if not re.search(rf"\b{name}\b", tests + examples)]
     assert missing == []
 
 

@@ -40,6 +40,12 @@ zvf.convert("tracts.trk", "tracts.tck")
 zvf.convert("neurons", "neurons.glb")
 zvf.convert("cloud.csv", "cloud.laz", kind="points", strict=True)
 
+# --- zvf task
+plan = zvf.plan_create("large.zv", "tracts.trk", tasks=2)
+for task in range(plan.tasks):
+    plan.run(task)
+print(plan.missing(), plan.commit())
+
 # --- zvf append
 more = pandas.read_csv("more.csv")
 tracts.append(

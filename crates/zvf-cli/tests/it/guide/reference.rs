@@ -12,7 +12,7 @@ const PAGE: &str = "docs/cli.md";
 /// The Python of commands, which `python/tests/test_guide.py` runs.
 const PYTHON: &str = include_str!("commands.py");
 /// Commands about the command line itself, and demonstrations: Python has no counterpart.
-const WITHOUT_PYTHON: [&str; 6] = ["completions", "demo", "doctor", "export", "man", "task"];
+const WITHOUT_PYTHON: [&str; 5] = ["completions", "demo", "doctor", "export", "man"];
 
 const HEAD: &str = "\
 # Commands
