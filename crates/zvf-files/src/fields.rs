@@ -26,9 +26,16 @@ fn gather_fixed<const N: usize>(records: &[u8], record: usize, at: usize, values
         let field = record.get(at..).and_then(|rest| rest.first_chunk::<N>());
         field.copied().unwrap_or([0; N])
     };
-    let fields = records.chunks_exact(record.max(1)).map(field);
-    let fields: Vec<[u8; N]> = fields.collect();
-    values.extend_from_slice(fields.as_flattened());
+    let records = records.chunks_exact(record.max(1));
+    let start = values.len();
+    values.resize(start.saturating_add(records.len().saturating_mul(N)), 0);
+    let (targets, _) = values
+        .get_mut(start..)
+        .unwrap_or_default()
+        .as_chunks_mut::<N>();
+    for (target, record) in targets.iter_mut().zip(records) {
+        *target = field(record);
+    }
 }
 
 /// Puts a value of `size` bytes at `at` of each record.

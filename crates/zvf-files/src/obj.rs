@@ -37,6 +37,8 @@ struct ObjContent {
     colours: Vec<f32>,
     polygons: PolygonList,
     edges: Vec<u32>,
+    /// Corners of the last line.
+    corners: Vec<u32>,
     /// Names of objects, in the order in which they first occur.
     names: Vec<String>,
     /// The place of each name.
@@ -62,6 +64,11 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
     let mut joined = String::new();
     while let Some(line) = lines.next()? {
         let continues = line.strip_suffix('\\');
+        if continues.is_none() && joined.is_empty() {
+            let added = content.add(line);
+            added.map_err(|fault| lines.error(fault))?;
+            continue;
+        }
         joined.push_str(continues.unwrap_or(line));
         if continues.is_some() {
             joined.push(' ');
@@ -76,33 +83,27 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
 
 impl ObjContent {
     fn add(&mut self, line: &str) -> Result<(), FileFault> {
-        let mut words = line.split_whitespace();
+        let mut words = line.split_ascii_whitespace();
         match words.next().unwrap_or_default() {
             "v" => {
                 for what in ["x", "y", "z"] {
                     let text = words.next();
                     let value = number(text, what)?;
-                    self.needs_float64 |= !is_float32(text.unwrap_or_default(), value);
+                    self.needs_float64 =
+                        self.needs_float64 || !is_float32(text.unwrap_or_default(), value);
                     self.positions.push(value);
                 }
-                let rest: Vec<&str> = words.collect();
-                if let [red, green, blue] = rest.as_slice() {
-                    for text in [red, green, blue] {
-                        self.colours.push(narrow(number(Some(text), "a colour")?));
-                    }
-                } else if !rest.is_empty() {
-                    self.left_out.insert("weights of vertices".to_owned());
-                }
+                self.colour(words)?;
             }
             "f" => {
-                let corners: Vec<u32> = self.corners(words)?;
-                self.own(&corners);
-                self.polygons.push(corners)?;
+                self.take_corners(words)?;
+                self.own();
+                self.polygons.push(self.corners.iter().copied())?;
             }
             "l" => {
-                let corners = self.corners(words)?;
-                self.own(&corners);
-                for pair in corners.windows(2) {
+                self.take_corners(words)?;
+                self.own();
+                for pair in self.corners.windows(2) {
                     self.edges.extend_from_slice(pair);
                 }
             }
@@ -127,8 +128,23 @@ impl ObjContent {
         Ok(())
     }
 
+    /// Adds the words behind the coordinates of a vertex.
+    fn colour<'a>(&mut self, mut words: impl Iterator<Item = &'a str>) -> Result<(), FileFault> {
+        let Some(red) = words.next() else {
+            return Ok(());
+        };
+        if let (Some(green), Some(blue), None) = (words.next(), words.next(), words.next()) {
+            for text in [red, green, blue] {
+                self.colours.push(narrow(number(Some(text), "a colour")?));
+            }
+        } else {
+            self.left_out.insert("weights of vertices".to_owned());
+        }
+        Ok(())
+    }
+
     /// Parses corners, as `7`, `7/1/2` or `-1`, to rows of vertices.
-    fn corners<'a>(&self, words: impl Iterator<Item = &'a str>) -> Result<Vec<u32>, FileFault> {
+    fn take_corners<'a>(&mut self, words: impl Iterator<Item = &'a str>) -> Result<(), FileFault> {
         let vertices = i64::try_from(self.positions.len() / 3).unwrap_or(i64::MAX);
         let corner = |word: &str| {
             let first = word.split('/').next().unwrap_or_default();
@@ -148,17 +164,21 @@ impl ObjContent {
                 FileFault::field("the number of a vertex", number, expected)
             })
         };
-        words.map(corner).collect()
+        self.corners.clear();
+        for word in words {
+            self.corners.push(corner(word)?);
+        }
+        Ok(())
     }
 
-    /// Gives vertices to the current object.
-    fn own(&mut self, corners: &[u32]) {
+    /// Gives the vertices of the last line to the current object.
+    fn own(&mut self) {
         if self.names.is_empty() {
             // Most files have one object: nothing is kept for it.
             return;
         }
         let object = self.current;
-        for corner in corners {
+        for corner in &self.corners {
             let owner = *self.owners.entry(*corner).or_insert(object);
             self.shares |= owner != object;
         }

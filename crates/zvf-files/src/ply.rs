@@ -99,6 +99,14 @@ impl PlyContent {
     ) -> Result<(), FileError> {
         let is_corners = |name: &str| matches!(name, "vertex_indices" | "vertex_index");
         let mut of_faces = PropertyColumns::of(element);
+        if let [only] = element.properties.as_slice()
+            && let Some(count) = only.count
+            && is_corners(&only.name)
+            && values.polygons(element.rows, count, only.kind, &mut self.polygons)?
+        {
+            self.of_faces = of_faces;
+            return Ok(());
+        }
         let mut corners: Vec<u32> = Vec::new();
         for _ in 0..element.rows {
             for (at, property) in element.properties.iter().enumerate() {

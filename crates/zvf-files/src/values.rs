@@ -154,12 +154,29 @@ impl AxisOrder {
 
 /// Returns whether the shortest text of the nearest float32 is this number.
 pub(crate) fn is_float32(text: &str, number: f64) -> bool {
-    let digits = text.bytes().filter(u8::is_ascii_digit).count();
     let near = narrow(number);
-    // Six digits survive in every float32.
-    near.is_finite()
-        && (digits <= 6 && !text.contains(['e', 'E']) || near.to_string().parse() == Ok(number))
+    near.is_finite() && (is_alone(text, near.abs()) || near.to_string().parse() == Ok(number))
 }
+
+/// Returns whether a text is the only one of its number of decimals, and so the shortest, for which
+/// this float32 is the nearest one: then the last decimal is worth more than the distance to the next
+/// float32.
+fn is_alone(text: &str, near: f32) -> bool {
+    let decimals = match text.split_once('.') {
+        Some((_, decimals)) => decimals.trim_end_matches('0'),
+        None => "",
+    };
+    if text.contains(['e', 'E']) {
+        return false;
+    }
+    let last = POWERS.get(decimals.len()).copied();
+    last.is_some_and(|last| last > f64::from(near.next_up()) - f64::from(near))
+}
+
+/// Values of the last of 0, 1, … decimals. A float32 has no more that are its own.
+const POWERS: [f64; 11] = [
+    1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10,
+];
 
 #[cfg(test)]
 mod tests {
@@ -174,8 +191,33 @@ mod tests {
             ("12345678.9", false),
             ("16777217", false),
             ("1e40", false),
+            ("1023.9375", true),
+            ("8191.1234", false),
+            ("9.0999999", false),
+            ("-0.12340000", true),
+            ("0.0", true),
         ] {
             assert_eq!(is_float32(text, text.parse().unwrap()), expected, "{text}");
+        }
+    }
+
+    /// The short way answers as the text of the float32 does.
+    #[test]
+    fn texts_that_are_alone_are_the_shortest() {
+        let mut bits = 1_u32;
+        for _ in 0..200_000 {
+            bits = bits.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let number = f32::from_bits(bits);
+            if !(1e-6..1e8).contains(&number.abs()) {
+                continue;
+            }
+            for decimals in [0, 2, 4, 6, 8] {
+                let text = format!("{number:.decimals$}");
+                let parsed: f64 = text.parse().unwrap();
+                if is_alone(&text, narrow(parsed).abs()) {
+                    assert_eq!(narrow(parsed).to_string().parse(), Ok(parsed), "{text}");
+                }
+            }
         }
     }
 }

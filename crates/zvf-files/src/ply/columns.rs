@@ -6,7 +6,7 @@ use super::{
     header::{ElementDeclaration, PropertyDeclaration},
     values::PlyValues,
 };
-use crate::{FileError, FileFault, names::AttributeNames, values::to_f64};
+use crate::{FileError, FileFault, fields::scatter, names::AttributeNames, values::to_f64};
 
 /// Names of properties that form one attribute.
 const FAMILIES: [(&[&str], &str); 3] = [
@@ -189,11 +189,13 @@ fn joined(columns: &[NumericColumn]) -> NumericColumn {
         kind_of_all = Kind::Float64;
     }
     let mut all = NumericColumn::new(kind_of_all, width);
+    let size = kind_of_all.size();
+    let row = size.saturating_mul(columns.len());
     let rows = columns.iter().map(NumericColumn::len).min().unwrap_or(0);
-    for row in 0..rows {
-        for column in columns {
-            all.bytes.extend_from_slice(column.row(row));
-        }
+    all.bytes = vec![0; rows.saturating_mul(row)];
+    for (at, column) in columns.iter().enumerate() {
+        let start = at.saturating_mul(size);
+        scatter(&column.bytes, size, &mut all.bytes, row, start);
     }
     all
 }

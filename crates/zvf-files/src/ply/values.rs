@@ -3,7 +3,9 @@
 use zvf::{NumericColumn, numeric::Kind};
 
 use super::header::PlyForm;
-use crate::{FileError, FileFault, FilePlace, fields::gather, input::ByteReader};
+use crate::{
+    FileError, FileFault, FilePlace, fields::gather, input::ByteReader, polygons::PolygonList,
+};
 
 /// Number of rows that are read together.
 const BLOCK: u64 = 1 << 14;
@@ -83,6 +85,67 @@ impl PlyValues {
                 at = at.saturating_add(size);
             }
             left = left.saturating_sub(count);
+        }
+        Ok(true)
+    }
+
+    /// Reads polygons that have nothing but corners, in blocks of equal numbers of corners. Returns
+    /// false if the types are unusual, or the file is text.
+    pub(super) fn polygons(
+        &mut self,
+        rows: u64,
+        count: Kind,
+        corner: Kind,
+        polygons: &mut PolygonList,
+    ) -> Result<bool, FileError> {
+        let is_usual = count == Kind::UInt8 && matches!(corner, Kind::Int32 | Kind::UInt32);
+        if self.form == PlyForm::Ascii || !is_usual {
+            return Ok(false);
+        }
+        let is_big = self.form == PlyForm::BigEndian;
+        let mut block = Vec::new();
+        let mut left = rows;
+        while left > 0 {
+            let start = self.file.at();
+            let [corners] = self.file.array("a polygon")?;
+            self.file.seek(start)?;
+            let row = usize::from(corners).saturating_mul(4).saturating_add(1);
+            let size = u64::try_from(row).unwrap_or(u64::MAX);
+            // The polygons of the rest of the file may be smaller.
+            let count = left.min(BLOCK).min(self.file.left() / size).max(1);
+            self.file
+                .take(&mut block, count.saturating_mul(size), "a polygon")?;
+            let mut done = 0_u64;
+            for polygon in block.chunks_exact(row) {
+                let Some((_, numbers)) = polygon.split_first().filter(|(it, _)| **it == corners)
+                else {
+                    break;
+                };
+                let (numbers, _) = numbers.as_chunks::<4>();
+                let number = |bytes: &[u8; 4]| match is_big {
+                    true => u32::from_be_bytes(*bytes),
+                    false => u32::from_le_bytes(*bytes),
+                };
+                let place = start.saturating_add(done.saturating_mul(size));
+                let in_file = |fault: FileFault, path| fault.at(path, FilePlace::Byte(place));
+                let most = if corner == Kind::Int32 {
+                    i32::MAX.unsigned_abs()
+                } else {
+                    u32::MAX
+                };
+                if let Some(wrong) = numbers.iter().map(number).find(|number| *number > most) {
+                    let expected = "vertices count from 0; the file is damaged";
+                    let fault =
+                        FileFault::field("the corner of a face", wrong.cast_signed(), expected);
+                    return Err(in_file(fault, self.file.path()));
+                }
+                let pushed = polygons.push(numbers.iter().map(number));
+                pushed.map_err(|fault| in_file(fault, self.file.path()))?;
+                done = done.saturating_add(1);
+            }
+            self.file
+                .seek(start.saturating_add(done.saturating_mul(size)))?;
+            left = left.saturating_sub(done);
         }
         Ok(true)
     }

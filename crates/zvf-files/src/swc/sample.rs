@@ -42,7 +42,7 @@ pub(super) fn parse(text: &str) -> Result<SwcFile, LineFault> {
         }
         let (content, comment) = content.split_once('#').unwrap_or((content, ""));
         file.has_more_columns |= !comment.is_empty();
-        let mut fields = content.split_whitespace();
+        let mut fields = content.split_ascii_whitespace();
         let mut next = |what| fields.next().ok_or((line, missing(what)));
         let id = integer(next("the id")?, "the id").map_err(|fault| (line, fault))?;
         let kind = integer(next("the type")?, "the type").map_err(|fault| (line, fault))?;
@@ -50,7 +50,7 @@ pub(super) fn parse(text: &str) -> Result<SwcFile, LineFault> {
         for (number, what) in numbers.iter_mut().zip(["x", "y", "z", "the radius"]) {
             let text = next(what)?;
             *number = coordinate(text, what).map_err(|fault| (line, fault))?;
-            file.needs_float64 |= !is_float32(text, *number);
+            file.needs_float64 = file.needs_float64 || !is_float32(text, *number);
         }
         let parent = next("the parent")?;
         let parent = integer(parent, "the parent").map_err(|fault| (line, fault))?;
@@ -110,20 +110,12 @@ impl SwcFile {
     ///
     /// A fault for ids that repeat, parents that are not there, and circles.
     pub(super) fn parents(&self) -> Result<Vec<Option<usize>>, LineFault> {
-        let mut rows = HashMap::with_capacity(self.samples.len());
-        for (row, sample) in self.samples.iter().enumerate() {
-            if rows.insert(sample.id, row).is_some() {
-                return Err((
-                    sample.line,
-                    FileFault::Twice(format!("the id {}", sample.id)),
-                ));
-            }
-        }
+        let rows = SampleRows::of(&self.samples)?;
         let parent = |sample: &Sample| {
             if sample.parent == -1 {
                 return Ok(None);
             }
-            let row = rows.get(&sample.parent).copied();
+            let row = rows.get(&self.samples, sample.parent);
             row.map(Some).ok_or_else(|| {
                 let expected = "no sample has this id; a root has the parent -1";
                 (
@@ -143,6 +135,36 @@ impl SwcFile {
                     FileFault::field("the parent", sample.parent, expected),
                 ))
             }
+        }
+    }
+}
+
+/// Rows by the ids of samples.
+enum SampleRows {
+    /// The ids ascend, as in most files.
+    Ascending,
+    Any(HashMap<i32, usize>),
+}
+
+impl SampleRows {
+    fn of(samples: &[Sample]) -> Result<Self, LineFault> {
+        if samples.is_sorted_by(|one, two| one.id < two.id) {
+            return Ok(Self::Ascending);
+        }
+        let mut rows = HashMap::with_capacity(samples.len());
+        for (row, sample) in samples.iter().enumerate() {
+            if rows.insert(sample.id, row).is_some() {
+                let fault = FileFault::Twice(format!("the id {}", sample.id));
+                return Err((sample.line, fault));
+            }
+        }
+        Ok(Self::Any(rows))
+    }
+
+    fn get(&self, samples: &[Sample], id: i32) -> Option<usize> {
+        match self {
+            Self::Ascending => samples.binary_search_by_key(&id, |sample| sample.id).ok(),
+            Self::Any(rows) => rows.get(&id).copied(),
         }
     }
 }

@@ -164,7 +164,7 @@ impl TrkReader {
 
     fn batch(&mut self, vertices: usize) -> Result<Option<Geometry>, FileError> {
         let mut batch = PathBatch::new();
-        let mut positions: Vec<u8> = Vec::new();
+        let mut positions: Vec<[[u8; 8]; 3]> = Vec::new();
         let mut columns: Vec<Vec<u8>> = vec![Vec::new(); self.scalars.len()];
         let row = usize::try_from(bytes_of(self.header.scalars.saturating_add(3))).unwrap_or(12);
         while let Some(points) = self.points()? {
@@ -179,18 +179,26 @@ impl TrkReader {
             self.file.take(&mut self.scratch, whole, "a streamline")?;
             self.scratch.truncate(usize::try_from(size).unwrap_or(0));
             order(&mut self.scratch, self.header.is_big_endian);
-            positions.reserve(self.scratch.len().saturating_mul(2));
-            for point in self.scratch.chunks_exact(row) {
+            let before = positions.len();
+            let mut are_finite = true;
+            positions.extend(self.scratch.chunks_exact(row).map(|point| {
                 let world = self.header.to_world.apply(point_of(point));
-                if let Some(value) = world.iter().find(|value| !value.is_finite()) {
-                    let place = crate::FilePlace::Byte(start);
-                    return Err(FileFault::NotFinite(*value).at(self.file.path(), place));
-                }
-                for value in world {
-                    positions.extend_from_slice(&value.to_le_bytes());
-                }
-                let scalars = point.get(12..).unwrap_or_default();
-                for (named, column) in self.scalars.iter().zip(&mut columns) {
+                are_finite &= world
+                    .iter()
+                    .fold(true, |all, value| all & value.is_finite());
+                world.map(f64::to_le_bytes)
+            }));
+            if !are_finite {
+                let rows = positions.get(before..).unwrap_or_default();
+                let mut values = rows.iter().flatten().copied().map(f64::from_le_bytes);
+                let value = values.find(|value| !value.is_finite());
+                let place = crate::FilePlace::Byte(start);
+                let fault = FileFault::NotFinite(value.unwrap_or(f64::NAN));
+                return Err(fault.at(self.file.path(), place));
+            }
+            for (named, column) in self.scalars.iter().zip(&mut columns) {
+                for point in self.scratch.chunks_exact(row) {
+                    let scalars = point.get(12..).unwrap_or_default();
                     column.extend_from_slice(named.of(scalars));
                 }
             }
@@ -202,7 +210,7 @@ impl TrkReader {
             note_empty(&mut self.description.notes, self.empty);
         }
         let mut coordinates = NumericColumn::new(Kind::Float64, 3);
-        coordinates.bytes = positions;
+        coordinates.bytes = positions.into_flattened().into_flattened();
         let attributes = self.scalars.iter().zip(columns);
         let attributes = attributes
             .map(|(named, bytes)| Column::new(named.name.clone(), float32(named.width, bytes)));
