@@ -38,15 +38,19 @@
 //! | `header` | the public header as base64 |
 //! | `vlrs`, `evlrs` | the records as base64, except those of LAZ and COPC |
 //! | `names` | original names of renamed attributes |
+//! | `order` | the attribute with the number of each point, if [`keep_order`] is set |
+//!
+//! [`keep_order`]: crate::FileReadOptions::keep_order
 //!
 //! The writer restores version, scale, offset and records, and makes counts and bounds anew. Points
-//! are written in the order of the query. Without `headers/las`, files have version 1.4, and a scale
+//! are written in the order of the file if it was kept, and otherwise in that of the query. Without `headers/las`, files have version 1.4, and a scale
 //! that is chosen from the first batch.
 
 mod crs;
 mod dimension;
 mod header;
 mod numbers;
+mod order;
 mod points;
 mod reader;
 mod record;
@@ -54,3 +58,8 @@ mod writer;
 
 pub use reader::LasReader;
 pub use writer::LasWriter;
+
+/// Attribute with the number of each point in its file.
+const SOURCE_ROW: &str = "source_row";
+/// Key of the header: the name of this attribute, if the order of the points is kept.
+const ORDER: &str = "order";

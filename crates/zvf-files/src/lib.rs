@@ -56,6 +56,7 @@ mod names;
 mod node_columns;
 pub mod obj;
 mod object_files;
+mod object_ids;
 mod open;
 mod overlay;
 pub mod ply;
@@ -80,6 +81,7 @@ pub use description::{FileDescription, FileHeader, GroupTables, ResultDescriptio
 pub use error::{FileError, FileFault, FilePlace};
 pub use format::FileFormat;
 pub use object_files::ObjectFiles;
+pub use object_ids::FileObjectIds;
 pub use open::{create, open};
 pub use reader::{FileReadOptions, GeometryReader, read_whole};
 pub use rename::AttributeRename;

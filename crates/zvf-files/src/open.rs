@@ -83,6 +83,14 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
         FileFormat::Glb => return Err(FileFault::Extension(EXTENSIONS).of(path)),
     };
     options.check(path, reader.description())?;
+    if options.ids.is_some() && format != FileFormat::Swc {
+        let why = "ids are given for .swc files; other formats have ids of their own, or none";
+        return Err(FileFault::Unsupported(why).of(path));
+    }
+    if options.keep_order && !matches!(format, FileFormat::Las | FileFormat::Laz) {
+        let why = "the order is kept for .las and .laz files; leave out the option for this format";
+        return Err(FileFault::Unsupported(why).of(path));
+    }
     if !options.with.is_empty() && !format.takes_further_files() {
         let why = "no further files belong to this format; read each file by itself";
         return Err(FileFault::Unsupported(why).of(path));

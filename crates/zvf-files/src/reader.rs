@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn};
 
-use crate::{AttributeRename, FileDescription, input::length_of};
+use crate::{AttributeRename, FileDescription, FileObjectIds, input::length_of};
 
 /// A file of geometry that is read in batches.
 ///
@@ -29,6 +29,11 @@ pub struct FileReadOptions {
     pub axes: Vec<String>,
     /// New names for attributes.
     pub renames: Vec<AttributeRename>,
+    /// Ids of the objects of SWC files; `None` takes those of the names.
+    pub ids: Option<FileObjectIds>,
+    /// Keep the order of the points of LAS and LAZ files, as the vertex attribute `source_row`. The
+    /// writers of these formats restore it.
+    pub keep_order: bool,
     /// Upper bound on the size of an unpacked file in bytes.
     pub unpacked: u64,
 }
@@ -40,6 +45,8 @@ impl Default for FileReadOptions {
             with: Vec::new(),
             axes: Vec::new(),
             renames: Vec::new(),
+            ids: None,
+            keep_order: false,
             unpacked: 256 << 30,
         }
     }

@@ -5,7 +5,7 @@ use std::{error::Error, path::Path};
 use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric::Kind};
 
 use super::{
-    crs,
+    ORDER, SOURCE_ROW, crs,
     dimension::{Dimension, UNDESCRIBED, extra, is_extra, names_undescribed, of_format},
     header::LasHeader,
     points::PointRecords,
@@ -15,8 +15,11 @@ use crate::{
     input::ByteReader, names::AttributeNames,
 };
 
-/// Number of points that are unpacked at a time.
+/// Number of points that are read at a time.
 const STEP: usize = 1 << 14;
+/// Size of the records whose values are taken together: they stay in the cache while each dimension
+/// passes over them.
+const CACHED: usize = 1 << 14;
 
 /// A LAS or LAZ file that is read in batches.
 #[derive(Debug)]
@@ -28,6 +31,8 @@ pub struct LasReader {
     records: PointRecords,
     /// Number of points not yet read.
     left: u64,
+    /// The attribute with the number of each point, if it is kept.
+    order: Option<String>,
     scratch: Vec<u8>,
 }
 
@@ -68,7 +73,13 @@ impl LasReader {
         for dimension in &mut dimensions {
             dimension.name = names.add(&dimension.name);
         }
+        let order = options.keep_order.then(|| names.add(SOURCE_ROW));
         description.header = header.kept();
+        if let Some(order) = &order {
+            description
+                .header
+                .insert(ORDER.to_owned(), order.clone().into());
+        }
         if !names.renamed().is_empty() {
             let renamed = names.renamed().clone().into();
             description.header.insert("names".to_owned(), renamed);
@@ -82,6 +93,7 @@ impl LasReader {
             description,
             dimensions,
             records,
+            order,
             scratch: Vec::new(),
         })
     }
@@ -90,19 +102,78 @@ impl LasReader {
         if self.left == 0 {
             return Ok(None);
         }
-        let mut positions: Vec<[[u8; 8]; 3]> = Vec::new();
-        let ([x, y, z], [from_x, from_y, from_z]) = (self.header.scale, self.header.offset);
-        let mut columns: Vec<Vec<u8>> = vec![Vec::new(); self.dimensions.len()];
         let mut wanted = u64::try_from(vertices.max(1))
             .unwrap_or(u64::MAX)
             .min(self.left);
         let record = self.header.record;
+        let first = self.header.points.saturating_sub(self.left);
+        let mut columns = PointColumns::new(&self.dimensions);
         while wanted > 0 {
             let count = usize::try_from(wanted).unwrap_or(STEP).min(STEP);
             self.records
                 .take(&mut self.file, &mut self.scratch, count, record)?;
-            let mut not_finite = None;
-            positions.extend(self.scratch.chunks_exact(record).map(|point| {
+            columns.reserve(count, &self.dimensions);
+            let cached = (CACHED / record).max(1).saturating_mul(record);
+            for records in self.scratch.chunks(cached) {
+                let added = columns.add(records, &self.header, &self.dimensions);
+                added.map_err(|fault| fault.of(self.file.path()))?;
+            }
+            let done = u64::try_from(count).unwrap_or(u64::MAX);
+            wanted = wanted.saturating_sub(done);
+            self.left = self.left.saturating_sub(done);
+        }
+        let mut geometry = columns.geometry(&self.dimensions);
+        if let Some(order) = &self.order {
+            let end = self.header.points.saturating_sub(self.left);
+            // All batches have one type.
+            let rows: NumericColumn = match u32::try_from(self.header.points) {
+                Ok(_) => (first..end)
+                    .filter_map(|row| u32::try_from(row).ok())
+                    .collect(),
+                Err(_) => (first..end).collect(),
+            };
+            geometry.vertex.push(Column::new(order.clone(), rows));
+        }
+        Ok(Some(geometry))
+    }
+}
+
+/// Coordinates and values of points.
+struct PointColumns {
+    positions: Vec<[[u8; 8]; 3]>,
+    /// The bytes of each dimension.
+    values: Vec<Vec<u8>>,
+}
+
+impl PointColumns {
+    fn new(dimensions: &[Dimension]) -> Self {
+        Self {
+            positions: Vec::new(),
+            values: vec![Vec::new(); dimensions.len()],
+        }
+    }
+
+    /// Reserves room for points that were read.
+    fn reserve(&mut self, points: usize, dimensions: &[Dimension]) {
+        self.positions.reserve(points);
+        for (values, dimension) in self.values.iter_mut().zip(dimensions) {
+            values.reserve(points.saturating_mul(dimension.size()));
+        }
+    }
+
+    /// Adds records.
+    fn add(
+        &mut self,
+        records: &[u8],
+        header: &LasHeader,
+        dimensions: &[Dimension],
+    ) -> Result<(), FileFault> {
+        let ([x, y, z], [from_x, from_y, from_z]) = (header.scale, header.offset);
+        let record = header.record;
+        let start = self.positions.len();
+        let mut are_finite = true;
+        self.positions
+            .extend(records.chunks_exact(record).map(|point| {
                 let (words, _) = point.as_chunks::<4>();
                 let whole = |word: &[u8; 4]| f64::from(i32::from_le_bytes(*word));
                 let row = match words {
@@ -113,32 +184,33 @@ impl LasReader {
                     ],
                     _ => [0.0; 3],
                 };
-                if let Some(value) = row.iter().find(|value| !value.is_finite()) {
-                    not_finite = Some(*value);
-                }
+                are_finite &= row.iter().fold(true, |all, value| all & value.is_finite());
                 row.map(f64::to_le_bytes)
             }));
-            if let Some(value) = not_finite {
-                return Err(FileFault::NotFinite(value).of(self.file.path()));
-            }
-            for (dimension, column) in self.dimensions.iter().zip(&mut columns) {
-                dimension.read(&self.scratch, record, column);
-            }
-            let done = u64::try_from(count).unwrap_or(u64::MAX);
-            wanted = wanted.saturating_sub(done);
-            self.left = self.left.saturating_sub(done);
+        if !are_finite {
+            let rows = self.positions.get(start..).unwrap_or_default();
+            let mut values = rows.iter().flatten().copied().map(f64::from_le_bytes);
+            let value = values.find(|value| !value.is_finite());
+            return Err(FileFault::NotFinite(value.unwrap_or(f64::NAN)));
         }
+        for (dimension, values) in dimensions.iter().zip(&mut self.values) {
+            dimension.read(records, record, values);
+        }
+        Ok(())
+    }
+
+    fn geometry(self, dimensions: &[Dimension]) -> Geometry {
         let mut coordinates = NumericColumn::new(Kind::Float64, 3);
-        coordinates.bytes = positions.into_flattened().into_flattened();
+        coordinates.bytes = self.positions.into_flattened().into_flattened();
         let mut geometry = Geometry::new(coordinates);
-        let columns = self.dimensions.iter().zip(columns);
+        let columns = dimensions.iter().zip(self.values);
         let columns = columns.map(|(dimension, bytes)| {
             let mut values = NumericColumn::new(dimension.kind, dimension.width);
             values.bytes = bytes;
             Column::new(dimension.name.clone(), values)
         });
         geometry.vertex = columns.collect();
-        Ok(Some(geometry))
+        geometry
     }
 }
 

@@ -11,10 +11,11 @@ use serde_json::Value;
 use zvf::{Column, ColumnValues, QueryResult, numeric::Kind};
 
 use super::{
-    crs,
+    ORDER, crs,
     dimension::{self, DESCRIPTOR, Dimension, EXTRA_BYTES, SIZES, SPECIFICATION},
     header::LasHeader,
     numbers::{exact, frame, whole},
+    order::OrderedRecords,
     record::VariableRecord,
 };
 use crate::{
@@ -37,6 +38,8 @@ pub struct LasWriter {
     kept: Option<LasHeader>,
     names: Option<Value>,
     wkt: Option<String>,
+    /// The attribute by which points are sorted.
+    order: Option<String>,
     file: Option<OpenFile>,
     left_out: Vec<String>,
     /// Number of coordinates that are no multiple of the scale.
@@ -51,6 +54,8 @@ pub struct LasWriter {
 #[derive(Debug)]
 struct OpenFile {
     sink: PointSink,
+    /// Points that are sorted before they are written.
+    ordered: Option<OrderedRecords>,
     layout: Layout,
 }
 
@@ -66,6 +71,8 @@ struct Layout {
     offset: [f64; 3],
     /// Values and the columns from which they come.
     columns: Vec<(String, Dimension)>,
+    /// The attribute by which the points are sorted.
+    order: Option<String>,
     vlrs: Vec<VariableRecord>,
 }
 
@@ -73,6 +80,31 @@ struct Layout {
 enum PointSink {
     Plain(OutputSink),
     Compressed(Box<LasZipCompressor<'static, OutputSink>>),
+}
+
+impl PointSink {
+    fn write(&mut self, records: &[u8]) -> Result<(), FileFault> {
+        match self {
+            Self::Plain(sink) => Write::write_all(sink, records)?,
+            Self::Compressed(sink) => sink.compress_many(records)?,
+        }
+        Ok(())
+    }
+}
+
+/// Returns the numbers of points in their file; `None` for other values.
+fn row_numbers(column: &Column) -> Option<Vec<u64>> {
+    let ColumnValues::Numeric(rows) = &column.values else {
+        return None;
+    };
+    if rows.width != 1 || column.nulls.is_some() {
+        return None;
+    }
+    match rows.kind {
+        Kind::UInt32 => Some(rows.to_vec::<u32>()?.into_iter().map(u64::from).collect()),
+        Kind::UInt64 => rows.to_vec::<u64>(),
+        _ => None,
+    }
 }
 
 impl fmt::Debug for PointSink {
@@ -98,12 +130,14 @@ impl LasWriter {
         let kept = LasHeader::of_result(description).map_err(|fault| fault.of(path))?;
         let names = description.headers.get("las");
         let wkt = description.crs.as_ref().and_then(|crs| crs.get("wkt"));
+        let order = names.and_then(|kept| kept.get(ORDER));
         let mut writer = Self {
             path: path.to_path_buf(),
             is_compressed,
             kept,
             names: names.and_then(|kept| kept.get("names")).cloned(),
             wkt: wkt.and_then(Value::as_str).map(str::to_owned),
+            order: order.and_then(Value::as_str).map(str::to_owned),
             file: None,
             left_out: Vec::new(),
             rounded: 0,
@@ -164,7 +198,10 @@ impl LasWriter {
             .filter(|vlr| is_extra(vlr))
             .flat_map(|vlr| vlr.data().as_chunks::<DESCRIPTOR>().0.to_vec())
             .collect();
-        let is_standard = |name: &str| columns.iter().any(|(known, _)| known == name);
+        let order = self.order_of(batch);
+        let is_standard = |name: &str| {
+            columns.iter().any(|(known, _)| known == name) || order.as_deref() == Some(name)
+        };
         let others = batch
             .vertex
             .iter()
@@ -213,8 +250,17 @@ impl LasWriter {
             scale,
             offset,
             columns,
+            order,
             vlrs,
         }
+    }
+
+    /// Returns the attribute by which points are sorted, if the batch has it.
+    fn order_of(&self, batch: &QueryResult) -> Option<String> {
+        let order = self.order.as_ref()?;
+        let mut columns = batch.vertex.iter();
+        let rows = columns.find(|column| column.name == *order)?;
+        row_numbers(rows).map(|_| order.clone())
     }
 
     /// Adds the reference system of a store that does not come from LAS.
@@ -333,7 +379,21 @@ impl LasWriter {
             }
             None => PointSink::Plain(sink),
         };
-        Ok(OpenFile { sink, layout })
+        let ordered = match layout.order {
+            None => None,
+            Some(_) => {
+                let folder = self.path.parent();
+                let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+                let created =
+                    OrderedRecords::create(folder.unwrap_or(Path::new(".")), layout.record);
+                Some(created.map_err(|source| in_file(source.into()))?)
+            }
+        };
+        Ok(OpenFile {
+            sink,
+            ordered,
+            layout,
+        })
     }
 
     /// Returns the records of a batch.
@@ -480,12 +540,16 @@ impl ResultWriter for LasWriter {
             }
         };
         let records = self.records(batch, &rows, &file.layout).map_err(in_file)?;
-        match &mut file.sink {
-            PointSink::Plain(sink) => sink.write(&records)?,
-            PointSink::Compressed(sink) => {
-                let done = sink.compress_many(&records);
-                done.map_err(|source| in_file(source.into()))?;
+        match (&mut file.ordered, &file.layout.order) {
+            (Some(ordered), Some(order)) => {
+                let rows = batch.vertex.iter().find(|column| column.name == *order);
+                let rows = rows.and_then(row_numbers);
+                let missing = FileFault::Broken("a column is missing in a batch");
+                let rows = rows.ok_or_else(|| in_file(missing))?;
+                let pushed = ordered.push(&rows, &records);
+                pushed.map_err(|source| in_file(source.into()))?;
             }
+            _ => file.sink.write(&records).map_err(in_file)?,
         }
         self.file = Some(file);
         Ok(())
@@ -498,7 +562,15 @@ impl ResultWriter for LasWriter {
         let Some(file) = self.file.take() else {
             return Err(in_file(FileFault::Empty));
         };
-        let OpenFile { sink, layout } = file;
+        let OpenFile {
+            mut sink,
+            ordered,
+            layout,
+        } = file;
+        if let Some(ordered) = ordered {
+            let merged = ordered.merge(|records| sink.write(records));
+            merged.map_err(in_file)?;
+        }
         let mut sink = match sink {
             PointSink::Plain(sink) => sink,
             PointSink::Compressed(mut sink) => {

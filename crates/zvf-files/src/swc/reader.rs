@@ -12,7 +12,7 @@ use zvf::{Column, Geometry, GeometryKind, NumericColumn, numeric::Kind};
 use super::sample::{SwcFile, parse};
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FilePlace, FileReadOptions,
-    input::ByteReader, values::narrow, whole::WholeReader,
+    input::ByteReader, object_ids::stem, values::narrow, whole::WholeReader,
 };
 
 /// Upper bound on the comments that a store keeps, in bytes.
@@ -51,8 +51,11 @@ impl SwcReader {
             }
             files.push(file);
         }
-        let names: Vec<String> = paths.iter().map(|path| stem(path)).collect();
-        let numbers = numeric_names(&names);
+        let names: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
+        let numbers = match &options.ids {
+            Some(ids) => Some(ids.of(&names, path, options.unpacked)?),
+            None => numeric_names(&names),
+        };
         if numbers.is_none() && names.iter().any(|name| name.parse::<i64>().is_ok()) {
             let note = "objects are numbered in the order of the file names, because these are not \
                         all different numbers; object.name has the names";
@@ -84,15 +87,8 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
 }
 
 /// Returns the name of a file without `.swc` and `.swc.gz`.
-fn stem(path: &Path) -> String {
-    let name = path
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let end = name.to_ascii_lowercase().rfind(".swc");
-    let stem = end.and_then(|end| name.get(..end));
-    stem.map_or_else(|| name.clone(), str::to_owned)
+fn name_of(path: &Path) -> String {
+    stem(&path.file_name().unwrap_or_default().to_string_lossy())
 }
 
 /// Returns the ids of objects: the names, if they are different numbers; `None` otherwise.

@@ -1,9 +1,10 @@
 //! Damaged files: refused with an error or read, without a panic and without absurd reservations.
 
-use std::{fs, path::Path};
+use std::{fs, io::Write, path::Path};
 
+use flate2::{Compression, write::GzEncoder};
 use zip::CompressionMethod;
-use zvf_files::{FileFault, FileReadOptions};
+use zvf_files::{FileFault, FileObjectIds, FileReadOptions};
 
 use crate::samples::{self, Random};
 
@@ -262,6 +263,143 @@ fn unknown_extensions_are_named() {
         .err()
         .unwrap();
     assert!(matches!(error.fault, FileFault::Extension(_)));
+}
+
+/// Text without a last line tells its end only where a line is cut.
+#[test]
+fn damaged_text_is_refused_or_read() {
+    for (name, text) in [("a.obj", samples::OBJ), ("a.ply", samples::PLY)] {
+        prefixes(name, text.as_bytes(), true);
+        flips(name, text.as_bytes(), 27);
+    }
+}
+
+/// Every prefix of a member of a graph in a folder is refused or read.
+#[test]
+fn damaged_geff_is_refused_or_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.geff");
+    let members = samples::geff_members();
+    for (member, bytes) in &members {
+        let file = path.join(member);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, bytes).unwrap();
+    }
+    read(&path).unwrap();
+    for (member, bytes) in &members {
+        for length in (0..bytes.len()).step_by((bytes.len() / 40).max(1)) {
+            fs::write(path.join(member), &bytes[..length]).unwrap();
+            if let Err(error) = read(&path) {
+                assert!(error.contains("a.geff"), "{member}, {length}: {error}");
+            }
+        }
+        fs::write(path.join(member), bytes).unwrap();
+    }
+}
+
+/// Files that unpack to more than the limit are refused, before they fill the memory or the disk.
+#[test]
+fn bombs_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = |name: &str, bytes: &[u8], limit: u64| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let mut options = FileReadOptions::default();
+        options.unpacked = limit;
+        let opened = zvf_files::open(&path, &options).map_err(|error| chain(&error));
+        let read = opened.and_then(|mut reader| {
+            zvf_files::read_whole(reader.as_mut()).map_err(|error| chain(error.as_ref()))
+        });
+        read.map(|_| ()).unwrap_err()
+    };
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(&vec![0; 8 << 20]).unwrap();
+    let packed = packed.finish().unwrap();
+    for name in [
+        "a.trk",
+        "a.tck",
+        "a.swc",
+        "a.ply",
+        "a.obj",
+        "a.stl",
+        "a.las",
+        "a.laz",
+        "a.gii",
+        "a.graphml",
+    ] {
+        let error = error(&format!("{name}.gz"), &packed, 1 << 20);
+        assert!(
+            error.contains("unpacks to more than 1048576 bytes"),
+            "{error}"
+        );
+    }
+    let random = &mut Random::new(29);
+    let members = samples::trx_members(random);
+    for (name, bytes) in [
+        ("a.trx", samples::trx(&members, CompressionMethod::Deflated)),
+        ("a.laz", samples::laz()),
+        ("a.gii", samples::GIFTI.into()),
+    ] {
+        let error = error(name, &bytes, 16);
+        assert!(error.contains("unpacks to more than 16 bytes"), "{error}");
+    }
+}
+
+/// Ids of SWC files come from a list or from a table.
+#[test]
+fn ids_of_swc_files_are_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["a.swc", "b.SWC", "c d.swc"] {
+        fs::write(at(name), "1 1 0 0 0 1 -1\n").unwrap();
+    }
+    let read = |ids: FileObjectIds| {
+        let mut options = FileReadOptions::default();
+        options.ids = Some(ids);
+        let mut reader = zvf_files::open(folder.path(), &options).map_err(|error| chain(&error))?;
+        let whole =
+            zvf_files::read_whole(reader.as_mut()).map_err(|error| chain(error.as_ref()))?;
+        Ok::<_, String>(whole.object_ids.unwrap())
+    };
+    assert_eq!(
+        read(FileObjectIds::List(vec![9, 4, 17])),
+        Ok(vec![9, 4, 17])
+    );
+    let table = |text: &str| {
+        fs::write(at("ids.csv"), text).unwrap();
+        read(FileObjectIds::Table(at("ids.csv")))
+    };
+    let ids = Ok(vec![7, 5, 3]);
+    assert_eq!(table("name,id\nc d.swc,3\nb,5\n\"a\",7\nother,7\n"), ids);
+    assert_eq!(table("a\t7\nb.swc\t5\nc d\t3\n"), ids);
+    for (found, reason) in [
+        (
+            read(FileObjectIds::List(vec![1, 2])),
+            "2 for 3 files; give an id for each file",
+        ),
+        (
+            read(FileObjectIds::List(vec![1, 2, 1])),
+            "an id is 1; it is there twice",
+        ),
+        (
+            read(FileObjectIds::List(vec![1, 2, -3])),
+            "an id is -3; ids are not negative",
+        ),
+        (
+            table("a,1\nb,2\n"),
+            "ids.csv: the name is c d; the table of ids has no line",
+        ),
+        (table("a,1\na.swc,2\n"), "line 2: \"a\" is there twice"),
+        (table("a,1\nb,x\n"), "line 2: \"x\" is no number"),
+    ] {
+        let error = found.unwrap_err();
+        assert!(error.contains(reason), "{reason:?} not in {error:?}");
+    }
+    let mut options = FileReadOptions::default();
+    options.ids = Some(FileObjectIds::List(vec![1]));
+    fs::write(at("a.obj"), "v 0 0 0\n").unwrap();
+    let error = zvf_files::open(&at("a.obj"), &options).err().unwrap();
+    assert!(chain(&error).contains("ids are given for .swc files"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::{fmt::Write, fs, path::Path};
 
 use serde_json::json;
-use zvf::{Dataset, Query};
+use zvf::{Dataset, Predicate, Query};
 use zvf_files::FileReadOptions;
 
 use crate::{
@@ -47,6 +47,51 @@ async fn las_comes_back_point_for_point() {
             assert!(sorted(&back) == sorted(&bytes), "format {format}");
         }
     }
+}
+
+/// With the order of points, the file is the same, and so is LAS of LAZ.
+#[tokio::test]
+async fn las_comes_back_byte_for_byte_with_its_order() {
+    let mut options = FileReadOptions::default();
+    options.keep_order = true;
+    for format in FORMATS {
+        for is_streamed in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let at = |name: &str| folder.path().join(name);
+            let bytes = samples::las(&mut Random::new(28), format);
+            fs::write(at("a.las"), &bytes).unwrap();
+            import(&at("a.las"), &at("a.zv"), &options, is_streamed).await;
+            for name in ["b.las", "b.laz"] {
+                assert_eq!(export(&at("a.zv"), &at(name), &Query::new()).await, [""; 0]);
+            }
+            let back = fs::read(at("b.las")).unwrap();
+            assert!(back == bytes, "format {format}");
+            import(&at("b.laz"), &at("b.zv"), &options, is_streamed).await;
+            export(&at("b.zv"), &at("c.las"), &Query::new()).await;
+            assert!(fs::read(at("c.las")).unwrap() == bytes, "format {format}");
+        }
+    }
+}
+
+/// Points of a selection keep their order, and the attribute is not one of the file.
+#[tokio::test]
+async fn selected_points_keep_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let bytes = samples::las(&mut Random::new(29), 7);
+    fs::write(at("a.las"), &bytes).unwrap();
+    let mut options = FileReadOptions::default();
+    options.keep_order = true;
+    import(&at("a.las"), &at("a.zv"), &options, true).await;
+    let query = Query::new().filter(Predicate::parse("vertex.intensity > 20000").unwrap());
+    assert_eq!(export(&at("a.zv"), &at("b.las"), &query).await, [""; 0]);
+    let back = fs::read(at("b.las")).unwrap();
+    let (start, record) = (word(&bytes, 96), word(&bytes, 105) & 0xffff);
+    let is_selected = |record: &&[u8]| u16::from_le_bytes([record[12], record[13]]) > 20_000;
+    let points = bytes[start..start + record * 300].chunks_exact(record);
+    let expected: Vec<&[u8]> = points.filter(is_selected).collect();
+    assert!(!expected.is_empty() && expected.len() < 300);
+    assert!(back[start..start + record * expected.len()] == expected.concat());
 }
 
 #[tokio::test]

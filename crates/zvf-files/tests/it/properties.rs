@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
+use serde_json::Value;
 use zvf::{Geometry, GeometryKind, NumericColumn, numeric::Kind};
 use zvf_files::{FileReadOptions, GroupTables, ResultDescription};
 
@@ -48,6 +49,53 @@ fn corner() -> impl Strategy<Value = [f32; 3]> {
 
 fn rows() -> impl Strategy<Value = Vec<[f32; 3]>> {
     prop::collection::vec(corner(), 3..60)
+}
+
+/// The content of a GLB file, as the specification of glTF describes it.
+struct Scene {
+    mode: u64,
+    positions: Vec<f64>,
+    indices: Vec<i64>,
+}
+
+impl Scene {
+    fn read(bytes: &[u8]) -> Self {
+        let word = |at: usize| {
+            let word = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+            usize::try_from(word).unwrap()
+        };
+        assert_eq!(
+            (&bytes[..4], word(4), word(8)),
+            (&b"glTF"[..], 2, bytes.len())
+        );
+        let text = word(12);
+        let scene: Value = serde_json::from_slice(&bytes[20..20 + text]).unwrap();
+        let data = &bytes[28 + text..];
+        assert_eq!(data.len(), word(20 + text));
+        let number = |value: &Value| usize::try_from(value.as_u64().unwrap()).unwrap();
+        let part = |accessor: &Value| {
+            let accessor = &scene["accessors"][number(accessor)];
+            let view = &scene["bufferViews"][number(&accessor["bufferView"])];
+            let start = number(&view["byteOffset"]);
+            &data[start..start + number(&view["byteLength"])]
+        };
+        let primitive = &scene["meshes"][0]["primitives"][0];
+        let centre = &scene["nodes"][0]["translation"];
+        let (words, _) = part(&primitive["attributes"]["POSITION"]).as_chunks::<4>();
+        let positions = words.iter().enumerate().map(|(at, word)| {
+            f64::from(f32::from_le_bytes(*word)) + centre[at % 3].as_f64().unwrap()
+        });
+        let indices = primitive.get("indices").map_or(&[][..], part);
+        let (words, _) = indices.as_chunks::<4>();
+        Self {
+            mode: primitive["mode"].as_u64().unwrap(),
+            positions: positions.collect(),
+            indices: words
+                .iter()
+                .map(|word| u32::from_le_bytes(*word).into())
+                .collect(),
+        }
+    }
 }
 
 proptest! {
@@ -105,6 +153,91 @@ proptest! {
             geometry.positions.take(rows.collect::<Vec<_>>())
         };
         prop_assert_eq!(corners(&back), corners(&geometry));
+    }
+
+    #[test]
+    fn skeletons_survive(
+        trees in prop::collection::vec(prop::collection::vec((corner(), any::<prop::sample::Index>()), 1..20), 1..5),
+    ) {
+        let rows: Vec<[f32; 3]> = trees.iter().flatten().map(|(row, _)| *row).collect();
+        let mut geometry = Geometry::new(positions(&rows));
+        geometry.link_width = 2;
+        let (mut first, mut owners) = (0, Vec::new());
+        for (object, tree) in (3..).zip(&trees) {
+            for (row, (_, parent)) in tree.iter().enumerate() {
+                // The first sample is a root, and others may be.
+                let parent = parent.index(row + 1);
+                if parent < row {
+                    let ends = [first + row, first + parent];
+                    geometry.links.extend(ends.map(|end| i64::try_from(end).unwrap()));
+                }
+                owners.push(object);
+            }
+            first += tree.len();
+        }
+        geometry.object_ids = Some(owners);
+        let radius = NumericColumn::float32(1, rows.iter().map(|row| row[0].abs()));
+        geometry.vertex.push(zvf::Column::new("radius", radius));
+        let back = there_and_back(&geometry, GeometryKind::Skeletons, "a.swc");
+        // Parents come first, and each sample with its parent is the same.
+        let edges = |geometry: &Geometry| {
+            let rows = floats(&geometry.positions);
+            let place = |row: usize| [0, 1, 2].map(|axis| rows[row * 3 + axis].to_bits());
+            let mut parents = vec![None; geometry.vertices()];
+            for ends in geometry.links.chunks(2) {
+                let [child, parent] = [0, 1].map(|end| usize::try_from(ends[end]).unwrap());
+                parents[child] = Some(place(parent));
+            }
+            let mut edges: Vec<_> = (0..geometry.vertices()).map(|row| (place(row), parents[row])).collect();
+            edges.sort_unstable();
+            edges
+        };
+        prop_assert_eq!(edges(&back), edges(&geometry));
+        let radius = back.vertex.iter().find(|column| column.name == "radius").unwrap();
+        let zvf::ColumnValues::Numeric(radius) = &radius.values else { unreachable!() };
+        let rows = floats(&back.positions);
+        let expected: Vec<f64> = rows.chunks(3).map(|row| row[0].abs()).collect();
+        prop_assert_eq!(floats(radius), expected);
+    }
+
+    #[test]
+    fn scenes_have_the_geometry(
+        rows in rows(),
+        turns in prop::collection::vec(0..1000_usize, 1..40),
+        width in 1..=4_usize,
+    ) {
+        let mut geometry = Geometry::new(positions(&rows));
+        let corners = width.min(rows.len());
+        let kind = match corners {
+            1 => GeometryKind::Points,
+            2 => GeometryKind::Graphs,
+            _ => GeometryKind::Mesh,
+        };
+        if corners > 1 {
+            geometry.link_width = corners;
+            for turn in turns {
+                let corner = |step: usize| i64::try_from((turn + step) % rows.len()).unwrap();
+                geometry.links.extend((0..corners).map(corner));
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.glb");
+        write(&geometry, kind, &path);
+        let scene = Scene::read(&std::fs::read(&path).unwrap());
+        let expected = floats(&geometry.positions);
+        // Coordinates are float32 beside a centre.
+        prop_assert!(are_near(&scene.positions, &expected, 4e-3));
+        let triangles: Vec<i64> = match corners {
+            1 => Vec::new(),
+            4 => geometry
+                .links
+                .chunks(4)
+                .flat_map(|face| [face[0], face[1], face[2], face[0], face[2], face[3]])
+                .collect(),
+            _ => geometry.links.clone(),
+        };
+        prop_assert_eq!(scene.mode, [0, 0, 1, 4, 4][corners]);
+        prop_assert_eq!(scene.indices, triangles);
     }
 
     /// Any bytes behind the start of a format are refused or read.
