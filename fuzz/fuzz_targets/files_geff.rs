@@ -1,14 +1,12 @@
 //! Graphs of geff: the law in `crates/zvf-files/tests/laws` holds for any bytes.
 #![no_main]
 
-#[path = "../../crates/zvf-files/tests/laws/files.rs"]
-#[allow(dead_code)]
-mod law;
-#[path = "../../crates/zvf-files/tests/it/samples.rs"]
-#[allow(dead_code)]
-mod samples;
+#[path = "../files.rs"]
+mod files;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+use files::{law, samples};
+
+libfuzzer_sys::fuzz_target!(init: files::catch_panics(), |bytes: &[u8]| {
     let Some((which, bytes)) = bytes.split_first() else {
         return;
     };

@@ -1,16 +1,11 @@
 //! LAS files: the law in `crates/zvf-files/tests/laws` holds for any bytes.
 #![no_main]
 
-#[path = "../../crates/zvf-files/tests/laws/files.rs"]
-#[allow(dead_code)]
-mod law;
-#[path = "../../crates/zvf-files/tests/it/samples.rs"]
-#[allow(dead_code)]
-mod samples;
+#[macro_use]
+#[path = "../files.rs"]
+mod files;
 
-static SAMPLE: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let sample = SAMPLE.get_or_init(|| samples::las(&mut samples::Random::new(1), 3));
-    law::file("a.las", &law::content(sample, bytes));
-});
+file_target!(
+    "a.las",
+    files::samples::las(&mut files::samples::Random::new(1), 3)
+);

@@ -1,16 +1,8 @@
 //! SWC files: the law in `crates/zvf-files/tests/laws` holds for any bytes.
 #![no_main]
 
-#[path = "../../crates/zvf-files/tests/laws/files.rs"]
-#[allow(dead_code)]
-mod law;
-#[path = "../../crates/zvf-files/tests/it/samples.rs"]
-#[allow(dead_code)]
-mod samples;
+#[macro_use]
+#[path = "../files.rs"]
+mod files;
 
-static SAMPLE: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let sample = SAMPLE.get_or_init(|| samples::swc().into_bytes());
-    law::file("a.swc", &law::content(sample, bytes));
-});
+file_target!("a.swc", files::samples::swc().into_bytes());

@@ -1,16 +1,11 @@
 //! TrackVis files: the law in `crates/zvf-files/tests/laws` holds for any bytes.
 #![no_main]
 
-#[path = "../../crates/zvf-files/tests/laws/files.rs"]
-#[allow(dead_code)]
-mod law;
-#[path = "../../crates/zvf-files/tests/it/samples.rs"]
-#[allow(dead_code)]
-mod samples;
+#[macro_use]
+#[path = "../files.rs"]
+mod files;
 
-static SAMPLE: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let sample = SAMPLE.get_or_init(|| samples::trk(&mut samples::Random::new(1), false));
-    law::file("a.trk", &law::content(sample, bytes));
-});
+file_target!(
+    "a.trk",
+    files::samples::trk(&mut files::samples::Random::new(1), false)
+);

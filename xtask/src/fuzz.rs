@@ -55,13 +55,6 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     fuzz(chosen, seconds)
 }
 
-/// Fuzzes the targets of decoders. Targets of whole files and exported values read, write and
-/// compare, and run every night only.
-pub(crate) fn decoders(seconds: u64) -> Result<Done> {
-    let is_decoder = |name: &String| !name.starts_with("files_") && name != "precomputed_values";
-    fuzz(targets()?.into_iter().filter(is_decoder).collect(), seconds)
-}
-
 /// Fuzzes every target.
 pub(crate) fn each(seconds: u64) -> Result<Done> {
     fuzz(targets()?.into_iter().collect(), seconds)
