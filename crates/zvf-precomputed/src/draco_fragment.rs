@@ -130,7 +130,7 @@ impl CutMesh {
         let encoded = self
             .fragments()
             .iter()
-            .map(|fragment| fragment.mesh.encode());
+            .map(|fragment| fragment.mesh().encode());
         let encoded: Vec<Vec<u8>> = encoded.collect::<Result<_, _>>()?;
         self.join(&encoded)
     }

@@ -24,6 +24,10 @@ const AT_ONCE: usize = 1 << 14;
 /// A point of the lattice of a level. Coordinates have fewer than 28 bits.
 type Point = [i64; 3];
 type Triangle = [Point; 3];
+/// A triangle in steps from the lower corner of its node.
+type LocalTriangle = [[u16; 3]; 3];
+/// A node and its triangles.
+type NodeTriangles = ([u32; 3], Vec<LocalTriangle>);
 
 /// A mesh of triangles.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,8 +54,33 @@ pub struct CutFragment {
     pub level: usize,
     /// Place in the grid of the level.
     pub node: [u32; 3],
-    /// The triangles.
-    pub mesh: QuantizedMesh,
+    /// Corners as steps from the lower corner of the node: a third of the memory of a mesh with rows.
+    triangles: Vec<LocalTriangle>,
+}
+
+impl CutFragment {
+    /// Returns the number of triangles.
+    pub fn triangles(&self) -> usize {
+        self.triangles.len()
+    }
+
+    /// Returns the mesh. Equal positions are one vertex; vertices are in the order of the triangles.
+    pub fn mesh(&self) -> QuantizedMesh {
+        let mut mesh = QuantizedMesh::default();
+        let mut rows: HashMap<[u16; 3], u32> = HashMap::new();
+        for triangle in &self.triangles {
+            let corners = triangle.map(|corner| {
+                *rows.entry(corner).or_insert_with(|| {
+                    // Fewer than 2^48 / 3 positions differ, and they fit memory.
+                    let row = u32::try_from(mesh.positions.len()).unwrap_or(u32::MAX);
+                    mesh.positions.push(corner.map(u32::from));
+                    row
+                })
+            });
+            mesh.triangles.push(corners);
+        }
+        mesh
+    }
 }
 
 /// A mesh with levels of detail, cut at the borders of nodes, and above level 0 at their middle
@@ -117,10 +146,11 @@ impl CutMesh {
                 scales.truncate(level);
                 break;
             }
-            fragments.extend(
-                cut.into_iter()
-                    .map(|(node, mesh)| CutFragment { level, node, mesh }),
-            );
+            fragments.extend(cut.into_iter().map(|(node, triangles)| CutFragment {
+                level,
+                node,
+                triangles,
+            }));
         }
         let cut = Self {
             chunk_extent: grid.extent,
@@ -335,14 +365,15 @@ struct LevelGrid {
 
 impl LevelGrid {
     /// Returns the triangles of each node, in Z order.
-    fn cut(&self, mesh: &TriangleMesh) -> Vec<([u32; 3], QuantizedMesh)> {
-        let points = mesh
-            .positions
-            .iter()
-            .map(|position| self.lattice(*position));
-        let points: Vec<Point> = points.collect();
-        let point = |row: u32| points.get(usize::try_from(row).ok()?).copied();
-        let mut nodes: BTreeMap<[u32; 3], NodeMesh> = BTreeMap::new();
+    fn cut(&self, mesh: &TriangleMesh) -> Vec<NodeTriangles> {
+        // Coordinates have fewer than 28 bits, and a large mesh is cut in limited memory.
+        let points = mesh.positions.iter().map(|position| {
+            let point = self.lattice(*position);
+            point.map(|along| i32::try_from(along).unwrap_or(i32::MAX))
+        });
+        let points: Vec<[i32; 3]> = points.collect();
+        let point = |row: u32| Some(points.get(usize::try_from(row).ok()?)?.map(i64::from));
+        let mut nodes: BTreeMap<[u32; 3], Vec<LocalTriangle>> = BTreeMap::new();
         for triangles in mesh.triangles.chunks(AT_ONCE) {
             let triangles = triangles.iter();
             let triangles =
@@ -359,12 +390,13 @@ impl LevelGrid {
                 let Some(node) = self.node_of(&triangle) else {
                     continue;
                 };
-                let entry = nodes.entry(node).or_default();
-                entry.push(&triangle, node, self.last);
+                let [a, b, c] = triangle.map(|point| local(point, node, self.last));
+                if let (Some(a), Some(b), Some(c)) = (a, b, c) {
+                    nodes.entry(node).or_default().push([a, b, c]);
+                }
             }
         }
-        let nodes = nodes.into_iter().map(|(node, entry)| (node, entry.mesh));
-        let mut nodes: Vec<([u32; 3], QuantizedMesh)> = nodes.collect();
+        let mut nodes: Vec<NodeTriangles> = nodes.into_iter().collect();
         nodes.sort_by_cached_key(|(node, _)| z_order(*node));
         nodes
     }
@@ -423,39 +455,13 @@ impl LevelGrid {
     }
 }
 
-/// The triangles of a node so far.
-#[derive(Default)]
-struct NodeMesh {
-    mesh: QuantizedMesh,
-    /// Rows of points, by their coordinates of 16 bits each.
-    rows: HashMap<u64, u32>,
-}
-
-impl NodeMesh {
-    fn push(&mut self, triangle: &Triangle, node: [u32; 3], last: i64) {
-        let corners = triangle.map(|point| self.row(point, node, last));
-        if let [Some(a), Some(b), Some(c)] = corners {
-            self.mesh.triangles.push([a, b, c]);
-        }
-    }
-
-    /// Returns the row of a point of the lattice; `None` outside of the node.
-    fn row(&mut self, point: Point, node: [u32; 3], last: i64) -> Option<u32> {
-        let mut axes = point.iter().zip(node).map(|(along, node)| {
-            let step = along - i64::from(node) * last;
-            u32::try_from(step).ok().filter(|_| step <= last)
-        });
-        let local = [axes.next()??, axes.next()??, axes.next()??];
-        let next = u32::try_from(self.mesh.positions.len()).ok()?;
-        let key = local
-            .iter()
-            .fold(0, |key, step| key << 16 | u64::from(*step));
-        let row = *self.rows.entry(key).or_insert(next);
-        if row == next {
-            self.mesh.positions.push(local);
-        }
-        Some(row)
-    }
+/// Returns the steps of a point of the lattice from the lower corner of a node; `None` outside of it.
+fn local(point: Point, node: [u32; 3], last: i64) -> Option<[u16; 3]> {
+    let mut axes = point.iter().zip(node).map(|(along, node)| {
+        let step = along - i64::from(node) * last;
+        u16::try_from(step).ok().filter(|_| step <= last)
+    });
+    Some([axes.next()??, axes.next()??, axes.next()??])
 }
 
 /// Divides a triangle at a plane of the first axis into triangles below and above it.

@@ -4,6 +4,7 @@ mod annotations;
 mod meshes;
 mod objects;
 mod output;
+mod progress;
 mod skeletons;
 
 use std::{
@@ -32,7 +33,8 @@ const BUFFERED: usize = 128 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ExportTarget {
-    /// A folder, which must not exist.
+    /// A folder, which must not exist. An interrupted export of the same store with the same options is
+    /// continued; its files are in a hidden folder beside the target, `.NAME.zvf-export`.
     Folder(PathBuf),
     /// A prefix of a bucket, by its address, such as `s3://bucket/tracts`. It must be empty, or hold an
     /// interrupted export of the same store with the same options, which is then continued.
@@ -132,6 +134,8 @@ pub struct ExportReport {
     pub files: u64,
     /// Bytes written.
     pub bytes: u64,
+    /// Files of an interrupted export that were kept.
+    pub kept: u64,
     /// Things that a user should know, such as rounded values.
     pub notes: Vec<String>,
 }
@@ -157,6 +161,12 @@ pub enum ExportError {
     /// The folder exists.
     #[error("{} exists; name another folder, or remove it", .0.display())]
     Exists(PathBuf),
+    /// The hidden folder of an interrupted export has the name of a folder with other files.
+    #[error("{} is in the way, and not an interrupted export; move or remove it", .0.display())]
+    NoExport(PathBuf),
+    /// Another process writes the same export.
+    #[error("another process exports to {}; wait for its end", .0.display())]
+    Running(PathBuf),
     /// The folder cannot be created or moved to its place.
     #[error("the folder {} cannot be written", folder.display())]
     Folder {
@@ -251,8 +261,8 @@ struct Export<'a> {
 ///
 /// # Errors
 ///
-/// [`ExportError`]. A folder does not exist then. A bucket keeps what was uploaded, for the same
-/// export to continue.
+/// [`ExportError`]. A folder does not exist then. What was written is kept for the same export to
+/// continue.
 pub async fn export(
     dataset: &Dataset,
     target: impl Into<ExportTarget>,
@@ -289,23 +299,17 @@ pub async fn export(
     let survey = survey::survey(&work.reading, &mut notes).await?;
     let mut layers = Vec::new();
     for kind in kinds {
-        let layer = match kind {
-            LayerKind::Annotations if !survey.has_annotations(&mut notes) => None,
-            LayerKind::Annotations => Some(annotations::write(&work, &survey, &mut notes).await?),
+        match kind {
+            LayerKind::Annotations if !survey.has_annotations(&mut notes) => {}
             LayerKind::Skeletons => {
-                layers.push(skeletons::write(&work, &survey, &mut notes).await?);
+                layers.extend(written(&work, kind, &survey, &mut notes).await?);
                 for (reading, survey) in coarser(&work.reading, &survey, &mut notes).await? {
                     let work = Export { reading, ..work };
-                    layers.push(skeletons::write(&work, &survey, &mut notes).await?);
+                    layers.extend(written(&work, kind, &survey, &mut notes).await?);
                 }
-                None
             }
-            LayerKind::Meshes => Some(meshes::write(&work, &survey, &mut notes).await?),
-            LayerKind::Segments => write_segments(&work, &survey.segments)?,
-            LayerKind::Groups => skeletons::write_groups(&work, &survey, &mut notes).await?,
-            LayerKind::Volume => None,
-        };
-        layers.extend(layer);
+            _ => layers.extend(written(&work, kind, &survey, &mut notes).await?),
+        }
     }
     notes.dedup();
     let files = output.publish().await?;
@@ -318,8 +322,78 @@ pub async fn export(
         },
         files: files.files,
         bytes: files.bytes,
+        kept: files.kept,
         notes,
     })
+}
+
+/// Writes a layer, unless an interrupted export has completed it.
+async fn written(
+    work: &Export<'_>,
+    kind: LayerKind,
+    survey: &survey::StoreSurvey,
+    notes: &mut Vec<String>,
+) -> Result<Option<Layer>, ExportError> {
+    let name = kind.folder_of(work.reading.level);
+    if let Some(known) = work.output.layer(&name) {
+        let known_notes = known.get("notes").and_then(Value::as_array);
+        let known_notes = known_notes.into_iter().flatten().filter_map(Value::as_str);
+        notes.extend(known_notes.map(str::to_owned));
+        return Ok(Layer::from_json(
+            kind,
+            work.reading.level,
+            known.get("layer"),
+        ));
+    }
+    let (first, before) = (notes.len(), work.output.written());
+    let layer = match kind {
+        LayerKind::Annotations => Some(annotations::write(work, survey, notes).await?),
+        LayerKind::Skeletons => Some(skeletons::write(work, survey, notes).await?),
+        LayerKind::Meshes => Some(meshes::write(work, survey, notes).await?),
+        LayerKind::Segments => write_segments(work, &survey.segments)?,
+        LayerKind::Groups => skeletons::write_groups(work, survey, notes).await?,
+        LayerKind::Volume => None,
+    };
+    let (files, bytes) = work.output.written();
+    let result = json!({
+        "layer": layer.as_ref().map(Layer::to_json),
+        "notes": notes.get(first..),
+        "files": files.saturating_sub(before.0),
+        "bytes": bytes.saturating_sub(before.1),
+    });
+    work.output.add_layer(&name, result).await?;
+    Ok(layer)
+}
+
+impl Layer {
+    /// Returns what [`from_json`](Self::from_json) needs.
+    fn to_json(&self) -> Value {
+        json!({
+            "items": self.items,
+            "shader": self.shader,
+            "shown": self.shown,
+            "is_related": self.is_related,
+        })
+    }
+
+    /// Returns the layer of an interrupted export; `None` if it was left out.
+    fn from_json(kind: LayerKind, level: LevelId, layer: Option<&Value>) -> Option<Self> {
+        let layer = layer.filter(|layer| layer.is_object())?;
+        let shown = layer.get("shown").and_then(Value::as_array);
+        let shown = shown.into_iter().flatten().filter_map(Value::as_u64);
+        Some(Self {
+            kind,
+            level,
+            items: layer.get("items").and_then(Value::as_u64)?,
+            shader: layer
+                .get("shader")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+            shown: shown.collect(),
+            is_related: layer.get("is_related").and_then(Value::as_bool)?,
+            transform: None,
+        })
+    }
 }
 
 /// Describes what is exported: two exports with equal descriptions write equal files.

@@ -153,11 +153,21 @@ pub enum LayerError {
     /// The process ends while a request is answered.
     #[error("the answer was interrupted")]
     Ended,
-    /// An object that is too large to draw.
+    /// An object that takes too much memory while it is encoded.
     #[error(
-        "the object has {0} vertices, and at most {1} are drawn; build a coarser level of the store"
+        "the object has {vertices} vertices and takes about {} MB of memory to encode, of {} MB; \
+         build a coarser level of the store, export the store, or raise the memory of the server",
+        bytes / 1_000_000,
+        most / 1_000_000
     )]
-    TooManyVertices(u64, u64),
+    TooManyVertices {
+        /// The vertices of the object.
+        vertices: u64,
+        /// Bytes of memory that it takes.
+        bytes: u64,
+        /// Bytes of memory for objects that are encoded.
+        most: u64,
+    },
     /// The groups cannot be read.
     #[error("the groups cannot be read")]
     Groups(#[from] QueryError),

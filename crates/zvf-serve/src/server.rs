@@ -2,10 +2,14 @@
 
 mod cache;
 mod cells;
+mod encoding_cost;
 mod live;
 mod live_meshes;
+mod live_skeletons;
 mod live_store;
 mod object_cache;
+mod object_rows;
+mod object_sizes;
 mod pool;
 mod reply;
 mod request;
@@ -73,8 +77,6 @@ const IDLE_TIME: Duration = Duration::from_mins(2);
 const DRAIN_TIME: Duration = Duration::from_secs(5);
 /// Bytes of memory by default.
 const DEFAULT_MEMORY: u64 = 300 << 20;
-/// Bytes that a vertex of an object takes while it is encoded, with its share of links.
-const VERTEX_BYTES: u64 = 150;
 const PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 const EXPOSED: &str = "Content-Range, Content-Length, Content-Encoding, Accept-Ranges, ETag";
 
@@ -103,9 +105,9 @@ pub struct ServeOptions {
     /// Bytes of encoded skeletons and meshes that are kept. An object that takes more than 5/8 of them is
     /// refused.
     pub objects: usize,
-    /// Vertices of the skeletons and meshes that are encoded at once. A larger object is shown on the
-    /// finest level of the store that has no more, and refused if there is none.
-    pub object_vertices: u64,
+    /// Bytes of memory for the skeletons and meshes that are encoded at once. An object that takes more is
+    /// shown on the finest level of the store on which it does not, and refused if there is none.
+    pub encoding: u64,
 }
 
 impl Default for ServeOptions {
@@ -120,7 +122,7 @@ impl Default for ServeOptions {
             cache: 0,
             coarse_cells: 0,
             objects: 0,
-            object_vertices: 0,
+            encoding: 0,
         }
         .memory(DEFAULT_MEMORY)
     }
@@ -181,10 +183,10 @@ impl ServeOptions {
         self
     }
 
-    /// Sets the vertices of the skeletons and meshes that are encoded at once.
+    /// Sets the bytes of memory for the skeletons and meshes that are encoded at once.
     #[must_use]
-    pub fn object_vertices(mut self, vertices: u64) -> Self {
-        self.object_vertices = vertices;
+    pub fn encoding(mut self, bytes: u64) -> Self {
+        self.encoding = bytes;
         self
     }
 
@@ -202,7 +204,7 @@ impl ServeOptions {
         self.cache = share(12);
         self.coarse_cells = share(10);
         self.objects = share(4);
-        self.object_vertices = bytes / 2 / VERTEX_BYTES;
+        self.encoding = bytes / 2;
         self
     }
 
@@ -367,7 +369,7 @@ impl Server {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let mut served: Vec<ServedSource> = Vec::new();
-        let objects = ObjectCache::new(options.objects, options.object_vertices);
+        let objects = ObjectCache::new(options.objects, options.encoding);
         let objects = Arc::new(objects);
         let coarse_cells = options.coarse_cells.checked_div(sources.len()).unwrap_or(0);
         for mut source in sources {

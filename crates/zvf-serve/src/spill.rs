@@ -5,9 +5,10 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use zvf_precomputed::SpatialLevels;
 
@@ -42,7 +43,11 @@ pub(crate) enum SpillError {
 /// Entries by partition.
 #[derive(Debug)]
 pub(crate) struct Spill {
-    scratch: TempDir,
+    folder: PathBuf,
+    /// Removes the folder on drop.
+    _temporary: Option<TempDir>,
+    /// Checksums of what was written of each partition, with its length.
+    written: BTreeMap<PartitionId, crc32fast::Hasher>,
     /// The most bytes of entries in memory.
     most: usize,
     buffers: BTreeMap<PartitionId, Vec<u8>>,
@@ -60,12 +65,85 @@ pub(crate) struct SpillEntry<'a> {
 impl Spill {
     /// Groups entries with temporary files in `scratch`, and `most` bytes of entries in memory.
     pub(crate) fn new(scratch: TempDir, most: usize) -> Self {
+        let folder = scratch.path().to_path_buf();
         Self {
-            scratch,
+            _temporary: Some(scratch),
+            ..Self::in_folder(folder, most)
+        }
+    }
+
+    fn in_folder(folder: PathBuf, most: usize) -> Self {
+        Self {
+            folder,
+            _temporary: None,
+            written: BTreeMap::new(),
             most,
             buffers: BTreeMap::new(),
             buffered: 0,
         }
+    }
+
+    /// Groups entries with files in a folder that is kept. What [`checkpoint`](Self::checkpoint) returned
+    /// restores the entries; other files are removed. Returns `None` if the files are not as they were
+    /// written.
+    pub(crate) fn restore(
+        folder: PathBuf,
+        most: usize,
+        from: Option<&Value>,
+    ) -> io::Result<Option<Self>> {
+        let mut spill = Self::in_folder(folder, most);
+        fs::create_dir_all(&spill.folder)?;
+        let kept = from.and_then(Value::as_array);
+        for partition in kept.into_iter().flatten() {
+            let numbers: Option<Vec<u64>> = partition
+                .as_array()
+                .map(|numbers| numbers.iter().filter_map(Value::as_u64).collect());
+            let Some([index, shard, length, crc32]) = numbers.as_deref() else {
+                return Ok(None);
+            };
+            let id = PartitionId {
+                index: usize::try_from(*index).unwrap_or(usize::MAX),
+                shard: *shard,
+            };
+            let bytes = match fs::read(spill.file(id)) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let length = usize::try_from(*length).unwrap_or(usize::MAX);
+            let mut hasher = crc32fast::Hasher::new();
+            hasher.update(bytes.get(..length).unwrap_or_default());
+            if bytes.len() < length || u64::from(hasher.clone().finalize()) != *crc32 {
+                return Ok(None);
+            }
+            // Entries after the checkpoint come again.
+            let file = File::options().write(true).open(spill.file(id))?;
+            file.set_len(u64::try_from(length).unwrap_or(0))?;
+            spill.written.insert(id, hasher);
+            spill.buffers.insert(id, Vec::new());
+        }
+        let known: Vec<PathBuf> = spill.written.keys().map(|id| spill.file(*id)).collect();
+        for entry in fs::read_dir(&spill.folder)? {
+            let path = entry?.path();
+            if !known.contains(&path) {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(Some(spill))
+    }
+
+    /// Writes all entries, and returns what restores them.
+    pub(crate) fn checkpoint(&mut self) -> Result<Value, SpillError> {
+        self.flush()?;
+        let mut partitions = Vec::new();
+        for (id, hasher) in &self.written {
+            let file = self.file(*id);
+            let length = fs::metadata(&file).map(|file| file.len());
+            let length = length.map_err(|source| SpillError::File { file, source })?;
+            let crc32 = hasher.clone().finalize();
+            partitions.push(json!([id.index, id.shard, length, crc32]));
+        }
+        Ok(partitions.into())
     }
 
     /// Adds an entry.
@@ -89,13 +167,17 @@ impl Spill {
     }
 
     fn file(&self, partition: PartitionId) -> PathBuf {
-        let PartitionId { index, shard } = partition;
-        self.scratch.path().join(format!("{index}-{shard}"))
+        file_of(&self.folder, partition)
     }
 
     fn flush(&mut self) -> Result<(), SpillError> {
         for (partition, buffer) in &self.buffers {
-            let file = self.file(*partition);
+            if buffer.is_empty() {
+                continue;
+            }
+            let hasher = self.written.entry(*partition).or_default();
+            hasher.update(buffer);
+            let file = file_of(&self.folder, *partition);
             let written = File::options()
                 .create(true)
                 .append(true)
@@ -128,6 +210,11 @@ impl Spill {
         }
         Ok(SpilledPartition(bytes))
     }
+}
+
+fn file_of(folder: &Path, partition: PartitionId) -> PathBuf {
+    let PartitionId { index, shard } = partition;
+    folder.join(format!("{index}-{shard}"))
 }
 
 /// The entries of a partition.

@@ -10,8 +10,15 @@ use crate::layers::{Layer, LayerKind, SourceTransform, space::ViewerSpace};
 
 /// The instance of Neuroglancer that its authors host.
 pub const HOSTED_VIEWER: &str = "https://neuroglancer-demo.appspot.com";
-/// Stores whose extents differ by a larger factor are not drawn in one panel.
-const MOST_RATIO: f64 = 4.0;
+/// Stores whose extents differ by a larger factor are not drawn in one panel: the smaller one would be
+/// hard to see.
+const MOST_RATIO: f64 = 2.0;
+/// Width of a window by its height.
+const WINDOW_ASPECT: f64 = 1.5;
+/// Extent of a view by that of the content, as seen from the front.
+const MARGIN: f64 = 1.1;
+/// Part of the depth of the content by which a view is larger, because near parts look larger.
+const DEPTH_MARGIN: f64 = 0.3;
 /// The colour of a surface that is the only one of its store. Others have the colours of the viewer.
 const ONE_SURFACE: &str = "#e6c8a0";
 
@@ -133,8 +140,12 @@ pub fn viewer_state(stores: &[ServedView<'_>]) -> String {
     state.insert("layers".to_owned(), layers.into());
     let first = groups.first().map(|group| camera(group, &dimensions));
     if let Some(camera) = first {
+        let aspect = match groups.as_slice() {
+            [group] => WINDOW_ASPECT / f64::from(width_of(group)),
+            _ => WINDOW_ASPECT,
+        };
+        state.insert("projectionScale".to_owned(), camera.height(aspect).into());
         state.insert("position".to_owned(), camera.centre.into());
-        state.insert("projectionScale".to_owned(), (camera.widest * 1.4).into());
         state.insert(
             "crossSectionScale".to_owned(),
             (camera.widest / 600.0).into(),
@@ -168,7 +179,21 @@ fn dimensions(stores: &[ServedView<'_>]) -> Dimensions {
 /// The place from which a group of stores is seen, in the units of the state.
 struct Camera {
     centre: Vec<f64>,
+    /// Extents along the axes of space.
+    extents: Vec<f64>,
     widest: f64,
+}
+
+impl Camera {
+    /// Returns the height of the view in space that shows the content in a panel. The viewer looks along
+    /// the third axis.
+    fn height(&self, aspect: f64) -> f64 {
+        let extent = |axis: usize| self.extents.get(axis).copied().unwrap_or(0.0);
+        let [x, y, z] = [extent(0), extent(1), extent(2)];
+        let height = y.max(x / aspect) * MARGIN + z * DEPTH_MARGIN;
+        // A content that is seen from its edge.
+        height.max(self.widest * 0.1)
+    }
 }
 
 fn camera(group: &[&ServedView<'_>], dimensions: &Dimensions) -> Camera {
@@ -184,20 +209,22 @@ fn camera(group: &[&ServedView<'_>], dimensions: &Dimensions) -> Camera {
         let (lo, hi) = ends(axis).unwrap_or((0.0, 0.0));
         f64::midpoint(lo, hi) / axis.scale
     });
-    let widest = dimensions.0.iter().filter_map(|axis| {
-        let (lo, hi) = ends(axis).filter(|_| axis.unit == "m")?;
-        Some(hi - lo)
-    });
-    let widest = widest.fold(0.0, f64::max);
     let scale = dimensions.0.iter().find(|axis| axis.unit == "m");
     let scale = scale.map_or(1.0, |axis| axis.scale);
+    let extents = dimensions.0.iter().filter_map(|axis| {
+        let (lo, hi) = ends(axis).filter(|_| axis.unit == "m")?;
+        Some((hi - lo) / scale)
+    });
+    let extents: Vec<f64> = extents.collect();
+    let widest = extents.iter().copied().fold(0.0, f64::max);
     Camera {
         centre: centre.collect(),
-        widest: if widest > 0.0 { widest / scale } else { 1.0 },
+        extents,
+        widest: if widest > 0.0 { widest } else { 1.0 },
     }
 }
 
-/// Returns a layout with a panel for each group, in rows of about as many as there are rows.
+/// Returns a layout with a panel for each group, in columns of about as many as there are columns.
 fn panels(groups: &[Vec<&ServedView<'_>>], dimensions: &Dimensions) -> Value {
     let side = groups.len().isqrt();
     let columns = if side.saturating_mul(side) < groups.len() {
@@ -205,26 +232,57 @@ fn panels(groups: &[Vec<&ServedView<'_>>], dimensions: &Dimensions) -> Value {
     } else {
         side
     };
-    let rows = groups.chunks(columns.max(1)).map(|row| {
-        let row = row.iter().map(|group| {
-            let Camera { centre, widest } = camera(group, dimensions);
+    let columns = groups.chunks(groups.len().div_ceil(columns.max(1)).max(1));
+    let across = columns.len();
+    let last = groups.len().saturating_sub(1);
+    let first = groups.first().map(|group| camera(group, dimensions).centre);
+    let mut panels_before = 0..;
+    let columns = columns.map(|column| {
+        let aspect = WINDOW_ASPECT * as_float(column.len()) / as_float(across);
+        let column = column.iter().map(|group| {
+            let camera = camera(group, dimensions);
             let names = group.iter().flat_map(|store| {
                 let layers = store.view.layers.iter();
                 layers.map(|layer| layer_name(layer, store.name))
             });
+            let height = camera.height(aspect / f64::from(width_of(group)));
+            // Neuroglancer 2.41.2 keeps the positions of the first and the last panel only when it opens a
+            // link. Those between them are relative to that of the state, which no other panel moves.
+            let before = panels_before.next().unwrap_or(0_usize);
+            let position = match &first {
+                Some(first) if before > 0 && before < last => {
+                    let axes = camera.centre.iter().zip(first);
+                    let offsets: Vec<f64> = axes.map(|(centre, first)| centre - first).collect();
+                    json!({"link": "relative", "value": offsets})
+                }
+                _ => json!({"link": "unlinked", "value": camera.centre}),
+            };
             json!({
                 "type": "viewer",
                 "layout": layout_of(group),
                 "layers": names.collect::<Vec<_>>(),
-                "position": {"link": "unlinked", "value": centre},
-                "projectionScale": {"link": "unlinked", "value": widest * 1.4},
-                "crossSectionScale": {"link": "unlinked", "value": widest / 600.0},
+                "position": position,
+                "projectionScale": {"link": "unlinked", "value": height},
+                "crossSectionScale": {"link": "unlinked", "value": camera.widest / 600.0},
                 "projectionOrientation": {"link": "unlinked"},
             })
         });
-        json!({"type": "row", "children": row.collect::<Vec<_>>()})
+        json!({"type": "column", "children": column.collect::<Vec<_>>()})
     });
-    json!({"type": "column", "children": rows.collect::<Vec<_>>()})
+    json!({"type": "row", "children": columns.collect::<Vec<_>>()})
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a number of panels")]
+fn as_float(count: usize) -> f64 {
+    count as f64
+}
+
+/// Returns the number of views beside each other in a panel.
+fn width_of(group: &[&ServedView<'_>]) -> u8 {
+    match layout_of(group) {
+        "3d" => 1,
+        _ => 2,
+    }
 }
 
 /// Returns the layout of a panel: volumes are drawn in a cross-section beside the view in space.
@@ -391,8 +449,32 @@ mod tests {
             .map(|row| row["children"].as_array().unwrap().len())
             .collect();
         assert_eq!(counts, [2, 1]);
-        let second = &rows[0]["children"][1]["position"]["value"][0];
-        assert_eq!(second.as_f64(), Some(5.5));
+        // The second is relative to the first, at 0.5.
+        let second = &rows[0]["children"][1]["position"];
+        assert_eq!(second["link"], "relative");
+        assert_eq!(second["value"][0].as_f64(), Some(5.0));
+        let third = &rows[1]["children"][0]["position"];
+        assert_eq!(third["link"], "unlinked");
+    }
+
+    #[test]
+    fn a_small_store_has_a_panel_of_its_own() {
+        let state = state_of(&[view(0.0, 10.0, 1e-3), view(4.0, 8.0, 1e-3)]);
+        let columns = state["layout"]["children"].as_array().unwrap();
+        let scales: Vec<f64> = columns
+            .iter()
+            .map(|column| {
+                column["children"][0]["projectionScale"]["value"]
+                    .as_f64()
+                    .unwrap()
+            })
+            .collect();
+        // Each fills its panel, which is narrower than it is high: 10 / 0.75 * 1.1 + 10 * 0.3.
+        let expected = [10.0, 4.0].map(|extent| extent * (1.1 / 0.75 + 0.3));
+        assert_eq!(scales.len(), 2);
+        for (scale, expected) in scales.iter().zip(expected) {
+            assert!((scale - expected).abs() < 1e-9, "{scales:?}");
+        }
     }
 
     #[test]

@@ -38,7 +38,7 @@ struct PrecomputedArgs {
     /// Store: a folder, a .zip file, or an address that this build supports.
     store: String,
     /// Folder to write, which must not exist, or address of an empty prefix of a bucket. The same
-    /// command continues an interrupted export to a bucket.
+    /// command continues an interrupted export.
     output: String,
     /// Write every index as shards. Without it, indexes of up to 10 000 values are a file for each
     /// value.
@@ -174,6 +174,7 @@ fn object(arguments: &PrecomputedArgs, report: &ExportReport) -> Value {
         "layers": layers.collect::<Vec<_>>(),
         "files": report.files,
         "bytes_written": report.bytes,
+        "files_kept": report.kept,
         "notes": report.notes,
     })
 }
@@ -195,6 +196,12 @@ fn summary(arguments: &PrecomputedArgs, report: &ExportReport) -> String {
         count_noun(report.files, "file", "files"),
         group_digits(report.bytes)
     ));
+    if report.kept > 0 {
+        let kept = count_noun(report.kept, "file", "files");
+        lines.push(format!(
+            "continued: {kept} of an interrupted export were kept"
+        ));
+    }
     lines.extend(link(arguments, report));
     lines.join("\n")
 }

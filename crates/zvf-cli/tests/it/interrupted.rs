@@ -1,8 +1,9 @@
 //! Commands that are interrupted by SIGINT and SIGTERM.
 
 use std::{
+    collections::BTreeMap,
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
@@ -318,4 +319,47 @@ fn a_committed_change_that_cannot_be_finished_is_a_warning() {
     vertices(POINTS + 2);
     let root = fs::read_to_string(bench.path("a.zv/zarr.json")).unwrap();
     assert!(!root.contains("pending"));
+}
+
+/// The export is killed, as a machine that loses its power does it, and continued.
+#[test]
+fn a_killed_export_is_continued() {
+    let bench = Bench::new();
+    points(&bench);
+    bench.says(&CREATE);
+    let export = ["export", "precomputed", "@a.zv", "@out", "--quiet"];
+    bench.says(&["export", "precomputed", "@a.zv", "@whole", "--quiet"]);
+    let hidden = bench.path(".out.zvf-export");
+    for most in [1, 40, 200] {
+        let mut child = start(&bench, &export);
+        while files(&hidden, most) < most && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    if !bench.path("out").exists() {
+        bench.says(&export);
+    }
+    assert!(!hidden.exists());
+    let whole = contents(&bench.path("whole"));
+    assert!(whole.len() > POINTS && whole == contents(&bench.path("out")));
+}
+
+/// Returns the files below a folder, by path.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = PathBuf::from(path.file_name().unwrap());
+        match path.is_dir() {
+            true => found.extend(
+                contents(&path)
+                    .into_iter()
+                    .map(|(below, bytes)| (name.join(below), bytes)),
+            ),
+            false => drop(found.insert(name, fs::read(&path).unwrap())),
+        }
+    }
+    found
 }

@@ -136,7 +136,7 @@ proptest! {
         let mesh = TriangleMesh { triangles: rows.collect(), positions };
         if let Some(cut) = CutMesh::new(&[mesh], VertexBits::Sixteen, 5).unwrap() {
             for fragment in cut.fragments() {
-                check_round_trip(&fragment.mesh);
+                check_round_trip(&fragment.mesh());
             }
         }
     }

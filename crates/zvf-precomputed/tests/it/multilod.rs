@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use zvf_precomputed::{
-    CutMesh, FragmentPlace, ManifestLevel, MeshNode, MultilodManifest, MultilodMeshInfo,
-    PrecomputedError, ShardingSpec, TriangleMesh, VertexBits,
+    CutFragment, CutMesh, FragmentPlace, ManifestLevel, MeshNode, MultilodManifest,
+    MultilodMeshInfo, PrecomputedError, ShardingSpec, TriangleMesh, VertexBits,
 };
 
 use crate::{hex, rejects_prefixes};
@@ -181,12 +181,13 @@ fn torus(around: u16, along: u16) -> TriangleMesh {
 fn lattice(cut: &CutMesh, level: usize, bits: VertexBits) -> Vec<[[u32; 3]; 3]> {
     let fragments = cut.fragments().iter().filter(|f| f.level == level);
     let triangles = fragments.flat_map(|fragment| {
+        let mesh = fragment.mesh();
         let place = |row: &u32| {
-            let q = fragment.mesh.positions[usize::try_from(*row).unwrap()];
+            let q = mesh.positions[usize::try_from(*row).unwrap()];
             assert!(q.iter().all(|q| *q <= bits.last()));
             std::array::from_fn(|axis| fragment.node[axis] * bits.last() + q[axis])
         };
-        let triangles = fragment.mesh.triangles.iter();
+        let triangles = mesh.triangles.iter();
         let triangles = triangles.map(|corners| corners.each_ref().map(place));
         triangles.collect::<Vec<[[u32; 3]; 3]>>()
     });
@@ -226,11 +227,7 @@ fn levels_are_cut_without_gaps() {
     let levels = [torus(160, 60), torus(80, 30), torus(40, 16)];
     for bits in [VertexBits::Ten, VertexBits::Sixteen] {
         let cut = CutMesh::new(&levels, bits, 700).unwrap().unwrap();
-        let sizes: Vec<usize> = cut
-            .fragments()
-            .iter()
-            .map(|f| f.mesh.triangles.len())
-            .collect();
+        let sizes: Vec<usize> = cut.fragments().iter().map(CutFragment::triangles).collect();
         assert!(
             sizes.len() > 30 && sizes.iter().all(|size| *size < 1000),
             "{sizes:?}"
@@ -278,11 +275,12 @@ fn levels_are_cut_without_gaps() {
                 .iter()
                 .filter(|f| f.level == level && level > 0)
             {
-                for triangle in &fragment.mesh.triangles {
+                let mesh = fragment.mesh();
+                assert_eq!(mesh.triangles.len(), fragment.triangles());
+                for triangle in &mesh.triangles {
                     for axis in 0..3 {
-                        let q = triangle.map(|row| {
-                            fragment.mesh.positions[usize::try_from(row).unwrap()][axis]
-                        });
+                        let q =
+                            triangle.map(|row| mesh.positions[usize::try_from(row).unwrap()][axis]);
                         let middle = bits.middle();
                         let is_below = q.iter().all(|q| *q <= middle);
                         assert!(is_below || q.iter().all(|q| *q >= middle), "{q:?}");
@@ -355,7 +353,7 @@ fn long_triangles_do_not_multiply() {
     let cut = CutMesh::new(&[mesh], VertexBits::Sixteen, 10)
         .unwrap()
         .unwrap();
-    let parts: usize = cut.fragments().iter().map(|f| f.mesh.triangles.len()).sum();
+    let parts: usize = cut.fragments().iter().map(CutFragment::triangles).sum();
     assert!(parts < 500 * 8, "{parts}");
 }
 

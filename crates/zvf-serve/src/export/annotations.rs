@@ -13,8 +13,9 @@ use zvf_precomputed::{
 };
 
 use super::{
-    BUFFERED, Export, ExportError,
+    Export, ExportError,
     output::{OrderedIndex, sharding},
+    progress::LayerProgress,
 };
 use crate::layers::{
     Layer, LayerKind,
@@ -37,27 +38,14 @@ pub(super) async fn write(
     let reading = &work.reading;
     let plan = AnnotationPlan::new(reading, survey, IdScheme::Running, notes).await?;
     let mut sink = IndexWriter::new(work, survey, &plan)?;
-    let mut rows = plan.rows();
-    let mut failed = None;
-    let query = reading.query();
-    reading
-        .dataset
-        .batches(&query, |batch| {
-            (reading.report)(rows.next, plan.count);
-            match rows.add(&batch, &mut sink) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        })
-        .await?;
-    if let Some(error) = failed {
-        return Err(error);
+    if sink.progress.counts.done == 0 {
+        sink.progress.counts.dropped = push_rows(work, &plan, &mut sink).await?;
+        sink.by_id.finish()?;
+        sink.progress.add_group(0);
+        sink.progress.keep()?;
     }
-    plan.note_skipped(rows.skipped, notes);
-    let items = sink.annotations;
+    plan.note_skipped(sink.progress.counts.dropped, notes);
+    let items = sink.progress.counts.values;
     sink.finish()?;
     Ok(Layer {
         kind: LayerKind::Annotations,
@@ -70,14 +58,42 @@ pub(super) async fn write(
     })
 }
 
+/// Passes all annotations on, and returns the number of those left out.
+async fn push_rows(
+    work: &Export<'_>,
+    plan: &AnnotationPlan,
+    sink: &mut IndexWriter<'_>,
+) -> Result<u64, ExportError> {
+    let reading = &work.reading;
+    let mut rows = plan.rows();
+    let mut failed = None;
+    let query = reading.query();
+    reading
+        .dataset
+        .batches(&query, |batch| {
+            (reading.report)(rows.next, plan.count);
+            match rows.add(&batch, sink) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })
+        .await?;
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(rows.skipped),
+    }
+}
+
 /// The indexes of annotations.
 struct IndexWriter<'a> {
     work: &'a Export<'a>,
     plan: &'a AnnotationPlan,
     info: AnnotationInfo,
     by_id: OrderedIndex<'a>,
-    spill: Spill,
-    annotations: u64,
+    progress: LayerProgress<'a>,
     record: Vec<u8>,
 }
 
@@ -121,6 +137,7 @@ impl<'a> IndexWriter<'a> {
                 sharding(sharded, segments, || ShardingSpec::for_any(segments, bytes));
         }
         let folder = LayerKind::Annotations.folder();
+        let progress = LayerProgress::open(work.output, folder)?;
         let folder = format!("{folder}/{}", info.by_id);
         let by_id = OrderedIndex::new(work.output, folder, info.by_id_sharding);
         Ok(Self {
@@ -128,22 +145,21 @@ impl<'a> IndexWriter<'a> {
             plan,
             info,
             by_id,
-            spill: Spill::new(work.output.scratch()?, BUFFERED),
-            annotations: 0,
+            progress,
             record: Vec::new(),
         })
     }
 
     /// Groups the entries, writes the indexes, and the document last.
     fn finish(mut self) -> Result<(), ExportError> {
-        self.by_id.finish()?;
         let (info, work) = (&self.info, self.work);
         let limits: Vec<AtomicU64> = info.spatial.iter().map(|_| AtomicU64::new(1)).collect();
-        let partitions = self.spill.partitions();
+        let spill = &self.progress.spill;
+        let partitions = spill.partitions();
         let done = AtomicU64::new(0);
         let total = u64::try_from(partitions.len()).unwrap_or(u64::MAX);
         partitions.par_iter().try_for_each(|partition| {
-            let largest = write_partition(work, info, &self.spill, *partition)?;
+            let largest = write_partition(work, info, spill, *partition)?;
             if let Some(limit) = limits.get(partition.index) {
                 limit.fetch_max(largest, Ordering::Relaxed);
             }
@@ -197,7 +213,9 @@ impl AnnotationSink for IndexWriter<'_> {
                 };
                 let partition = PartitionId { index, shard };
                 let record = record.as_slice();
-                self.spill.push(partition, SpillEntry { key, id, record })?;
+                self.progress
+                    .spill
+                    .push(partition, SpillEntry { key, id, record })?;
             }
         }
         let related = self.plan.related_to(object);
@@ -211,14 +229,16 @@ impl AnnotationSink for IndexWriter<'_> {
                 };
                 let record = record.as_slice();
                 let entry = SpillEntry { key, id, record };
-                self.spill.push(PartitionId { index, shard }, entry)?;
+                self.progress
+                    .spill
+                    .push(PartitionId { index, shard }, entry)?;
             }
         }
         for segments in &related {
             RecordLayout::write_related(segments, &mut record)?;
         }
         self.by_id.push(id, &record)?;
-        self.annotations = self.annotations.saturating_add(1);
+        self.progress.add_value();
         self.record = record;
         Ok(())
     }

@@ -8,7 +8,7 @@ use zvf_precomputed::{
     ShardingSpec,
 };
 
-use super::{BUFFERED, Export, ExportError, MeshFormat, objects, output::sharding};
+use super::{Export, ExportError, MeshFormat, objects, output::sharding, progress::LayerProgress};
 use crate::layers::{
     Layer, LayerError, LayerKind,
     attributes::narrow,
@@ -17,7 +17,7 @@ use crate::layers::{
     shapes::{mesh_of, note_dropped, shapes},
     survey::StoreSurvey,
 };
-use crate::spill::{PartitionId, Spill, SpillEntry};
+use crate::spill::{PartitionId, SpillEntry};
 
 /// Bytes of a vertex with its share of triangles, to choose the number of shards.
 const VERTEX: u64 = 8;
@@ -69,11 +69,11 @@ async fn write_levels(
     let mut sink = MeshSink {
         work,
         sharding: info.sharding,
-        spill: Spill::new(work.output.scratch()?, BUFFERED),
-        meshes: 0,
+        progress: LayerProgress::open(work.output, folder)?,
     };
-    let (mut dropped, mut empty) = (0_u64, 0_u64);
-    objects::for_each_group_of_levels(work, survey, &levels, |results| {
+    let done = sink.progress.counts.done;
+    objects::for_each_group_of_levels(work, survey, &levels, done, |results| {
+        let mut dropped = 0_u64;
         let meshes = levels.meshes(results, &mut dropped).into_par_iter();
         let encoded = meshes.map(|mesh| {
             let ObjectMesh { object, levels } = mesh;
@@ -84,13 +84,15 @@ async fn write_levels(
         for mesh in encoded {
             match mesh {
                 Some((object, mesh)) => sink.push(object, &mesh)?,
-                None => empty = empty.saturating_add(1),
+                None => sink.progress.add_empty(),
             }
         }
-        Ok(())
+        sink.progress.add_group(dropped);
+        sink.progress.keep()
     })
     .await?;
-    note_dropped(dropped, notes);
+    note_dropped(sink.progress.counts.dropped, notes);
+    let empty = sink.progress.counts.empty;
     if empty > 0 {
         notes.push(format!("{empty} objects without triangles left out"));
     }
@@ -104,14 +106,13 @@ async fn write_levels(
 struct MeshSink<'a> {
     work: &'a Export<'a>,
     sharding: Option<ShardingSpec>,
-    spill: Spill,
-    meshes: u64,
+    progress: LayerProgress<'a>,
 }
 
 impl MeshSink<'_> {
     /// Adds the mesh of an object.
     fn push(&mut self, object: u64, mesh: &EncodedMesh) -> Result<(), ExportError> {
-        self.meshes = self.meshes.saturating_add(1);
+        self.progress.add_value();
         let Some(spec) = self.sharding else {
             let path = format!("{}/{object}", LayerKind::Meshes.folder());
             self.work.output.write(&path, &mesh.data)?;
@@ -127,16 +128,18 @@ impl MeshSink<'_> {
             id: u64::try_from(mesh.data.len()).unwrap_or(u64::MAX),
             record: &[mesh.data.as_slice(), &mesh.manifest].concat(),
         };
-        Ok(self.spill.push(PartitionId { index: 0, shard }, entry)?)
+        let partition = PartitionId { index: 0, shard };
+        Ok(self.progress.spill.push(partition, entry)?)
     }
 
     /// Writes the shards and returns the number of meshes.
     fn finish(self) -> Result<u64, ExportError> {
         if let Some(spec) = self.sharding {
             let folder = LayerKind::Meshes.folder();
-            let partitions = self.spill.partitions();
+            let spill = &self.progress.spill;
+            let partitions = spill.partitions();
             partitions.par_iter().try_for_each(|partition| {
-                let spilled = self.spill.read(*partition)?;
+                let spilled = spill.read(*partition)?;
                 let mut shard = ShardBuilder::new(spec, partition.shard);
                 for entry in spilled.entries() {
                     let end = usize::try_from(entry.id).unwrap_or(usize::MAX);
@@ -148,7 +151,7 @@ impl MeshSink<'_> {
                 self.work.output.write(&path, &shard.finish())
             })?;
         }
-        Ok(self.meshes)
+        Ok(self.progress.counts.values)
     }
 }
 
@@ -161,8 +164,10 @@ async fn write_legacy(
     let scale = work.reading.space.nanometres();
     let scale = scale.ok_or_else(|| LayerError::Axes(work.reading.space.rank()))?;
     let folder = LayerKind::Meshes.folder();
-    let (mut dropped, mut meshes) = (0_u64, 0_u64);
-    objects::for_each_group(work, survey, |batch| {
+    let mut progress = LayerProgress::open(work.output, folder)?;
+    let done = progress.counts.done;
+    objects::for_each_group(work, survey, done, |batch| {
+        let mut dropped = 0_u64;
         for (object, mesh) in legacy_meshes(batch, survey.has_objects, scale, &mut dropped) {
             let fragment = format!("{object}:0:0");
             let path = format!("{folder}/{fragment}");
@@ -172,12 +177,13 @@ async fn write_legacy(
             };
             let path = format!("{folder}/{object}:0");
             work.output.write(&path, manifest.to_json().as_bytes())?;
-            meshes = meshes.saturating_add(1);
+            progress.add_value();
         }
-        Ok(())
+        progress.add_group(dropped);
+        progress.keep()
     })
     .await?;
-    note_dropped(dropped, notes);
+    note_dropped(progress.counts.dropped, notes);
     let info = LegacyMeshInfo {
         segment_properties: survey
             .segments
@@ -186,7 +192,7 @@ async fn write_legacy(
     };
     let path = format!("{folder}/info");
     work.output.write(&path, info.to_json().as_bytes())?;
-    Ok(meshes)
+    Ok(progress.counts.values)
 }
 
 /// Returns the mesh of each object of a result, in nanometres.

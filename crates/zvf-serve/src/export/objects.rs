@@ -8,27 +8,31 @@ use crate::layers::{meshes::MeshLevels, survey::StoreSurvey};
 /// Vertices that are read at once.
 const AT_ONCE: u64 = 1 << 20;
 
-/// Reads groups of objects, or the whole store if it has no objects.
+/// Reads groups of objects, or the whole store if it has no objects. The first `done` groups are left
+/// out.
 pub(super) async fn for_each_group(
     work: &Export<'_>,
     survey: &StoreSurvey,
+    done: usize,
     mut each: impl FnMut(&QueryResult) -> Result<(), ExportError>,
 ) -> Result<(), ExportError> {
-    for group in groups(work, survey) {
+    for group in groups(work, survey).into_iter().skip(done) {
         (work.reading.report)(group.before, group.objects);
         each(&work.reading.dataset.query(&group.query).await?)?;
     }
     Ok(())
 }
 
-/// Reads groups of objects on all levels of meshes, the finest first.
+/// Reads groups of objects on all levels of meshes, the finest first. The first `done` groups are left
+/// out.
 pub(super) async fn for_each_group_of_levels(
     work: &Export<'_>,
     survey: &StoreSurvey,
     levels: &MeshLevels,
+    done: usize,
     mut each: impl FnMut(&[QueryResult]) -> Result<(), ExportError>,
 ) -> Result<(), ExportError> {
-    for group in groups(work, survey) {
+    for group in groups(work, survey).into_iter().skip(done) {
         (work.reading.report)(group.before, group.objects);
         each(&levels.read(work.reading.dataset, &group.query).await?)?;
     }

@@ -1,10 +1,15 @@
-//! The files of an export: in a temporary folder that takes its place when everything is complete, or
-//! in a bucket.
+//! The files of an export: in a hidden folder that takes its place when everything is complete, or in a
+//! bucket. An interrupted export is continued: complete layers are not computed again in either, and in
+//! a folder neither are the complete steps of a layer.
 
 mod bucket;
+mod journal;
 mod staged_folder;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    path::PathBuf,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -31,11 +36,11 @@ enum Place {
 }
 
 impl ExportOutput {
-    /// Begins an export. `source` describes what is exported: the same export to a bucket continues
-    /// an interrupted one.
+    /// Begins an export. `source` describes what is exported: the same export continues an interrupted
+    /// one.
     pub(crate) async fn create(target: &ExportTarget, source: &Value) -> Result<Self, ExportError> {
         let place = match target {
-            ExportTarget::Folder(folder) => Place::Folder(StagedFolder::create(folder)?),
+            ExportTarget::Folder(folder) => Place::Folder(StagedFolder::create(folder, source)?),
             ExportTarget::Bucket(address) => Place::Bucket(Bucket::open(address, source).await?),
         };
         Ok(Self {
@@ -45,14 +50,67 @@ impl ExportOutput {
         })
     }
 
-    /// Returns a folder for temporary files: that of the system if the export goes to a bucket.
-    pub(crate) fn scratch(&self) -> Result<TempDir, ExportError> {
+    /// Returns a folder for temporary files of a layer.
+    pub(crate) fn scratch(&self, layer: &str) -> Result<ScratchFolder, ExportError> {
         match &self.place {
-            Place::Folder(folder) => folder.scratch(),
-            Place::Bucket(_) => tempfile::tempdir().map_err(|source| ExportError::Folder {
-                folder: std::env::temp_dir(),
-                source,
-            }),
+            Place::Folder(folder) => Ok(ScratchFolder::Kept(folder.scratch(layer))),
+            Place::Bucket(_) => match tempfile::tempdir() {
+                Ok(folder) => Ok(ScratchFolder::Temporary(folder)),
+                Err(source) => Err(ExportError::Folder {
+                    folder: std::env::temp_dir(),
+                    source,
+                }),
+            },
+        }
+    }
+
+    /// Returns whether steps of a layer are kept.
+    pub(crate) fn keeps_steps(&self) -> bool {
+        matches!(self.place, Place::Folder(_))
+    }
+
+    /// Returns the result of a step that an interrupted export has completed.
+    pub(crate) fn step(&self, name: &str) -> Option<Value> {
+        match &self.place {
+            Place::Folder(folder) => folder.step(name),
+            Place::Bucket(_) => None,
+        }
+    }
+
+    /// Keeps the result of a step for the same export after an interruption. What the step has written is
+    /// complete.
+    pub(crate) fn add_step(&self, name: &str, result: Value) -> Result<(), ExportError> {
+        match &self.place {
+            Place::Folder(folder) => folder.add_step(name, result),
+            Place::Bucket(_) => Ok(()),
+        }
+    }
+
+    /// Returns the result of a layer that an interrupted export has completed.
+    pub(crate) fn layer(&self, name: &str) -> Option<Value> {
+        match &self.place {
+            Place::Folder(folder) => folder.step(name),
+            Place::Bucket(bucket) => {
+                let result = bucket.layer(name)?;
+                let count = |name: &str| result.get(name).and_then(Value::as_u64).unwrap_or(0);
+                self.files.fetch_add(count("files"), Ordering::Relaxed);
+                self.bytes.fetch_add(count("bytes"), Ordering::Relaxed);
+                Some(result)
+            }
+        }
+    }
+
+    /// Returns the numbers of files and bytes so far.
+    pub(crate) fn written(&self) -> (u64, u64) {
+        let now = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
+        (now(&self.files), now(&self.bytes))
+    }
+
+    /// Keeps the result of a complete layer for the same export after an interruption.
+    pub(crate) async fn add_layer(&self, name: &str, result: Value) -> Result<(), ExportError> {
+        match &self.place {
+            Place::Folder(folder) => folder.add_layer(name, result),
+            Place::Bucket(bucket) => bucket.add_layer(name, result).await,
         }
     }
 
@@ -71,13 +129,22 @@ impl ExportOutput {
     /// Makes the files visible.
     pub(crate) async fn publish(self) -> Result<ExportedFiles, ExportError> {
         match self.place {
-            Place::Folder(folder) => folder.publish()?,
-            Place::Bucket(bucket) => bucket.publish().await?,
+            Place::Folder(folder) => {
+                let (files, bytes) = folder.sizes();
+                let kept = folder.kept;
+                folder.publish()?;
+                Ok(ExportedFiles { files, bytes, kept })
+            }
+            Place::Bucket(bucket) => {
+                let kept = bucket.kept();
+                bucket.publish().await?;
+                Ok(ExportedFiles {
+                    files: self.files.into_inner(),
+                    bytes: self.bytes.into_inner(),
+                    kept,
+                })
+            }
         }
-        Ok(ExportedFiles {
-            files: self.files.into_inner(),
-            bytes: self.bytes.into_inner(),
-        })
     }
 }
 
@@ -86,6 +153,17 @@ impl ExportOutput {
 pub(crate) struct ExportedFiles {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
+    /// Files of an interrupted export.
+    pub(crate) kept: u64,
+}
+
+/// A folder for temporary files.
+#[derive(Debug)]
+pub(crate) enum ScratchFolder {
+    /// It is removed on drop.
+    Temporary(TempDir),
+    /// It is kept until the export is complete. It may not exist.
+    Kept(PathBuf),
 }
 
 /// Returns the shards for this many values, or `None` if each is a file.
@@ -143,7 +221,7 @@ impl<'a> OrderedIndex<'a> {
     }
 
     /// Writes the last shard.
-    pub(crate) fn finish(mut self) -> Result<(), ExportError> {
+    pub(crate) fn finish(&mut self) -> Result<(), ExportError> {
         match self.sharding {
             Some(spec) => self.flush(&spec),
             None => Ok(()),

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use zvf::QueryResult;
 use zvf_precomputed::{ShardBuilder, ShardingSpec, Skeleton, SkeletonInfo};
 
-use super::{BUFFERED, Export, ExportError, objects, output::sharding};
+use super::{Export, ExportError, objects, output::sharding, progress::LayerProgress};
 use crate::layers::{
     Layer, LayerKind,
     segments::{PROPERTIES, SegmentTable},
@@ -14,7 +14,7 @@ use crate::layers::{
     skeletons::{SkeletonLayer, draws_groups, group_layer},
     survey::{StoreSurvey, paths},
 };
-use crate::spill::{PartitionId, Spill, SpillEntry};
+use crate::spill::{PartitionId, SpillEntry};
 
 /// Vertices of a group that is drawn as one skeleton.
 const MOST_GROUP_VERTICES: u64 = 4 << 20;
@@ -42,18 +42,20 @@ async fn write_shapes(
     mut sink: SkeletonSink<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Layer, ExportError> {
-    let mut dropped = 0_u64;
-    objects::for_each_group(work, survey, |batch| {
+    let done = sink.progress.counts.done;
+    objects::for_each_group(work, survey, done, |batch| {
+        let mut dropped = 0_u64;
         for shape in shapes(batch, survey.has_objects, &mut dropped) {
             match layer.of_shape(batch, &shape) {
                 Some(skeleton) => sink.push(shape.object, &skeleton)?,
                 None => dropped = dropped.saturating_add(1),
             }
         }
-        Ok(())
+        sink.progress.add_group(dropped);
+        sink.progress.keep()
     })
     .await?;
-    note_dropped(dropped, notes);
+    note_dropped(sink.progress.counts.dropped, notes);
     sink.finish(survey, layer)
 }
 
@@ -62,8 +64,7 @@ struct SkeletonSink<'a> {
     work: &'a Export<'a>,
     folder: String,
     info: SkeletonInfo,
-    spill: Spill,
-    skeletons: u64,
+    progress: LayerProgress<'a>,
 }
 
 impl<'a> SkeletonSink<'a> {
@@ -90,17 +91,16 @@ impl<'a> SkeletonSink<'a> {
         }
         Ok(Self {
             work,
+            progress: LayerProgress::open(work.output, &folder)?,
             folder,
             info,
-            spill: Spill::new(work.output.scratch()?, BUFFERED),
-            skeletons: 0,
         })
     }
 
     /// Adds the skeleton of an object.
     fn push(&mut self, object: u64, skeleton: &Skeleton) -> Result<(), ExportError> {
         let value = skeleton.encode(&self.info.vertex_attributes)?;
-        self.skeletons = self.skeletons.saturating_add(1);
+        self.progress.add_value();
         let Some(spec) = self.info.sharding else {
             let path = format!("{}/{object}", self.folder);
             return self.work.output.write(&path, &value);
@@ -111,31 +111,30 @@ impl<'a> SkeletonSink<'a> {
             id: 0,
             record: &value,
         };
-        Ok(self.spill.push(PartitionId { index: 0, shard }, entry)?)
+        let partition = PartitionId { index: 0, shard };
+        Ok(self.progress.spill.push(partition, entry)?)
     }
 
     /// Writes the shards, and the document last. Returns the number of skeletons.
     fn finish_files(self) -> Result<u64, ExportError> {
         let folder = &self.folder;
         if let Some(spec) = self.info.sharding {
-            self.spill
-                .partitions()
-                .par_iter()
-                .try_for_each(|partition| {
-                    let spilled = self.spill.read(*partition)?;
-                    let mut shard = ShardBuilder::new(spec, partition.shard);
-                    for entry in spilled.entries() {
-                        shard.push(entry.key, entry.record)?;
-                    }
-                    let path = format!("{folder}/{}", spec.file_name(partition.shard));
-                    self.work.output.write(&path, &shard.finish())
-                })?;
+            let spill = &self.progress.spill;
+            spill.partitions().par_iter().try_for_each(|partition| {
+                let spilled = spill.read(*partition)?;
+                let mut shard = ShardBuilder::new(spec, partition.shard);
+                for entry in spilled.entries() {
+                    shard.push(entry.key, entry.record)?;
+                }
+                let path = format!("{folder}/{}", spec.file_name(partition.shard));
+                self.work.output.write(&path, &shard.finish())
+            })?;
         }
         let path = format!("{folder}/info");
         self.work
             .output
             .write(&path, self.info.to_json().as_bytes())?;
-        Ok(self.skeletons)
+        Ok(self.progress.counts.values)
     }
 
     /// Writes the shards and the document of the skeletons of objects.
@@ -212,6 +211,27 @@ async fn write_paths(
     mut sink: SkeletonSink<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Layer, ExportError> {
+    if sink.progress.counts.done == 0 {
+        push_paths(work, survey, layer, &mut sink).await?;
+        sink.progress.add_group(0);
+        sink.progress.keep()?;
+    }
+    let skipped = sink.progress.counts.dropped;
+    if skipped > 0 {
+        notes.push(format!(
+            "{skipped} paths left out of the skeletons: coordinates that are not finite"
+        ));
+    }
+    sink.finish(survey, layer)
+}
+
+/// Adds all paths to the skeletons of their objects.
+async fn push_paths(
+    work: &Export<'_>,
+    survey: &StoreSurvey,
+    layer: &SkeletonLayer,
+    sink: &mut SkeletonSink<'_>,
+) -> Result<(), ExportError> {
     let mut open: Option<(i64, Skeleton)> = None;
     let (mut failed, mut skipped, mut done) = (None, 0_u64, 0_u64);
     let query = work.reading.query();
@@ -221,7 +241,7 @@ async fn write_paths(
             (work.reading.report)(done, survey.vertices);
             let rows = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
             done = done.saturating_add(rows);
-            match add_paths(&batch, layer, &mut open, &mut sink, &mut skipped) {
+            match add_paths(&batch, layer, &mut open, sink, &mut skipped) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     failed = Some(error);
@@ -234,14 +254,10 @@ async fn write_paths(
         return Err(error);
     }
     if let Some((object, skeleton)) = open {
-        push_object(object, &skeleton, &mut sink)?;
+        push_object(object, &skeleton, sink)?;
     }
-    if skipped > 0 {
-        notes.push(format!(
-            "{skipped} paths left out of the skeletons: coordinates that are not finite"
-        ));
-    }
-    sink.finish(survey, layer)
+    sink.progress.counts.dropped = skipped;
+    Ok(())
 }
 
 fn push_object(

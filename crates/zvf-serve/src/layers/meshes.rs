@@ -79,30 +79,23 @@ impl MeshLevels {
         &self.coarser
     }
 
-    /// Reads one object from `level`, for which `query` is, and from the coarser levels. The results
-    /// are in memory one after another.
+    /// Reads one object of the level that the query names; `None` if the level lacks it.
     #[cfg(feature = "server")]
     pub(crate) async fn read_object(
         &self,
         dataset: &Dataset,
         query: &Query,
-        level: LevelId,
         id: u64,
-    ) -> Result<Vec<TriangleMesh>, LayerError> {
+    ) -> Result<Option<TriangleMesh>, LayerError> {
         let query = query.clone().columns(Selection::none());
-        let mut meshes = Vec::new();
-        let coarser = self.coarser.iter().filter(|coarser| **coarser > level);
-        for level in [None].into_iter().chain(coarser.map(Some)) {
-            let result = match level {
-                None => Some(dataset.query(&query).await?),
-                Some(level) => coarse(dataset, &query, *level).await?,
-            };
-            let Some(result) = result else { continue };
-            let shapes = shapes(&result, self.has_objects, &mut 0).into_iter();
-            let mut shapes = shapes.filter(|shape| shape.object == id);
-            meshes.extend(shapes.next().and_then(|shape| mesh_of(&result, &shape)));
-        }
-        Ok(meshes)
+        let result = match dataset.query(&query).await {
+            Ok(result) => result,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let mut shapes = shapes(&result, self.has_objects, &mut 0).into_iter();
+        let shape = shapes.find(|shape| shape.object == id);
+        Ok(shape.and_then(|shape| mesh_of(&result, &shape)))
     }
 
     /// Divides what [`read`](Self::read) returned by object. Counts what is left out.
@@ -177,7 +170,7 @@ pub(crate) fn encode(levels: &[TriangleMesh]) -> Result<Option<EncodedMesh>, Lay
         return Ok(None);
     };
     let encoded = cut.fragments().par_iter();
-    let encoded = encoded.map(|fragment| fragment.mesh.encode());
+    let encoded = encoded.map(|fragment| fragment.mesh().encode());
     let encoded: Vec<Vec<u8>> = encoded.collect::<Result<_, _>>()?;
     let joined = cut.join(&encoded)?;
     Ok(Some(EncodedMesh {

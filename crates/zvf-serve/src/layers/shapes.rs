@@ -27,7 +27,7 @@ pub(crate) fn mesh_of(batch: &QueryResult, shape: &ObjectShape) -> Option<Triang
 }
 
 /// Divides a polygon into triangles around its first corner.
-fn fan(face: &[u32]) -> impl Iterator<Item = [u32; 3]> {
+pub(crate) fn fan(face: &[u32]) -> impl Iterator<Item = [u32; 3]> {
     let pairs = face.get(1..).unwrap_or_default().windows(2);
     pairs.filter_map(|pair| match (face.first(), pair) {
         (Some(first), [a, b]) => Some([*first, *a, *b]),

@@ -97,6 +97,31 @@ impl SkeletonLayer {
         Some(skeleton)
     }
 
+    /// Adds rows of a batch to a skeleton, without edges. Returns whether their coordinates are finite.
+    #[cfg(feature = "server")]
+    pub(crate) fn push_rows(
+        &self,
+        batch: &QueryResult,
+        rows: &[usize],
+        skeleton: &mut Skeleton,
+    ) -> bool {
+        let Some(positions) = shapes::positions(batch, rows) else {
+            return false;
+        };
+        skeleton.positions.extend_from_slice(&positions);
+        self.columns
+            .push(&batch.vertex, rows, &mut skeleton.attributes);
+        true
+    }
+
+    /// Returns the bytes of the attributes of a vertex.
+    #[cfg(feature = "server")]
+    pub(crate) fn attribute_bytes(&self) -> u64 {
+        let attributes = self.columns.attributes.iter();
+        let components = attributes.map(|attribute| u64::from(attribute.components));
+        components.sum::<u64>().saturating_mul(4)
+    }
+
     /// Adds a path of a batch to a skeleton, and returns whether its coordinates are finite.
     pub(crate) fn push_path(
         &self,

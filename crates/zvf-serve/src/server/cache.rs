@@ -113,6 +113,22 @@ impl AnswerCache {
     }
 }
 
+impl AnswerCache {
+    /// Removes the least recently used answer that has bytes. Returns whether there was one.
+    pub(super) fn remove_oldest(&self) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest = state.uses.values().find(|key| {
+            let entry = state.entries.get(*key);
+            entry.is_some_and(|entry| entry.value.len() > 0)
+        });
+        let oldest = oldest.cloned();
+        if let Some(key) = &oldest {
+            state.remove(key);
+        }
+        oldest.is_some()
+    }
+}
+
 impl State {
     fn remove(&mut self, key: &str) {
         if let Some(entry) = self.entries.remove(key) {

@@ -3,11 +3,19 @@
 use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
+use tokio::sync::OnceCell;
 use zvf::Dataset;
 use zvf_model::level::LevelId;
 use zvf_query::LevelChoice;
 
-use super::{cells::LiveAnnotations, live_meshes::encoded_mesh, object_cache::ObjectCache};
+use super::{
+    cells::LiveAnnotations,
+    encoding_cost::EncodingCost,
+    live_meshes::{MeshRequest, encoded_mesh},
+    live_skeletons::{SegmentRead, encoded_skeleton},
+    object_cache::ObjectCache,
+    object_sizes::{ObjectSize, ObjectSizes},
+};
 use crate::{
     layers::{
         Layer, LayerError, LayerKind, Reading, Report,
@@ -15,7 +23,6 @@ use crate::{
         levels::usable_levels,
         meshes::{MeshLevels, mesh_info},
         segments::{ONLY, PROPERTIES},
-        shapes::{ObjectShape, shapes},
         skeletons::{SkeletonLayer, coarser, draws_groups, group_layer},
         space::ViewerSpace,
         survey::{self, StoreSurvey},
@@ -36,6 +43,8 @@ pub(super) struct LiveLayers {
     skeletons: HashMap<String, LiveSkeletons>,
     meshes: Option<MeshLevels>,
     has_objects: bool,
+    /// Sizes of the objects of each level, counted when an object is first asked for.
+    sizes: HashMap<LevelId, OnceCell<ObjectSizes>>,
     context: LiveContext,
 }
 
@@ -66,11 +75,12 @@ enum SegmentKind {
     Groups,
 }
 
-/// A query for a segment.
-struct SegmentQuery {
-    query: zvf::Query,
+/// The way to encode a segment within the memory.
+struct SegmentPlan {
+    read: SegmentRead,
     level: LevelId,
-    vertices: u64,
+    /// Bytes of memory that it takes.
+    bytes: u64,
 }
 
 impl LiveLayers {
@@ -93,6 +103,9 @@ impl LiveLayers {
             made.add(kind, &reading, &survey, &mut notes).await?;
         }
         notes.dedup();
+        let levels = [LevelId::FULL].into_iter();
+        let levels = levels.chain(dataset.levels().iter().copied());
+        let sizes = levels.map(|level| (level, OnceCell::new())).collect();
         let Made {
             layers,
             documents,
@@ -115,6 +128,7 @@ impl LiveLayers {
             skeletons,
             meshes,
             has_objects: survey.has_objects,
+            sizes,
             context,
         })
     }
@@ -191,8 +205,8 @@ impl LiveLayers {
             return Ok(known.into());
         }
         let bytes = self.encoded_skeleton(skeletons, id).await?;
-        objects.put(name.clone(), bytes, "a skeleton")?;
-        Ok(objects.known(&name).and_then(Into::into))
+        let answer = objects.put(name, bytes, "a skeleton").await?;
+        Ok(answer.into())
     }
 
     async fn encoded_skeleton(
@@ -201,25 +215,13 @@ impl LiveLayers {
         id: u64,
     ) -> Result<Option<Vec<u8>>, LayerError> {
         let layer = &skeletons.layer;
-        let found = self.query_within_limits(skeletons.segments, id, &skeletons.levels);
-        let Some(SegmentQuery {
-            query, vertices, ..
-        }) = found.await?
-        else {
+        let cost = EncodingCost::of_skeleton(layer);
+        let plan = self.plan(skeletons.segments, id, &skeletons.levels, &cost);
+        let Some(plan) = plan.await? else {
             return Ok(None);
         };
-        let _turn = self.context.objects.turn(vertices).await;
-        let batch = self.dataset.query(&query).await?;
-        let skeleton = match layer.is_path {
-            true => Some(layer.of_paths(&batch)?),
-            false => self
-                .shape(&batch, id)
-                .and_then(|shape| layer.of_shape(&batch, &shape)),
-        };
-        drop(batch);
-        let skeleton = skeleton.filter(|skeleton| !skeleton.positions.is_empty());
-        let bytes = skeleton.map(|skeleton| skeleton.encode(&layer.info.vertex_attributes));
-        Ok(bytes.transpose()?)
+        let _turn = self.context.objects.turn(plan.bytes).await;
+        encoded_skeleton(layer, &self.dataset, &plan.read, id, self.has_objects).await
     }
 
     /// Returns the fragments of an object, `<id>`, or its manifest, `<id>.index`.
@@ -243,30 +245,27 @@ impl LiveLayers {
             .into_iter()
             .chain(levels.coarser().iter().copied())
             .collect();
-        let found = self.query_within_limits(SegmentKind::Objects, id, &possible);
-        let (index, data) = match found.await? {
+        let plan = self.plan(SegmentKind::Objects, id, &possible, &EncodingCost::MESH);
+        let (index, data) = match plan.await? {
             None => (None, None),
-            Some(SegmentQuery {
-                query,
-                level,
-                vertices,
-            }) => {
-                let _turn = objects.turn(vertices).await;
-                encoded_mesh(levels, &self.dataset, id, &query, level)
+            Some(plan) => {
+                let _turn = objects.turn(plan.bytes).await;
+                let mut reads = vec![plan.read];
+                for level in possible.iter().filter(|level| **level > plan.level) {
+                    if let Some(query) = self.query_of(SegmentKind::Objects, id, *level) {
+                        reads.extend(self.read_of(query, id, *level).await?);
+                    }
+                }
+                let request = MeshRequest { id, reads };
+                encoded_mesh(levels, &self.dataset, request)
                     .await?
                     .map(|mesh| (mesh.manifest, mesh.data))
                     .unzip()
             }
         };
-        objects.put(index_name, index, MESH)?;
-        objects.put(data_name, data, MESH)?;
-        Ok(objects.known(&name).and_then(Into::into))
-    }
-
-    fn shape(&self, batch: &zvf::QueryResult, id: u64) -> Option<ObjectShape> {
-        let mut dropped = 0;
-        let mut shapes = shapes(batch, self.has_objects, &mut dropped).into_iter();
-        shapes.find(|shape| shape.object == id)
+        let index = objects.put(index_name, index, MESH).await?;
+        let data = objects.put(data_name.clone(), data, MESH).await?;
+        Ok(if name == data_name { data } else { index }.into())
     }
 
     /// Returns the query for a segment; `None` if no segment has this id.
@@ -287,37 +286,93 @@ impl LiveLayers {
         }
     }
 
-    /// Returns the query for a segment on the finest level on which it is not too large; `None` if no
-    /// segment has this id or vertices.
-    async fn query_within_limits(
+    async fn sizes(&self, level: LevelId) -> Result<Option<&ObjectSizes>, LayerError> {
+        let Some(cell) = self.sizes.get(&level) else {
+            return Ok(None);
+        };
+        let read = || ObjectSizes::read(&self.dataset, level, self.has_objects);
+        cell.get_or_try_init(read).await.map(Some)
+    }
+
+    /// Returns the way to read an object of a level; `None` if the level lacks it.
+    async fn read_of(
+        &self,
+        query: zvf::Query,
+        id: u64,
+        level: LevelId,
+    ) -> Result<Option<SegmentRead>, LayerError> {
+        let sizes = self.sizes(level).await?;
+        Ok(sizes.and_then(|sizes| {
+            let size = sizes.of(id)?;
+            Some(match sizes.has_one_object() {
+                true => {
+                    let object = self.has_objects.then(|| i64::try_from(id).ok()).flatten();
+                    let query = zvf::Query::new().level(LevelChoice::Number(level));
+                    SegmentRead::Streamed {
+                        query,
+                        object,
+                        size,
+                    }
+                }
+                false => SegmentRead::Selected { query, size },
+            })
+        }))
+    }
+
+    /// Returns the way to encode a segment on the finest level on which it is not too large; `None` if
+    /// no segment has this id or vertices.
+    async fn plan(
         &self,
         segments: SegmentKind,
         id: u64,
         levels: &[LevelId],
-    ) -> Result<Option<SegmentQuery>, LayerError> {
-        let most = self.context.objects.most_vertices();
-        let mut first = None;
-        for level in levels {
+        cost: &EncodingCost,
+    ) -> Result<Option<SegmentPlan>, LayerError> {
+        let most = self.context.objects.most_encoding();
+        let mut too_large = None;
+        for (level, coarser) in levels.iter().zip(1..) {
             let Some(query) = self.query_of(segments, id, *level) else {
                 return Ok(None);
             };
-            let vertices = self.count(&query).await?;
-            if (1..=most).contains(&vertices) {
-                return Ok(Some(SegmentQuery {
+            let read = match cost.is_counted(segments == SegmentKind::Groups) {
+                true => Some(SegmentRead::Selected {
+                    size: ObjectSize {
+                        vertices: self.count(&query).await?,
+                        links: 0,
+                    },
                     query,
+                })
+                .filter(|read| read.size().vertices > 0),
+                false => self.read_of(query, id, *level).await?,
+            };
+            let Some(read) = read else {
+                match too_large {
+                    None => return Ok(None),
+                    Some(_) => continue,
+                }
+            };
+            let mut bytes = cost.of(&read);
+            if cost.has_all_levels {
+                for level in levels.iter().skip(coarser) {
+                    let sizes = self.sizes(*level).await?;
+                    let size = sizes.and_then(|sizes| sizes.of(id));
+                    bytes = bytes.saturating_add(cost.of_further(size.unwrap_or_default()));
+                }
+            }
+            if bytes <= most {
+                return Ok(Some(SegmentPlan {
+                    read,
                     level: *level,
-                    vertices,
+                    bytes,
                 }));
             }
-            let full = *first.get_or_insert(vertices);
-            if full == 0 {
-                return Ok(None);
-            }
+            too_large.get_or_insert(LayerError::TooManyVertices {
+                vertices: read.size().vertices,
+                bytes,
+                most,
+            });
         }
-        match first {
-            Some(vertices) => Err(LayerError::TooManyVertices(vertices, most)),
-            None => Ok(None),
-        }
+        too_large.map_or(Ok(None), Err)
     }
 }
 

@@ -3,25 +3,77 @@
 //! A viewer asks for the manifest of an object and then for ranges of its fragments. The encoded
 //! object is kept, so that it is encoded once.
 
-use zvf::{Dataset, Query};
-use zvf_model::level::LevelId;
+use std::ops::ControlFlow;
 
-use super::pool::on_pool;
+use zvf::{Dataset, Query};
+use zvf_precomputed::TriangleMesh;
+use zvf_query::Selection;
+
+use super::{
+    live_skeletons::SegmentRead, object_rows::ObjectRows, object_sizes::ObjectSize, pool::on_pool,
+};
 use crate::layers::{
     LayerError,
     meshes::{EncodedMesh, MeshLevels, encode},
+    shapes::{fan, positions},
 };
 
-/// Returns the mesh of an object on a level and the coarser ones; `None` if it has no triangles.
+/// An object on its levels of detail.
+pub(super) struct MeshRequest {
+    pub(super) id: u64,
+    /// The way to read each level, the finest first.
+    pub(super) reads: Vec<SegmentRead>,
+}
+
+/// Returns the mesh of an object; `None` if it has no triangles.
 pub(super) async fn encoded_mesh(
     levels: &MeshLevels,
     dataset: &Dataset,
-    id: u64,
-    query: &Query,
-    level: LevelId,
+    request: MeshRequest,
 ) -> Result<Option<EncodedMesh>, LayerError> {
-    let mut meshes = levels.read_object(dataset, query, level, id).await?;
-    // Vertices without triangles.
-    meshes.retain(|mesh| !mesh.triangles.is_empty());
+    let mut meshes = Vec::new();
+    for read in &request.reads {
+        let mesh = match read {
+            SegmentRead::Selected { query, .. } => {
+                levels.read_object(dataset, query, request.id).await?
+            }
+            SegmentRead::Streamed {
+                query,
+                object,
+                size,
+            } => streamed(dataset, query, *object, *size).await?,
+        };
+        // Vertices without triangles are not drawn.
+        meshes.extend(mesh.filter(|mesh| !mesh.triangles.is_empty()));
+    }
     on_pool(move || encode(&meshes)).await
+}
+
+/// Returns the mesh of the only object of a level; `None` if a coordinate is not finite.
+async fn streamed(
+    dataset: &Dataset,
+    query: &Query,
+    object: Option<i64>,
+    size: ObjectSize,
+) -> Result<Option<TriangleMesh>, LayerError> {
+    let query = query.clone().columns(Selection::none());
+    let mut rows = ObjectRows::new(object);
+    let mut mesh = TriangleMesh::default();
+    mesh.positions.reserve_exact(size.vertices_to_reserve());
+    mesh.triangles.reserve_exact(size.links_to_reserve());
+    let mut is_finite = true;
+    let read = dataset.batches(&query, |batch| {
+        let own = rows.add(&batch);
+        match positions(&batch, &own) {
+            Some(positions) => mesh.positions.extend_from_slice(&positions),
+            None => is_finite = false,
+        }
+        rows.links(&batch, |face| mesh.triangles.extend(fan(face)));
+        match is_finite {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    read.await?;
+    Ok(is_finite.then_some(mesh))
 }

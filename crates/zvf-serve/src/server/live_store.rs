@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use hyper::StatusCode;
 use tokio::sync::Mutex as AsyncMutex;
-use zvf::Dataset;
+use zvf::{Dataset, ErrorKind};
 use zvf_model::{error_chain::error_chain, key::Key};
 use zvf_store::Read;
 
@@ -23,6 +23,8 @@ use crate::layers::{LayerError, Report};
 
 /// Time between two looks whether the store has changed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Bytes of a list that counts while it is sent.
+const LARGE: usize = 64 << 10;
 /// Bytes of an object that are in memory at once.
 const PIECE: u64 = 4 << 20;
 
@@ -156,7 +158,13 @@ impl LiveStore {
         if layers.is_cached(path) {
             cache.put(key, answer.clone().into());
         }
-        Ok(answer)
+        match answer {
+            // Skeletons and meshes have taken their memory, and documents are shared.
+            Some(bytes) if path.first() == Some(&"annotations") && bytes.len() > LARGE => {
+                Ok(Some(self.objects.alive(bytes).await))
+            }
+            answer => Ok(answer),
+        }
     }
 
     /// Answers a request for an object of the store itself.
@@ -213,7 +221,12 @@ fn prefix(name: &str, state: u64) -> String {
 /// Returns the answer to a request that failed.
 pub(super) fn failure(error: &LayerError) -> Reply {
     let status = match error {
-        LayerError::TooLarge(..) | LayerError::TooManyVertices(..) => StatusCode::PAYLOAD_TOO_LARGE,
+        LayerError::TooLarge(..) | LayerError::TooManyVertices { .. } => {
+            StatusCode::PAYLOAD_TOO_LARGE
+        }
+        LayerError::Store(error) if error.kind() == ErrorKind::OverBudget => {
+            StatusCode::PAYLOAD_TOO_LARGE
+        }
         LayerError::Store(error) if error.is_retryable() => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };

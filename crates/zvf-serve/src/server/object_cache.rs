@@ -1,48 +1,69 @@
 //! Encoded objects, which are computed once for the requests that wait for them. All stores share one
-//! cache, and one limit on the objects that are encoded at once.
+//! cache, one limit on the bytes of encoded objects that are kept or being sent, and one on the memory
+//! for those that are being encoded.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 
 use bytes::Bytes;
-use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
+use tokio::sync::{Mutex, MutexGuard, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use super::cache::{AnswerCache, KnownAnswer};
 use crate::layers::LayerError;
 
 /// Locks of objects. Two objects may have the same lock.
 const LOCKS: usize = 16;
-/// Vertices of a permit.
+/// Bytes of a permit.
 const STEP: u64 = 1 << 10;
 
 /// Encoded objects of all stores, by name.
 #[derive(Debug)]
 pub(super) struct ObjectCache {
     encoded: AnswerCache,
+    /// Bytes of encoded objects that are kept, or that responses still hold.
+    alive: Arc<Semaphore>,
+    most_alive: u64,
     /// Held while an object is encoded.
     encoding: [Mutex<()>; LOCKS],
     /// Stands for the locks if there are none.
     any: Mutex<()>,
     /// The largest encoded object: one that is not kept would be encoded for each request.
     most_bytes: usize,
-    /// Vertices of the objects that are encoded at once.
-    most_vertices: u64,
+    /// Bytes of memory for the objects that are encoded at once.
+    most_encoding: u64,
     permits: Semaphore,
 }
 
+/// Bytes, and their part of the memory.
+struct AliveBytes<T> {
+    bytes: T,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl<T: AsRef<[u8]>> AsRef<[u8]> for AliveBytes<T> {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes.as_ref()
+    }
+}
+
 impl ObjectCache {
-    /// Creates a cache of this many bytes, and a limit on the vertices of the objects that are encoded
-    /// at once.
-    pub(super) fn new(bytes: usize, vertices: u64) -> Self {
-        let most_bytes = bytes.saturating_mul(5) / 8;
-        let most_vertices = vertices.clamp(STEP, 1 << 32);
-        let permits = usize::try_from(most_vertices.div_ceil(STEP)).unwrap_or(usize::MAX);
+    /// Creates a cache of this many bytes, and a limit on the memory for objects that are encoded at
+    /// once.
+    pub(super) fn new(bytes: usize, encoding: u64) -> Self {
+        let most_encoding = encoding.clamp(STEP, 1 << 40);
+        let most_alive = u64::try_from(bytes).unwrap_or(u64::MAX).min(1 << 40);
+        let semaphore = |bytes| Semaphore::new(steps(bytes).min(Semaphore::MAX_PERMITS));
         Self {
-            encoded: AnswerCache::new(bytes, most_bytes),
+            encoded: AnswerCache::new(bytes, bytes),
+            alive: Arc::new(semaphore(most_alive)),
+            most_alive,
             encoding: Default::default(),
             any: Mutex::default(),
-            most_bytes,
-            most_vertices,
-            permits: Semaphore::new(permits.min(Semaphore::MAX_PERMITS)),
+            most_bytes: bytes.saturating_mul(5) / 8,
+            most_encoding,
+            permits: semaphore(most_encoding),
         }
     }
 
@@ -51,9 +72,9 @@ impl ObjectCache {
         self.encoded.get(name)
     }
 
-    /// Returns the most vertices of an object that is encoded.
-    pub(super) fn most_vertices(&self) -> u64 {
-        self.most_vertices
+    /// Returns the bytes of memory for objects that are encoded at once.
+    pub(super) fn most_encoding(&self) -> u64 {
+        self.most_encoding
     }
 
     /// Waits until no other request encodes this object.
@@ -66,30 +87,97 @@ impl ObjectCache {
         lock.unwrap_or(&self.any).lock().await
     }
 
-    /// Waits until there is memory for an object of this many vertices.
-    pub(super) async fn turn(&self, vertices: u64) -> Option<SemaphorePermit<'_>> {
-        let permits = vertices.min(self.most_vertices).div_ceil(STEP);
-        let permits = u32::try_from(permits).unwrap_or(u32::MAX);
+    /// Waits until there are this many bytes of memory to encode an object.
+    pub(super) async fn turn(&self, bytes: u64) -> Option<SemaphorePermit<'_>> {
+        let permits = permits(bytes.min(self.most_encoding));
         // The semaphore is never closed.
         self.permits.acquire_many(permits).await.ok()
     }
 
-    /// Keeps a file, or that there is none.
+    /// Keeps a file, or that there is none, and returns it. Waits until responses have been sent if these
+    /// hold too many files that are no longer kept.
     ///
     /// # Errors
     ///
     /// [`LayerError::TooLarge`] with the name of what is encoded.
-    pub(super) fn put(
+    pub(super) async fn put(
         &self,
         name: String,
         bytes: Option<Vec<u8>>,
         what: &'static str,
-    ) -> Result<(), LayerError> {
+    ) -> Result<KnownAnswer, LayerError> {
         let most = self.most_bytes;
         if bytes.as_ref().is_some_and(|bytes| bytes.len() > most) {
             return Err(LayerError::TooLarge(what, most));
         }
-        self.encoded.put(name, bytes.map(Bytes::from).into());
-        Ok(())
+        let answer = match bytes {
+            Some(mut bytes) => {
+                bytes.shrink_to_fit();
+                KnownAnswer::Bytes(self.alive(bytes).await)
+            }
+            None => KnownAnswer::Nothing,
+        };
+        self.encoded.put(name, answer.clone());
+        Ok(answer)
+    }
+
+    /// Takes the memory of bytes until their last use. Files that are kept make room for them.
+    pub(super) async fn alive(&self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
+        let length = u64::try_from(bytes.as_ref().len()).unwrap_or(u64::MAX);
+        // A list of annotations may be larger than all of the memory.
+        let permits = permits(length).min(permits(self.most_alive));
+        let permit = loop {
+            if let Ok(permit) = Arc::clone(&self.alive).try_acquire_many_owned(permits) {
+                break Some(permit);
+            }
+            if !self.encoded.remove_oldest() {
+                let alive = Arc::clone(&self.alive);
+                // The semaphore is never closed.
+                break alive.acquire_many_owned(permits).await.ok();
+            }
+        };
+        Bytes::from_owner(AliveBytes {
+            bytes,
+            _permit: permit,
+        })
+    }
+}
+
+fn steps(bytes: u64) -> usize {
+    usize::try_from(bytes.div_ceil(STEP)).unwrap_or(usize::MAX)
+}
+
+fn permits(bytes: u64) -> u32 {
+    u32::try_from(bytes.div_ceil(STEP)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    async fn put(cache: &ObjectCache, name: &str, bytes: usize) -> Option<Bytes> {
+        let put = cache.put(name.to_owned(), Some(vec![1; bytes]), "a file");
+        put.await.unwrap().into()
+    }
+
+    #[tokio::test]
+    async fn responses_hold_the_memory_of_files_that_are_not_kept() {
+        let cache = ObjectCache::new(100 << 10, 1 << 20);
+        let sent = put(&cache, "a", 60 << 10).await;
+        // It is not kept any more, but a response holds it.
+        assert!(put(&cache, "b", 60 << 10).now_or_never().is_none());
+        assert!(cache.known("a").is_none());
+        drop(sent);
+        assert!(put(&cache, "b", 60 << 10).await.is_some());
+        // Files that no response holds make room.
+        assert!(put(&cache, "c", 60 << 10).await.is_some());
+        assert!(cache.known("b").is_none() && cache.known("c").is_some());
+        let large = cache.put("d".to_owned(), Some(vec![1; 80 << 10]), "a file");
+        assert!(matches!(
+            large.await,
+            Err(LayerError::TooLarge("a file", _))
+        ));
     }
 }

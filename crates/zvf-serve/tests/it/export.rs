@@ -3,13 +3,15 @@
 use std::{
     collections::BTreeMap,
     fs,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
-use zvf::{Dataset, GeometryKind, NumericColumn};
-use zvf_serve::{ExportError, ExportOptions, ExportTarget, LayerKind, export};
+use zvf::{Dataset, Editor, Geometry, GeometryKind, NumericColumn, OutOfBounds};
+use zvf_serve::{ExportError, ExportOptions, ExportTarget, LayerKind, MeshFormat, export};
 
-use crate::stores::{TestStores, block_on, paths};
+use crate::stores::{TestStores, block_on, grouped_paths, paths, points, surface, trees};
 
 /// Creates streamlines and returns their address.
 fn streamlines(stores: &TestStores) -> String {
@@ -140,4 +142,197 @@ fn an_interrupted_export_to_a_bucket_is_continued() {
     assert_eq!(found.remove(name), Some(bytes));
     expected.remove(name).unwrap();
     assert!(found == expected);
+}
+
+/// Creates stores of several kinds, with the options of an export of each.
+fn cases(stores: &TestStores) -> Vec<(String, ExportOptions)> {
+    let files = ExportOptions::new;
+    let shards = || ExportOptions::new().sharded(true);
+    let create = |name: &str, kind, geometry: &Geometry| stores.create(name, kind, geometry);
+    let tracts = create(
+        "tracts.zv",
+        GeometryKind::Streamlines,
+        &grouped_paths(300, 9),
+    );
+    let trees = create("trees.zv", GeometryKind::Skeletons, &trees(40, 30));
+    let cells = create("cells.zv", GeometryKind::Points, &points(12_000));
+    let surface = create("surface.zv", GeometryKind::Mesh, &surface(40));
+    vec![
+        (tracts.clone(), files()),
+        (tracts, shards()),
+        (trees.clone(), files()),
+        (trees, shards()),
+        (cells, shards()),
+        (surface.clone(), files()),
+        (surface.clone(), shards()),
+        (surface, files().mesh_format(MeshFormat::Legacy)),
+    ]
+}
+
+/// Runs an export that ends in a panic when it reports progress for the `last` time. Returns whether it
+/// was interrupted.
+fn interrupt(address: &str, target: &ExportTarget, options: &ExportOptions, last: usize) -> bool {
+    let reports = AtomicUsize::new(0);
+    let report = |_, _| {
+        if reports.fetch_add(1, Ordering::Relaxed) >= last {
+            // Without a message of the panic.
+            resume_unwind(Box::new("interrupted by the test"));
+        }
+    };
+    let work = async {
+        let dataset = Dataset::open(address).await.unwrap();
+        export(&dataset, target.clone(), options, &report).await
+    };
+    catch_unwind(AssertUnwindSafe(|| block_on(work).unwrap())).is_err()
+}
+
+/// Returns the number of times that an export reports progress.
+fn reports(address: &str, target: &ExportTarget, options: &ExportOptions) -> usize {
+    let reports = AtomicUsize::new(0);
+    let report = |_, _| {
+        reports.fetch_add(1, Ordering::Relaxed);
+    };
+    let work = async {
+        let dataset = Dataset::open(address).await.unwrap();
+        export(&dataset, target.clone(), options, &report).await
+    };
+    block_on(work).unwrap();
+    reports.into_inner()
+}
+
+/// The folder of an interrupted export to `target`.
+fn hidden(target: &Path) -> PathBuf {
+    let name = target.file_name().unwrap().to_str().unwrap();
+    target.with_file_name(format!(".{name}.zvf-export"))
+}
+
+#[test]
+fn interrupted_exports_are_continued() {
+    let stores = TestStores::new();
+    for (at, (address, options)) in cases(&stores).into_iter().enumerate() {
+        let folder = |name: &str| stores.folder.path().join(format!("{at}-{name}"));
+        let whole = folder("whole");
+        let all = reports(&address, &whole.as_path().into(), &options);
+        let expected = files(&whole);
+        for last in (0..all).step_by((all / 7).max(1)) {
+            let out = folder(&format!("{last}"));
+            let target = ExportTarget::from(out.as_path());
+            assert!(interrupt(&address, &target, &options, last));
+            assert!(!out.exists(), "{address} {last}");
+            // A second interruption, unless what remains reports less progress.
+            if interrupt(&address, &target, &options, last / 2) {
+                let report = block_on(async {
+                    let dataset = Dataset::open(&address).await.unwrap();
+                    export(&dataset, target, &options, &|_, _| {}).await
+                });
+                let report = report.unwrap();
+                let count = u64::try_from(files(&out).len()).unwrap();
+                assert_eq!(report.files, count);
+            }
+            let found = files(&out);
+            assert!(found == expected, "{address} {last}");
+            assert!(!hidden(&out).exists());
+
+            let (bucket, out) = bucket(&stores, &format!("{at}-{last}-bucket"));
+            assert!(interrupt(&address, &bucket, &options, last));
+            let is_document = |name: &PathBuf| name.ends_with("info");
+            assert!(!files(&out).keys().any(is_document));
+            run(&address, &bucket, &options).unwrap();
+            assert!(files(&out) == expected, "{address} {last}");
+        }
+    }
+}
+
+/// An interrupted export of the skeletons has the annotations.
+fn begun(stores: &TestStores) -> (String, ExportOptions, PathBuf) {
+    let address = streamlines(stores);
+    let options = ExportOptions::new().sharded(true);
+    let out = stores.folder.path().join("out");
+    let target = ExportTarget::from(out.as_path());
+    let all = reports(
+        &address,
+        &stores.folder.path().join("all").as_path().into(),
+        &options,
+    );
+    assert!(interrupt(&address, &target, &options, all - 1));
+    assert!(hidden(&out).join("annotations/info").exists());
+    (address, options, out)
+}
+
+#[test]
+fn what_is_complete_is_kept() {
+    let stores = TestStores::new();
+    let (address, options, out) = begun(&stores);
+    let kept = hidden(&out).join("annotations/by_id/0.shard");
+    let written = fs::metadata(&kept).unwrap().modified().unwrap();
+    // A line of the journal that was not written as a whole, and a file that was not noted.
+    let journal = hidden(&out).join(".zvf-export.json");
+    let mut text = fs::read(&journal).unwrap();
+    text.extend_from_slice(b"{\"file\": \"skele");
+    fs::write(&journal, text).unwrap();
+    fs::create_dir_all(hidden(&out).join("skeletons")).unwrap();
+    fs::write(hidden(&out).join("skeletons/torn"), "half").unwrap();
+    run(&address, &out.as_path().into(), &options).unwrap();
+    let file = out.join("annotations/by_id/0.shard");
+    assert_eq!(fs::metadata(file).unwrap().modified().unwrap(), written);
+    assert!(files(&out) == files(&stores.folder.path().join("all")));
+}
+
+#[test]
+fn damaged_and_stale_remainders_are_not_used() {
+    let stores = TestStores::new();
+    let (address, options, out) = begun(&stores);
+    let target = ExportTarget::from(out.as_path());
+    // A byte of a complete file, as a power cut may leave it.
+    let shard = hidden(&out).join("annotations/by_id/0.shard");
+    let mut bytes = fs::read(&shard).unwrap();
+    bytes[100] ^= 1;
+    fs::write(&shard, bytes).unwrap();
+    run(&address, &target, &options).unwrap();
+    assert!(files(&out) == files(&stores.folder.path().join("all")));
+
+    // Other options.
+    fs::remove_dir_all(&out).unwrap();
+    assert!(interrupt(&address, &target, &options, 3));
+    let other = ExportOptions::new().layers([LayerKind::Skeletons]);
+    run(&address, &target, &other).unwrap();
+    assert!(!out.join("annotations").exists());
+
+    // Another state of the store.
+    fs::remove_dir_all(&out).unwrap();
+    assert!(interrupt(&address, &target, &options, 3));
+    let editor = block_on(Editor::open(address.as_str())).unwrap();
+    let mut more = paths(10, 9);
+    more.part_objects = Some((1000..1010).collect());
+    block_on(editor.append(&more, OutOfBounds::Expand)).unwrap();
+    run(&address, &target, &options).unwrap();
+    let fresh = stores.folder.path().join("fresh");
+    run(&address, &fresh.as_path().into(), &options).unwrap();
+    assert!(files(&out) == files(&fresh));
+}
+
+#[test]
+fn other_folders_and_running_exports_are_left_alone() {
+    let stores = TestStores::new();
+    let (address, options, out) = begun(&stores);
+    let target = ExportTarget::from(out.as_path());
+    let lock = fs::File::open(hidden(&out).join(".zvf-export.lock")).unwrap();
+    lock.lock().unwrap();
+    let refused = run(&address, &target, &options);
+    assert!(
+        matches!(refused, Err(ExportError::Running(_))),
+        "{refused:?}"
+    );
+    drop(lock);
+    run(&address, &target, &options).unwrap();
+
+    let out = stores.folder.path().join("other");
+    fs::create_dir(hidden(&out)).unwrap();
+    fs::write(hidden(&out).join("letter.txt"), "Dear").unwrap();
+    let refused = run(&address, &out.as_path().into(), &options);
+    assert!(
+        matches!(refused, Err(ExportError::NoExport(_))),
+        "{refused:?}"
+    );
+    assert!(hidden(&out).join("letter.txt").exists());
 }

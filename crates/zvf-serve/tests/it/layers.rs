@@ -331,7 +331,7 @@ fn edges_of_graphs_are_annotations() {
 fn coarser_levels_stand_for_large_objects() {
     let stores = TestStores::new();
     let address = surface_with_levels(&stores);
-    let options = ServeOptions::new().object_vertices(20_000);
+    let options = ServeOptions::new().encoding(8_000_000);
     let server = TestServer::start(&[("a", &address)], options);
     let manifest = MultilodManifest::decode(&server.get("/a/meshes/7.index")).unwrap();
     // Object 7 has 40 000 vertices on level 0, which is left out.
@@ -340,7 +340,7 @@ fn coarser_levels_stand_for_large_objects() {
     assert_eq!(small.levels[0].nodes.len(), 1);
 
     let trees = stores.create("b.zv", GeometryKind::Skeletons, &trees(2, 3000));
-    let options = ServeOptions::new().object_vertices(2000);
+    let options = ServeOptions::new().encoding(400_000);
     let server = TestServer::start(&[("b", &trees)], options);
     let refused = server.ask("GET", "/b/skeletons/1", &[]);
     assert_eq!(refused.status, 413);

@@ -1,8 +1,9 @@
 //! An export to a bucket.
 //!
 //! Objects are uploaded while others are made. The `info` documents are uploaded last, so that a layer
-//! without one is not complete. A marker holds what is exported until then: the same export after an
-//! interruption uploads only what is missing, because repeated exports are equal.
+//! without one is not complete. Until then, a marker holds what is exported, and the results of complete
+//! layers, whose documents have other names. The same export after an interruption does not compute these
+//! layers again. Of the others, it uploads only what is missing, because repeated exports are equal.
 
 use std::{
     collections::HashMap,
@@ -11,15 +12,17 @@ use std::{
 };
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use tokio::runtime::{self, Runtime};
-use zvf_model::key::Key;
-use zvf_store::{Read, Store};
+use zvf_model::key::{Key, KeyError};
+use zvf_store::{Read, Store, WriteError};
 
 use crate::export::ExportError;
 
 /// The object that is in the bucket while an export is not complete.
 const MARKER: &str = "zvf-export.json";
+/// The prefix and the end of the names of documents of complete layers while an export is not complete.
+const UNPUBLISHED: (&str, &str) = ("zvf-export/", ".unpublished");
 /// Bytes that are uploaded at once. A larger object is uploaded alone.
 const BYTES_AT_ONCE: usize = 128 << 20;
 const OBJECTS_AT_ONCE: usize = 32;
@@ -34,6 +37,10 @@ pub(super) struct Bucket {
     runtime: UploadRuntime,
     /// Sizes of the objects that an interrupted export has uploaded.
     known: HashMap<String, u64>,
+    /// What is exported.
+    source: Value,
+    /// Results of complete layers, and the paths of their documents.
+    layers: Mutex<Map<String, Value>>,
     documents: Mutex<Vec<(Key, Bytes)>>,
     uploads: Arc<Uploads>,
 }
@@ -97,14 +104,20 @@ impl Bucket {
     pub(super) async fn open(address: &str, source: &Value) -> Result<Self, ExportError> {
         let runtime = UploadRuntime::new();
         let runtime = runtime.map_err(|source| ExportError::bucket(address, source))?;
-        let opened = runtime.run(open(address.to_owned(), source.to_string()));
-        let opened = opened.await;
-        let (store, known) = opened.map_err(|source| ExportError::bucket(address, source))??;
+        let opened = runtime.run(open(address.to_owned(), source.clone())).await;
+        let opened = opened.map_err(|source| ExportError::bucket(address, source))??;
+        let OpenBucket {
+            store,
+            known,
+            layers,
+        } = opened;
         Ok(Self {
             address: address.to_owned(),
             store,
             runtime,
             known,
+            source: source.clone(),
+            layers: Mutex::new(layers),
             documents: Mutex::default(),
             uploads: Arc::default(),
         })
@@ -112,6 +125,48 @@ impl Bucket {
 
     fn failed(&self, source: impl core::error::Error + Send + Sync + 'static) -> ExportError {
         ExportError::bucket(&self.address, source)
+    }
+
+    /// Returns the number of objects of an interrupted export.
+    pub(super) fn kept(&self) -> u64 {
+        let (prefix, _) = UNPUBLISHED;
+        let names = self.known.keys();
+        let values = names.filter(|name| *name != MARKER && !name.starts_with(prefix));
+        u64::try_from(values.count()).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the result of a layer that an interrupted export has completed.
+    pub(super) fn layer(&self, name: &str) -> Option<Value> {
+        locked(&self.layers).get(name)?.get("result").cloned()
+    }
+
+    /// Waits for the uploads, and notes a complete layer.
+    pub(super) async fn add_layer(&self, name: &str, result: Value) -> Result<(), ExportError> {
+        self.uploads.wait()?;
+        let folder = format!("{name}/");
+        let mut objects = Vec::new();
+        let mut paths = Vec::new();
+        for (key, bytes) in locked(&self.documents).iter() {
+            if key.as_str().starts_with(&folder) {
+                let staged = unpublished(key.as_str()).map_err(|source| self.failed(source))?;
+                objects.push((staged, bytes.clone()));
+                paths.push(key.as_str().to_owned());
+            }
+        }
+        let marker = {
+            let mut layers = locked(&self.layers);
+            let layer = json!({ "result": result, "documents": paths });
+            layers.insert(name.to_owned(), layer);
+            marker(&self.source, &layers)
+        };
+        let key = Key::parse(MARKER).map_err(|source| self.failed(source))?;
+        let store = self.store.clone();
+        let noted = self.runtime.run(async move {
+            store.put_many(objects).await?;
+            store.put_many(vec![(key, marker)]).await
+        });
+        let noted = noted.await.map_err(|source| self.failed(source))?;
+        noted.map_err(|source| self.failed(source))
     }
 
     /// Uploads an object, unless an interrupted export has done it. Waits while many uploads are under
@@ -145,19 +200,55 @@ impl Bucket {
     pub(super) async fn publish(self) -> Result<(), ExportError> {
         self.uploads.wait()?;
         let mut documents = mem::take(&mut *locked(&self.documents));
-        // Documents that others refer to come first.
-        documents.sort_by_key(|(key, _)| core::cmp::Reverse(key.as_str().matches('/').count()));
         let marker = Key::parse(MARKER).map_err(|source| self.failed(source))?;
-        let store = self.store.clone();
-        let published = self.runtime.run(async move {
-            for document in documents {
-                store.put_many(vec![document]).await?;
+        let mut done = vec![marker];
+        let mut staged = Vec::new();
+        for layer in locked(&self.layers).values() {
+            let paths = layer.get("documents").and_then(Value::as_array);
+            for path in paths.into_iter().flatten().filter_map(Value::as_str) {
+                let key = Key::parse(path).map_err(|source| self.failed(source))?;
+                let name = unpublished(path).map_err(|source| self.failed(source))?;
+                if !documents.iter().any(|(known, _)| *known == key) {
+                    staged.push((key, name.clone()));
+                }
+                done.push(name);
             }
-            store.delete_many(vec![marker]).await
+        }
+        let store = self.store.clone();
+        let address = self.address.clone();
+        let published = self.runtime.run(async move {
+            let failed = |source: WriteError| ExportError::bucket(&address, source);
+            for (key, name) in staged {
+                let bytes = store.read_one(Read::full(name.clone())).await;
+                let bytes = bytes.map_err(|source| ExportError::bucket(&address, source))?;
+                let missing = || io::Error::new(io::ErrorKind::NotFound, name.to_string());
+                documents.push((
+                    key,
+                    bytes.ok_or_else(|| ExportError::bucket(&address, missing()))?,
+                ));
+            }
+            // Documents that others refer to come first.
+            documents.sort_by_key(|(key, _)| core::cmp::Reverse(key.as_str().matches('/').count()));
+            for document in documents {
+                store.put_many(vec![document]).await.map_err(failed)?;
+            }
+            store.delete_many(done).await.map_err(failed)
         });
-        let published = published.await.map_err(|source| self.failed(source))?;
-        published.map_err(|source| self.failed(source))
+        published.await.map_err(|source| self.failed(source))?
     }
+}
+
+/// Returns the name of a document until the export is complete.
+fn unpublished(path: &str) -> Result<Key, KeyError> {
+    let (prefix, end) = UNPUBLISHED;
+    Key::parse(&format!("{prefix}{path}{end}"))
+}
+
+/// Returns the content of the marker.
+fn marker(source: &Value, layers: &Map<String, Value>) -> Bytes {
+    json!({ "export": source, "layers": layers })
+        .to_string()
+        .into()
 }
 
 impl Uploads {
@@ -206,31 +297,48 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Opens a prefix and puts the marker. Returns the objects of an interrupted export of the same source.
-async fn open(
-    address: String,
-    source: String,
-) -> Result<(Store, HashMap<String, u64>), ExportError> {
+/// A prefix that is empty, or holds an interrupted export.
+struct OpenBucket {
+    store: Store,
+    /// Sizes of the objects.
+    known: HashMap<String, u64>,
+    /// Complete layers.
+    layers: Map<String, Value>,
+}
+
+/// Opens a prefix and puts the marker, unless it is that of an interrupted export of the same source.
+async fn open(address: String, source: Value) -> Result<OpenBucket, ExportError> {
     let failed = |source: Box<dyn core::error::Error + Send + Sync>| ExportError::Bucket {
         address: address.clone(),
         source,
     };
     let store = Store::create(&address).map_err(|error| failed(error.into()))?;
-    let marker = Key::parse(MARKER).map_err(|error| failed(error.into()))?;
-    let found = store.read_one(Read::full(marker.clone())).await;
+    let key = Key::parse(MARKER).map_err(|error| failed(error.into()))?;
+    let found = store.read_one(Read::full(key.clone())).await;
     let found = found.map_err(|error| failed(error.into()))?;
     let listed = store.list_all(&Key::root(), MOST_OBJECTS).await;
     let listed = listed.map_err(|error| failed(error.into()))?;
-    match found {
-        Some(found) if found == source.as_bytes() => {
-            let known = listed.into_iter().map(|file| (file.name, file.size));
-            return Ok((store, known.collect()));
-        }
-        Some(_) => return Err(ExportError::Unfinished(address.clone())),
-        None if !listed.is_empty() => return Err(ExportError::NotEmpty(address.clone())),
-        None => {}
+    if let Some(found) = found {
+        let found: Option<Value> = serde_json::from_slice(&found).ok();
+        let found = found.filter(|found| found.get("export") == Some(&source));
+        let found = found.ok_or_else(|| ExportError::Unfinished(address.clone()))?;
+        let layers = found.get("layers").and_then(Value::as_object);
+        let known = listed.into_iter().map(|file| (file.name, file.size));
+        return Ok(OpenBucket {
+            store,
+            known: known.collect(),
+            layers: layers.cloned().unwrap_or_default(),
+        });
     }
-    let put = store.put_many(vec![(marker, source.into())]).await;
+    if !listed.is_empty() {
+        return Err(ExportError::NotEmpty(address.clone()));
+    }
+    let layers = Map::new();
+    let put = store.put_many(vec![(key, marker(&source, &layers))]).await;
     put.map_err(|error| failed(error.into()))?;
-    Ok((store, HashMap::new()))
+    Ok(OpenBucket {
+        store,
+        known: HashMap::new(),
+        layers,
+    })
 }

@@ -1,0 +1,81 @@
+//! Memory of an object while it is read and encoded.
+
+use super::{live_skeletons::SegmentRead, object_sizes::ObjectSize};
+use crate::layers::skeletons::SkeletonLayer;
+
+/// Bytes of memory for each vertex and link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EncodingCost {
+    /// Of an object that a query selects: its chunks are in memory as a whole, besides the result.
+    selected: RowCost,
+    /// Of an object that is collected from batches of its level.
+    streamed: RowCost,
+    /// Whether the coarser levels are encoded with the object.
+    pub(super) has_all_levels: bool,
+    is_path: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RowCost {
+    vertex: u64,
+    link: u64,
+}
+
+impl RowCost {
+    fn of(self, size: ObjectSize) -> u64 {
+        let vertices = size.vertices.saturating_mul(self.vertex);
+        vertices.saturating_add(size.links.saturating_mul(self.link))
+    }
+}
+
+impl EncodingCost {
+    /// Meshes. A query takes this for a torus of 1 000 000 vertices and 2 000 000 triangles. Of a
+    /// collected object, a vertex takes two positions, and a triangle its rows and the parts to which
+    /// it is cut, two on average.
+    pub(super) const MESH: Self = Self {
+        selected: RowCost {
+            vertex: 120,
+            link: 130,
+        },
+        streamed: RowCost {
+            vertex: 30,
+            link: 48,
+        },
+        has_all_levels: true,
+        is_path: false,
+    };
+
+    /// Skeletons with these attributes.
+    pub(super) fn of_skeleton(layer: &SkeletonLayer) -> Self {
+        let attributes = layer.attribute_bytes().saturating_mul(3);
+        let cost = |vertex: u64, link| RowCost {
+            vertex: attributes.saturating_add(vertex),
+            link,
+        };
+        Self {
+            selected: cost(120, 100),
+            streamed: cost(32, 24),
+            has_all_levels: false,
+            is_path: layer.is_path,
+        }
+    }
+
+    /// Returns whether the vertices of each segment are counted by a query: those of paths and groups,
+    /// of which there may be very many.
+    pub(super) fn is_counted(&self, is_group: bool) -> bool {
+        self.is_path || is_group
+    }
+
+    /// Returns the memory for an object.
+    pub(super) fn of(&self, read: &SegmentRead) -> u64 {
+        match read {
+            SegmentRead::Selected { size, .. } => self.selected.of(*size),
+            SegmentRead::Streamed { size, .. } => self.streamed.of(*size),
+        }
+    }
+
+    /// Returns the memory for a further level of an object.
+    pub(super) fn of_further(&self, size: ObjectSize) -> u64 {
+        self.streamed.of(size)
+    }
+}
