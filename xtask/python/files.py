@@ -177,6 +177,26 @@ def point_clouds(random):
                 texts = [vlr.string for vlr in found_header.vlrs.get("WktCoordinateSystemVlr")]
                 assert texts == [text[:-1].decode()], texts
             count(source.name)
+            in_order(source)
+
+
+def in_order(source):
+    """Compares all points in their order, and all records, of a file that a store with the order becomes."""
+    store = FOLDER / f"{source.name}.ordered.zv"
+    must("create", store, "--from", source, "--keep-order")
+    for ending in ("las", "laz"):
+        back = FOLDER / f"{source.name}.ordered.{ending}"
+        must("query", store, "-o", back)
+        one, two = laspy.read(source), laspy.read(back)
+        assert one.points.array.dtype == two.points.array.dtype, back
+        assert one.points.array.tobytes() == two.points.array.tobytes(), back
+        records = [
+            [(vlr.user_id, vlr.record_id, vlr.description, vlr.record_data_bytes()) for vlr in file.header.vlrs]
+            for file in (one, two)
+        ]
+        assert records[0] == records[1], (back, records)
+    shutil.rmtree(store)
+    count(f"{source.name} in its order")
 
 
 def overlays(random):

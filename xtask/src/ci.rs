@@ -71,7 +71,7 @@ pub(crate) fn all() -> Stages {
             ("conformance: golden data", "conformance --golden"),
             ("public items", "api --check"),
         ])
-        .run("fuzz", || fuzz::each(FUZZ_SECONDS))
+        .run("fuzz", || fuzz::most(FUZZ_SECONDS))
         .run("instructions of kernels", kernels::check);
     stages
 }
