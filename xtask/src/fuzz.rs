@@ -55,7 +55,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     fuzz(chosen, seconds)
 }
 
-/// Fuzzes every target but that of GeoParquet. What it finds are faults of the decoders of Arrow and
+/// Fuzzes every target but that of `GeoParquet`. What it finds are faults of the decoders of Arrow and
 /// Parquet, which no change here mends; it runs every night.
 pub(crate) fn most(seconds: u64) -> Result<Done> {
     let is_ours = |name: &String| name != "files_geoparquet";
