@@ -105,7 +105,7 @@ enum Command {
 /// SIGTERM.
 pub fn run() -> ExitCode {
     // clap exits with 2 on wrong usage.
-    let cli = Cli::parse();
+    let cli = parsed(std::env::args_os().collect());
     if !handles_signals(&cli.command) {
         end_on_signals();
     }
@@ -130,7 +130,20 @@ pub fn run_in_program(arguments: Vec<OsString>) -> u8 {
     if let Some(program) = arguments.first() {
         worker_pool::set_program(program.into());
     }
-    finish(Cli::parse_from(arguments))
+    finish(parsed(arguments))
+}
+
+/// Parses a command line. Wrong usage ends the process with 2.
+fn parsed(arguments: Vec<OsString>) -> Cli {
+    let parsed = Cli::try_parse_from(&arguments);
+    parsed.unwrap_or_else(|error| {
+        // The message repeats arguments, which may be names that control a terminal.
+        let shown = arguments.into_iter().map(|argument| {
+            let text = argument.to_string_lossy();
+            for_terminal(&text).into_owned()
+        });
+        Cli::try_parse_from(shown).err().unwrap_or(error).exit()
+    })
 }
 
 /// Runs a command line for another program, which has its report and prints nothing. The first

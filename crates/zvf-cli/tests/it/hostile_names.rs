@@ -60,13 +60,21 @@ fn names_cannot_control_the_terminal() {
         &["validate", &path, "--json"],
         &["pyramid", &path, "--levels", "1"],
         &["query", NAME],
+        &[NAME],
+        &["query", &path, &format!("--{NAME}")],
+        &["query", &path, "--mode", NAME],
+        &["query", &path, "--bbox", NAME],
+        &["query", &path, NAME],
     ] {
         let output = zvf(line);
+        let is_about_names = line.iter().any(|word| word.contains(NAME));
+        let escapes_before = escapes;
         for stream in [&output.stdout, &output.stderr] {
             check(&line.join(" "), text(stream));
             escapes += text(stream).matches("\\u001b").count();
             escapes += text(stream).matches("\\u202e").count();
         }
+        assert!(!is_about_names || escapes > escapes_before, "{line:?}");
         if line.contains(&"--json") && output.status.code() != Some(2) {
             serde_json::from_slice::<Value>(&output.stdout).unwrap();
         }
