@@ -109,3 +109,99 @@ fn a_large_inventory_costs_a_request_for_each_leaf_and_no_round_trip() {
     assert!(leaves[1] >= 1 && leaves[1] <= 3, "{leaves:?}");
     assert!(leaves[3] >= leaves[0], "{leaves:?}");
 }
+
+/// Paths through many chunks, with an attribute: 40 KiB of positions in some hundred cells.
+fn paths() -> (Geometry, Design) {
+    let mut rows = Vec::new();
+    for path in 0..200_u16 {
+        for step in 0..17_u16 {
+            let turn = f32::from(path * 7 % 50 + step);
+            rows.extend([turn, f32::from(path % 40), f32::from((path + step) % 30)]);
+        }
+    }
+    let mut geometry = Geometry::new(NumericColumn::float32(3, rows));
+    geometry.part_offsets = Some((0..=200).map(|path| path * 17).collect());
+    let values: Vec<f32> = (0..200 * 17_u16).map(f32::from).collect();
+    let values = NumericColumn::float32(1, values);
+    geometry.vertex = vec![zvf::Column::new("value", values)];
+    let mut design = Design::new(GeometryKind::Streamlines);
+    design.chunk_shape = Some(vec![12.0; 3]);
+    (geometry, design)
+}
+
+/// Opens the store and makes the query with nothing known: round trips, requests, and bytes.
+async fn total(store: &Store, query: &Query) -> [u64; 3] {
+    let before = store.activity();
+    let start = Instant::now();
+    let dataset = Dataset::open(store.clone()).await.unwrap();
+    dataset.query(query).await.unwrap();
+    let rounds = start.elapsed().as_secs();
+    let after = store.activity();
+    let requests = (after.requests + after.lists) - (before.requests + before.lists);
+    [rounds, requests, after.bytes_read - before.bytes_read]
+}
+
+#[test]
+fn the_costs_in_the_guide_are_those_of_queries() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build();
+    let lines = runtime.unwrap().block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let bbox = Bbox::new(&[3.0, 3.0, 3.0], &[20.0, 9.0, 10.0]).unwrap();
+        let place = Position::new(&[20.0, 20.0, 10.0]).unwrap();
+        let queries = [
+            ("the whole level", Query::new()),
+            ("a box", Query::new().region(bbox)),
+            ("one object", Query::new().objects([77])),
+            ("the ten nearest", Query::new().nearest(place, 10)),
+        ];
+        let mut stores = Vec::new();
+        for is_sealed in [false, true] {
+            let network = SimulatedNetwork {
+                latency: LATENCY,
+                bandwidth: 0,
+            };
+            let bucket = OpenOptions::default().simulate_network(network);
+            let bucket = bucket.create("memory:").unwrap();
+            let path = folder.path().join(is_sealed.to_string());
+            let disk = OpenOptions::default()
+                .create(path.to_str().unwrap())
+                .unwrap();
+            for store in [disk, bucket] {
+                let (geometry, design) = paths();
+                let options = zvf::CreateOptions::new().seal(is_sealed);
+                zvf::create(&store, geometry, design, &options)
+                    .await
+                    .unwrap();
+                stores.push(store);
+            }
+        }
+        let [disk, bucket, sealed_disk, sealed_bucket] = &stores[..] else {
+            panic!("four stores");
+        };
+        let mut lines = Vec::new();
+        for (name, query) in &queries {
+            let mut cells = Vec::new();
+            for (plain, sealed) in [(disk, sealed_disk), (bucket, sealed_bucket)] {
+                let (without, with) = (total(plain, query).await, total(sealed, query).await);
+                assert_eq!(without[0], with[0], "round trips of {name}");
+                assert!(with[1] >= without[1] && with[2] >= without[2], "{name}");
+                let text = |[_, requests, bytes]: [u64; 3]| format!("{requests}, {bytes}");
+                cells.extend([text(without), text(with)]);
+            }
+            lines.push(format!("| {name} | {} |", cells.join(" | ")));
+        }
+        lines
+    });
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/security.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    for line in &lines {
+        assert!(
+            guide.contains(line),
+            "docs/security.md lacks:\n{}",
+            lines.join("\n")
+        );
+    }
+}
