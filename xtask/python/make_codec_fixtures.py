@@ -9,11 +9,13 @@ import math
 import pathlib
 import sys
 
+import DracoPy
 import numpy as np
 from numcodecs import VLenBytes
 from zarr_vectors.core.arrays import links_has_perm
 from zarr_vectors.core.paths import parse_offsets
 from zarr_vectors.encoding.categorical import encode_categorical
+from zarr_vectors.encoding.draco import draco_encode_mesh, draco_encode_point_cloud
 from zarr_vectors.encoding.fragments import (
     encode_fragments,
     encode_object_manifest_blocks,
@@ -363,6 +365,49 @@ def numeric_rows():
     return "numpy.ndarray.tobytes", cases
 
 
+# Draco --------------------------------------------------------------------
+
+
+def draco():
+    """Streams as zarr-vectors stores them, others of DracoPy, and what DracoPy decodes from each."""
+    random = Random(SEED)
+    side = 5
+    at = lambda x, y: x * side + y
+    squares = [(x, y) for x in range(side - 1) for y in range(side - 1)]
+    faces = [[at(x, y), at(x, y + 1), at(x + 1, y)] for x, y in squares]
+    faces += [[at(x, y + 1), at(x + 1, y + 1), at(x + 1, y)] for x, y in squares]
+    faces = np.array(faces, dtype="<u4")
+    mesh = np.array([[x, y, random.below(8) / 8] for x in range(side) for y in range(side)], dtype="<f4")
+    isolated = np.vstack([mesh, [[9, 9, 9]]]).astype("<f4")
+    points = np.array([[random.below(1000) / 64 for _ in range(3)] for _ in range(40)], dtype="<f4")
+    ordered = {"quantization_bits": 11, "preserve_order": True}
+    streams = {
+        "mesh_of_11_bits": (mesh, faces, draco_encode_mesh(mesh, faces)),
+        "mesh_of_14_bits": (mesh, faces, draco_encode_mesh(mesh, faces, quantization_bits=14)),
+        "mesh_with_a_vertex_without_triangles": (isolated, faces, draco_encode_mesh(isolated, faces)),
+        "mesh_in_order": (isolated, faces, DracoPy.encode(isolated, faces, **ordered)),
+        "points": (points, None, draco_encode_point_cloud(points)),
+        "points_in_order": (points, None, DracoPy.encode(points, **ordered)),
+        "points_without_quantization": (
+            points,
+            None,
+            DracoPy.encode(points, quantization_bits=0, preserve_order=True),
+        ),
+        "one_point": (points[:1], None, draco_encode_point_cloud(points[:1])),
+    }
+    cases = []
+    for name, (positions, triangles, blob) in streams.items():
+        decoded = DracoPy.decode(blob)
+        listed = lambda faces: [] if faces is None else np.asarray(faces).tolist()
+        given = {"positions": positions.tobytes().hex(), "triangles": listed(triangles)}
+        found = {
+            "positions": np.asarray(decoded.points, dtype="<f4").tobytes().hex(),
+            "triangles": listed(decoded.faces if triangles is not None else None),
+        }
+        cases.append(case(name, given, blob, decoded=found))
+    return "zarr_vectors.encoding.draco, DracoPy.encode and DracoPy.decode", cases
+
+
 # Files --------------------------------------------------------------------
 
 CODECS = [
@@ -376,6 +421,7 @@ CODECS = [
     vlen_frame,
     dictionary,
     numeric_rows,
+    draco,
 ]
 
 

@@ -114,8 +114,17 @@ fn written(seed: Option<u64>) -> Result<Done> {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
     let ours = run::built_here("--bin zvf")?;
-    let script = script.arg(ours).arg(metadata::stores()?.join("created"));
+    let script = script.arg(&ours).arg(metadata::stores()?.join("created"));
     seeded(script, seed).run()?;
+    // Changes of sealed stores by the package, and vertices in the encoding of Draco.
+    for name in ["sealed", "draco"] {
+        if let Some(script) = python::script(&format!("{name}.py"))? {
+            script
+                .arg(&ours)
+                .arg(metadata::stores()?.join(name))
+                .run()?;
+        }
+    }
     // The guide compares tasks with this release.
     if let Some(script) = python::script("guide.py")? {
         script.arg(workspace::root().join("docs/python.md")).run()?;

@@ -3,14 +3,32 @@
 use std::collections::HashSet;
 
 use crate::{
-    design::{Design, Profile},
+    design::{Design, ManifestForm, Profile},
     error::BuildError,
     geometry::{Geometry, GeometryKind},
 };
+use zvf_format::numeric::Kind;
 use zvf_model::{
     column::{Column, ColumnValues},
     zarr::MAX_RANK,
 };
+
+/// Checks that the profile has the form of the object index, and that Draco can encode the positions.
+fn check_forms(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
+    if design.object_index == ManifestForm::Dense && design.profile != Profile::V09 {
+        return Err(BuildError::DenseIndex);
+    }
+    if design.draco.is_none() {
+        return Ok(());
+    }
+    let dtype = design.dtype.unwrap_or(geometry.positions.kind);
+    Err(BuildError::NoDraco(match () {
+        () if design.profile != Profile::V09 => "only stores of 0.9 have the encoding",
+        () if geometry.axes() != 3 => "positions must have three coordinates",
+        () if dtype != Kind::Float32 => "coordinates must be of type float32",
+        () => return Ok(()),
+    }))
+}
 
 /// Limit of readers on the number of objects.
 const MOST_OBJECTS: i64 = 1 << 26;
@@ -40,6 +58,7 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), BuildErr
     if u32::try_from(vertices).is_err() {
         return Err(BuildError::TooManyVertices(vertices));
     }
+    check_forms(geometry, design)?;
     let paths = design.kind.is_paths();
     match (&geometry.part_offsets, paths) {
         (None, true) => return Err(needs(kind, "part_offsets")),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use zvf_format::numeric::Kind;
-use zvf_model::root::AttributeDeclarations;
+use zvf_model::{draco::PositionBits, root::AttributeDeclarations};
 
 use crate::{geometry::GeometryKind, parametric::FormulaSet};
 
@@ -68,6 +68,18 @@ pub enum CellChecksums {
     On,
     /// No cell carries a checksum.
     Off,
+}
+
+/// Form of the object index, which lists the fragments of each object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ManifestForm {
+    /// A byte string for each object, as all readers know it.
+    #[default]
+    Manifests,
+    /// Rows of numbers, a draft for 0.9.4: readers of other programs may not know it. Such stores
+    /// cannot be changed, except by migration, which writes the other form.
+    Dense,
 }
 
 /// Number of cells in one object.
@@ -168,6 +180,10 @@ pub struct Design {
     pub table_compression: Option<CellCompression>,
     /// Checksums of cells.
     pub checksums: CellChecksums,
+    /// Bits of a coordinate of vertices that are encoded with Draco; `None` stores them as they are.
+    /// Draco rounds positions to steps of the extent of a chunk's vertices. Triangles inside chunks
+    /// without attributes become part of the streams.
+    pub draco: Option<PositionBits>,
     /// Number of cells in one object.
     pub sharding: ShardingPolicy,
     /// `true` if the order of link ends is significant. Undirected links are stored in canonical
@@ -179,6 +195,8 @@ pub struct Design {
     /// 0.9. Readers take these steps from the object manifests; with small chunks the links are
     /// most of the files.
     pub step_links: bool,
+    /// Form of the object index.
+    pub object_index: ManifestForm,
     /// Lower and upper bound of each axis; `None` takes the extent of the vertices.
     pub bounds: Option<(Vec<f64>, Vec<f64>)>,
     /// Policy for vertices outside the bounds.
@@ -220,10 +238,12 @@ impl Design {
             compression: CellCompression::default(),
             table_compression: None,
             checksums: CellChecksums::default(),
+            draco: None,
             sharding: ShardingPolicy::default(),
             directed: false,
             duplicate: false,
             step_links: false,
+            object_index: ManifestForm::default(),
             bounds: None,
             out_of_bounds: OutOfBounds::default(),
             purpose: Purpose::default(),
@@ -306,6 +326,13 @@ impl Design {
         self
     }
 
+    /// Sets the form of the object index.
+    #[must_use]
+    pub fn object_index(mut self, form: ManifestForm) -> Self {
+        self.object_index = form;
+        self
+    }
+
     /// Sets the name of the collection.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
@@ -318,6 +345,7 @@ impl Design {
         axes: Vec<AxisSpec>,
         crs: Value,
         directed: bool,
+        draco: PositionBits,
         duplicate: bool,
         headers: BTreeMap<String, Map<String, Value>>,
         parametric: FormulaSet,

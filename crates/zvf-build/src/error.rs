@@ -2,6 +2,7 @@
 
 use zvf_format::numeric::Kind;
 use zvf_model::{
+    draco::DracoError,
     grid::{BinsError, ShapeError},
     key::KeyError,
 };
@@ -38,6 +39,20 @@ pub enum BuildError {
     /// Positions of a type that is not real, such as complex numbers.
     #[error("positions cannot be of type {0:?}; use floats or integers")]
     PositionKind(Kind),
+    /// A dense object index in an older profile.
+    #[error("only stores of 0.9 have a dense object index")]
+    DenseIndex,
+    /// Vertices that Draco cannot encode.
+    #[error("vertices cannot be encoded with Draco: {0}")]
+    NoDraco(&'static str),
+    /// A chunk that Draco cannot encode.
+    #[error("the chunk {chunk}")]
+    Draco {
+        /// The chunk.
+        chunk: String,
+        /// The cause.
+        source: DracoError,
+    },
     /// A coordinate is infinite or NaN.
     #[error(
         "vertex {vertex} has a coordinate of {value} on axis {axis}, and positions are finite; \

@@ -55,7 +55,8 @@ mod tables;
 mod vertex_layout;
 
 pub use design::{
-    AxisSpec, CellChecksums, CellCompression, Design, OutOfBounds, Profile, Purpose, ShardingPolicy,
+    AxisSpec, CellChecksums, CellCompression, Design, ManifestForm, OutOfBounds, Profile, Purpose,
+    ShardingPolicy,
 };
 pub use error::BuildError;
 pub use geometry::{Geometry, GeometryKind};

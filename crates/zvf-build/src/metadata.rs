@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use zvf_format::numeric::Kind;
 
 use crate::{
-    design::{AxisSpec, CellCompression, Design, Profile},
+    design::{AxisSpec, CellCompression, Design, ManifestForm, Profile},
     spatial_layout::SpatialLayout,
 };
 
@@ -19,7 +19,12 @@ pub(crate) fn root(
         block.insert(key.to_owned(), value);
     };
     put("zv_version", json!(design.profile.version()));
-    put("format_capabilities", json!([]));
+    let is_dense = design.object_index == ManifestForm::Dense;
+    let capabilities = is_dense.then_some("dense_manifests");
+    put("format_capabilities", json!(Vec::from_iter(capabilities)));
+    if is_dense {
+        put("manifest_layout", json!("dense"));
+    }
     put("chunk_shape", json!(space.chunk.extents()));
     put("bounds", json!([space.lower, space.upper]));
     put("geometry_types", json!([design.kind.geometry_type()]));

@@ -1,5 +1,6 @@
 //! Plan of a new store: nodes, and tasks that encode cells.
 
+mod draco;
 mod estimate;
 mod formulas;
 mod objects;

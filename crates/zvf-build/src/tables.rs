@@ -55,6 +55,8 @@ pub(crate) struct EncodedRows<'a> {
     /// Number of values in a row, if more than one.
     tail: Option<usize>,
     fill: (Value, Vec<u8>),
+    /// Number of rows in a chunk, also if there are fewer rows; `None` chooses it.
+    chunk: Option<usize>,
     bytes: &'a [u8],
 }
 
@@ -66,6 +68,7 @@ impl<'a> EncodedRows<'a> {
             size: column.size,
             tail: (column.columns > 1).then_some(column.columns),
             fill: column.fill.clone(),
+            chunk: None,
             bytes: &column.bytes,
         }
     }
@@ -77,6 +80,7 @@ impl<'a> EncodedRows<'a> {
             size: 8,
             tail: Some(columns),
             fill: (json!(0.0), vec![0; 8]),
+            chunk: None,
             bytes,
         }
     }
@@ -88,6 +92,7 @@ impl<'a> EncodedRows<'a> {
             size: 8,
             tail: None,
             fill: (json!(0), vec![0; 8]),
+            chunk: None,
             bytes,
         }
     }
@@ -99,6 +104,14 @@ impl<'a> EncodedRows<'a> {
         Self {
             tail: Some(columns),
             ..Self::ids(bytes)
+        }
+    }
+
+    /// Borrows rows of a dense object index.
+    pub(crate) fn of_dense_index(columns: usize, bytes: &'a [u8]) -> Self {
+        Self {
+            chunk: Some(MANIFESTS),
+            ..Self::wide_ids(columns, bytes)
         }
     }
 }
@@ -113,7 +126,7 @@ pub(crate) fn rows(
 ) {
     let row = values.size * values.tail.unwrap_or(1);
     let count = values.bytes.len() / row;
-    let chunk = count.clamp(1, ROWS);
+    let chunk = values.chunk.unwrap_or(count.clamp(1, ROWS));
     let tail: Vec<u64> = values.tail.iter().map(|tail| *tail as u64).collect();
     let with = |rows: usize| [&[rows as u64][..], &tail].concat();
     let node = ArrayNode {

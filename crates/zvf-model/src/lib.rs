@@ -62,6 +62,7 @@ pub mod array;
 pub mod base64;
 pub mod column;
 pub mod detection;
+pub mod draco;
 pub mod error_chain;
 pub mod error_kind;
 pub mod fetch;

@@ -16,6 +16,7 @@ use zvf_format::{
     vlen::VlenFrameError,
 };
 use zvf_model::{
+    draco::DracoError,
     error_kind::ErrorKind,
     fetch::{FetchError, FetchProblem},
     grid::{ChunkCoord, ScaleError},
@@ -168,8 +169,13 @@ pub enum QueryError {
     #[error("{0}")]
     Unsupported(&'static str),
     /// The encoding of vertices is not supported.
-    #[error("{0}: vertices are encoded with Draco, which is not decoded")]
-    Draco(Key),
+    #[error("{node}: vertices have the encoding {encoding:?}, which is not known")]
+    Encoding {
+        /// The array of the vertices.
+        node: Key,
+        /// The encoding.
+        encoding: String,
+    },
     /// The store has links in a form that its layout does not define.
     #[error(
         "{0}/cross_chunk_links: a store of 0.9 with links as generations before it kept them; \
@@ -289,9 +295,10 @@ impl QueryError {
             | Self::NoGeometry(_) => ErrorKind::NotFound,
             Self::Unfinished(_) => ErrorKind::Conflict,
             Self::OverVertices { .. } | Self::OverBudget { .. } => ErrorKind::OverBudget,
-            Self::Nameless(_) | Self::Unsupported(_) | Self::Draco(_) | Self::LegacyLinks(_) => {
-                ErrorKind::Unsupported
-            }
+            Self::Nameless(_)
+            | Self::Unsupported(_)
+            | Self::Encoding { .. }
+            | Self::LegacyLinks(_) => ErrorKind::Unsupported,
             Self::NoScale
             | Self::Mixed(_)
             | Self::NoObjects(_)
@@ -354,6 +361,8 @@ impl Damage {
         }
         match fault {
             Fault::Fetch(error) => error.kind(),
+            Fault::Draco(DracoError::Disabled) => ErrorKind::Unsupported,
+            Fault::Draco(DracoError::TooLarge(_)) => ErrorKind::OverBudget,
             _ => ErrorKind::Damaged,
         }
     }
@@ -410,6 +419,12 @@ pub enum Fault {
         /// Expected number of rows.
         rows: u64,
     },
+    /// Its vertices cannot be decoded.
+    #[error(transparent)]
+    Draco(#[from] DracoError),
+    /// It is in the order of rows of the writer, but the vertices are in another.
+    #[error("belongs to vertices in an order that their Draco stream has lost")]
+    OrderLost,
     /// It names a missing row.
     #[error("names row {row} of {rows}")]
     NoRow {

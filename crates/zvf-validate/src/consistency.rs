@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_format::{links::LinkWidth, path::Delta};
-use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId};
+use zvf_model::{draco::VertexOrder, grid::ChunkCoord, key::Key, level::LevelId};
 
 use crate::{
     context::Context,
@@ -95,6 +95,8 @@ pub(crate) struct ChunkCounts {
     pub(crate) rows: u64,
     /// Number of fragments, or `None` if the index is unreadable.
     pub(crate) fragments: Option<u64>,
+    /// `Lost` if links between chunks cannot be assigned to the vertices.
+    pub(crate) order: VertexOrder,
 }
 
 /// Checks every cell of every level.

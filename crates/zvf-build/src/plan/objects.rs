@@ -5,6 +5,7 @@ use zvf_format::{groups, manifest::ObjectManifestBuilder, open_rows};
 
 use super::WritePlan;
 use crate::{
+    design::ManifestForm,
     error::BuildError,
     metadata::{self, Encoding},
     output::{Output, empty_group, group, group_metadata, json_object, node},
@@ -19,25 +20,30 @@ pub(super) fn v09(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
     let Some(objects) = &plan.objects else {
         return Ok(());
     };
-    let manifests = manifests(plan)?;
+    let is_dense = plan.design.object_index == ManifestForm::Dense;
     let present = (0..objects.ids.len()).filter(|row| !plan.layout.manifests.of(*row).is_empty());
     let index = json!({
         "zv_array": "object_index",
         "num_objects": objects.ids.len(),
         "num_present": present.count(),
         "sid_ndim": plan.geometry.axes(),
-        "layout": "vlen_manifests_v2",
+        "layout": if is_dense { "dense_manifests_v1" } else { "vlen_manifests_v2" },
         "object_ids_sorted": true,
     });
     outputs.push(group("0/object_index", index));
-    strings(
-        outputs,
-        encoding.codecs(metadata::vlen(), 1),
-        "0/object_index/manifests",
-        Map::new(),
-        &manifests,
-        at_once(&manifests),
-    )?;
+    if is_dense {
+        dense_index(plan, &encoding, outputs);
+    } else {
+        let manifests = manifests(plan)?;
+        strings(
+            outputs,
+            encoding.codecs(metadata::vlen(), 1),
+            "0/object_index/manifests",
+            Map::new(),
+            &manifests,
+            at_once(&manifests),
+        )?;
+    }
     let ids: Vec<u8> = objects.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
     let codecs = encoding.codecs(metadata::bytes(8), 8);
     rows(
@@ -224,6 +230,37 @@ fn manifests(plan: &WritePlan) -> Result<Vec<Vec<u8>>, BuildError> {
         Ok(builder.finish())
     };
     (0..objects).map(manifest).collect()
+}
+
+/// Writes the fragments of all objects as rows of numbers: first and number of the rows of each
+/// object, and chunk and number of each fragment.
+fn dense_index(plan: &WritePlan, encoding: &Encoding, outputs: &mut Vec<Output>) {
+    let objects = plan.objects.as_ref().map_or(0, |objects| objects.ids.len());
+    let (mut spans, mut blocks) = (Vec::new(), Vec::new());
+    let mut start = 0_i64;
+    for object in 0..objects {
+        let fragments = plan.layout.manifests.of(object);
+        let count = fragments.len() as i64;
+        spans.extend([start, count].map(i64::to_le_bytes));
+        start += count;
+        for &fragment in fragments {
+            let chunk = plan.layout.fragments[fragment as usize].chunk;
+            let coords = plan.layout.chunks[chunk as usize].iter();
+            blocks.extend(coords.map(|along| along.to_le_bytes()));
+            blocks.push(i64::from(plan.layout.number(fragment)).to_le_bytes());
+        }
+    }
+    let columns = plan.geometry.axes() + 1;
+    let arrays = [
+        ("manifest_spans", 2, spans.into_flattened()),
+        ("manifest_blocks", columns, blocks.into_flattened()),
+    ];
+    for (name, columns, bytes) in arrays {
+        let codecs = encoding.codecs(metadata::bytes(8), 8);
+        let values = EncodedRows::of_dense_index(columns, &bytes);
+        let path = format!("0/object_index/{name}");
+        rows(outputs, codecs, &path, Map::new(), &values);
+    }
 }
 
 /// Returns the number of groups, with members or attributes.

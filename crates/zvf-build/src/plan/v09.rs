@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use zvf_format::links::RowForm;
 
-use super::{objects, of_fragments};
+use super::{draco, objects, of_fragments};
 use crate::{
     error::BuildError,
     link_placement::{self, Cell, LinkPlacement},
@@ -53,10 +53,11 @@ fn inside<'a>(plan: &WritePlan, links: &'a LinkPlacement) -> Option<LinkArray<'a
     let chunks = vec![zeros.as_slice(); links.width.get()];
     let (segment, offsets) = link_placement::offsets(&chunks);
     let cells = links.inside.iter().map(|(chunk, cell)| (*chunk, cell));
+    let is_stored = !draco::has_triangles(plan);
     Some(LinkArray {
         segment,
         offsets,
-        cells: cells.collect(),
+        cells: cells.filter(|_| is_stored).collect(),
     })
 }
 
@@ -73,7 +74,14 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
                 });
             }
         };
-        put("0/vertices".to_owned(), plan.positions(chunk));
+        let vertices = match plan.design.draco {
+            None => plan.positions(chunk),
+            Some(bits) => draco::stream(plan, chunk, bits).map_err(|source| BuildError::Draco {
+                chunk: plan.name(chunk),
+                source,
+            })?,
+        };
+        put("0/vertices".to_owned(), vertices);
         put("0/vertex_fragments".to_owned(), plan.fragment_index(chunk));
         for column in &plan.vertex {
             let path = format!("0/vertex_attributes/{}", column.name);
@@ -87,6 +95,7 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
             continue;
         };
         if let Some(cell) = links.inside.get(&chunk)
+            && !draco::has_triangles(plan)
             && let Some(array) = inside(plan, links)
         {
             put(format!("0/links/0/{}", array.segment), cell.plain());
@@ -134,7 +143,11 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
         node(path, array.json())
     };
     let dtype = plan.geometry.positions.kind.name();
-    let vertices = json!({"zv_array": "vertices", "dtype": dtype, "encoding": "raw"});
+    let encoding = match plan.design.draco {
+        Some(_) => "draco",
+        None => "raw",
+    };
+    let vertices = json!({"zv_array": "vertices", "dtype": dtype, "encoding": encoding});
     outputs.push(array(
         "0/vertices".to_owned(),
         &names,
@@ -158,16 +171,7 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
     }
     if let Some(links) = &plan.links {
         outputs.push(empty_group("0/links"));
-        let family = json!({
-            "zv_array": "links_family",
-            "level_delta": 0,
-            "link_width": links.width.get(),
-            "directed": plan.design.directed,
-            "store": if plan.design.duplicate { "duplicate" } else { "canonical" },
-            "sid_ndim": plan.geometry.axes(),
-            "num_links": links.logical,
-            "num_physical_records": links.physical(),
-        });
+        let family = link_family(plan, links);
         outputs.push(group("0/links/0", family));
         if !plan.link.is_empty() {
             outputs.push(empty_group("0/link_attributes"));
@@ -223,6 +227,25 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
         outputs.push(empty_group("headers"));
     }
     Ok(outputs)
+}
+
+/// Returns the attributes of the family of links inside the level.
+fn link_family(plan: &WritePlan, links: &LinkPlacement) -> Value {
+    // Triangles in streams of vertices are not links of the family.
+    let in_streams: usize = match draco::has_triangles(plan) {
+        true => links.inside.values().map(|cell| cell.links.len()).sum(),
+        false => 0,
+    };
+    json!({
+        "zv_array": "links_family",
+        "level_delta": 0,
+        "link_width": links.width.get(),
+        "directed": plan.design.directed,
+        "store": if plan.design.duplicate { "duplicate" } else { "canonical" },
+        "sid_ndim": plan.geometry.axes(),
+        "num_links": links.logical - in_streams,
+        "num_physical_records": links.physical() - in_streams,
+    })
 }
 
 /// Returns the attributes of the level.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use zvf::{AxisSpec, CellCompression, Position, ShardingPolicy, Sphere};
-use zvf_model::grid::ChunkCoord;
+use zvf_model::{draco::PositionBits, grid::ChunkCoord};
 use zvf_query::geometry::AxesError;
 
 use super::units;
@@ -34,6 +34,10 @@ pub(crate) enum ValueError {
     ReversedBounds(usize),
     #[error("unknown compression {0:?}; use none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL")]
     Compression(String),
+    #[error("unknown encoding {0:?}; use raw, draco or draco:BITS")]
+    Encoding(String),
+    #[error("a coordinate has 1 to 30 bits")]
+    DracoBits,
     #[error("the level of {codec} must be {min} to {max}")]
     CompressionLevel {
         codec: &'static str,
@@ -145,6 +149,23 @@ pub(crate) fn compression(text: &str) -> Result<CellCompression, ValueError> {
         }
         _ => Err(ValueError::Compression(text.to_owned())),
     }
+}
+
+/// Encoding of vertices: `None` for none, or the bits of a coordinate with Draco.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct VerticesArgument(pub(crate) Option<PositionBits>);
+
+pub(crate) fn encoding(text: &str) -> Result<VerticesArgument, ValueError> {
+    let bits = match text.split_once(':') {
+        Some(("draco", bits)) => {
+            let bits = bits.parse().ok().and_then(PositionBits::new);
+            Some(bits.ok_or(ValueError::DracoBits)?)
+        }
+        None if text == "draco" => Some(PositionBits::default()),
+        None if text == "raw" => None,
+        _ => return Err(ValueError::Encoding(text.to_owned())),
+    };
+    Ok(VerticesArgument(bits))
 }
 
 /// Axes: names, with optional units and types.
@@ -303,6 +324,21 @@ mod tests {
         for text in ["lz4", "none:1", "blosc:2", ""] {
             let error = ValueError::Compression(text.to_owned());
             assert_eq!(compression(text), Err(error));
+        }
+    }
+
+    #[test]
+    fn bits_of_encoded_vertices_are_range_checked() {
+        let draco = |bits| Ok(VerticesArgument(PositionBits::new(bits)));
+        assert_eq!(encoding("raw"), Ok(VerticesArgument(None)));
+        assert_eq!(encoding("draco"), draco(11));
+        assert_eq!(encoding("draco:1"), draco(1));
+        assert_eq!(encoding("draco:30"), draco(30));
+        for text in ["draco:0", "draco:31", "draco:", "draco:x"] {
+            assert_eq!(encoding(text), Err(ValueError::DracoBits));
+        }
+        for text in ["", "Draco", "raw:1", "gzip"] {
+            assert_eq!(encoding(text), Err(ValueError::Encoding(text.to_owned())));
         }
     }
 

@@ -7,6 +7,8 @@
 
 mod arrays;
 mod column;
+#[cfg(feature = "draco")]
+mod draco;
 mod generation;
 mod golden_cells;
 mod golden_damage;

@@ -1,5 +1,6 @@
 //! Reads chunks: fragment indexes first if the requested rows depend on them, then rows.
 
+mod draco;
 mod rows;
 
 use core::ops::Range;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use zvf_format::fragment::FragmentIndexError;
 use zvf_model::{
+    draco::VertexOrder,
     fetch::{AnyArray, FetchError, Fetched, Port, Wanted},
     grid::ChunkCoord,
     key::Key,
@@ -81,6 +83,8 @@ pub(crate) struct Chunk {
     pub(crate) loaded: RowSelection,
     /// The fragments that were requested as bins; `None` if all fragments were.
     pub(crate) bins: Option<Vec<u32>>,
+    /// `Lost` if attributes and links between chunks cannot be assigned to the vertices.
+    pub(crate) order: VertexOrder,
     pub(crate) positions: Bytes,
     /// Vertex attributes in the order of the schema; `None` if the chunk has no values.
     pub(crate) vertex: Vec<Option<CellRows>>,
@@ -201,6 +205,7 @@ struct PendingChunk {
     fragment_rows: Option<Result<(), Damage>>,
     loaded: Option<RowSelection>,
     bins: Option<Vec<u32>>,
+    order: VertexOrder,
 }
 
 /// The requests for the rows of an array.
@@ -240,6 +245,16 @@ impl Session<'_> {
             alive.push(keep(done, diagnostics)?.is_some());
         }
         responses.extend(round.fetch(self.fetch).await);
+        if schema.vertices.is_draco() {
+            let budget = self.fetch.budget();
+            for (kept, decoded) in
+                alive
+                    .iter_mut()
+                    .zip(draco::decode(schema, &mut pending, &mut responses, budget))
+            {
+                *kept = *kept && keep(decoded, diagnostics)?.is_some();
+            }
+        }
         let mut chunks = Vec::with_capacity(pending.len());
         for (chunk, alive) in pending.into_iter().zip(alive) {
             chunks.push(match alive {
@@ -294,6 +309,7 @@ impl Session<'_> {
             table,
             loaded: None,
             bins: None,
+            order: VertexOrder::Kept,
         };
         if let RequestedRows::Rows(rows) = &pending.request.rows {
             let runs = rows.iter().map(|row| *row..row.saturating_add(1));
@@ -349,6 +365,15 @@ impl Session<'_> {
         self.check_shared(&fragments, rows)?;
         let mut vertex = Vec::with_capacity(schema.vertex.len());
         for (attribute, row_request) in schema.vertex.iter().zip(&pending.vertex) {
+            if pending.order == VertexOrder::Lost && !matches!(row_request, RowRequest::Absent) {
+                let node = &attribute.array.node;
+                keep(
+                    Err::<(), _>(Damage::in_chunk(node, chunk, Fault::OrderLost)),
+                    diagnostics,
+                )?;
+                vertex.push(None);
+                continue;
+            }
             let cell = attribute_rows(attribute, chunk, row_request, rows, &loaded, responses);
             let cell = match cell {
                 Ok(AttributeRows::Wider) => {
@@ -382,6 +407,7 @@ impl Session<'_> {
             rows,
             loaded,
             bins: pending.bins,
+            order: pending.order,
             positions,
             vertex,
             fragment,

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::future::try_join;
 use zvf_model::{
-    array::{LegacyShardIndex, Padded, Presence, SHARD_PREFIX},
+    array::{LegacyShardIndex, Padded, Presence, SHARD_PREFIX, VertexEncoding},
     fetch::{AnyArray, CellOf, Port, Wanted},
     grid::ChunkCoord,
     key::Key,
@@ -252,11 +252,18 @@ impl ChunkedArray {
     /// Returns whether byte ranges of cells can be read alone. Responses then include the cell's size.
     pub(crate) fn is_plain(&self) -> bool {
         match &self.form {
+            ChunkStorage::Cells { .. } if self.is_draco() => false,
             ChunkStorage::Cells { array, .. } | ChunkStorage::Padded { array, .. } => {
                 array.is_plain()
             }
             ChunkStorage::Children(_) | ChunkStorage::NodeOnly(_) => false,
         }
+    }
+
+    /// Returns whether cells are Draco streams.
+    pub(crate) fn is_draco(&self) -> bool {
+        let encoding = self.attributes.get("encoding");
+        encoding.and_then(|encoding| encoding.as_str()) == Some(VertexEncoding::Draco.as_str())
     }
 
     /// Returns the payload size of `chunk`, given the `size` of the cell that holds it.

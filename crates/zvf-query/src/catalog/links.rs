@@ -42,7 +42,7 @@ use zvf_model::{
     generation::Generation,
     grid::ChunkCoord,
     key::Key,
-    layout::{CrossChunkForm, LinkForm},
+    layout::{ArrayRole, CrossChunkForm, LinkForm},
     root::{GeometryType, LinksConvention},
 };
 
@@ -128,6 +128,9 @@ pub(crate) struct LinkRecords {
     pub(crate) ends: Vec<(u32, u64)>,
     /// For each attribute one row per record; `None` if there are no values.
     pub(crate) attributes: Vec<Option<CellRows>>,
+    /// `true` if rows are those of the stored vertices even if these have lost the order of their
+    /// writer, because vertices and records are in one Draco stream.
+    pub(crate) is_with_vertices: bool,
     /// `true` if records could not be read. Their ends are in `chunks`, or anywhere if `chunks` is
     /// empty.
     pub(crate) is_lost: bool,
@@ -201,6 +204,8 @@ enum LinkCellForm {
     Table(usize),
     /// Rows of a padded array, followed by fill values.
     Padded(Kind),
+    /// The triangles in a Draco stream of vertices, within a budget.
+    Draco(u64),
 }
 
 impl LinkSet {
@@ -315,11 +320,57 @@ impl Session<'_> {
             }
             LinkForm::PerDelta => self.legacy_links(level, delta, attributes, view).await?,
         };
+        let mut opened = opened;
+        // Tools that copy cells copy the streams.
+        let is_mesh = self.root.geometry_kinds.contains(&GeometryType::Mesh);
+        if delta == Delta::INTRA && is_mesh && view == LinkView::Logical {
+            self.add_draco_triangles(level, attributes, &mut opened)
+                .await?;
+        }
         if opened.sources.is_empty() {
             return Ok(None);
         }
         self.link_set(delta, attributes, opened, diagnostics)
             .map(Some)
+    }
+
+    /// Adds the triangles inside chunks whose vertices are encoded with Draco. Other levels of
+    /// meshes cost no request, as their vertices are read as well.
+    async fn add_draco_triangles(
+        &self,
+        level: &Level,
+        attributes: &[String],
+        opened: &mut OpenedLinks,
+    ) -> Result<(), QueryError> {
+        let vertices = self.chunked_array(level, &ArrayRole::Vertices).await?;
+        let Some(vertices) = vertices.filter(|vertices| vertices.is_draco()) else {
+            return Ok(());
+        };
+        let Ok(width) = LinkWidth::new(3) else {
+            return Ok(());
+        };
+        let source = opened.sources.len();
+        for chunk in vertices.chunks().unwrap_or_default() {
+            opened.cells.push(LinkCellSource {
+                chunks: Some(vec![chunk.clone(); width.get()]),
+                is_inside: true,
+                source,
+                at: chunk,
+            });
+        }
+        opened.sources.push(LinkSource {
+            node: vertices.node.clone(),
+            family_node: vertices.node.clone(),
+            cells: LinkStorage::Each(vertices),
+            form: LinkCellForm::Draco(self.fetch.budget()),
+            width,
+            directed: false,
+            is_reversed: false,
+            family: 1,
+            records: None,
+            attributes: attributes.iter().map(|_| None).collect(),
+        });
+        Ok(())
     }
 
     fn link_set(

@@ -6,9 +6,10 @@ use std::{
 };
 
 use futures_util::future::{try_join, try_join_all};
-use zvf_format::numeric::Dtype;
+use zvf_format::numeric::{ByteOrder, Dtype, Kind};
 use zvf_model::{
     array::{CellAttribute, FragmentArray, VertexEncoding, Vertices},
+    draco::DracoError,
     fetch::FetchProblem,
     grid::ChunkCoord,
     layout::{ArrayRole, CrossChunkForm},
@@ -236,12 +237,11 @@ impl Session<'_> {
             return Err(self.absent_part(level, &ArrayRole::VertexFragments)?);
         }
         let metadata = Vertices::parse(&vertices.node, &vertices.attributes)?.value;
-        if metadata.encoding != VertexEncoding::Raw {
-            return Err(QueryError::Draco(vertices.node.clone()));
-        }
+        let axes = self.root.axes.len();
+        let dtype = position_dtype(&vertices, &metadata, axes)?;
         Ok(Some(Schema {
-            dtype: metadata.dtype,
-            axes: self.root.axes.len(),
+            dtype,
+            axes,
             vertices,
             fragments,
             vertex,
@@ -304,6 +304,24 @@ impl Session<'_> {
             })
         });
         try_join_all(opened).await
+    }
+}
+
+/// Returns the type of positions in memory.
+pub(crate) fn position_dtype(
+    array: &ChunkedArray,
+    metadata: &Vertices,
+    axes: usize,
+) -> Result<Dtype, QueryError> {
+    match &metadata.encoding {
+        VertexEncoding::Raw => Ok(metadata.dtype),
+        // Whatever the writer declares, streams have three 32-bit floats.
+        VertexEncoding::Draco if axes == 3 => Ok(Dtype::new(Kind::Float32, ByteOrder::Little)),
+        VertexEncoding::Draco => Err(Damage::new(&array.node, DracoError::NoPositions).into()),
+        other => Err(QueryError::Encoding {
+            node: array.node.clone(),
+            encoding: other.as_str().to_owned(),
+        }),
     }
 }
 

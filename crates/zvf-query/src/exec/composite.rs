@@ -6,7 +6,7 @@ use super::{filter::Filter, limit::Limit};
 use crate::{
     batch::vertices::Owners,
     catalog::chunk::{ChunkRequest, RequestedRows},
-    catalog::schema::Schema,
+    catalog::schema::{Schema, position_dtype},
     diagnostics::Diagnostics,
     error::QueryError,
     query::Selection,
@@ -38,9 +38,10 @@ impl LevelQuery<'_> {
         let vertices = vertices.ok_or_else(|| QueryError::NoGeometry(name.to_owned()))?;
         let metadata =
             zvf_model::array::Vertices::parse(&vertices.node, &vertices.attributes)?.value;
+        let axes = self.space.axes();
         let schema = Schema {
-            dtype: metadata.dtype,
-            axes: self.space.axes(),
+            dtype: position_dtype(&vertices, &metadata, axes)?,
+            axes,
             vertices,
             fragments: None,
             vertex: Vec::new(),

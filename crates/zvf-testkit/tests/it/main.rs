@@ -11,7 +11,7 @@ use zvf_testkit::{golden, laws, walk};
 
 /// Crates that have their laws next to their tests: `zvf-dense` and so on. The names of their fuzz
 /// targets begin with the name of the crate.
-const BEYOND: [&str; 3] = ["dense", "files", "precomputed"];
+const BEYOND: [&str; 4] = ["dense", "files", "model", "precomputed"];
 
 fn names<T>(list: &[(&str, T)]) -> BTreeSet<String> {
     let names: BTreeSet<_> = list.iter().map(|(name, _)| (*name).to_owned()).collect();

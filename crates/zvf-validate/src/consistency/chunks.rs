@@ -4,11 +4,16 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use zvf_format::fragment::FragmentIndex;
+use zvf_format::{
+    fragment::FragmentIndex,
+    numeric::{ByteOrder, Dtype, Kind},
+};
 use zvf_model::{
     array::{VertexEncoding, Vertices},
+    draco::{DracoCell, VertexOrder},
     generation::Generation,
     grid::{Bins, ChunkCoord},
+    key::Key,
     layout::ArrayRole,
     level::LevelId,
     root::GeometryType,
@@ -120,6 +125,8 @@ struct ChunkChecks<'a> {
     parts: Parts,
     /// Rules for vertex positions, or `None` if there are no vertices or they cannot be decoded.
     space: Option<VertexSpace<'a>>,
+    /// Cells of vertices are Draco streams.
+    is_draco: bool,
     has_objects: bool,
     counts: LevelCounts,
     /// The first chunk whose fragments are not its rows in order, and the number of such chunks.
@@ -137,6 +144,8 @@ impl<'a> ChunkChecks<'a> {
     ) -> Self {
         let vertices = parts.vertices.and_then(|at| all.get(at));
         let space = vertices.and_then(|cells| space_of(context, scope, cells));
+        let encoding = vertices.and_then(|cells| cells.attributes.get("encoding"));
+        let is_draco = encoding.and_then(Value::as_str) == Some(VertexEncoding::Draco.as_str());
         let object_index = scope.store.at(scope.level, &ArrayRole::Manifests);
         let has_objects = object_index.is_some_and(|key| scope.store.tree.exists(&key));
         let counts = LevelCounts {
@@ -148,6 +157,7 @@ impl<'a> ChunkChecks<'a> {
             scope,
             all,
             space,
+            is_draco,
             has_objects,
             counts,
             not_tiled: None,
@@ -171,6 +181,8 @@ impl<'a> ChunkChecks<'a> {
         }
         let value = self.value_of(chunk);
         let (vertices, index) = (at(self.parts.vertices), at(self.parts.index));
+        let (decoded, order) = self.decoded(chunk, vertices);
+        let vertices = decoded.as_ref().unwrap_or(vertices);
         let parsed = self.index(chunk, self.parts.index, index);
         self.index(chunk, self.parts.links, at(self.parts.links));
         let extent = parsed.as_ref().map(FragmentIndex::extent);
@@ -184,26 +196,40 @@ impl<'a> ChunkChecks<'a> {
             self.all_counted = false;
             return;
         };
-        let fits = extent.is_none_or(|extent| extent <= rows);
+        // Encoders that lose the order leave vertices out that no triangle names, and divide those at
+        // which triangles only touch.
+        let is_whole =
+            order == VertexOrder::Lost && parsed.as_ref().is_some_and(|index| index.len() == 1);
+        let fits = is_whole || extent.is_none_or(|extent| extent <= rows);
         if let (false, Some(extent), Some(part)) = (fits, extent, self.part(self.parts.index)) {
             let message = format!("fragments reach row {extent}, but there are {rows} rows");
             self.context
                 .report_in_chunk(&rules::FRAGMENT_ROWS, &part.key, chunk, message);
         }
         if let (CellPayload::Bytes(bytes), Some(_)) = (vertices, self.space.as_ref()) {
-            self.positions(chunk, bytes, rows, parsed.as_ref().filter(|_| fits));
+            let index = parsed.as_ref().filter(|_| fits && !is_whole);
+            self.positions(chunk, bytes, rows, index);
         }
         if let (CellPayload::Absent, Some(part), 1..) = (index, self.part(self.parts.index), rows) {
             let message = format!("{rows} vertices");
             self.context
                 .report_in_chunk(&rules::NO_FRAGMENTS, &part.key, chunk, message);
         }
-        if let Some(index) = parsed.as_ref().filter(|_| fits) {
+        if let Some(index) = parsed.as_ref().filter(|_| fits && !is_whole) {
             self.fragments(chunk, rows, index);
         }
         let fragments = parsed.as_ref().map(|index| u64::from(index.len()));
         for (at, attribute) in &mut self.parts.of_vertices {
             if let (Some(part), Some(cell)) = (self.all.get(*at), cells.get(*at)) {
+                if order == VertexOrder::Lost {
+                    if cell.bytes().is_some() {
+                        let message = "the order of the values is not that of the vertices";
+                        let rule = &rules::ORDER_LOST;
+                        self.context
+                            .report_in_chunk(rule, &part.key, chunk, message);
+                    }
+                    continue;
+                }
                 attribute.check(self.context, part, (chunk, cell), rows, value.as_ref());
             }
         }
@@ -225,7 +251,11 @@ impl<'a> ChunkChecks<'a> {
         {
             self.counts.filled.insert(chunk.clone(), filled(index));
         }
-        let counts = ChunkCounts { rows, fragments };
+        let counts = ChunkCounts {
+            rows,
+            fragments,
+            order,
+        };
         self.counts.chunks.insert(chunk.clone(), counts);
     }
 
@@ -246,6 +276,32 @@ impl<'a> ChunkChecks<'a> {
                 .report_in_chunk(&rules::WRONG_CHUNK_VALUE, &part.key, chunk, message);
         }
         value.cloned()
+    }
+
+    /// Decodes the vertices of a chunk if they are a Draco stream, and reports a stream that cannot be
+    /// decoded.
+    fn decoded(
+        &self,
+        chunk: &ChunkCoord,
+        vertices: &CellPayload,
+    ) -> (Option<CellPayload>, VertexOrder) {
+        let kept = (None, VertexOrder::Kept);
+        let (true, Some(bytes), Some(part), Some(_)) = (
+            self.is_draco,
+            vertices.bytes(),
+            self.part(self.parts.vertices),
+            self.space.as_ref(),
+        ) else {
+            return kept;
+        };
+        match DracoCell::parse(bytes, self.context.fetch.budget()) {
+            Ok(cell) => (Some(CellPayload::Bytes(cell.rows().into())), cell.order),
+            Err(error) => {
+                let rule = &rules::NOT_DECODED;
+                self.context.report_in_chunk(rule, &part.key, chunk, error);
+                (Some(CellPayload::Unreadable), VertexOrder::Kept)
+            }
+        }
     }
 
     /// Parses the fragment index in a cell, and reports its faults.
@@ -398,7 +454,7 @@ impl<'a> ChunkChecks<'a> {
 /// Reports misplaced vertices of a chunk.
 pub(super) fn report_misplaced(
     context: &Context<'_>,
-    (key, fragments): (&zvf_model::key::Key, Option<&zvf_model::key::Key>),
+    (key, fragments): (&Key, Option<&Key>),
     chunk: &ChunkCoord,
     rows: u64,
     misplaced: &Misplaced,
@@ -432,16 +488,9 @@ fn space_of<'a>(
             return None;
         }
     };
-    if vertices.encoding == VertexEncoding::Draco {
-        let message = "only fragments and attributes were checked";
-        context.report(&rules::NOT_DECODED, &cells.key, message);
-        return None;
-    }
     let dtype = match &cells.form {
-        CellStorage::Padded { padded, .. } => {
-            zvf_format::numeric::Dtype::new(padded.kind, vertices.dtype.order())
-        }
-        _ => vertices.dtype,
+        CellStorage::Padded { padded, .. } => Dtype::new(padded.kind, vertices.dtype.order()),
+        _ => position_dtype(context, &cells.key, &vertices, scope.root.axes.len())?,
     };
     Some(VertexSpace {
         dtype,
@@ -450,6 +499,25 @@ fn space_of<'a>(
         bins: bins_of(scope),
         compact: scope.store.layout().generation < Generation::V0_9,
     })
+}
+
+/// Returns the type of decoded positions. Returns `None` after reporting positions that Draco cannot
+/// encode.
+pub(in crate::consistency) fn position_dtype(
+    context: &Context<'_>,
+    key: &Key,
+    vertices: &Vertices,
+    axes: usize,
+) -> Option<Dtype> {
+    match vertices.encoding {
+        VertexEncoding::Draco if axes == 3 => Some(Dtype::new(Kind::Float32, ByteOrder::Little)),
+        VertexEncoding::Draco => {
+            let message = format!("Draco streams have 3 coordinates, but there are {axes} axes");
+            context.report(&rules::NOT_DECODED, key, message);
+            None
+        }
+        _ => Some(vertices.dtype),
+    }
 }
 
 /// Returns the bins that fragments represent: those of points without objects at level 0.

@@ -49,9 +49,9 @@ rules! { Consistency;
     /// skip them.
     OUT_OF_BOUNDS = "ZV-L3-013", Warning, "vertices outside the bounds",
         Repair("extends the bounds to contain all vertices");
-    /// The vertices of the level are compressed with Draco, so positions and rows were not checked.
-    NOT_DECODED = "ZV-L3-014", Note, "vertices were not decoded",
-        Advice("check the geometry with software that reads Draco");
+    /// Vertices are declared to be Draco streams, and cannot be decoded.
+    NOT_DECODED = "ZV-L3-014", Error, "vertices cannot be decoded",
+        Advice("restore the file from a backup, or correct the encoding if it is wrong");
     /// The values after the last row of a chunk in a padded array differ from the fill value.
     PADDING = "ZV-L3-015", Warning, "padding is not the fill value",
         Advice("write the store again, or correct the fragment index if rows are lost");
@@ -63,6 +63,10 @@ rules! { Consistency;
     /// it 0, and edits do not update it.
     VERTEX_COUNT = "ZV-L3-017", Note, "a wrong vertex_count",
         Repair("sets vertex_count to the number of vertices");
+    /// Vertices are Draco streams without the order of their writer, so that attributes of vertices
+    /// and links between chunks belong to unknown vertices. zarr-vectors 0.9.2 writes such stores.
+    ORDER_LOST = "ZV-L3-018", Error, "vertices have lost their order",
+        Advice("write the store again from its source, without Draco or with zvf");
     /// A fragment index cannot be decoded, so the rows of its fragments are unknown.
     FRAGMENTS_UNREADABLE = "ZV-L3-020", Error, "a fragment index cannot be decoded",
         Advice("restore the file from a backup");

@@ -36,7 +36,7 @@ const FRAME_HEADER: u64 = 8;
 pub struct LevelInfo {
     /// Number of the level.
     pub level: LevelId,
-    /// Vertices in all chunks; `None` if they are encoded with Draco, which is not decoded.
+    /// Vertices in all chunks; `None` if they are encoded with Draco: counting would decode them.
     pub vertices: Option<u64>,
     /// Chunks with vertices.
     pub chunks: u64,

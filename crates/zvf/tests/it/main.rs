@@ -7,6 +7,7 @@
 
 mod budget;
 mod damage;
+mod draco;
 mod drafts;
 mod extras;
 mod fetch;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use zvf::{
-    CellChecksums, CellCompression, Design, GeometryKind, Profile, Purpose, ShardingPolicy,
-    numeric::Kind,
+    CellChecksums, CellCompression, Design, GeometryKind, ManifestForm, Profile, Purpose,
+    ShardingPolicy, numeric::Kind,
 };
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
 use crate::{
     arguments::{
         GeometryFileArgs, crs, name_of, named,
-        values::{self, Axes, BoundsArgument, ExtentsArgument},
+        values::{self, Axes, BoundsArgument, ExtentsArgument, VerticesArgument},
     },
     formats::{Format, GeometryReadOptions},
     outcome::CommandOutcome,
@@ -80,6 +80,19 @@ pub struct CreateArgs {
     /// microcontroller, can read the store.
     #[arg(long, value_name = "CODEC", help_heading = "Store", value_parser = values::compression)]
     table_compression: Option<CellCompression>,
+    /// Encoding of vertices: raw, draco, or draco:BITS with 1 to 30 bits for each coordinate.
+    ///
+    /// Draco rounds the positions of a chunk to steps of their extent, by default to 11 bits, and
+    /// keeps their order. Triangles inside chunks become part of the encoded vertices. Such
+    /// stores can be read, validated and exported, but not changed.
+    #[arg(long, value_name = "ENCODING", help_heading = "Store", default_value = "raw",
+        value_parser = values::encoding)]
+    encoding: VerticesArgument,
+    /// Form of the object index: manifests, or dense, a draft of the format that other programs may
+    /// not read.
+    #[arg(long, help_heading = "Store", default_value = "manifests",
+        value_parser = named(INDEX_FORMS.map(|(form, _)| form), index_form_name))]
+    object_index: ManifestForm,
     /// Combine chunks in shards: a number of chunks along each axis, as --shard=4,4,4, or auto.
     ///
     /// Without a value, or with auto, a shard holds about 16 MB.
@@ -183,6 +196,11 @@ const PURPOSES: [(Purpose, &str); 3] = [
     (Purpose::Lookup, "lookup"),
     (Purpose::Scan, "scan"),
 ];
+/// Names of the forms of the object index.
+const INDEX_FORMS: [(ManifestForm, &str); 2] = [
+    (ManifestForm::Manifests, "manifests"),
+    (ManifestForm::Dense, "dense"),
+];
 /// Data types of coordinates.
 const DTYPES: [Kind; 11] = [
     Kind::Float16,
@@ -197,6 +215,10 @@ const DTYPES: [Kind; 11] = [
     Kind::UInt32,
     Kind::UInt64,
 ];
+
+fn index_form_name(form: ManifestForm) -> &'static str {
+    name_of(&INDEX_FORMS, form)
+}
 
 fn purpose_name(purpose: Purpose) -> &'static str {
     name_of(&PURPOSES, purpose)
@@ -293,6 +315,8 @@ impl CreateArgs {
         if self.no_checksum {
             design.checksums = CellChecksums::Off;
         }
+        design.draco = self.encoding.0;
+        design.object_index = self.object_index;
         design.sharding = self.shard.clone().unwrap_or_default();
         design.directed = self.directed;
         design.duplicate = self.duplicate;

@@ -11,7 +11,7 @@ use zvf_format::{
     numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
     ragged::RaggedBlob,
 };
-use zvf_model::{grid::ChunkCoord, key::Key};
+use zvf_model::{draco::DracoCell, grid::ChunkCoord, key::Key};
 
 use super::{LinkCellForm, LinkCellSource, LinkRecords, LinkSource};
 use crate::error::Fault;
@@ -46,6 +46,15 @@ pub(super) fn records(
             let rows = LinkRows::parse(rows, width, RowForm::Plain)?;
             Ok(keyed(source, chunks, rows))
         }
+        LinkCellForm::Draco(budget) => {
+            let cell = DracoCell::parse(payload, *budget)?;
+            let mut records = empty(width);
+            records.is_with_vertices = true;
+            records.chunks.extend(chunks.first().cloned());
+            let corners = cell.triangles.as_flattened().iter();
+            records.ends = corners.map(|row| (0, u64::from(*row))).collect();
+            Ok(records)
+        }
     }
 }
 
@@ -56,6 +65,7 @@ pub(super) fn empty(width: LinkWidth) -> LinkRecords {
         chunks: Vec::new(),
         ends: Vec::new(),
         attributes: Vec::new(),
+        is_with_vertices: false,
         is_lost: false,
     }
 }

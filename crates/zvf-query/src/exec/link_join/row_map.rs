@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::collections::HashMap;
 
-use zvf_model::grid::ChunkCoord;
+use zvf_model::{draco::VertexOrder, grid::ChunkCoord};
 
 use crate::{
     catalog::chunk::Chunk, catalog::links::LinkRecords, error::Fault, selection::RowSelection,
@@ -24,6 +24,7 @@ pub(super) struct ChunkRows {
     end: u64,
     /// Rows of the chunk.
     rows: u64,
+    order: VertexOrder,
     /// The result row of each row, if rows are not in order; [`NOWHERE`] for rows not in the result.
     moved: Option<Vec<u64>>,
 }
@@ -73,6 +74,7 @@ impl RowMap {
             first: self.rows,
             end,
             rows: chunk.rows,
+            order: chunk.order,
             moved,
         };
         self.chunks.insert(chunk.chunk.clone(), rows);
@@ -103,6 +105,9 @@ impl RowMap {
                 None => Fault::Range,
             });
         };
+        if rows.order == VertexOrder::Lost && !records.is_with_vertices {
+            return Found::Absent(Fault::OrderLost);
+        }
         if row >= rows.rows {
             let rows = rows.rows;
             return Found::Absent(Fault::NoRow { row, rows });

@@ -1,5 +1,7 @@
 //! Selection of links by region and predicate.
 
+use zvf_model::draco::VertexOrder;
+
 use super::{LinkWork, unreadable::UnreadableChunks};
 use crate::{
     batch::columns::{CellView, ColumnView, ColumnViews, RowIndices},
@@ -121,6 +123,11 @@ impl LevelQuery<'_> {
                     }
                     continue 'records;
                 };
+                if node.chunk.order == VertexOrder::Lost && !read.is_with_vertices {
+                    let chunk = &node.chunk.chunk;
+                    diagnostics.skip(Damage::in_chunk(&read.node, chunk, Fault::OrderLost))?;
+                    continue 'records;
+                }
                 if end.1 >= node.chunk.rows {
                     let (row, rows) = (end.1, node.chunk.rows);
                     let fault = Fault::NoRow { row, rows };

@@ -4,13 +4,14 @@ use serde_json::json;
 use zvf_format::numeric::{ByteOrder, Kind};
 use zvf_model::{
     array::{CompositeLinks, GeometryEntry, GeometryIndex, VertexEncoding, Vertices},
+    draco::DracoCell,
     grid::ChunkCoord,
     key::Key,
     layout::ArrayRole,
     zarr::Node,
 };
 
-use super::super::chunks::{VertexSpace, presence, report_misplaced};
+use super::super::chunks::{VertexSpace, position_dtype, presence, report_misplaced};
 use crate::{
     batch::{self, CellPayload},
     chunked_part::ChunkedPart,
@@ -71,12 +72,10 @@ async fn check_vertices(
             return None;
         }
     };
-    if vertices.encoding == VertexEncoding::Draco {
-        context.report(&rules::NOT_DECODED, &key, "nothing was checked");
-        return None;
-    }
+    let dtype = position_dtype(context, &key, &vertices, scope.root.axes.len())?;
+    let is_draco = vertices.encoding == VertexEncoding::Draco;
     let space = VertexSpace {
-        dtype: vertices.dtype,
+        dtype,
         chunk_shape: scope.metadata.effective_chunk_shape(scope.root),
         bounds: None,
         bins: None,
@@ -89,6 +88,17 @@ async fn check_vertices(
             all = false;
             return;
         };
+        let decoded = is_draco.then(|| DracoCell::parse(bytes, context.fetch.budget()));
+        let rows = match decoded {
+            None => None,
+            Some(Ok(cell)) => Some(cell.rows()),
+            Some(Err(error)) => {
+                context.report_in_chunk(&rules::NOT_DECODED, &key, chunk, error);
+                all = false;
+                return;
+            }
+        };
+        let bytes = rows.as_deref().unwrap_or(bytes);
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let (Some(rows), Some(0)) = (size.checked_div(row), size.checked_rem(row)) else {
             let message = format!("{size} bytes, but a vertex takes {row}");

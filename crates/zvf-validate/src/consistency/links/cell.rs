@@ -151,6 +151,7 @@ impl<'a, 'c> PartChecks<'a, 'c> {
         let is_summed = !is_intra || is_copied;
         let (mut no_row, mut no_chunk) = (Violations::default(), Violations::default());
         let (mut unsorted, mut turned) = (Violations::default(), Violations::default());
+        let mut no_order = Violations::default();
         let mut sum = 0_u128;
         let resolve = |coords: &[i64], is_target: bool| {
             let places = if is_target && !is_intra { target } else { own };
@@ -167,6 +168,9 @@ impl<'a, 'c> PartChecks<'a, 'c> {
                 match end.limit {
                     ChunkVertices::Rows(rows) if *row >= rows => {
                         no_row.add(|| format!("link {} names row {row} of {rows}", record.at));
+                    }
+                    ChunkVertices::OrderLost => {
+                        no_order.add(|| format!("link {} names a row of lost order", record.at));
                     }
                     ChunkVertices::Absent => no_chunk
                         .add(|| format!("link {} ends in a chunk without vertices", record.at)),
@@ -213,6 +217,7 @@ impl<'a, 'c> PartChecks<'a, 'c> {
         let rows = each_record(part, at, bytes, used, resolve, each);
         no_row.find(&rules::LINK_ROW, self, at);
         no_chunk.find(&rules::LINK_CHUNK, self, at);
+        no_order.find(&rules::ORDER_LOST, self, at);
         turned.find(&rules::LINK_DIRECTED, self, at);
         unsorted.find(&rules::LINK_NOT_SORTED, self, at);
         let rows = match rows {

@@ -1,6 +1,6 @@
 //! Vertex counts of chunks, for the links that lead to them.
 
-use zvf_model::{grid::ChunkCoord, level::LevelId};
+use zvf_model::{draco::VertexOrder, grid::ChunkCoord, level::LevelId};
 
 use crate::consistency::{LevelCounts, StoreCounts};
 
@@ -9,6 +9,8 @@ use crate::consistency::{LevelCounts, StoreCounts};
 pub(crate) enum ChunkVertices {
     /// The number of vertices.
     Rows(u64),
+    /// Vertices without the order to which links refer.
+    OrderLost,
     /// Unreadable vertices, which are reported.
     Unknown,
     /// No vertices.
@@ -34,6 +36,7 @@ impl<'a> ChunkLookup<'a> {
         };
         let chunk = ChunkCoord::new(coords);
         match counts.chunks.get(&chunk) {
+            Some(counts) if counts.order == VertexOrder::Lost => ChunkVertices::OrderLost,
             Some(counts) => ChunkVertices::Rows(counts.rows),
             None if counts.unread || counts.lost.contains(&chunk) => ChunkVertices::Unknown,
             None => ChunkVertices::Absent,

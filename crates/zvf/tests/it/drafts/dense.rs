@@ -30,12 +30,17 @@ fn count(n: usize) -> i64 {
 
 /// Creates polylines that cross chunks, without the copy of the nodes.
 async fn paths() -> Files {
+    written(zvf::ManifestForm::Manifests).await
+}
+
+/// Creates the same polylines with an index of this form.
+async fn written(form: zvf::ManifestForm) -> Files {
     let at = |n: u16| [f32::from(n) * 4.0, 1.0, 1.0];
     let positions: Vec<f32> = (0..20).flat_map(at).collect();
     let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
     geometry.part_offsets = Some(vec![0, 7, 12, 20]);
     geometry.part_objects = Some(vec![10, 30, 40]);
-    let mut design = Design::new(GeometryKind::Polylines);
+    let mut design = Design::new(GeometryKind::Polylines).object_index(form);
     design.chunk_shape = Some(vec![10.0; 3]);
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
@@ -173,6 +178,51 @@ fn a_dense_index_answers_as_manifests_do() {
         let info = dataset.info().await.unwrap();
         assert_eq!(info.levels[0].objects, Some(3));
     });
+}
+
+#[test]
+fn a_dense_index_of_ours_answers_as_manifests_do() {
+    block_on(async {
+        let twin = paths().await;
+        let files = written(zvf::ManifestForm::Dense).await;
+        assert_eq!(findings(&files).await, Vec::<String>::new());
+        let has = |name: &str| {
+            files
+                .iter()
+                .any(|(key, _)| key.starts_with(&format!("{INDEX}/{name}/")))
+        };
+        assert!(has("manifest_spans") && has("manifest_blocks") && !has("manifests"));
+        let node = files
+            .iter()
+            .find(|(key, _)| key == "0/object_index/manifest_blocks/zarr.json");
+        let node: serde_json::Value = serde_json::from_slice(&node.unwrap().1).unwrap();
+        let chunk = &node["chunk_grid"]["configuration"]["chunk_shape"];
+        assert_eq!(
+            (chunk, &node["data_type"]),
+            (&json!([16_384, 4]), &json!("int64"))
+        );
+        let twin = Dataset::open(in_memory(&twin)).await.unwrap();
+        let dataset = Dataset::open(in_memory(&files)).await.unwrap();
+        assert_eq!(dataset.root().manifest_layout.as_deref(), Some("dense"));
+        for query in [
+            Query::new(),
+            Query::new().objects([40, 10]),
+            Query::new().region(zvf::Bbox::parse("5,0,0,30,9,9").unwrap()),
+        ] {
+            let expected = twin.query(&query).await.unwrap();
+            assert!(!expected.positions.is_empty());
+            assert_eq!(dataset.query(&query).await.unwrap(), expected);
+        }
+    });
+}
+
+#[test]
+fn only_stores_of_the_newest_generation_have_a_dense_index() {
+    let design = Design::new(GeometryKind::Points).profile(zvf::Profile::V08);
+    let design = design.object_index(zvf::ManifestForm::Dense);
+    let points = Geometry::new(NumericColumn::float32(3, [1.0, 2.0, 3.0]));
+    let refused = WritePlan::new(points, design).unwrap_err();
+    assert_eq!(refused, zvf_build::BuildError::DenseIndex);
 }
 
 /// The last chunk of spans is absent: its objects are empty.
