@@ -12,7 +12,7 @@ use crate::layers::{Layer, LayerKind, SourceTransform, space::ViewerSpace};
 pub const HOSTED_VIEWER: &str = "https://neuroglancer-demo.appspot.com";
 /// Stores whose extents differ by a larger factor are not drawn in one panel: the smaller one would be
 /// hard to see.
-const MOST_RATIO: f64 = 2.0;
+const MOST_RATIO: f64 = 4.0;
 /// Width of a window by its height.
 const WINDOW_ASPECT: f64 = 1.5;
 /// Extent of a view by that of the content, as seen from the front.
@@ -234,9 +234,6 @@ fn panels(groups: &[Vec<&ServedView<'_>>], dimensions: &Dimensions) -> Value {
     };
     let columns = groups.chunks(groups.len().div_ceil(columns.max(1)).max(1));
     let across = columns.len();
-    let last = groups.len().saturating_sub(1);
-    let first = groups.first().map(|group| camera(group, dimensions).centre);
-    let mut panels_before = 0..;
     let columns = columns.map(|column| {
         let aspect = WINDOW_ASPECT * as_float(column.len()) / as_float(across);
         let column = column.iter().map(|group| {
@@ -246,22 +243,11 @@ fn panels(groups: &[Vec<&ServedView<'_>>], dimensions: &Dimensions) -> Value {
                 layers.map(|layer| layer_name(layer, store.name))
             });
             let height = camera.height(aspect / f64::from(width_of(group)));
-            // Neuroglancer 2.41.2 keeps the positions of the first and the last panel only when it opens a
-            // link. Those between them are relative to that of the state, which no other panel moves.
-            let before = panels_before.next().unwrap_or(0_usize);
-            let position = match &first {
-                Some(first) if before > 0 && before < last => {
-                    let axes = camera.centre.iter().zip(first);
-                    let offsets: Vec<f64> = axes.map(|(centre, first)| centre - first).collect();
-                    json!({"link": "relative", "value": offsets})
-                }
-                _ => json!({"link": "unlinked", "value": camera.centre}),
-            };
             json!({
                 "type": "viewer",
                 "layout": layout_of(group),
                 "layers": names.collect::<Vec<_>>(),
-                "position": position,
+                "position": {"link": "unlinked", "value": camera.centre},
                 "projectionScale": {"link": "unlinked", "value": height},
                 "crossSectionScale": {"link": "unlinked", "value": camera.widest / 600.0},
                 "projectionOrientation": {"link": "unlinked"},
@@ -449,17 +435,13 @@ mod tests {
             .map(|row| row["children"].as_array().unwrap().len())
             .collect();
         assert_eq!(counts, [2, 1]);
-        // The second is relative to the first, at 0.5.
-        let second = &rows[0]["children"][1]["position"];
-        assert_eq!(second["link"], "relative");
-        assert_eq!(second["value"][0].as_f64(), Some(5.0));
-        let third = &rows[1]["children"][0]["position"];
-        assert_eq!(third["link"], "unlinked");
+        let second = &rows[0]["children"][1]["position"]["value"][0];
+        assert_eq!(second.as_f64(), Some(5.5));
     }
 
     #[test]
     fn a_small_store_has_a_panel_of_its_own() {
-        let state = state_of(&[view(0.0, 10.0, 1e-3), view(4.0, 8.0, 1e-3)]);
+        let state = state_of(&[view(0.0, 20.0, 1e-3), view(4.0, 8.0, 1e-3)]);
         let columns = state["layout"]["children"].as_array().unwrap();
         let scales: Vec<f64> = columns
             .iter()
@@ -469,8 +451,8 @@ mod tests {
                     .unwrap()
             })
             .collect();
-        // Each fills its panel, which is narrower than it is high: 10 / 0.75 * 1.1 + 10 * 0.3.
-        let expected = [10.0, 4.0].map(|extent| extent * (1.1 / 0.75 + 0.3));
+        // Each fills its panel, which is narrower than it is high: 20 / 0.75 * 1.1 + 20 * 0.3.
+        let expected = [20.0, 4.0].map(|extent| extent * (1.1 / 0.75 + 0.3));
         assert_eq!(scales.len(), 2);
         for (scale, expected) in scales.iter().zip(expected) {
             assert!((scale - expected).abs() < 1e-9, "{scales:?}");
