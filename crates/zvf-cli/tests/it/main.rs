@@ -19,6 +19,7 @@ mod completions;
 mod convert;
 mod create;
 mod csv;
+mod damaged_input;
 mod doctor;
 #[cfg(feature = "render")]
 mod drawn;
