@@ -36,6 +36,9 @@ pub(crate) struct ProgressMeter(Arc<Counts>);
 struct Counts {
     done: AtomicU64,
     total: AtomicU64,
+    /// Bytes of the input that were read in this pass, and all of them.
+    read: AtomicU64,
+    size: AtomicU64,
 }
 
 impl ProgressMeter {
@@ -43,6 +46,26 @@ impl ProgressMeter {
     pub(crate) fn set(&self, done: u64, total: u64) {
         self.0.done.store(done, Ordering::Relaxed);
         self.0.total.store(total, Ordering::Relaxed);
+    }
+
+    /// Records that a pass over an input of `size` bytes begins.
+    pub(crate) fn start_reading(&self, size: u64) {
+        self.0.read.store(0, Ordering::Relaxed);
+        self.0.size.store(size, Ordering::Relaxed);
+    }
+
+    /// Records that `bytes` more of the input were read.
+    pub(crate) fn add_read(&self, bytes: u64) {
+        self.0.read.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns how much of the input was read, as text.
+    fn reading(&self) -> Option<String> {
+        let size = self.0.size.load(Ordering::Relaxed);
+        // The size is an estimate for some formats.
+        let read = self.0.read.load(Ordering::Relaxed).min(size);
+        let [read, size] = [read, size].map(group_digits);
+        (size != "0").then(|| format!("{read} of {size} bytes read"))
     }
 
     /// Returns finished parts and total, both 0 before the total is known.
@@ -108,7 +131,10 @@ impl ProgressLine {
                 let prefix = if total > 0 { "finishing: " } else { "" };
                 bar.set_style(ProgressStyle::default_spinner());
                 let room = COLUMNS.saturating_sub(SPINNER).saturating_sub(prefix.len());
-                bar.set_message(format!("{prefix}{}", shortened(&what, room)));
+                bar.set_message(match meter.reading().filter(|_| total == 0) {
+                    Some(counts) => line(&what, &counts),
+                    None => format!("{prefix}{}", shortened(&what, room)),
+                });
                 return;
             }
             if bar.length() != Some(total) {

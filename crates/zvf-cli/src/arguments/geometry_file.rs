@@ -1,9 +1,14 @@
 //! Arguments of commands that read a file of geometry.
 
+use std::path::PathBuf;
+
 use zvf::{GeometryKind, OutOfBounds};
+use zvf_files::FileReadOptions;
 
 use super::{name_of, named};
-use crate::formats::{GeometryReadOptions, InputFile, MissingPolicy, Rename};
+use crate::formats::{
+    Format, GeometryReadOptions, InputFile, InputFileError, MissingPolicy, Rename,
+};
 
 /// The file to read, and how to read it.
 #[derive(Clone, Debug, clap::Args)]
@@ -16,8 +21,28 @@ pub struct GeometryFileArgs {
     /// NAME.objects.csv and NAME.groups.csv beside NAME.csv.
     #[arg(long, value_name = "FILE", value_parser = InputFile::parse)]
     pub(crate) from: InputFile,
+    /// Further .swc files, as a shell makes of a pattern: --from neurons/*.swc.
+    #[arg(value_name = "FILE")]
+    further: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) options: GeometryReadingArgs,
+}
+
+impl GeometryFileArgs {
+    /// Returns the file with further ones.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`InputFileError`] if the files cannot be read together.
+    pub(crate) fn file(&self) -> Result<InputFile, InputFileError> {
+        self.from.clone().and(&self.further)
+    }
+
+    /// Returns whether the file is one of `zvf-files`, or is given with further ones, of which only
+    /// these formats have any.
+    pub(crate) fn is_field(&self) -> bool {
+        matches!(self.from.format(), Format::Field(_)) || !self.further.is_empty()
+    }
 }
 
 /// Arguments for reading a file of geometry.
@@ -48,9 +73,12 @@ impl GeometryReadingArgs {
         self.links.is_some().then_some("--links")
     }
 
-    /// Returns the new names of attributes.
-    pub(crate) fn renames(&self) -> &[Rename] {
-        &self.rename
+    /// Returns the options for reading a file of `zvf-files`.
+    pub(crate) fn field_reading(&self) -> FileReadOptions {
+        let renames = self.rename.iter();
+        let mut options = FileReadOptions::default();
+        options.renames = renames.map(Rename::of_field).collect();
+        options
     }
 
     /// Returns the options for reading a file with this kind of geometry and these axes.

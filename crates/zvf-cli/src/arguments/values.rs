@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use zvf::{AxisSpec, CellCompression, Position, ShardingPolicy, Sphere};
+use zvf_files::FileObjectIds;
 use zvf_model::{draco::PositionBits, grid::ChunkCoord};
 use zvf_query::geometry::AxesError;
 
@@ -244,6 +245,21 @@ pub(crate) fn count(text: &str) -> Result<u64, ValueError> {
 pub(crate) fn object(text: &str) -> Result<i64, ValueError> {
     let id = text.trim().parse().ok();
     id.ok_or_else(|| ValueError::Object(text.trim().to_owned()))
+}
+
+/// Parses ids of objects separated by commas, or the name of a table.
+pub(crate) fn object_ids(text: &str) -> Result<FileObjectIds, ValueError> {
+    let is_list = text.split(',').all(|id| {
+        id.trim()
+            .trim_start_matches('-')
+            .bytes()
+            .all(|byte| byte.is_ascii_digit())
+    });
+    if !is_list {
+        return Ok(FileObjectIds::Table(text.into()));
+    }
+    let ids: Result<Vec<i64>, ValueError> = text.split(',').map(object).collect();
+    ids.map(FileObjectIds::List)
 }
 
 /// Parses numbers separated by commas; infinity is allowed.

@@ -4,15 +4,15 @@ use std::{error::Error, path::PathBuf};
 
 use serde_json::json;
 use zvf::GeometryKind;
-use zvf_files::FileResults;
+use zvf_files::{FileReadOptions, FileResults};
 
 use crate::{
     arguments::named,
     commands::create::CreateUsageError,
     display::{count_noun, len_u64},
     formats::{
-        self, FieldSink, Format, GeometryReadError, GeometryReadOptions, InputFile, LosslessTarget,
-        OutputFile, WrittenFiles,
+        self, FieldSink, Format, GeometryReadError, GeometryReadOptions, InputFile, InputFileError,
+        LosslessTarget, OutputFile, WrittenFiles,
     },
     outcome::CommandOutcome,
     progress::ProgressLine,
@@ -31,9 +31,10 @@ Examples:
   zvf convert cloud.csv cloud.laz --kind points --strict"
 )]
 pub(crate) struct FileConvertArgs {
-    /// File to read, or a folder of .swc files, of a geff graph or of precomputed data.
-    #[arg(value_name = "IN", value_parser = InputFile::parse)]
-    from: InputFile,
+    /// File to read, or a folder of .swc files, of a geff graph or of precomputed data; several .swc
+    /// files are read together.
+    #[arg(value_name = "IN", value_parser = InputFile::parse, required = true, num_args = 1..)]
+    from: Vec<InputFile>,
     /// File to write; an existing file is replaced.
     #[arg(value_name = "OUT", value_parser = OutputFile::parse)]
     to: OutputFile,
@@ -65,22 +66,20 @@ struct Converted {
 }
 
 pub(crate) fn run(arguments: &FileConvertArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let (from, to) = (
-        arguments.from.path().display(),
-        arguments.to.path().display(),
-    );
+    let input = arguments.file()?;
+    let (from, to) = (input.path().display(), arguments.to.path().display());
     let message = format!("converting {from} to {to}");
     let progress =
         ProgressLine::with_message(arguments.quiet || arguments.json, move || message.clone());
     let lossless = LosslessTarget::new(&arguments.to, arguments.strict)?;
     let is_field = |format: Format| matches!(format, Format::Field(_));
-    let is_streamed = is_field(arguments.from.format())
+    let is_streamed = is_field(input.format())
         && is_field(arguments.to.format())
         && arguments.to.of_objects().is_none();
     let mut converted = if is_streamed {
-        in_batches(arguments, lossless.file())?
+        in_batches(arguments, &input, lossless.file())?
     } else {
-        whole(arguments, lossless.file())?
+        whole(arguments, &input, lossless.file())?
     };
     // Content that the reader left out is lost as well.
     let lost = converted
@@ -97,10 +96,10 @@ pub(crate) fn run(arguments: &FileConvertArgs) -> Result<CommandOutcome, Box<dyn
 /// Converts batch by batch.
 fn in_batches(
     arguments: &FileConvertArgs,
+    input: &InputFile,
     target: &OutputFile,
 ) -> Result<Converted, Box<dyn Error>> {
-    let mut reader =
-        formats::open_field(&arguments.from, arguments.kind, &arguments.with, None, &[])?;
+    let mut reader = formats::open_field(input, arguments.reading())?;
     let mut sink = FieldSink::create(target, &formats::described(reader.description()))?;
     let mut batches = FileResults::new(reader.as_mut());
     let mut vertices = 0_u64;
@@ -118,11 +117,14 @@ fn in_batches(
 }
 
 /// Converts to a format that is written as a whole, or from a table.
-fn whole(arguments: &FileConvertArgs, target: &OutputFile) -> Result<Converted, Box<dyn Error>> {
-    let format = arguments.from.format();
+fn whole(
+    arguments: &FileConvertArgs,
+    file: &InputFile,
+    target: &OutputFile,
+) -> Result<Converted, Box<dyn Error>> {
+    let format = file.format();
     let input = if let Format::Field(_) = format {
-        let mut reader =
-            formats::open_field(&arguments.from, arguments.kind, &arguments.with, None, &[])?;
+        let mut reader = formats::open_field(file, arguments.reading())?;
         let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
         formats::input_of(reader.description(), geometry, Vec::new())
     } else {
@@ -130,7 +132,7 @@ fn whole(arguments: &FileConvertArgs, target: &OutputFile) -> Result<Converted, 
         if !arguments.with.is_empty() {
             return Err(CreateUsageError::With(format).into());
         }
-        let mut input = formats::read(&arguments.from, &GeometryReadOptions::new(kind))?;
+        let mut input = formats::read(file, &GeometryReadOptions::new(kind))?;
         input.separate_parts()?;
         input
     };
@@ -151,6 +153,21 @@ fn whole(arguments: &FileConvertArgs, target: &OutputFile) -> Result<Converted, 
 }
 
 impl FileConvertArgs {
+    /// Returns the input, which may be several files.
+    fn file(&self) -> Result<InputFile, InputFileError> {
+        let (first, further) = self.from.split_first().ok_or(InputFileError::NoFile)?;
+        let further: Vec<PathBuf> = further.iter().flat_map(InputFile::paths).collect();
+        first.clone().and(&further)
+    }
+
+    /// Returns the options for reading a file of `zvf-files`.
+    fn reading(&self) -> FileReadOptions {
+        let mut options = FileReadOptions::default();
+        options.kind = self.kind;
+        options.with.clone_from(&self.with);
+        options
+    }
+
     fn done(&self, converted: &Converted) -> Result<CommandOutcome, serde_json::Error> {
         let Converted {
             vertices,

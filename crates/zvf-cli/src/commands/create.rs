@@ -14,7 +14,7 @@ use zvf::{Design, GeometryKind, GeometrySource, TaskPlan, TaskPlanOptions};
 
 use crate::{
     display::{count_noun, len_u64},
-    formats::{self, Format, GeometryInput, NpzStream},
+    formats::{self, GeometryInput, NpzStream},
     hint::{Operation, with_hint},
     outcome::CommandOutcome,
     progress::{ProgressLine, ProgressMeter},
@@ -32,15 +32,20 @@ pub use write::{CreateSettings, CreateSettingsError, CreateSummary};
 
 /// Reads a file and writes its geometry as a store.
 pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    if let Format::Field(_) = arguments.input.from.format() {
+    if arguments.input.is_field() {
         return field::run(arguments).await;
+    }
+    if let Some(option) = arguments.field_option() {
+        let format = arguments.input.from.format();
+        return Err(CreateUsageError::Field { option, format }.into());
     }
     let kind = arguments.requested_kind()?;
     let mut design = arguments.design(kind)?;
     if let Some(mut stream) = streamed(arguments, kind)? {
         stream.description().complete(&mut design, None);
         let report = CreateOutput::new(&arguments.out, kind);
-        return create_large(arguments, design, &mut stream, report).await;
+        let size = stream.bytes();
+        return create_large(arguments, design, &mut stream, size, report).await;
     }
     let name = arguments.input.from.path().display().to_string();
     let progress = ProgressLine::with_message(arguments.quiet, move || format!("reading {name}"));
@@ -89,9 +94,11 @@ pub(crate) async fn plan(
         return Err(CreateUsageError::Planned.into());
     }
     let (mut design, mut source): (Design, Box<dyn GeometrySource>);
-    if let Format::Field(_) = arguments.input.from.format() {
+    let size;
+    if arguments.input.is_field() {
         let reader;
         (design, reader) = field::open(arguments)?;
+        size = reader.description().bytes;
         source = reader;
     } else {
         let kind = arguments.requested_kind()?;
@@ -99,18 +106,22 @@ pub(crate) async fn plan(
         let stream = NpzStream::open(&arguments.input.from, &arguments.reading(kind))?;
         let stream = stream.map_err(CreateSettingsError::NotPlanned)?;
         stream.description().complete(&mut design, None);
+        size = stream.bytes();
         source = Box::new(stream);
     }
     arguments.declare(&mut design, &AttributeNames::of_source(source.as_mut())?)?;
     let meter = ProgressMeter::default();
     let what = format!("planning {}", arguments.out);
     let progress = PausableProgress::start(arguments.plan_check(), what, meter.clone());
-    let how = options.how(meter, progress.check())?;
+    let how = options.how(meter.clone(), progress.check())?;
     let mut rounding = RoundingCheck::new(design.dtype);
+    meter.start_reading(size);
     let mut source = MeasuredSource {
         source: source.as_mut(),
         check: &mut rounding,
         is_measured: false,
+        meter,
+        size,
     };
     let planned = zvf::plan_create(&arguments.out, &mut source, design, &how, tasks).await;
     let planned = planned.map_err(|error| with_hint(Operation::Plan, error))?;
@@ -142,23 +153,27 @@ fn streamed(
     Ok(stream.ok().filter(|stream| stream.bytes() > max))
 }
 
-/// Writes a store from a file that is read in batches.
+/// Writes a store from a file of about `size` bytes that is read in batches.
 async fn create_large(
     arguments: &CreateArgs,
     mut design: Design,
     stream: &mut (dyn GeometrySource + Send),
+    size: u64,
     mut report: CreateOutput,
 ) -> Result<CommandOutcome, Box<dyn Error>> {
     arguments.declare(&mut design, &AttributeNames::of_source(stream)?)?;
     let meter = ProgressMeter::default();
     let what = format!("writing {}", arguments.out);
     let progress = PausableProgress::start(arguments.plan_check(), what, meter.clone());
-    let how = arguments.options().how(meter, progress.check())?;
+    let how = arguments.options().how(meter.clone(), progress.check())?;
     let mut rounding = RoundingCheck::new(design.dtype);
+    meter.start_reading(size);
     let mut source = MeasuredSource {
         source: stream,
         check: &mut rounding,
         is_measured: false,
+        meter,
+        size,
     };
     let created = write::create_from(&arguments.out, &mut source, &design, &how).await?;
     progress.finish();

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use zvf::{Column, Geometry, GeometryKind, ObjectGroup, QueryResult};
+use zvf::{Column, Geometry, ObjectGroup, QueryResult};
 use zvf_files::{
-    AttributeRename, FileDescription, FileError, FileFault, FileReadOptions, GeometryReader,
-    GroupTables, ResultDescription, ResultWriter,
+    FileDescription, FileError, FileFault, FileReadOptions, GeometryReader, GroupTables,
+    ResultDescription, ResultWriter,
 };
 
 use super::{
@@ -13,21 +13,12 @@ use super::{
     ResultWriteError, StoreDescription, WrittenFiles, consistency,
 };
 
-/// Opens a file that is read in batches.
+/// Opens a file that is read in batches, with the further ones of its pattern.
 pub(crate) fn open_field(
     file: &InputFile,
-    kind: Option<GeometryKind>,
-    with: &[PathBuf],
-    axes: Option<&[String]>,
-    renames: &[Rename],
+    mut options: FileReadOptions,
 ) -> Result<Box<dyn GeometryReader>, GeometryReadError> {
-    let mut options = FileReadOptions::default();
-    options.kind = kind;
-    options.with = file.further().iter().chain(with).cloned().collect();
-    options.axes = axes.unwrap_or_default().to_vec();
-    let renames = renames.iter();
-    let renames = renames.map(|rename| AttributeRename::new(&rename.old, &rename.new));
-    options.renames = renames.collect();
+    options.with.splice(0..0, file.further().iter().cloned());
     let opened = zvf_files::open(file.path(), &options);
     opened.map_err(|error| match error.fault {
         FileFault::NoAttribute { name, present } => GeometryReadError::Rename {
@@ -44,8 +35,11 @@ pub(super) fn read(
     file: &InputFile,
     options: &GeometryReadOptions,
 ) -> Result<GeometryInput, GeometryReadError> {
-    let axes = options.axes.as_deref();
-    let mut reader = open_field(file, Some(options.kind), &[], axes, &options.renames)?;
+    let mut reading = FileReadOptions::default();
+    reading.kind = Some(options.kind);
+    reading.axes = options.axes.clone().unwrap_or_default();
+    reading.renames = options.renames.iter().map(Rename::of_field).collect();
+    let mut reader = open_field(file, reading)?;
     let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
     let files = vec![file.path().to_path_buf()];
     Ok(input_of(reader.description(), geometry, files))

@@ -66,6 +66,31 @@ impl InputFile {
         })
     }
 
+    /// Adds files that are read together with this one.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`InputFileError`] if a file cannot be read, or the format has one file only.
+    pub(crate) fn and(mut self, further: &[PathBuf]) -> Result<Self, InputFileError> {
+        for path in further {
+            let more = Self::new(path);
+            let more = more.map_err(|error| InputFileError::Further(path.clone(), error.into()))?;
+            self.further.push(more.path);
+            self.further.extend(more.further);
+        }
+        if !further.is_empty() && self.format != Format::Field(FileFormat::Swc) {
+            return Err(InputFileError::Several(
+                self.further.len().saturating_add(1),
+            ));
+        }
+        Ok(self)
+    }
+
+    /// Returns all paths.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        std::iter::once(&self.path).chain(&self.further).cloned()
+    }
+
     /// Returns the files that are read together with [`path`](Self::path).
     pub(crate) fn further(&self) -> &[PathBuf] {
         &self.further
@@ -211,9 +236,12 @@ pub enum InputFileError {
     /// The file does not exist.
     #[error("the file does not exist")]
     NoFile,
-    /// A pattern that several files match that are not read together.
+    /// A further file cannot be read.
+    #[error("{}: {}", .0.display(), .1)]
+    Further(PathBuf, Box<Self>),
+    /// Several files that are not read together.
     #[error(
-        "{0} files match, and only .swc files are read together; create a store from one file, and \
+        "these are {0} files, and only .swc files are read together; create a store from one file, and \
          add each further one with zvf append"
     )]
     Several(usize),

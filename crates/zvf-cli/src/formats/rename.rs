@@ -3,6 +3,8 @@
 use super::{GeometryReadError, column::NamedColumn, interchange::InterchangeArrays};
 use std::path::Path;
 
+use zvf_files::AttributeRename;
+
 /// A new name for an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -14,6 +16,11 @@ pub struct Rename {
 }
 
 impl Rename {
+    /// Returns the new name for a file of `zvf-files`.
+    pub(crate) fn of_field(&self) -> AttributeRename {
+        AttributeRename::new(&self.old, &self.new)
+    }
+
     /// Creates a new name for an attribute.
     pub fn new(old: &str, new: &str) -> Self {
         Self {

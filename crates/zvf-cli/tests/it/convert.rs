@@ -116,6 +116,46 @@ fn losses_are_reported_and_refused_by_strict() {
     assert_eq!(left, [""; 0]);
 }
 
+/// A shell replaces a pattern by the names of the files. They are read together, by both commands.
+#[test]
+fn files_of_a_pattern_of_the_shell_are_read_together() {
+    let folder = Folder::new();
+    for name in ["one.swc", "two.swc"] {
+        fs::write(folder.path(name), "1 1 0 0 0 1 -1\n2 3 1 2 3.5 0.5 1\n").unwrap();
+    }
+    let names = ["cell.swc", "one.swc", "two.swc"];
+    let create: Vec<&str> = [&["create", "a.zv", "--from"][..], &names].concat();
+    folder.run(&[&create[..], &["--ids", "4,8,15"]].concat());
+    folder.run(&["query", "a.zv", "-o", "a.csv"]);
+    let table = fs::read_to_string(folder.path("a.csv")).unwrap();
+    assert_eq!(table.lines().count(), 7, "{table}");
+    for id in [",4", ",8", ",15"] {
+        let rows = table
+            .lines()
+            .filter(|line| format!("{line},").contains(&format!("{id},")));
+        assert!(rows.count() >= 2, "{id}: {table}");
+    }
+    folder.run(&["convert", "cell.swc", "one.swc", "two.swc", "all.glb"]);
+    // The store is not the last of the files.
+    let (code, said) = folder.call(&["create", "--from", "cell.swc", "one.swc", "b.zv"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("b.zv"), "{said}");
+    let (code, said) = folder.call(&["create", "b.zv", "--from", "tracts.trk", "tracts.trk"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("only .swc files are read together"), "{said}");
+    let (code, said) = folder.call(&[
+        "create",
+        "b.zv",
+        "--from",
+        "tracts.csv",
+        "--ids",
+        "1",
+        "--kind=points",
+    ]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("--ids is not for csv files"), "{said}");
+}
+
 #[test]
 fn a_table_needs_a_kind() {
     let folder = Folder::new();

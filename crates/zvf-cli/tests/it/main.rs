@@ -46,6 +46,7 @@ mod misspelt;
 mod npz;
 mod obj;
 mod ply;
+mod properties;
 mod pyramid;
 mod query;
 mod report;

@@ -7,6 +7,7 @@ use zvf::{
     CellChecksums, CellCompression, Design, GeometryKind, ManifestForm, Profile, Purpose,
     ShardingPolicy, numeric::Kind,
 };
+use zvf_files::{FileObjectIds, FileReadOptions};
 
 use super::{
     CreateOutput, CreateSettings,
@@ -51,6 +52,14 @@ pub struct CreateArgs {
     /// repeated.
     #[arg(long, value_name = "FILE")]
     pub(super) with: Vec<PathBuf>,
+    /// Ids of the objects of .swc files: one for each file, as 17,42, or a table of names and ids, as
+    /// ids.csv; by default the names, if they are different numbers.
+    #[arg(long, value_name = "ID,…|FILE", value_parser = values::object_ids)]
+    ids: Option<FileObjectIds>,
+    /// Keep the order of the points of .las and .laz files, as the attribute `source_row`, so that
+    /// they are written in this order again.
+    #[arg(long)]
+    keep_order: bool,
 
     /// Format generation and profile of the store.
     #[arg(long, help_heading = "Store", default_value = Profile::default().name(),
@@ -237,6 +246,14 @@ pub enum CreateUsageError {
          to join several files, create a store from the first and add the others with zvf append"
     )]
     With(Format),
+    /// An option that is for other formats.
+    #[error("{option} is not for {format} files; leave it out")]
+    Field {
+        /// The option.
+        option: &'static str,
+        /// The format.
+        format: Format,
+    },
     /// An option that is for tables only.
     #[error("{option} is for tables and npz files; leave it out for {format} files")]
     Table {
@@ -334,6 +351,23 @@ impl CreateArgs {
     /// Returns the options for reading the file.
     pub fn reading(&self, kind: GeometryKind) -> GeometryReadOptions {
         self.input.options.reading(kind, self.axis_names())
+    }
+
+    /// Returns the options for reading a file of `zvf-files`.
+    pub(super) fn field_reading(&self) -> FileReadOptions {
+        let mut options = self.input.options.field_reading();
+        options.kind = self.kind;
+        options.with.clone_from(&self.with);
+        options.axes = self.axis_names().unwrap_or_default();
+        options.ids.clone_from(&self.ids);
+        options.keep_order = self.keep_order;
+        options
+    }
+
+    /// Returns the name of an option that is given and applies to files of `zvf-files` only.
+    pub(super) fn field_option(&self) -> Option<&'static str> {
+        let ids = self.ids.is_some().then_some("--ids");
+        ids.or(self.keep_order.then_some("--keep-order"))
     }
 
     /// Returns the names of the axes, if they are given.

@@ -21,18 +21,12 @@ const COPIES: u64 = 6;
 pub(super) fn open(
     arguments: &CreateArgs,
 ) -> Result<(Design, Box<dyn GeometryReader>), Box<dyn Error>> {
-    let file = &arguments.input.from;
+    let file = arguments.input.file()?;
     if let Some(option) = arguments.input.options.table_option() {
         let format = file.format();
         return Err(CreateUsageError::Table { option, format }.into());
     }
-    let reader = open_field(
-        file,
-        arguments.kind,
-        &arguments.with,
-        arguments.axis_names().as_deref(),
-        arguments.input.options.renames(),
-    )?;
+    let reader = open_field(&file, arguments.field_reading())?;
     let kind = arguments.kind.unwrap_or(reader.description().kind);
     let mut design = arguments.design(kind)?;
     reader.description().complete(&mut design);
@@ -40,7 +34,7 @@ pub(super) fn open(
 }
 
 pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let file = &arguments.input.from;
+    let file = arguments.input.file()?;
     if let Some(option) = arguments.input.options.table_option() {
         let format = file.format();
         return Err(CreateUsageError::Table { option, format }.into());
@@ -53,13 +47,7 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     }
     let name = file.path().display().to_string();
     let progress = ProgressLine::with_message(arguments.quiet, move || format!("reading {name}"));
-    let mut reader = open_field(
-        file,
-        arguments.kind,
-        &arguments.with,
-        arguments.axis_names().as_deref(),
-        arguments.input.options.renames(),
-    )?;
+    let mut reader = open_field(&file, arguments.field_reading())?;
     let description = reader.description().clone();
     let kind = arguments.kind.unwrap_or(description.kind);
     let mut design = arguments.design(kind)?;
@@ -71,7 +59,8 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
         let mut report = CreateOutput::new(&arguments.out, kind);
         let files = files.iter().map(|file| file.display().to_string());
         report.read_files(files.collect(), &description.notes);
-        return create_large(arguments, design, reader.as_mut(), report).await;
+        let size = description.bytes;
+        return create_large(arguments, design, reader.as_mut(), size, report).await;
     }
     let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
     drop(progress);

@@ -2,8 +2,10 @@
 
 use std::error::Error;
 
-use zvf::{Geometry, GeometrySource, NumericColumn, numeric::Kind};
+use zvf::{ColumnValues, Geometry, GeometrySource, NumericColumn, numeric::Kind};
 use zvf_build::Rounding;
+
+use crate::progress::ProgressMeter;
 
 /// Ratio of error and extent from which on rounding is reported. Coordinates around 0 that are
 /// stored as float32 stay below it.
@@ -56,11 +58,27 @@ pub(super) struct MeasuredSource<'a, S: ?Sized> {
     pub(super) source: &'a mut S,
     pub(super) check: &'a mut RoundingCheck,
     pub(super) is_measured: bool,
+    /// Counts the bytes of each pass.
+    pub(super) meter: ProgressMeter,
+    pub(super) size: u64,
+}
+
+/// Returns the bytes of the positions and of the attributes of vertices.
+fn size_of(batch: &Geometry) -> usize {
+    let columns = batch.vertex.iter().map(|column| match &column.values {
+        ColumnValues::Numeric(numbers) => numbers.bytes.len(),
+        ColumnValues::Dictionary { .. } => 0,
+    });
+    columns.fold(batch.positions.bytes.len(), usize::saturating_add)
 }
 
 impl<S: GeometrySource + ?Sized> GeometrySource for MeasuredSource<'_, S> {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
         let batch = self.source.next(vertices)?;
+        if let Some(batch) = &batch {
+            self.meter
+                .add_read(u64::try_from(size_of(batch)).unwrap_or(0));
+        }
         if let Some(batch) = batch.as_ref().filter(|_| !self.is_measured) {
             self.check.add(&batch.positions);
         }
@@ -69,6 +87,7 @@ impl<S: GeometrySource + ?Sized> GeometrySource for MeasuredSource<'_, S> {
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
         self.is_measured = true;
+        self.meter.start_reading(self.size);
         self.source.rewind()
     }
 
