@@ -1,4 +1,4 @@
-//! Streams of Draco: those of the reference and of DracoPy, our own, and damaged ones.
+//! Streams of Draco: those of the reference and of `DracoPy`, our own, and damaged ones.
 
 #[path = "../laws/draco.rs"]
 mod law;
@@ -28,9 +28,12 @@ fn recorded() -> Vec<Recorded> {
     };
     let cell = |value: &Value| {
         let bytes = hex(&value["positions"]);
-        let rows = bytes.as_chunks::<4>().0.as_chunks::<3>().0;
+        let coordinate = |at: usize| f32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let rows = (0..bytes.len()).step_by(12);
         let mut cell = DracoCell::default();
-        cell.positions = rows.iter().map(|row| row.map(f32::from_le_bytes)).collect();
+        cell.positions = rows
+            .map(|at| [at, at + 4, at + 8].map(coordinate))
+            .collect();
         cell.triangles = serde_json::from_value(value["triangles"].clone()).unwrap();
         cell
     };
@@ -146,7 +149,7 @@ fn any_cell() -> impl Strategy<Value = DracoCell> {
     let coordinate = prop_oneof![-1000.0_f32..1000.0, Just(0.0), -1e-3_f32..1e-3, Just(1e6)];
     let positions = prop::collection::vec(prop::array::uniform3(coordinate), 1..60);
     let cell = positions.prop_flat_map(|positions| {
-        let rows = positions.len() as u32;
+        let rows = u32::try_from(positions.len()).unwrap();
         let triangles = prop::collection::vec(prop::array::uniform3(0..rows), 0..60);
         (Just(positions), triangles)
     });
@@ -173,7 +176,7 @@ proptest! {
         // One range for all axes, as in the encoder of Draco.
         let range = [0, 1, 2].map(|axis| high[axis] - low[axis]);
         let range = range.into_iter().fold(0.0, f32::max);
-        let step = range / ((1_u32 << bits) - 1) as f32;
+        let step = range / (f32::from(bits).exp2() - 1.0);
         let rounding = 1e-6 * range + 1e-6 * high.into_iter().chain(low).fold(0.0, |a: f32, b| a.max(b.abs()));
         for (ours, given) in again.positions.iter().zip(&cell.positions) {
             for axis in 0..3 {
