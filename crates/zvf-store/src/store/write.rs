@@ -1,9 +1,12 @@
 //! Puts, deletes and renames of objects.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use bytes::Bytes;
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, stream};
 use object_store::{Error as Failure, ObjectStore, ObjectStoreExt, PutMode, path::Path};
 use zvf_model::key::Key;
 
@@ -77,9 +80,7 @@ impl Store {
         &self,
         futures: impl Iterator<Item = T>,
     ) -> impl Future<Output = Result<(), E>> {
-        let futures: Vec<T> = futures.collect();
-        let running = stream::iter(futures).buffer_unordered(self.concurrency());
-        running.try_for_each(|()| async { Ok(()) })
+        run_all(futures.collect(), self.concurrency())
     }
 
     /// Puts an object if `precondition` holds. Returns its new version, or `None` when the precondition
@@ -240,5 +241,53 @@ impl Store {
             (FailureKind::Unavailable, source) => WriteError::Unavailable { key, source },
             (FailureKind::Other, source) => WriteError::Io { key, source },
         }
+    }
+}
+
+/// Runs futures, at most `at_once` at a time. After a failure no future starts, and the first error
+/// is returned when the running ones have ended: a thread that writes files does not stop when its
+/// future is dropped, and would write behind the back of a caller that cleans up.
+async fn run_all<E, T: Future<Output = Result<(), E>>>(
+    futures: Vec<T>,
+    at_once: usize,
+) -> Result<(), E> {
+    let has_failed = AtomicBool::new(false);
+    let futures = futures.into_iter();
+    let futures = futures.take_while(|_| !has_failed.load(Ordering::Relaxed));
+    let mut running = stream::iter(futures).buffer_unordered(at_once);
+    let mut all = Ok(());
+    while let Some(ended) = running.next().await {
+        if ended.is_err() && all.is_ok() {
+            has_failed.store(true, Ordering::Relaxed);
+            all = ended;
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_failure_is_returned_when_nothing_runs_any_more() {
+        let (started, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (to_start, to_end) = (&started, &ended);
+        let put = |number: usize| async move {
+            to_start.fetch_add(1, Ordering::Relaxed);
+            if number == 0 {
+                return Err(number);
+            }
+            for _ in 0..number {
+                tokio::task::yield_now().await;
+            }
+            to_end.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        };
+        let all = run_all((0..10).map(put).collect(), 4).await;
+        assert_eq!(all, Err(0));
+        assert_eq!((started.into_inner(), ended.into_inner()), (4, 3));
     }
 }
