@@ -326,7 +326,9 @@ fn a_committed_change_that_cannot_be_finished_is_a_warning() {
 fn a_killed_export_is_continued() {
     let bench = Bench::new();
     points(&bench);
-    bench.says(&CREATE);
+    // Neuroglancer needs a unit, and warns without one.
+    let units = ["--axes", "x:micrometer,y:micrometer"];
+    bench.says(&[CREATE.as_slice(), &units].concat());
     let export = ["export", "precomputed", "@a.zv", "@out", "--quiet"];
     bench.says(&["export", "precomputed", "@a.zv", "@whole", "--quiet"]);
     let hidden = bench.path(".out.zvf-export");
