@@ -274,14 +274,20 @@ fn a_killed_command_leaves_no_working_process() {
     bench.file("a.csv", &format!("x,y,fa\n{table}"));
     bench.says(&CREATE);
     let line = ["pyramid", "@a.zv", "--levels", "1", "--workers", "2"];
-    let mut child = start(&bench, &line);
     let folder = bench.path("a.zv").display().to_string();
-    let tasks = || {
-        processes(&folder)
-            .into_iter()
-            .filter(|id| *id != child.id())
-    };
-    wait_until("starting a task", || tasks().next().is_some());
+    // On a busy machine a command may end before its tasks are seen.
+    let seen = (0..20).find_map(|_| {
+        let mut child = start(&bench, &line);
+        loop {
+            if processes(&folder).iter().any(|id| *id != child.id()) {
+                break Some(child);
+            }
+            if child.try_wait().unwrap().is_some() {
+                break None;
+            }
+        }
+    });
+    let mut child = seen.unwrap();
     kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
     wait_until("ending all tasks", || processes(&folder).is_empty());
     child.wait().unwrap();
