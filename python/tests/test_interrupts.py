@@ -60,13 +60,19 @@ def interrupted_after(seconds: float, work: Callable[[], object]) -> bool:
     raise AssertionError("there was no signal")
 
 
-def interrupt(work: Callable[[], object], is_undone: Callable[[], bool] | None = None) -> None:
+def interrupt(
+    work: Callable[[], object],
+    is_undone: Callable[[], bool] | None = None,
+    prepare: Callable[[], object] = lambda: None,
+) -> None:
     """Checks that Ctrl-C ends the work: before its effect, or else in less than its time."""
     for attempt in range(1, 25):
         # Again each time, because the machine may have other load.
+        prepare()
         start = time.monotonic()
         work()
         whole = time.monotonic() - start
+        prepare()
         start = time.monotonic()
         was = interrupted_after(whole * (attempt % 8 + 1) / 30, work)
         took = time.monotonic() - start
@@ -150,12 +156,14 @@ def test_levels_and_migration_leave_nothing(arrays: zvf.GeometryArrays) -> None:
         store.reload()
         return store.levels == [0]
 
-    def pyramid() -> None:
+    def prepare() -> None:
         create(arrays, "paths.zv")
         store.reload()
+
+    def pyramid() -> None:
         store.pyramid(levels=1, method="stride", factors=[2])
 
-    interrupt(pyramid, is_undone)
+    interrupt(pyramid, is_undone, prepare)
     create(arrays, "paths.zv")
 
     def newest() -> bool:
