@@ -10,8 +10,8 @@
 //! | 9..11 | flags |
 //!
 //! Other arrays name vertices by the row that the writer gave them. The reference writes streams of
-//! method 1, in which these rows are lost: vertices have another order, and those that no triangle
-//! names are absent. Only streams of method 0 can have attributes of vertices and links between
+//! method 1, which loses these rows: the vertices are reordered, and vertices without a triangle are
+//! dropped. Only streams of method 0 can have attributes of vertices and links between
 //! chunks.
 //!
 //! Without the feature `draco`, streams are recognized but not decoded.

@@ -38,8 +38,7 @@ impl GeometryFileArgs {
         self.from.clone().and(&self.further)
     }
 
-    /// Returns whether the file is one of `zvf-files`, or is given with further ones, of which only
-    /// these formats have any.
+    /// Returns whether `zvf-files` reads the input. Only its formats take several files.
     pub(crate) fn is_field(&self) -> bool {
         matches!(self.from.format(), Format::Field(_)) || !self.further.is_empty()
     }

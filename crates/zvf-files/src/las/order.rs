@@ -24,7 +24,7 @@ pub(super) struct OrderedRecords {
     end: u64,
 }
 
-/// A sorted run, of which a part is in memory.
+/// A sorted run in the file. One part of it is in memory.
 #[derive(Debug)]
 struct RecordRun {
     /// The place of the next part.

@@ -39,6 +39,7 @@ use zvf_format::{
 };
 use zvf_model::{
     array::CellAttribute,
+    array::VertexEncoding,
     generation::Generation,
     grid::ChunkCoord,
     key::Key,
@@ -350,7 +351,12 @@ impl Session<'_> {
             return Ok(());
         };
         let source = opened.sources.len();
-        for chunk in vertices.chunks().unwrap_or_default() {
+        // Cells of a padded array, which lists no chunks, have rows and no streams.
+        let chunks = vertices.chunks().ok_or_else(|| QueryError::Encoding {
+            node: vertices.node.clone(),
+            encoding: VertexEncoding::Draco.as_str().to_owned(),
+        })?;
+        for chunk in chunks {
             opened.cells.push(LinkCellSource {
                 chunks: Some(vec![chunk.clone(); width.get()]),
                 is_inside: true,

@@ -10,7 +10,7 @@ pub(super) struct EncodingCost {
     selected: RowCost,
     /// Of an object that is collected from batches of its level.
     streamed: RowCost,
-    /// Whether the coarser levels are encoded with the object.
+    /// `true` if the coarser levels are encoded with the object.
     pub(super) has_all_levels: bool,
     is_path: bool,
 }
@@ -60,8 +60,8 @@ impl EncodingCost {
         }
     }
 
-    /// Returns whether the vertices of each segment are counted by a query: those of paths and groups,
-    /// of which there may be very many.
+    /// Returns whether a query counts the vertices of each segment. Paths and groups are too many to
+    /// list the sizes of all.
     pub(super) fn is_counted(&self, is_group: bool) -> bool {
         self.is_path || is_group
     }

@@ -1,6 +1,6 @@
 //! Encoded objects, which are computed once for the requests that wait for them. All stores share one
-//! cache, one limit on the bytes of encoded objects that are kept or being sent, and one on the memory
-//! for those that are being encoded.
+//! cache, one limit on the bytes of encoded objects that are cached or being sent, and one on the
+//! memory that encoding takes.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},

@@ -10,7 +10,7 @@ use crate::layers::LayerError;
 
 /// Vertices of an object that is always encoded as one of this size.
 const SMALL: u64 = 1 << 12;
-/// Objects whose vertices are kept. Of more objects, those that are not small.
+/// Maximum number of objects with known vertices; beyond it, small objects are left out.
 const MOST_KEPT: usize = 1 << 20;
 
 /// The sizes of the objects of a level.
@@ -18,7 +18,7 @@ const MOST_KEPT: usize = 1 << 20;
 pub(super) struct ObjectSizes {
     total: ObjectSize,
     vertices: HashMap<i64, u64>,
-    /// Whether small objects are missing from `vertices`.
+    /// `true` if `vertices` leaves out small objects.
     is_partial: bool,
     has_objects: bool,
 }

@@ -16,9 +16,9 @@ use crate::{
     error::{Damage, Fault},
 };
 
-/// Replaces the streams among the responses by rows of positions, and returns for each chunk
-/// what is wrong with its stream. The streams share the `budget`: each is first decoded within an
-/// equal part, those that are larger afterwards with what is left.
+/// Replaces the streams among the responses by rows of positions, and returns the fault of each
+/// chunk's stream. The streams share the `budget`: each is decoded within an equal part first, and
+/// larger ones afterwards within the rest.
 pub(super) fn decode(
     schema: &Schema,
     pending: &mut [PendingChunk],

@@ -37,7 +37,7 @@ pub(super) struct Bucket {
     runtime: UploadRuntime,
     /// Sizes of the objects that an interrupted export has uploaded.
     known: HashMap<String, u64>,
-    /// What is exported.
+    /// Description of the source and the options.
     source: Value,
     /// Results of complete layers, and the paths of their documents.
     layers: Mutex<Map<String, Value>>,
