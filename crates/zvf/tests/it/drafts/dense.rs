@@ -145,6 +145,27 @@ fn with(files: &Files, dense: &Dense) -> Files {
     files
 }
 
+/// Checks that a store with a dense index and one with manifests have the same results.
+async fn equal_to(twin: &Files, files: &Files) -> Dataset {
+    let twin = Dataset::open(in_memory(twin)).await.unwrap();
+    let dataset = Dataset::open(in_memory(files)).await.unwrap();
+    assert_eq!(dataset.root().manifest_layout.as_deref(), Some("dense"));
+    for query in [
+        Query::new(),
+        Query::new().objects([40, 10]),
+        Query::new().region(zvf::Bbox::parse("5,0,0,30,9,9").unwrap()),
+        Query::new().shape(zvf::Shape::Points),
+    ] {
+        let expected = twin.query(&query).await.unwrap();
+        assert!(!expected.positions.is_empty());
+        assert_eq!(dataset.query(&query).await.unwrap(), expected);
+        // Also if the index is read for this query only.
+        let fresh = Dataset::open(in_memory(files)).await.unwrap();
+        assert_eq!(fresh.query(&query).await.unwrap(), expected);
+    }
+    dataset
+}
+
 #[test]
 fn a_dense_index_answers_as_manifests_do() {
     block_on(async {
@@ -152,22 +173,7 @@ fn a_dense_index_answers_as_manifests_do() {
         let dense = index_of(&twin).await;
         let files = with(&twin, &dense);
         assert_eq!(findings(&files).await, Vec::<String>::new());
-        let twin = Dataset::open(in_memory(&twin)).await.unwrap();
-        let dataset = Dataset::open(in_memory(&files)).await.unwrap();
-        assert_eq!(dataset.root().manifest_layout.as_deref(), Some("dense"));
-        for query in [
-            Query::new(),
-            Query::new().objects([40, 10]),
-            Query::new().region(zvf::Bbox::parse("5,0,0,30,9,9").unwrap()),
-            Query::new().shape(zvf::Shape::Points),
-        ] {
-            let expected = twin.query(&query).await.unwrap();
-            assert!(!expected.positions.is_empty());
-            assert_eq!(dataset.query(&query).await.unwrap(), expected);
-            // Also if the index is read for this query only.
-            let fresh = Dataset::open(in_memory(&files)).await.unwrap();
-            assert_eq!(fresh.query(&query).await.unwrap(), expected);
-        }
+        let dataset = equal_to(&twin, &files).await;
         let empty = dataset.query(&Query::new().objects([20])).await.unwrap();
         assert_eq!(empty.positions.len(), 0);
         let error = dataset
@@ -201,18 +207,7 @@ fn a_dense_index_of_ours_answers_as_manifests_do() {
             (chunk, &node["data_type"]),
             (&json!([16_384, 4]), &json!("int64"))
         );
-        let twin = Dataset::open(in_memory(&twin)).await.unwrap();
-        let dataset = Dataset::open(in_memory(&files)).await.unwrap();
-        assert_eq!(dataset.root().manifest_layout.as_deref(), Some("dense"));
-        for query in [
-            Query::new(),
-            Query::new().objects([40, 10]),
-            Query::new().region(zvf::Bbox::parse("5,0,0,30,9,9").unwrap()),
-        ] {
-            let expected = twin.query(&query).await.unwrap();
-            assert!(!expected.positions.is_empty());
-            assert_eq!(dataset.query(&query).await.unwrap(), expected);
-        }
+        equal_to(&twin, &files).await;
     });
 }
 
