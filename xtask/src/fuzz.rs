@@ -52,19 +52,29 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         return reproduce(target, &hex::decode(hex)?);
     }
     let seconds = options.number("seconds")?.unwrap_or(DEFAULT_SECONDS);
-    fuzz(chosen, seconds)
+    fuzz(chosen, seconds, Inputs::Kept)
 }
 
-/// Fuzzes every target but that of `GeoParquet`. What it finds are faults of the decoders of Arrow and
+/// Where a run begins.
+#[derive(Clone, Copy, Debug)]
+enum Inputs {
+    /// With the inputs of earlier runs, and at random.
+    Kept,
+    /// With the seeds and one sequence of random numbers: a failure is one of the change.
+    Same,
+}
+
+/// Fuzzes every target but that of `GeoParquet`, with the same inputs each time. What it finds are faults of the decoders of Arrow and
 /// Parquet, which no change here mends; it runs every night.
 pub(crate) fn most(seconds: u64) -> Result<Done> {
     let is_ours = |name: &String| name != "files_geoparquet";
-    fuzz(targets()?.into_iter().filter(is_ours).collect(), seconds)
+    let targets = targets()?.into_iter().filter(is_ours).collect();
+    fuzz(targets, seconds, Inputs::Same)
 }
 
 /// Fuzzes every target.
 pub(crate) fn each(seconds: u64) -> Result<Done> {
-    fuzz(targets()?.into_iter().collect(), seconds)
+    fuzz(targets()?.into_iter().collect(), seconds, Inputs::Kept)
 }
 
 /// Lists the targets. A test of the testkit compares the list with its laws.
@@ -78,14 +88,21 @@ fn targets() -> Result<BTreeSet<String>> {
     Ok(targets)
 }
 
-fn fuzz(chosen: Vec<String>, seconds: u64) -> Result<Done> {
+fn fuzz(chosen: Vec<String>, seconds: u64, inputs: Inputs) -> Result<Done> {
     if !["c++", "g++", "clang++"].into_iter().any(run::exists) {
         return Ok(Done::Skipped(
             "a C++ compiler is missing, libFuzzer needs it".to_owned(),
         ));
     }
     let binaries = build()?;
-    let corpus = metadata::scratch("fuzz/corpus")?;
+    let corpus = match inputs {
+        Inputs::Kept => metadata::scratch("fuzz/corpus")?,
+        Inputs::Same => {
+            let seeds = metadata::scratch("fuzz/seeds")?;
+            fs::remove_dir_all(&seeds)?;
+            seeds
+        }
+    };
     cargo("run --quiet --locked --package zvf-testkit --features std --example fuzz_corpus --")
         .arg(&corpus)
         .run()?;
@@ -97,7 +114,7 @@ fn fuzz(chosen: Vec<String>, seconds: u64) -> Result<Done> {
             scope.spawn(|| {
                 while let Some(target) = next(&queue) {
                     let outcome = binary(&binaries, &target)
-                        .and_then(|binary| run_target(&target, binary, &corpus, seconds));
+                        .and_then(|binary| run_target(&target, binary, &corpus, seconds, inputs));
                     match outcome {
                         Ok(summary) => println!("fuzz {target}: {summary}"),
                         Err(error) => {
@@ -143,13 +160,24 @@ fn binary<'a>(binaries: &'a [PathBuf], target: &str) -> Result<&'a Path> {
     found.with_context(|| format!("no binary was built for {target}"))
 }
 
-fn run_target(target: &str, binary: &Path, corpus: &Path, seconds: u64) -> Result<String> {
+fn run_target(
+    target: &str,
+    binary: &Path,
+    corpus: &Path,
+    seconds: u64,
+    inputs: Inputs,
+) -> Result<String> {
     let crashes = metadata::scratch(&format!("fuzz/crashes/{target}"))?;
     let before = files(&crashes)?;
     // Not every target has a corpus to begin with.
     fs::create_dir_all(corpus.join(target))?;
+    let seed = match inputs {
+        Inputs::Kept => "-seed=0",
+        Inputs::Same => "-seed=1",
+    };
     let output = program(binary)
         .words(LIMITS)
+        .arg(seed)
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-artifact_prefix={}/", crashes.display()))
         .arg(corpus.join(target))

@@ -133,6 +133,14 @@ pub enum FileFault {
     /// A coordinate is NaN or infinite.
     #[error("a coordinate is {0}; stores hold finite coordinates only")]
     NotFinite(f64),
+    /// A coordinate exceeds the 32-bit floats of the format.
+    #[error("{format} holds coordinates of 32 bits, and one is {value:e}; write csv or npz")]
+    CoordinateRange {
+        /// The format.
+        format: &'static str,
+        /// The coordinate, in the units of the file.
+        value: f64,
+    },
     /// Text that is not a number.
     #[error("{text:?} is no number where {what} is expected")]
     Number {

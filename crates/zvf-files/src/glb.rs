@@ -19,7 +19,7 @@ use zvf::QueryResult;
 use crate::{
     FileError, FileFault, GroupTables, ResultWriter, WrittenResult,
     collected::WholeResult,
-    values::narrow,
+    values::{narrow, narrow_coordinate},
     writer::{OutputSink, groups_left_out},
 };
 
@@ -96,7 +96,9 @@ impl GlbWriter {
         };
         let mut data: Vec<u8> = Vec::with_capacity(positions.len().saturating_mul(12));
         for position in positions {
-            data.extend(local(position).into_iter().flat_map(f32::to_le_bytes));
+            for (value, centre) in position.iter().zip(centre) {
+                data.extend(narrow_coordinate(value - centre, "glb")?.to_le_bytes());
+            }
         }
         let mut views =
             vec![json!({"buffer": 0, "byteOffset": 0, "byteLength": data.len(), "target": 34962})];

@@ -49,6 +49,19 @@ pub(crate) fn narrow(value: f64) -> f32 {
     value as f32
 }
 
+/// Returns the 32-bit float nearest to a coordinate.
+///
+/// # Errors
+///
+/// [`FileFault::CoordinateRange`] if that is infinite.
+pub(crate) fn narrow_coordinate(value: f64, format: &'static str) -> Result<f32, FileFault> {
+    let near = narrow(value);
+    if near.is_finite() {
+        return Ok(near);
+    }
+    Err(FileFault::CoordinateRange { format, value })
+}
+
 /// Returns whether 32-bit floats hold all values of a kind.
 pub(crate) fn fits_f32(kind: Kind) -> bool {
     matches!(

@@ -16,6 +16,7 @@ use crate::{
     batches::PyBatches,
     engine,
     options::{Keywords, from_json},
+    progress::ProgressCallback,
     query, result,
 };
 
@@ -277,7 +278,9 @@ impl PyDataset {
         keywords: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, PyList>> {
         let query = query::query(keywords)?;
-        let found = engine::run(py, self.current().analyze(&query))?;
+        let dataset = self.current();
+        let work = async move { dataset.analyze(&query).await };
+        let found = engine::run_apart(py, &ProgressCallback::default(), work)?;
         operators(py, &found)
     }
 

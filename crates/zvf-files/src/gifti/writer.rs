@@ -15,7 +15,7 @@ use crate::{
     FileError, FileFault, FileHeader, GroupTables, ResultDescription, ResultWriter, WrittenResult,
     collected::WholeResult,
     names::original,
-    values::{narrow, numbers, to_f32_bytes, to_f64},
+    values::{narrow, narrow_coordinate, numbers, to_f32_bytes, to_f64},
     writer::{OutputSink, groups_left_out},
 };
 use zvf_model::base64;
@@ -289,9 +289,11 @@ impl ResultWriter for GiftiWriter {
         let (rows, places) = self.order();
         let points = rows.iter().filter_map(|row| self.whole.positions.get(*row));
         let points: Vec<f64> = points.flatten().copied().collect();
-        let narrowed = |value: &f64| narrow(*value).to_le_bytes();
         let mut positions = NumericColumn::new(Kind::Float32, 3);
-        positions.bytes = points.iter().flat_map(narrowed).collect();
+        for value in &points {
+            let near = narrow_coordinate(*value, "gii").map_err(in_file)?;
+            positions.bytes.extend(near.to_le_bytes());
+        }
         let is_rounded = |value: &&f64| (f64::from(narrow(**value)) - **value).abs() > 0.0;
         let rounded = points.iter().filter(is_rounded).count();
         if rounded > 0 {

@@ -7,7 +7,7 @@ use zvf::QueryResult;
 use crate::{
     FileError, FileFault, GroupTables, ResultWriter, WrittenResult,
     collected::WholeResult,
-    values::narrow,
+    values::{narrow, narrow_coordinate},
     writer::{OutputSink, groups_left_out},
 };
 
@@ -64,9 +64,12 @@ impl ResultWriter for StlWriter {
         for triangle in triangles {
             let corners =
                 triangle.map(|row| self.whole.positions.get(row).copied().unwrap_or_default());
-            let normal = normal(corners);
-            for number in std::iter::once(normal).chain(corners).flatten() {
+            for number in normal(corners) {
                 sink.write(&narrow(number).to_le_bytes())?;
+            }
+            for number in corners.into_iter().flatten() {
+                let near = narrow_coordinate(number, "stl").map_err(in_file)?;
+                sink.write(&near.to_le_bytes())?;
             }
             sink.write(&[0, 0])?;
         }

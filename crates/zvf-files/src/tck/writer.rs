@@ -12,7 +12,7 @@ use zvf::{NumericColumn, QueryResult, numeric::Kind};
 use super::header::TRACKS;
 use crate::{
     FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult,
-    values::{AxisOrder, fits_f32, narrow, to_f32_bytes, to_f64},
+    values::{AxisOrder, fits_f32, narrow, narrow_coordinate, to_f32_bytes, to_f64},
     writer::{OutputSink, groups_left_out, left_out, paths},
 };
 use zvf_model::base64;
@@ -217,7 +217,7 @@ impl TckWriter {
             let values = to_f64(column);
             values.map(|values| values.into_iter().flat_map(f64::to_le_bytes).collect())
         } else {
-            to_f32_bytes(column)
+            to_f32_coordinates(column)?
         };
         let values: Vec<u8> = values.ok_or(FileFault::Coordinates(positions.kind))?;
         let size = self.header.nan.len();
@@ -231,6 +231,16 @@ impl TckWriter {
         self.header.order(&mut bytes);
         Ok(bytes)
     }
+}
+
+/// Converts coordinates to 32-bit floats. An infinite one would end the file for its readers.
+fn to_f32_coordinates(column: &NumericColumn) -> Result<Option<Vec<u8>>, FileFault> {
+    if !fits_f32(column.kind) {
+        for value in to_f64(column).unwrap_or_default() {
+            narrow_coordinate(value, "tck")?;
+        }
+    }
+    Ok(to_f32_bytes(column))
 }
 
 impl ResultWriter for TckWriter {

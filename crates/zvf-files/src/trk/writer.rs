@@ -14,7 +14,7 @@ use crate::{
     FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult,
     affine::VoxelMap,
     names::original,
-    values::{AxisOrder, fits_f32, narrow, numbers, to_f32_bytes},
+    values::{AxisOrder, fits_f32, narrow_coordinate, numbers, to_f32_bytes},
     writer::{OutputSink, groups_left_out, left_out, paths},
 };
 
@@ -198,7 +198,7 @@ impl TrkWriter {
             for row in path.start..path.end {
                 let world = rows.get(row).copied().unwrap_or_default();
                 for value in self.to_file.apply(world) {
-                    bytes.extend_from_slice(&narrow(value).to_le_bytes());
+                    bytes.extend_from_slice(&narrow_coordinate(value, "trk")?.to_le_bytes());
                 }
                 for (values, size) in &scalars {
                     bytes.extend_from_slice(row_of(values, row, *size));

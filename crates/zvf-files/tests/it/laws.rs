@@ -43,6 +43,19 @@ fn samples_are_read() {
     law::members("a.geff", &samples::geff_members());
 }
 
+/// Inputs for which the law of fuzzing once failed.
+#[test]
+fn files_that_failed_fulfil_the_law() {
+    // The affine map of the voxels turns coordinates to infinite ones.
+    let sample = samples::trk(&mut Random::new(1), false);
+    for data in [
+        [63, 0, 42, 23, 23, 0, 23, 255, 104, 255, 45, 1, 32].as_slice(),
+        &[197, 255, 96, 255, 255, 255, 255, 15, 0, 0, 77],
+    ] {
+        law::file("a.trk", &law::content(&sample, data));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::Value;
 use zvf::{Geometry, GeometryKind, NumericColumn, numeric::Kind};
-use zvf_files::{FileReadOptions, GroupTables, ResultDescription};
+use zvf_files::{FileFault, FileReadOptions, GroupTables, ResultDescription};
 
 /// Writes geometry to a file, and reads it again.
 fn there_and_back(geometry: &Geometry, kind: GeometryKind, name: &str) -> Geometry {
@@ -22,6 +22,40 @@ fn write(geometry: &Geometry, kind: GeometryKind, path: &Path) {
     let mut writer = zvf_files::create(path, &ResultDescription::default()).unwrap();
     writer.write(&result).unwrap();
     writer.finish(&GroupTables::default()).unwrap();
+}
+
+/// A coordinate that float32 does not hold is refused: TCK files would end at an infinite one.
+#[test]
+fn coordinates_out_of_range_are_refused() {
+    let mut line = Geometry::new(NumericColumn::float64(
+        3,
+        [0.0, 1.0, 2.0, 3.0, -1e39, 5.0, 6.0, 7.0, 8.0],
+    ));
+    line.part_offsets = Some(vec![0, 3]);
+    let mut face = line.clone();
+    (face.part_offsets, face.links, face.link_width) = (None, vec![0, 1, 2], 3);
+    let folder = tempfile::tempdir().unwrap();
+    for (name, geometry, kind) in [
+        ("a.trk", &line, GeometryKind::Streamlines),
+        ("a.tck", &line, GeometryKind::Streamlines),
+        ("a.stl", &face, GeometryKind::Mesh),
+        ("a.gii", &face, GeometryKind::Mesh),
+        ("a.glb", &face, GeometryKind::Mesh),
+    ] {
+        let path = folder.path().join(name);
+        let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
+        let result = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
+        let mut writer = zvf_files::create(&path, &ResultDescription::default()).unwrap();
+        let written = writer.write(&result);
+        let written = written.and_then(|()| writer.finish(&GroupTables::default()).map(|_| ()));
+        let error = written.unwrap_err();
+        assert!(
+            matches!(error.fault, FileFault::CoordinateRange { .. }),
+            "{error}: {:?}",
+            error.fault
+        );
+        assert!(!path.exists(), "{name}");
+    }
 }
 
 fn floats(positions: &NumericColumn) -> Vec<f64> {
