@@ -52,7 +52,11 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         return reproduce(target, &hex::decode(hex)?);
     }
     let seconds = options.number("seconds")?.unwrap_or(DEFAULT_SECONDS);
-    fuzz(chosen, seconds, Inputs::Kept)
+    let inputs = match options.flag("same") {
+        true => Inputs::Same,
+        false => Inputs::Kept,
+    };
+    fuzz(chosen, seconds, inputs)
 }
 
 /// Where a run begins.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-const FLAGS: [&str; 21] = [
+const FLAGS: [&str; 22] = [
     "b2nd",
     "check",
     "clusters",
@@ -23,6 +23,7 @@ const FLAGS: [&str; 21] = [
     "reference",
     "precomputed",
     "runners",
+    "same",
     "stores",
     "wheel",
     "viewer",
