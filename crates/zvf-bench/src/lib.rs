@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! zvf-bench table KIND VERTICES [FORM] [STEP]…   a table of medians, and JSON with --json
-//! zvf-bench serve KIND VERTICES FORM FOLDER      a step a line, an answer a line
+//! zvf-bench serve KIND VERTICES FORM FOLDER      a step a line, a result a line
 //! zvf-bench data KIND VERTICES FOLDER            the same data as .npy, for others
 //! zvf-bench bucket KIND VERTICES                 requests, bytes and time of a bucket far away, in JSON
 //! ```
@@ -56,7 +56,7 @@ pub fn run(words: &[String]) -> Result<()> {
         }
         ["serve", kind, vertices, form, folder] => {
             let data = Data::new(kind.parse()?, vertices.parse()?);
-            serve::answer(Worker::new(data, form.parse()?, Path::new(folder))?)
+            serve::run(Worker::new(data, form.parse()?, Path::new(folder))?)
         }
         ["data", kind, vertices, folder] => {
             Data::new(kind.parse()?, vertices.parse()?).export(Path::new(folder))

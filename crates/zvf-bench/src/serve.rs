@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use crate::worker::Worker;
 
 /// Answers each requested step with a line of JSON.
-pub(crate) fn answer(mut worker: Worker) -> Result<()> {
+pub(crate) fn run(mut worker: Worker) -> Result<()> {
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let line = line?;
-        let answer = match line.as_str() {
+        let result = match line.as_str() {
             "size" => json!({"bytes": worker.size()?, "raw": worker.data.raw_bytes()}),
             step => worker
                 .step(step)
                 .map_or_else(refused, |sample| sample.json()),
         };
-        writeln!(out, "{answer}")?;
+        writeln!(out, "{result}")?;
         out.flush()?;
     }
     Ok(())

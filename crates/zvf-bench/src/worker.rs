@@ -162,11 +162,11 @@ impl Worker {
             "whole" => {
                 let address = self.address()?;
                 self.repeat(|worker| {
-                    let (took, answer) = timed(|| {
+                    let (took, result) = timed(|| {
                         let open = worker.opened(&address, OpenOptions::default())?;
-                        worker.answer(&open, &Query::new())
+                        worker.result(&open, &Query::new())
                     })?;
-                    Ok((took, answer.positions.len()))
+                    Ok((took, result.positions.len()))
                 })
             }
             "stream" => self.stream(),
@@ -179,8 +179,8 @@ impl Worker {
                     worker.next += 1;
                     let id = worker.hundred[worker.next % worker.hundred.len()];
                     let query = Query::new().objects([id]);
-                    let (took, answer) = timed(|| worker.answer(&open, &query))?;
-                    Ok((took, answer.positions.len()))
+                    let (took, result) = timed(|| worker.result(&open, &query))?;
+                    Ok((took, result.positions.len()))
                 })
             }
             "hundred" => self.query(&Query::new().objects(self.hundred.clone())),
@@ -225,8 +225,8 @@ impl Worker {
     fn query(&mut self, query: &Query) -> Result<Sample> {
         let open = self.dataset()?;
         self.repeat(|worker| {
-            let (took, answer) = timed(|| worker.answer(&open, query))?;
-            Ok((took, answer.positions.len()))
+            let (took, result) = timed(|| worker.result(&open, query))?;
+            Ok((took, result.positions.len()))
         })
     }
 
@@ -241,9 +241,9 @@ impl Worker {
         self.repeat(|worker| {
             let (mut seconds, mut vertices) = (Vec::new(), 0);
             for query in &queries {
-                let (took, answer) = timed(|| worker.answer(&open, query))?;
+                let (took, result) = timed(|| worker.result(&open, query))?;
                 seconds.push(took);
-                vertices += answer.positions.len();
+                vertices += result.positions.len();
             }
             Ok((median(&seconds), vertices))
         })
@@ -378,7 +378,7 @@ impl Worker {
             .block_on(Dataset::open_with(address, &options))?)
     }
 
-    fn answer(&self, open: &Dataset, query: &Query) -> Result<QueryResult> {
+    fn result(&self, open: &Dataset, query: &Query) -> Result<QueryResult> {
         Ok(self.runtime.block_on(open.query(query))?)
     }
 

@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let dataset = Dataset::open(&address).await?;
     let mut writer = None;
     let mut failed = None;
-    let each = |answer: QueryResult| match write(&answer, &mut writer) {
+    let each = |result: QueryResult| match write(&result, &mut writer) {
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
             failed = Some(error);
@@ -39,17 +39,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
 type Writer = StreamWriter<io::Stdout>;
 
 fn write(
-    answer: &QueryResult,
+    result: &QueryResult,
     writer: &mut Option<Writer>,
 ) -> Result<(), arrow_schema::ArrowError> {
-    let rows = answer.positions.view();
+    let rows = result.positions.view();
     let value = |row, axis| match rows.as_ref()?.value(row, axis)? {
         Value::Float(value) => Some(value),
         // Other types have their own arrays; one is enough to show how.
         _ => None,
     };
-    let columns = answer.axes.iter().zip(0..).map(|(name, axis)| {
-        let values = (0..answer.positions.len()).map(|row| value(row, axis));
+    let columns = result.axes.iter().zip(0..).map(|(name, axis)| {
+        let values = (0..result.positions.len()).map(|row| value(row, axis));
         (name, Arc::new(values.collect::<Float64Array>()) as ArrayRef)
     });
     let batch = RecordBatch::try_from_iter(columns)?;

@@ -19,6 +19,7 @@ use crate::commands::{
     render::{self, RenderArgs},
 };
 use crate::{
+    allocator::return_freed_memory,
     commands::{
         append::{self, AppendArgs},
         b2nd::{self, B2ndArgs},
@@ -106,6 +107,9 @@ enum Command {
 pub fn run() -> ExitCode {
     // clap exits with 2 on wrong usage.
     let cli = parsed(std::env::args_os().collect());
+    if bounds_memory(&cli.command) {
+        return_freed_memory();
+    }
     if !handles_signals(&cli.command) {
         end_on_signals();
     }
@@ -122,6 +126,16 @@ fn handles_signals(command: &Command) -> bool {
     }
 }
 
+/// Returns whether a command has a bound on memory that freed memory must not count to.
+fn bounds_memory(command: &Command) -> bool {
+    match command {
+        Command::Create(args) => args.bounds_memory(),
+        #[cfg(feature = "serve")]
+        Command::Serve(_) => true,
+        _ => false,
+    }
+}
+
 /// Runs a command line in another program, as the script of the Python package, and returns the
 /// exit code. The first argument is the path of the program, which processes of `--workers` run.
 ///
@@ -130,7 +144,11 @@ pub fn run_in_program(arguments: Vec<OsString>) -> u8 {
     if let Some(program) = arguments.first() {
         worker_pool::set_program(program.into());
     }
-    finish(parsed(arguments))
+    let cli = parsed(arguments);
+    if bounds_memory(&cli.command) {
+        return_freed_memory();
+    }
+    finish(cli)
 }
 
 /// Parses a command line. Wrong usage ends the process with 2.

@@ -302,38 +302,38 @@ fn read_table(file: &InputFile, missing: MissingPolicy) -> Result<InputTable, Ge
 /// No file has changed then, unless the final step, renaming several finished files, fails half
 /// way.
 pub fn write(
-    answer: &QueryResult,
+    result: &QueryResult,
     description: &StoreDescription,
     file: &OutputFile,
 ) -> Result<WrittenFiles, ResultWriteError> {
-    consistency::check(answer)?;
+    consistency::check(result)?;
     match file.of_objects() {
-        Some(files) => per_object::write(answer, description, file, files),
-        None => write_one(answer, description, file),
+        Some(files) => per_object::write(result, description, file, files),
+        None => write_one(result, description, file),
     }
 }
 
 /// Writes a query result to one file, and the files beside it.
 fn write_one(
-    answer: &QueryResult,
+    result: &QueryResult,
     description: &StoreDescription,
     file: &OutputFile,
 ) -> Result<WrittenFiles, ResultWriteError> {
     if let Format::Field(_) = file.format() {
         let mut sink = FieldSink::create(file, description)?;
-        sink.write(answer)?;
-        return sink.finish(&answer.groups, &description.group);
+        sink.write(result)?;
+        return sink.finish(&result.groups, &description.group);
     }
     let mut staged = Staged::new(file.path());
     let mut left_out = match file.format() {
-        Format::Csv => csv::write(answer, description, &mut staged)?,
-        Format::Npz => npz::write(answer, description, &mut staged)?,
-        Format::Ply => ply::write(answer, description, &mut staged)?,
-        Format::Obj => obj::write(answer, &mut staged)?,
+        Format::Csv => csv::write(result, description, &mut staged)?,
+        Format::Npz => npz::write(result, description, &mut staged)?,
+        Format::Ply => ply::write(result, description, &mut staged)?,
+        Format::Obj => obj::write(result, &mut staged)?,
         #[cfg(feature = "arrow")]
-        Format::Arrow => arrow::write(answer, description, &mut staged)?,
+        Format::Arrow => arrow::write(result, description, &mut staged)?,
         #[cfg(feature = "parquet")]
-        Format::Parquet => parquet::write(answer, description, &mut staged)?,
+        Format::Parquet => parquet::write(result, description, &mut staged)?,
         // Written above.
         #[cfg(all(feature = "arrow", feature = "parquet"))]
         Format::Field(_) => Vec::new(),
@@ -360,21 +360,21 @@ pub(crate) fn write_bytes(path: &std::path::Path, bytes: &[u8]) -> Result<(), Re
 }
 
 /// Returns the level of a result, or all its levels in the order of their rows.
-fn level_names(answer: &QueryResult) -> String {
-    let levels = answer.levels.iter().map(|used| used.level.to_string());
+fn level_names(result: &QueryResult) -> String {
+    let levels = result.levels.iter().map(|used| used.level.to_string());
     let levels: Vec<String> = levels.collect();
     if levels.is_empty() {
-        answer.level.to_string()
+        result.level.to_string()
     } else {
         levels.join(",")
     }
 }
 
 /// Lists the object attributes and groups of a result, which rendering formats cannot hold.
-fn object_data_left_out(answer: &QueryResult, format: Format) -> impl Iterator<Item = String> + '_ {
-    let attributes = answer.object.iter();
+fn object_data_left_out(result: &QueryResult, format: Format) -> impl Iterator<Item = String> + '_ {
+    let attributes = result.object.iter();
     let attributes =
         attributes.map(move |column| format!("object.{}: not held by {format}", column.name));
-    let groups = answer.groups.iter();
+    let groups = result.groups.iter();
     attributes.chain(groups.map(move |group| format!("group.{}: not held by {format}", group.id)))
 }

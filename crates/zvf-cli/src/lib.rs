@@ -9,10 +9,12 @@
 //! | [`arguments`] | arguments that several commands share |
 //! | `editing` | the session that `append`, `edit`, `delete` and `compact` share |
 //! | `dense` | dense arrays (`.tet`, `.b2nd`, `.npy`, Zarr) for `tet`, `b2nd` and `sample` |
+//! | `allocator` | settings of glibc for commands with a bound on memory |
 //! | `cli` | the command line: dispatch, printing, exit codes |
 //! | `hint` | what to do next after an error |
 //! | `interrupt`, `stop` | SIGINT and SIGTERM; commands that another program stops |
 
+mod allocator;
 mod cli;
 mod dense;
 mod display;

@@ -2,7 +2,7 @@
 //! xtask bench dense` drive this crate through it from Python.
 //!
 //! Each request has `do`, a `path`, and the parameters of the operation. Values are exchanged in
-//! files of raw bytes. The answer is `ok`, or `error` with the message.
+//! files of raw bytes. The result is `ok`, or `error` with the message.
 
 use std::{
     error::Error,
@@ -31,7 +31,7 @@ fn main() -> Done {
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let request = serde_json::from_str(&line?)?;
-        match answer(&request) {
+        match result(&request) {
             Ok(found) => writeln!(out, "ok{found}")?,
             Err(error) => writeln!(out, "error {error} ({error:?})")?,
         }
@@ -40,7 +40,7 @@ fn main() -> Done {
     Ok(())
 }
 
-fn answer(request: &Value) -> Result<String, Box<dyn Error>> {
+fn result(request: &Value) -> Result<String, Box<dyn Error>> {
     let path = Path::new(text(request, "path")?);
     match text(request, "do")? {
         "write" => write(request, path)?,

@@ -106,8 +106,8 @@ impl AxisOrder {
     /// # Errors
     ///
     /// [`FileFault::Result`] for other numbers of axes than 2 and 3.
-    pub(crate) fn of(answer: &QueryResult, format: &'static str) -> Result<Self, FileFault> {
-        let count = answer.axes.len();
+    pub(crate) fn of(result: &QueryResult, format: &'static str) -> Result<Self, FileFault> {
+        let count = result.axes.len();
         if !matches!(count, 2 | 3) {
             return Err(FileFault::Result {
                 format,
@@ -116,7 +116,7 @@ impl AxisOrder {
             });
         }
         let place = |name: &str| {
-            let mut axes = answer.axes.iter();
+            let mut axes = result.axes.iter();
             axes.position(|axis| axis.eq_ignore_ascii_case(name))
         };
         let named = ["x", "y", "z"].map(place);

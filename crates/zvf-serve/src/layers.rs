@@ -144,7 +144,7 @@ pub enum LayerError {
     /// Skeletons and meshes of a store whose axes are not three axes of space.
     #[error("skeletons and meshes need three axes of space, but the store has {0}")]
     Axes(usize),
-    /// An answer that would take too much memory.
+    /// A response that would take too much memory.
     #[error("{0} has more than {1} bytes; export the store, or build a coarser level of it")]
     TooLarge(&'static str, usize),
     /// A temporary file cannot be written or read.

@@ -51,7 +51,7 @@ use zvf::Dataset;
 use zvf_dense::DenseArray;
 
 use crate::{layers::Report, view::HOSTED_VIEWER};
-use cache::AnswerCache;
+use cache::ResponseCache;
 use live_store::LiveStore;
 use object_cache::ObjectCache;
 use reply::{Body, Reply, set, set_common};
@@ -65,15 +65,15 @@ pub use volume::{VolumePlacement, VolumePlacementError};
 const MOST_CONNECTIONS: usize = 256;
 /// Requests that are answered at once. Others wait.
 const MOST_REQUESTS: usize = 64;
-/// Time for an answer, including the wait.
-const ANSWER_TIME: Duration = Duration::from_mins(2);
+/// Time for a response, including the wait.
+const RESPONSE_TIME: Duration = Duration::from_mins(2);
 /// Time in which a client sends the headers of a request.
 const HEADER_TIME: Duration = Duration::from_secs(10);
-/// Time in which a client takes a part of an answer.
+/// Time in which a client takes a part of a response.
 const WRITE_TIME: Duration = Duration::from_secs(30);
 /// Time for which an idle connection stays open.
 const IDLE_TIME: Duration = Duration::from_mins(2);
-/// Time for the last answers at the end.
+/// Time for the last responses at the end.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
 /// Bytes of memory by default.
 const DEFAULT_MEMORY: u64 = 300 << 20;
@@ -91,13 +91,13 @@ pub struct ServeOptions {
     pub token: Option<String>,
     /// Further names of this server that requests may have in the `Host` header.
     pub hosts: Vec<String>,
-    /// Further origins whose pages may read answers; `*` stands for all.
+    /// Further origins whose pages may read responses; `*` stands for all.
     pub origins: Vec<String>,
     /// The address of the viewer that links lead to.
     pub viewer: String,
     /// A folder with the files of a viewer, which is then served and linked to.
     pub client: Option<PathBuf>,
-    /// Bytes of answers that are kept.
+    /// Bytes of responses that are kept.
     pub cache: usize,
     /// Bytes of memory for the annotations of all stores: for the coarse cells of points, or for an
     /// index of the paths in each cell. Finer cells are computed when they are asked for.
@@ -155,7 +155,7 @@ impl ServeOptions {
         self
     }
 
-    /// Sets further origins whose pages may read answers.
+    /// Sets further origins whose pages may read responses.
     #[must_use]
     pub fn origins(mut self, origins: Vec<String>) -> Self {
         self.origins = origins;
@@ -190,7 +190,7 @@ impl ServeOptions {
         self
     }
 
-    /// Sets the bytes of answers that are kept.
+    /// Sets the bytes of responses that are kept.
     #[must_use]
     pub fn cache(mut self, bytes: usize) -> Self {
         self.cache = bytes;
@@ -330,7 +330,7 @@ pub struct Server {
 struct Shared {
     site: Site,
     rules: RequestRules,
-    /// Origins whose pages may read answers.
+    /// Origins whose pages may read responses.
     origins: Vec<String>,
     requests: Semaphore,
 }
@@ -404,7 +404,7 @@ impl Server {
                 site: Site {
                     sources: served,
                     client,
-                    cache: AnswerCache::new(options.cache, options.cache / 4),
+                    cache: ResponseCache::new(options.cache, options.cache / 4),
                     address: format!("{own}{prefix}"),
                     viewer: options.viewer.clone(),
                 },
@@ -450,7 +450,7 @@ impl Server {
         notes.collect()
     }
 
-    /// Answers requests until `stop` completes, then finishes the answers that were begun.
+    /// Answers requests until `stop` completes, then finishes the responses that were begun.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let Self { listener, shared } = self;
         let warming = tokio::spawn(warm(Arc::clone(&shared)));
@@ -543,7 +543,7 @@ impl Shared {
         let mut response = match self.preflight(parts) {
             Some(response) => response,
             None => match self.rules.accept(parts) {
-                Ok(request) => self.answer(&request, stopping).await.respond(&request),
+                Ok(request) => self.reply(&request, stopping).await.respond(&request),
                 Err(refusal) => {
                     let request = Request {
                         is_head: false,
@@ -560,14 +560,14 @@ impl Shared {
         response
     }
 
-    async fn answer(&self, request: &Request, mut stopping: watch::Receiver<bool>) -> Reply {
-        let answer = async {
+    async fn reply(&self, request: &Request, mut stopping: watch::Receiver<bool>) -> Reply {
+        let reply = async {
             let Ok(_permit) = self.requests.acquire().await else {
                 return Reply::not_found();
             };
-            self.site.answer(&request.path).await
+            self.site.response(&request.path).await
         };
-        match timeout(ANSWER_TIME, answer).await {
+        match timeout(RESPONSE_TIME, reply).await {
             // A stream of events ends with the server.
             Ok(Reply::Events(pieces)) => {
                 let stop = async move {
@@ -581,7 +581,7 @@ impl Shared {
             Ok(reply) => reply,
             Err(_) => Reply::Failed(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "the answer took too long; build coarser levels of the store, or export it"
+                "the response took too long; build coarser levels of the store, or export it"
                     .to_owned(),
             ),
         }
@@ -625,7 +625,7 @@ impl Shared {
         })
     }
 
-    /// Lets the pages of allowed origins read an answer.
+    /// Lets the pages of allowed origins read a response.
     fn allow_origin(&self, headers: &HeaderMap, response: &mut Response<Body>) {
         set(response, VARY, "Origin");
         if let (Some(origin), true) = (origin(headers), self.is_allowed(headers)) {

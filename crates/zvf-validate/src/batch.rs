@@ -61,14 +61,14 @@ pub(crate) async fn each_chunk(
                 wanted.extend(want);
             }
         }
-        let mut answers = context.fetch.cells(&wanted).await.into_iter();
+        let mut results = context.fetch.cells(&wanted).await.into_iter();
         let mut requested = requested.into_iter();
         for chunk in batch {
             let mut cells = Vec::with_capacity(parts.len());
             for part in parts {
                 let cell = match requested.next() {
-                    Some(true) => answers.next().map_or(CellPayload::Unreadable, |answer| {
-                        take(context, part, chunk, answer)
+                    Some(true) => results.next().map_or(CellPayload::Unreadable, |result| {
+                        take(context, part, chunk, result)
                     }),
                     _ => CellPayload::Absent,
                 };
@@ -83,9 +83,9 @@ fn take(
     context: &Context<'_>,
     part: &ChunkedPart,
     chunk: &ChunkCoord,
-    answer: Result<Option<zvf_model::fetch::Fetched>, FetchError>,
+    result: Result<Option<zvf_model::fetch::Fetched>, FetchError>,
 ) -> CellPayload {
-    match answer {
+    match result {
         Ok(Some(found)) => {
             context.checked(found.bytes.len());
             CellPayload::Bytes(found.bytes)

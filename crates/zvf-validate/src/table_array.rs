@@ -151,18 +151,18 @@ impl TableArray {
                     });
                 }
             }
-            let mut answers = context.fetch.cells(&wanted).await.into_iter();
+            let mut results = context.fetch.cells(&wanted).await.into_iter();
             for (cell, was_asked) in requested {
                 next = cell.saturating_add(1);
                 let first = cell.saturating_mul(self.per_cell).min(self.len);
                 let rows = self.len.saturating_sub(first).min(self.per_cell);
-                let answer = if was_asked {
-                    answers.next()
+                let result = if was_asked {
+                    results.next()
                 } else {
                     Some(Ok(None))
                 };
                 let place = || format!("rows {first} to {}", first.saturating_add(rows));
-                let cell = match answer {
+                let cell = match result {
                     Some(Ok(None)) => CellPayload::Absent,
                     Some(Ok(Some(found))) => {
                         context.checked(found.bytes.len());

@@ -13,7 +13,7 @@ const MAX_RETRIES: usize = 8;
 /// Seals a store: writes an inventory of all its objects, which readers check what they read
 /// against. Returns the number of the transaction.
 ///
-/// A damaged, exchanged or absent object is then an error instead of a wrong answer. Changes by
+/// A damaged, exchanged or absent object is then an error instead of a wrong result. Changes by
 /// `zvf` keep the inventory. After a change by another program, reads of the changed objects fail
 /// until the store is sealed again or [`OpenOptions::seal`] is off. Takes one read of the whole
 /// store.

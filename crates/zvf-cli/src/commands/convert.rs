@@ -143,12 +143,12 @@ fn whole(
     description.crs = description.crs.or(input.crs);
     description.group.clone_from(&input.geometry.group);
     let axes = input.axes.unwrap_or_default();
-    let answer = zvf_files::whole_result(input.geometry, kind, axes)?;
+    let result = zvf_files::whole_result(input.geometry, kind, axes)?;
     stop::check()?;
     Ok(Converted {
-        vertices: len_u64(answer.positions.len()),
+        vertices: len_u64(result.positions.len()),
         notes: input.notes,
-        written: formats::write(&answer, &description, target)?,
+        written: formats::write(&result, &description, target)?,
     })
 }
 

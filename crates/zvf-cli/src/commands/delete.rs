@@ -118,7 +118,7 @@ pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dy
     let changed = if ids.is_empty() {
         Err(NoChange::Nothing)
     } else if arguments.dry_run {
-        let whole = answer(work, &opened, &whole(&ids)).await?;
+        let whole = result(work, &opened, &whole(&ids)).await?;
         Err(NoChange::Asked(len_u64(whole.positions.len())))
     } else {
         Ok(opened.change(opened.editor.remove(&ids)).await?)
@@ -207,7 +207,7 @@ async fn found(
 ) -> Result<Option<(Vec<i64>, u64)>, Box<dyn Error>> {
     query.columns = Selection::none();
     let is_within = query.region.is_some() && query.mode == Mode::Within;
-    let part = answer(work, opened, &query).await?;
+    let part = result(work, opened, &query).await?;
     if part.object_ids.is_none() && part.parts.is_none() {
         return Ok(None);
     }
@@ -217,7 +217,7 @@ async fn found(
     if is_within && !ids.is_empty() {
         // The query found parts and links within the region; only objects that lie within entirely
         // are deleted.
-        let whole = answer(work, opened, &whole(&ids)).await?;
+        let whole = result(work, opened, &whole(&ids)).await?;
         let all = vertices_of(&whole);
         ids.retain(|id| vertices.get(id) == all.get(id));
     }
@@ -231,7 +231,7 @@ fn whole(ids: &[i64]) -> Query {
     query
 }
 
-async fn answer(
+async fn result(
     work: &EditTargetArgs,
     opened: &EditSession,
     query: &Query,
@@ -251,12 +251,12 @@ async fn answer(
 }
 
 /// Counts the vertices of each object.
-fn vertices_of(answer: &QueryResult) -> BTreeMap<i64, u64> {
+fn vertices_of(result: &QueryResult) -> BTreeMap<i64, u64> {
     let mut vertices: BTreeMap<i64, u64> = BTreeMap::new();
-    for id in answer.object_ids.iter().flatten() {
+    for id in result.object_ids.iter().flatten() {
         *vertices.entry(*id).or_default() += 1;
     }
-    if let Some(parts) = &answer.parts {
+    if let Some(parts) = &result.parts {
         let spans = parts.offsets.iter().zip(parts.offsets.iter().skip(1));
         for (id, (start, end)) in parts.objects.iter().zip(spans) {
             *vertices.entry(*id).or_default() += end.saturating_sub(*start);

@@ -18,7 +18,7 @@ use crate::{
     progress::ProgressLine,
 };
 
-use save::answer;
+use save::result;
 
 pub use arguments::QueryArgs;
 pub use output::{QueryOutput, ResultCounts};
@@ -65,11 +65,11 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
         let saved = save(&dataset, &query, target, arguments.strict).await;
         report = saved.map_err(raised)?;
     } else {
-        let answer = answer(&dataset, &query).await.map_err(raised)?;
+        let result = result(&dataset, &query).await.map_err(raised)?;
         if !arguments.json {
-            report.rows(preview(&answer)?);
+            report.rows(preview(&result)?);
         }
-        report.answer(&answer);
+        report.result(&result);
     }
     if let Some(max) = arguments.vertices {
         let mut stored = 0_u64;

@@ -101,41 +101,11 @@ pub(crate) struct ServeArgs {
 
 /// Serves until a signal.
 pub(crate) fn run(arguments: &ServeArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    return_freed_memory();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .max_blocking_threads(16)
         .enable_all()
         .build()?;
     runtime.block_on(serve(arguments))
-}
-
-/// Starts the process again with an allocator that returns freed memory to the system, unless the user
-/// has set it. glibc reads its settings before `main`.
-///
-/// By default, it learns from the first large block that is freed to keep blocks of up to 32 MiB, in a
-/// heap for each thread: after a mesh of a million vertices, 249 MB remained instead of 137 MB.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn return_freed_memory() {
-    use std::{env, os::unix::process::CommandExt, process::Command};
-
-    const SETTINGS: [(&str, &str); 3] = [
-        ("MALLOC_ARENA_MAX", "2"),
-        ("MALLOC_MMAP_THRESHOLD_", "262144"),
-        ("MALLOC_TRIM_THRESHOLD_", "262144"),
-    ];
-    let is_set = |(name, _): &(&str, &str)| env::var_os(name).is_some();
-    if SETTINGS.iter().any(is_set) {
-        return;
-    }
-    if let Ok(program) = env::current_exe() {
-        // It only returns if the program cannot be started: the default settings are as right, but take
-        // more memory.
-        let _ = Command::new(program)
-            .args(env::args_os().skip(1))
-            .envs(SETTINGS)
-            .exec();
-    }
 }
 
 async fn serve(arguments: &ServeArgs) -> Result<CommandOutcome, Box<dyn Error>> {

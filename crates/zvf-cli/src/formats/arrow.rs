@@ -83,11 +83,11 @@ fn check_blocks(file: &mut File) -> Result<(), ArrowError> {
 
 /// Writes the tables of a result.
 pub(super) fn write(
-    answer: &QueryResult,
+    result: &QueryResult,
     description: &StoreDescription,
     staged: &mut Staged,
 ) -> Result<Vec<String>, ResultWriteError> {
-    write_batches(answer, description, staged, write_table)
+    write_batches(result, description, staged, write_table)
 }
 
 fn write_table(batches: &RecordBatches<'_>, sink: &mut Sink<'_>) -> Result<(), FillError> {

@@ -6,31 +6,31 @@ use super::ResultWriteError;
 
 /// Checks that columns have one row per item, that dictionary codes have a word, and that parts
 /// and links refer to existing vertices.
-pub(super) fn check(answer: &QueryResult) -> Result<(), ResultWriteError> {
-    let vertices = answer.positions.len();
-    if answer.positions.view().is_none() {
+pub(super) fn check(result: &QueryResult) -> Result<(), ResultWriteError> {
+    let vertices = result.positions.len();
+    if result.positions.view().is_none() {
         return Err(ResultWriteError::Broken("positions end inside a row"));
     }
-    if vertices > 0 && answer.positions.row_len() != answer.axes.len() {
+    if vertices > 0 && result.positions.row_len() != result.axes.len() {
         return Err(ResultWriteError::Broken("axes do not fit positions"));
     }
-    if let Some(ids) = &answer.row_ids {
+    if let Some(ids) = &result.row_ids {
         rows("row_ids", ids.len(), vertices)?;
     }
-    if let Some(ids) = &answer.object_ids {
+    if let Some(ids) = &result.object_ids {
         rows("object_ids", ids.len(), vertices)?;
     }
-    if let Some(these) = &answer.parts {
+    if let Some(these) = &result.parts {
         parts(these, vertices)?;
     }
-    let links = answer.links.as_ref();
+    let links = result.links.as_ref();
     if let Some(these) = links {
         ends(these, vertices)?;
     }
-    columns("vertex", &answer.vertex, vertices)?;
-    columns("fragment", &answer.fragment, vertices)?;
-    columns("link", &answer.link, links.map_or(0, Links::len))?;
-    columns("object", &answer.object, answer.objects.len())
+    columns("vertex", &result.vertex, vertices)?;
+    columns("fragment", &result.fragment, vertices)?;
+    columns("link", &result.link, links.map_or(0, Links::len))?;
+    columns("object", &result.object, result.objects.len())
 }
 
 fn parts(parts: &Parts, vertices: usize) -> Result<(), ResultWriteError> {

@@ -237,16 +237,16 @@ fn header_fault(names: &[String]) -> Option<CsvError> {
 }
 
 pub(super) fn write(
-    answer: &QueryResult,
+    result: &QueryResult,
     description: &StoreDescription,
     staged: &mut Staged,
 ) -> Result<Vec<String>, ResultWriteError> {
-    let vertices = OutputTable::vertices(answer)?;
+    let vertices = OutputTable::vertices(result)?;
     staged.write(|sink| Ok(write_rows(&vertices, sink)?))?;
-    for (part, table) in OutputTable::sidecars(answer, description)? {
+    for (part, table) in OutputTable::sidecars(result, description)? {
         staged.write_sidecar(part, |sink| Ok(write_rows(&table, sink)?))?;
     }
-    if let Some(text) = description.text(&level_names(answer)) {
+    if let Some(text) = description.text(&level_names(result)) {
         staged.write_beside("metadata.json", |sink| {
             Ok(sink.write_all(format!("{text}\n").as_bytes())?)
         })?;

@@ -28,10 +28,10 @@ use super::{
 };
 
 pub(super) fn write(
-    answer: &QueryResult,
+    result: &QueryResult,
     staged: &mut Staged,
 ) -> Result<Vec<String>, ResultWriteError> {
-    let mut columns = axes(answer)?;
+    let mut columns = axes(result)?;
     if !matches!(columns.len(), 2 | 3) {
         return Err(ResultWriteError::Axes(columns.len()));
     }
@@ -54,10 +54,10 @@ pub(super) fn write(
     if places.len() == columns.len() {
         columns.sort_by_key(|column| column.name.to_ascii_lowercase());
     }
-    let names = object_names(answer);
+    let names = object_names(result);
     staged.write(|sink| {
         let mut line = String::new();
-        for row in 0..answer.positions.len() {
+        for row in 0..result.positions.len() {
             line.push('v');
             for column in &columns {
                 line.push(' ');
@@ -67,25 +67,25 @@ pub(super) fn write(
             sink.write_all(line.as_bytes())?;
             line.clear();
         }
-        if let Some(parts) = &answer.parts {
+        if let Some(parts) = &result.parts {
             paths(parts, names.as_ref(), sink)?;
         }
-        Ok(links(answer, names.as_ref(), sink)?)
+        Ok(links(result, names.as_ref(), sink)?)
     })?;
-    Ok(left_out(answer, names.as_ref()))
+    Ok(left_out(result, names.as_ref()))
 }
 
 /// Returns the `object.name` of each object that has one. Returns `None` if a name occurs twice, is
 /// not a line of text, or is `object_ID` with the id of another object.
-fn object_names(answer: &QueryResult) -> Option<BTreeMap<i64, &str>> {
-    let column = answer.object.iter().find(|column| column.name == "name")?;
+fn object_names(result: &QueryResult) -> Option<BTreeMap<i64, &str>> {
+    let column = result.object.iter().find(|column| column.name == "name")?;
     let names: Vec<Option<&str>> = column.texts().collect();
     let is_own = |id: &i64, name: &str| {
         let other = name.strip_prefix("object_").map(str::parse::<i64>);
         other.and_then(Result::ok).is_none_or(|other| other == *id)
     };
     let is_line = |name: &str| !name.is_empty() && !name.chars().any(char::is_control);
-    let named = answer.objects.iter().zip(&names);
+    let named = result.objects.iter().zip(&names);
     let named: BTreeMap<i64, &str> = named
         .filter_map(|(id, name)| Some((*id, (*name)?)))
         .collect();
@@ -93,7 +93,7 @@ fn object_names(answer: &QueryResult) -> Option<BTreeMap<i64, &str>> {
     let is_usable = named
         .iter()
         .all(|(id, name)| is_line(name) && is_own(id, name));
-    (is_usable && distinct.len() == named.len() && names.len() == answer.objects.len())
+    (is_usable && distinct.len() == named.len() && names.len() == result.objects.len())
         .then_some(named)
 }
 
@@ -136,16 +136,16 @@ fn paths(
 
 /// Writes the links of each object below its name.
 fn links(
-    answer: &QueryResult,
+    result: &QueryResult,
     names: Option<&BTreeMap<i64, &str>>,
     sink: &mut impl Write,
 ) -> std::io::Result<()> {
-    let Some(links) = &answer.links else {
+    let Some(links) = &result.links else {
         return Ok(());
     };
     let width = usize::try_from(links.width).unwrap_or(usize::MAX).max(1);
     let object_of = |ends: &[u64]| {
-        let ids = answer.object_ids.as_ref()?;
+        let ids = result.object_ids.as_ref()?;
         let mut owners = ends.iter().map(|end| {
             let vertex = usize::try_from(*end).ok()?;
             ids.get(vertex).copied().filter(|id| *id >= 0)
@@ -190,22 +190,22 @@ fn element(
 
 /// Returns whether a reader gives the objects the same ids: `object_ID` has the id, and others are
 /// numbered from 1.
-fn keeps_ids(answer: &QueryResult, names: Option<&BTreeMap<i64, &str>>) -> bool {
-    let is_grouped = answer.links.as_ref().is_some_and(|links| !links.is_empty());
+fn keeps_ids(result: &QueryResult, names: Option<&BTreeMap<i64, &str>>) -> bool {
+    let is_grouped = result.links.as_ref().is_some_and(|links| !links.is_empty());
     let mut named = names.into_iter().flat_map(BTreeMap::keys);
     let is_numbered = named.by_ref().zip(1..).all(|(id, number)| *id == number);
-    let is_all = names.is_none_or(|names| names.is_empty() || names.len() == answer.objects.len());
+    let is_all = names.is_none_or(|names| names.is_empty() || names.len() == result.objects.len());
     is_grouped && is_numbered && is_all
 }
 
-fn left_out(answer: &QueryResult, names: Option<&BTreeMap<i64, &str>>) -> Vec<String> {
+fn left_out(result: &QueryResult, names: Option<&BTreeMap<i64, &str>>) -> Vec<String> {
     let scopes = [
-        ("vertex", &answer.vertex),
-        ("fragment", &answer.fragment),
-        ("link", &answer.link),
+        ("vertex", &result.vertex),
+        ("fragment", &result.fragment),
+        ("link", &result.link),
     ];
     let mut lines = Vec::new();
-    if answer.object_ids.is_some() && !keeps_ids(answer, names) {
+    if result.object_ids.is_some() && !keeps_ids(result, names) {
         lines.push("object_id: not held by obj".to_owned());
     }
     for (scope, columns) in scopes {
@@ -213,7 +213,7 @@ fn left_out(answer: &QueryResult, names: Option<&BTreeMap<i64, &str>>) -> Vec<St
         lines.extend(columns.map(|column| format!("{scope}.{}: not held by obj", column.name)));
     }
     let name = names.map(|_| format!("object.name: not held by {}", Format::Obj));
-    let others = super::object_data_left_out(answer, Format::Obj);
+    let others = super::object_data_left_out(result, Format::Obj);
     lines.extend(others.filter(|line| Some(line) != name.as_ref()));
     lines
 }

@@ -51,16 +51,16 @@ pub(crate) enum OutputCells<'a> {
 
 impl<'a> OutputTable<'a> {
     /// Returns the table of vertices.
-    pub(crate) fn vertices(answer: &'a QueryResult) -> Result<Self, ResultWriteError> {
-        let rows = answer.positions.len();
-        let mut columns = axes(answer)?;
-        if let Some(ids) = &answer.row_ids {
+    pub(crate) fn vertices(result: &'a QueryResult) -> Result<Self, ResultWriteError> {
+        let rows = result.positions.len();
+        let mut columns = axes(result)?;
+        if let Some(ids) = &result.row_ids {
             columns.push(row_ids(ids)?);
         }
-        if let Some(ids) = &answer.object_ids {
+        if let Some(ids) = &result.object_ids {
             columns.push(integers("object_id", Cow::Borrowed(ids), 1));
         }
-        if let Some(parts) = &answer.parts {
+        if let Some(parts) = &result.parts {
             let mut numbers = Vec::with_capacity(rows);
             let mut objects = Vec::with_capacity(rows);
             let spans = parts.offsets.iter().zip(parts.offsets.iter().skip(1));
@@ -73,14 +73,14 @@ impl<'a> OutputTable<'a> {
             columns.push(integers("part", Cow::Owned(numbers), 1));
             columns.push(integers("object_id", Cow::Owned(objects), 1));
         }
-        push(&mut columns, "vertex", &answer.vertex)?;
-        push(&mut columns, "fragment", &answer.fragment)?;
+        push(&mut columns, "vertex", &result.vertex)?;
+        push(&mut columns, "fragment", &result.fragment)?;
         Self::of(rows, columns)
     }
 
     /// Returns the table of links; `None` without links.
-    pub(crate) fn links(answer: &'a QueryResult) -> Result<Option<Self>, ResultWriteError> {
-        let Some(links) = answer.links.as_ref().filter(|links| !links.is_empty()) else {
+    pub(crate) fn links(result: &'a QueryResult) -> Result<Option<Self>, ResultWriteError> {
+        let Some(links) = result.links.as_ref().filter(|links| !links.is_empty()) else {
             return Ok(None);
         };
         let ends = links.ends.iter().map(|end| i64::try_from(*end));
@@ -88,26 +88,26 @@ impl<'a> OutputTable<'a> {
         let ends = ends.map_err(|_| ResultWriteError::Broken("a link ends beyond 63 bits"))?;
         let width = usize::try_from(links.width).unwrap_or(usize::MAX);
         let mut columns = vec![integers("links", Cow::Owned(ends), width)];
-        push(&mut columns, "link", &answer.link)?;
+        push(&mut columns, "link", &result.link)?;
         Self::of(links.len(), columns).map(Some)
     }
 
     /// Returns the table of objects; `None` without objects.
-    pub(crate) fn objects(answer: &'a QueryResult) -> Result<Option<Self>, ResultWriteError> {
-        if answer.objects.is_empty() {
+    pub(crate) fn objects(result: &'a QueryResult) -> Result<Option<Self>, ResultWriteError> {
+        if result.objects.is_empty() {
             return Ok(None);
         }
-        let ids = Cow::Borrowed(answer.objects.as_slice());
+        let ids = Cow::Borrowed(result.objects.as_slice());
         let mut columns = vec![integers("object_id", ids, 1)];
-        push(&mut columns, "object", &answer.object)?;
-        Self::of(answer.objects.len(), columns).map(Some)
+        push(&mut columns, "object", &result.object)?;
+        Self::of(result.objects.len(), columns).map(Some)
     }
 
     /// Returns the table of group members; `None` without members.
-    pub(crate) fn groups(answer: &'a QueryResult) -> Result<Option<Self>, ResultWriteError> {
+    pub(crate) fn groups(result: &'a QueryResult) -> Result<Option<Self>, ResultWriteError> {
         let mut groups = Vec::new();
         let mut members = Vec::new();
-        for group in &answer.groups {
+        for group in &result.groups {
             let id = i64::try_from(group.id);
             let id = id.map_err(|_| ResultWriteError::Broken("a group is beyond 63 bits"))?;
             groups.extend(group.members.iter().map(|_| id));
@@ -144,13 +144,13 @@ impl<'a> OutputTable<'a> {
 
     /// Returns the tables beside that of the vertices, with the part of their file names.
     pub(crate) fn sidecars(
-        answer: &'a QueryResult,
+        result: &'a QueryResult,
         description: &'a StoreDescription,
     ) -> Result<Vec<(&'static str, Self)>, ResultWriteError> {
         let tables = [
-            ("links", Self::links(answer)?),
-            ("objects", Self::objects(answer)?),
-            ("groups", Self::groups(answer)?),
+            ("links", Self::links(result)?),
+            ("objects", Self::objects(result)?),
+            ("groups", Self::groups(result)?),
             ("group_attributes", Self::group_attributes(description)?),
         ];
         let present = tables.into_iter();
@@ -294,10 +294,10 @@ fn push_float(value: f64, is_wide: bool, out: &mut String) -> std::fmt::Result {
 }
 
 /// Returns one column per axis.
-pub(crate) fn axes(answer: &QueryResult) -> Result<Vec<OutputColumn<'_>>, ResultWriteError> {
-    let rows = answer.positions.view();
+pub(crate) fn axes(result: &QueryResult) -> Result<Vec<OutputColumn<'_>>, ResultWriteError> {
+    let rows = result.positions.view();
     let rows = rows.ok_or(ResultWriteError::Broken("positions end inside a row"))?;
-    let columns = answer.axes.iter().enumerate().map(|(first, name)| {
+    let columns = result.axes.iter().enumerate().map(|(first, name)| {
         let cells = OutputCells::Numbers {
             rows,
             first,

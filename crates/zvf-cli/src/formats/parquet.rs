@@ -48,11 +48,11 @@ pub(super) fn read_table(
 
 /// Writes the tables of a result.
 pub(super) fn write(
-    answer: &QueryResult,
+    result: &QueryResult,
     description: &StoreDescription,
     staged: &mut Staged,
 ) -> Result<Vec<String>, ResultWriteError> {
-    write_batches(answer, description, staged, write_table)
+    write_batches(result, description, staged, write_table)
 }
 
 fn write_table(batches: &RecordBatches<'_>, sink: &mut Sink<'_>) -> Result<(), FillError> {

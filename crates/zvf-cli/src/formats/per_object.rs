@@ -15,16 +15,16 @@ use crate::display::{count_noun, len_u64};
 /// Returns [`ResultWriteError`] if the result has no objects, two objects have one name, or a file
 /// cannot be written. Files of earlier objects are complete then.
 pub(super) fn write(
-    answer: &QueryResult,
+    result: &QueryResult,
     description: &StoreDescription,
     file: &OutputFile,
     mut files: ObjectFiles,
 ) -> Result<WrittenFiles, ResultWriteError> {
-    let split = ObjectSplit::of(answer, file)?;
+    let split = ObjectSplit::of(result, file)?;
     let name = |column: &Column| column.name == "name";
-    let names = answer.object.iter().find(|column| name(column));
-    let mut targets = Vec::with_capacity(answer.objects.len());
-    for (row, object) in answer.objects.iter().enumerate() {
+    let names = result.object.iter().find(|column| name(column));
+    let mut targets = Vec::with_capacity(result.objects.len());
+    for (row, object) in result.objects.iter().enumerate() {
         let name = names.and_then(|names| names.text_at(row));
         targets.push(file.at(files.path(*object, name)?));
     }
@@ -54,7 +54,7 @@ struct ObjectItems {
 
 /// A result, divided by object.
 struct ObjectSplit<'a> {
-    answer: &'a QueryResult,
+    result: &'a QueryResult,
     items: Vec<ObjectItems>,
     /// Vertices without one object.
     unowned: u64,
@@ -63,17 +63,17 @@ struct ObjectSplit<'a> {
 }
 
 impl<'a> ObjectSplit<'a> {
-    fn of(answer: &'a QueryResult, file: &OutputFile) -> Result<Self, ResultWriteError> {
-        let rows = answer.objects.iter().zip(0_usize..);
+    fn of(result: &'a QueryResult, file: &OutputFile) -> Result<Self, ResultWriteError> {
+        let rows = result.objects.iter().zip(0_usize..);
         let rows: HashMap<i64, usize> = rows.map(|(id, row)| (*id, row)).collect();
         let mut split = Self {
-            answer,
-            items: vec![ObjectItems::default(); answer.objects.len()],
+            result,
+            items: vec![ObjectItems::default(); result.objects.len()],
             unowned: 0,
             between: 0,
         };
-        let owners: Vec<i64> = if let Some(parts) = &answer.parts {
-            let mut owners = Vec::with_capacity(answer.positions.len());
+        let owners: Vec<i64> = if let Some(parts) = &result.parts {
+            let mut owners = Vec::with_capacity(result.positions.len());
             let spans = parts.offsets.iter().zip(parts.offsets.iter().skip(1));
             for (part, ((start, end), object)) in spans.zip(&parts.objects).enumerate() {
                 owners.extend((*start..*end).map(|_| *object));
@@ -82,9 +82,9 @@ impl<'a> ObjectSplit<'a> {
                 }
             }
             owners
-        } else if let Some(ids) = &answer.object_ids {
+        } else if let Some(ids) = &result.object_ids {
             ids.clone()
-        } else if answer.positions.is_empty() {
+        } else if result.positions.is_empty() {
             Vec::new()
         } else {
             return Err(ResultWriteError::NoObjects(file.path().to_path_buf()));
@@ -95,7 +95,7 @@ impl<'a> ObjectSplit<'a> {
                 None => split.unowned = split.unowned.saturating_add(1),
             }
         }
-        if let Some(links) = &answer.links {
+        if let Some(links) = &result.links {
             let owner = |end: &u64| owners.get(usize::try_from(*end).ok()?).copied();
             for (number, ends) in links.ends.chunks_exact(width(links)).enumerate() {
                 let mut of_ends = ends.iter().map(owner);
@@ -128,7 +128,7 @@ impl<'a> ObjectSplit<'a> {
 
     /// Returns the result of one object.
     fn object(&self, row: usize) -> QueryResult {
-        let (answer, none) = (self.answer, ObjectItems::default());
+        let (result, none) = (self.result, ObjectItems::default());
         let items = self.items.get(row).unwrap_or(&none);
         let taken = |columns: &[Column], rows: &[usize]| {
             let columns = columns.iter();
@@ -138,17 +138,17 @@ impl<'a> ObjectSplit<'a> {
         };
         let vertices = &items.vertices;
         let mut one = QueryResult::default();
-        one.level = answer.level;
-        one.axes.clone_from(&answer.axes);
-        one.positions = answer.positions.take(vertices.iter().copied());
-        one.object_ids = answer.object_ids.as_ref().map(|ids| gather(ids, vertices));
-        one.row_ids = answer.row_ids.as_ref().map(|ids| gather(ids, vertices));
-        one.vertex = taken(&answer.vertex, vertices);
-        one.fragment = taken(&answer.fragment, vertices);
-        one.link = taken(&answer.link, &items.links);
-        one.objects = gather(&answer.objects, &[row]);
-        one.object = taken(&answer.object, &[row]);
-        if let Some(parts) = &answer.parts {
+        one.level = result.level;
+        one.axes.clone_from(&result.axes);
+        one.positions = result.positions.take(vertices.iter().copied());
+        one.object_ids = result.object_ids.as_ref().map(|ids| gather(ids, vertices));
+        one.row_ids = result.row_ids.as_ref().map(|ids| gather(ids, vertices));
+        one.vertex = taken(&result.vertex, vertices);
+        one.fragment = taken(&result.fragment, vertices);
+        one.link = taken(&result.link, &items.links);
+        one.objects = gather(&result.objects, &[row]);
+        one.object = taken(&result.object, &[row]);
+        if let Some(parts) = &result.parts {
             let mut own = Parts {
                 offsets: vec![0],
                 objects: gather(&parts.objects, &items.parts),
@@ -162,7 +162,7 @@ impl<'a> ObjectSplit<'a> {
             }
             one.parts = Some(own);
         }
-        if let Some(links) = &answer.links {
+        if let Some(links) = &result.links {
             // Rows ascend, because vertices were divided in order.
             let new_row = |end: &u64| {
                 let row = usize::try_from(*end).ok()?;
@@ -185,7 +185,7 @@ impl<'a> ObjectSplit<'a> {
                 .iter()
                 .any(|id| members.any(|member| member == id))
         };
-        let groups = answer.groups.iter().filter(is_member);
+        let groups = result.groups.iter().filter(is_member);
         let groups: Vec<ObjectGroup> = groups
             .map(|group| ObjectGroup {
                 id: group.id,

@@ -24,12 +24,12 @@ use super::{
 };
 
 pub(super) fn write(
-    answer: &QueryResult,
+    result: &QueryResult,
     description: &StoreDescription,
     staged: &mut Staged,
 ) -> Result<Vec<String>, ResultWriteError> {
-    let vertices = OutputTable::vertices(answer)?;
-    let links = OutputTable::links(answer)?;
+    let vertices = OutputTable::vertices(result)?;
+    let links = OutputTable::links(result)?;
     if i32::try_from(vertices.rows).is_err() {
         let what = format!("{} vertices", vertices.rows);
         let format = Format::Ply;
@@ -38,7 +38,7 @@ pub(super) fn write(
     let mut left_out = Vec::new();
     let mut element = PlyElement::default();
     for (at, column) in vertices.columns.iter().enumerate() {
-        let is_axis = at < answer.axes.len();
+        let is_axis = at < result.axes.len();
         if !element.add(column) && is_axis {
             return Err(ResultWriteError::Coordinates {
                 format: Format::Ply,
@@ -63,22 +63,22 @@ pub(super) fn write(
         left_out.append(&mut of_links.left_out);
         ends = Some((first, table.rows));
     }
-    left_out.extend(super::object_data_left_out(answer, Format::Ply));
-    let steps = steps(answer);
+    left_out.extend(super::object_data_left_out(result, Format::Ply));
+    let steps = steps(result);
     staged.write(|sink| {
         let comments: String = comments(description)
             .flat_map(|comment| [comment, "\n"])
             .collect();
         let mut header = format!(
             "ply\nformat binary_little_endian 1.0\ncomment level {}\n{comments}element vertex {}\n",
-            super::level_names(answer),
+            super::level_names(result),
             vertices.rows
         );
         header.push_str(&element.header());
         if let Some((first, rows)) = ends {
             header.push_str(&links_header(first.channels(), rows));
             header.push_str(&of_links.header());
-        } else if answer.parts.is_some() {
+        } else if result.parts.is_some() {
             header.push_str(&links_header(2, steps.clone().count()));
         }
         header.push_str("end_header\n");
@@ -120,8 +120,8 @@ fn comments(description: &StoreDescription) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the first vertex of each step of each path.
-fn steps(answer: &QueryResult) -> impl Iterator<Item = u64> + Clone + '_ {
-    let offsets = answer.parts.as_ref().map(|parts| parts.offsets.as_slice());
+fn steps(result: &QueryResult) -> impl Iterator<Item = u64> + Clone + '_ {
+    let offsets = result.parts.as_ref().map(|parts| parts.offsets.as_slice());
     let offsets = offsets.unwrap_or_default();
     let spans = offsets.iter().zip(offsets.iter().skip(1));
     spans.flat_map(|(start, end)| *start..end.saturating_sub(1).max(*start))

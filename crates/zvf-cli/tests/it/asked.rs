@@ -97,9 +97,9 @@ fn a_count_equals_that_of_the_result() {
         "points_objects.zv",
     ] {
         let place = Place::of(name);
-        let (answer, count) = (place.json(&[]), place.json(&["--count"]));
+        let (result, count) = (place.json(&[]), place.json(&["--count"]));
         for key in ["level", "vertices", "objects", "links", "parts"] {
-            assert_eq!(count.get(key), answer.get(key), "{name} {key}");
+            assert_eq!(count.get(key), result.get(key), "{name} {key}");
         }
         // No rows: only the address, the counts and the cost.
         let printed = place.done(&["--count"]);

@@ -57,8 +57,8 @@ fn columns_of_a_query_are_given_back() {
         for (key, value) in expected.as_object().unwrap() {
             assert_eq!(found[key], *value, "{end}: {key}");
         }
-        let answer = bench.answer("@b.zv", &[]);
-        assert_eq!(bench.answer("@a.zv", &[]), answer, "{end}");
+        let result = bench.result("@b.zv", &[]);
+        assert_eq!(bench.result("@a.zv", &[]), result, "{end}");
         is_valid(&bench);
         // The file says to which transaction its addresses belong.
         let said = bench.refused(&["edit", "@a.zv", "--attributes", &file]);
@@ -74,7 +74,7 @@ fn other_vertices_keep_their_values() {
     let bench = points();
     edit(&bench, "row_id,fa", &[format!("{},7", ROWS[2])], &[]);
     let expected = "x,y,vertex.fa\n1.0,2.0,0.5\n3.0,4.0,0.25\n12.0,1.0,7.0\n13.0,1.0,9.0\n";
-    assert_eq!(bench.answer("@a.zv", &[]), expected);
+    assert_eq!(bench.result("@a.zv", &[]), expected);
     // New floats and texts may lack values.
     edit(
         &bench,
@@ -87,7 +87,7 @@ fn other_vertices_keep_their_values() {
     );
     let expected = "x,y,vertex.depth,vertex.fa,vertex.kind\n1.0,2.0,2.5,0.5,soma\n3.0,4.0,NaN,0.25,\n\
         12.0,1.0,NaN,7.0,\n13.0,1.0,1.5,9.0,axon\n";
-    assert_eq!(bench.answer("@a.zv", &[]), expected);
+    assert_eq!(bench.result("@a.zv", &[]), expected);
     is_valid(&bench);
     // Words that the dictionary lacks are added to it.
     edit(
@@ -96,12 +96,12 @@ fn other_vertices_keep_their_values() {
         &[format!("{},dendrite", ROWS[1])],
         &[],
     );
-    let found = bench.answer(
+    let found = bench.result(
         "@a.zv",
         &["--where", "kind = 'dendrite'", "--select", "kind"],
     );
     assert_eq!(found, "x,y,vertex.kind\n3.0,4.0,dendrite\n");
-    let found = bench.answer("@a.zv", &["--where", "kind is null", "--select", "fa"]);
+    let found = bench.result("@a.zv", &["--where", "kind is null", "--select", "fa"]);
     assert_eq!(found, "x,y,vertex.fa\n12.0,1.0,7.0\n");
     is_valid(&bench);
 }
@@ -118,12 +118,12 @@ fn types_are_checked() {
         addition; convert the column, or replace the attribute with --replace\n";
     assert_eq!(said, expected);
     assert_eq!(
-        bench.answer("@a.zv", &[]).lines().nth(1),
+        bench.result("@a.zv", &[]).lines().nth(1),
         Some("1.0,2.0,0.5")
     );
     edit(&bench, "row_id,fa", &["0,axon".to_owned()], &["--replace"]);
     let expected = "x,y,vertex.fa\n1.0,2.0,axon\n3.0,4.0,\n12.0,1.0,\n13.0,1.0,\n";
-    assert_eq!(bench.answer("@a.zv", &[]), expected);
+    assert_eq!(bench.result("@a.zv", &[]), expected);
     is_valid(&bench);
 }
 
@@ -166,9 +166,9 @@ fn objects_get_attributes_by_their_ids() {
         (&found["key"], &found["rows"]),
         (&json!("object_id"), &json!(1))
     );
-    let answer = bench.answer("@a.zv", &[]);
+    let result = bench.result("@a.zv", &[]);
     let expected = "object_id,object.class,object.kind,object.length\n5,,,1.5\n8,4,soma,3.5\n";
-    assert!(answer.ends_with(expected), "{answer}");
+    assert!(result.ends_with(expected), "{result}");
     is_valid(&bench);
     let said = refused(&bench, "object_id,length", &["6,1"], &[]);
     assert!(said.contains("there is no object 6"), "{said}");
@@ -180,10 +180,10 @@ fn objects_get_attributes_by_their_ids() {
         &["5,long".to_owned()],
         &["--replace"],
     );
-    let answer = bench.answer("@a.zv", &["--select", "object.length"]);
+    let result = bench.result("@a.zv", &["--select", "object.length"]);
     assert!(
-        answer.ends_with("object_id,object.length\n5,long\n8,\n"),
-        "{answer}"
+        result.ends_with("object_id,object.length\n5,long\n8,\n"),
+        "{result}"
     );
     is_valid(&bench);
 }

@@ -78,10 +78,10 @@ fn a_budget_reports_the_chosen_levels() {
     assert!(said.starts_with("level 1: "), "{said}");
     // A level that fits as a whole gives the same rows as a query of the level.
     let [all, max] = [u64::MAX, top].map(|max| max.to_string());
-    let table = bench.answer("@a.zv", &["--budget", &all]);
-    assert_eq!(table, bench.answer("@a.zv", &["--level", "0"]));
-    let table = bench.answer("@a.zv", &["--budget", &max]);
-    assert_eq!(table, bench.answer("@a.zv", &["--level", "2"]));
+    let table = bench.result("@a.zv", &["--budget", &all]);
+    assert_eq!(table, bench.result("@a.zv", &["--level", "0"]));
+    let table = bench.result("@a.zv", &["--budget", &max]);
+    assert_eq!(table, bench.result("@a.zv", &["--level", "2"]));
     let said = bench.refused(&["query", "@a.zv", "--budget", "1"]);
     let expected = format!(
         "error: what is selected has {top} vertices in level 2, and no level has fewer; \
@@ -201,7 +201,7 @@ fn paths_with_shared_vertices_are_written_completely() {
         .iter()
         .flat_map(|(id, own)| own.iter().map(move |at| (*id, *at)));
     let rows: Vec<(i64, usize)> = rows.collect();
-    let table = bench.answer("@a.zv", &["--level", "1"]);
+    let table = bench.result("@a.zv", &["--level", "1"]);
     let mut lines = table.lines();
     let titles: Vec<&str> = lines.next().unwrap().split(',').collect();
     let place = |name: &str| titles.iter().position(|title| *title == name).unwrap();

@@ -54,7 +54,7 @@ fn append_adds_objects() {
     let expected = "x,y,z,part,object_id,vertex.fa\n\
         1.0,1.0,1.0,0,6,0.25\n2.0,2.0,2.0,0,6,0.75\n3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\n\
         object_id,object.length\n6,3.0\n8,2.5\ngroup,object_id\n1,8\n1,6\n";
-    assert_eq!(bench.answer("@a.zv", &["--group", "1"]), expected);
+    assert_eq!(bench.result("@a.zv", &["--group", "1"]), expected);
     let info = bench.json(&["info", "@a.zv"]);
     assert_eq!(info["levels"][0]["vertices"], 7);
     assert_eq!(info["levels"][0]["objects"], 3);
@@ -71,18 +71,18 @@ fn objects_without_ids_get_new_ones() {
     assert_eq!(found["object_ids"], json!([9, 10]));
     let expected = "x,y,z,part,object_id,vertex.fa\n3.0,3.0,3.0,0,10,3.0\n6.0,4.0,4.0,0,10,4.0\n\
         object_id,object.length\n10,\n";
-    assert_eq!(bench.answer("@a.zv", &["--object", "10"]), expected);
+    assert_eq!(bench.result("@a.zv", &["--object", "10"]), expected);
 }
 
 #[test]
 fn appending_an_existing_object_is_an_error() {
     let bench = streamlines();
-    let before = bench.answer("@a.zv", &["--group", "0,1"]);
+    let before = bench.result("@a.zv", &["--group", "0,1"]);
     let said = bench.refused(&["append", "@a.zv", "--from", "@a.csv"]);
     let expected = "error: object 5 already exists; \
         replace it with zvf edit, or give it another id\n";
     assert_eq!(said, expected);
-    assert_eq!(bench.answer("@a.zv", &["--group", "0,1"]), before);
+    assert_eq!(bench.result("@a.zv", &["--group", "0,1"]), before);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn geometry_outside_the_bounds_is_rejected_dropped_or_expands_them() {
     assert_eq!(info["bounds"][1], json!([25.0, 4.0, 4.0]));
     let expected = "x,y,z,part,object_id,vertex.fa\n1.0,1.0,1.0,0,7,2.0\n25.0,2.0,2.0,0,7,2.0\n\
         object_id,object.length\n7,\n";
-    assert_eq!(bench.answer("@a.zv", &["--object", "7"]), expected);
+    assert_eq!(bench.result("@a.zv", &["--object", "7"]), expected);
 }
 
 #[test]
@@ -134,12 +134,12 @@ fn bounds_expand_upwards_only() {
     bench.says(&["delete", "@a.zv", "--object", "1"]);
     bench.says(&line);
     assert_eq!(
-        bench.answer("@a.zv", &[]),
+        bench.result("@a.zv", &[]),
         "x,y,object_id\n5,5,2\nobject_id\n2\n"
     );
     bench.says(&["append", "@a.zv", "--from", "@a.csv"]);
     let expected = "x,y,object_id\n5,5,2\n15,5,1\nobject_id\n1\n2\n";
-    assert_eq!(bench.answer("@a.zv", &[]), expected);
+    assert_eq!(bench.result("@a.zv", &[]), expected);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn incompatible_geometry_is_rejected() {
         ),
     ];
     let bench = streamlines();
-    let before = bench.answer("@a.zv", &[]);
+    let before = bench.result("@a.zv", &[]);
     for (csv, why) in refusals {
         bench.file("b.csv", csv);
         let said = bench.refused(&["append", "@a.zv", "--from", "@b.csv"]);
@@ -178,7 +178,7 @@ fn incompatible_geometry_is_rejected() {
     bench.file("b.groups.csv", "group,object_id\naxons,6\n");
     let said = bench.refused(&["append", "@a.zv", "--from", "@b.csv"]);
     assert!(said.contains("calls a group \"axons\""), "{said}");
-    assert_eq!(bench.answer("@a.zv", &[]), before);
+    assert_eq!(bench.result("@a.zv", &[]), before);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn edit_replaces_objects() {
         }
         // Object 8 is in both groups and is replaced once.
         assert_eq!(
-            bench.answer("@a.zv", &["--group", "0,1"]),
+            bench.result("@a.zv", &["--group", "0,1"]),
             expected,
             "{end}"
         );
@@ -271,7 +271,7 @@ fn edit_splits_and_merges() {
     );
     let expected = "x,y,z,part,object_id,vertex.fa\n12.0,1.0,1.0,0,9,1.0\n13.0,1.0,1.0,0,9,1.0\n\
         object_id,object.length\n9,\n";
-    assert_eq!(bench.answer("@a.zv", &["--object", "9"]), expected);
+    assert_eq!(bench.result("@a.zv", &["--object", "9"]), expected);
     bench.file("c.csv", "x,y,z,object_id,fa\n0,0,0,5,1\n13,1,1,5,1\n");
     let line = ["edit", "@a.zv", "--from", "@c.csv", "--remove", "9"];
     let said = bench.refused(&line);
@@ -286,14 +286,14 @@ fn edit_splits_and_merges() {
     let expected = "x,y,z,part,object_id,vertex.fa\n0.0,0.0,0.0,0,5,1.0\n13.0,1.0,1.0,0,5,1.0\n\
         3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\nobject_id\n5\n8\n\
         group,object_id\n0,5\n0,8\n1,8\n";
-    assert_eq!(bench.answer("@a.zv", &["--select", "fa"]), expected);
+    assert_eq!(bench.result("@a.zv", &["--select", "fa"]), expected);
 }
 
 #[test]
 fn replacements_must_name_their_objects() {
     let bench = streamlines();
     bench.file("b.csv", "x,y,z,part,fa\n1,1,1,0,1\n2,2,2,0,2\n");
-    let before = bench.answer("@a.zv", &[]);
+    let before = bench.result("@a.zv", &[]);
     let said = bench.refused(&["edit", "@a.zv", "--from", "@b.csv"]);
     assert!(
         said.contains(
@@ -301,7 +301,7 @@ fn replacements_must_name_their_objects() {
         ),
         "{said}"
     );
-    assert_eq!(bench.answer("@a.zv", &[]), before);
+    assert_eq!(bench.result("@a.zv", &[]), before);
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn edits_that_would_lose_links_to_others_are_rejected() {
         "{said}"
     );
     let expected = "x,y,z,object_id\n2,0,0,8\n3,1,1,8\nlinks[0],links[1]\n0,1\nobject_id\n8\n";
-    assert_eq!(bench.answer("@a.zv", &[]), expected);
+    assert_eq!(bench.result("@a.zv", &[]), expected);
 }
 
 #[test]
@@ -351,10 +351,10 @@ fn delete_selects_objects_by_id_group_region_and_attribute() {
     for (way, ids) in ways {
         let bench = streamlines();
         let line = [&["delete", "@a.zv"], way].concat();
-        let before = bench.answer("@a.zv", &["--group", "0,1"]);
+        let before = bench.result("@a.zv", &["--group", "0,1"]);
         let mut dry = bench.json(&[&line[..], &["--dry-run"]].concat());
         assert_eq!(
-            bench.answer("@a.zv", &["--group", "0,1"]),
+            bench.result("@a.zv", &["--group", "0,1"]),
             before,
             "{way:?}"
         );
@@ -390,7 +390,7 @@ fn delete_selects_objects_by_id_group_region_and_attribute() {
         if named.contains(&8) {
             expected += "1,8\n";
         }
-        let found = bench.answer("@a.zv", &["--select", "fa"]);
+        let found = bench.result("@a.zv", &["--select", "fa"]);
         assert_eq!(found, expected, "{way:?}");
     }
 }
@@ -454,7 +454,7 @@ fn compact_keeps_the_content() {
     let expected = "x,y,z,part,object_id,vertex.fa\n1.0,1.0,1.0,0,6,0.25\n2.0,2.0,2.0,0,6,0.75\n\
         3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\nobject_id\n6\n8\n\
         group,object_id\n0,8\n1,8\n";
-    assert_eq!(bench.answer("@a.zv", &["--select", "fa"]), expected);
+    assert_eq!(bench.result("@a.zv", &["--select", "fa"]), expected);
     let said = bench.says(&["compact", "@a.zv"]);
     assert!(said.starts_with("/a.zv\n  1 chunk changed, "), "{said}");
 }
@@ -499,19 +499,19 @@ fn every_kind_can_be_deleted_from_appended_to_and_edited() {
             "@five.csv",
             "--quiet",
         ]);
-        let five = bench.answer("@a.zv", &["--object", "5"]);
-        let eight = bench.answer("@a.zv", &["--object", "8"]);
+        let five = bench.result("@a.zv", &["--object", "5"]);
+        let eight = bench.result("@a.zv", &["--object", "8"]);
         let found = bench.json(&["delete", "@a.zv", "--object", "8"]);
         assert_eq!(found["severed"], 0, "{kind}");
-        assert_eq!(bench.answer("@a.zv", &[]), five, "{kind}");
+        assert_eq!(bench.result("@a.zv", &[]), five, "{kind}");
         let found = bench.json(&["append", "@a.zv", "--from", "@eight.npz"]);
         assert_eq!(found["object_ids"], json!([8]), "{kind}");
-        assert_eq!(bench.answer("@a.zv", &["--object", "8"]), eight, "{kind}");
+        assert_eq!(bench.result("@a.zv", &["--object", "8"]), eight, "{kind}");
         bench.says(&["edit", "@a.zv", "--from", "@five.csv"]);
-        assert_eq!(bench.answer("@a.zv", &["--object", "5"]), five, "{kind}");
+        assert_eq!(bench.result("@a.zv", &["--object", "5"]), five, "{kind}");
         bench.says(&["compact", "@a.zv"]);
-        assert_eq!(bench.answer("@a.zv", &["--object", "5"]), five, "{kind}");
-        assert_eq!(bench.answer("@a.zv", &["--object", "8"]), eight, "{kind}");
+        assert_eq!(bench.result("@a.zv", &["--object", "5"]), five, "{kind}");
+        assert_eq!(bench.result("@a.zv", &["--object", "8"]), eight, "{kind}");
         let info = bench.json(&["info", "@a.zv"]);
         let vertices = files[0].1.lines().count() - 1;
         assert_eq!(info["levels"][0]["vertices"], vertices, "{kind}");
@@ -532,7 +532,7 @@ fn points_without_objects_are_appended() {
         (&json!(2), &json!(0))
     );
     let expected = "x,y,vertex.kind\n1.0,2.0,a\n3.0,4.0,b\n2.0,2.0,c\n12.0,1.0,a\n11.0,2.0,a\n";
-    assert_eq!(bench.answer("@a.zv", &[]), expected);
+    assert_eq!(bench.result("@a.zv", &[]), expected);
     let said = bench.refused(&["edit", "@a.zv", "--from", "@b.csv"]);
     assert!(
         said.contains("no vertex or path has an object id"),

@@ -13,7 +13,7 @@ use arrow_schema::SchemaRef;
 use zvf::{GeometryKind, QueryResult};
 use zvf_cli::formats::{self, GeometryReadOptions, InputFile};
 
-use crate::answers::{graph, in_axes, lacking, numbers, paths, points, rows, words, written};
+use crate::results::{graph, in_axes, lacking, numbers, paths, points, rows, words, written};
 
 type Half = <Float16Type as ArrowPrimitiveType>::Native;
 
@@ -49,10 +49,10 @@ fn formats() -> Vec<(&'static str, Reader)> {
 }
 
 /// Writes a result in each format, and passes the table named `part` to `look`.
-fn each(answer: &QueryResult, part: &str, look: impl Fn(&RecordBatch, &SchemaRef)) {
+fn each(result: &QueryResult, part: &str, look: impl Fn(&RecordBatch, &SchemaRef)) {
     for (end, read) in formats() {
         let folder = tempfile::tempdir().unwrap();
-        written(answer, folder.path(), &format!("a.{end}")).unwrap();
+        written(result, folder.path(), &format!("a.{end}")).unwrap();
         let (schema, batches) = read(&folder.path().join(format!("a{part}.{end}")));
         assert_eq!(batches.len(), 1, "{end}");
         look(&batches[0], &schema);
@@ -182,7 +182,7 @@ fn an_empty_result_has_a_schema() {
     for (end, read) in formats() {
         let folder = tempfile::tempdir().unwrap();
         let found = written(
-            &crate::answers::nothing(),
+            &crate::results::nothing(),
             folder.path(),
             &format!("a.{end}"),
         );
@@ -213,12 +213,12 @@ fn every_number_of_axes_is_written() {
 #[test]
 fn many_rows_are_written_in_batches() {
     let count = 150_000_u32;
-    let mut answer = in_axes(1);
+    let mut result = in_axes(1);
     let all: Vec<u32> = (0..count).collect();
     let codes: Vec<u32> = all.iter().map(|row| row % 3).collect();
     let missing: Vec<bool> = all.iter().map(|row| row % 5 == 0).collect();
-    answer.positions = rows(1, &all);
-    answer.vertex = vec![
+    result.positions = rows(1, &all);
+    result.vertex = vec![
         words("kind", &codes, &["a", "b", "c"]),
         lacking(
             numbers("two", 2, &[all.clone(), all.clone()].concat()),
@@ -227,7 +227,7 @@ fn many_rows_are_written_in_batches() {
     ];
     for (end, read) in formats() {
         let folder = tempfile::tempdir().unwrap();
-        written(&answer, folder.path(), &format!("a.{end}")).unwrap();
+        written(&result, folder.path(), &format!("a.{end}")).unwrap();
         let (schema, batches) = read(&folder.path().join(format!("a.{end}")));
         if end == "arrow" {
             assert_eq!(batches.len(), 3);
@@ -260,10 +260,10 @@ fn many_rows_are_written_in_batches() {
 fn damaged_files_are_read_or_refused_by_name() {
     for (end, _) in formats() {
         let folder = tempfile::tempdir().unwrap();
-        let mut answer = graph();
+        let mut result = graph();
         // Without a missing integer, which is refused.
-        answer.link = vec![numbers("weight", 1, &[1_i32, 2, 3])];
-        written(&answer, folder.path(), &format!("a.{end}")).unwrap();
+        result.link = vec![numbers("weight", 1, &[1_i32, 2, 3])];
+        written(&result, folder.path(), &format!("a.{end}")).unwrap();
         let path = folder.path().join(format!("a.{end}"));
         let intact = std::fs::read(&path).unwrap();
         let options = GeometryReadOptions::new(GeometryKind::Graphs);

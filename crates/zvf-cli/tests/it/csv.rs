@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::answers::{graph, in_axes, mesh, nothing, paths, points, text, words, written};
+use crate::results::{graph, in_axes, mesh, nothing, paths, points, text, words, written};
 
 #[test]
 fn points_have_a_column_per_channel() {
@@ -71,8 +71,8 @@ fn every_number_of_axes_is_written() {
 
 #[test]
 fn text_with_separators_is_quoted() {
-    let mut answer = in_axes(1);
-    answer.vertex = vec![words("a,b", &[0, 1], &["two\nlines", " blank"])];
+    let mut result = in_axes(1);
+    result.vertex = vec![words("a,b", &[0, 1], &["two\nlines", " blank"])];
     let expected = "x,\"vertex.a,b\"\n0.25,\"two\nlines\"\n1.25,\" blank\"\n";
-    assert_eq!(text(&answer, "a.csv"), expected);
+    assert_eq!(text(&result, "a.csv"), expected);
 }

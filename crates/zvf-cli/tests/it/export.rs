@@ -66,8 +66,8 @@ fn the_cells_of_all_levels_hold_each_point_once() {
         assert_eq!(report["layers"][0]["items"], json!(12_000), "{report}");
         let found = annotations(&bench.path(&target[1..]).join("annotations"));
         assert!(found.keys().copied().eq(0..12_000));
-        let answer = bench.answer("@a.zv", &[]);
-        for (line, annotation) in answer.lines().skip(1).zip(found.values()) {
+        let result = bench.result("@a.zv", &[]);
+        for (line, annotation) in result.lines().skip(1).zip(found.values()) {
             let words: Vec<&str> = line.split(',').collect();
             let number = |at: usize| words[at].parse::<f32>().unwrap();
             assert_eq!(annotation.coordinates, [number(0), number(1), number(2)]);

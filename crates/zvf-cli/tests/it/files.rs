@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use zvf::{Links, QueryResult};
 use zvf_cli::formats::{Format, OutputFile, OutputFileError, ResultWriteError};
 
-use crate::answers::{in_axes, numbers, points, words, written};
+use crate::results::{in_axes, numbers, points, words, written};
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
@@ -75,10 +75,10 @@ fn files_have_default_permissions() {
 fn a_failed_write_keeps_the_previous_file() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.npz"), "old").unwrap();
-    let mut answer = points();
+    let mut result = points();
     // Detected only after most of the file is written.
-    answer.object = vec![numbers("a/b", 1, &[1_u8, 2])];
-    let error = written(&answer, folder.path(), "a.npz").unwrap_err();
+    result.object = vec![numbers("a/b", 1, &[1_u8, 2])];
+    let error = written(&result, folder.path(), "a.npz").unwrap_err();
     assert!(matches!(error, ResultWriteError::Name(name) if name == "object.a/b"));
     assert_eq!(
         fs::read_to_string(folder.path().join("a.npz")).unwrap(),
@@ -90,9 +90,9 @@ fn a_failed_write_keeps_the_previous_file() {
 #[test]
 fn a_failed_table_prevents_all_files_of_the_result() {
     let folder = tempfile::tempdir().unwrap();
-    let mut answer = points();
-    answer.object = vec![numbers("a", 1, &[1_u8, 2]), numbers("a", 1, &[1_u8, 2])];
-    let error = written(&answer, folder.path(), "a.csv").unwrap_err();
+    let mut result = points();
+    result.object = vec![numbers("a", 1, &[1_u8, 2]), numbers("a", 1, &[1_u8, 2])];
+    let error = written(&result, folder.path(), "a.csv").unwrap_err();
     assert!(matches!(error, ResultWriteError::TwoColumns(name) if name == "object.a"));
     assert_eq!(names(folder.path()), [""; 0]);
 }
@@ -101,9 +101,9 @@ fn a_failed_table_prevents_all_files_of_the_result() {
 fn check_broken(change: impl Fn(&mut QueryResult), expected: &str) {
     let folder = tempfile::tempdir().unwrap();
     for format in Format::ALL.into_iter().filter(|format| format.is_built()) {
-        let mut answer = points();
-        change(&mut answer);
-        let error = written(&answer, folder.path(), &format!("a.{format}")).unwrap_err();
+        let mut result = points();
+        change(&mut result);
+        let error = written(&result, folder.path(), &format!("a.{format}")).unwrap_err();
         assert_eq!(error.to_string(), expected, "{format}");
     }
     assert_eq!(names(folder.path()), [""; 0]);
@@ -112,29 +112,29 @@ fn check_broken(change: impl Fn(&mut QueryResult), expected: &str) {
 #[test]
 fn an_inconsistent_result_is_not_written() {
     check_broken(
-        |answer| answer.vertex.push(numbers("a", 1, &[1_u8])),
+        |result| result.vertex.push(numbers("a", 1, &[1_u8])),
         "vertex.a has 1 rows, not 3",
     );
     check_broken(
-        |answer| answer.vertex.push(words("a", &[0, 1, 2], &["x", "y"])),
+        |result| result.vertex.push(words("a", &[0, 1, 2], &["x", "y"])),
         "the result is inconsistent: a word is not in its dictionary",
     );
     check_broken(
-        |answer| answer.object_ids = Some(vec![1]),
+        |result| result.object_ids = Some(vec![1]),
         "object_ids has 1 rows, not 3",
     );
     check_broken(
-        |answer| answer.positions.bytes.truncate(35),
+        |result| result.positions.bytes.truncate(35),
         "the result is inconsistent: positions end inside a row",
     );
     check_broken(
-        |answer| answer.axes.truncate(2),
+        |result| result.axes.truncate(2),
         "the result is inconsistent: axes do not fit positions",
     );
     let ends = |width, ends: &[u64]| {
         let ends = ends.to_vec();
-        move |answer: &mut QueryResult| {
-            answer.links = Some(Links {
+        move |result: &mut QueryResult| {
+            result.links = Some(Links {
                 width,
                 ends: ends.clone(),
             });
@@ -147,8 +147,8 @@ fn an_inconsistent_result_is_not_written() {
     check_broken(ends(0, &[]), cut);
     let parts = |offsets: &[u64]| {
         let offsets = offsets.to_vec();
-        move |answer: &mut QueryResult| {
-            answer.parts = Some(zvf::Parts {
+        move |result: &mut QueryResult| {
+            result.parts = Some(zvf::Parts {
                 offsets: offsets.clone(),
                 objects: vec![1, 2],
             });

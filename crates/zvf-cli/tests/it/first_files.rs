@@ -30,7 +30,7 @@ fn the_first_line_of_a_table_is_checked() {
     let bench = Bench::new();
     bench.file("a.csv", "x, y, z , mean\n1, 2, 3, 4\n");
     bench.says(&["create", "@a.zv", "--kind", "points", "--from", "@a.csv"]);
-    assert_eq!(bench.answer("@a.zv", &[]), "x,y,z,vertex.mean\n1,2,3,4\n");
+    assert_eq!(bench.result("@a.zv", &[]), "x,y,z,vertex.mean\n1,2,3,4\n");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn columns_of_paths_can_be_renamed() {
     let create = ["create", "@a.zv", "--kind", "polylines", "--from", "@a.csv"];
     let renames = ["--rename", "track=object_id", "--rename", "mean fa=fa"];
     bench.says(&[&create[..], &renames].concat());
-    let found = bench.answer("@a.zv", &["--object", "9"]);
+    let found = bench.result("@a.zv", &["--object", "9"]);
     assert_eq!(
         found,
         "x,y,part,object_id,vertex.fa\n5,5,0,9,3\n6,6,0,9,4\nobject_id\n9\n"
@@ -148,7 +148,7 @@ fn objects_of_obj_files_come_back() {
     bench.file("a.obj", &text);
     bench.says(&["create", "@a.zv", "--from", "@a.obj"]);
     let objects = |store: &str| {
-        let found = bench.answer(store, &[]);
+        let found = bench.result(store, &[]);
         found[found.find("object_id,object.name").unwrap()..].to_owned()
     };
     let expected = "object_id,object.name\n1,soma\n3,axon 2\n7,\n";
@@ -171,7 +171,7 @@ fn objects_of_obj_files_come_back() {
     let done = bench.json(&["query", "@c.zv", "-o", "@d.obj", "--strict"]);
     assert_eq!(done["left_out"], serde_json::json!([]));
     bench.says(&["create", "@d.zv", "--from", "@d.obj"]);
-    assert_eq!(bench.answer("@d.zv", &[]), bench.answer("@c.zv", &[]));
+    assert_eq!(bench.result("@d.zv", &[]), bench.result("@c.zv", &[]));
     // A name may occur again: it is the same object.
     let again = format!("{vertices}g a\nf 1 2 3\ng b\nf 4 5 6\ng a\nf 7 8 9\n");
     bench.file("e.obj", &again);

@@ -73,7 +73,7 @@ fn points_come_back_with_their_properties() {
     bench.file("a.csv", &table);
     create(&bench, "points", "300,300,300");
     // Colours of csv are 64-bit integers, so that they are three properties.
-    let expected = bench.answer("@a.zv", &[]);
+    let expected = bench.result("@a.zv", &[]);
     let names = |text: &str| text.replace("rgb[0]", "rgb_0").replace("rgb[1]", "rgb_1");
     let expected = names(&expected).replace("rgb[2]", "rgb_2");
     for (target, options) in EXPORTS {
@@ -84,7 +84,7 @@ fn points_come_back_with_their_properties() {
             "annotations",
             &["--chunk-shape", "300,300,300"],
         );
-        let found = bench.answer("@b.zv", &[]);
+        let found = bench.result("@b.zv", &[]);
         assert!(
             found
                 .lines()
@@ -151,8 +151,8 @@ fn points_of_objects_come_back_with_their_objects() {
         "--quiet",
     ]);
     let tables = |store: &str| {
-        let answer = bench.answer(store, &[]);
-        let (vertices, objects) = answer.split_once("object_id,object.").unwrap();
+        let result = bench.result(store, &[]);
+        let (vertices, objects) = result.split_once("object_id,object.").unwrap();
         let vertices = sorted(&without(vertices, &["vertex.annotation_id"]));
         (vertices, sorted(&format!("object_id,object.{objects}")))
     };
@@ -185,8 +185,8 @@ fn paths(bench: &Bench, length: impl Fn(u32) -> u32) {
 
 /// Returns the vertices and the objects of a store of paths.
 fn path_tables(bench: &Bench, store: &str, dropped: &[&str]) -> (String, Vec<String>) {
-    let answer = bench.answer(store, &[]);
-    let (vertices, objects) = answer.split_once("object_id,object.").unwrap();
+    let result = bench.result(store, &[]);
+    let (vertices, objects) = result.split_once("object_id,object.").unwrap();
     let objects = without(&format!("object_id,object.{objects}"), dropped);
     (without(vertices, dropped), sorted(&objects))
 }
@@ -263,11 +263,11 @@ fn skeletons_come_back_with_links_and_attributes() {
     bench.file("a.links.csv", &links);
     bench.file("a.objects.csv", &objects);
     create(&bench, "skeletons", "300,300,300");
-    let expected = bench.answer("@a.zv", &[]);
+    let expected = bench.result("@a.zv", &[]);
     for (target, options) in EXPORTS {
         let chunks = ["--chunk-shape", "300,300,300"];
         again(&bench, target, options, "skeletons", &chunks);
-        let found = bench.answer("@b.zv", &[]);
+        let found = bench.result("@b.zv", &[]);
         assert_eq!(sorted_tables(&found), sorted_tables(&expected), "{target}");
         let graphs = [&chunks[..], &["--kind", "graphs"]].concat();
         let source = format!("{target}/skeletons");
@@ -284,8 +284,8 @@ fn skeletons_come_back_with_links_and_attributes() {
 }
 
 /// Returns the positions that links join, and the rows of all tables.
-fn sorted_tables(answer: &str) -> (Vec<String>, Vec<String>, Vec<String>) {
-    let (vertices, rest) = answer.split_once("links[0]").unwrap();
+fn sorted_tables(result: &str) -> (Vec<String>, Vec<String>, Vec<String>) {
+    let (vertices, rest) = result.split_once("links[0]").unwrap();
     let (links, objects) = rest.split_once("object_id,object.").unwrap();
     let rows: Vec<&str> = vertices.lines().skip(1).collect();
     let links = links.lines().skip(1).map(|line| {
@@ -338,7 +338,7 @@ fn boxes(bench: &Bench) {
 fn single_resolution_meshes_come_back_exactly() {
     let bench = Bench::new();
     boxes(&bench);
-    let expected = bench.answer("@a.zv", &[]);
+    let expected = bench.result("@a.zv", &[]);
     let chunks = ["--chunk-shape", "2000,2000,2000"];
     again(
         &bench,
@@ -347,7 +347,7 @@ fn single_resolution_meshes_come_back_exactly() {
         "meshes",
         &chunks,
     );
-    let found = bench.answer("@b.zv", &[]);
+    let found = bench.result("@b.zv", &[]);
     assert_eq!(sorted_tables(&found), sorted_tables(&expected));
 }
 
@@ -355,7 +355,7 @@ fn single_resolution_meshes_come_back_exactly() {
 fn multi_resolution_meshes_come_back_within_their_steps() {
     let bench = Bench::new();
     boxes(&bench);
-    let (expected, _, objects) = sorted_tables(&bench.answer("@a.zv", &[]));
+    let (expected, _, objects) = sorted_tables(&bench.result("@a.zv", &[]));
     for (target, options) in EXPORTS {
         again(
             &bench,
@@ -364,7 +364,7 @@ fn multi_resolution_meshes_come_back_within_their_steps() {
             "meshes",
             &["--chunk-shape", "2000,2000,2000"],
         );
-        let (found, links, found_objects) = sorted_tables(&bench.answer("@b.zv", &[]));
+        let (found, links, found_objects) = sorted_tables(&bench.result("@b.zv", &[]));
         assert_eq!(found_objects, objects);
         assert_eq!((found.len(), links.len()), (1 + 16, 24), "{target}");
         for (found, expected) in found[1..].iter().zip(&expected[1..]) {

@@ -192,16 +192,16 @@ fn failed_writes_can_be_repeated() {
     limited(&bench, &create);
     bench.says(&create);
     assert_eq!(bench.code(&["validate", "@a.zv"]), Some(0));
-    let before = bench.answer("@a.zv", &[]);
+    let before = bench.result("@a.zv", &[]);
 
     let migrate = ["migrate", "@a.zv", "@b.zv", "--profile", "0.8"];
     limited(&bench, &migrate);
     bench.says(&migrate);
-    assert_eq!(bench.answer("@b.zv", &[]), before);
+    assert_eq!(bench.result("@b.zv", &[]), before);
 
     let append = ["append", "@a.zv", "--from", "@a.csv"];
     limited(&bench, &append);
-    assert_eq!(bench.answer("@a.zv", &[]), before);
+    assert_eq!(bench.result("@a.zv", &[]), before);
     bench.says(&append);
     let info = bench.json(&["info", "@a.zv"]);
     assert_eq!(info["levels"][0]["vertices"], 6_000);

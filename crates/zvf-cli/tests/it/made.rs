@@ -15,7 +15,7 @@ const CHUNKS: [&str; 2] = ["10,10", "10,10,10"];
 #[track_caller]
 fn all(bench: &Bench, store: &str, has_groups: bool) -> String {
     let of: &[&str] = if has_groups { &["--group", "0"] } else { &[] };
-    bench.answer(store, of)
+    bench.result(store, of)
 }
 
 #[test]
@@ -119,13 +119,13 @@ fn an_existing_store_is_replaced_only_on_request() {
     let expected = "error: /a.zv cannot be created: there is a store already; \
         replace it with --overwrite, or add to it with zvf append\n";
     assert_eq!(said, expected);
-    assert_eq!(bench.answer("@a.zv", &[]), "x,y\n1,2\n");
+    assert_eq!(bench.result("@a.zv", &[]), "x,y\n1,2\n");
     let made = bench.json(&[&line[..], &["@b.csv", "--overwrite"]].concat());
     assert_eq!(
         (&made["vertices"], &made["transaction"]),
         (&json!(1), &json!(1))
     );
-    assert_eq!(bench.answer("@a.zv", &[]), "x,y\n3,4\n");
+    assert_eq!(bench.result("@a.zv", &[]), "x,y\n3,4\n");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn geometry_outside_the_bounds_is_dropped_or_expands_them() {
     ];
     let ignore = ["--bounds", "0,0,5,5", "--out-of-bounds", "ignore"];
     bench.says(&[&line[..], &ignore].concat());
-    assert_eq!(bench.answer("@a.zv", &[]), "x,y\n1,2\n");
+    assert_eq!(bench.result("@a.zv", &[]), "x,y\n1,2\n");
     let expand = [
         "--bounds",
         "0,0,5,5",

@@ -5,7 +5,6 @@
     reason = "a panic is how a test fails"
 )]
 
-mod answers;
 mod arguments;
 mod asked;
 mod attributes;
@@ -29,6 +28,7 @@ mod files;
 mod first_files;
 #[cfg(target_os = "linux")]
 mod full_disk;
+mod results;
 // The pages write Parquet, and their blocks need `sh`.
 #[cfg(all(unix, feature = "parquet"))]
 mod guide;

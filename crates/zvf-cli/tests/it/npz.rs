@@ -6,7 +6,7 @@ use zvf::QueryResult;
 use zvf_cli::formats::ResultWriteError;
 use zvf_format::numeric::{ByteOrder, Element, encode};
 
-use crate::answers::{
+use crate::results::{
     graph, in_axes, lacking, mesh, nothing, numbers, paths, points, words, written,
 };
 
@@ -19,9 +19,9 @@ struct Array {
 }
 
 /// Reads all arrays of a file.
-fn arrays(answer: &QueryResult) -> BTreeMap<String, Array> {
+fn arrays(result: &QueryResult) -> BTreeMap<String, Array> {
     let folder = tempfile::tempdir().unwrap();
-    written(answer, folder.path(), "a.npz").unwrap();
+    written(result, folder.path(), "a.npz").unwrap();
     let file = File::open(folder.path().join("a.npz")).unwrap();
     let mut archive = zip::ZipArchive::new(file).unwrap();
     let mut arrays = BTreeMap::new();
@@ -78,8 +78,8 @@ fn text(code: &str, width: usize, texts: &[&str]) -> Array {
 }
 
 #[track_caller]
-fn check(answer: &QueryResult, expected: Vec<(&str, Array)>) {
-    let found = arrays(answer);
+fn check(result: &QueryResult, expected: Vec<(&str, Array)>) {
+    let found = arrays(result);
     let names: Vec<_> = found.keys().map(String::as_str).collect();
     let mut expected_names: Vec<_> = expected.iter().map(|(name, _)| *name).collect();
     expected_names.sort_unstable();
@@ -189,9 +189,9 @@ fn an_empty_result_has_arrays_of_zero_rows() {
             ("vertex.kind", text("<U1", 1, &[])),
         ],
     );
-    let mut answer = QueryResult::default();
-    answer.parts = Some(zvf::Parts::default());
-    assert_eq!(arrays(&answer)["part_offsets"], of("<i8", "1,", &[0_i64]));
+    let mut result = QueryResult::default();
+    result.parts = Some(zvf::Parts::default());
+    assert_eq!(arrays(&result)["part_offsets"], of("<i8", "1,", &[0_i64]));
 }
 
 #[test]
@@ -207,15 +207,15 @@ fn every_number_of_axes_is_written() {
 /// Larger than the write buffer.
 #[test]
 fn large_arrays_are_complete() {
-    let mut answer = in_axes(1);
+    let mut result = in_axes(1);
     let count = 300_000_u32;
     let values: Vec<f64> = (0..count).map(f64::from).collect();
-    answer.positions = crate::answers::rows(1, &values);
+    result.positions = crate::results::rows(1, &values);
     let missing: Vec<bool> = (0..count).map(|at| at % 7 == 0).collect();
     let numbers_of: Vec<u32> = (0..count).collect();
-    answer.vertex = vec![lacking(numbers("n", 1, &numbers_of), &missing)];
+    result.vertex = vec![lacking(numbers("n", 1, &numbers_of), &missing)];
     let shape = format!("{count},");
-    let found = arrays(&answer);
+    let found = arrays(&result);
     assert_eq!(found["positions"].data, encode(&values, ByteOrder::Little));
     assert_eq!(found["vertex.n"], of("<u4", &shape, &numbers_of));
     assert_eq!(found["vertex.n.missing"], of("|b1", &shape, &missing));
@@ -224,30 +224,30 @@ fn large_arrays_are_complete() {
 #[test]
 fn fixed_width_text_of_excessive_size_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
-    let mut answer = in_axes(1);
+    let mut result = in_axes(1);
     let count = 5000;
-    answer.positions = crate::answers::rows(1, &vec![0.0_f64; count]);
+    result.positions = crate::results::rows(1, &vec![0.0_f64; count]);
     let long = "a".repeat(300_000);
-    answer.vertex = vec![words("name", &vec![0; count], &[&long])];
-    let error = written(&answer, folder.path(), "a.npz").unwrap_err();
+    result.vertex = vec![words("name", &vec![0; count], &[&long])];
+    let error = written(&result, folder.path(), "a.npz").unwrap_err();
     let ResultWriteError::Text { column, bytes } = error else {
         panic!("{error}");
     };
     assert_eq!((column.as_str(), bytes), ("vertex.name", 6_000_000_000));
     // A long word that no row uses takes no space.
-    answer.vertex = vec![words("name", &vec![1; count], &[&long, "b"])];
-    assert_eq!(arrays(&answer)["vertex.name"].code, "<U1");
+    result.vertex = vec![words("name", &vec![1; count], &[&long, "b"])];
+    assert_eq!(arrays(&result)["vertex.name"].code, "<U1");
 }
 
 /// The name of an attribute collides with that of a derived array.
 #[test]
 fn two_arrays_with_the_same_name_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
-    let mut answer = in_axes(1);
-    answer.vertex = vec![
+    let mut result = in_axes(1);
+    result.vertex = vec![
         lacking(numbers("n", 1, &[1_u8, 2]), &[true, false]),
         numbers("n.missing", 1, &[1_u8, 2]),
     ];
-    let error = written(&answer, folder.path(), "a.npz").unwrap_err();
+    let error = written(&result, folder.path(), "a.npz").unwrap_err();
     assert!(matches!(error, ResultWriteError::TwoColumns(name) if name == "vertex.n.missing"));
 }

@@ -2,7 +2,7 @@
 
 use zvf_cli::formats::ResultWriteError;
 
-use crate::answers::{graph, in_axes, mesh, numbers, paths, points, text, words, written};
+use crate::results::{graph, in_axes, mesh, numbers, paths, points, text, words, written};
 
 #[test]
 fn points_are_vertices() {
@@ -37,10 +37,10 @@ fn edges_are_lines_and_axes_are_ordered_by_name() {
 
 #[test]
 fn axes_with_other_names_keep_their_order() {
-    let mut answer = in_axes(3);
-    answer.axes = ["depth", "y", "x"].map(str::to_owned).to_vec();
+    let mut result = in_axes(3);
+    result.axes = ["depth", "y", "x"].map(str::to_owned).to_vec();
     assert_eq!(
-        text(&answer, "a.obj"),
+        text(&result, "a.obj"),
         "v 0.25 1.25 2.25\nv 3.25 4.25 5.25\n"
     );
 }
@@ -59,14 +59,14 @@ fn faces_keep_their_winding() {
 /// Links of objects are interleaved in the result. The face between two objects has none.
 #[test]
 fn faces_are_below_the_name_of_their_object() {
-    let mut answer = mesh(3);
-    answer.positions = crate::answers::rows(3, &[0.5_f32; 24]);
-    answer.object_ids = Some(vec![7, 3, 7, 3, 7, 3, -1, -2]);
-    answer.links.as_mut().unwrap().ends =
+    let mut result = mesh(3);
+    result.positions = crate::results::rows(3, &[0.5_f32; 24]);
+    result.object_ids = Some(vec![7, 3, 7, 3, 7, 3, -1, -2]);
+    result.links.as_mut().unwrap().ends =
         vec![0, 2, 4, 1, 3, 5, 0, 1, 2, 4, 2, 0, 6, 6, 6, 7, 7, 7];
-    answer.objects = vec![3, 7];
-    let lines = |answer: &zvf::QueryResult| {
-        let text = text(answer, "a.obj");
+    result.objects = vec![3, 7];
+    let lines = |result: &zvf::QueryResult| {
+        let text = text(result, "a.obj");
         let lines = text.lines().filter(|line| !line.starts_with('v'));
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
@@ -78,15 +78,15 @@ fn faces_are_below_the_name_of_their_object() {
         let second = [names[1], "f 1 3 5", "f 5 3 1"].map(str::to_owned);
         [rows, first.to_vec(), second.to_vec()].concat()
     };
-    assert_eq!(lines(&answer), faces(["o object_3", "o object_7"]));
+    assert_eq!(lines(&result), faces(["o object_3", "o object_7"]));
     for names in [["soma", "soma"], ["soma", ""], ["soma", "a\nv 1 2 3"]] {
-        answer.object = vec![words("name", &[0, 1], &names)];
-        assert_eq!(lines(&answer), faces(["o object_3", "o object_7"]));
+        result.object = vec![words("name", &[0, 1], &names)];
+        assert_eq!(lines(&result), faces(["o object_3", "o object_7"]));
     }
-    answer.object = vec![words("name", &[0, 1], &["soma", "vessel α"])];
-    assert_eq!(lines(&answer), faces(["o soma", "o vessel α"]));
+    result.object = vec![words("name", &[0, 1], &["soma", "vessel α"])];
+    assert_eq!(lines(&result), faces(["o soma", "o vessel α"]));
     let folder = tempfile::tempdir().unwrap();
-    let found = written(&answer, folder.path(), "a.obj").unwrap();
+    let found = written(&result, folder.path(), "a.obj").unwrap();
     assert_eq!(found.left_out, ["object_id: not held by obj"]);
 }
 
@@ -110,11 +110,11 @@ fn other_numbers_of_axes_are_rejected() {
         let says = format!("obj supports 2 or 3 axes, not {axes}; write ply, csv or npz");
         assert_eq!(error.to_string(), says);
     }
-    let mut answer = in_axes(2);
-    answer.positions = crate::answers::rows(2, &[[0.0_f32, 1.0]; 4]);
-    let error = written(&answer, folder.path(), "a.obj").unwrap_err();
+    let mut result = in_axes(2);
+    result.positions = crate::results::rows(2, &[[0.0_f32, 1.0]; 4]);
+    let error = written(&result, folder.path(), "a.obj").unwrap_err();
     assert!(error.to_string().contains("complex64"), "{error}");
-    answer.positions = crate::answers::rows(2, &[0_u8; 4]);
-    answer.vertex = vec![numbers("n", 1, &[1_u8, 2])];
-    assert!(written(&answer, folder.path(), "a.obj").is_ok());
+    result.positions = crate::results::rows(2, &[0_u8; 4]);
+    result.vertex = vec![numbers("n", 1, &[1_u8, 2])];
+    assert!(written(&result, folder.path(), "a.obj").is_ok());
 }

@@ -3,7 +3,7 @@
 use zvf::{Links, QueryResult};
 use zvf_cli::formats::ResultWriteError;
 
-use crate::answers::{
+use crate::results::{
     bytes, graph, in_axes, lacking, mesh, nothing, numbers, paths, points, rows, words, written,
 };
 
@@ -39,8 +39,8 @@ impl Reader<'_> {
     }
 }
 
-fn elements(answer: &QueryResult) -> Vec<Element> {
-    let bytes = bytes(answer, "a.ply");
+fn elements(result: &QueryResult) -> Vec<Element> {
+    let bytes = bytes(result, "a.ply");
     let end = b"end_header\n";
     let at = bytes
         .windows(end.len())
@@ -124,9 +124,9 @@ fn scalar_attributes_are_properties() {
         "double big",
         "float half",
     ];
-    let mut answer = points();
-    answer.vertex[4] = numbers("big", 1, &[9_007_199_254_740_992_i64, -1, 5]);
-    let found = elements(&answer);
+    let mut result = points();
+    result.vertex[4] = numbers("big", 1, &[9_007_199_254_740_992_i64, -1, 5]);
+    let found = elements(&result);
     assert_eq!(found[0].properties, properties);
     let nan = f64::NAN;
     let (tenth, half) = (f64::from(0.1_f32), -0.099_975_585_937_5);
@@ -180,8 +180,8 @@ fn data_without_a_ply_type_is_reported() {
 
 #[test]
 fn integers_use_the_smallest_sufficient_type() {
-    let mut answer = in_axes(1);
-    answer.vertex = vec![
+    let mut result = in_axes(1);
+    result.vertex = vec![
         numbers("a", 1, &[i8::MIN, i8::MAX]),
         numbers("b", 1, &[i16::MIN, i16::MAX]),
         numbers("c", 1, &[0, u16::MAX]),
@@ -194,7 +194,7 @@ fn integers_use_the_smallest_sufficient_type() {
         // Missing values do not count.
         lacking(numbers("j", 1, &[u64::MAX, 2]), &[true, false]),
     ];
-    let found = &elements(&answer)[0];
+    let found = &elements(&result)[0];
     let properties = [
         "double x", "char a", "short b", "ushort c", "int d", "uint e", "int f", "double g",
         "float h", "double i", "double j",
@@ -225,11 +225,11 @@ fn integers_use_the_smallest_sufficient_type() {
 
 #[test]
 fn names_contain_no_blanks_and_stay_distinct() {
-    let mut answer = in_axes(1);
-    answer.vertex = ["x", "a b", "a-b", "é"]
+    let mut result = in_axes(1);
+    result.vertex = ["x", "a b", "a-b", "é"]
         .map(|name| numbers(name, 1, &[0_u8, 0]))
         .to_vec();
-    answer.fragment = vec![numbers("x", 1, &[0_u8, 0])];
+    result.fragment = vec![numbers("x", 1, &[0_u8, 0])];
     let expected = [
         "double x",
         "uchar x_",
@@ -238,7 +238,7 @@ fn names_contain_no_blanks_and_stay_distinct() {
         "uchar _",
         "uchar fragment_x",
     ];
-    assert_eq!(elements(&answer)[0].properties, expected);
+    assert_eq!(elements(&result)[0].properties, expected);
 }
 
 #[test]
@@ -300,16 +300,16 @@ fn empty_results_and_every_number_of_axes_are_written() {
 #[test]
 fn coordinates_that_would_be_rounded_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
-    let mut answer = in_axes(1);
-    answer.positions = rows(1, &[0, (1_i64 << 53) + 1]);
-    let error = written(&answer, folder.path(), "a.ply").unwrap_err();
+    let mut result = in_axes(1);
+    result.positions = rows(1, &[0, (1_i64 << 53) + 1]);
+    let error = written(&result, folder.path(), "a.ply").unwrap_err();
     assert!(matches!(
         error,
         ResultWriteError::Coordinates { kind: "int64", .. }
     ));
-    answer.positions = rows(1, &[0, 1_i64 << 53]);
+    result.positions = rows(1, &[0, 1_i64 << 53]);
     assert_eq!(
-        elements(&answer)[0].rows,
+        elements(&result)[0].rows,
         [[0.0], [9_007_199_254_740_992.0]]
     );
 }
@@ -317,12 +317,12 @@ fn coordinates_that_would_be_rounded_are_rejected() {
 /// A graph with one end per link is unusual but valid.
 #[test]
 fn links_with_one_end_are_lists() {
-    let mut answer = in_axes(1);
-    answer.links = Some(Links {
+    let mut result = in_axes(1);
+    result.links = Some(Links {
         width: 1,
         ends: vec![1, 0],
     });
-    answer.link = vec![words("w", &[0, 0], &["a"])];
-    let found = elements(&answer);
+    result.link = vec![words("w", &[0, 0], &["a"])];
+    let found = elements(&result);
     assert_eq!(found[1].rows, [[1.0], [0.0]]);
 }

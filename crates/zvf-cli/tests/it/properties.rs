@@ -50,9 +50,9 @@ fn there_and_back(geometry: &Geometry, kind: GeometryKind, name: &str) -> Geomet
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
-    let answer = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
+    let result = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
     let target = OutputFile::new(&path).unwrap();
-    write(&answer, &StoreDescription::new(kind.name()), &target).unwrap();
+    write(&result, &StoreDescription::new(kind.name()), &target).unwrap();
     let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
     assert_eq!(reader.description().kind, kind, "{name}");
     zvf_files::read_whole(reader.as_mut()).unwrap()

@@ -94,14 +94,14 @@ fn points() -> Bench {
 fn the_nearest_points_have_distances() {
     let bench = points();
     let line = ["--nearest", "3.25,1,2", "--k", "3"];
-    let found = bench.answer("@a.zv", &line);
+    let found = bench.result("@a.zv", &line);
     let expected = "x,y,z,vertex.a,vertex.distance\n3,1,2,3,0.25\n4,1,2,0,0.75\n2,1,2,2,1.25\n";
     assert_eq!(found, expected);
     let json = bench.json(&[&["query", "@a.zv"][..], &line].concat());
     assert_eq!(json["distances"], serde_json::json!([0.25, 0.75, 1.25]));
     let shown = bench.says(&[&["query", "@a.zv"][..], &line].concat());
     assert!(shown.contains("vertex.distance"), "{shown}");
-    assert!(!bench.answer("@a.zv", &[]).contains("distance"));
+    assert!(!bench.result("@a.zv", &[]).contains("distance"));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn the_nearest_paths_and_links_have_distances() {
         "@p.csv",
     ];
     bench.says(&[&create[..], &["--quiet"]].concat());
-    let found = bench.answer("@p.zv", &["--nearest", "5,3,0", "--k", "2"]);
+    let found = bench.result("@p.zv", &["--nearest", "5,3,0", "--k", "2"]);
     let expected = "x,y,z,part,object_id,fragment.distance\n0,4,0,0,8,1.0\n9,4,0,0,8,1.0\n\
         0,0,0,1,5,3.0\n9,0,0,1,5,3.0\nobject_id,object.distance\n8,1.0\n5,3.0\n";
     assert_eq!(found, expected);
@@ -130,7 +130,7 @@ fn the_nearest_paths_and_links_have_distances() {
     bench.file("g.links.csv", "links[0],links[1]\n0,1\n2,3\n");
     let create = ["create", "@g.zv", "--kind", "graphs", "--from", "@g.csv"];
     bench.says(&[&create[..], &["--quiet"]].concat());
-    let found = bench.answer("@g.zv", &["--nearest", "5,3,0"]);
+    let found = bench.result("@g.zv", &["--nearest", "5,3,0"]);
     let links = "links[0],links[1],link.distance\n0,1,1.0\n";
     assert!(found.contains(links), "{found}");
 }

@@ -5,11 +5,11 @@ use zvf::{QueryResult, Skipped};
 use zvf_cli::commands::query::{QueryOutput, ResultCounts, preview};
 use zvf_model::key::Key;
 
-use crate::answers::{graph, in_axes, nothing, paths, points, rows, words, written};
+use crate::results::{graph, in_axes, nothing, paths, points, rows, words, written};
 
-fn report(answer: &QueryResult) -> QueryOutput {
+fn report(result: &QueryResult) -> QueryOutput {
     let mut report = QueryOutput::new("a.zv");
-    report.answer(answer);
+    report.result(result);
     report.cost(12, 4500);
     report
 }
@@ -56,14 +56,14 @@ fn counts_have_the_same_keys() {
 #[test]
 fn skipped_written_and_omitted_data_is_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let mut answer = graph();
-    answer.skipped = vec![Skipped {
+    let mut result = graph();
+    result.skipped = vec![Skipped {
         key: Key::parse("0/vertices/c/0/0/0").unwrap(),
         reason: "cut short".to_owned(),
     }];
-    answer.notes = vec!["an old defect".to_owned()];
-    let mut report = report(&answer);
-    report.written(written(&answer, folder.path(), "a.obj").unwrap());
+    result.notes = vec!["an old defect".to_owned()];
+    let mut report = report(&result);
+    report.written(written(&result, folder.path(), "a.obj").unwrap());
     let file = folder.path().join("a.obj");
     let file = file.to_str().unwrap();
     let found = report.object();
@@ -134,10 +134,10 @@ fn objects_are_shown_with_their_attributes() {
 
 #[test]
 fn further_rows_are_counted() {
-    let mut answer = in_axes(1);
+    let mut result = in_axes(1);
     let all: Vec<u32> = (0..1011).collect();
-    answer.positions = rows(1, &all);
-    let shown = preview(&answer).unwrap();
+    result.positions = rows(1, &all);
+    let shown = preview(&result).unwrap();
     assert_eq!(shown.lines().count(), 12);
     let last = "  … and 1 001 vertices more: -o FILE.csv writes all";
     assert_eq!(shown.lines().last(), Some(last));
@@ -146,10 +146,10 @@ fn further_rows_are_counted() {
 /// Text from a store may contain control characters that move the cursor or set colours.
 #[test]
 fn control_characters_in_text_are_escaped() {
-    let mut answer = in_axes(1);
+    let mut result = in_axes(1);
     let long = "x".repeat(100);
-    answer.vertex = vec![words("a\x1b[2J", &[0, 1], &["red\x1b[31m\n", &long])];
-    let shown = preview(&answer).unwrap();
+    result.vertex = vec![words("a\x1b[2J", &[0, 1], &["red\x1b[31m\n", &long])];
+    let shown = preview(&result).unwrap();
     assert!(!shown.contains('\x1b'), "{shown:?}");
     assert_eq!(shown.lines().count(), 3);
     assert!(shown.contains("red\\u{1b}[31m\\n"), "{shown}");

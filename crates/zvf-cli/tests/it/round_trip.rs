@@ -10,7 +10,7 @@ use zvf_cli::formats::{
     read,
 };
 
-use crate::answers::{
+use crate::results::{
     graph, in_axes, lacking, mesh, nothing, numbers, paths, points, rows, words, written,
 };
 
@@ -34,13 +34,13 @@ pub(crate) fn file(
 
 /// Writes a result and reads it back.
 fn again(
-    answer: &QueryResult,
+    result: &QueryResult,
     end: &str,
     reading: &GeometryReadOptions,
 ) -> Result<GeometryInput, GeometryReadError> {
     let folder = tempfile::tempdir().unwrap();
     let name = format!("a.{end}");
-    written(answer, folder.path(), &name).unwrap();
+    written(result, folder.path(), &name).unwrap();
     file(&folder.path().join(name), reading)
 }
 
@@ -75,24 +75,24 @@ fn attributes(columns: &[Column]) -> Vec<Column> {
 }
 
 /// Returns the geometry of a result, without fragments.
-fn geometry(answer: &QueryResult) -> Geometry {
-    let mut geometry = Geometry::new(numbers_of(&answer.positions));
-    geometry.object_ids.clone_from(&answer.object_ids);
-    if let Some(parts) = &answer.parts {
+fn geometry(result: &QueryResult) -> Geometry {
+    let mut geometry = Geometry::new(numbers_of(&result.positions));
+    geometry.object_ids.clone_from(&result.object_ids);
+    if let Some(parts) = &result.parts {
         geometry.part_offsets = Some(parts.offsets.clone());
         geometry.part_objects = Some(parts.objects.clone());
     }
-    if let Some(links) = &answer.links {
+    if let Some(links) = &result.links {
         geometry.link_width = links.width.try_into().unwrap();
         let ends = links.ends.iter().map(|end| i64::try_from(*end).unwrap());
         geometry.links = ends.collect();
     }
-    geometry.vertex = attributes(&answer.vertex);
-    geometry.link = attributes(&answer.link);
-    geometry.object = attributes(&answer.object);
-    let has_objects = answer.object_ids.is_some() || answer.parts.is_some();
-    geometry.objects = has_objects.then(|| answer.objects.clone());
-    for group in &answer.groups {
+    geometry.vertex = attributes(&result.vertex);
+    geometry.link = attributes(&result.link);
+    geometry.object = attributes(&result.object);
+    let has_objects = result.object_ids.is_some() || result.parts.is_some();
+    geometry.objects = has_objects.then(|| result.objects.clone());
+    for group in &result.groups {
         let number = group.id.try_into().unwrap();
         geometry.groups.insert(number, group.members.clone());
     }
@@ -100,50 +100,50 @@ fn geometry(answer: &QueryResult) -> Geometry {
 }
 
 #[track_caller]
-fn check(answer: &QueryResult, kind: GeometryKind) {
+fn check(result: &QueryResult, kind: GeometryKind) {
     for end in typed() {
-        let found = again(answer, end, &GeometryReadOptions::new(kind)).unwrap();
-        assert_eq!(found.geometry, geometry(answer), "{end}");
+        let found = again(result, end, &GeometryReadOptions::new(kind)).unwrap();
+        assert_eq!(found.geometry, geometry(result), "{end}");
         assert_eq!(found.notes, [""; 0], "{end}");
-        let names = (end != "npz").then(|| answer.axes.clone());
+        let names = (end != "npz").then(|| result.axes.clone());
         assert_eq!(found.axes, names, "{end}");
     }
 }
 
 /// Returns points without missing numbers.
 fn whole() -> QueryResult {
-    let mut answer = points();
-    answer.fragment.clear();
-    for column in answer.vertex.iter_mut().chain(&mut answer.object) {
+    let mut result = points();
+    result.fragment.clear();
+    for column in result.vertex.iter_mut().chain(&mut result.object) {
         if matches!(column.values, ColumnValues::Numeric(_)) {
             column.nulls = None;
         }
     }
     // In tables, complex numbers become two columns.
-    answer.vertex.retain(|column| column.name != "wave");
-    answer
+    result.vertex.retain(|column| column.name != "wave");
+    result
 }
 
 #[test]
 fn points_keep_attributes_of_every_type() {
     check(&whole(), GeometryKind::Points);
-    let mut answer = in_axes(1);
-    answer.vertex = vec![numbers("wave", 1, &[[1.0_f32, -2.5], [0.0, 0.1]])];
+    let mut result = in_axes(1);
+    result.vertex = vec![numbers("wave", 1, &[[1.0_f32, -2.5], [0.0, 0.1]])];
     let found = again(
-        &answer,
+        &result,
         "npz",
         &GeometryReadOptions::new(GeometryKind::Points),
     );
-    assert_eq!(found.unwrap().geometry, geometry(&answer));
+    assert_eq!(found.unwrap().geometry, geometry(&result));
 }
 
 #[test]
 fn paths_graphs_and_meshes_are_read_back() {
     check(&paths(), GeometryKind::Streamlines);
-    let mut answer = graph();
-    answer.link = vec![numbers("weight", 1, &[1_i32, 2, 3])];
-    check(&answer, GeometryKind::Graphs);
-    check(&answer, GeometryKind::Skeletons);
+    let mut result = graph();
+    result.link = vec![numbers("weight", 1, &[1_i32, 2, 3])];
+    check(&result, GeometryKind::Graphs);
+    check(&result, GeometryKind::Skeletons);
     check(&mesh(3), GeometryKind::Mesh);
     check(&mesh(4), GeometryKind::Mesh);
     for axes in 1..=5 {
@@ -175,14 +175,14 @@ fn an_empty_result_is_read_back() {
 /// Empty words differ from missing ones, whether or not any are missing.
 #[test]
 fn empty_words_differ_from_missing_ones() {
-    let mut answer = in_axes(1);
+    let mut result = in_axes(1);
     for column in [
         words("kind", &[0, 1], &["", "a"]),
         lacking(words("kind", &[0, 1], &["", "a"]), &[false, true]),
         lacking(words("kind", &[0, 1], &["", "a"]), &[true, false]),
     ] {
-        answer.vertex = vec![column];
-        check(&answer, GeometryKind::Points);
+        result.vertex = vec![column];
+        check(&result, GeometryKind::Points);
     }
 }
 
@@ -205,10 +205,10 @@ fn missing_numbers_are_rejected_or_become_nan() {
         };
         assert_eq!(*weight, NumericColumn::float64(1, [1.0, f64::NAN, 3.0]));
         // The greatest 64-bit integer is not representable as a float.
-        let mut answer = in_axes(1);
-        answer.vertex = vec![lacking(numbers("n", 1, &[u64::MAX, 0]), &[false, true])];
+        let mut result = in_axes(1);
+        result.vertex = vec![lacking(numbers("n", 1, &[u64::MAX, 0]), &[false, true])];
         let reading = &reading;
-        let error = again(&answer, end, reading).unwrap_err();
+        let error = again(&result, end, reading).unwrap_err();
         let source = ColumnError::Inexact(0);
         assert!(
             matches!(error, GeometryReadError::Column { source: found, .. } if found == source)
@@ -218,14 +218,14 @@ fn missing_numbers_are_rejected_or_become_nan() {
 
 #[test]
 fn fragment_attributes_are_read_back_by_object() {
-    let mut answer = paths();
-    answer.fragment = vec![
+    let mut result = paths();
+    result.fragment = vec![
         words("label", &[0, 0, 0, 1, 1, 1], &["a", "b"]),
         numbers("depth", 1, &[1_u8, 1, 1, 2, 2, 3]),
     ];
     for end in typed() {
         let found = again(
-            &answer,
+            &result,
             end,
             &GeometryReadOptions::new(GeometryKind::Polylines),
         )
@@ -315,16 +315,16 @@ fn csv_keeps_paths_and_links() {
     .unwrap();
     // In both, all numbers are floats.
     assert_eq!(found.geometry, geometry(&paths()));
-    let mut answer = mesh(4);
-    answer.positions = rows(3, &(0..12).map(f64::from).collect::<Vec<_>>());
-    answer.link = vec![words("kind", &[0], &["a"])];
+    let mut result = mesh(4);
+    result.positions = rows(3, &(0..12).map(f64::from).collect::<Vec<_>>());
+    result.link = vec![words("kind", &[0], &["a"])];
     let found = again(
-        &answer,
+        &result,
         "csv",
         &GeometryReadOptions::new(GeometryKind::Mesh),
     )
     .unwrap();
-    assert_eq!(found.geometry, geometry(&answer));
+    assert_eq!(found.geometry, geometry(&result));
     let names = ["z", "y", "x"].map(str::to_owned);
     let mut reading = GeometryReadOptions::new(GeometryKind::Graphs);
     reading.missing = MissingPolicy::Nan;
@@ -336,14 +336,14 @@ fn csv_keeps_paths_and_links() {
 #[test]
 fn many_rows_are_read_back() {
     let count = 150_000_u32;
-    let mut answer = in_axes(1);
+    let mut result = in_axes(1);
     let all: Vec<u32> = (0..count).collect();
     let codes: Vec<u32> = all.iter().map(|row| row % 3).collect();
     let missing: Vec<bool> = all.iter().map(|row| row % 5 == 0).collect();
-    answer.positions = rows(1, &all);
-    answer.vertex = vec![
+    result.positions = rows(1, &all);
+    result.vertex = vec![
         lacking(words("kind", &codes, &["a", "b", "c"]), &missing),
         numbers("two", 2, &[all.clone(), all.clone()].concat()),
     ];
-    check(&answer, GeometryKind::Points);
+    check(&result, GeometryKind::Points);
 }

@@ -18,14 +18,14 @@ fn points() -> Bench {
 #[test]
 fn rows_have_addresses() {
     let bench = points();
-    let all = bench.answer("@a.zv", &["--row-ids"]);
+    let all = bench.result("@a.zv", &["--row-ids"]);
     // The rank of the chunk is in the upper 32 bits.
     let expected = "x,y,row_id,vertex.fa\n1.0,2.0,0,0.5\n3.0,4.0,1,0.25\n\
         12.0,1.0,4294967296,8.0\n13.0,1.0,4294967297,9.0\n";
     assert_eq!(all, expected);
-    let one = bench.answer("@a.zv", &["--row-ids", "--where", "fa = 9"]);
+    let one = bench.result("@a.zv", &["--row-ids", "--where", "fa = 9"]);
     assert_eq!(one, "x,y,row_id,vertex.fa\n13.0,1.0,4294967297,9.0\n");
-    let none = bench.answer("@a.zv", &["--row-ids", "--where", "fa = 7"]);
+    let none = bench.result("@a.zv", &["--row-ids", "--where", "fa = 7"]);
     assert_eq!(none, "x,y,row_id,vertex.fa\n");
     let shown = bench.says(&["query", "@a.zv", "--row-ids", "--nearest", "13,1"]);
     assert!(shown.contains("4294967297"), "{shown}");
@@ -52,7 +52,7 @@ fn row_ids_do_not_become_attributes() {
         let notes = found["notes"].to_string();
         assert!(notes.contains("row ids left out"), "{end}: {notes}");
         let expected = "x,y,vertex.fa\n1.0,2.0,0.5\n3.0,4.0,0.25\n12.0,1.0,8.0\n13.0,1.0,9.0\n";
-        assert_eq!(bench.answer("@b.zv", &[]), expected, "{end}");
+        assert_eq!(bench.result("@b.zv", &[]), expected, "{end}");
     }
 }
 
@@ -71,7 +71,7 @@ fn points_without_objects_are_deleted_by_a_query() {
         assert_eq!(found[key], *value, "{key}");
     }
     let left = "x,y,vertex.fa\n3.0,4.0,0.25\n13.0,1.0,9.0\n";
-    assert_eq!(bench.answer("@a.zv", &[]), left);
+    assert_eq!(bench.result("@a.zv", &[]), left);
     assert_eq!(
         bench.code(&[&line[..], &["--bbox", "0,0,1,1", "--fail-empty"]].concat()),
         Some(1)
@@ -79,9 +79,9 @@ fn points_without_objects_are_deleted_by_a_query() {
     assert_eq!(bench.code(&["validate", "@a.zv"]), Some(0));
     // The last vertex of a chunk, and the last one of all.
     bench.says(&["delete", "@a.zv", "--bbox", "12,0,14,2"]);
-    assert_eq!(bench.answer("@a.zv", &[]), "x,y,vertex.fa\n3.0,4.0,0.25\n");
+    assert_eq!(bench.result("@a.zv", &[]), "x,y,vertex.fa\n3.0,4.0,0.25\n");
     bench.says(&["delete", "@a.zv", "--where", "x > 0"]);
-    assert_eq!(bench.answer("@a.zv", &[]), "x,y,vertex.fa\n");
+    assert_eq!(bench.result("@a.zv", &[]), "x,y,vertex.fa\n");
     assert_eq!(bench.code(&["validate", "@a.zv"]), Some(0));
 }
 
@@ -107,13 +107,13 @@ fn rows_are_deleted_by_address() {
             "{end}"
         );
         let left = "x,y,vertex.fa\n1.0,2.0,0.5\n3.0,4.0,0.25\n12.0,1.0,8.0\n";
-        assert_eq!(bench.answer("@a.zv", &[]), left, "{end}");
+        assert_eq!(bench.result("@a.zv", &[]), left, "{end}");
         // The file says to which transaction its addresses belong.
         let said = bench.refused(&["delete", "@a.zv", "--rows", &file]);
         let expected = "error: the row ids are of transaction 0, and the store is at transaction 1; \
             query them again\n";
         assert_eq!(said, expected, "{end}");
-        assert_eq!(bench.answer("@a.zv", &[]), left, "{end}");
+        assert_eq!(bench.result("@a.zv", &[]), left, "{end}");
     }
 }
 
@@ -149,7 +149,7 @@ fn wrong_addresses_change_nothing() {
         said.contains("--rows names the vertices to delete"),
         "{said}"
     );
-    assert_eq!(bench.answer("@a.zv", &[]).lines().count(), 5);
+    assert_eq!(bench.result("@a.zv", &[]).lines().count(), 5);
     let found = bench.json(&[&line[..], &["--at-transaction", "0"]].concat());
     assert_eq!(found["removed"], 1);
 }
@@ -170,7 +170,7 @@ fn links_go_with_their_vertices() {
     let line = ["delete", "@a.zv", "--vertices", "--where", "radius > 2.5"];
     let found = bench.json(&line);
     assert_eq!((&found["removed"], &found["links"]), (&json!(2), &json!(3)));
-    let left = bench.answer("@a.zv", &["--no-objects"]);
+    let left = bench.result("@a.zv", &["--no-objects"]);
     let expected = "x,y,z,vertex.radius\n0.0,0.0,0.0,1\n2.0,0.0,0.0,2\n\
         links[0],links[1],link.weight\n0,1,3.5\n";
     assert_eq!(left, expected);
@@ -209,7 +209,7 @@ fn points_are_replaced_by_address() {
         assert_eq!(counts, (&json!(1), &json!(1), &json!(1)), "{end}");
         assert_eq!(found["notes"], json!([]), "{end}");
         let all = "x,y,vertex.fa\n1.0,2.0,0.5\n3.0,4.0,0.25\n12.0,1.0,8.0\n13.0,1.0,9.0\n";
-        assert_eq!(bench.answer("@a.zv", &[]), all, "{end}");
+        assert_eq!(bench.result("@a.zv", &[]), all, "{end}");
         // The file says to which transaction its addresses belong.
         let said = bench.refused(&["edit", "@a.zv", "--from", file]);
         assert!(said.contains("of transaction 0"), "{end}: {said}");
@@ -230,7 +230,7 @@ fn replaced_points_move_between_chunks() {
     let counts = (&found["removed"], &found["vertices"], &found["chunks"]);
     assert_eq!(counts, (&json!(2), &json!(2), &json!(2)));
     let all = "x,y,vertex.fa\n1.0,2.0,0.5\n2.5,1.5,7.0\n12.0,1.0,8.0\n12.5,3.5,6.0\n";
-    assert_eq!(bench.answer("@a.zv", &[]), all);
+    assert_eq!(bench.result("@a.zv", &[]), all);
     assert_eq!(bench.code(&["validate", "@a.zv"]), Some(0));
     for (table, sentence) in [
         ("x,y,row_id,fa\n99,1,1,6\n", "lies outside the bounds"),
@@ -246,7 +246,7 @@ fn replaced_points_move_between_chunks() {
         let said = bench.refused(&edit);
         assert!(said.contains(sentence), "{said}");
     }
-    assert_eq!(bench.answer("@a.zv", &[]), all);
+    assert_eq!(bench.result("@a.zv", &[]), all);
 }
 
 #[test]

@@ -42,8 +42,8 @@ fn create(bench: &Bench, more: &[&str]) {
 
 /// Returns the columns of the vertices in the result of a query.
 fn rows(bench: &Bench) -> Vec<Vec<f64>> {
-    let answer = bench.answer("@a.zv", &[]);
-    let lines = answer.lines().skip(1);
+    let result = bench.result("@a.zv", &[]);
+    let lines = result.lines().skip(1);
     lines
         .map(|line| line.split(',').map(|word| word.parse().unwrap()).collect())
         .collect()

@@ -10,18 +10,18 @@ fn json(arguments: &[&str]) -> Value {
     let output = zvf(arguments);
     let error = String::from_utf8_lossy(&output.stderr);
     // Exit code 1 means that a store has errors, which is a result too.
-    let is_answer = output.status.success() || output.status.code() == Some(1);
-    assert!(is_answer, "{arguments:?}: {error}");
+    let is_result = output.status.success() || output.status.code() == Some(1);
+    assert!(is_result, "{arguments:?}: {error}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// Removes what depends on the location: the address and the cost.
-fn told(mut answer: Value) -> Value {
-    let answer_of = answer.as_object_mut().unwrap();
+fn told(mut result: Value) -> Value {
+    let result_of = result.as_object_mut().unwrap();
     for place in ["store", "address", "requests", "bytes_read"] {
-        answer_of.remove(place);
+        result_of.remove(place);
     }
-    answer
+    result
 }
 
 /// Lists the names of the stores below a folder.

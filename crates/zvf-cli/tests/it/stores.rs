@@ -69,7 +69,7 @@ impl Bench {
 
     /// Returns the result of a query, as CSV tables one after another.
     #[track_caller]
-    pub(crate) fn answer(&self, store: &str, of: &[&str]) -> String {
+    pub(crate) fn result(&self, store: &str, of: &[&str]) -> String {
         let folder = self.path("answer");
         fs::create_dir(&folder).unwrap();
         let line = [&["query", store, "--quiet", "-o", "@answer/a.csv"], of].concat();

@@ -121,8 +121,8 @@ async fn stores_of_las_have_reference_system_and_extra_values() {
     let dataset = Dataset::open(at("a.zv").display().to_string())
         .await
         .unwrap();
-    let answer = dataset.query(&Query::new()).await.unwrap();
-    let mut names: Vec<&str> = answer.vertex.iter().map(|column| &*column.name).collect();
+    let result = dataset.query(&Query::new()).await.unwrap();
+    let mut names: Vec<&str> = result.vertex.iter().map(|column| &*column.name).collect();
     names.sort_unstable();
     let expected = [
         "Intensity_2",

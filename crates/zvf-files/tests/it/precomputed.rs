@@ -657,17 +657,17 @@ async fn stores_in_batches_equal_whole_ones() {
     for kind in [AnnotationKind::Point, AnnotationKind::Polyline] {
         let source = Source::new(&annotations(kind, specs()[2], &[&[5], &[6], &[5]]));
         let folder = tempfile::tempdir().unwrap();
-        let mut answers = Vec::new();
+        let mut results = Vec::new();
         for is_streamed in [false, true] {
             let store = folder.path().join(format!("{is_streamed}.zv"));
             let options = FileReadOptions::default();
             import(source.0.path(), &store, &options, is_streamed).await;
             let dataset = Dataset::open(store.display().to_string()).await.unwrap();
-            answers.push(dataset.query(&Query::new()).await.unwrap());
+            results.push(dataset.query(&Query::new()).await.unwrap());
         }
-        assert_eq!(answers[0], answers[1]);
+        assert_eq!(results[0], results[1]);
         assert_eq!(
-            answers[0].objects.len(),
+            results[0].objects.len(),
             if kind == AnnotationKind::Point { 2 } else { 3 }
         );
     }

@@ -10,15 +10,15 @@ use bytes::Bytes;
 /// Bookkeeping of an entry, in bytes.
 const OVERHEAD: usize = 128;
 
-/// The answer for a path.
+/// The response for a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum KnownAnswer {
+pub(super) enum CachedResponse {
     Bytes(Bytes),
     /// The path leads nowhere.
     Nothing,
 }
 
-impl KnownAnswer {
+impl CachedResponse {
     fn len(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
@@ -27,24 +27,24 @@ impl KnownAnswer {
     }
 }
 
-impl From<Option<Bytes>> for KnownAnswer {
+impl From<Option<Bytes>> for CachedResponse {
     fn from(bytes: Option<Bytes>) -> Self {
         bytes.map_or(Self::Nothing, Self::Bytes)
     }
 }
 
-impl From<KnownAnswer> for Option<Bytes> {
-    fn from(known: KnownAnswer) -> Self {
+impl From<CachedResponse> for Option<Bytes> {
+    fn from(known: CachedResponse) -> Self {
         match known {
-            KnownAnswer::Bytes(bytes) => Some(bytes),
-            KnownAnswer::Nothing => None,
+            CachedResponse::Bytes(bytes) => Some(bytes),
+            CachedResponse::Nothing => None,
         }
     }
 }
 
 /// The least recently used answers are dropped when a new one exceeds the limit.
 #[derive(Debug)]
-pub(super) struct AnswerCache {
+pub(super) struct ResponseCache {
     limit: usize,
     /// The largest answer that is kept.
     largest: usize,
@@ -62,11 +62,11 @@ struct State {
 
 #[derive(Debug)]
 struct Entry {
-    value: KnownAnswer,
+    value: CachedResponse,
     used: u64,
 }
 
-impl AnswerCache {
+impl ResponseCache {
     pub(super) fn new(limit: usize, largest: usize) -> Self {
         Self {
             limit,
@@ -75,7 +75,7 @@ impl AnswerCache {
         }
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<KnownAnswer> {
+    pub(super) fn get(&self, key: &str) -> Option<CachedResponse> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State {
             entries,
@@ -92,7 +92,7 @@ impl AnswerCache {
         Some(entry.value.clone())
     }
 
-    pub(super) fn put(&self, key: String, value: KnownAnswer) {
+    pub(super) fn put(&self, key: String, value: CachedResponse) {
         let size = size_of(&key, &value);
         if value.len() > self.largest || size > self.limit {
             return;
@@ -113,7 +113,7 @@ impl AnswerCache {
     }
 }
 
-impl AnswerCache {
+impl ResponseCache {
     /// Removes the least recently used answer that has bytes. Returns whether there was one.
     pub(super) fn remove_oldest(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,7 +139,7 @@ impl State {
     }
 }
 
-fn size_of(key: &str, value: &KnownAnswer) -> usize {
+fn size_of(key: &str, value: &CachedResponse) -> usize {
     // The key is stored twice.
     let keys = key.len().saturating_mul(2);
     value.len().saturating_add(keys).saturating_add(OVERHEAD)
@@ -150,28 +150,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_recently_used_answers_go_first() {
-        let answer = || KnownAnswer::Bytes(Bytes::from(vec![0; 200]));
-        let cache = AnswerCache::new(1000 + 4 * (OVERHEAD + 2), 200);
+    fn the_least_recently_used_responses_go_first() {
+        let response = || CachedResponse::Bytes(Bytes::from(vec![0; 200]));
+        let cache = ResponseCache::new(1000 + 4 * (OVERHEAD + 2), 200);
         for key in ["a", "b", "c", "d"] {
-            cache.put(key.to_owned(), answer());
+            cache.put(key.to_owned(), response());
         }
         assert!(cache.get("a").is_some());
-        cache.put("e".to_owned(), answer());
-        cache.put("e".to_owned(), answer());
+        cache.put("e".to_owned(), response());
+        cache.put("e".to_owned(), response());
         assert!(cache.get("a").is_some() && cache.get("e").is_some());
         assert!(cache.get("b").is_none());
     }
 
     #[test]
-    fn large_answers_are_not_kept() {
-        let cache = AnswerCache::new(1000, 500);
+    fn large_responses_are_not_kept() {
+        let cache = ResponseCache::new(1000, 500);
         cache.put(
             "a".to_owned(),
-            KnownAnswer::Bytes(Bytes::from(vec![0; 600])),
+            CachedResponse::Bytes(Bytes::from(vec![0; 600])),
         );
         assert!(cache.get("a").is_none());
-        cache.put("b".to_owned(), KnownAnswer::Nothing);
-        assert_eq!(cache.get("b"), Some(KnownAnswer::Nothing));
+        cache.put("b".to_owned(), CachedResponse::Nothing);
+        assert_eq!(cache.get("b"), Some(CachedResponse::Nothing));
     }
 }

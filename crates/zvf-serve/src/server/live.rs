@@ -141,7 +141,7 @@ impl LiveLayers {
         }
     }
 
-    /// Returns whether the answer for a path is worth a place in the cache. Objects have caches of
+    /// Returns whether the response for a path is worth a place in the cache. Objects have caches of
     /// their own.
     pub(super) fn is_cached(&self, path: &[&str]) -> bool {
         let annotations = self.annotations.as_ref();
@@ -150,7 +150,7 @@ impl LiveLayers {
     }
 
     /// Returns the object at a path; `None` if there is none.
-    pub(super) async fn answer(&self, path: &[&str]) -> Result<Option<Bytes>, LayerError> {
+    pub(super) async fn response(&self, path: &[&str]) -> Result<Option<Bytes>, LayerError> {
         if let Some(document) = self.documents.get(&path.join("/")) {
             return Ok(Some(document.clone()));
         }
@@ -205,8 +205,8 @@ impl LiveLayers {
             return Ok(known.into());
         }
         let bytes = self.encoded_skeleton(skeletons, id).await?;
-        let answer = objects.put(name, bytes, "a skeleton").await?;
-        Ok(answer.into())
+        let response = objects.put(name, bytes, "a skeleton").await?;
+        Ok(response.into())
     }
 
     async fn encoded_skeleton(

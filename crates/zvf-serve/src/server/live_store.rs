@@ -14,7 +14,7 @@ use zvf_model::{error_chain::error_chain, key::Key};
 use zvf_store::Read;
 
 use super::{
-    cache::AnswerCache,
+    cache::ResponseCache,
     live::{LiveContext, LiveLayers},
     object_cache::ObjectCache,
     reply::{BINARY, JSON, Pieces, Reply},
@@ -43,7 +43,7 @@ pub(super) struct LiveStore {
 #[derive(Debug)]
 struct Current {
     layers: Arc<LiveLayers>,
-    /// Counts the states, so that answers of an earlier one are not taken from the cache.
+    /// Counts the states, so that responses of an earlier one are not taken from the cache.
     state: u64,
     checked: Instant,
 }
@@ -115,21 +115,21 @@ impl LiveStore {
     }
 
     /// Answers a request for a file of a layer.
-    pub(super) async fn layer_file(&self, path: &[&str], cache: &AnswerCache) -> Reply {
+    pub(super) async fn layer_file(&self, path: &[&str], cache: &ResponseCache) -> Reply {
         if self.is_due()
             && let Err(error) = self.refresh().await
         {
             return failure(&error);
         }
         match self.cached(path, cache).await {
-            // The state that was opened is gone: the present one has an answer.
+            // The state that was opened is gone: the present one has a response.
             Err(LayerError::Store(zvf::Error::Changed { .. })) => {
                 if let Err(error) = self.refresh().await {
                     return failure(&error);
                 }
                 self.cached(path, cache).await
             }
-            answer => answer,
+            response => response,
         }
         .map_or_else(
             |error| failure(&error),
@@ -144,7 +144,7 @@ impl LiveStore {
     async fn cached(
         &self,
         path: &[&str],
-        cache: &AnswerCache,
+        cache: &ResponseCache,
     ) -> Result<Option<Bytes>, LayerError> {
         let (layers, state) = {
             let current = self.lock();
@@ -154,16 +154,16 @@ impl LiveStore {
         if let Some(known) = cache.get(&key) {
             return Ok(known.into());
         }
-        let answer = layers.answer(path).await?;
+        let response = layers.response(path).await?;
         if layers.is_cached(path) {
-            cache.put(key, answer.clone().into());
+            cache.put(key, response.clone().into());
         }
-        match answer {
+        match response {
             // Skeletons and meshes have taken their memory, and documents are shared.
             Some(bytes) if path.first() == Some(&"annotations") && bytes.len() > LARGE => {
                 Ok(Some(self.objects.alive(bytes).await))
             }
-            answer => Ok(answer),
+            response => Ok(response),
         }
     }
 
@@ -213,7 +213,7 @@ impl LiveStore {
     }
 }
 
-/// Returns what the names of answers of a state of a store begin with.
+/// Returns what the names of responses of a state of a store begin with.
 fn prefix(name: &str, state: u64) -> String {
     format!("{name}/{state}/")
 }

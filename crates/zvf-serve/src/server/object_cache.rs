@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use tokio::sync::{Mutex, MutexGuard, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-use super::cache::{AnswerCache, KnownAnswer};
+use super::cache::{CachedResponse, ResponseCache};
 use crate::layers::LayerError;
 
 /// Locks of objects. Two objects may have the same lock.
@@ -21,7 +21,7 @@ const STEP: u64 = 1 << 10;
 /// Encoded objects of all stores, by name.
 #[derive(Debug)]
 pub(super) struct ObjectCache {
-    encoded: AnswerCache,
+    encoded: ResponseCache,
     /// Bytes of encoded objects that are kept, or that responses still hold.
     alive: Arc<Semaphore>,
     most_alive: u64,
@@ -56,7 +56,7 @@ impl ObjectCache {
         let most_alive = u64::try_from(bytes).unwrap_or(u64::MAX).min(1 << 40);
         let semaphore = |bytes| Semaphore::new(steps(bytes).min(Semaphore::MAX_PERMITS));
         Self {
-            encoded: AnswerCache::new(bytes, bytes),
+            encoded: ResponseCache::new(bytes, bytes),
             alive: Arc::new(semaphore(most_alive)),
             most_alive,
             encoding: Default::default(),
@@ -68,7 +68,7 @@ impl ObjectCache {
     }
 
     /// Returns a file that is kept; `None` if it is not known whether there is one.
-    pub(super) fn known(&self, name: &str) -> Option<KnownAnswer> {
+    pub(super) fn known(&self, name: &str) -> Option<CachedResponse> {
         self.encoded.get(name)
     }
 
@@ -105,20 +105,20 @@ impl ObjectCache {
         name: String,
         bytes: Option<Vec<u8>>,
         what: &'static str,
-    ) -> Result<KnownAnswer, LayerError> {
+    ) -> Result<CachedResponse, LayerError> {
         let most = self.most_bytes;
         if bytes.as_ref().is_some_and(|bytes| bytes.len() > most) {
             return Err(LayerError::TooLarge(what, most));
         }
-        let answer = match bytes {
+        let response = match bytes {
             Some(mut bytes) => {
                 bytes.shrink_to_fit();
-                KnownAnswer::Bytes(self.alive(bytes).await)
+                CachedResponse::Bytes(self.alive(bytes).await)
             }
-            None => KnownAnswer::Nothing,
+            None => CachedResponse::Nothing,
         };
-        self.encoded.put(name, answer.clone());
-        Ok(answer)
+        self.encoded.put(name, response.clone());
+        Ok(response)
     }
 
     /// Takes the memory of bytes until their last use. Files that are kept make room for them.

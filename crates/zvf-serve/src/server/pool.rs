@@ -8,10 +8,10 @@ use crate::layers::LayerError;
 pub(super) async fn on_pool<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LayerError> + Send + 'static,
 ) -> Result<T, LayerError> {
-    let (sender, answer) = oneshot::channel();
+    let (sender, response) = oneshot::channel();
     rayon::spawn(move || {
-        // Nobody waits for the answer if the client has gone.
+        // Nobody waits for the response if the client has gone.
         let _ = sender.send(work());
     });
-    answer.await.map_err(|_| LayerError::Ended)?
+    response.await.map_err(|_| LayerError::Ended)?
 }

@@ -19,7 +19,7 @@ use hyper::{
 
 use super::request::{ByteSpan, Refusal, Request};
 
-/// The body of an answer.
+/// The body of a response.
 pub(super) type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
 /// Parts of a body that arrive one by one.
@@ -34,7 +34,7 @@ pub(super) const HTML: &str = "text/html; charset=utf-8";
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 pub(super) const EVENTS: &str = "text/event-stream";
 
-/// An answer before its headers are chosen by the request.
+/// A response before its headers are chosen by the request.
 pub(super) enum Reply {
     /// A document that is in memory.
     Document {
@@ -187,7 +187,7 @@ fn object(
         }
     };
     set(&mut response, ACCEPT_RANGES, "bytes");
-    // A browser asks again each time, and gets an empty answer if nothing changed.
+    // A browser asks again each time, and gets an empty response if nothing changed.
     set(&mut response, CACHE_CONTROL, "no-cache");
     if let Some(tag) = e_tag {
         set(&mut response, ETAG, &tag);

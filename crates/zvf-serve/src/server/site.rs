@@ -11,7 +11,7 @@
 use std::fmt::Write;
 
 use super::{
-    cache::AnswerCache,
+    cache::ResponseCache,
     live_store::LiveStore,
     reply::{HTML, JSON, Reply},
     viewer_client::{self, ViewerClient},
@@ -50,7 +50,7 @@ impl ServedSource {
 pub(super) struct Site {
     pub(super) sources: Vec<ServedSource>,
     pub(super) client: Option<ViewerClient>,
-    pub(super) cache: AnswerCache,
+    pub(super) cache: ResponseCache,
     /// The address of this server, with its token.
     pub(super) address: String,
     /// The address of the viewer, if this server has none.
@@ -86,7 +86,7 @@ impl Site {
     }
 
     /// Answers a request.
-    pub(super) async fn answer(&self, path: &[String]) -> Reply {
+    pub(super) async fn response(&self, path: &[String]) -> Reply {
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         match path.as_slice() {
             [] => return Reply::document(HTML, self.page()),
@@ -108,7 +108,7 @@ impl Site {
         match (source, rest) {
             (Some(ServedSource::Store(store)), ["store", key @ ..]) => store.object(key).await,
             (Some(ServedSource::Store(store)), path) => store.layer_file(path, &self.cache).await,
-            (Some(ServedSource::Volume(volume)), path) => volume.answer(path, &self.cache).await,
+            (Some(ServedSource::Volume(volume)), path) => volume.response(path, &self.cache).await,
             (None, _) => Reply::not_found(),
         }
     }

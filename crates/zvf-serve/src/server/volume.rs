@@ -11,7 +11,7 @@ use zvf_model::level::LevelId;
 use zvf_precomputed::{Dimension, Dimensions};
 
 use super::{
-    cache::{AnswerCache, KnownAnswer},
+    cache::{CachedResponse, ResponseCache},
     reply::{BINARY, JSON, Reply},
 };
 use crate::{
@@ -160,7 +160,7 @@ impl VolumeSource {
     }
 
     /// Answers a request for the document or a chunk.
-    pub(super) async fn answer(&self, path: &[&str], cache: &AnswerCache) -> Reply {
+    pub(super) async fn response(&self, path: &[&str], cache: &ResponseCache) -> Reply {
         let ["volume", rest @ ..] = path else {
             return Reply::not_found();
         };
@@ -173,7 +173,7 @@ impl VolumeSource {
             return Reply::not_found();
         };
         let key = format!("{}/{scale}/{name}", self.name);
-        if let Some(KnownAnswer::Bytes(known)) = cache.get(&key) {
+        if let Some(CachedResponse::Bytes(known)) = cache.get(&key) {
             return Reply::document(BINARY, known);
         }
         let array = Arc::clone(&self.array);
@@ -181,7 +181,7 @@ impl VolumeSource {
         match read.await {
             Ok(Ok(bytes)) => {
                 let bytes = Bytes::from(bytes);
-                cache.put(key, KnownAnswer::Bytes(bytes.clone()));
+                cache.put(key, CachedResponse::Bytes(bytes.clone()));
                 Reply::document(BINARY, bytes)
             }
             Ok(Err(error)) => {

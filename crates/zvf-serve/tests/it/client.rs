@@ -62,7 +62,7 @@ impl TestServer {
         }
     }
 
-    /// Stops the server and waits for its last answers.
+    /// Stops the server and waits for its last responses.
     pub(crate) fn stop(&mut self) {
         if let (Some(stop), Some(thread)) = (self.stop.take(), self.thread.take()) {
             let _ = stop.send(());
@@ -78,8 +78,8 @@ impl TestServer {
         stream
     }
 
-    /// Sends a request with headers and returns the answer.
-    pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+    /// Sends a request with headers and returns the response.
+    pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
         let mut stream = self.connect();
         let host = self.address.to_string();
         let has_host = headers.iter().any(|(name, _)| *name == "Host");
@@ -92,14 +92,14 @@ impl TestServer {
         }
         request.push_str("\r\n");
         stream.write_all(request.as_bytes()).unwrap();
-        Answer::read(&mut stream)
+        Response::read(&mut stream)
     }
 
     /// Returns the body at a path, which must exist.
     pub(crate) fn get(&self, path: &str) -> Vec<u8> {
-        let answer = self.ask("GET", path, &[]);
-        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-        answer.body
+        let response = self.ask("GET", path, &[]);
+        assert_eq!(response.status, 200, "{path}: {}", response.text());
+        response.body
     }
 }
 
@@ -109,15 +109,15 @@ impl Drop for TestServer {
     }
 }
 
-/// An answer of the server.
+/// A response of the server.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     headers: BTreeMap<String, String>,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     /// Reads until the server closes the connection.
     pub(crate) fn read(stream: &mut TcpStream) -> Self {
         let mut bytes = Vec::new();

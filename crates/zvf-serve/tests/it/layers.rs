@@ -32,11 +32,11 @@ fn annotations(server: &TestServer, layer: &str) -> (AnnotationInfo, BTreeMap<u6
     for (at, level) in info.spatial.iter().enumerate() {
         let mut here = BTreeMap::new();
         for cell in cells(&level.grid_shape) {
-            let answer = server.ask("GET", &format!("{layer}/spatial{at}/{cell}"), &[]);
-            if answer.status == 404 {
+            let response = server.ask("GET", &format!("{layer}/spatial{at}/{cell}"), &[]);
+            if response.status == 404 {
                 continue;
             }
-            let list = AnnotationList::decode(&answer.body, &layout).unwrap();
+            let list = AnnotationList::decode(&response.body, &layout).unwrap();
             for (id, annotation) in list.ids.into_iter().zip(list.annotations) {
                 let before = here.insert(id, annotation.clone());
                 assert!(before.is_none_or(|before| before == annotation), "{id}");
@@ -74,10 +74,10 @@ fn the_cells_of_all_levels_hold_each_point_once() {
     let (info, found) = annotations(&server, "/a/annotations");
     assert!(info.spatial.len() > 1);
     let dataset = block_on(Dataset::open(address)).unwrap();
-    let answer = block_on(dataset.query(&Query::new().row_ids(true))).unwrap();
-    let ids = answer.row_ids.unwrap();
+    let response = block_on(dataset.query(&Query::new().row_ids(true))).unwrap();
+    let ids = response.row_ids.unwrap();
     assert_eq!(found.len(), ids.len());
-    let positions: Vec<f32> = answer.positions.to_vec().unwrap();
+    let positions: Vec<f32> = response.positions.to_vec().unwrap();
     for (id, position) in ids.iter().zip(positions.chunks(3)) {
         assert_eq!(found[id].coordinates, position);
     }
@@ -123,8 +123,8 @@ fn paths_are_listed_by_the_cells_they_touch() {
     }
     let dataset = block_on(Dataset::open(address)).unwrap();
     let query = Query::new().objects([17]);
-    let answer = block_on(dataset.query(&query)).unwrap();
-    let positions: Vec<f32> = answer.positions.to_vec().unwrap();
+    let response = block_on(dataset.query(&query)).unwrap();
+    let positions: Vec<f32> = response.positions.to_vec().unwrap();
     assert_eq!(found[&17].coordinates, positions);
     let layout = RecordLayout::of(&info);
     let bytes = server.get("/a/annotations/by_id/17");
@@ -413,7 +413,7 @@ fn levels_of_skeletons_are_layers() {
     assert_eq!(server.ask("GET", "/a/skeletons_level2/7", &[]).status, 404);
 }
 
-/// Exports a store and compares the files of layers with the answers of a server.
+/// Exports a store and compares the files of layers with the responses of a server.
 fn check_files(kind: GeometryKind, geometry: &Geometry, files: &[&str]) {
     let stores = TestStores::new();
     let address = stores.create("a.zv", kind, geometry);
@@ -555,11 +555,11 @@ fn levels_of_meshes_are_those_of_the_store() {
     assert!(manifest.levels[0].nodes.len() > 4);
     let ranged = |start: u64, end: u64| {
         let range = format!("bytes={start}-{}", end - 1);
-        let answer = server.ask("GET", "/a/meshes/7", &[("Range", &range)]);
-        assert_eq!(answer.status, 206);
+        let response = server.ask("GET", "/a/meshes/7", &[("Range", &range)]);
+        assert_eq!(response.status, 206);
         let whole = format!("bytes {start}-{}/{}", end - 1, manifest.data_size());
-        assert_eq!(answer.header("content-range"), Some(whole.as_str()));
-        answer.body
+        assert_eq!(response.header("content-range"), Some(whole.as_str()));
+        response.body
     };
     for level in 0..3 {
         check_vertices(&dataset, &manifest, level, ranged);
@@ -567,8 +567,8 @@ fn levels_of_meshes_are_those_of_the_store() {
     let small = MultilodManifest::decode(&server.get("/a/meshes/8.index")).unwrap();
     assert_eq!(small.levels[0].nodes.len(), 1);
     for path in ["9", "9.index", "7.x", "7.index.index", "07", "7:0", "-7"] {
-        let answer = server.ask("GET", &format!("/a/meshes/{path}"), &[]);
-        assert_eq!(answer.status, 404, "{path}");
+        let response = server.ask("GET", &format!("/a/meshes/{path}"), &[]);
+        assert_eq!(response.status, 404, "{path}");
     }
 }
 
@@ -637,7 +637,7 @@ fn objects_without_triangles_are_left_out_of_meshes() {
 }
 
 #[test]
-fn a_change_of_the_store_changes_the_answers() {
+fn a_change_of_the_store_changes_the_responses() {
     let stores = TestStores::new();
     let address = stores.create("a.zv", GeometryKind::Points, &points(300));
     let server = TestServer::start(&[("a", &address)], ServeOptions::new());

@@ -27,10 +27,10 @@ fn objects_of_the_store_are_served_in_ranges() {
     let whole = std::fs::read(stores.folder.path().join("a.zv/zarr.json")).unwrap();
     let size = whole.len();
     let path = "/a/store/zarr.json";
-    let answer = server.ask("GET", path, &[]);
-    assert_eq!((answer.status, &answer.body), (200, &whole));
-    assert_eq!(answer.header("content-type"), Some("application/json"));
-    assert_eq!(answer.header("accept-ranges"), Some("bytes"));
+    let response = server.ask("GET", path, &[]);
+    assert_eq!((response.status, &response.body), (200, &whole));
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    assert_eq!(response.header("accept-ranges"), Some("bytes"));
     let last = size - 1;
     for (range, part, content_range) in [
         ("bytes=0-9", &whole[..10], format!("bytes 0-9/{size}")),
@@ -46,15 +46,18 @@ fn objects_of_the_store_are_served_in_ranges() {
         ),
         ("bytes=7-", &whole[7..], format!("bytes 7-{last}/{size}")),
     ] {
-        let answer = server.ask("GET", path, &[("Range", range)]);
+        let response = server.ask("GET", path, &[("Range", range)]);
         assert_eq!(
-            (answer.status, answer.body.as_slice()),
+            (response.status, response.body.as_slice()),
             (206, part),
             "{range}"
         );
-        assert_eq!(answer.header("content-range"), Some(content_range.as_str()));
         assert_eq!(
-            answer.header("content-length"),
+            response.header("content-range"),
+            Some(content_range.as_str())
+        );
+        assert_eq!(
+            response.header("content-length"),
             Some(part.len().to_string().as_str())
         );
     }
@@ -87,7 +90,7 @@ fn objects_of_the_store_are_served_in_ranges() {
 }
 
 #[test]
-fn only_the_pages_of_the_viewer_may_read_answers() {
+fn only_the_pages_of_the_viewer_may_read_responses() {
     let (_stores, server) = served(ServeOptions::new().viewer("https://viewer.example/v/1/"));
     let path = "/a/annotations/info";
     let asked = |origin: &str| server.ask("GET", path, &[("Origin", origin)]);
@@ -101,29 +104,29 @@ fn only_the_pages_of_the_viewer_may_read_answers() {
         "null",
         "https://viewer.example.evil.example",
     ] {
-        let answer = asked(other);
-        assert_eq!(answer.header(origin), None, "{other}");
-        assert_eq!(answer.header("vary"), Some("Origin"));
+        let response = asked(other);
+        assert_eq!(response.header(origin), None, "{other}");
+        assert_eq!(response.header("vary"), Some("Origin"));
     }
     let preflight = [
         ("Origin", "https://viewer.example"),
         ("Access-Control-Request-Method", "GET"),
         ("Access-Control-Request-Headers", "range"),
     ];
-    let answer = server.ask("OPTIONS", path, &preflight);
-    assert_eq!(answer.status, 204);
-    let headers = answer.header("access-control-allow-headers").unwrap();
+    let response = server.ask("OPTIONS", path, &preflight);
+    assert_eq!(response.status, 204);
+    let headers = response.header("access-control-allow-headers").unwrap();
     assert!(headers.contains("range"));
     assert_eq!(
-        answer.header("access-control-allow-private-network"),
+        response.header("access-control-allow-private-network"),
         Some("true")
     );
     let refused = server.ask("OPTIONS", path, &[("Origin", "https://evil.example")]);
     assert_eq!(refused.header("access-control-allow-headers"), None);
 
     let (_stores, open) = served(ServeOptions::new().origins(vec!["*".to_owned()]));
-    let answer = open.ask("GET", path, &[("Origin", "https://any.example")]);
-    assert_eq!(answer.header(origin), Some("https://any.example"));
+    let response = open.ask("GET", path, &[("Origin", "https://any.example")]);
+    assert_eq!(response.header(origin), Some("https://any.example"));
 }
 
 #[test]
@@ -192,8 +195,8 @@ fn other_machines_need_a_token() {
             .contains(&format!("/{token}/a/annotations"))
     );
     let bearer = format!("Bearer {token}");
-    let answer = server.ask("GET", "/state.json", &[("Authorization", &bearer)]);
-    assert_eq!(answer.status, 200);
+    let response = server.ask("GET", "/state.json", &[("Authorization", &bearer)]);
+    assert_eq!(response.status, 200);
 }
 
 #[test]
@@ -225,7 +228,7 @@ fn clients_that_stall_or_break_off_hold_up_nobody() {
 }
 
 #[test]
-fn the_server_ends_after_the_answers_it_began() {
+fn the_server_ends_after_the_responses_it_began() {
     let (_stores, mut server) = served(ServeOptions::new());
     let mut stream = server.connect();
     let host = server.address.to_string();

@@ -78,10 +78,10 @@ impl Fetch for Wrong {
         &self,
         wanted: &[Wanted<CellArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        let mut answers = self.reader.cells(wanted).await;
-        let fails = answers.iter().any(Result::is_err);
-        for answer in &mut answers {
-            match (self.mistake, &mut *answer) {
+        let mut responses = self.reader.cells(wanted).await;
+        let fails = responses.iter().any(Result::is_err);
+        for response in &mut responses {
+            match (self.mistake, &mut *response) {
                 (Mistake::Empty, Ok(found @ None)) => {
                     *found = Some(Fetched {
                         bytes: Bytes::new(),
@@ -92,7 +92,7 @@ impl Fetch for Wrong {
                     found.size = u64::try_from(found.bytes.len()).unwrap();
                 }
                 (Mistake::WholeBatch, _) if fails => {
-                    *answer = Err(FetchError {
+                    *response = Err(FetchError {
                         key: key("strings"),
                         problem: FetchProblem::Damaged,
                         source: "another cell".into(),
@@ -101,7 +101,7 @@ impl Fetch for Wrong {
                 _ => {}
             }
         }
-        answers
+        responses
     }
 
     async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {

@@ -76,12 +76,12 @@ impl Server {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
             let server = Arc::clone(&self);
-            tokio::spawn(async move { server.answer(stream).await });
+            tokio::spawn(async move { server.response(stream).await });
         }
     }
 
     /// Answers one request. Errors of a client that disconnected are ignored.
-    async fn answer(&self, mut stream: TcpStream) -> Option<()> {
+    async fn response(&self, mut stream: TcpStream) -> Option<()> {
         let mut request = Vec::new();
         while !request.ends_with(b"\r\n\r\n") {
             request.push(stream.read_u8().await.ok()?);
@@ -163,32 +163,32 @@ fn range_of(range: &str, len: usize) -> Option<core::ops::Range<usize>> {
     (range.start < range.end).then_some(range)
 }
 
-type Answers = Result<Vec<Option<Vec<u8>>>, ReadError>;
+type Responses = Result<Vec<Option<Vec<u8>>>, ReadError>;
 
 /// Reads from a server. Returns the results and the requests that the server received.
-fn run(server: Server, options: &OpenOptions, reads: &[Read]) -> (Answers, Vec<String>) {
+fn run(server: Server, options: &OpenOptions, reads: &[Read]) -> (Responses, Vec<String>) {
     let server = Arc::new(server);
     block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}/s", listener.local_addr().unwrap());
         tokio::spawn(Arc::clone(&server).serve(listener));
         let store = options.open(&address).unwrap();
-        let answers = store.read(reads).await;
-        let vecs = |answers: Vec<Option<bytes::Bytes>>| {
-            let answers = answers.into_iter();
-            answers.map(|bytes| bytes.map(|b| b.to_vec())).collect()
+        let responses = store.read(reads).await;
+        let vecs = |responses: Vec<Option<bytes::Bytes>>| {
+            let responses = responses.into_iter();
+            responses.map(|bytes| bytes.map(|b| b.to_vec())).collect()
         };
         let log = server.log.lock().unwrap().clone();
-        (answers.map(vecs), log)
+        (responses.map(vecs), log)
     })
 }
 
 #[track_caller]
 fn check(server: Server, reads: &[Read], want: &[Option<&[u8]>], log: &[&str]) {
-    let (answers, asked) = run(server, &OpenOptions::default().retries(2), reads);
-    let answers = answers.unwrap();
-    let answers: Vec<Option<&[u8]>> = answers.iter().map(Option::as_deref).collect();
-    assert!(answers == want, "{asked:?}");
+    let (responses, asked) = run(server, &OpenOptions::default().retries(2), reads);
+    let responses = responses.unwrap();
+    let responses: Vec<Option<&[u8]>> = responses.iter().map(Option::as_deref).collect();
+    assert!(responses == want, "{asked:?}");
     assert_eq!(asked, log);
 }
 
@@ -199,8 +199,8 @@ fn check_error(server: Server, read: Read, is: impl Fn(&ReadError) -> bool) {
     let options = OpenOptions::default()
         .retries(1)
         .timeout(Duration::from_millis(patience));
-    let (answers, asked) = run(server, &options, &[read]);
-    let error = answers.unwrap_err();
+    let (responses, asked) = run(server, &options, &[read]);
+    let error = responses.unwrap_err();
     assert!(is(&error), "{error:?} {asked:?}");
     assert_eq!(error.key(), &key("a"));
 }
@@ -222,8 +222,8 @@ fn ranges_are_merged_and_sizes_are_never_requested() {
     let want = [Some(&all[99_990..])];
     check(Server::new(&[]), &open, &want, &["GET /s/a bytes=99990-"]);
     let whole = [full("a"), full("empty")];
-    let (answers, _) = run(Server::new(&[]), &OpenOptions::default(), &whole);
-    assert!(answers.unwrap() == [Some(all), Some(Vec::new())]);
+    let (responses, _) = run(Server::new(&[]), &OpenOptions::default(), &whole);
+    assert!(responses.unwrap() == [Some(all), Some(Vec::new())]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::{
 };
 
 type Objects<'a> = Vec<(&'a str, Vec<u8>)>;
-type Answers = Vec<Result<Option<Fetched>, FetchError>>;
+type Responses = Vec<Result<Option<Fetched>, FetchError>>;
 
 fn element(array: &CellArray, index: [u64; 2], part: Option<Range<u64>>) -> Wanted<CellArray> {
     let cell = CellOf::Element(array.clone(), index.to_vec());
@@ -29,11 +29,11 @@ fn child(text: &str, part: Option<Range<u64>>) -> Wanted<CellArray> {
 }
 
 /// Fetches cells from a store of `objects`. Returns the results and the requests.
-fn cells(objects: &[(&str, Vec<u8>)], wanted: &[Wanted<CellArray>]) -> (Answers, Vec<String>) {
+fn cells(objects: &[(&str, Vec<u8>)], wanted: &[Wanted<CellArray>]) -> (Responses, Vec<String>) {
     let reader = CellReader::new(recorded(objects));
-    let answers = block_on(reader.cells(wanted));
-    assert_eq!(answers.len(), wanted.len());
-    (answers, log(reader.store()))
+    let responses = block_on(reader.cells(wanted));
+    assert_eq!(responses.len(), wanted.len());
+    (responses, log(reader.store()))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "what answers are compared with")]
@@ -45,8 +45,12 @@ fn fetched(bytes: &[u8], size: usize) -> Option<Fetched> {
 }
 
 #[track_caller]
-fn check_problem(answer: &Result<Option<Fetched>, FetchError>, problem: FetchProblem, cause: &str) {
-    let error = answer.as_ref().unwrap_err();
+fn check_problem(
+    response: &Result<Option<Fetched>, FetchError>,
+    problem: FetchProblem,
+    cause: &str,
+) {
+    let error = response.as_ref().unwrap_err();
     assert_eq!(error.problem, problem, "{error:?}");
     let causes = core::iter::successors(error.source(), |error| (*error).source());
     let chain: Vec<String> = causes.map(ToString::to_string).collect();
@@ -54,8 +58,8 @@ fn check_problem(answer: &Result<Option<Fetched>, FetchError>, problem: FetchPro
 }
 
 #[track_caller]
-fn check_damaged(answer: &Result<Option<Fetched>, FetchError>, cause: &str) {
-    check_problem(answer, FetchProblem::Damaged, cause);
+fn check_damaged(response: &Result<Option<Fetched>, FetchError>, cause: &str) {
+    check_problem(response, FetchProblem::Damaged, cause);
 }
 
 fn blob_metadata(size: u64) -> Json {
@@ -82,7 +86,7 @@ fn blob(payload: Vec<u8>) -> Objects<'static> {
 }
 
 /// Fetches a child with the given metadata and chunk.
-fn only_child(metadata: &Json, chunk: Option<(&str, Vec<u8>)>) -> Answers {
+fn only_child(metadata: &Json, chunk: Option<(&str, Vec<u8>)>) -> Responses {
     let mut objects = vec![(CHILD_NODE, json_bytes(metadata))];
     objects.extend(chunk);
     cells(&objects, &[child(CHILD, None)]).0
@@ -96,12 +100,12 @@ fn metadata_and_chunk_of_a_child_are_read_in_one_round_trip() {
         child(CHILD, None),
         child("0/vertices/1.0.0", Some(0..4)),
     ];
-    let (answers, asked) = cells(&blob(numbered(100)), &wanted);
-    let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
+    let (responses, asked) = cells(&blob(numbered(100)), &wanted);
+    let responses: Vec<_> = responses.into_iter().map(Result::unwrap).collect();
     let all = numbered(100);
     let whole = fetched(&all, 100);
     assert_eq!(
-        answers,
+        responses,
         [whole.clone(), fetched(&all[10..20], 100), whole, None]
     );
     let want = [
@@ -115,27 +119,27 @@ fn metadata_and_chunk_of_a_child_are_read_in_one_round_trip() {
 
 #[test]
 fn an_empty_child_exists_without_a_chunk() {
-    let answers = only_child(&blob_metadata(0), None);
-    assert_eq!(answers[0].as_ref().unwrap(), &fetched(b"", 0));
+    let responses = only_child(&blob_metadata(0), None);
+    assert_eq!(responses[0].as_ref().unwrap(), &fetched(b"", 0));
     let objects = [(CHILD_NODE, json_bytes(&blob_metadata(0)))];
-    let (answers, _) = cells(
+    let (responses, _) = cells(
         &objects,
         &[child(CHILD, Some(0..1)), child(CHILD, Some(0..0))],
     );
-    check_damaged(&answers[0], "bytes 0..1 of a payload of 0");
-    assert_eq!(answers[1].as_ref().unwrap(), &fetched(b"", 0));
+    check_damaged(&responses[0], "bytes 0..1 of a payload of 0");
+    assert_eq!(responses[1].as_ref().unwrap(), &fetched(b"", 0));
 }
 
 #[test]
 fn a_child_without_metadata_or_chunk_is_damaged() {
-    let (answers, _) = cells(&blob(numbered(9))[1..], &[child(CHILD, None)]);
+    let (responses, _) = cells(&blob(numbered(9))[1..], &[child(CHILD, None)]);
     check_damaged(
-        &answers[0],
+        &responses[0],
         "0/vertices/0.0.0/zarr.json: is missing although 0/vertices/0.0.0/c/0 exists",
     );
-    let (answers, _) = cells(&blob(numbered(9))[..1], &[child(CHILD, None)]);
+    let (responses, _) = cells(&blob(numbered(9))[..1], &[child(CHILD, None)]);
     check_damaged(
-        &answers[0],
+        &responses[0],
         "0/vertices/0.0.0/c/0: is missing although 0/vertices/0.0.0/zarr.json exists",
     );
 }
@@ -145,12 +149,15 @@ fn a_child_may_be_compressed_or_shorter_than_its_chunk() {
     let mut packed = blob_metadata(500);
     packed["codecs"] = json!(["bytes", "zstd"]);
     let chunk = zstd::bulk::compress(&numbered(500), 3).unwrap();
-    let answers = only_child(&packed, Some((CHILD_CHUNK, chunk)));
-    assert_eq!(answers[0].as_ref().unwrap(), &fetched(&numbered(500), 500));
+    let responses = only_child(&packed, Some((CHILD_CHUNK, chunk)));
+    assert_eq!(
+        responses[0].as_ref().unwrap(),
+        &fetched(&numbered(500), 500)
+    );
     let mut longer = blob_metadata(10);
     longer["chunk_grid"]["configuration"]["chunk_shape"] = json!([16]);
-    let answers = only_child(&longer, Some((CHILD_CHUNK, numbered(16))));
-    assert_eq!(answers[0].as_ref().unwrap(), &fetched(&numbered(10), 10));
+    let responses = only_child(&longer, Some((CHILD_CHUNK, numbered(16))));
+    assert_eq!(responses[0].as_ref().unwrap(), &fetched(&numbered(10), 10));
 }
 
 #[test]
@@ -161,9 +168,9 @@ fn the_chunk_of_a_child_may_have_an_unusual_key() {
         (CHILD_NODE, json_bytes(&other)),
         ("0/vertices/0.0.0/0", numbered(5)),
     ];
-    let (answers, asked) = cells(&objects, &[child(CHILD, None), child(CHILD, Some(1..3))]);
-    assert_eq!(answers[0].as_ref().unwrap(), &fetched(&numbered(5), 5));
-    assert_eq!(answers[1].as_ref().unwrap(), &fetched(&[1, 2], 5));
+    let (responses, asked) = cells(&objects, &[child(CHILD, None), child(CHILD, Some(1..3))]);
+    assert_eq!(responses[0].as_ref().unwrap(), &fetched(&numbered(5), 5));
+    assert_eq!(responses[1].as_ref().unwrap(), &fetched(&[1, 2], 5));
     let want = [
         "0/vertices/0.0.0/zarr.json all bytes",
         "0/vertices/0.0.0/c/0 all bytes",
@@ -181,9 +188,9 @@ fn a_child_that_is_not_a_blob_is_rejected() {
     let check_as = |problem: FetchProblem, field: &str, value: Json, cause: &str| {
         let mut metadata = blob_metadata(9);
         metadata[field] = value;
-        let answers = only_child(&metadata, Some((CHILD_CHUNK, numbered(9))));
-        check_problem(&answers[0], problem, cause);
-        assert_eq!(answers[0].as_ref().unwrap_err().key, key(CHILD));
+        let responses = only_child(&metadata, Some((CHILD_CHUNK, numbered(9))));
+        check_problem(&responses[0], problem, cause);
+        assert_eq!(responses[0].as_ref().unwrap_err().key, key(CHILD));
     };
     let check = |field: &str, value: Json, cause: &str| {
         check_as(FetchProblem::Damaged, field, value, cause);
@@ -198,12 +205,12 @@ fn a_child_that_is_not_a_blob_is_rejected() {
     let mut flat = blob_metadata(9);
     flat["shape"] = json!([3, 3]);
     flat["chunk_grid"] = grid(json!([3, 3]));
-    let answers = only_child(&flat, Some((CHILD_CHUNK, numbered(9))));
-    check_damaged(&answers[0], "not an array of one dimension");
+    let responses = only_child(&flat, Some((CHILD_CHUNK, numbered(9))));
+    check_damaged(&responses[0], "not an array of one dimension");
     let group = json!({"zarr_format": 3, "node_type": "group"});
     check_damaged(&only_child(&group, None)[0], "not an array of uint8");
-    let (answers, _) = cells(&[(CHILD_NODE, b"{".to_vec())], &[child(CHILD, None)]);
-    check_damaged(&answers[0], "0/vertices/0.0.0/zarr.json: $: no JSON");
+    let (responses, _) = cells(&[(CHILD_NODE, b"{".to_vec())], &[child(CHILD, None)]);
+    check_damaged(&responses[0], "0/vertices/0.0.0/zarr.json: $: no JSON");
     for wrong in [8, 10] {
         let chunk = Some((CHILD_CHUNK, numbered(wrong)));
         let cause = format!("decodes to {wrong} bytes, not 9");
@@ -231,8 +238,8 @@ fn a_batch_shares_requests_and_fetches_nothing_twice() {
         element(&plain, [0, 3], Some(0..10)),
         element(&plain, [0, 2], Some(4..4)),
     ];
-    let (answers, asked) = cells(&objects, &wanted);
-    let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
+    let (responses, asked) = cells(&objects, &wanted);
+    let responses: Vec<_> = responses.into_iter().map(Result::unwrap).collect();
     let size = 100_000;
     let want = [
         fetched(&all[50_000..50_010], size),
@@ -244,7 +251,7 @@ fn a_batch_shares_requests_and_fetches_nothing_twice() {
         None,
         fetched(b"", size),
     ];
-    assert_eq!(answers, want);
+    assert_eq!(responses, want);
     let want = [
         "0/vertices/c/0/0 bytes 0..8",
         "0/vertices/c/0/0 bytes 50008..50028",
@@ -262,10 +269,10 @@ fn elements_and_children_share_requests() {
     let cell = CellOf::Element(array, vec![0]);
     let part = Some(3..9);
     let wanted = [child(CHILD, None), Wanted { cell, part }];
-    let (answers, asked) = cells(&blob(numbered(40)), &wanted);
-    let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
+    let (responses, asked) = cells(&blob(numbered(40)), &wanted);
+    let responses: Vec<_> = responses.into_iter().map(Result::unwrap).collect();
     let all = numbered(40);
-    assert_eq!(answers, [fetched(&all, 40), fetched(&all[3..9], 40)]);
+    assert_eq!(responses, [fetched(&all, 40), fetched(&all[3..9], 40)]);
     let want = [
         "0/vertices/0.0.0/zarr.json all bytes",
         "0/vertices/0.0.0/c/0 all bytes",
@@ -295,9 +302,9 @@ fn the_size_is_that_of_the_whole_payload() {
         element(&packed, [0, 0], Some(1..2)),
         element(&shards, [2, 3], Some(1..2)),
     ];
-    let (answers, _) = cells(&objects, &wanted);
-    for (answer, size) in answers.into_iter().zip([50, 70, 90]) {
-        assert_eq!(answer.unwrap(), fetched(&[1], size));
+    let (responses, _) = cells(&objects, &wanted);
+    for (response, size) in responses.into_iter().zip([50, 70, 90]) {
+        assert_eq!(response.unwrap(), fetched(&[1], size));
     }
 }
 
@@ -322,18 +329,18 @@ fn a_damaged_cell_does_not_affect_other_cells() {
         child(CHILD, None),
         element(&plain, [0, 0], Some(0..4)),
     ];
-    let (answers, _) = cells(&objects, &wanted);
-    check_damaged(&answers[0], "end inside item 0");
-    check_damaged(&answers[2], "end inside item 0");
-    check_damaged(&answers[3], "cannot be decoded");
-    check_damaged(&answers[4], "cannot be decoded");
-    check_damaged(&answers[5], "bytes 0..5 of a payload of 4");
-    check_damaged(&answers[6], "no such cell");
-    check_damaged(&answers[7], "missing");
+    let (responses, _) = cells(&objects, &wanted);
+    check_damaged(&responses[0], "end inside item 0");
+    check_damaged(&responses[2], "end inside item 0");
+    check_damaged(&responses[3], "cannot be decoded");
+    check_damaged(&responses[4], "cannot be decoded");
+    check_damaged(&responses[5], "bytes 0..5 of a payload of 4");
+    check_damaged(&responses[6], "no such cell");
+    check_damaged(&responses[7], "missing");
     for good in [1, 8] {
-        assert_eq!(answers[good].as_ref().unwrap(), &fetched(b"good", 4));
+        assert_eq!(responses[good].as_ref().unwrap(), &fetched(b"good", 4));
     }
-    assert_eq!(answers[0].as_ref().unwrap_err().key, key("0/vertices"));
+    assert_eq!(responses[0].as_ref().unwrap_err().key, key("0/vertices"));
 }
 
 /// Builds a shard with a valid cell 0 and the given index entry for cell 1.
@@ -362,15 +369,15 @@ fn a_damaged_shard_entry_does_not_affect_other_cells() {
             element(&shards, [0, 1], None),
             element(&shards, [0, 0], None),
         ];
-        let (answers, _) = cells(&objects, &wanted);
-        check_damaged(&answers[0], cause);
-        assert_eq!(answers[1].as_ref().unwrap(), &fetched(b"good", 4));
+        let (responses, _) = cells(&objects, &wanted);
+        check_damaged(&responses[0], cause);
+        assert_eq!(responses[1].as_ref().unwrap(), &fetched(b"good", 4));
     }
     // The frame and its index entry differ in length.
     for (length, cause) in [(13, "1 bytes left"), (11, "end inside item 0")] {
         let objects = [("0/vertices/c/0/0", with_entry(0, length))];
-        let (answers, _) = cells(&objects, &[element(&shards, [0, 1], Some(0..1))]);
-        check_damaged(&answers[0], cause);
+        let (responses, _) = cells(&objects, &[element(&shards, [0, 1], Some(0..1))]);
+        check_damaged(&responses[0], cause);
     }
 }
 
@@ -392,12 +399,12 @@ fn a_damaged_shard_does_not_affect_other_shards() {
         element(&shards, [2, 2], None),
         element(&shards, [0, 0], Some(1..3)),
     ];
-    let (answers, asked) = cells(&objects, &wanted);
-    check_damaged(&answers[0], "the index of the shard is damaged");
-    check_damaged(&answers[1], "the object ends before the last 68 bytes");
-    assert_eq!(answers[2].as_ref().unwrap(), &fetched(b"good", 4));
-    assert_eq!(answers[3].as_ref().unwrap(), &None);
-    assert_eq!(answers[4].as_ref().unwrap(), &fetched(b"oo", 4));
+    let (responses, asked) = cells(&objects, &wanted);
+    check_damaged(&responses[0], "the index of the shard is damaged");
+    check_damaged(&responses[1], "the object ends before the last 68 bytes");
+    assert_eq!(responses[2].as_ref().unwrap(), &fetched(b"good", 4));
+    assert_eq!(responses[3].as_ref().unwrap(), &None);
+    assert_eq!(responses[4].as_ref().unwrap(), &fetched(b"oo", 4));
     let want = [
         "0/vertices/c/0/0 the last 68 bytes",
         "0/vertices/c/0/1 the last 68 bytes",
@@ -426,15 +433,15 @@ fn a_cell_over_the_budget_does_not_affect_other_cells() {
         element(&packed, [0, 2], None),
         element(&plain, [0, 1], None),
     ];
-    let answers = block_on(reader.cells(&wanted));
-    check_problem(&answers[0], FetchProblem::OverBudget, "2008 more bytes");
-    check_problem(&answers[1], FetchProblem::OverBudget, "memory budget");
-    assert_eq!(answers[2].as_ref().unwrap(), &fetched(b"small", 5));
+    let responses = block_on(reader.cells(&wanted));
+    check_problem(&responses[0], FetchProblem::OverBudget, "2008 more bytes");
+    check_problem(&responses[1], FetchProblem::OverBudget, "memory budget");
+    assert_eq!(responses[2].as_ref().unwrap(), &fetched(b"small", 5));
     assert!(reader.store().activity().bytes_read < 100);
     // The range alone exceeds the budget, so nothing is requested.
     log(reader.store());
-    let answers = block_on(reader.cells(&[element(&plain, [0, 0], Some(0..1500))]));
-    check_problem(&answers[0], FetchProblem::OverBudget, "budget of 1000");
+    let responses = block_on(reader.cells(&[element(&plain, [0, 0], Some(0..1500))]));
+    check_problem(&responses[0], FetchProblem::OverBudget, "budget of 1000");
     assert!(log(reader.store()).is_empty());
 }
 

@@ -245,7 +245,7 @@ rules! { Metadata;
     NODE_COPY_BEHIND = "ZV-L2-070", Warning, "the node copy is out of date",
         Repair("rewrites the copy from the nodes");
     /// `required_capabilities` lists a capability that this version does not implement. Readers
-    /// refuse the store, because their answers would be incomplete.
+    /// refuse the store, because their results would be incomplete.
     REQUIRED_CAPABILITY = "ZV-L2-071", Error, "an unknown required capability",
         Advice("read and validate the store with a newer version");
     /// `refinement` declares that the next coarser level holds the rest of a level, but that level

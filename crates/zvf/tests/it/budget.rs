@@ -84,30 +84,30 @@ fn vertices<'t>(
 }
 
 /// Checks that each level contributes exactly the vertices in its chunks and the region, each once.
-fn check_rows(made: &Layers, answer: &QueryResult, region: Option<&Bbox>) {
-    let found = numbers(&answer.positions);
+fn check_rows(made: &Layers, result: &QueryResult, region: Option<&Bbox>) {
+    let found = numbers(&result.positions);
     let mut rows = 0;
-    for used in &answer.levels {
+    for used in &result.levels {
         let truth = rule::level(made, used.level.number());
         let is_whole = used.chunks.is_empty();
         let is_in =
             |chunk: &[i64]| is_whole || used.chunks.iter().any(|(own, _)| own.coords() == chunk);
         let expected: Vec<usize> = vertices(truth, is_in, region).collect();
-        assert_eq!(used.vertices, expected.len() as u64, "{:?}", answer.levels);
+        assert_eq!(used.vertices, expected.len() as u64, "{:?}", result.levels);
         for vertex in expected {
             assert_eq!(found[rows], truth.vertices[vertex].position);
-            check_attributes(truth, vertex, answer, rows);
+            check_attributes(truth, vertex, result, rows);
             rows += 1;
         }
     }
     assert_eq!(rows, found.len());
-    let finest = answer.levels.iter().map(|used| used.level).min();
-    assert_eq!(Some(answer.level), finest);
+    let finest = result.levels.iter().map(|used| used.level).min();
+    assert_eq!(Some(result.level), finest);
 }
 
 /// Checks attributes against the source. Coarse levels have no attributes.
-fn check_attributes(truth: &ExpectedStore, vertex: usize, answer: &QueryResult, row: usize) {
-    for column in &answer.vertex {
+fn check_attributes(truth: &ExpectedStore, vertex: usize, result: &QueryResult, row: usize) {
+    for column in &result.vertex {
         let own = truth
             .vertex_attributes
             .iter()
@@ -120,7 +120,7 @@ fn check_attributes(truth: &ExpectedStore, vertex: usize, answer: &QueryResult, 
             assert!(missing || own.row(vertex) == found, "{} {row}", column.name);
         }
     }
-    if let Some(ids) = &answer.object_ids {
+    if let Some(ids) = &result.object_ids {
         let own = truth.vertices[vertex]
             .object
             .unwrap_or(zvf_query::NO_OBJECT);
@@ -129,27 +129,27 @@ fn check_attributes(truth: &ExpectedStore, vertex: usize, answer: &QueryResult, 
 }
 
 /// Checks that counting, batches and a limit agree with the whole result.
-fn check_ways(dataset: &Dataset, query: &Query, answer: &QueryResult) {
+fn check_ways(dataset: &Dataset, query: &Query, result: &QueryResult) {
     let counts = block_on(dataset.count(query)).unwrap();
-    assert_eq!(counts.vertices, answer.positions.len() as u64);
-    assert_eq!(counts.levels, answer.levels);
-    assert_eq!(counts.notes, answer.notes);
+    assert_eq!(counts.vertices, result.positions.len() as u64);
+    assert_eq!(counts.levels, result.levels);
+    assert_eq!(counts.notes, result.notes);
     let (mut rows, mut first_rows) = (Vec::new(), Vec::new());
     let outcome = block_on(dataset.batches(query, |batch| {
         first_rows.push((batch.first_row, rows.len() as u64));
         rows.extend(numbers(&batch.positions));
         ControlFlow::Continue(())
     }));
-    assert_eq!(outcome.unwrap().levels, answer.levels);
-    assert_eq!(rows, numbers(&answer.positions));
+    assert_eq!(outcome.unwrap().levels, result.levels);
+    assert_eq!(rows, numbers(&result.positions));
     assert!(first_rows.iter().all(|(said, found)| said == found));
-    let some = answer.positions.len() / 2;
+    let some = result.positions.len() / 2;
     let few = ask(dataset, &query.clone().limit(some as u64));
     assert_eq!(numbers(&few.positions), rows[..some]);
-    let mut objects = answer.objects.clone();
+    let mut objects = result.objects.clone();
     objects.sort_unstable();
     objects.dedup();
-    assert_eq!(objects.len(), answer.objects.len());
+    assert_eq!(objects.len(), result.objects.len());
 }
 
 fn total(made: &Layers, number: u32, additive: bool) -> u64 {
@@ -205,10 +205,10 @@ fn check_whole(made: &Layers, additive: bool, seed: u64) {
         assert_eq!(vertices, total(made, top, additive));
         return;
     }
-    let answer = found.unwrap_or_else(|error| panic!("{error:?}"));
-    assert!(answer.positions.len() as u64 <= max);
-    check_rows(made, &answer, None);
-    let used = answer.levels.iter().map(|used| {
+    let result = found.unwrap_or_else(|error| panic!("{error:?}"));
+    assert!(result.positions.len() as u64 <= max);
+    check_rows(made, &result, None);
+    let used = result.levels.iter().map(|used| {
         let chunks = used.chunks.iter();
         let chunks = chunks.map(|(chunk, count)| (chunk.coords().to_vec(), *count));
         (used.level.number(), chunks.collect())
@@ -223,8 +223,8 @@ fn check_whole(made: &Layers, additive: bool, seed: u64) {
     );
     let explained = block_on(dataset.explain(&query)).unwrap();
     assert!(explained.is_exact);
-    assert_eq!(explained.levels, answer.levels);
-    check_ways(&dataset, &query, &answer);
+    assert_eq!(explained.levels, result.levels);
+    check_ways(&dataset, &query, &result);
 }
 
 fn check_box(made: &Layers, additive: bool, seed: u64) {
@@ -251,10 +251,10 @@ fn check_box(made: &Layers, additive: bool, seed: u64) {
             assert!(vertices > max);
         }
         Err(error) => panic!("{error:?}"),
-        Ok(answer) => {
-            assert!(answer.positions.len() as u64 <= max, "{max}");
-            check_rows(made, &answer, Some(&region));
-            check_ways(&dataset, &query, &answer);
+        Ok(result) => {
+            assert!(result.positions.len() as u64 <= max, "{max}");
+            check_rows(made, &result, Some(&region));
+            check_ways(&dataset, &query, &result);
         }
     }
 }
@@ -316,13 +316,13 @@ fn a_level_within_the_budget_equals_a_query_by_level_number() {
         let dataset = block_on(open(&made.fine));
         for level in 0..3 {
             let max = total(&made, level, false);
-            let mut answer = ask(&dataset, &Query::new().level(VertexBudget::new(max)));
-            let number = answer.level;
+            let mut result = ask(&dataset, &Query::new().level(VertexBudget::new(max)));
+            let number = result.level;
             assert!(number.number() <= level);
-            assert_eq!(answer.levels.len(), 1);
-            answer.levels.clear();
+            assert_eq!(result.levels.len(), 1);
+            result.levels.clear();
             let plain = Query::new().level(zvf_query::LevelChoice::Number(number));
-            assert_eq!(answer, ask(&dataset, &plain));
+            assert_eq!(result, ask(&dataset, &plain));
         }
         let all = ask(&dataset, &Query::new().level(VertexBudget::new(u64::MAX)));
         assert_eq!(all.level.number(), 0);

@@ -40,16 +40,16 @@ pub(crate) async fn open(files: &Files) -> Result<Dataset, Error> {
 pub(crate) type Told = Result<QueryResult, String>;
 
 pub(crate) async fn ask(dataset: &Dataset, query: &Query) -> Told {
-    let answer = dataset.query(query).await;
-    answer.map_err(|error| error_chain(&error))
+    let result = dataset.query(query).await;
+    result.map_err(|error| error_chain(&error))
 }
 
 /// Returns whether two results are equal except for notes about known defects.
 pub(crate) fn is_same(one: &QueryResult, other: &QueryResult) -> bool {
-    let plain = |answer: &QueryResult| {
-        let mut answer = answer.clone();
-        answer.notes.clear();
-        answer
+    let plain = |result: &QueryResult| {
+        let mut result = result.clone();
+        result.notes.clear();
+        result
     };
     plain(one) == plain(other)
 }

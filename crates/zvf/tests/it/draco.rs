@@ -66,8 +66,8 @@ fn in_memory(files: &Files) -> Store {
 
 async fn ask(files: &Files, query: &Query) -> Result<QueryResult, String> {
     let dataset = Dataset::open(in_memory(files)).await.unwrap();
-    let answer = dataset.query(query).await;
-    answer.map_err(|error| error_chain(&error))
+    let result = dataset.query(query).await;
+    result.map_err(|error| error_chain(&error))
 }
 
 async fn codes(files: &Files) -> Vec<String> {
@@ -82,8 +82,8 @@ async fn codes(files: &Files) -> Vec<String> {
     codes
 }
 
-fn rows(answer: &QueryResult) -> Vec<[f32; 3]> {
-    let numbers = answer.positions.bytes.as_chunks::<4>().0.as_chunks::<3>().0;
+fn rows(result: &QueryResult) -> Vec<[f32; 3]> {
+    let numbers = result.positions.bytes.as_chunks::<4>().0.as_chunks::<3>().0;
     numbers
         .iter()
         .map(|row| row.map(f32::from_le_bytes))
@@ -91,8 +91,8 @@ fn rows(answer: &QueryResult) -> Vec<[f32; 3]> {
 }
 
 /// Returns the vertex numbers of the corners of each triangle, whatever their order.
-fn triangles(answer: &QueryResult) -> Vec<Vec<u64>> {
-    let links = answer.links.as_ref().unwrap();
+fn triangles(result: &QueryResult) -> Vec<Vec<u64>> {
+    let links = result.links.as_ref().unwrap();
     let all = links.ends.chunks(3).map(<[u64]>::to_vec);
     let mut all: Vec<Vec<u64>> = all
         .map(|mut ends| {
@@ -265,9 +265,9 @@ fn streams_of_the_reference_are_read_and_nothing_is_assigned_to_lost_rows() {
             ("mesh_with_a_vertex_without_triangles", true),
         ] {
             let files = with_stream(name, isolated).await;
-            let answer = ask(&files, &bare).await.unwrap();
-            assert_eq!(rows(&answer).len(), 25, "{name}");
-            assert_eq!(triangles(&answer).len(), 32, "{name}");
+            let result = ask(&files, &bare).await.unwrap();
+            assert_eq!(rows(&result).len(), 25, "{name}");
+            assert_eq!(triangles(&result).len(), 32, "{name}");
             let all = Query::new().columns(Selection::All);
             let error = ask(&files, &all).await.unwrap_err();
             assert_eq!(
@@ -376,7 +376,7 @@ fn a_stream_that_decodes_to_more_than_the_budget_is_refused() {
         let error = dataset.query(&Query::new()).await.unwrap_err();
         assert_eq!(error.kind(), zvf::ErrorKind::OverBudget, "{error:?}");
         let dataset = Dataset::open(store(4_000_000)).await.unwrap();
-        let answer = dataset.query(&Query::new()).await.unwrap();
-        assert_eq!(self::rows(&answer).len(), 20_000);
+        let result = dataset.query(&Query::new()).await.unwrap();
+        assert_eq!(self::rows(&result).len(), 20_000);
     });
 }

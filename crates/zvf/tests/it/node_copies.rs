@@ -101,12 +101,12 @@ fn a_remote_store_opens_with_one_request_and_verifies_two_nodes() {
         let check = dataset.check_selection(&Query::new()).await;
         check.unwrap();
         assert!(store.take_request_log().is_empty());
-        let answer = dataset.query(&Query::new()).await.unwrap();
+        let result = dataset.query(&Query::new()).await.unwrap();
         assert_eq!(nodes_read(&store), ["0/zarr.json", "0/vertices/zarr.json"]);
         assert_eq!(store.activity().lists, 0);
         let near = Store::from_memory(files).unwrap();
         let near = Dataset::open(near).await.unwrap();
-        assert_eq!(near.query(&Query::new()).await.unwrap(), answer);
+        assert_eq!(near.query(&Query::new()).await.unwrap(), result);
         // They are compared once.
         dataset.query(&Query::new()).await.unwrap();
         assert_eq!(nodes_read(&store), [""; 0]);

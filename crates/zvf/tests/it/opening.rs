@@ -312,8 +312,8 @@ pub(crate) fn places() -> Query {
 fn a_query_reuses_what_opening_read() {
     let store = in_memory(store("zvf-09", "points_3d/"));
     let dataset = open(&store).unwrap();
-    let answer = block_on(dataset.query(&places())).unwrap();
-    assert!(!answer.positions.is_empty());
+    let result = block_on(dataset.query(&places())).unwrap();
+    assert!(!result.positions.is_empty());
     let (requests, lists) = asked(&store);
     assert_eq!(requests[..3], OF_0_9);
     let mut once = requests.clone();

@@ -29,9 +29,9 @@ use crate::{
 
 /// Runs the query; `None` if the engine reports it as unsupported, which is only allowed for
 /// `nearest` combined with certain other selections.
-async fn answer(made: &Made, query: &Query) -> Option<QueryResult> {
+async fn result(made: &Made, query: &Query) -> Option<QueryResult> {
     match open(made).await.query(query).await {
-        Ok(answer) => Some(answer),
+        Ok(result) => Some(result),
         Err(Error::Query(QueryError::Unsupported(_))) if is_nearest_of_some(query) => None,
         Err(error) => panic!("{error:?}\n{query:?}\n{:?}", made.truth.recipe),
     }
@@ -43,17 +43,17 @@ fn is_nearest_of_some(query: &Query) -> bool {
 }
 
 fn check(made: &Made, query: &Query) {
-    let Some(answer) = block_on(answer(made, query)) else {
+    let Some(result) = block_on(result(made, query)) else {
         return;
     };
-    let verdict = verdict(made, query, &answer).and_then(|()| {
+    let verdict = verdict(made, query, &result).and_then(|()| {
         block_on(async {
             let counts = open(made).await.count(query).await;
             let counts = counts.map_err(|error| format!("counting: {error:?}"))?;
-            pieces::counts(&answer, &counts)?;
+            pieces::counts(&result, &counts)?;
             let budget = 4096 << (made.truth.recipe.seed % 3);
-            pieces::batches(made, query, &answer, budget).await?;
-            partitions::check(made, query, &answer).await
+            pieces::batches(made, query, &result, budget).await?;
+            partitions::check(made, query, &result).await
         })
     });
     if let Err(fault) = verdict {
@@ -68,14 +68,14 @@ fn check_without(made: &Made, mut query: Query, known: Vec<i64>) {
     let is_absent = matches!(&strict, Err(Error::Query(QueryError::NoObject { .. })));
     assert!(is_absent, "{strict:?}\n{query:?}\n{:?}", made.truth.recipe);
     let going = query.clone().keep_going(true);
-    let mut answer = block_on(answer(made, &going)).unwrap();
-    let missing: Vec<&str> = answer.skipped.iter().map(|m| m.reason.as_str()).collect();
+    let mut result = block_on(result(made, &going)).unwrap();
+    let missing: Vec<&str> = result.skipped.iter().map(|m| m.reason.as_str()).collect();
     let names = |id: &str| missing.iter().any(|reason| reason.contains(id));
     let both = missing.len() == 2 && names("-7") && names(&(1_i64 << 60).to_string());
     assert!(both, "{missing:?}\n{query:?}\n{:?}", made.truth.recipe);
-    answer.skipped.clear();
+    result.skipped.clear();
     query.objects = Some(known);
-    if let Err(fault) = verdict(made, &query, &answer) {
+    if let Err(fault) = verdict(made, &query, &result) {
         panic!("{fault}\n{query:?}\n{:?}", made.truth.recipe);
     }
 }
@@ -101,19 +101,19 @@ fn rendered(made: &Made, seed: u64) -> Vec<(Query, QueryResult)> {
     let queries = (0..4).map(|_| {
         let query = ask::ask(&made.truth, &mut random);
         let expected = expect::expect(&made.truth, &query);
-        let answer = render::render(&made.truth, &query, &expected);
-        (query, answer)
+        let result = render::render(&made.truth, &query, &expected);
+        (query, result)
     });
     queries.collect()
 }
 
-fn verdict(made: &Made, query: &Query, answer: &QueryResult) -> Result<(), String> {
+fn verdict(made: &Made, query: &Query, result: &QueryResult) -> Result<(), String> {
     let truth = &made.truth;
     let expected = expect::expect(truth, query);
     let comparison = Comparison {
         truth,
         query,
-        answer,
+        result,
     };
     comparison.with(&expected)
 }
@@ -142,9 +142,9 @@ proptest! {
     #[test]
     fn the_expected_result_is_accepted(recipe in any_recipe(|_| true), seed in any::<u64>()) {
         let made = make(&recipe);
-        for (query, answer) in rendered(&made, seed) {
+        for (query, result) in rendered(&made, seed) {
             if !(is_cut(&query) && recipe.kind.is_linked()) {
-                verdict(&made, &query, &answer).unwrap_or_else(|fault| panic!("{fault}\n{query:?}"));
+                verdict(&made, &query, &result).unwrap_or_else(|fault| panic!("{fault}\n{query:?}"));
             }
         }
     }
@@ -153,13 +153,13 @@ proptest! {
     #[test]
     fn damaged_results_are_rejected(recipe in any_recipe(|_| true), seed in any::<u64>()) {
         let made = make(&recipe);
-        for (query, answer) in rendered(&made, seed) {
+        for (query, result) in rendered(&made, seed) {
             if is_cut(&query) {
                 continue;
             }
-            for wrong in render::damaged(&answer, &mut Random::new(seed)) {
+            for wrong in render::damaged(&result, &mut Random::new(seed)) {
                 let fault = verdict(&made, &query, &wrong);
-                assert!(fault.is_err(), "{query:?}\n{answer:?}\n{wrong:?}");
+                assert!(fault.is_err(), "{query:?}\n{result:?}\n{wrong:?}");
             }
         }
     }

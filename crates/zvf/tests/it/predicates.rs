@@ -128,7 +128,7 @@ fn tests(name: &str) -> Vec<Test> {
     ]
 }
 
-/// Asks for every pair of tests, joined in four ways; `found` gives the rows of an answer.
+/// Asks for every pair of tests, joined in four ways; `found` gives the rows of a result.
 #[track_caller]
 fn check_pairs(dataset: &Dataset, scope: &str, found: impl Fn(&QueryResult) -> Vec<usize>) {
     let mut hits = 0;
@@ -147,8 +147,8 @@ fn check_pairs(dataset: &Dataset, scope: &str, found: impl Fn(&QueryResult) -> V
                 let text = join.replace('L', &left_text).replace('R', &right_text);
                 let wanted: Vec<usize> = (0..COUNT).filter(|row| holds(truths(*row))).collect();
                 hits += wanted.len();
-                let answer = asked(dataset, &text).unwrap();
-                assert_eq!(found(&answer), wanted, "{text}");
+                let result = asked(dataset, &text).unwrap();
+                assert_eq!(found(&result), wanted, "{text}");
             }
         }
     }
@@ -160,7 +160,7 @@ fn nan_is_null_in_attributes_of_vertices() {
     let mut geometry = Geometry::new(positions());
     geometry.vertex = table();
     let dataset = created(geometry, GeometryKind::Points);
-    check_pairs(&dataset, "vertex", |answer| rows(&answer.vertex));
+    check_pairs(&dataset, "vertex", |result| rows(&result.vertex));
     let count = |text: &str| asked(&dataset, text).unwrap().positions.len();
     assert_eq!((count("a != 0"), count("not a = 0")), (20, 20));
     assert_eq!((count("a = a"), count("a is null")), (30, 30));
@@ -172,7 +172,7 @@ fn nan_is_null_in_attributes_of_objects() {
     geometry.object_ids = Some((0..COUNT as i64).collect());
     geometry.object = table();
     let dataset = created(geometry, GeometryKind::Points);
-    check_pairs(&dataset, "object", |answer| rows(&answer.object));
+    check_pairs(&dataset, "object", |result| rows(&result.object));
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn nan_is_null_in_attributes_of_links() {
         .collect();
     geometry.link = table();
     let dataset = created(geometry, GeometryKind::Graphs);
-    check_pairs(&dataset, "link", |answer| rows(&answer.link));
+    check_pairs(&dataset, "link", |result| rows(&result.link));
 }
 
 fn with_named_axes(names: [&str; 3], vertex: Vec<Column>) -> Dataset {
@@ -255,8 +255,8 @@ fn conditions_on_axes_prune_chunks() {
     let dataset = created(Geometry::new(positions()), GeometryKind::Points);
     let cells = |text: &str, wanted: usize| {
         dataset.store().take_request_log();
-        let answer = asked(&dataset, text).unwrap();
-        assert_eq!(answer.positions.len(), wanted, "{text}");
+        let result = asked(&dataset, text).unwrap();
+        assert_eq!(result.positions.len(), wanted, "{text}");
         let log = dataset.store().take_request_log();
         let reads = log.iter().map(|read| read.key.to_string());
         reads.filter(|key| key.contains("/vertices/c/")).count()

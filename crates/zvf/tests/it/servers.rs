@@ -123,18 +123,18 @@ fn on_disk(store: &str) -> String {
 
 /// Results of queries on a dataset, for comparison.
 #[derive(Debug, PartialEq)]
-struct Answers {
+struct Responses {
     info: Option<StoreInfo>,
     queries: Vec<QueryResult>,
 }
 
 /// Queries a dataset. Counting and finding all attributes require a server with listings.
-async fn answers(dataset: &Dataset, lists: bool) -> Result<Answers, Error> {
+async fn responses(dataset: &Dataset, lists: bool) -> Result<Responses, Error> {
     let bounds = dataset.root().bounds.as_ref().unwrap();
     let corners = bounds.lower().iter().zip(bounds.upper());
     let middle: Vec<f64> = corners.map(|(lo, hi)| lo.midpoint(*hi)).collect();
     let part = Bbox::new(bounds.lower(), &middle).unwrap();
-    let mut found = Answers {
+    let mut found = Responses {
         info: None,
         queries: Vec::new(),
     };
@@ -166,9 +166,9 @@ impl Contents {
 }
 
 async fn contents(store: &Store, files: &[ListedFile]) -> Result<Contents, zvf_store::CellError> {
-    let to_vecs = |answers: Vec<Option<bytes::Bytes>>| {
-        let answers = answers.into_iter();
-        answers.map(|bytes| bytes.map(|bytes| bytes.to_vec()))
+    let to_vecs = |responses: Vec<Option<bytes::Bytes>>| {
+        let responses = responses.into_iter();
+        responses.map(|bytes| bytes.map(|bytes| bytes.to_vec()))
     };
     let absent = ListedFile {
         name: "0/no such thing".to_owned(),
@@ -186,9 +186,9 @@ async fn contents(store: &Store, files: &[ListedFile]) -> Result<Contents, zvf_s
             let key = Key::parse(&file.name).unwrap();
             Read::new(key, way(file.size))
         });
-        let answers = store.read(&reads.collect::<Vec<_>>()).await?;
-        assert_eq!(answers.last(), Some(&None), "an absent object");
-        objects.push(to_vecs(answers).collect());
+        let responses = store.read(&reads.collect::<Vec<_>>()).await?;
+        assert_eq!(responses.last(), Some(&None), "an absent object");
+        objects.push(to_vecs(responses).collect());
     }
     let reader = CellReader::new(store.clone());
     let mut cells = Vec::new();
@@ -199,8 +199,8 @@ async fn contents(store: &Store, files: &[ListedFile]) -> Result<Contents, zvf_s
             index,
             part: None,
         });
-        let answers = reader.read(&wanted.collect::<Vec<_>>()).await?;
-        cells.push(to_vecs(answers).collect());
+        let responses = reader.read(&wanted.collect::<Vec<_>>()).await?;
+        cells.push(to_vecs(responses).collect());
     }
     Ok(Contents { objects, cells })
 }
@@ -262,8 +262,8 @@ fn same(place: Place) {
             let generation = here.detection().generation;
             if place.lists() || generation == Generation::V0_9 {
                 let opened = Dataset::open(&address).await.unwrap();
-                let want = answers(&here, place.lists()).await.unwrap();
-                let found = answers(&opened, place.lists()).await.unwrap();
+                let want = responses(&here, place.lists()).await.unwrap();
+                let found = responses(&opened, place.lists()).await.unwrap();
                 assert_eq!(found, want, "{address}");
                 queried += want.queries.len();
             }

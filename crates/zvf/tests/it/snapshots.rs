@@ -1,4 +1,4 @@
-//! Readers beside writers: every answer is of one transaction.
+//! Readers beside writers: every result is of one transaction.
 
 mod model;
 mod random;
@@ -57,7 +57,7 @@ fn an_open_dataset_never_mixes_two_transactions() {
                 let after = model.content();
                 assert!(!dataset.is_current().await.unwrap());
                 match (dataset.query(&query).await, follow) {
-                    (Ok(answer), _) => assert_eq!(content(&answer), after.only(&[3])),
+                    (Ok(result), _) => assert_eq!(content(&result), after.only(&[3])),
                     (Err(Error::Changed { address: told }), Follow::Never) => {
                         assert_eq!(told, address);
                     }
@@ -84,13 +84,13 @@ fn without_checks_the_same_change_mixes_transactions() {
         let before = ask(&dataset, &object(3)).await;
         let editor = Editor::open(&address).await.unwrap();
         change(&editor, &mut model).await;
-        let answer = dataset.query(&object(3)).await;
-        assert!(answer.is_err() || content(&answer.unwrap()) != before);
+        let result = dataset.query(&object(3)).await;
+        assert!(result.is_err() || content(&result.unwrap()) != before);
     });
 }
 
 #[test]
-fn cached_answers_stay_those_of_the_opened_transaction() {
+fn cached_results_stay_those_of_the_opened_transaction() {
     block_on(async {
         let folder = tempfile::tempdir().unwrap();
         let address = folder.path().join("a.zv").display().to_string();

@@ -164,7 +164,7 @@ fn legacy_links_are_probed_by_name() {
 
 /// Compares results with those of a store in memory. Queries that require a listing are counted as
 /// refused.
-fn answers(archive: &str, shape: Option<Shape>) -> (usize, Vec<String>) {
+fn results(archive: &str, shape: Option<Shape>) -> (usize, Vec<String>) {
     let mut query = places();
     query.shape = shape;
     let (web, _) = serve(archive, 405);
@@ -196,14 +196,14 @@ fn answers(archive: &str, shape: Option<Shape>) -> (usize, Vec<String>) {
 
 #[test]
 fn points_need_no_listing() {
-    let (same, refused) = answers("zvf-09", Some(Shape::Points));
+    let (same, refused) = results("zvf-09", Some(Shape::Points));
     assert!(same > 50, "{same}");
     assert!(refused.is_empty(), "{refused:?}");
 }
 
 #[test]
 fn few_queries_need_a_listing() {
-    let (same, refused) = answers("zvf-09", None);
+    let (same, refused) = results("zvf-09", None);
     assert!(same > 50, "{same}");
     // Links to chunks beyond the probed offsets, or without a count.
     let expected = [
@@ -241,9 +241,9 @@ fn a_box_of_points_takes_named_attributes_and_three_requests() {
     let dataset = open(&web, "made").unwrap();
     let radius = Selection::Named(vec![(Some(Scope::Vertex), "radius".to_owned())]);
     let query = Query::new().region(bbox);
-    let answer = block_on(dataset.query(&query.clone().columns(radius))).unwrap();
-    assert!(!answer.positions.is_empty());
-    assert_eq!(answer.vertex.len(), 1);
+    let result = block_on(dataset.query(&query.clone().columns(radius))).unwrap();
+    assert!(!result.positions.is_empty());
+    assert_eq!(result.vertex.len(), 1);
     let cells: Vec<String> = asked(&web)
         .into_iter()
         .filter(|line| line.contains("/c/"))

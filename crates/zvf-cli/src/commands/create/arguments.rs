@@ -286,6 +286,11 @@ pub enum CreateUsageError {
 }
 
 impl CreateArgs {
+    /// Returns whether the memory is bounded.
+    pub(crate) fn bounds_memory(&self) -> bool {
+        self.memory.is_some()
+    }
+
     /// Completes the declarations of attributes in a design, and drops those of other attributes.
     ///
     /// # Errors

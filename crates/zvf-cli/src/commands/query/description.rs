@@ -50,11 +50,11 @@ impl Described {
     /// Adds the groups of the objects in a result and their attributes. Members that are not in
     /// the result are left out, because the file does not hold them. A query for groups keeps its
     /// groups.
-    pub(super) async fn read_groups(&mut self, dataset: &Dataset, answer: &mut QueryResult) {
-        if answer.objects.is_empty() {
+    pub(super) async fn read_groups(&mut self, dataset: &Dataset, result: &mut QueryResult) {
+        if result.objects.is_empty() {
             return;
         }
-        if let Err(error) = self.try_read_groups(dataset, answer).await {
+        if let Err(error) = self.try_read_groups(dataset, result).await {
             self.left_out.push(format!("groups: {error}"));
         }
     }
@@ -62,15 +62,15 @@ impl Described {
     async fn try_read_groups(
         &mut self,
         dataset: &Dataset,
-        answer: &mut QueryResult,
+        result: &mut QueryResult,
     ) -> Result<(), QueryError> {
         let session = dataset.session();
-        let level = answer.level;
+        let level = result.level;
         let Some(groups) = session.group_list(level).await? else {
             return Ok(());
         };
-        if answer.groups.is_empty() {
-            self.add_groups(&groups, answer);
+        if result.groups.is_empty() {
+            self.add_groups(&groups, result);
         }
         for name in session.attribute_list(level, Scope::Group).await?.iter() {
             let column = session.group_values(level, name, None).await?;
@@ -79,8 +79,8 @@ impl Described {
         Ok(())
     }
 
-    fn add_groups(&mut self, groups: &GroupList, answer: &mut QueryResult) {
-        let selected: BTreeSet<i64> = answer.objects.iter().copied().collect();
+    fn add_groups(&mut self, groups: &GroupList, result: &mut QueryResult) {
+        let selected: BTreeSet<i64> = result.objects.iter().copied().collect();
         // The number of groups comes from the store and may be absurd.
         let count = groups.len().min(MAX_GROUPS);
         if groups.len() > count {
@@ -102,7 +102,7 @@ impl Described {
             };
             outside = outside.saturating_add(group.len().saturating_sub(len_u64(members.len())));
             if !members.is_empty() {
-                answer.groups.push(ObjectGroup { id, members });
+                result.groups.push(ObjectGroup { id, members });
             }
         }
         if outside > 0 {
@@ -114,12 +114,12 @@ impl Described {
     }
 
     /// Adds units, descriptions and channel names of the attributes that the file holds.
-    pub(super) async fn read_attributes(&mut self, dataset: &Dataset, answer: &QueryResult) {
+    pub(super) async fn read_attributes(&mut self, dataset: &Dataset, result: &QueryResult) {
         let families = [
-            (Scope::Vertex, &answer.vertex),
-            (Scope::Fragment, &answer.fragment),
-            (Scope::Link, &answer.link),
-            (Scope::Object, &answer.object),
+            (Scope::Vertex, &result.vertex),
+            (Scope::Fragment, &result.fragment),
+            (Scope::Link, &result.link),
+            (Scope::Object, &result.object),
             (Scope::Group, &self.description.group),
         ];
         let names = families.into_iter().flat_map(|(scope, columns)| {
@@ -127,7 +127,7 @@ impl Described {
             names.map(move |name| (scope, name))
         });
         let names: Vec<(Scope, String)> = names.collect();
-        match dataset.attribute_specs(answer.level, &names).await {
+        match dataset.attribute_specs(result.level, &names).await {
             Ok(specs) => self.description.attributes = specs,
             Err(error) => self.left_out.push(format!("units of attributes: {error}")),
         }

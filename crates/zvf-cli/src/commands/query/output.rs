@@ -55,21 +55,21 @@ impl QueryOutput {
     }
 
     /// Sets everything from a query result except the rows.
-    pub fn answer(&mut self, answer: &QueryResult) {
+    pub fn result(&mut self, result: &QueryResult) {
         self.counts = ResultCounts {
-            level: Some(answer.level.number()),
-            vertices: len_u64(answer.positions.len()),
-            objects: len_u64(answer.objects.len()),
-            links: len_u64(answer.links.as_ref().map_or(0, Links::len)),
-            parts: answer
+            level: Some(result.level.number()),
+            vertices: len_u64(result.positions.len()),
+            objects: len_u64(result.objects.len()),
+            links: len_u64(result.links.as_ref().map_or(0, Links::len)),
+            parts: result
                 .parts
                 .as_ref()
                 .map(|parts| len_u64(parts.objects.len())),
         };
-        self.levels(&answer.levels);
-        self.distances.clone_from(&answer.distances);
-        self.missing.clone_from(&answer.skipped);
-        self.notes.clone_from(&answer.notes);
+        self.levels(&result.levels);
+        self.distances.clone_from(&result.distances);
+        self.missing.clone_from(&result.skipped);
+        self.notes.clone_from(&result.notes);
     }
 
     /// Sets the contribution of each level.

@@ -21,19 +21,19 @@ const CHANNELS: usize = 4;
 /// # Errors
 ///
 /// [`ResultWriteError`] if the result is inconsistent.
-pub fn preview(answer: &QueryResult) -> Result<String, ResultWriteError> {
+pub fn preview(result: &QueryResult) -> Result<String, ResultWriteError> {
     let mut lines = Vec::new();
-    let vertices = OutputTable::vertices(answer)?;
+    let vertices = OutputTable::vertices(result)?;
     if vertices.rows > 0 {
         lines.extend(shown(&vertices, "vertex", "vertices"));
     }
-    if let Some(links) = OutputTable::links(answer)? {
+    if let Some(links) = OutputTable::links(result)? {
         lines.push(String::new());
         lines.extend(shown(&links, "link", "links"));
     }
     // Without attributes, the table of objects would only repeat the ids in that of vertices.
-    if !answer.object.is_empty()
-        && let Some(objects) = OutputTable::objects(answer)?
+    if !result.object.is_empty()
+        && let Some(objects) = OutputTable::objects(result)?
     {
         lines.push(String::new());
         lines.extend(shown(&objects, "object", "objects"));

@@ -50,64 +50,64 @@ pub async fn save(
         return Ok(report);
     }
     let transaction = dataset.transaction();
-    let mut answer = answer(dataset, query).await?;
+    let mut result = result(dataset, query).await?;
     let mut described = Described::new(dataset, geometry(query, dataset));
     described.description.transaction = query.row_ids.then_some(transaction);
     // Formats of pictures have no groups.
     if target.format().is_readable() && query.geometry.is_none() {
-        described.read_groups(dataset, &mut answer).await;
-        described.read_attributes(dataset, &answer).await;
+        described.read_groups(dataset, &mut result).await;
+        described.read_attributes(dataset, &result).await;
     }
     if target.format().has_header() && query.geometry.is_none() {
         described.read_headers(dataset).await;
     }
     let lossless = LosslessTarget::new(target, is_strict)?;
-    let mut written = formats::write(&answer, &described.description, lossless.file())?;
+    let mut written = formats::write(&result, &described.description, lossless.file())?;
     written.left_out.append(&mut described.left_out);
     let written = lossless.publish(written)?;
-    answer.notes.append(&mut described.notes);
+    result.notes.append(&mut described.notes);
     report.written(written);
-    report.answer(&answer);
+    report.result(&result);
     Ok(report)
 }
 
 /// Runs a query. Its distances are a column of the result, too.
-pub(super) async fn answer(dataset: &Dataset, query: &Query) -> Result<QueryResult, SaveError> {
+pub(super) async fn result(dataset: &Dataset, query: &Query) -> Result<QueryResult, SaveError> {
     let transaction = dataset.transaction();
-    let mut answer = dataset.query(query).await?;
+    let mut result = dataset.query(query).await?;
     if query.row_ids && dataset.transaction() != transaction {
         return Err(SaveError::Changed);
     }
-    add_distances(&mut answer);
-    Ok(answer)
+    add_distances(&mut result);
+    Ok(result)
 }
 
 /// Adds the distances of a nearest query as columns: of vertices for points, of links, or, for
 /// paths, of the fragments of each vertex, with the distance of their path, and of objects, with that
 /// of their nearest path.
-fn add_distances(answer: &mut QueryResult) {
-    let Some(distances) = &answer.distances else {
+fn add_distances(result: &mut QueryResult) {
+    let Some(distances) = &result.distances else {
         return;
     };
-    match (&answer.parts, &answer.links) {
+    match (&result.parts, &result.links) {
         (Some(parts), _) => {
             let of_object = |id: &i64| {
                 let of_parts = parts.objects.iter().zip(distances);
                 let own = of_parts.filter(|(object, _)| *object == id);
                 own.map(|(_, distance)| *distance).reduce(f64::min)
             };
-            let objects = answer.objects.iter();
+            let objects = result.objects.iter();
             let of_objects = objects.map(|id| of_object(id).unwrap_or(f64::NAN));
             let spans = parts.offsets.iter().zip(parts.offsets.iter().skip(1));
             let of_vertices = spans.zip(distances).flat_map(|((start, end), distance)| {
                 let rows = usize::try_from(end.saturating_sub(*start)).unwrap_or(0);
                 std::iter::repeat_n(*distance, rows)
             });
-            add_distance(&mut answer.fragment, of_vertices.collect());
-            add_distance(&mut answer.object, of_objects.collect());
+            add_distance(&mut result.fragment, of_vertices.collect());
+            add_distance(&mut result.object, of_objects.collect());
         }
-        (None, Some(_)) => add_distance(&mut answer.link, distances.clone()),
-        (None, None) => add_distance(&mut answer.vertex, distances.clone()),
+        (None, Some(_)) => add_distance(&mut result.link, distances.clone()),
+        (None, None) => add_distance(&mut result.vertex, distances.clone()),
     }
 }
 

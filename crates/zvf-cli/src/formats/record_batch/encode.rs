@@ -72,16 +72,16 @@ impl<'a> RecordBatches<'a> {
 
 /// Writes the vertices and the tables beside them; `fill` encodes one table.
 pub(in super::super) fn write_batches(
-    answer: &QueryResult,
+    result: &QueryResult,
     description: &StoreDescription,
     staged: &mut Staged,
     fill: fn(&RecordBatches<'_>, &mut Sink<'_>) -> Result<(), FillError>,
 ) -> Result<Vec<String>, ResultWriteError> {
-    let about = metadata(answer, description);
-    let vertices = OutputTable::vertices(answer)?;
+    let about = metadata(result, description);
+    let vertices = OutputTable::vertices(result)?;
     let vertices = RecordBatches::of(&vertices, about.clone())?;
     staged.write(|sink| fill(&vertices, sink))?;
-    for (part, table) in OutputTable::sidecars(answer, description)? {
+    for (part, table) in OutputTable::sidecars(result, description)? {
         let batches = RecordBatches::of(&table, about.clone())?;
         staged.write_sidecar(part, |sink| fill(&batches, sink))?;
     }
@@ -89,9 +89,9 @@ pub(in super::super) fn write_batches(
 }
 
 /// Returns the metadata of the schema.
-fn metadata(answer: &QueryResult, description: &StoreDescription) -> HashMap<String, String> {
-    let axes = serde_json::Value::from(answer.axes.clone());
-    let level = level_names(answer);
+fn metadata(result: &QueryResult, description: &StoreDescription) -> HashMap<String, String> {
+    let axes = serde_json::Value::from(result.axes.clone());
+    let level = level_names(result);
     let text = description.text(&level);
     let entries = [
         ("level", level),

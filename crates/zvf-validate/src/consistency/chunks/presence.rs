@@ -109,9 +109,9 @@ async fn ask(
         })
     });
     let wanted: Vec<_> = wanted.collect();
-    let answers = context.fetch.cells(&wanted).await;
-    for (chunk, answer) in chunks.iter().zip(answers) {
-        match answer {
+    let results = context.fetch.cells(&wanted).await;
+    for (chunk, result) in chunks.iter().zip(results) {
+        match result {
             Ok(Some(cell)) if cell.bytes.is_empty() => {
                 let message = "the payload is empty, and the cell is not listed";
                 context.report_in_chunk(&rules::CELL_EMPTY, &part.key, chunk, message);

@@ -31,17 +31,17 @@ fn an_additive_level_includes_all_coarser_levels() {
         let made = made(seed, kind);
         let dataset = block_on(open(&made.fine));
         for level in 0..4 {
-            let answer = ask(&dataset, &Query::new().level(number(level)));
+            let result = ask(&dataset, &Query::new().level(number(level)));
             let drawn = rule::drawn_with(&made, level, true);
             let all = drawn.iter().flat_map(|n| &rule::level(&made, *n).vertices);
             let all: Vec<&Vec<f64>> = all.map(|vertex| &vertex.position).collect();
-            assert!(numbers(&answer.positions).iter().eq(all), "{level}");
-            assert_eq!(answer.level, LevelId::new(level));
-            let levels = answer.levels.iter().map(|used| used.level.number());
+            assert!(numbers(&result.positions).iter().eq(all), "{level}");
+            assert_eq!(result.level, LevelId::new(level));
+            let levels = result.levels.iter().map(|used| used.level.number());
             let levels: Vec<u32> = levels.collect();
             let expected = if drawn.len() > 1 { drawn } else { Vec::new() };
             assert_eq!(levels, expected);
-            super::check_ways(&dataset, &Query::new().level(number(level)), &answer);
+            super::check_ways(&dataset, &Query::new().level(number(level)), &result);
         }
         // All other levels together hold the content of level 0.
         let whole = ask(&dataset, &Query::new().level(number(1)))
@@ -59,12 +59,12 @@ fn objects_on_several_levels_are_reported_once() {
     let objects = made.fine.truth.objects.as_ref().unwrap();
     let ids: Vec<i64> = objects.iter().map(|object| object.id).take(3).collect();
     let query = Query::new().level(number(1)).objects(ids.clone());
-    let answer = ask(&dataset, &query);
-    assert!(answer.levels.len() == 3 && answer.levels.iter().all(|used| used.vertices > 0));
-    let named: BTreeSet<i64> = answer.objects.iter().copied().collect();
-    assert_eq!(named.len(), answer.objects.len());
+    let result = ask(&dataset, &query);
+    assert!(result.levels.len() == 3 && result.levels.iter().all(|used| used.vertices > 0));
+    let named: BTreeSet<i64> = result.objects.iter().copied().collect();
+    assert_eq!(named.len(), result.objects.len());
     let level_0 = ask(&dataset, &Query::new().objects(ids));
-    assert_eq!(answer.positions.len(), level_0.positions.len());
+    assert_eq!(result.positions.len(), level_0.positions.len());
     assert_eq!(named, level_0.objects.into_iter().collect());
 }
 
@@ -115,8 +115,8 @@ fn the_additive_flag_does_not_apply_to_paths() {
     let made = made(3, StoreKind::ObjectPoints);
     let dataset = block_on(open(&made.fine));
     let query = Query::new().level(number(1)).shape(Shape::Paths);
-    let answer = ask(&dataset, &query.columns(Selection::none()));
+    let result = ask(&dataset, &query.columns(Selection::none()));
     let own = rule::level(&made, 1).vertices.len();
-    assert_eq!(answer.positions.len(), own);
-    assert_eq!(answer.levels, []);
+    assert_eq!(result.positions.len(), own);
+    assert_eq!(result.levels, []);
 }

@@ -26,8 +26,8 @@ fn made(kind: StoreKind) -> (Layers, u64) {
     (made, max)
 }
 
-fn levels(answer: &QueryResult) -> Vec<u32> {
-    let levels = answer.levels.iter();
+fn levels(result: &QueryResult) -> Vec<u32> {
+    let levels = result.levels.iter();
     levels.map(|used| used.level.number()).collect()
 }
 
@@ -42,9 +42,9 @@ fn object_queries_count_only_fragments_of_these_objects() {
     for object in objects.iter().filter(|object| !object.fragments.is_empty()) {
         let own = truth.vertices_of(object).count() as u64;
         let of_object = Query::new().objects([object.id]);
-        let answer = ask(&dataset, &of_object.clone().level(VertexBudget::new(own)));
+        let result = ask(&dataset, &of_object.clone().level(VertexBudget::new(own)));
         assert_eq!(
-            (answer.level.number(), answer.positions.len() as u64),
+            (result.level.number(), result.positions.len() as u64),
             (0, own)
         );
         let explained = block_on(dataset.explain(&of_object.clone().level(VertexBudget::new(own))));
@@ -57,9 +57,9 @@ fn object_queries_count_only_fragments_of_these_objects() {
         assert_eq!(told, own);
         // Naming an object twice does not return more than the budget.
         let twice = Query::new().objects([object.id, object.id]);
-        let answer = block_on(dataset.query(&twice.level(VertexBudget::new(2 * own - 1))));
-        match answer {
-            Ok(answer) => assert!((answer.positions.len() as u64) < 2 * own, "{answer:?}"),
+        let result = block_on(dataset.query(&twice.level(VertexBudget::new(2 * own - 1))));
+        match result {
+            Ok(result) => assert!((result.positions.len() as u64) < 2 * own, "{result:?}"),
             Err(error) => assert!(format!("{error:?}").contains("OverVertices")),
         }
     }
@@ -110,10 +110,10 @@ fn budgets_apply_to_spheres() {
         for max in [all / 2, all, all * 2] {
             let query = plain.clone().level(VertexBudget::new(max));
             match block_on(dataset.query(&query)) {
-                Ok(answer) => {
-                    assert!(answer.positions.len() as u64 <= max);
-                    check_ways(&dataset, &query, &answer);
-                    sizes.push(levels(&answer).len());
+                Ok(result) => {
+                    assert!(result.positions.len() as u64 <= max);
+                    check_ways(&dataset, &query, &result);
+                    sizes.push(levels(&result).len());
                 }
                 Err(error) => assert!(format!("{error:?}").contains("OverVertices")),
             }
@@ -133,8 +133,8 @@ fn a_small_box_uses_the_finest_level_that_fits() {
         let all = ask(&dataset, &Query::new().region(region)).positions.len() as u64;
         let query = Query::new().region(region).level(VertexBudget::new(all));
         // The query fails where the vertices of the box on every level exceed the budget.
-        if let Ok(answer) = block_on(dataset.query(&query)) {
-            check_rows(&made, &answer, Some(&region));
+        if let Ok(result) = block_on(dataset.query(&query)) {
+            check_rows(&made, &result, Some(&region));
         }
         let query = Query::new()
             .region(region)
@@ -163,10 +163,10 @@ fn a_damaged_fragment_index_is_reported() {
     assert_eq!(damage.key.as_str(), "0/vertex_fragments");
     assert!(damage.chunk.is_some() && !matches!(damage.fault, Fault::Missing));
     // A chunk that cannot be counted is not chosen.
-    let answer = ask(&dataset, &query.keep_going(true));
-    assert!(answer.skipped.len() >= made.fine.truth.chunks().len());
-    assert_eq!(levels(&answer), [1]);
-    assert_eq!(answer.positions.len() as u64, total(&made, 1, false));
+    let result = ask(&dataset, &query.keep_going(true));
+    assert!(result.skipped.len() >= made.fine.truth.chunks().len());
+    assert_eq!(levels(&result), [1]);
+    assert_eq!(result.positions.len() as u64, total(&made, 1, false));
 }
 
 /// Undamaged chunks of the coarsest level are still returned.
@@ -179,8 +179,8 @@ fn damaged_chunks_of_the_coarsest_level_are_skipped() {
     let dataset = block_on(open(&made.fine));
     let query = Query::new().level(VertexBudget::new(total(&made, 2, false)));
     assert!(block_on(dataset.query(&query)).is_err());
-    let answer = ask(&dataset, &query.keep_going(true));
-    assert_eq!((levels(&answer), answer.skipped.len()), (vec![2], 1));
-    assert!((answer.positions.len() as u64) < total(&made, 2, false));
-    assert!(!answer.positions.is_empty());
+    let result = ask(&dataset, &query.keep_going(true));
+    assert_eq!((levels(&result), result.skipped.len()), (vec![2], 1));
+    assert!((result.positions.len() as u64) < total(&made, 2, false));
+    assert!(!result.positions.is_empty());
 }

@@ -160,13 +160,13 @@ fn wrong_declared_counts_do_not_change_the_result() {
     let mut made = made(Cells::Plain);
     let max = [1, 2].map(|level| total(&made, level, false) + 7);
     let queries = max.map(|max| Query::new().level(VertexBudget::new(max)));
-    let answers = |made: &Layers| {
+    let results = |made: &Layers| {
         let dataset = open(made);
         queries
             .each_ref()
             .map(|query| block_on(dataset.query(query)).unwrap())
     };
-    let right = answers(&made);
+    let right = results(&made);
     for declared in [json!(0), json!(1_000_000), Json::Null] {
         for (key, bytes) in &mut made.fine.files {
             if ["0/zarr.json", "1/zarr.json", "2/zarr.json"].contains(&key.as_str()) {
@@ -175,6 +175,6 @@ fn wrong_declared_counts_do_not_change_the_result() {
                 *bytes = serde_json::to_vec(&node).unwrap();
             }
         }
-        assert_eq!(answers(&made), right, "{declared}");
+        assert_eq!(results(&made), right, "{declared}");
     }
 }

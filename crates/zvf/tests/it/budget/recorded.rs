@@ -51,20 +51,20 @@ fn budgets_choose_levels_of_recorded_pyramids() {
                     continue;
                 };
                 let level = levels[levels.len() - 1 - level];
-                let mut answer = found.unwrap_or_else(|error| panic!("{at}: {error:?}"));
-                assert!(answer.positions.len() as u64 <= budget, "{at}");
+                let mut result = found.unwrap_or_else(|error| panic!("{at}: {error:?}"));
+                assert!(result.positions.len() as u64 <= budget, "{at}");
                 let kinds = &dataset.root().geometry_kinds;
-                if answer.levels.len() > 1 {
+                if result.levels.len() > 1 {
                     mixed += 1;
                     assert_eq!(kinds.first(), Some(&GeometryType::PointCloud), "{at}");
-                    let used: Vec<_> = answer.levels.iter().map(|used| used.level).collect();
+                    let used: Vec<_> = result.levels.iter().map(|used| used.level).collect();
                     assert_eq!(used[0], level, "{at}");
-                    assert!(answer.positions.len() as u64 > count(level), "{at}");
+                    assert!(result.positions.len() as u64 > count(level), "{at}");
                     continue;
                 }
-                answer.levels.clear();
+                result.levels.clear();
                 let plain = ask(&dataset, &Query::new().level(LevelChoice::Number(level)));
-                assert_eq!(answer, plain, "{at}");
+                assert_eq!(result, plain, "{at}");
             }
         }
     }

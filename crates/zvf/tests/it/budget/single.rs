@@ -56,24 +56,24 @@ fn check(made: &Layers, seed: u64) {
         assert!(over, "{found:?}");
         return;
     };
-    let mut answer = found.unwrap_or_else(|error| panic!("{error:?}"));
-    assert_eq!(answer.level.number(), level);
-    check_ways_of(&dataset, &query, &answer);
-    assert_eq!(answer.levels.len(), 1);
-    assert_eq!(answer.levels[0].vertices, sizes[level as usize]);
-    answer.levels.clear();
+    let mut result = found.unwrap_or_else(|error| panic!("{error:?}"));
+    assert_eq!(result.level.number(), level);
+    check_ways_of(&dataset, &query, &result);
+    assert_eq!(result.levels.len(), 1);
+    assert_eq!(result.levels[0].vertices, sizes[level as usize]);
+    result.levels.clear();
     let plain = Query::new().level(LevelChoice::Number(LevelId::new(level)));
-    assert_eq!(answer, ask(&dataset, &plain));
+    assert_eq!(result, ask(&dataset, &plain));
 }
 
 /// Checks limits, which count paths and links here.
-fn check_ways_of(dataset: &zvf::Dataset, query: &Query, answer: &zvf::QueryResult) {
-    if answer.positions.is_empty() {
-        check_ways(dataset, query, answer);
+fn check_ways_of(dataset: &zvf::Dataset, query: &Query, result: &zvf::QueryResult) {
+    if result.positions.is_empty() {
+        check_ways(dataset, query, result);
     }
     let counts = block_on(dataset.count(query)).unwrap();
-    assert_eq!(counts.vertices, answer.positions.len() as u64);
-    assert_eq!(counts.levels, answer.levels);
+    assert_eq!(counts.vertices, result.positions.len() as u64);
+    assert_eq!(counts.levels, result.levels);
 }
 
 /// Vertices outside the chunks of a box count as well if a path or link includes them.
@@ -106,12 +106,12 @@ fn check_box(made: &Layers, seed: u64) {
             assert!(vertices > max);
         }
         Err(error) => panic!("{error:?}\n{query:?}"),
-        Ok(mut answer) => {
-            assert!(answer.positions.len() as u64 <= max);
-            check_ways_of(&dataset, &query, &answer);
-            answer.levels.clear();
-            let plain = plain.level(LevelChoice::Number(answer.level));
-            assert_eq!(answer, ask(&dataset, &plain), "{query:?}");
+        Ok(mut result) => {
+            assert!(result.positions.len() as u64 <= max);
+            check_ways_of(&dataset, &query, &result);
+            result.levels.clear();
+            let plain = plain.level(LevelChoice::Number(result.level));
+            assert_eq!(result, ask(&dataset, &plain), "{query:?}");
         }
     }
 }

@@ -34,10 +34,10 @@ fn made(kind: StoreKind, additive: bool, levels: &Json) -> Layers {
 fn read(made: &Layers, choice: impl Into<LevelChoice>) -> (u32, Vec<String>) {
     let dataset = block_on(open(&made.fine));
     let query = Query::new().level(choice);
-    let answer = ask(&dataset, &query);
+    let result = ask(&dataset, &query);
     let explained = block_on(dataset.explain(&query)).unwrap();
-    assert_eq!(explained.notes, answer.notes);
-    (answer.level.number(), answer.notes)
+    assert_eq!(explained.notes, result.notes);
+    (result.level.number(), result.notes)
 }
 
 fn passed(level: u32) -> String {
@@ -54,11 +54,11 @@ fn stale_levels_are_skipped() {
         if kind == StoreKind::Points {
             assert_eq!(read(&made, VertexBudget::new(top)).1, notes);
             let dataset = block_on(open(&made.fine));
-            let answer = ask(
+            let result = ask(
                 &dataset,
                 &Query::new().level(VertexBudget::new(one.max(two))),
             );
-            let levels = answer.levels.iter().map(|used| used.level.number());
+            let levels = result.levels.iter().map(|used| used.level.number());
             assert!(levels.into_iter().all(|level| [0, 3].contains(&level)));
         }
         assert_eq!(read(&made, VertexBudget::new(u64::MAX)), (0, notes));
@@ -98,8 +98,8 @@ fn additive_levels_are_stale_if_one_of_them_is() {
     assert_eq!(level(super::total(&made, 1, true)), 0);
     let few = block_on(open(&made.fine));
     let max = super::total(&made, 3, true);
-    let answer = ask(&few, &Query::new().level(VertexBudget::new(max)));
-    let levels = answer.levels.iter().map(|used| used.level.number());
+    let result = ask(&few, &Query::new().level(VertexBudget::new(max)));
+    let levels = result.levels.iter().map(|used| used.level.number());
     assert!(levels.into_iter().all(|level| [0, 3].contains(&level)));
 }
 

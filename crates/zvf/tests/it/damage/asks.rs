@@ -19,7 +19,7 @@ pub(crate) struct Intact {
 pub(crate) struct Asked {
     pub(crate) name: &'static str,
     pub(crate) query: Query,
-    pub(crate) answer: QueryResult,
+    pub(crate) result: QueryResult,
 }
 
 impl Intact {
@@ -42,11 +42,11 @@ impl Intact {
         let mut asked = Vec::new();
         for (name, query) in queries {
             // A query that the undamaged store rejects does not apply to it.
-            if let Ok(answer) = ask(dataset, &query).await {
+            if let Ok(result) = ask(dataset, &query).await {
                 asked.push(Asked {
                     name,
                     query,
-                    answer,
+                    result,
                 });
             }
         }
@@ -133,9 +133,9 @@ fn predicate(scope: &str, columns: &[Column]) -> Option<Query> {
 }
 
 /// Returns the position of the first vertex.
-fn first_position(answer: &QueryResult) -> Option<Vec<f64>> {
-    let positions = answer.positions.view()?;
-    let columns = 0..answer.positions.width;
+fn first_position(result: &QueryResult) -> Option<Vec<f64>> {
+    let positions = result.positions.view()?;
+    let columns = 0..result.positions.width;
     columns
         .map(|column| match positions.value(0, column)? {
             Value::Float(value) => Some(value),
@@ -145,9 +145,9 @@ fn first_position(answer: &QueryResult) -> Option<Vec<f64>> {
 }
 
 /// Returns a box around the middle of the result.
-fn middle(answer: &QueryResult) -> Option<Bbox> {
-    let positions = answer.positions.view()?;
-    let columns = answer.positions.width;
+fn middle(result: &QueryResult) -> Option<Bbox> {
+    let positions = result.positions.view()?;
+    let columns = result.positions.width;
     let axes = usize::try_from(columns).unwrap();
     let mut lo = vec![f64::INFINITY; axes];
     let mut hi = vec![f64::NEG_INFINITY; axes];

@@ -601,7 +601,7 @@ fn asks_a_bomb() {
             for query in queries {
                 match block_on(dataset.query(&query)) {
                     Err(error) => println!("told: {}", error_chain(&error)),
-                    Ok(answer) => println!("answered: {} vertices", answer.positions.len()),
+                    Ok(result) => println!("answered: {} vertices", result.positions.len()),
                 }
             }
         }

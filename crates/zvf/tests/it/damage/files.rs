@@ -159,8 +159,8 @@ impl Sums {
         match ask(dataset, &asked.query).await {
             Err(error) if says_where(&error, at.files) => self.refused += 1,
             Err(error) => self.fault(at, asked, &format!("names no key: {error}")),
-            Ok(answer) if is_same(&answer, &asked.answer) => self.same += 1,
-            Ok(answer) => match known(at.key, at.harm, &answer, &asked.answer) {
+            Ok(result) if is_same(&result, &asked.result) => self.same += 1,
+            Ok(result) => match known(at.key, at.harm, &result, &asked.result) {
                 Some(Known::Fill) => self.fill += 1,
                 Some(Known::Noted) => self.noted += 1,
                 None => self.fault(at, asked, "differs"),
@@ -170,34 +170,34 @@ impl Sums {
             return;
         }
         let query = asked.query.clone().keep_going(true);
-        let answer = match ask(dataset, &query).await {
+        let result = match ask(dataset, &query).await {
             // Without metadata, intact data cannot be told from damaged data.
             Err(_) if at.key.ends_with("zarr.json") => return,
             Err(error) => return self.fault(at, asked, &format!("goes not on: {error}")),
-            Ok(answer) => answer,
+            Ok(result) => result,
         };
-        if answer.skipped.is_empty() {
-            let same = is_same(&answer, &asked.answer);
-            if !same && known(at.key, at.harm, &answer, &asked.answer).is_none() {
+        if result.skipped.is_empty() {
+            let same = is_same(&result, &asked.result);
+            if !same && known(at.key, at.harm, &result, &asked.result).is_none() {
                 self.fault(at, asked, "differs, and nothing is missing");
             }
             return;
         }
         self.less += 1;
-        if let Err(more) = is_part(&answer, &asked.answer) {
-            let missing = &answer.skipped;
+        if let Err(more) = is_part(&result, &asked.result) {
+            let missing = &result.skipped;
             self.fault(
                 at,
                 asked,
                 &format!("keeps going, and has {more}, {missing:?}"),
             );
         }
-        let named = answer
+        let named = result
             .skipped
             .iter()
             .any(|m| is_near(m.key.as_str(), at.key));
         if !named && !at.key.ends_with("zarr.json") {
-            let missing = &answer.skipped;
+            let missing = &result.skipped;
             self.fault(
                 at,
                 asked,

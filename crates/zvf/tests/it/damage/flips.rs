@@ -64,8 +64,8 @@ fn tell(intact: &Intact, files: &Files) -> Vec<Told> {
             };
             told.push(match ask(dataset, &asked.query).await {
                 Err(_) => Told::Refused,
-                Ok(answer) if is_same(&answer, &asked.answer) => Told::Same,
-                Ok(answer) => Told::Other(Box::new(answer)),
+                Ok(result) if is_same(&result, &asked.result) => Told::Same,
+                Ok(result) => Told::Other(Box::new(result)),
             });
         }
         told
@@ -212,10 +212,10 @@ fn flips_in_cells(sample: usize) {
                             Told::Other(left) => {
                                 let fine = match kind {
                                     Bytes::Structure => false,
-                                    Bytes::Values => only_values(left, &asked.answer),
-                                    Bytes::Ends => only_a_link(left, &asked.answer),
+                                    Bytes::Values => only_values(left, &asked.result),
+                                    Bytes::Ends => only_a_link(left, &asked.result),
                                     Bytes::Numbers | Bytes::Others => {
-                                        no_new_vertex(left, &asked.answer)
+                                        no_new_vertex(left, &asked.result)
                                     }
                                 };
                                 assert!(fine, "{store}/{key} bit {bit}, {}: {kind:?}", asked.name);

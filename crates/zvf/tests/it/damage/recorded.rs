@@ -319,14 +319,14 @@ async fn check(golden: &Golden, case: &Json, name: &str, rows: &[Row]) {
             outcome(asked.name).unwrap(),
         ) {
             (Err(error), Error(message)) => assert!(error.contains(message), "{at}: {error}"),
-            (Ok(answer), Equal) => assert!(is_same(&answer, &asked.answer), "{at}"),
-            (Ok(answer), Differs(rows, reason)) => {
-                assert!(!is_same(&answer, &asked.answer), "{at}: {reason}");
-                assert_eq!(answer.positions.len(), rows, "{at}: {reason}");
+            (Ok(result), Equal) => assert!(is_same(&result, &asked.result), "{at}"),
+            (Ok(result), Differs(rows, reason)) => {
+                assert!(!is_same(&result, &asked.result), "{at}: {reason}");
+                assert_eq!(result.positions.len(), rows, "{at}: {reason}");
             }
             (Err(error), _) => panic!("{at}: {error}"),
-            (Ok(answer), Error(message)) => {
-                panic!("{at}: {} vertices, not {message}", answer.positions.len())
+            (Ok(result), Error(message)) => {
+                panic!("{at}: {} vertices, not {message}", result.positions.len())
             }
         }
     }

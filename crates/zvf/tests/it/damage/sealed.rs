@@ -1,7 +1,7 @@
-//! Random single faults in sealed stores: each answer is exact or an error.
+//! Random single faults in sealed stores: each result is exact or an error.
 //!
 //! Files and folders are damaged, deleted, exchanged and replaced by those of other nodes or of
-//! earlier transactions. Without an inventory many of these give a wrong answer, because the file
+//! earlier transactions. Without an inventory many of these give a wrong result, because the file
 //! is valid.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +76,7 @@ struct Case {
 struct Before {
     files: Files,
     /// The answers to the queries of the last state, `None` for errors.
-    answers: Vec<Option<QueryResult>>,
+    results: Vec<Option<QueryResult>>,
 }
 
 /// Returns the files of a store in memory, with the leaves of its inventory.
@@ -215,11 +215,11 @@ async fn with_states(name: String, mut states: Vec<Files>) -> Case {
     let mut before = Vec::new();
     for files in states {
         let dataset = open(&files).await.unwrap();
-        let mut answers = Vec::new();
+        let mut results = Vec::new();
         for asked in &intact.asked {
-            answers.push(ask(&dataset, &asked.query).await.ok());
+            results.push(ask(&dataset, &asked.query).await.ok());
         }
-        before.push(Before { files, answers });
+        before.push(Before { files, results });
     }
     Case {
         name,
@@ -350,20 +350,20 @@ fn inflict(case: &Case, random: &mut Random) -> (Files, String) {
     (files, what)
 }
 
-/// Returns whether an answer is that of the store, or of one of its earlier states.
-fn is_exact(case: &Case, number: usize, answer: &QueryResult) -> bool {
+/// Returns whether a result is that of the store, or of one of its earlier states.
+fn is_exact(case: &Case, number: usize, result: &QueryResult) -> bool {
     let asked: &Asked = &case.intact.asked[number];
     let mut before = case
         .before
         .iter()
-        .flat_map(|before| &before.answers[number]);
+        .flat_map(|before| &before.results[number]);
     // The root as it was before, and nothing else that the query reads has changed.
-    is_same(answer, &asked.answer) || before.any(|before| is_same(answer, before))
+    is_same(result, &asked.result) || before.any(|before| is_same(result, before))
 }
 
 #[test]
 #[expect(clippy::print_stdout, reason = "what was seen is worth showing")]
-fn each_fault_in_a_sealed_store_is_an_error_or_changes_no_answer() {
+fn each_fault_in_a_sealed_store_is_an_error_or_changes_no_result() {
     let faults = match std::env::var_os("ZVF_TEST_ALL") {
         Some(_) => ALL_FAULTS,
         None => FAULTS,
@@ -387,7 +387,7 @@ fn each_fault_in_a_sealed_store_is_an_error_or_changes_no_answer() {
                 let counts = kinds.entry(asked.name).or_insert([0_u32; 2]);
                 match ask(&dataset, &asked.query).await {
                     Err(_) => counts[0] += 1,
-                    Ok(answer) if is_exact(case, number, &answer) => counts[1] += 1,
+                    Ok(result) if is_exact(case, number, &result) => counts[1] += 1,
                     Ok(_) => wrong.push(format!("{}: {what}, {}", case.name, asked.name)),
                 }
             }
@@ -524,8 +524,8 @@ fn inflict_row(row: &str, case: &Case, random: &mut Random) -> Files {
     files
 }
 
-/// The cells of the table state which outcomes are possible: an error, or a wrong answer in the
-/// words of [`SILENT`]. The exact answer is always possible.
+/// The cells of the table state which outcomes are possible: an error, or a wrong result in the
+/// words of [`SILENT`]. The exact result is always possible.
 #[test]
 #[expect(clippy::print_stdout, reason = "what was seen is worth showing")]
 fn the_table_of_faults_in_the_guide_is_true() {
@@ -582,7 +582,7 @@ fn the_table_of_faults_in_the_guide_is_true() {
                                 counts[0] += 1;
                                 is_error
                             }
-                            Ok(answer) if is_exact(case, number, answer) => {
+                            Ok(result) if is_exact(case, number, result) => {
                                 counts[1] += 1;
                                 true
                             }

@@ -59,15 +59,15 @@ fn values(columns: &[&Vec<Column>], row: usize) -> Vec<(String, Option<Vec<u8>>)
 }
 
 /// Lists the vertices; those of paths with their object.
-fn vertices(answer: &QueryResult) -> Vec<Thing> {
-    let mut things: Vec<Thing> = (0..answer.positions.len())
+fn vertices(result: &QueryResult) -> Vec<Thing> {
+    let mut things: Vec<Thing> = (0..result.positions.len())
         .map(|row| Thing {
-            known_by: number(&answer.positions, row),
-            object: answer.object_ids.as_ref().map(|ids| ids[row]),
-            values: values(&[&answer.vertex, &answer.fragment], row),
+            known_by: number(&result.positions, row),
+            object: result.object_ids.as_ref().map(|ids| ids[row]),
+            values: values(&[&result.vertex, &result.fragment], row),
         })
         .collect();
-    for (part, rows) in parts(answer) {
+    for (part, rows) in parts(result) {
         for row in rows {
             things[row].object = Some(part);
         }
@@ -75,8 +75,8 @@ fn vertices(answer: &QueryResult) -> Vec<Thing> {
     things
 }
 
-fn parts(answer: &QueryResult) -> Vec<(i64, std::ops::Range<usize>)> {
-    let Some(parts) = &answer.parts else {
+fn parts(result: &QueryResult) -> Vec<(i64, std::ops::Range<usize>)> {
+    let Some(parts) = &result.parts else {
         return Vec::new();
     };
     let offsets: Vec<usize> = parts
@@ -85,7 +85,7 @@ fn parts(answer: &QueryResult) -> Vec<(i64, std::ops::Range<usize>)> {
         .map(|at| usize::try_from(*at).unwrap())
         .collect();
     assert_eq!(offsets.len(), parts.objects.len() + 1);
-    assert_eq!(offsets.last(), Some(&answer.positions.len()));
+    assert_eq!(offsets.last(), Some(&result.positions.len()));
     let objects = parts.objects.iter().zip(offsets.windows(2));
     objects
         .map(|(object, ends)| (*object, ends[0]..ends[1]))
@@ -93,11 +93,11 @@ fn parts(answer: &QueryResult) -> Vec<(i64, std::ops::Range<usize>)> {
 }
 
 /// Lists pairs of consecutive vertices of paths.
-fn segments(answer: &QueryResult) -> Vec<Thing> {
+fn segments(result: &QueryResult) -> Vec<Thing> {
     let mut segments = Vec::new();
-    for (object, rows) in parts(answer) {
+    for (object, rows) in parts(result) {
         for row in rows.clone().skip(1) {
-            let ends = [row - 1, row].map(|row| number(&answer.positions, row));
+            let ends = [row - 1, row].map(|row| number(&result.positions, row));
             segments.push(Thing {
                 known_by: ends.concat(),
                 object: Some(object),
@@ -108,8 +108,8 @@ fn segments(answer: &QueryResult) -> Vec<Thing> {
     segments
 }
 
-fn links(answer: &QueryResult) -> Vec<Thing> {
-    let Some(links) = &answer.links else {
+fn links(result: &QueryResult) -> Vec<Thing> {
+    let Some(links) = &result.links else {
         return Vec::new();
     };
     let width = usize::try_from(links.width.max(1)).unwrap();
@@ -118,24 +118,24 @@ fn links(answer: &QueryResult) -> Vec<Thing> {
         .map(|(row, ends)| {
             let ends = ends.iter().map(|end| {
                 let end = usize::try_from(*end).unwrap();
-                number(&answer.positions, end)
+                number(&result.positions, end)
             });
             Thing {
                 known_by: ends.collect::<Vec<_>>().concat(),
                 object: None,
-                values: values(&[&answer.link], row),
+                values: values(&[&result.link], row),
             }
         })
         .collect()
 }
 
-fn objects(answer: &QueryResult) -> Vec<Thing> {
-    let objects = answer.objects.iter().enumerate();
+fn objects(result: &QueryResult) -> Vec<Thing> {
+    let objects = result.objects.iter().enumerate();
     objects
         .map(|(row, object)| Thing {
             known_by: object.to_le_bytes().to_vec(),
             object: None,
-            values: values(&[&answer.object], row),
+            values: values(&[&result.object], row),
         })
         .collect()
 }

@@ -150,8 +150,8 @@ async fn open(files: &Files) -> Dataset {
 }
 
 async fn ask(dataset: &Dataset, query: &Query) -> QueryResult {
-    let answer = dataset.query(query).await;
-    let answer = answer.unwrap_or_else(|error| panic!("{error}"));
+    let result = dataset.query(query).await;
+    let result = result.unwrap_or_else(|error| panic!("{error}"));
     // Batches and counts tell the same.
     let mut vertices = 0;
     dataset
@@ -162,12 +162,12 @@ async fn ask(dataset: &Dataset, query: &Query) -> QueryResult {
         })
         .await
         .unwrap();
-    assert_eq!(vertices, answer.positions.len() as u64);
+    assert_eq!(vertices, result.positions.len() as u64);
     let counts = dataset.count(query).await.unwrap();
     assert_eq!(counts.vertices, vertices);
-    assert_eq!(counts.levels, answer.levels);
+    assert_eq!(counts.levels, result.levels);
     dataset.explain(query).await.unwrap();
-    answer
+    result
 }
 
 fn level(number: u32) -> LevelChoice {
@@ -196,22 +196,22 @@ fn points_of_a_level_are_on_coarser_ones_too() {
     block_on(async {
         let dataset = open(&of_points()).await;
         for (number, from) in [(0, 0), (1, 20), (2, 40)] {
-            let answer = ask(&dataset, &Query::new().level(level(number))).await;
-            let found = values(&answer.vertex, "n");
+            let result = ask(&dataset, &Query::new().level(level(number))).await;
+            let found = values(&result.vertex, "n");
             // The finest level comes first.
-            let levels: Vec<u32> = answer
+            let levels: Vec<u32> = result
                 .levels
                 .iter()
                 .map(|used| used.level.number())
                 .collect();
             let expected: Vec<u32> = (number..3).collect();
             assert_eq!(levels, if number < 2 { expected } else { Vec::new() });
-            assert_eq!(answer.level, LevelId::new(number));
+            assert_eq!(result.level, LevelId::new(number));
             let first = found.first().copied().unwrap();
             assert!((from..from + 20).contains(&first), "{first}");
             assert_eq!(sorted(found), (from..50).collect::<Vec<u32>>());
             // An attribute that a level lacks is not in the union.
-            assert_eq!(answer.vertex.len(), 1);
+            assert_eq!(result.vertex.len(), 1);
         }
         let own = ask(&dataset, &Query::new().own_level(true)).await;
         assert_eq!(
@@ -220,9 +220,9 @@ fn points_of_a_level_are_on_coarser_ones_too() {
         );
         assert_eq!(values(&own.vertex, "extra").len(), 20);
         let within = Query::new().region(Bbox::parse("15,0,0,44,100,10").unwrap());
-        let answer = ask(&dataset, &within).await;
+        let result = ask(&dataset, &within).await;
         assert_eq!(
-            sorted(values(&answer.vertex, "n")),
+            sorted(values(&result.vertex, "n")),
             (15..45).collect::<Vec<u32>>()
         );
         let limited = ask(&dataset, &Query::new().limit(33)).await;
@@ -239,8 +239,8 @@ fn a_budget_counts_the_levels_that_complete_a_level() {
         let dataset = open(&of_points()).await;
         for (budget, from) in [(50, 0), (30, 20), (10, 40)] {
             let query = Query::new().level(VertexBudget::new(budget));
-            let answer = ask(&dataset, &query).await;
-            let found = sorted(values(&answer.vertex, "n"));
+            let result = ask(&dataset, &query).await;
+            let found = sorted(values(&result.vertex, "n"));
             assert_eq!(found, (from..50).collect::<Vec<u32>>(), "{budget}");
         }
         // Regions of two levels hold each point once.
@@ -260,9 +260,9 @@ fn chunks_of_an_additive_level_select_larger_ones() {
         let dataset = open(&of_points()).await;
         let mut query = Query::new();
         query.chunks = Some(vec![ChunkCoord::new(vec![2, 2, 0])]);
-        let answer = ask(&dataset, &query).await;
+        let result = ask(&dataset, &query).await;
         // Points 20 to 30 have x from 20 to 30 and y from 20 to 30.
-        let found = sorted(values(&answer.vertex, "n"));
+        let found = sorted(values(&result.vertex, "n"));
         let coarse: Vec<u32> = (20..40).filter(|n| (20..40).contains(&(50 - n))).collect();
         assert_eq!(found, coarse);
         query.chunks = Some(vec![ChunkCoord::new(vec![2, 2])]);
@@ -277,12 +277,12 @@ fn paths_of_a_level_are_on_coarser_ones_too() {
     block_on(async {
         let files = of_paths();
         let dataset = open(&files).await;
-        let answer = ask(&dataset, &Query::new()).await;
-        let parts = answer.parts.as_ref().unwrap();
+        let result = ask(&dataset, &Query::new()).await;
+        let parts = result.parts.as_ref().unwrap();
         assert_eq!(parts.objects, [2, 5, 1, 0, 3]);
         assert_eq!(parts.offsets, [0, 2, 4, 6, 8, 10]);
-        assert_eq!(answer.objects, [2, 5, 1, 0, 3]);
-        assert_eq!(values(&answer.object, "name"), [2, 5, 1, 0, 3]);
+        assert_eq!(result.objects, [2, 5, 1, 0, 3]);
+        assert_eq!(values(&result.object, "name"), [2, 5, 1, 0, 3]);
         // Objects are found on whichever level has them.
         let named = ask(&dataset, &Query::new().objects([3, 1, 5])).await;
         assert_eq!(named.parts.unwrap().objects, [5, 1, 3]);
@@ -330,8 +330,8 @@ fn a_level_that_replaces_ends_the_union() {
         set_level(&mut files, 0, "refinement", json!("replace"));
         let dataset = open(&files).await;
         let of = async |number| {
-            let answer = ask(&dataset, &Query::new().level(level(number))).await;
-            answer.parts.unwrap().objects
+            let result = ask(&dataset, &Query::new().level(level(number))).await;
+            result.parts.unwrap().objects
         };
         assert_eq!(of(0).await, [0, 1, 2]);
         assert_eq!(of(1).await, [1, 0]);
@@ -345,14 +345,14 @@ fn faces_of_a_level_are_on_coarser_ones_too() {
         let levels = vec![triangle(4), triangle(2), triangle(0)];
         let files = store_of(GeometryKind::Mesh, levels, &[1.0; 3]);
         let dataset = open(&files).await;
-        let answer = ask(&dataset, &Query::new()).await;
-        let links = answer.links.as_ref().unwrap();
+        let result = ask(&dataset, &Query::new()).await;
+        let links = result.links.as_ref().unwrap();
         assert_eq!((links.width, links.len()), (3, 3));
         let mut ends = links.ends.clone();
         ends.sort_unstable();
         assert_eq!(ends, (0..9).collect::<Vec<u64>>());
         // Each face joins vertices of one object.
-        let owners = answer.object_ids.as_ref().unwrap();
+        let owners = result.object_ids.as_ref().unwrap();
         for face in links.ends.chunks(3) {
             let of = |end: &u64| owners[usize::try_from(*end).unwrap()];
             assert!(face.iter().all(|end| of(end) == of(&face[0])), "{face:?}");

@@ -160,9 +160,9 @@ fn a_claim_about_groups_of_links_is_checked_and_removed_by_changes() {
         // Two objects, but one group of links.
         let damaged = in_memory(&claimed(&[0, 3]).await);
         assert_eq!(codes(&damaged).await, ["ZV-L3-122"]);
-        let answer = Dataset::open(damaged.clone()).await.unwrap();
-        let answer = answer.query(&Query::new().objects([3])).await.unwrap();
-        assert_eq!(answer.positions.len(), 3);
+        let result = Dataset::open(damaged.clone()).await.unwrap();
+        let result = result.query(&Query::new().objects([3])).await.unwrap();
+        assert_eq!(result.positions.len(), 3);
         repair(damaged.clone(), &ValidateOptions::default())
             .await
             .unwrap();

@@ -19,19 +19,19 @@ fn length(n: usize) -> u64 {
 pub(super) fn check(
     dataset: &Dataset,
     query: &Query,
-    answer: &QueryResult,
+    result: &QueryResult,
     tally: &mut Tally,
     at: &str,
 ) {
     let query = query.clone().keep_going(true);
     let counts = block_on(dataset.count(&query)).unwrap();
     let found = (counts.vertices, counts.parts, counts.links);
-    let parts = answer
+    let parts = result
         .parts
         .as_ref()
         .map(|parts| length(parts.objects.len()));
-    let links = answer.links.as_ref().map(|links| length(links.len()));
-    tally.same(found, (length(answer.positions.len()), parts, links), at);
+    let links = result.links.as_ref().map(|links| length(links.len()));
+    tally.same(found, (length(result.positions.len()), parts, links), at);
 
     let (mut positions, mut ends) = (Vec::new(), Vec::new());
     let pieces = dataset.batches(&query, |piece| {
@@ -40,10 +40,10 @@ pub(super) fn check(
         ControlFlow::Continue(())
     });
     let outcome = block_on(pieces).unwrap();
-    let expected = answer.links.iter().flat_map(|links| links.ends.clone());
-    tally.same(&positions, &answer.positions.bytes, at);
+    let expected = result.links.iter().flat_map(|links| links.ends.clone());
+    tally.same(&positions, &result.positions.bytes, at);
     tally.same(ends, expected.collect(), at);
-    tally.same(&outcome.skipped, &answer.skipped, at);
+    tally.same(&outcome.skipped, &result.skipped, at);
 
     let axes = dataset.root().axes.len();
     let everywhere = Bbox::new(&vec![f64::NEG_INFINITY; axes], &vec![f64::INFINITY; axes]);
@@ -55,14 +55,14 @@ pub(super) fn check(
         }
         let at = format!("{at}, everywhere, {mode}");
         let found = block_on(dataset.query(&query.clone().mode(mode))).unwrap();
-        tally.same(&found.positions, &answer.positions, &at);
-        tally.same(&found.object_ids, &answer.object_ids, &at);
-        tally.same(&found.parts, &answer.parts, &at);
-        tally.same(&found.links, &answer.links, &at);
-        tally.same(&found.vertex, &answer.vertex, &at);
-        tally.same(&found.fragment, &answer.fragment, &at);
-        tally.same(&found.link, &answer.link, &at);
-        tally.same(&found.objects, &answer.objects, &at);
-        tally.same(&found.object, &answer.object, &at);
+        tally.same(&found.positions, &result.positions, &at);
+        tally.same(&found.object_ids, &result.object_ids, &at);
+        tally.same(&found.parts, &result.parts, &at);
+        tally.same(&found.links, &result.links, &at);
+        tally.same(&found.vertex, &result.vertex, &at);
+        tally.same(&found.fragment, &result.fragment, &at);
+        tally.same(&found.link, &result.link, &at);
+        tally.same(&found.objects, &result.objects, &at);
+        tally.same(&found.object, &result.object, &at);
     }
 }

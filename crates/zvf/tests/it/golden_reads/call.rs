@@ -139,9 +139,9 @@ impl Work<'_> {
             other => tally.differs(format!("{}: {other:?}", self.at)),
         }
         let found = block_on(self.dataset.query(&query.clone().keep_going(true)));
-        let answer = found.unwrap_or_else(|error| panic!("{}: {error:?}", self.at));
-        tally.same(answer.skipped.len(), unknown, self.at);
-        Some(answer)
+        let result = found.unwrap_or_else(|error| panic!("{}: {error:?}", self.at));
+        tally.same(result.skipped.len(), unknown, self.at);
+        Some(result)
     }
 }
 
@@ -154,9 +154,9 @@ pub(super) fn whole(
     at: &str,
 ) -> Option<QueryResult> {
     let error = match found {
-        Ok(answer) => {
-            tally.same(&answer.skipped, &Vec::new(), at);
-            return Some(answer);
+        Ok(result) => {
+            tally.same(&result.skipped, &Vec::new(), at);
+            return Some(result);
         }
         Err(error) => error,
     };
@@ -171,9 +171,9 @@ pub(super) fn whole(
         tally.differs(format!("{at}: {error:?}"));
         return None;
     }
-    let answer = block_on(dataset.query(&query.clone().keep_going(true))).unwrap();
-    assert!(!answer.skipped.is_empty(), "{at}");
-    let keys = answer.skipped.iter().map(|missing| missing.key.as_str());
+    let result = block_on(dataset.query(&query.clone().keep_going(true))).unwrap();
+    assert!(!result.skipped.is_empty(), "{at}");
+    let keys = result.skipped.iter().map(|missing| missing.key.as_str());
     let reasons = keys.map(|key| match key.split('/').nth(1) {
         Some("vertex_attributes") => "attributes that edits left out of step with vertices",
         Some("links" | "cross_chunk_links") => "links of vertices that are not there",
@@ -182,5 +182,5 @@ pub(super) fn whole(
     for reason in reasons.collect::<BTreeSet<_>>() {
         tally.not_comparable(reason);
     }
-    Some(answer)
+    Some(result)
 }

@@ -89,10 +89,10 @@ fn check(dataset: &Dataset, expected: &Json, levels: &[i32], tally: &mut Tally, 
             }
             let found = block_on(dataset.query(&query));
             match (found, reached(expected, from, to, &rows)) {
-                (Ok(answer), Some(reached)) => {
+                (Ok(result), Some(reached)) => {
                     let reached: Vec<_> = reached.iter().map(|row| target[row].clone()).collect();
-                    tally.equal(columns::rows(&answer.positions), reached, &at);
-                    tally.equal(answer.level, LevelId::new(number(to)), &at);
+                    tally.equal(columns::rows(&result.positions), reached, &at);
+                    tally.equal(result.level, LevelId::new(number(to)), &at);
                 }
                 (Err(zvf::Error::Query(QueryError::Unsupported(why))), None) => {
                     tally.equal(why, "no links between these levels are stored", &at);

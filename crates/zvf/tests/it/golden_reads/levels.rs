@@ -70,23 +70,23 @@ fn part(
     let ask = |shape, tally: &mut Tally| {
         let query = query.clone().shape(shape);
         let found = block_on(dataset.query(&query));
-        let answer = call::whole(dataset, &query, found, tally, at)?;
-        again::check(dataset, &query, &answer, tally, at);
-        Some(answer)
+        let result = call::whole(dataset, &query, found, tally, at)?;
+        again::check(dataset, &query, &result, tally, at);
+        Some(result)
     };
-    if let Some(answer) = ask(Shape::Points, tally) {
-        points(&answer, level, &allowed, tally, at);
+    if let Some(result) = ask(Shape::Points, tally) {
+        points(&result, level, &allowed, tally, at);
     }
     if level.objects.is_some()
-        && let Some(answer) = ask(Shape::Paths, tally)
+        && let Some(result) = ask(Shape::Paths, tally)
     {
         let expected = paths::of_level(level, None, &allowed);
-        tally.equal(&paths::of_answer(&answer), &expected, at);
-        objects(dataset, &answer, level, &expected, tally, at);
+        tally.equal(&paths::of_result(&result), &expected, at);
+        objects(dataset, &result, level, &expected, tally, at);
     }
     let is_skeleton = links::is_skeleton(dataset);
     if (is_skeleton || !level.links.records.is_empty())
-        && let Some(answer) = ask(Shape::Links, tally)
+        && let Some(result) = ask(Shape::Links, tally)
     {
         let mut graph = links::of_level(level, is_skeleton, |chunk, _| allowed(chunk));
         let stored = graph.links.len();
@@ -99,14 +99,14 @@ fn part(
                 .links
                 .retain(|(_, record)| record.is_none_or(is_inside));
             assert!(
-                answer.notes.iter().any(|note| note.contains("left out")),
+                result.notes.iter().any(|note| note.contains("left out")),
                 "{at}"
             );
         }
         if graph.links.len() < stored {
             tally.not_comparable("links between chunks whose rows writers of paths got wrong");
         }
-        links::compare(&answer, &graph, level, tally, at);
+        links::compare(&result, &graph, level, tally, at);
     }
 }
 
@@ -124,7 +124,7 @@ fn has_wrong_rows(dataset: &Dataset) -> bool {
 /// attributes with the record.
 fn objects(
     dataset: &Dataset,
-    answer: &QueryResult,
+    result: &QueryResult,
     level: &Level,
     expected: &[paths::Path],
     tally: &mut Tally,
@@ -133,19 +133,19 @@ fn objects(
     let rows = (0_u64..).zip(level.objects.iter().flatten());
     let given = rows.filter(|(_, (id, _))| expected.iter().any(|(found, _)| found == id));
     let (rows, ids): (Vec<u64>, Vec<i64>) = given.map(|(row, (id, _))| (row, *id)).unzip();
-    tally.equal(&answer.objects, &ids, at);
+    tally.equal(&result.objects, &ids, at);
     let levels = LevelCache::default();
     let session = session(dataset, &levels);
-    for column in &answer.object {
+    for column in &result.object {
         let at = format!("{at}, object {}", column.name);
-        let expected = session.object_values(answer.level, &column.name, Some(&rows));
+        let expected = session.object_values(result.level, &column.name, Some(&rows));
         let expected = columns::column(&block_on(expected).unwrap());
         tally.equal(columns::column(column), expected, &at);
     }
 }
 
 fn points(
-    answer: &QueryResult,
+    result: &QueryResult,
     level: &Level,
     allowed: impl Fn(&Coord) -> bool,
     tally: &mut Tally,
@@ -153,7 +153,7 @@ fn points(
 ) {
     let fragments = || fragments(level).filter(|(chunk, ..)| allowed(&level.chunks[*chunk].coord));
     let positions = fragments().flat_map(|(_, _, fragment)| fragment.positions.clone());
-    tally.equal(columns::rows(&answer.positions), positions.collect(), at);
+    tally.equal(columns::rows(&result.positions), positions.collect(), at);
     let owners = level.objects.is_some().then(|| {
         let owners = fragments().flat_map(|(chunk, fragment, rows)| {
             let owner = owner(level, chunk, fragment);
@@ -161,8 +161,8 @@ fn points(
         });
         owners.collect()
     });
-    tally.equal(&answer.object_ids, &owners, at);
-    for column in &answer.vertex {
+    tally.equal(&result.object_ids, &owners, at);
+    for column in &result.vertex {
         let at = format!("{at}, vertex {}", column.name);
         let mut expected = Vec::new();
         for (chunk, _, fragment) in fragments() {
@@ -178,7 +178,7 @@ fn points(
         }
         tally.equal(columns::column(column).concat(), expected, &at);
     }
-    for column in &answer.fragment {
+    for column in &result.fragment {
         let at = format!("{at}, fragment {}", column.name);
         let mut expected = Vec::new();
         for (chunk, place, fragment) in fragments() {
@@ -201,10 +201,10 @@ fn levels(archive: &str) -> Tally {
         let Some(levels) = expected["levels"].as_object() else {
             // The reference of that version could not read its own shards: cells are recorded.
             tally.reads += 1;
-            let answer = block_on(dataset.query(&Query::new().shape(Shape::Points))).unwrap();
+            let result = block_on(dataset.query(&Query::new().shape(Shape::Points))).unwrap();
             let cells = expected["vlen"]["0/vertices"].as_array().unwrap().iter();
             let bytes: Vec<u8> = cells.flat_map(|hex| unhex(hex.as_str().unwrap())).collect();
-            tally.equal(answer.positions.bytes, bytes, &store);
+            tally.equal(result.positions.bytes, bytes, &store);
             continue;
         };
         for name in levels.keys() {

@@ -133,8 +133,8 @@ fn select(graph: Graph, bbox: &Bbox, mode: Mode) -> Graph {
     }
 }
 
-pub(super) fn ends(answer: &QueryResult) -> Vec<Vec<usize>> {
-    let links = answer.links.as_ref().unwrap();
+pub(super) fn ends(result: &QueryResult) -> Vec<Vec<usize>> {
+    let links = result.links.as_ref().unwrap();
     let width = usize::try_from(links.width).unwrap();
     let end = |end: &u64| usize::try_from(*end).unwrap();
     let links = links.ends.chunks(width);
@@ -143,22 +143,22 @@ pub(super) fn ends(answer: &QueryResult) -> Vec<Vec<usize>> {
 
 /// Compares a result with the selected part of a level, including attributes.
 pub(super) fn compare(
-    answer: &QueryResult,
+    result: &QueryResult,
     graph: &Graph,
     level: &Level,
     tally: &mut Tally,
     at: &str,
 ) {
-    tally.equal(&columns::rows(&answer.positions), &graph.positions, at);
+    tally.equal(&columns::rows(&result.positions), &graph.positions, at);
     let links: Vec<_> = graph.links.iter().map(|(ends, _)| ends.clone()).collect();
-    tally.equal(ends(answer), links, at);
-    let width = answer.links.as_ref().unwrap().width;
+    tally.equal(ends(result), links, at);
+    let width = result.links.as_ref().unwrap().width;
     tally.equal(usize::try_from(width).unwrap(), level.links.width, at);
-    tally.equal(answer.link.len(), level.links.attributes.len(), at);
+    tally.equal(result.link.len(), level.links.attributes.len(), at);
     for (name, values) in &level.links.attributes {
         let at = format!("{at}, {name}");
-        let Some(column) = columns::named(&answer.link, name) else {
-            tally.differs(format!("{at}: {:?}", answer.link));
+        let Some(column) = columns::named(&result.link, name) else {
+            tally.differs(format!("{at}: {:?}", result.link));
             continue;
         };
         let record = |(_, record): &(_, Option<usize>)| match record {
@@ -187,19 +187,19 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
     };
     let query = call.query().shape(Shape::Links);
     if let Some(bbox) = call.bbox()
-        && let Some(answer) = work.ask(&query, tally)
+        && let Some(result) = work.ask(&query, tally)
     {
         let graph = select(graph(), &bbox, Mode::Touch);
-        compare(&answer, &graph, level, tally, at);
+        compare(&result, &graph, level, tally, at);
     }
-    let Some(answer) = work.ask(&query.mode(Mode::Within), tally) else {
+    let Some(result) = work.ask(&query.mode(Mode::Within), tally) else {
         return;
     };
     let graph = match call.bbox() {
         Some(bbox) => select(graph(), &bbox, Mode::Within),
         None => graph(),
     };
-    compare(&answer, &graph, level, tally, at);
+    compare(&result, &graph, level, tally, at);
 
     let Some(expected) = &call.expected else {
         tally.not_comparable("read_graph and read_mesh refuse object_ids");
@@ -209,14 +209,14 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
         "read_graph" => ("positions", "edges", ["node_count", "edge_count"]),
         _ => ("vertices", "faces", ["vertex_count", "face_count"]),
     };
-    let found = columns::rows(&answer.positions);
+    let found = columns::rows(&result.positions);
     tally.equal(
         u64::try_from(found.len()).ok(),
         expected[counts[0]].as_u64(),
         at,
     );
     tally.equal(found.concat(), flat(&expected[vertices]), at);
-    tally.dtype(Some(answer.positions.kind.name()), &expected[vertices], at);
+    tally.dtype(Some(result.positions.kind.name()), &expected[vertices], at);
     let mut theirs: Vec<Vec<usize>> =
         serde_json::from_value(data(&expected[links]).clone()).unwrap();
     if level.links.is_duplicate && !theirs.is_empty() {
@@ -224,14 +224,14 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
         theirs.retain(|link| seen.insert(link.clone()));
         tally.not_comparable("copies of links that the reference gives again");
     }
-    if is_skeleton && level.links.is_directed && ends(&answer) != theirs {
+    if is_skeleton && level.links.is_directed && ends(&result) != theirs {
         let between = |ends: &Vec<usize>| {
             let mut ends = ends.clone();
             ends.sort_unstable();
             ends
         };
         // The reference took a parent for its child, so the parent lost its own parent.
-        let ours: BTreeSet<_> = ends(&answer).iter().map(between).collect();
+        let ours: BTreeSet<_> = ends(&result).iter().map(between).collect();
         let theirs: BTreeSet<_> = theirs.iter().map(between).collect();
         tally.equal(
             theirs.is_subset(&ours) && theirs.len() + 1 == ours.len(),
@@ -243,11 +243,11 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
         );
         return;
     }
-    if is_skeleton && chunks.is_some() && ends(&answer) != theirs {
+    if is_skeleton && chunks.is_some() && ends(&result) != theirs {
         // The reference ignores records of links to other fragments.
         let whole = of_level(level, is_skeleton, |_, _| true);
         let position = |row: &usize| graph.positions[*row].clone();
-        for link in theirs.iter().filter(|link| !ends(&answer).contains(link)) {
+        for link in theirs.iter().filter(|link| !ends(&result).contains(link)) {
             let link: Vec<_> = link.iter().map(position).collect();
             let is_there = whole.links.iter().any(|(ends, _)| {
                 let ends = ends.iter().map(|end| &whole.positions[*end]);
@@ -265,5 +265,5 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
         tally.not_comparable("links of one end, which read_graph drops");
         return;
     }
-    tally.equal(ends(&answer), theirs, at);
+    tally.equal(ends(&result), theirs, at);
 }

@@ -28,10 +28,10 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
 }
 
 fn object_vertices(work: &Work<'_>, tally: &mut Tally) {
-    let Some(answer) = work.ask(&work.call.query().shape(Shape::Paths), tally) else {
+    let Some(result) = work.ask(&work.call.query().shape(Shape::Paths), tally) else {
         return;
     };
-    let found = paths::of_answer(&answer);
+    let found = paths::of_result(&result);
     let rows: Vec<Json> = found.iter().flat_map(|(_, rows)| rows.concat()).collect();
     match &work.call.expected {
         Some(expected) => tally.equal(rows, flat(expected), work.at),
@@ -77,10 +77,10 @@ fn composite(work: &Work<'_>, tally: &mut Tally) {
         let mut query = Query::new();
         let is_further = further.iter().any(|geometry| geometry.kind == *name);
         query.geometry = is_further.then(|| name.clone());
-        let Some(answer) = work.ask(&query, tally) else {
+        let Some(result) = work.ask(&query, tally) else {
             continue;
         };
-        let rows = columns::rows(&answer.positions);
+        let rows = columns::rows(&result.positions);
         tally.equal(
             u64::try_from(rows.len()).ok(),
             expected["vertex_count"].as_u64(),
@@ -88,7 +88,7 @@ fn composite(work: &Work<'_>, tally: &mut Tally) {
         );
         tally.equal(rows.concat(), flat(&expected["positions"]), &at);
         if let Some(stored) = expected.get("links") {
-            let found = links::ends(&answer).concat();
+            let found = links::ends(&result).concat();
             let found: Vec<Json> = found.into_iter().map(Json::from).collect();
             tally.equal(found, flat(stored), &at);
         }
@@ -99,11 +99,11 @@ fn segment(work: &Work<'_>, tally: &mut Tally) {
     let id = &work.call.args["segment_id"];
     let predicate = Predicate::parse(&format!("object.segment_id = {id}")).unwrap();
     let query = work.call.query().shape(Shape::Links).filter(predicate);
-    let Some(answer) = work.ask(&query, tally) else {
+    let Some(result) = work.ask(&query, tally) else {
         return;
     };
     let expected = work.call.expected.as_ref().unwrap();
-    let rows = columns::rows(&answer.positions);
+    let rows = columns::rows(&result.positions);
     if expected.is_null() {
         tally.equal(rows.len(), 0, work.at);
         return;
@@ -116,12 +116,12 @@ fn segment(work: &Work<'_>, tally: &mut Tally) {
         .collect();
     tally.equal(moved, flat(&expected["positions"]), work.at);
     for (name, values) in expected["attributes"].as_object().unwrap() {
-        let column = columns::named(&answer.vertex, name).unwrap();
+        let column = columns::named(&result.vertex, name).unwrap();
         tally.equal(columns::column(column).concat(), flat(values), work.at);
     }
     let level = work.level;
-    let [owner] = answer.objects[..] else {
-        panic!("{}: {:?}", work.at, answer.objects)
+    let [owner] = result.objects[..] else {
+        panic!("{}: {:?}", work.at, result.objects)
     };
     let mut objects = level.objects.iter().flatten();
     let (_, pieces) = objects.find(|(id, _)| *id == owner).unwrap();
@@ -134,7 +134,7 @@ fn segment(work: &Work<'_>, tally: &mut Tally) {
                 .any(|(found, at)| found == chunk && *at == fragment)
         },
     );
-    links::compare(&answer, &graph, level, tally, work.at);
+    links::compare(&result, &graph, level, tally, work.at);
     tally.equal(
         u64::try_from(pieces.len()).ok(),
         expected["fragment_count"].as_u64(),
@@ -158,10 +158,10 @@ fn segment(work: &Work<'_>, tally: &mut Tally) {
 
 fn fragment_attribute(work: &Work<'_>, tally: &mut Tally) {
     let name = work.call.args["name"].as_str().unwrap();
-    let Some(answer) = work.ask(&work.call.query().shape(Shape::Points), tally) else {
+    let Some(result) = work.ask(&work.call.query().shape(Shape::Points), tally) else {
         return;
     };
-    let column = columns::named(&answer.fragment, name).unwrap();
+    let column = columns::named(&result.fragment, name).unwrap();
     let mut expected = Vec::new();
     let values = work.call.expected.as_ref().unwrap().as_array().unwrap();
     let fragments = work.level.chunks.iter().flat_map(|chunk| &chunk.fragments);
@@ -175,10 +175,10 @@ fn fragment_attribute(work: &Work<'_>, tally: &mut Tally) {
 }
 
 fn between_chunks(work: &Work<'_>, tally: &mut Tally) {
-    let Some(answer) = work.ask(&work.call.query().shape(Shape::Links), tally) else {
+    let Some(result) = work.ask(&work.call.query().shape(Shape::Links), tally) else {
         return;
     };
-    let found = links::ends(&answer);
+    let found = links::ends(&result);
     let graph = links::of_level(work.level, false, |_, _| true);
     for record in work.call.expected.as_ref().unwrap().as_array().unwrap() {
         let ends: Vec<(Vec<i64>, u64)> = serde_json::from_value(record.clone()).unwrap();

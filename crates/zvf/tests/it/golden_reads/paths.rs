@@ -59,9 +59,9 @@ pub(super) fn of_level(
     paths
 }
 
-pub(super) fn of_answer(answer: &QueryResult) -> Vec<Path> {
-    let parts = answer.parts.as_ref().unwrap();
-    let rows = columns::rows(&answer.positions);
+pub(super) fn of_result(result: &QueryResult) -> Vec<Path> {
+    let parts = result.parts.as_ref().unwrap();
+    let rows = columns::rows(&result.positions);
     let offset = |at: u64| usize::try_from(at).unwrap();
     let ranges = parts.offsets.windows(2);
     let paths = ranges.zip(&parts.objects).map(|(ends, id)| {
@@ -98,20 +98,20 @@ fn of_reference(expected: &Json) -> Vec<Theirs> {
 
 pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
     let (call, at) = (work.call, work.at);
-    let Some(answer) = work.ask(&call.query().shape(Shape::Paths), tally) else {
+    let Some(result) = work.ask(&call.query().shape(Shape::Paths), tally) else {
         return;
     };
-    let found = of_answer(&answer);
-    tally.equal(&found, &expected(work, &answer), at);
+    let found = of_result(&result);
+    tally.equal(&found, &expected(work, &result), at);
     let reference = call.expected.as_ref().unwrap();
     let theirs = of_reference(reference);
     let both = Both::new(&found, &theirs);
     both.compare(work, tally);
     for (name, values) in fields(&reference["vertex_attributes"]) {
-        let column = columns::named(&answer.vertex, name).unwrap();
+        let column = columns::named(&result.vertex, name).unwrap();
         both.compare_column(column, values, tally, &format!("{at}, {name}"));
     }
-    for column in &answer.vertex {
+    for column in &result.vertex {
         let is_given = reference["vertex_attributes"].get(&column.name).is_some();
         let rows = columns::column(column);
         if reference.get("vertex_attributes").is_none() {
@@ -129,11 +129,11 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
 }
 
 /// Derives the expected result from the recorded level.
-fn expected(work: &Work<'_>, answer: &QueryResult) -> Vec<Path> {
+fn expected(work: &Work<'_>, result: &QueryResult) -> Vec<Path> {
     let call = work.call;
-    let groups = answer.groups.iter();
+    let groups = result.groups.iter();
     let members: BTreeSet<i64> = groups.flat_map(|group| group.members.clone()).collect();
-    let ids = if answer.groups.is_empty() {
+    let ids = if result.groups.is_empty() {
         call.object_ids()
     } else {
         Some(members.into_iter().collect())

@@ -11,26 +11,26 @@ use super::{
 pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
     let (call, at) = (work.call, work.at);
     let expected = call.expected.as_ref().unwrap();
-    let Some(answer) = work.ask(&call.query().shape(Shape::Points), tally) else {
+    let Some(result) = work.ask(&call.query().shape(Shape::Points), tally) else {
         return;
     };
     let positions = &expected["positions"];
-    let rows = columns::rows(&answer.positions);
+    let rows = columns::rows(&result.positions);
     let count = expected["vertex_count"].as_u64().unwrap();
     tally.equal(u64::try_from(rows.len()).unwrap(), count, at);
     tally.equal(rows.concat(), flat(positions), at);
-    tally.dtype(Some(answer.positions.kind.name()), positions, at);
+    tally.dtype(Some(result.positions.kind.name()), positions, at);
     let ids = expected.get("object_ids").filter(|ids| !ids.is_null());
     if let Some(ids) = ids {
-        let found: serde_json::Value = answer.object_ids.clone().unwrap().into();
+        let found: serde_json::Value = result.object_ids.clone().unwrap().into();
         tally.equal(&found, data(ids), at);
     }
     let attributes = expected["vertex_attributes"].as_object();
     let named = call.args["attribute_names"].as_array();
     for (name, values) in attributes.into_iter().flatten() {
         let at = format!("{at}, {name}");
-        let column = columns::named(&answer.vertex, name);
-        let column = column.unwrap_or_else(|| panic!("{at}: {:?}", answer.vertex));
+        let column = columns::named(&result.vertex, name);
+        let column = column.unwrap_or_else(|| panic!("{at}: {:?}", result.vertex));
         tally.dtype(columns::dtype(column), values, &at);
         let (found, expected) = (columns::column(column).concat(), flat(values));
         if expected.len() % rows.len().max(1) != 0 {
@@ -55,10 +55,10 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
     let Some(only) = work.ask(&query.columns(Selection::Named(columns)), tally) else {
         return;
     };
-    let mut wanted = answer.vertex.clone();
+    let mut wanted = result.vertex.clone();
     wanted.retain(|column| names.contains(&column.name));
     wanted.sort_by_key(|column| names.iter().position(|name| *name == column.name));
     tally.same(&only.vertex, &wanted, at);
-    tally.same(&only.positions, &answer.positions, at);
+    tally.same(&only.positions, &result.positions, at);
     tally.same(only.object.len() + only.fragment.len(), 0, at);
 }

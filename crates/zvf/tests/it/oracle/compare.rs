@@ -21,7 +21,7 @@ use super::{
 pub(super) struct Comparison<'a> {
     pub(super) truth: &'a ExpectedStore,
     pub(super) query: &'a Query,
-    pub(super) answer: &'a QueryResult,
+    pub(super) result: &'a QueryResult,
 }
 
 impl Comparison<'_> {
@@ -29,7 +29,7 @@ impl Comparison<'_> {
     pub(super) fn with(&self, expected: &Expected) -> Verdict {
         self.frame()?;
         let kind = self.truth.recipe.kind;
-        let (parts, links) = (&self.answer.parts, &self.answer.links);
+        let (parts, links) = (&self.result.parts, &self.result.links);
         ensure!(parts.is_some() == kind.is_paths(), "parts: {parts:?}");
         ensure!(links.is_some() == kind.is_linked(), "links: {links:?}");
         if let Some(cut) = &expected.cut {
@@ -38,7 +38,7 @@ impl Comparison<'_> {
         let rows = if expected.parts.is_some() {
             self.paths(expected)?
         } else {
-            let found = self.answer.positions.len();
+            let found = self.result.positions.len();
             ensure!(
                 found == expected.rows.len(),
                 "{found} rows, expected {}",
@@ -57,18 +57,18 @@ impl Comparison<'_> {
 
     /// Checks everything that does not depend on the selection.
     fn frame(&self) -> Verdict {
-        let answer = self.answer;
-        ensure!(answer.axes == self.truth.axes, "axes {:?}", answer.axes);
-        ensure!(answer.skipped.is_empty(), "missing {:?}", answer.skipped);
+        let result = self.result;
+        ensure!(result.axes == self.truth.axes, "axes {:?}", result.axes);
+        ensure!(result.skipped.is_empty(), "missing {:?}", result.skipped);
         let kind = if self.truth.recipe.double {
             Kind::Float64
         } else {
             Kind::Float32
         };
         let columns = u32::try_from(self.truth.axes.len()).unwrap();
-        let found = (answer.positions.kind, answer.positions.width);
+        let found = (result.positions.kind, result.positions.width);
         ensure!(found == (kind, columns), "positions are {found:?}");
-        let whole = answer.positions.bytes.len() % answer.positions.row_size();
+        let whole = result.positions.bytes.len() % result.positions.row_size();
         ensure!(whole == 0, "{whole} bytes after the last position");
         let known = self.truth.groups.as_deref().unwrap_or_default();
         let asked = self.query.groups.as_deref().unwrap_or_default();
@@ -76,7 +76,7 @@ impl Comparison<'_> {
             .iter()
             .map(|id| (*id, known[usize::try_from(*id).unwrap()].clone()));
         let groups: Vec<_> = groups.collect();
-        let found = answer
+        let found = result
             .groups
             .iter()
             .map(|group| (group.id, group.members.clone()));
@@ -117,7 +117,7 @@ impl Comparison<'_> {
     }
 
     fn found(&self, row: usize) -> Vec<f64> {
-        numbers(&self.answer.positions, row)
+        numbers(&self.result.positions, row)
     }
 
     fn position(&self, row: usize, spot: &Spot) -> Verdict {
@@ -184,14 +184,14 @@ impl Comparison<'_> {
     /// Pairs rows of the result with the expected ones. On clipped paths, repeated positions count
     /// once: a path that touches the border may have one or two vertices there.
     fn paths<'e>(&self, expected: &'e Expected) -> Result<Vec<(usize, &'e Spot)>, String> {
-        let found = self.answer.parts.as_ref().unwrap();
+        let found = self.result.parts.as_ref().unwrap();
         let offsets = found
             .offsets
             .iter()
             .map(|offset| usize::try_from(*offset).unwrap());
         let offsets: Vec<usize> = offsets.collect();
         let (first, last) = (offsets.first(), offsets.last());
-        let rows = self.answer.positions.len();
+        let rows = self.result.positions.len();
         let whole = first == Some(&0) && last == Some(&rows) && offsets.is_sorted();
         ensure!(whole, "offsets {offsets:?} of {rows} rows");
         let parts: Vec<Range<usize>> = offsets.windows(2).map(|pair| pair[0]..pair[1]).collect();
@@ -230,14 +230,14 @@ impl Comparison<'_> {
 
     fn object_ids(&self, rows: &[(usize, &Spot)]) -> Verdict {
         let has = self.truth.objects.is_some() && self.query.owners;
-        let Some(found) = &self.answer.object_ids else {
+        let Some(found) = &self.result.object_ids else {
             let may_lack = !has || self.truth.recipe.kind.is_paths();
             ensure!(may_lack, "no object ids");
             return Ok(());
         };
         ensure!(has && !self.truth.recipe.kind.is_paths(), "object ids");
         ensure!(
-            found.len() == self.answer.positions.len(),
+            found.len() == self.result.positions.len(),
             "{} object ids",
             found.len()
         );
@@ -260,7 +260,7 @@ impl Comparison<'_> {
     }
 
     fn objects(&self, expected: &Expected) -> Verdict {
-        let (found, expected) = (&self.answer.objects, &expected.objects);
+        let (found, expected) = (&self.result.objects, &expected.objects);
         ensure!(
             !self.tells_objects() || found == expected,
             "objects {found:?}, expected {expected:?}"
@@ -269,7 +269,7 @@ impl Comparison<'_> {
     }
 
     fn links(&self, expected: &Expected) -> Verdict {
-        let (Some(found), Some(expected)) = (&self.answer.links, &expected.links) else {
+        let (Some(found), Some(expected)) = (&self.result.links, &expected.links) else {
             return Ok(());
         };
         let width = self.truth.recipe.kind.width();
@@ -287,7 +287,7 @@ impl Comparison<'_> {
 
     /// Checks clipped links, and that the new vertices lie in the box.
     fn cut_links(&self, expected: &Expected, cut: &clip::Cut) -> Verdict {
-        let rows = self.answer.positions.len();
+        let rows = self.result.positions.len();
         let mut inside = expected.rows.iter().peekable();
         let mut pairs = Vec::new();
         for row in 0..rows {
@@ -304,7 +304,7 @@ impl Comparison<'_> {
             }
         }
         ensure!(inside.peek().is_none(), "{:?} is missing", inside.peek());
-        let links = self.answer.links.as_ref().unwrap();
+        let links = self.result.links.as_ref().unwrap();
         let width = usize::try_from(links.width).unwrap();
         let ends = links.ends.iter().map(|end| usize::try_from(*end).unwrap());
         let ends: Vec<usize> = ends.collect();
@@ -349,7 +349,7 @@ impl Comparison<'_> {
         let same = |row: usize, edge: &[Vec<f64>], link: usize, [a, b]: &[Spot; 2]| {
             let same = self.is_close(&edge[0], &at(a)) && self.is_close(&edge[1], &at(b));
             ensure!(same, "edge {row} is {edge:?}, expected {a:?} to {b:?}");
-            for (column, attribute) in self.pairs(&self.answer.link, Scope::Link)? {
+            for (column, attribute) in self.pairs(&self.result.link, Scope::Link)? {
                 columns::same(column, row, attribute, link)?;
             }
             Ok(())
@@ -374,11 +374,11 @@ impl Comparison<'_> {
     }
 
     fn columns(&self, rows: &[(usize, &Spot)], expected: &Expected) -> Verdict {
-        let count = self.answer.positions.len();
-        let answer = self.answer;
+        let count = self.result.positions.len();
+        let result = self.result;
         for (scope, columns) in [
-            (Scope::Vertex, &answer.vertex),
-            (Scope::Fragment, &answer.fragment),
+            (Scope::Vertex, &result.vertex),
+            (Scope::Fragment, &result.fragment),
         ] {
             for (column, attribute) in self.pairs(columns, scope)? {
                 let found = column.values.len();
@@ -406,7 +406,7 @@ impl Comparison<'_> {
                 }
             }
         }
-        for (column, attribute) in self.pairs(&answer.link, Scope::Link)? {
+        for (column, attribute) in self.pairs(&result.link, Scope::Link)? {
             let links = expected.links.as_deref().unwrap_or_default();
             ensure!(
                 column.values.len() == links.len(),
@@ -421,13 +421,13 @@ impl Comparison<'_> {
             return Ok(());
         }
         let objects = self.truth.objects.as_deref().unwrap_or_default();
-        for (column, attribute) in self.pairs(&answer.object, Scope::Object)? {
+        for (column, attribute) in self.pairs(&result.object, Scope::Object)? {
             ensure!(
-                column.values.len() == answer.objects.len(),
+                column.values.len() == result.objects.len(),
                 "rows of {}",
                 column.name
             );
-            for (row, id) in answer.objects.iter().enumerate() {
+            for (row, id) in result.objects.iter().enumerate() {
                 let object = objects.iter().position(|object| object.id == *id).unwrap();
                 columns::same(column, row, attribute, object)?;
             }

@@ -39,8 +39,8 @@ fn ask(truth: &ExpectedStore, level: u32, random: &mut Random) -> Query {
     query
 }
 
-fn answer(made: &Pyramid, query: &Query) -> Option<QueryResult> {
-    block_on(super::answer(&made.fine, query))
+fn result(made: &Pyramid, query: &Query) -> Option<QueryResult> {
+    block_on(super::result(&made.fine, query))
 }
 
 fn panic_at(made: &Pyramid, query: &Query, verdict: Verdict) {
@@ -102,7 +102,7 @@ fn check_drill(made: &Pyramid, up: bool, seed: u64) {
         .collect();
     let mut query = query.drill(if up { 1 } else { -1 });
     query.limit = limit;
-    let Some(answer) = answer(made, &query) else {
+    let Some(result) = result(made, &query) else {
         return;
     };
     let mut to = as_points(to);
@@ -114,34 +114,34 @@ fn check_drill(made: &Pyramid, up: bool, seed: u64) {
     let comparison = Comparison {
         truth: &to,
         query: &plain,
-        answer: &answer,
+        result: &result,
     };
     panic_at(made, &query, comparison.with(&expected));
 }
 
 /// Checks a result of level 1, including counts and batches.
 fn check_coarse(made: &Pyramid, query: &Query) {
-    let Some(answer) = answer(made, query) else {
+    let Some(result) = result(made, query) else {
         return;
     };
     let expected = expect::expect(&made.coarse, query);
     let comparison = Comparison {
         truth: &made.coarse,
         query,
-        answer: &answer,
+        result: &result,
     };
     let verdict = comparison.with(&expected).and_then(|()| {
         block_on(async {
             let dataset = open(&made.fine).await;
             let counts = dataset.count(query).await;
             pieces::counts(
-                &answer,
+                &result,
                 &counts.map_err(|error| format!("counting: {error:?}"))?,
             )?;
             let explained = dataset.explain(query).await;
             explained.map_err(|error| format!("explaining: {error:?}"))?;
             let budget = 4096 << (made.fine.truth.recipe.seed % 3);
-            pieces::batches(&made.fine, query, &answer, budget).await
+            pieces::batches(&made.fine, query, &result, budget).await
         })
     });
     panic_at(made, query, verdict);
@@ -238,8 +238,8 @@ fn a_limit_applies_to_the_target_level_of_a_drill() {
     let coarse = made.coarse.vertices.len() as u64;
     assert!(coarse < made.fine.truth.vertices.len() as u64);
     let query = Query::new().limit(coarse).drill(1);
-    let answer = answer(&made, &query).unwrap();
-    assert_eq!(answer.positions.len() as u64, coarse);
+    let result = result(&made, &query).unwrap();
+    assert_eq!(result.positions.len() as u64, coarse);
 }
 
 /// The coarser level has no objects.
@@ -256,6 +256,6 @@ fn a_link_family_without_arrays_links_nothing() {
         let made = pyramid(&recipe, PyramidLinks::Explicit);
         made.coarse.vertices.is_empty().then_some(made)
     });
-    let answer = answer(&made.unwrap(), &Query::new().drill(1)).unwrap();
-    assert_eq!(answer.positions.len(), 0);
+    let result = result(&made.unwrap(), &Query::new().drill(1)).unwrap();
+    assert_eq!(result.positions.len(), 0);
 }

@@ -26,7 +26,7 @@ async fn open(made: &Made, budget: u64) -> Option<zvf::Dataset> {
 pub(super) async fn batches(
     made: &Made,
     query: &Query,
-    answer: &QueryResult,
+    result: &QueryResult,
     budget: u64,
 ) -> Verdict {
     let Some(dataset) = open(made, budget).await else {
@@ -42,7 +42,7 @@ pub(super) async fn batches(
         Err(Error::Query(error)) if error.kind() == ErrorKind::OverBudget => return Ok(()),
         Err(error) => return Err(format!("in batches: {error:?}")),
     };
-    check(pieces, &outcome, answer)?;
+    check(pieces, &outcome, result)?;
     let mut pieces = Vec::new();
     let mut stream = dataset.stream(query, BatchOptions::new().rows(MAX_ROWS));
     while let Some(piece) = stream.next().await {
@@ -58,13 +58,13 @@ pub(super) async fn batches(
         pieces.push(piece);
     }
     let outcome = stream.report().ok_or("the stream has no report")?;
-    check(pieces, outcome, answer)
+    check(pieces, outcome, result)
 }
 
 /// Checks that batches, concatenated, are the whole result.
-fn check(pieces: Vec<QueryResult>, outcome: &QueryReport, answer: &QueryResult) -> Verdict {
-    ensure!(outcome.skipped == answer.skipped, "{outcome:?}");
-    ensure!(outcome.notes == answer.notes, "{outcome:?}");
+fn check(pieces: Vec<QueryResult>, outcome: &QueryReport, result: &QueryResult) -> Verdict {
+    ensure!(outcome.skipped == result.skipped, "{outcome:?}");
+    ensure!(outcome.notes == result.notes, "{outcome:?}");
     let count = pieces.len();
     let mut whole = QueryResult::default();
     for (number, piece) in pieces.into_iter().enumerate() {
@@ -78,7 +78,7 @@ fn check(pieces: Vec<QueryResult>, outcome: &QueryReport, answer: &QueryResult) 
     }
     whole.skipped.clone_from(&outcome.skipped);
     whole.notes.clone_from(&outcome.notes);
-    let (found, expected) = (plain(whole), plain(answer.clone()));
+    let (found, expected) = (plain(whole), plain(result.clone()));
     ensure!(
         found == expected,
         "{count} pieces are\n{found:?}\n{expected:?}"
@@ -87,18 +87,18 @@ fn check(pieces: Vec<QueryResult>, outcome: &QueryReport, answer: &QueryResult) 
 }
 
 /// Checks that counts equal the result.
-pub(super) fn counts(answer: &QueryResult, counts: &Counts) -> Verdict {
+pub(super) fn counts(result: &QueryResult, counts: &Counts) -> Verdict {
     let length = |length: usize| length as u64;
-    let tells_objects = answer.object_ids.is_some() || answer.parts.is_some();
+    let tells_objects = result.object_ids.is_some() || result.parts.is_some();
     let mut expected = Counts::default();
-    expected.level = answer.level;
-    expected.levels.clone_from(&answer.levels);
-    expected.vertices = length(answer.positions.len());
-    expected.parts = answer.parts.as_ref().map(|p| length(p.objects.len()));
-    expected.objects = tells_objects.then_some(length(answer.objects.len()));
-    expected.links = answer.links.as_ref().map(|links| length(links.len()));
-    expected.skipped.clone_from(&answer.skipped);
-    expected.notes.clone_from(&answer.notes);
+    expected.level = result.level;
+    expected.levels.clone_from(&result.levels);
+    expected.vertices = length(result.positions.len());
+    expected.parts = result.parts.as_ref().map(|p| length(p.objects.len()));
+    expected.objects = tells_objects.then_some(length(result.objects.len()));
+    expected.links = result.links.as_ref().map(|links| length(links.len()));
+    expected.skipped.clone_from(&result.skipped);
+    expected.notes.clone_from(&result.notes);
     ensure!(*counts == expected, "{counts:?}, expected {expected:?}");
     Ok(())
 }
@@ -194,13 +194,13 @@ fn flags(column: &Column) -> Vec<bool> {
 }
 
 /// Removes irrelevant differences: empty flags, columns without rows, and the order of columns.
-fn plain(mut answer: QueryResult) -> QueryResult {
-    answer.first_row = 0;
+fn plain(mut result: QueryResult) -> QueryResult {
+    result.first_row = 0;
     for columns in [
-        &mut answer.vertex,
-        &mut answer.fragment,
-        &mut answer.link,
-        &mut answer.object,
+        &mut result.vertex,
+        &mut result.fragment,
+        &mut result.link,
+        &mut result.object,
     ] {
         columns.retain(|column| !column.values.is_empty());
         columns.sort_by(|a, b| a.name.cmp(&b.name));
@@ -208,5 +208,5 @@ fn plain(mut answer: QueryResult) -> QueryResult {
             column.nulls = Some(flags(column));
         }
     }
-    answer
+    result
 }

@@ -21,9 +21,9 @@ pub(super) fn render(truth: &ExpectedStore, query: &Query, expected: &Expected) 
     } else {
         Kind::Float32
     };
-    let mut answer = QueryResult::default();
-    answer.axes.clone_from(&truth.axes);
-    answer.positions = NumericColumn::new(kind, u32::try_from(truth.axes.len()).unwrap());
+    let mut result = QueryResult::default();
+    result.axes.clone_from(&truth.axes);
+    result.positions = NumericColumn::new(kind, u32::try_from(truth.axes.len()).unwrap());
     let spots = expected.rows.iter();
     let values = spots.flat_map(|spot| {
         let position = spot.position(truth).iter().enumerate();
@@ -41,23 +41,23 @@ pub(super) fn render(truth: &ExpectedStore, query: &Query, expected: &Expected) 
         });
         inwards.collect::<Vec<f64>>()
     });
-    answer.positions.bytes = positions(kind, &values.collect::<Vec<f64>>());
-    answer.objects.clone_from(&expected.objects);
+    result.positions.bytes = positions(kind, &values.collect::<Vec<f64>>());
+    result.objects.clone_from(&expected.objects);
     let vertices: Vec<usize> = expected.rows.iter().map(vertex).collect();
     if truth.objects.is_some() && query.owners && expected.parts.is_none() {
         let ids = vertices
             .iter()
             .map(|at| truth.vertices[*at].object.unwrap_or(NO_OBJECT));
-        answer.object_ids = Some(ids.collect());
+        result.object_ids = Some(ids.collect());
     }
-    answer.parts = expected.parts.as_ref().map(|parts| {
+    result.parts = expected.parts.as_ref().map(|parts| {
         let ends = parts.iter().map(|(_, rows)| rows.end as u64);
         Parts {
             offsets: std::iter::once(0).chain(ends).collect(),
             objects: parts.iter().map(|(id, _)| *id).collect(),
         }
     });
-    answer.links = expected.links.as_ref().map(|links| {
+    result.links = expected.links.as_ref().map(|links| {
         let ends = links.iter().flat_map(|(_, ends)| ends);
         Links {
             width: u32::try_from(truth.recipe.kind.width()).unwrap(),
@@ -68,7 +68,7 @@ pub(super) fn render(truth: &ExpectedStore, query: &Query, expected: &Expected) 
         id: *id,
         members: truth.groups.as_ref().unwrap()[usize::try_from(*id).unwrap()].clone(),
     });
-    answer.groups = groups.collect();
+    result.groups = groups.collect();
     let fragments: Vec<usize> = vertices
         .iter()
         .map(|at| truth.vertices[*at].fragment)
@@ -78,14 +78,14 @@ pub(super) fn render(truth: &ExpectedStore, query: &Query, expected: &Expected) 
     let all = truth.objects.as_deref().unwrap_or_default();
     let row_of = |id: &i64| all.iter().position(|object| object.id == *id).unwrap();
     let objects: Vec<usize> = expected.objects.iter().map(row_of).collect();
-    answer.vertex = columns(truth, query, Scope::Vertex, &vertices);
-    for column in &mut answer.vertex {
+    result.vertex = columns(truth, query, Scope::Vertex, &vertices);
+    for column in &mut result.vertex {
         interpolate(truth, column, &expected.rows);
     }
-    answer.fragment = columns(truth, query, Scope::Fragment, &fragments);
-    answer.link = columns(truth, query, Scope::Link, &links);
-    answer.object = columns(truth, query, Scope::Object, &objects);
-    answer
+    result.fragment = columns(truth, query, Scope::Fragment, &fragments);
+    result.link = columns(truth, query, Scope::Link, &links);
+    result.object = columns(truth, query, Scope::Object, &objects);
+    result
 }
 
 /// Returns the vertex whose attributes a row has.
@@ -174,24 +174,24 @@ fn column(attribute: &ExpectedAttribute, rows: &[usize]) -> Column {
 }
 
 /// Returns copies of the result with one error each.
-pub(super) fn damaged(answer: &QueryResult, random: &mut Random) -> Vec<QueryResult> {
+pub(super) fn damaged(result: &QueryResult, random: &mut Random) -> Vec<QueryResult> {
     let mut all = Vec::new();
     let mut with = |change: &mut dyn FnMut(&mut QueryResult)| {
-        let mut wrong = answer.clone();
+        let mut wrong = result.clone();
         change(&mut wrong);
         all.push(wrong);
     };
-    let bytes = &answer.positions.bytes;
+    let bytes = &result.positions.bytes;
     if !bytes.is_empty() {
         let at = random.below(bytes.len());
         with(&mut |wrong| wrong.positions.bytes[at] ^= 1);
     }
-    for number in 0..answer.vertex.len() {
+    for number in 0..result.vertex.len() {
         with(&mut |wrong| {
             wrong.vertex.remove(number);
         });
     }
-    let columns = answer.vertex.iter().enumerate();
+    let columns = result.vertex.iter().enumerate();
     for (number, column) in columns.filter(|(_, column)| !column.values.is_empty()) {
         let row = random.below(column.values.len());
         if column.is_null(row) {
@@ -209,11 +209,11 @@ pub(super) fn damaged(answer: &QueryResult, random: &mut Random) -> Vec<QueryRes
             missing[row] = true;
         });
     }
-    if let Some(ids) = answer.object_ids.as_ref().filter(|ids| !ids.is_empty()) {
+    if let Some(ids) = result.object_ids.as_ref().filter(|ids| !ids.is_empty()) {
         let row = random.below(ids.len());
         with(&mut |wrong| wrong.object_ids.as_mut().unwrap()[row] ^= 1);
     }
-    if let Some(links) = answer.links.as_ref().filter(|links| !links.is_empty()) {
+    if let Some(links) = result.links.as_ref().filter(|links| !links.is_empty()) {
         with(&mut |wrong| {
             let links = wrong.links.as_mut().unwrap();
             links
@@ -221,7 +221,7 @@ pub(super) fn damaged(answer: &QueryResult, random: &mut Random) -> Vec<QueryRes
                 .truncate(links.ends.len() - usize::try_from(links.width).unwrap());
         });
         let at = random.below(links.ends.len());
-        if u64::try_from(answer.positions.len()).unwrap() > 1 {
+        if u64::try_from(result.positions.len()).unwrap() > 1 {
             with(&mut |wrong| {
                 let rows = u64::try_from(wrong.positions.len()).unwrap();
                 let end = &mut wrong.links.as_mut().unwrap().ends[at];
@@ -229,7 +229,7 @@ pub(super) fn damaged(answer: &QueryResult, random: &mut Random) -> Vec<QueryRes
             });
         }
     }
-    if let Some(parts) = answer
+    if let Some(parts) = result
         .parts
         .as_ref()
         .filter(|parts| !parts.objects.is_empty())
@@ -242,8 +242,8 @@ pub(super) fn damaged(answer: &QueryResult, random: &mut Random) -> Vec<QueryRes
             parts.objects.remove(at);
         });
     }
-    let tells = answer.object_ids.is_some() || answer.parts.is_some();
-    if tells && !answer.objects.is_empty() {
+    let tells = result.object_ids.is_some() || result.parts.is_some();
+    if tells && !result.objects.is_empty() {
         with(&mut |wrong| {
             let last = wrong.objects.pop();
             wrong.objects.retain(|id| Some(*id) != last);

@@ -16,8 +16,8 @@ use crate::{block_on, validated::own::is_sound};
 async fn numbers(dataset: &Dataset, level: u32) -> BTreeSet<u32> {
     let mut query = Query::new();
     query.level = LevelChoice::Number(LevelId::new(level));
-    let answer = dataset.query(&query).await.unwrap();
-    let zvf::ColumnValues::Numeric(rows) = &answer.vertex[0].values else {
+    let result = dataset.query(&query).await.unwrap();
+    let zvf::ColumnValues::Numeric(rows) = &result.vertex[0].values else {
         panic!("numbers are numbers")
     };
     let numbers = rows.bytes.chunks_exact(4);

@@ -63,9 +63,9 @@ async fn places(dataset: &Dataset, level: u32, object: Option<i64>) -> Places {
     if let Some(object) = object {
         query = query.objects([object]);
     }
-    let answer = dataset.query(&query).await.unwrap();
-    let size = answer.positions.row_size();
-    answer
+    let result = dataset.query(&query).await.unwrap();
+    let size = result.positions.row_size();
+    result
         .positions
         .bytes
         .chunks(size)

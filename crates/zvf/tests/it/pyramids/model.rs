@@ -180,19 +180,19 @@ impl Level {
     /// Reads links as a query returns them, including those implied by the order of rows.
     async fn links_of(&mut self, dataset: &Dataset, id: LevelId) {
         let query = Query::new().level(LevelChoice::Number(id));
-        let answer = dataset.query(&query).await.unwrap();
+        let result = dataset.query(&query).await.unwrap();
         // Ordered by chunk, then by fragment, then within the fragment.
         let rows: Vec<usize> = self.fragments.values().flatten().copied().collect();
-        assert_eq!(rows.len(), answer.positions.len());
-        let size = answer.positions.row_size();
-        for (row, bits) in rows.iter().zip(answer.positions.bytes.chunks_exact(size)) {
+        assert_eq!(rows.len(), result.positions.len());
+        let size = result.positions.row_size();
+        for (row, bits) in rows.iter().zip(result.positions.bytes.chunks_exact(size)) {
             assert_eq!(self.vertices[*row].bits, bits);
         }
-        let Some(links) = &answer.links else { return };
+        let Some(links) = &result.links else { return };
         let width = links.width as usize;
         for (at, ends) in links.ends.chunks_exact(width).enumerate() {
             let mut values = BTreeMap::new();
-            for column in answer.link.iter().filter(|column| !column.is_null(at)) {
+            for column in result.link.iter().filter(|column| !column.is_null(at)) {
                 let ColumnValues::Numeric(numbers) = &column.values else {
                     continue;
                 };

@@ -226,16 +226,16 @@ fn values_of_fragments_stay_with_their_objects() {
         for (level, object) in (0..3).flat_map(|level| (0..6).map(move |object| (level, object))) {
             let mut query = Query::new().objects([object]);
             query.level = LevelChoice::Number(LevelId::new(level));
-            let answer = dataset.query(&query).await.unwrap();
-            let [column] = answer.fragment.as_slice() else {
-                panic!("{answer:?}")
+            let result = dataset.query(&query).await.unwrap();
+            let [column] = result.fragment.as_slice() else {
+                panic!("{result:?}")
             };
             let ColumnValues::Numeric(rows) = &column.values else {
                 panic!()
             };
             assert_eq!(
                 (rows.kind, rows.len()),
-                (Kind::Float32, answer.positions.len())
+                (Kind::Float32, result.positions.len())
             );
             assert!(!rows.is_empty());
             for value in rows.bytes.chunks_exact(4) {

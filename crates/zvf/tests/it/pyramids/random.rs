@@ -271,8 +271,8 @@ impl Wanted {
             query.drill = Some(to.number as i32 - from.number as i32);
             query.columns = Selection::none();
             query.objects = id.map(|id| vec![id]);
-            let answer = dataset.query(&query).await;
-            let answer = answer.unwrap_or_else(|error| panic!("{error:?}, {}", self.about));
+            let result = dataset.query(&query).await;
+            let result = result.unwrap_or_else(|error| panic!("{error:?}, {}", self.about));
             let reached = pairs
                 .iter()
                 .filter(|(at, _)| own.is_none_or(|own| own.contains(at)));
@@ -281,8 +281,8 @@ impl Wanted {
                 .iter()
                 .map(|vertex| to.vertices[*vertex].bits.as_slice())
                 .collect();
-            let size = answer.positions.row_size();
-            let mut found: Vec<&[u8]> = answer.positions.bytes.chunks_exact(size).collect();
+            let size = result.positions.row_size();
+            let mut found: Vec<&[u8]> = result.positions.bytes.chunks_exact(size).collect();
             expected.sort_unstable();
             found.sort_unstable();
             assert_eq!(expected, found, "drill {query:?}, {}", self.about);

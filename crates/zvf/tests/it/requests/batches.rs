@@ -10,12 +10,12 @@ use super::{asked, kinds, opened};
 use crate::block_on;
 
 /// Returns the size of a result in bytes.
-fn size(answer: &QueryResult) -> u64 {
+fn size(result: &QueryResult) -> u64 {
     let columns = [
-        &answer.vertex,
-        &answer.fragment,
-        &answer.link,
-        &answer.object,
+        &result.vertex,
+        &result.fragment,
+        &result.link,
+        &result.object,
     ];
     let columns = columns
         .into_iter()
@@ -24,13 +24,13 @@ fn size(answer: &QueryResult) -> u64 {
             ColumnValues::Numeric(rows) => rows.bytes.len(),
             ColumnValues::Dictionary { codes, .. } => codes.len() * 4,
         });
-    let ends = answer.links.as_ref().map_or(0, |links| links.ends.len());
-    let ids = answer.object_ids.as_ref().map_or(0, Vec::len);
-    let parts = answer
+    let ends = result.links.as_ref().map_or(0, |links| links.ends.len());
+    let ids = result.object_ids.as_ref().map_or(0, Vec::len);
+    let parts = result
         .parts
         .as_ref()
         .map_or(0, |parts| parts.objects.len() * 2);
-    let bytes = columns.sum::<usize>() + answer.positions.bytes.len() + (ends + ids + parts) * 8;
+    let bytes = columns.sum::<usize>() + result.positions.bytes.len() + (ends + ids + parts) * 8;
     u64::try_from(bytes).unwrap()
 }
 

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::block_on;
 
-/// A store that answers every request separately and in any order.
+/// A store that results every request separately and in any order.
 struct Scattered {
     cells: CellReader,
     random: Mutex<Random>,
@@ -72,8 +72,8 @@ impl Fetch for Scattered {
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         let each = wanted.iter().map(|wanted| async {
             self.wait().await;
-            let answers = Fetch::cells(&self.cells, core::slice::from_ref(wanted)).await;
-            answers.into_iter().next().unwrap()
+            let results = Fetch::cells(&self.cells, core::slice::from_ref(wanted)).await;
+            results.into_iter().next().unwrap()
         });
         join_all(each).await
     }
@@ -130,15 +130,15 @@ fn results_do_not_depend_on_the_number_of_concurrent_reads() {
             fs::write(file, bytes).unwrap();
         }
         let address = folder.path().to_str().unwrap();
-        let answers = [1, 2, 16, 64].map(|requests| {
+        let results = [1, 2, 16, 64].map(|requests| {
             let options = OpenOptions::default().concurrency(requests);
             let dataset = block_on(Dataset::open_with(address, &options)).unwrap();
             let asks = asked::of(&made.truth).into_iter();
-            let answers = asks.map(|ask| block_on(dataset.query(&ask.query)).unwrap());
-            answers.collect::<Vec<_>>()
+            let results = asks.map(|ask| block_on(dataset.query(&ask.query)).unwrap());
+            results.collect::<Vec<_>>()
         });
-        for others in &answers[1..] {
-            assert_eq!(others, &answers[0], "{name}");
+        for others in &results[1..] {
+            assert_eq!(others, &results[0], "{name}");
         }
     }
 }

@@ -50,8 +50,8 @@ impl Ask {
                 .await
                 .map(Found::Counts);
         }
-        let answer = Box::pin(session.query(&self.query)).await?;
-        Ok(Found::QueryResult(Box::new(answer)))
+        let result = Box::pin(session.query(&self.query)).await?;
+        Ok(Found::QueryResult(Box::new(result)))
     }
 
     /// Runs the query twice: on a newly opened store, and with all metadata cached.

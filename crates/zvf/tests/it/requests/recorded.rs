@@ -19,8 +19,8 @@ use crate::opening::recorded;
 fn first_vertex(files: &Files) -> Option<(Vec<f64>, Vec<f64>)> {
     let (dataset, _) = opened(files, &OpenOptions::default());
     let query = Query::new().columns(Selection::none()).keep_going(true);
-    let answer = crate::block_on(dataset.query(&query)).unwrap();
-    let rows = &answer.positions;
+    let result = crate::block_on(dataset.query(&query)).unwrap();
+    let rows = &result.positions;
     let row = rows.bytes.get(..rows.row_size())?;
     let values: Vec<f64> = match rows.kind {
         Kind::Float32 => row
@@ -62,10 +62,10 @@ fn requests_from_level_to_level() {
                 "\n{}",
                 logs::text(&ask, &cost, &files, (true, &mut before))
             );
-            let Found::QueryResult(answer) = &cost.found else {
+            let Found::QueryResult(result) = &cost.found else {
                 panic!("{:?}", cost.found)
             };
-            assert!(!answer.positions.is_empty(), "{name}: {}", ask.name);
+            assert!(!result.positions.is_empty(), "{name}: {}", ask.name);
             let twice = ask.cost(&files, &apart());
             let twice = cost::read_twice(twice.all(), &files);
             assert_eq!(twice, Vec::<String>::new(), "{name}: {}", ask.name);

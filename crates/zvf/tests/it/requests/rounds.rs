@@ -71,14 +71,14 @@ impl Rounds {
         mine
     }
 
-    async fn trip<T>(&self, what: What, answer: impl Future<Output = T>) -> T {
+    async fn trip<T>(&self, what: What, result: impl Future<Output = T>) -> T {
         let is_free = self.known && what != What::Cells;
         let round = if is_free { 0 } else { self.turn().await };
         // A store in memory responds without waiting, so the log contains only this call.
-        let answer = answer.await;
+        let result = result.await;
         let reads = self.cells.store().take_request_log();
         self.trips.lock().unwrap().push(Trip { round, what, reads });
-        answer
+        result
     }
 }
 

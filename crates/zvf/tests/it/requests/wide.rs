@@ -57,11 +57,11 @@ fn check(name: &str, kind: StoreKind, size: usize, max: Option<u64>) {
         for ask in asks(&made.truth) {
             let cost = ask.cost(&files, &OpenOptions::default());
             if ask.name.starts_with("box around a vertex") && kind.is_points() {
-                let Found::QueryResult(answer) = &cost.found else {
+                let Found::QueryResult(result) = &cost.found else {
                     panic!("{:?}", cost.found)
                 };
-                assert_eq!(answer.positions.len(), 1);
-                assert_eq!(answer.vertex[0].values.len(), 1);
+                assert_eq!(result.positions.len(), 1);
+                assert_eq!(result.vertex[0].values.len(), 1);
             }
             all.push_str(&logs::text(&ask, &cost, &files, (false, &mut Vec::new())));
             let bytes = cost::sum(cost.data(), &files);

@@ -8,7 +8,7 @@ use zvf_model::key::Key;
 use zvf_store::{CellError, ListError, ListedFile, ReadError, Store};
 use zvf_testkit::proxy::{Plan, Proxy, ProxyFault};
 
-use super::{Answers, Contents, Place, answers, block_on, contents, on_disk, report};
+use super::{Contents, Place, Responses, block_on, contents, on_disk, report, responses};
 
 const STORE: &str = "sharded";
 /// Longer than any response takes, shorter than the server timeout.
@@ -38,10 +38,10 @@ async fn everything(
     place: Place,
     store: Store,
     files: &[ListedFile],
-) -> Result<(Answers, Contents), Box<dyn core::error::Error>> {
+) -> Result<(Responses, Contents), Box<dyn core::error::Error>> {
     let contents = contents(&store, files).await?;
     let dataset = Dataset::open(store).await?;
-    Ok((answers(&dataset, place.lists()).await?, contents))
+    Ok((responses(&dataset, place.lists()).await?, contents))
 }
 
 /// Occasional faults: the data are equal, and faults occurred.
@@ -54,9 +54,9 @@ fn overcome(place: Place, plans: &[Plan]) -> usize {
         let proxy = Proxy::start(place.server(), plan.clone());
         let store = place.through(&proxy, STORE, &options(plan.fault));
         let found = block_on(everything(place, store, &files));
-        let (answers, contents) =
+        let (responses, contents) =
             found.unwrap_or_else(|error| panic!("{place:?} {plan:?}: {error:?}"));
-        assert_eq!(answers, want, "{place:?} {plan:?}");
+        assert_eq!(responses, want, "{place:?} {plan:?}");
         assert!(contents == there, "{place:?} {plan:?}");
         assert!(proxy.faults() > 0, "{place:?} {plan:?}: no fault");
         faults += proxy.faults();
@@ -93,7 +93,7 @@ fn admit(place: Place, cases: &[(ProxyFault, Is)]) {
         let read = block_on(contents(&store(), &files)).unwrap_err();
         let answered = async {
             let dataset = Dataset::open(store()).await?;
-            answers(&dataset, place.lists()).await
+            responses(&dataset, place.lists()).await
         };
         let answered = block_on(answered).unwrap_err();
         let errors: [&(dyn core::error::Error + 'static); 2] = [&read, &answered];
@@ -157,7 +157,7 @@ fn doubt(place: Place) -> usize {
         let store = place.through(&proxy, STORE, &options(ProxyFault::Shrunk));
         let answered = async {
             let dataset = Dataset::open(store).await?;
-            answers(&dataset, place.lists()).await
+            responses(&dataset, place.lists()).await
         };
         let answered = block_on(answered);
         if proxy.faults() == 0 {

@@ -104,15 +104,15 @@ async fn read(
         let (dataset, first) = &mut handles[at];
         let first = *first;
         let outcome = match random.below(4) {
-            0 => dataset.query(&Query::new()).await.map(|answer| {
-                let found = content(&answer);
+            0 => dataset.query(&Query::new()).await.map(|result| {
+                let found = content(&result);
                 assert!(history.any(first, |state| *state == found), "{found:?}");
             }),
             1 => {
                 let id = i64::try_from(random.below(12)).unwrap();
-                let answer = dataset.query(&object(id)).await;
-                answer.map(|answer| {
-                    let found = content(&answer);
+                let result = dataset.query(&object(id)).await;
+                result.map(|result| {
+                    let found = content(&result);
                     let is_state = |state: &Content| state.only(&[id]) == found;
                     assert!(history.any(first, is_state), "{id}: {found:?}");
                 })

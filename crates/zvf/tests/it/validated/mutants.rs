@@ -187,7 +187,7 @@ fn is_harmless(intact: &Intact, files: &Files) -> bool {
         };
         for asked in &intact.asked {
             match ask(&dataset, &asked.query).await {
-                Ok(answer) if is_same(&answer, &asked.answer) => {}
+                Ok(result) if is_same(&result, &asked.result) => {}
                 _ => return false,
             }
         }

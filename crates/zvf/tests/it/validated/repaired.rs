@@ -136,9 +136,9 @@ fn repaired_stores_give_the_original_results() {
             block_on(async {
                 let dataset = Dataset::open(store).await.unwrap();
                 for asked in &intact.asked {
-                    let answer = ask(&dataset, &asked.query).await;
-                    let answer = answer.unwrap_or_else(|error| panic!("{kind:?}: {error}"));
-                    assert!(is_same(&answer, &asked.answer), "{kind:?}, {}", asked.name);
+                    let result = ask(&dataset, &asked.query).await;
+                    let result = result.unwrap_or_else(|error| panic!("{kind:?}: {error}"));
+                    assert!(is_same(&result, &asked.result), "{kind:?}, {}", asked.name);
                 }
             });
         }

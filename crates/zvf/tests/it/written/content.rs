@@ -225,10 +225,10 @@ impl Content {
 
     /// Reads the content of a store.
     pub(crate) async fn read(dataset: &Dataset) -> Self {
-        let answer = dataset.query(&Query::new()).await.unwrap();
-        assert_eq!(answer.skipped, []);
+        let result = dataset.query(&Query::new()).await.unwrap();
+        assert_eq!(result.skipped, []);
         let mut content = Self::default();
-        let tags = answer
+        let tags = result
             .vertex
             .iter()
             .find(|column| column.name == "tag")
@@ -237,20 +237,20 @@ impl Content {
             panic!("tags are numbers")
         };
         let tags = tags_of(&tags.bytes);
-        let size = answer.positions.row_size();
+        let size = result.positions.row_size();
         for (at, tag) in tags.iter().enumerate() {
-            let position = answer.positions.bytes[at * size..(at + 1) * size].to_vec();
-            let mut row = read(&answer.vertex, at);
-            for (name, value) in read(&answer.fragment, at) {
+            let position = result.positions.bytes[at * size..(at + 1) * size].to_vec();
+            let mut row = read(&result.vertex, at);
+            for (name, value) in read(&result.fragment, at) {
                 row.insert(format!("fragment.{name}"), value);
             }
             let before = content.vertices.insert(*tag, (position, row));
             assert_eq!(before, None, "vertex {tag} is there twice");
         }
-        if let Some(ids) = &answer.object_ids {
+        if let Some(ids) = &result.object_ids {
             content.owners = tags.iter().copied().zip(ids.iter().copied()).collect();
         }
-        if let Some(parts) = &answer.parts {
+        if let Some(parts) = &result.parts {
             for (part, ends) in parts.offsets.windows(2).enumerate() {
                 let path = tags[ends[0] as usize..ends[1] as usize].to_vec();
                 if !path.is_empty() {
@@ -258,10 +258,10 @@ impl Content {
                 }
             }
         }
-        if let Some(links) = &answer.links {
+        if let Some(links) = &result.links {
             for (at, ends) in links.ends.chunks_exact(links.width as usize).enumerate() {
                 let ends = ends.iter().map(|end| tags[*end as usize]).collect();
-                content.links.push((ends, read(&answer.link, at)));
+                content.links.push((ends, read(&result.link, at)));
             }
             content.links.sort();
         }

@@ -77,8 +77,8 @@ fn w1_append_keeps_existing_data() {
         let mut more = streamlines(5);
         more.part_objects = None;
         editor.append(&more, RAISE).await.unwrap();
-        let answer = read(&store, &Query::new()).await;
-        assert_eq!(answer.parts.unwrap().objects, (0..35).collect::<Vec<i64>>());
+        let result = read(&store, &Query::new()).await;
+        assert_eq!(result.parts.unwrap().objects, (0..35).collect::<Vec<i64>>());
     });
 }
 
@@ -100,9 +100,9 @@ fn w2_moving_a_vertex_keeps_the_other_vertices() {
         let store = store(streamlines(10), design(GeometryKind::Streamlines)).await;
         let editor = Editor::open(store.clone()).await.unwrap();
         editor.replace(&moved(), RAISE).await.unwrap();
-        let answer = read(&store, &Query::new().objects([3])).await;
-        assert_eq!(answer.positions.bytes, moved().positions.bytes);
-        assert_eq!(answer.positions.len(), 20);
+        let result = read(&store, &Query::new().objects([3])).await;
+        assert_eq!(result.positions.bytes, moved().positions.bytes);
+        assert_eq!(result.positions.len(), 20);
     });
 }
 
@@ -114,11 +114,11 @@ fn w3_replaced_objects_keep_their_ids() {
         let changed = editor.replace(&moved(), RAISE).await.unwrap();
         assert_eq!((changed.added, changed.removed), (20, 20));
         assert!(changed.objects.is_empty());
-        let answer = read(&store, &Query::new()).await;
-        assert_eq!(answer.objects, (0..10).collect::<Vec<i64>>());
-        assert_eq!(answer.positions.len(), 200);
+        let result = read(&store, &Query::new()).await;
+        assert_eq!(result.objects, (0..10).collect::<Vec<i64>>());
+        assert_eq!(result.positions.len(), 200);
         // The object keeps its attributes.
-        let ColumnValues::Numeric(scores) = &answer.object[0].values else {
+        let ColumnValues::Numeric(scores) = &result.object[0].values else {
             panic!("scores are numbers")
         };
         assert_eq!(scores.bytes[3 * 8..4 * 8], 1.5f64.to_le_bytes());
@@ -173,9 +173,9 @@ fn w6_positions_are_stored_in_the_declared_type() {
             design.dtype = dtype;
             let kind = dtype.unwrap_or(positions.kind);
             let store = store(Geometry::new(positions.clone()), design).await;
-            let answer = read(&store, &Query::new()).await;
-            assert_eq!(answer.positions.kind, kind);
-            answer.positions.bytes
+            let result = read(&store, &Query::new()).await;
+            assert_eq!(result.positions.kind, kind);
+            result.positions.bytes
         })
     };
     let precise = NumericColumn::float64(1, [5.123_456_789_012]);
@@ -398,7 +398,7 @@ fn edits_that_would_lose_links_to_others_are_rejected() {
         whole.object_ids = Some(vec![1, 1, 2, 2]);
         whole.links = vec![0, 1, 1, 2];
         editor.replace_objects(&both, &whole, RAISE).await.unwrap();
-        let answer = read(&store, &Query::new()).await;
-        assert_eq!(answer.links.unwrap().len(), 2);
+        let result = read(&store, &Query::new()).await;
+        assert_eq!(result.links.unwrap().len(), 2);
     });
 }

@@ -10,24 +10,24 @@ use zvf_format::numeric::{ByteOrder, Element, encode};
 
 /// Writes a result to a file of this name in a folder.
 pub(crate) fn written(
-    answer: &QueryResult,
+    result: &QueryResult,
     folder: &Path,
     name: &str,
 ) -> Result<WrittenFiles, ResultWriteError> {
     let target = OutputFile::new(folder.join(name)).unwrap();
-    write(answer, &StoreDescription::new("graph"), &target)
+    write(result, &StoreDescription::new("graph"), &target)
 }
 
 /// Writes a result and returns the bytes of the file.
-pub(crate) fn bytes(answer: &QueryResult, name: &str) -> Vec<u8> {
+pub(crate) fn bytes(result: &QueryResult, name: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
-    written(answer, folder.path(), name).unwrap();
+    written(result, folder.path(), name).unwrap();
     fs::read(folder.path().join(name)).unwrap()
 }
 
 /// Writes a result and returns the text of the file.
-pub(crate) fn text(answer: &QueryResult, name: &str) -> String {
-    String::from_utf8(bytes(answer, name)).unwrap()
+pub(crate) fn text(result: &QueryResult, name: &str) -> String {
+    String::from_utf8(bytes(result, name)).unwrap()
 }
 
 pub(crate) fn rows<T: Element>(columns: u32, values: &[T]) -> NumericColumn {
@@ -70,11 +70,11 @@ fn axes(names: &[&str]) -> Vec<String> {
 
 /// Returns three points with a column of every type.
 pub(crate) fn points() -> QueryResult {
-    let mut answer = QueryResult::default();
-    answer.level = zvf::LevelId::new(2);
-    answer.axes = axes(&["x", "y", "z"]);
-    answer.positions = rows(3, &[0.1_f32, 2.0, -3.0, 1e20, 0.0, 5e-7, 7.0, 8.0, 9.0]);
-    answer.object_ids = Some(vec![7, -1, -2]);
+    let mut result = QueryResult::default();
+    result.level = zvf::LevelId::new(2);
+    result.axes = axes(&["x", "y", "z"]);
+    result.positions = rows(3, &[0.1_f32, 2.0, -3.0, 1e20, 0.0, 5e-7, 7.0, 8.0, 9.0]);
+    result.object_ids = Some(vec![7, -1, -2]);
     // 1.5, null, -0.1 rounded to 11 bits.
     let mut half = NumericColumn::new(Kind::Float16, 1);
     half.bytes = vec![0x00, 0x3e, 0xff, 0xff, 0x66, 0xae];
@@ -91,7 +91,7 @@ pub(crate) fn points() -> QueryResult {
         values: ColumnValues::Numeric(flag),
         nulls: None,
     };
-    answer.vertex = vec![
+    result.vertex = vec![
         lacking(
             numbers("radius", 1, &[0.1_f32, 3.0, f32::NAN]),
             &[false, true, false],
@@ -110,56 +110,56 @@ pub(crate) fn points() -> QueryResult {
         half,
         numbers("wave", 1, &[[1.0_f32, -2.5], [0.0, 0.1], [-0.0, f32::NAN]]),
     ];
-    answer.fragment = vec![words("label", &[0, 0, 1], &["été", "β"])];
-    answer.objects = vec![7, 12];
-    answer.object = vec![
+    result.fragment = vec![words("label", &[0, 0, 1], &["été", "β"])];
+    result.objects = vec![7, 12];
+    result.object = vec![
         lacking(numbers("length", 1, &[0.1_f64, 1e300]), &[false, true]),
         lacking(numbers("count", 1, &[u64::MAX, 0]), &[false, true]),
     ];
-    answer.groups = vec![ObjectGroup {
+    result.groups = vec![ObjectGroup {
         id: 5,
         members: vec![12, 7],
     }];
-    answer
+    result
 }
 
 /// Returns paths of three, one and two vertices in a plane, in `f64`.
 pub(crate) fn paths() -> QueryResult {
-    let mut answer = QueryResult::default();
-    answer.axes = axes(&["x", "y"]);
+    let mut result = QueryResult::default();
+    result.axes = axes(&["x", "y"]);
     let positions = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 0.1, 5.5];
-    answer.positions = rows::<f64>(2, &positions);
-    answer.parts = Some(Parts {
+    result.positions = rows::<f64>(2, &positions);
+    result.parts = Some(Parts {
         offsets: vec![0, 3, 4, 6],
         objects: vec![4, 9, 9],
     });
-    answer.objects = vec![4, 9];
-    answer
+    result.objects = vec![4, 9];
+    result
 }
 
 /// Returns four vertices and three edges with a weight, child first.
 pub(crate) fn graph() -> QueryResult {
-    let mut answer = QueryResult::default();
-    answer.axes = axes(&["z", "y", "x"]);
-    answer.positions = rows(3, &[0_i16, 1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32]);
-    answer.object_ids = Some(vec![1, 1, 1, 1]);
-    answer.objects = vec![1];
-    answer.links = Some(Links {
+    let mut result = QueryResult::default();
+    result.axes = axes(&["z", "y", "x"]);
+    result.positions = rows(3, &[0_i16, 1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32]);
+    result.object_ids = Some(vec![1, 1, 1, 1]);
+    result.objects = vec![1];
+    result.links = Some(Links {
         width: 2,
         ends: vec![1, 0, 2, 1, 3, 0],
     });
-    answer.link = vec![lacking(
+    result.link = vec![lacking(
         numbers("weight", 1, &[1_i32, 2, 3]),
         &[false, true, false],
     )];
-    answer
+    result
 }
 
 /// Returns a square as faces with this many corners.
 pub(crate) fn mesh(width: u32) -> QueryResult {
-    let mut answer = QueryResult::default();
-    answer.axes = axes(&["x", "y", "z"]);
-    answer.positions = rows(
+    let mut result = QueryResult::default();
+    result.axes = axes(&["x", "y", "z"]);
+    result.positions = rows(
         3,
         &[
             0.0_f32, 0.0, 0.5, 1.0, 0.0, 0.5, 1.0, 1.0, 0.5, 0.0, 1.0, 0.5,
@@ -170,32 +170,32 @@ pub(crate) fn mesh(width: u32) -> QueryResult {
         4 => vec![0, 1, 2, 3],
         _ => (0..4).cycle().take(width.try_into().unwrap()).collect(),
     };
-    answer.links = Some(Links { width, ends });
-    answer
+    result.links = Some(Links { width, ends });
+    result
 }
 
 /// Returns an empty result of a store with objects and links.
 pub(crate) fn nothing() -> QueryResult {
-    let mut answer = QueryResult::default();
-    answer.axes = axes(&["x", "y", "z"]);
-    answer.positions = NumericColumn::new(Kind::Float32, 3);
-    answer.object_ids = Some(Vec::new());
-    answer.links = Some(Links {
+    let mut result = QueryResult::default();
+    result.axes = axes(&["x", "y", "z"]);
+    result.positions = NumericColumn::new(Kind::Float32, 3);
+    result.object_ids = Some(Vec::new());
+    result.links = Some(Links {
         width: 2,
         ends: Vec::new(),
     });
-    answer.vertex = vec![numbers::<f32>("radius", 1, &[]), words("kind", &[], &[])];
-    answer
+    result.vertex = vec![numbers::<f32>("radius", 1, &[]), words("kind", &[], &[])];
+    result
 }
 
 /// Returns two points with this number of axes, in `f64`.
 pub(crate) fn in_axes(count: u32) -> QueryResult {
-    let mut answer = QueryResult::default();
+    let mut result = QueryResult::default();
     let names = ["x", "y", "z", "t", "c"];
-    answer.axes = axes(&names[..count.try_into().unwrap()]);
+    result.axes = axes(&names[..count.try_into().unwrap()]);
     let values: Vec<f64> = (0..2 * count)
         .map(|value| f64::from(value) + 0.25)
         .collect();
-    answer.positions = rows(count, &values);
-    answer
+    result.positions = rows(count, &values);
+    result
 }
