@@ -59,12 +59,12 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     fuzz(chosen, seconds, inputs)
 }
 
-/// Where a run begins.
+/// The inputs that fuzzing starts from.
 #[derive(Clone, Copy, Debug)]
 enum Inputs {
-    /// With the inputs of earlier runs, and at random.
+    /// The seeds and the inputs of earlier runs, changed at random.
     Kept,
-    /// With the seeds and one sequence of random numbers: a failure is one of the change.
+    /// The seeds, changed by one sequence of random numbers: a failure is one of the change.
     Same,
 }
 

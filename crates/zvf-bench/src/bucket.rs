@@ -32,7 +32,7 @@ pub(crate) struct Cost {
     pub(crate) requests: u64,
     pub(crate) bytes: u64,
     /// Bytes of the result.
-    pub(crate) response: u64,
+    pub(crate) result: u64,
     pub(crate) vertices: usize,
     /// Chunks that contain vertices of the result.
     pub(crate) chunks: usize,
@@ -47,7 +47,7 @@ impl Cost {
             "query": self.query,
             "requests": self.requests,
             "bytes": self.bytes,
-            "answer": self.response,
+            "result": self.result,
             "vertices": self.vertices,
             "chunks": self.chunks,
             "rounds": self.rounds,
@@ -56,7 +56,7 @@ impl Cost {
     }
 
     fn amplification(&self) -> f64 {
-        self.bytes as f64 / self.response.max(1) as f64
+        self.bytes as f64 / self.result.max(1) as f64
     }
 }
 
@@ -172,7 +172,7 @@ fn cost(address: &str, asked: Asked) -> Result<Cost> {
         latency: LATENCY,
         bandwidth: BANDWIDTH,
     };
-    let (seconds, requests, bytes, response) = run(
+    let (seconds, requests, bytes, result) = run(
         address,
         &asked,
         OpenOptions::default().cache(0).simulate_network(near),
@@ -192,9 +192,9 @@ fn cost(address: &str, asked: Asked) -> Result<Cost> {
         query: asked.name,
         requests,
         bytes,
-        response: size(&response),
-        vertices: response.positions.len(),
-        chunks: chunks(address, &response)?,
+        result: size(&result),
+        vertices: result.positions.len(),
+        chunks: chunks(address, &result)?,
         rounds: rounds.round() as u64,
         seconds,
     })
@@ -213,21 +213,21 @@ fn run(address: &str, asked: &Asked, options: OpenOptions) -> Result<(f64, u64, 
             start = Instant::now();
             before = open.store().activity();
         }
-        let response = open.query(&asked.query).await?;
+        let result = open.query(&asked.query).await?;
         let after = open.store().activity();
         let requests = after.requests + after.lists - before.requests - before.lists;
         let bytes = after.bytes_read - before.bytes_read;
-        Ok((start.elapsed().as_secs_f64(), requests, bytes, response))
+        Ok((start.elapsed().as_secs_f64(), requests, bytes, result))
     })
 }
 
 /// Returns the bytes of the columns of a result.
-fn size(response: &QueryResult) -> u64 {
+fn size(result: &QueryResult) -> u64 {
     let columns = [
-        &response.vertex,
-        &response.fragment,
-        &response.link,
-        &response.object,
+        &result.vertex,
+        &result.fragment,
+        &result.link,
+        &result.object,
     ];
     let columns = columns
         .into_iter()
@@ -236,22 +236,22 @@ fn size(response: &QueryResult) -> u64 {
             ColumnValues::Numeric(rows) => rows.bytes.len(),
             ColumnValues::Dictionary { codes, .. } => codes.len() * 4,
         });
-    let parts = response.parts.as_ref();
+    let parts = result.parts.as_ref();
     let words = parts.map_or(0, |parts| parts.offsets.len() + parts.objects.len())
-        + response.links.as_ref().map_or(0, |links| links.ends.len())
-        + response.object_ids.as_ref().map_or(0, Vec::len);
-    (response.positions.bytes.len() + columns.sum::<usize>() + words * 8) as u64
+        + result.links.as_ref().map_or(0, |links| links.ends.len())
+        + result.object_ids.as_ref().map_or(0, Vec::len);
+    (result.positions.bytes.len() + columns.sum::<usize>() + words * 8) as u64
 }
 
 /// Counts the chunks that contain vertices of a result.
-fn chunks(address: &str, response: &QueryResult) -> Result<usize> {
+fn chunks(address: &str, result: &QueryResult) -> Result<usize> {
     let open = Dataset::open(address);
     let open = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
         .block_on(open)?;
     let shape = open.root().chunk_shape.extents();
-    let view = response.positions.bytes.chunks_exact(4);
+    let view = result.positions.bytes.chunks_exact(4);
     let values: Vec<f64> = view
         .map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
         .collect();
@@ -288,7 +288,7 @@ pub(crate) fn bounds(costs: &[Cost], kind: Workload, form: StoreForm) -> Vec<Bou
             add("requests", requests, max);
             add("bytes", bytes, most_bytes);
         }
-        let amplification = if cost.response > 1_000_000 { 2.0 } else { 3.0 };
+        let amplification = if cost.result > 1_000_000 { 2.0 } else { 3.0 };
         if query == "box 0.1 %, clip" {
             add("requests", requests, 40.0);
             add("amplification", cost.amplification(), amplification);
@@ -360,7 +360,7 @@ mod tests {
             query: "one object".to_owned(),
             requests,
             bytes,
-            response: 2000,
+            result: 2000,
             vertices: 100,
             chunks: 2,
             rounds,

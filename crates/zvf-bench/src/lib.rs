@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! zvf-bench table KIND VERTICES [FORM] [STEP]…   a table of medians, and JSON with --json
-//! zvf-bench serve KIND VERTICES FORM FOLDER      a step a line, a result a line
+//! zvf-bench serve KIND VERTICES FORM FOLDER      reads a step and writes a result per line
 //! zvf-bench data KIND VERTICES FOLDER            the same data as .npy, for others
 //! zvf-bench bucket KIND VERTICES                 requests, bytes and time of a bucket far away, in JSON
 //! ```

@@ -106,10 +106,7 @@ enum Command {
 /// SIGTERM.
 pub fn run() -> ExitCode {
     // clap exits with 2 on wrong usage.
-    let cli = parsed(std::env::args_os().collect());
-    if bounds_memory(&cli.command) {
-        return_freed_memory();
-    }
+    let cli = started(std::env::args_os().collect());
     if !handles_signals(&cli.command) {
         end_on_signals();
     }
@@ -126,7 +123,19 @@ fn handles_signals(command: &Command) -> bool {
     }
 }
 
-/// Returns whether a command has a bound on memory that freed memory must not count to.
+/// Parses a command line. The process starts again for a command with a bound on memory, unless its
+/// own arguments are others: then it is a program that calls the command.
+fn started(arguments: Vec<OsString>) -> Cli {
+    let own: Vec<OsString> = std::env::args_os().collect();
+    let is_own = own.ends_with(arguments.get(1..).unwrap_or_default());
+    let cli = parsed(arguments);
+    if is_own && bounds_memory(&cli.command) {
+        return_freed_memory();
+    }
+    cli
+}
+
+/// Returns whether a command has a bound on its memory.
 fn bounds_memory(command: &Command) -> bool {
     match command {
         Command::Create(args) => args.bounds_memory(),
@@ -144,11 +153,7 @@ pub fn run_in_program(arguments: Vec<OsString>) -> u8 {
     if let Some(program) = arguments.first() {
         worker_pool::set_program(program.into());
     }
-    let cli = parsed(arguments);
-    if bounds_memory(&cli.command) {
-        return_freed_memory();
-    }
-    finish(cli)
+    finish(started(arguments))
 }
 
 /// Parses a command line. Wrong usage ends the process with 2.

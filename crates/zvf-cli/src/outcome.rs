@@ -9,7 +9,7 @@ pub(crate) struct CommandOutcome {
     pub(crate) warnings: Vec<String>,
     /// Suggestions for the next run, printed to standard error after the text.
     pub(crate) hints: Vec<String>,
-    /// True if the command ran but its result is no: the process exits with 1.
+    /// True if the command ran and its result is negative: the process exits with 1.
     pub(crate) is_negative: bool,
 }
 

@@ -73,7 +73,7 @@ impl PyServer {
         from_json(py, &self.state)
     }
 
-    /// Ends the server, and waits for the results that it has begun.
+    /// Ends the server, and waits for the responses that it has begun.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(RunningServer { stop, ended }) = running.take() else {

@@ -13,7 +13,7 @@ use zvf_cli::{
     formats::{GeometryReadOptions, MissingPolicy},
 };
 
-use crate::{round_trip::file, text, zvf};
+use crate::{round_trip::file, stores::Bench, text, zvf};
 
 #[derive(Debug, Parser)]
 struct Command {
@@ -510,4 +510,46 @@ fn tables_without_compression_form_the_flash_image() {
         assert!(!codecs.iter().any(|codec| node.contains(codec)), "{path}");
     }
     assert_eq!(files, 14);
+}
+
+/// With a bound on memory, the process runs with settings of glibc that return freed memory.
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn a_bound_on_memory_counts_freed_memory() {
+    use std::{fmt::Write, thread, time::Duration};
+
+    let bench = Bench::new();
+    let mut rows = "x,y,z\n".to_owned();
+    for row in 0..200_000 {
+        writeln!(rows, "{row},{row}.5,{}", row % 100).unwrap();
+    }
+    bench.file("a.csv", &rows);
+    for (name, memory, is_expected) in [
+        ("a.zv", &["--memory", "64MiB"][..], true),
+        ("b.zv", &[], false),
+    ] {
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_zvf"))
+            .args(["create", name, "--kind", "points", "--from", "a.csv"])
+            .args(["--quiet"])
+            .args(memory)
+            .env_remove("MALLOC_ARENA_MAX")
+            .env_remove("MALLOC_MMAP_THRESHOLD_")
+            .env_remove("MALLOC_TRIM_THRESHOLD_")
+            .current_dir(bench.path("."))
+            .spawn()
+            .unwrap();
+        let environment = format!("/proc/{}/environ", child.id());
+        let mut is_set = false;
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            // It is gone when the process has just ended.
+            let bytes = fs::read(&environment).unwrap_or_default();
+            is_set |= String::from_utf8_lossy(&bytes).contains("MALLOC_TRIM_THRESHOLD_=");
+            thread::sleep(Duration::from_millis(1));
+        };
+        assert!(status.success());
+        assert_eq!(is_set, is_expected, "{memory:?}");
+    }
 }

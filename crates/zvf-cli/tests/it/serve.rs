@@ -57,10 +57,13 @@ fn a_server_prints_its_link_and_ends_with_sigint() {
     let mut stream = TcpStream::connect(host).unwrap();
     let request = "GET /a/annotations/info HTTP/1.1\r\nConnection: close";
     write!(stream, "{request}\r\nHost: {host}\r\n\r\n").unwrap();
-    let mut result = String::new();
-    stream.read_to_string(&mut result).unwrap();
-    assert!(result.starts_with("HTTP/1.1 200"), "{result}");
-    assert!(result.contains("\"annotation_type\":\"point\""), "{result}");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    assert!(
+        response.contains("\"annotation_type\":\"point\""),
+        "{response}"
+    );
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));

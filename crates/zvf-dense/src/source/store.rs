@@ -25,7 +25,7 @@ pub struct StoreSource {
 
 struct Ask {
     ranges: Vec<Range<u64>>,
-    result: mpsc::Sender<io::Result<Vec<Vec<u8>>>>,
+    reply: mpsc::Sender<io::Result<Vec<Vec<u8>>>>,
 }
 
 impl fmt::Debug for StoreSource {
@@ -73,9 +73,9 @@ impl StoreSource {
     }
 
     fn ask(&self, ranges: Vec<Range<u64>>) -> io::Result<Vec<Vec<u8>>> {
-        let (result, answered) = mpsc::channel();
-        self.asks.send(Ask { ranges, result }).map_err(|_| gone())?;
-        answered.recv().map_err(|_| gone())?
+        let (reply, replied) = mpsc::channel();
+        self.asks.send(Ask { ranges, reply }).map_err(|_| gone())?;
+        replied.recv().map_err(|_| gone())?
     }
 }
 
@@ -107,7 +107,7 @@ fn serve(
     });
     // The receiver may be gone.
     ready.send(len).ok();
-    for Ask { ranges, result } in asked {
+    for Ask { ranges, reply } in asked {
         let reads: Vec<Read> = ranges
             .into_iter()
             .map(|range| Read::bounded(key.clone(), range))
@@ -121,7 +121,8 @@ fn serve(
                 .map(|part| Ok(part.ok_or(io::ErrorKind::NotFound)?.to_vec()));
             parts.collect()
         });
-        result.send(parts).ok();
+        // The reader may have stopped waiting.
+        reply.send(parts).ok();
     }
 }
 

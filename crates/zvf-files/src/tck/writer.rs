@@ -213,13 +213,12 @@ impl TckWriter {
             Some(NumericColumn::float64(3, rows.into_iter().flatten()))
         };
         let column = column.as_ref().unwrap_or(positions);
-        let values = if self.header.kind == Kind::Float64 {
-            let values = to_f64(column);
-            values.map(|values| values.into_iter().flat_map(f64::to_le_bytes).collect())
+        let values: Vec<u8> = if self.header.kind == Kind::Float64 {
+            let values = to_f64(column).ok_or(FileFault::Coordinates(positions.kind))?;
+            values.into_iter().flat_map(f64::to_le_bytes).collect()
         } else {
             to_f32_coordinates(column)?
         };
-        let values: Vec<u8> = values.ok_or(FileFault::Coordinates(positions.kind))?;
         let size = self.header.nan.len();
         let mut bytes = Vec::with_capacity(values.len());
         for path in paths(batch, "tck")? {
@@ -234,13 +233,16 @@ impl TckWriter {
 }
 
 /// Converts coordinates to 32-bit floats. An infinite one would end the file for its readers.
-fn to_f32_coordinates(column: &NumericColumn) -> Result<Option<Vec<u8>>, FileFault> {
-    if !fits_f32(column.kind) {
-        for value in to_f64(column).unwrap_or_default() {
-            narrow_coordinate(value, "tck")?;
-        }
+fn to_f32_coordinates(column: &NumericColumn) -> Result<Vec<u8>, FileFault> {
+    let unknown = || FileFault::Coordinates(column.kind);
+    if fits_f32(column.kind) {
+        return to_f32_bytes(column).ok_or_else(unknown);
     }
-    Ok(to_f32_bytes(column))
+    let mut bytes = Vec::new();
+    for value in to_f64(column).ok_or_else(unknown)? {
+        bytes.extend(narrow_coordinate(value, "tck")?.to_le_bytes());
+    }
+    Ok(bytes)
 }
 
 impl ResultWriter for TckWriter {

@@ -122,7 +122,7 @@ impl LiveStore {
             return failure(&error);
         }
         match self.cached(path, cache).await {
-            // The state that was opened is gone: the present one has a response.
+            // The state that was opened is gone, so the present one is opened.
             Err(LayerError::Store(zvf::Error::Changed { .. })) => {
                 if let Err(error) = self.refresh().await {
                     return failure(&error);
@@ -213,12 +213,12 @@ impl LiveStore {
     }
 }
 
-/// Returns what the names of responses of a state of a store begin with.
+/// Returns the prefix of the keys under which responses of a state of a store are cached.
 fn prefix(name: &str, state: u64) -> String {
     format!("{name}/{state}/")
 }
 
-/// Returns the answer to a request that failed.
+/// Returns the response to a request that failed.
 pub(super) fn failure(error: &LayerError) -> Reply {
     let status = match error {
         LayerError::TooLarge(..) | LayerError::TooManyVertices { .. } => {

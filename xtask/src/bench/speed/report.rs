@@ -217,8 +217,8 @@ fn buckets(page: &mut String, all: &Value) -> Result<()> {
                     query["requests"],
                     query["rounds"],
                     figure(number("bytes") / 1e6),
-                    figure(number("answer") / 1e6),
-                    figure(number("bytes") / number("answer")),
+                    figure(number("result") / 1e6),
+                    figure(number("bytes") / number("result")),
                     query["chunks"],
                     figure(number("seconds")),
                 )?;

@@ -122,9 +122,9 @@ fn plan_text(estimate: &PlanEstimate) -> String {
 fn ask(error: &ManyFilesError) -> io::Result<bool> {
     anstream::eprint!("{error}\nWrite it anyway? [y/N] ");
     io::stderr().flush()?;
-    let mut result = String::new();
-    io::stdin().read_line(&mut result)?;
-    Ok(["y", "yes"].contains(&result.trim().to_ascii_lowercase().as_str()))
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
 }
 
 #[cfg(test)]

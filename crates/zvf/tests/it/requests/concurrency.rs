@@ -25,7 +25,7 @@ use super::{
 };
 use crate::block_on;
 
-/// A store that results every request separately and in any order.
+/// A store that answers every request separately and in any order.
 struct Scattered {
     cells: CellReader,
     random: Mutex<Random>,
