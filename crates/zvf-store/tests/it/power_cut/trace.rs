@@ -31,7 +31,8 @@ pub(super) enum Call {
 
 /// Returns the calls below `folder`, and those that look up a path that starts with `mark`.
 pub(super) fn parse(trace: &str, folder: &str, mark: &str) -> Vec<Call> {
-    let mut unfinished: BTreeMap<&str, &str> = BTreeMap::new();
+    // Starts of calls, and their places in `calls`.
+    let mut unfinished: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
     let mut calls = Vec::new();
     for line in trace.lines() {
         let Some((process, text)) = line.split_once(' ') else {
@@ -41,25 +42,31 @@ pub(super) fn parse(trace: &str, folder: &str, mark: &str) -> Vec<Call> {
         if let Some(start) = text.strip_suffix(" <unfinished ...>") {
             // A sync covers what was written before it began.
             if is_sync(start) {
-                calls.extend(call(&format!("{start}) = 0"), folder, mark));
+                calls.push(call(&format!("{start}) = 0"), folder, mark));
             } else {
-                unfinished.insert(process, start);
+                unfinished.insert(process, (start, calls.len()));
+                calls.push(None);
             }
             continue;
         }
-        // Other calls have their effect at the latest when they return.
-        let whole = match text.strip_prefix("<... ") {
-            None => text.to_owned(),
-            Some(rest) if is_sync(rest) => continue,
-            Some(rest) => {
-                let start = unfinished.remove(process).unwrap_or_default();
-                let end = rest.split_once(" resumed>").unwrap_or_default().1;
-                format!("{start}{end}")
-            }
+        let Some(rest) = text.strip_prefix("<... ") else {
+            calls.push(call(text, folder, mark));
+            continue;
         };
-        calls.extend(call(&whole, folder, mark));
+        if is_sync(rest) {
+            continue;
+        }
+        let (start, place) = unfinished.remove(process).unwrap_or_default();
+        let end = rest.split_once(" resumed>").unwrap_or_default().1;
+        let made = call(&format!("{start}{end}"), folder, mark);
+        match made {
+            // Another thread may create a file in a folder before the call that makes it returns.
+            Some(Call::MakeFolder(_)) => calls[place] = made,
+            // Other calls have their effect at the latest when they return.
+            made => calls.push(made),
+        }
     }
-    calls
+    calls.into_iter().flatten().collect()
 }
 
 fn is_sync(call: &str) -> bool {
@@ -133,4 +140,31 @@ fn texts(arguments: &str) -> Vec<Vec<u8>> {
             .collect()
     };
     hexadecimal.map(decode).collect()
+}
+
+#[test]
+fn a_folder_exists_before_the_files_that_other_threads_create_in_it() {
+    use std::fmt::Write;
+
+    let hexadecimal = |text: &str| {
+        text.bytes().fold(String::new(), |mut all, byte| {
+            write!(all, "\\x{byte:02x}").unwrap();
+            all
+        })
+    };
+    let (folder, file) = (hexadecimal("/f/a"), hexadecimal("/f/a/b"));
+    let trace = format!(
+        "1 mkdir(\"{folder}\", 0777 <unfinished ...>\n\
+         2 openat(AT_FDCWD<{root}>, \"{file}\", O_WRONLY|O_CREAT, 0666) = 4<{file}>\n\
+         2 write(4<{file}>, \"\\x61\", 1 <unfinished ...>\n\
+         1 <... mkdir resumed>) = 0\n\
+         2 <... write resumed>) = 1\n",
+        root = hexadecimal("/"),
+    );
+    let expected = [
+        Call::MakeFolder("a".to_owned()),
+        Call::Create("a/b".to_owned()),
+        Call::Write("a/b".to_owned(), b"a".to_vec()),
+    ];
+    assert_eq!(parse(&trace, "/f", "/mark"), expected);
 }
