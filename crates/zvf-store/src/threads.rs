@@ -3,28 +3,63 @@
 //! Blocking work runs on the blocking threads of tokio, CPU-bound work on the threads of rayon, of
 //! which there is one for each core. Without a tokio runtime, blocking work runs on the caller.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
-use tokio::{runtime::Handle, sync::oneshot, task::JoinError};
+use tokio::{
+    runtime::Handle,
+    sync::oneshot,
+    task::{JoinError, JoinHandle},
+};
 
 /// The error of work that panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the task panicked")]
 pub(crate) struct TaskPanicked;
 
+/// Reason that blocking work has no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BlockingError {
+    /// The runtime is shutting down, or the work panicked.
+    #[error(transparent)]
+    Join(#[from] JoinError),
+    /// The task ended without a result.
+    #[error("the task ended without a result")]
+    NoResult,
+}
+
 /// Runs `work` on a blocking thread, or on the calling thread where there is no runtime.
 ///
 /// # Errors
 ///
-/// [`JoinError`] when the runtime is shutting down or the work panicked.
+/// [`BlockingError`].
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, JoinError> {
-    match Handle::try_current() {
-        Ok(runtime) => runtime.spawn_blocking(work).await,
-        Err(_) => Ok(work()),
-    }
+) -> Result<T, BlockingError> {
+    let Ok(runtime) = Handle::try_current() else {
+        return Ok(work());
+    };
+    let result = Arc::new(Mutex::new(None));
+    let slot = Arc::clone(&result);
+    let task = spawn_boxed(
+        &runtime,
+        Box::new(move || {
+            let done = work();
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        }),
+    );
+    task.await?;
+    let mut result = result.lock().unwrap_or_else(PoisonError::into_inner);
+    result.take().ok_or(BlockingError::NoResult)
+}
+
+/// Spawns a blocking task. Its work is boxed, so that the compiler makes one copy of tokio's tasks
+/// instead of one for each closure.
+fn spawn_boxed(runtime: &Handle, work: Box<dyn FnOnce() + Send>) -> JoinHandle<()> {
+    runtime.spawn_blocking(work)
 }
 
 /// Maps `items` in order, on all cores once the work that is left is estimated at `threshold` or

@@ -5,6 +5,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
+    error::Error,
     fs, io,
     io::Write,
     panic::resume_unwind,
@@ -13,11 +14,14 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::try_join_all;
-use tokio::task::JoinError;
 use zvf_model::key::Key;
 
 use super::Store;
-use crate::{backend, io::WriteError, threads::run_blocking};
+use crate::{
+    backend,
+    io::WriteError,
+    threads::{BlockingError, run_blocking},
+};
 
 /// Minimum number of files for each thread: starting one takes as long as writing a few files.
 const MIN_FILES_PER_THREAD: usize = 32;
@@ -226,14 +230,16 @@ fn sizes_in(folder: &Path) -> io::Result<HashMap<String, u64>> {
 }
 
 /// Resumes the panic of a task, or returns the error of a task that never ran.
-fn resume_panic<T>(error: JoinError) -> Result<T, WriteError> {
-    match error.try_into_panic() {
-        Ok(panic) => resume_unwind(panic),
-        Err(error) => {
-            let (key, source) = (Key::root(), Box::new(error));
-            Err(WriteError::Io { key, source })
-        }
-    }
+fn resume_panic<T>(error: BlockingError) -> Result<T, WriteError> {
+    let source: Box<dyn Error + Send + Sync> = match error {
+        BlockingError::Join(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            Err(error) => Box::new(error),
+        },
+        BlockingError::NoResult => Box::new(error),
+    };
+    let key = Key::root();
+    Err(WriteError::Io { key, source })
 }
 
 /// Renames a file, creating the folders of its target unless `has_folder`. Returns whether the
