@@ -31,7 +31,7 @@ fn check_forms(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
 }
 
 /// Limit of readers on the number of objects.
-const MOST_OBJECTS: i64 = 1 << 26;
+const MAX_OBJECTS: i64 = 1 << 26;
 
 /// Checks that columns of the geometry agree and that the design supports them.
 pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
@@ -300,7 +300,7 @@ pub(crate) fn check_id(id: i64, profile: Profile) -> Result<(), BuildError> {
         -1 => "-1 is reserved for vertices without an object",
         -2 => "-2 is reserved for vertices of several objects",
         _ if profile == Profile::V09 => return Ok(()),
-        0..MOST_OBJECTS => return Ok(()),
+        0..MAX_OBJECTS => return Ok(()),
         _ => "before 0.9 ids are rows of the index, from 0 to 67108863",
     };
     Err(BuildError::ObjectId { id, why })

@@ -66,7 +66,7 @@ impl LinkPlacement {
         let count = width.get();
         // Ranges of links are sorted in parallel and appended in order.
         let share = links.len() / count / rayon::current_num_threads().max(1);
-        let share = share.max(LEAST) * count;
+        let share = share.max(MIN_LINKS) * count;
         let file = |(at, links): (usize, &[i64])| {
             let mut sorter = Sorter::new(width, policy, layout.chunks.len());
             let implied = |ends: &[i64]| count == 2 && skip(ends[0] as usize, ends[1] as usize);
@@ -79,7 +79,7 @@ impl LinkPlacement {
                 }
             }
             let first = (at * share / count) as u32;
-            let mut record = [(0u32, 0u64); MOST_ENDS];
+            let mut record = [(0u32, 0u64); MAX_ENDS];
             for (link, ends) in (first..).zip(links.chunks_exact(count)) {
                 if implied(ends) {
                     continue;
@@ -120,7 +120,7 @@ impl LinkPlacement {
         own: impl Fn(u32) -> bool,
     ) -> Result<(), BuildError> {
         crossing(self.width, policy, record, |order| {
-            let mut key = [0; MOST_ENDS];
+            let mut key = [0; MAX_ENDS];
             let chunks = placed(order, record, &mut key);
             if chunks.first().is_some_and(|chunk| own(*chunk)) {
                 let cell = self.between.entry(chunks.to_vec()).or_default();
@@ -137,9 +137,9 @@ impl LinkPlacement {
 }
 
 /// Upper bound on ends of a link.
-const MOST_ENDS: usize = 8;
+const MAX_ENDS: usize = 8;
 /// Lower bound on links of a parallel range.
-const LEAST: usize = 1 << 15;
+const MIN_LINKS: usize = 1 << 15;
 
 /// Calls `put` with the order of the ends of each stored copy of a link between chunks.
 fn crossing(
@@ -168,7 +168,7 @@ fn crossing(
 fn placed<'a>(
     order: Permutation,
     record: &[(u32, u64)],
-    chunks: &'a mut [u32; MOST_ENDS],
+    chunks: &'a mut [u32; MAX_ENDS],
 ) -> &'a [u32] {
     let slots = order.slots();
     for (chunk, slot) in chunks.iter_mut().zip(slots) {
@@ -186,8 +186,8 @@ struct Sorter {
     /// Expected number of links inside each chunk.
     expected: Vec<usize>,
     /// Cells between chunks by their chunks, padded with zeros.
-    numbers: HashMap<[u32; MOST_ENDS], usize>,
-    between: Vec<([u32; MOST_ENDS], Cell)>,
+    numbers: HashMap<[u32; MAX_ENDS], usize>,
+    between: Vec<([u32; MAX_ENDS], Cell)>,
     /// Index of the last cell: consecutive links often share one.
     last: usize,
 }
@@ -220,13 +220,13 @@ impl Sorter {
             return Ok(());
         }
         crossing(self.width, self.policy, record, |order| {
-            let mut key = [0; MOST_ENDS];
+            let mut key = [0; MAX_ENDS];
             placed(order, record, &mut key);
             self.cell(key).put(link, order, record);
         })
     }
 
-    fn cell(&mut self, key: [u32; MOST_ENDS]) -> &mut Cell {
+    fn cell(&mut self, key: [u32; MAX_ENDS]) -> &mut Cell {
         if self
             .between
             .get(self.last)

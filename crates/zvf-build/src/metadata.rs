@@ -5,7 +5,7 @@ use zvf_format::numeric::Kind;
 
 use crate::{
     design::{AxisSpec, CellCompression, Design, ManifestForm, Profile},
-    spatial_layout::SpatialLayout,
+    spatial_layout::{ArrayGrid, SpatialLayout},
 };
 
 /// Returns the attributes of the root of a new store.
@@ -204,12 +204,12 @@ impl ArrayNode {
     /// Creates an array with one element for each chunk of the grid.
     pub(crate) fn per_chunk(
         encoding: &Encoding,
-        grid: &(Vec<i64>, Vec<u64>),
+        grid: &ArrayGrid,
         shard: Option<&[u64]>,
         keys: &[String],
         mut attributes: Map<String, Value>,
     ) -> Self {
-        let (origin, shape) = grid;
+        let ArrayGrid { origin, shape } = grid;
         // These keys come first, as in other writers.
         let rest = std::mem::take(&mut attributes);
         attributes.insert("nonempty_chunks".to_owned(), json!(keys));

@@ -119,7 +119,7 @@ impl MigrationTarget {
         let mut design = Design::new(GeometryKind::Points);
         design.profile = self.profile;
         design.sharding = sharding.clone();
-        let (_, capacity) = grid.grid(arity).unwrap_or_default();
+        let capacity = grid.grid(arity).unwrap_or_default().shape;
         let shard = crate::sharding::shard(&design, &capacity, chunks, bytes)?;
         Ok(Self {
             shard,
@@ -129,7 +129,7 @@ impl MigrationTarget {
 
     /// Returns the shard index of a chunk's cell, if it shares a shard with others.
     pub fn shard_of(&self, grid: &ChunkExtent, arity: usize, chunk: &[i64]) -> Option<Vec<u64>> {
-        let (_, capacity) = grid.grid(arity)?;
+        let capacity = grid.grid(arity)?.shape;
         let shard = self.shard_in(&capacity)?;
         let index = grid.index(chunk)?;
         Some(
@@ -169,7 +169,7 @@ impl MigrationTarget {
     }
 }
 
-/// Merges old attributes into new ones, without those that describe the container of the source.
+/// Merges old attributes into new ones, except attributes that describe the container of the source.
 fn overlaid(old: &Map<String, Value>, new: Value) -> Map<String, Value> {
     const OF_CONTAINERS: [&str; 13] = [
         "nonempty_chunks",

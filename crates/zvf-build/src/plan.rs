@@ -27,7 +27,7 @@ use crate::{
     output::Output,
     sharding,
     sizing::FragmentKind,
-    spatial_layout::{self, SpatialLayout},
+    spatial_layout::{self, ArrayGrid, SpatialLayout},
     stored_column::StoredColumn,
     vertex_layout::{Grouping, NO_OBJECT, Trees, VertexLayout, is_tree},
 };
@@ -46,7 +46,7 @@ pub struct WritePlan {
     pub(crate) design: Design,
     pub(crate) space: SpatialLayout,
     pub(crate) axes: Vec<AxisSpec>,
-    pub(crate) grid: (Vec<i64>, Vec<u64>),
+    pub(crate) grid: ArrayGrid,
     pub(crate) shard: Option<Vec<u64>>,
     pub(crate) layout: VertexLayout,
     pub(crate) objects: Option<ObjectRows>,
@@ -175,7 +175,7 @@ impl WritePlan {
             columns.collect::<Result<Vec<_>, BuildError>>()
         };
         let bytes = geometry.positions.bytes.len() as u64;
-        let shard = sharding::shard(&design, &grid.1, layout.chunks.len() as u64, bytes)?;
+        let shard = sharding::shard(&design, &grid.shape, layout.chunks.len() as u64, bytes)?;
         let mut plan = Self {
             vertex: columns(&mut geometry.vertex, "vertex", "attribute")?,
             fragment: columns(&mut geometry.fragment, "fragment", "fragment_attribute")?,
@@ -282,7 +282,7 @@ impl WritePlan {
     /// Returns the grid index of a chunk.
     pub(crate) fn index(&self, chunk: u32) -> Vec<u64> {
         let coords = self.layout.chunks[chunk as usize].iter();
-        let steps = coords.zip(&self.grid.0);
+        let steps = coords.zip(&self.grid.origin);
         steps
             .map(|(at, origin)| at.wrapping_sub(*origin).unsigned_abs())
             .collect()
@@ -330,7 +330,7 @@ impl WritePlan {
     }
 }
 
-/// Places the links of the geometry, or the steps of paths between chunks where the design asks for
+/// Places the links of the geometry, or the steps of paths between chunks where the design requests
 /// them.
 fn links(
     geometry: &Geometry,

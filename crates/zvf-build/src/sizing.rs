@@ -19,7 +19,7 @@ const BIN: f64 = 100.0;
 /// Upper bound on sampled vertices.
 const SAMPLE: usize = 50_000;
 /// Upper bound on bins of a chunk: each takes 16 bytes of its fragment index.
-const MOST_BINS: f64 = 4096.0;
+const MAX_BINS: f64 = 4096.0;
 
 /// Meaning of the fragments of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub(crate) fn choose(
         1.0
     } else {
         let per_axis = (shared / BIN).powf(1.0 / as_float(axes)).round();
-        per_axis.clamp(1.0, MOST_BINS.powf(1.0 / as_float(axes)).floor())
+        per_axis.clamp(1.0, MAX_BINS.powf(1.0 / as_float(axes)).floor())
     };
     let kind = if has_objects || purpose == Purpose::Lookup {
         "read one by one"

@@ -129,9 +129,8 @@ impl SpatialLayout {
         }
     }
 
-    /// Returns the origin and shape of the grid of chunks within the bounds. With bins, a
-    /// position's chunk follows from its bin.
-    pub(crate) fn grid(&self, fragments: FragmentKind) -> Result<(Vec<i64>, Vec<u64>), BuildError> {
+    /// Returns the grid of chunks within the bounds. With bins, a position's chunk follows from its bin.
+    pub(crate) fn grid(&self, fragments: FragmentKind) -> Result<ArrayGrid, BuildError> {
         let corner = |position: &[f64]| -> Option<(Vec<i64>, Vec<i64>)> {
             let plain = self.chunk.chunk_of(position)?.coords().to_vec();
             let bins = self.bins_for(fragments);
@@ -161,8 +160,16 @@ impl SpatialLayout {
             .iter()
             .try_fold(1u64, |n, extent| n.checked_mul(*extent));
         cells.ok_or(BuildError::TooManyChunks)?;
-        Ok((origin, shape))
+        Ok(ArrayGrid { origin, shape })
     }
+}
+
+/// The grid of an array with one element for each chunk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ArrayGrid {
+    /// The chunk of the first element.
+    pub(crate) origin: Vec<i64>,
+    pub(crate) shape: Vec<u64>,
 }
 
 /// Chunk and bin of each vertex.
@@ -362,7 +369,7 @@ struct Axis {
 }
 
 /// Upper bound on steps of a table.
-const MOST_STEPS: u64 = 1 << 16;
+const MAX_STEPS: u64 = 1 << 16;
 
 impl<'a> Steps<'a> {
     fn new(rule: &'a Rule<'a>, min: &[i64], extents: &[u64]) -> Self {
@@ -379,7 +386,7 @@ impl<'a> Steps<'a> {
                 table: Vec::new(),
             };
             let range = extents[axis].saturating_mul(count.unsigned_abs());
-            if range <= MOST_STEPS {
+            if range <= MAX_STEPS {
                 steps.table = (0..range).map(|step| steps.weigh(step)).collect();
             }
             axes.push(steps);

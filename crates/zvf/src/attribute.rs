@@ -51,9 +51,9 @@ use crate::{
 };
 
 /// Maximum number of files of an attribute.
-const MOST_FILES: usize = 1 << 26;
+const MAX_FILES: usize = 1 << 26;
 /// Number of cells read in one round trip.
-const AT_ONCE: usize = 256;
+const BATCH_CELLS: usize = 256;
 
 /// The attribute to write.
 #[derive(Clone)]
@@ -170,8 +170,8 @@ pub type VertexFn =
 /// # zvf::create(address, &points, design, &Default::default()).await?;
 /// let height = AttributeSpec::new("height", Kind::Float64);
 /// let of_each = Arc::new(|positions: &[f64]| {
-///     let places = positions.chunks_exact(3);
-///     Ok(places.flat_map(|place| place[1].to_le_bytes()).collect())
+///     let rows = positions.chunks_exact(3);
+///     Ok(rows.flat_map(|row| row[1].to_le_bytes()).collect())
 /// });
 /// let written = zvf::write_vertex_attribute(address, &height, of_each).await?;
 /// assert_eq!(written.vertices, 3);
@@ -213,8 +213,8 @@ pub async fn write_vertex_attribute(
 /// # zvf::create(address, &paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
 /// let height = AttributeSpec::new("mean_height", Kind::Float64);
 /// let of_each = Arc::new(|positions: &[f64]| {
-///     let places = positions.chunks_exact(3);
-///     Ok(places.flat_map(|place| place[1].to_le_bytes()).collect())
+///     let rows = positions.chunks_exact(3);
+///     Ok(rows.flat_map(|row| row[1].to_le_bytes()).collect())
 /// });
 /// zvf::write_object_attribute(address, &height, ObjectReduction::Mean, of_each).await?;
 /// # Ok(()) }
@@ -280,7 +280,7 @@ fn write(
 }
 
 /// The location of an attribute.
-struct Place {
+struct AttributeLocation {
     path: String,
     key: Key,
     /// Size of the values of a vertex in bytes.
@@ -289,7 +289,7 @@ struct Place {
     old: Vec<String>,
 }
 
-impl Place {
+impl AttributeLocation {
     /// Finds the location in a family of attributes.
     async fn find(dataset: &Dataset, spec: &AttributeSpec, family: &str) -> Result<Self, Failure> {
         let is_name = !spec.name.is_empty()
@@ -312,7 +312,7 @@ impl Place {
                 };
                 return Err(Failure::AttributeExists { name, of });
             }
-            Some(_) => store.list_all(&key, MOST_FILES).await?,
+            Some(_) => store.list_all(&key, MAX_FILES).await?,
             None => Vec::new(),
         };
         Ok(Self {
@@ -411,9 +411,9 @@ async fn stage(
     attributes: Map<String, Value>,
     values: Values,
 ) -> Result<AttributeReport, Failure> {
-    let place = Place::find(dataset, spec, "0/vertex_attributes").await?;
+    let location = AttributeLocation::find(dataset, spec, "0/vertex_attributes").await?;
     let (part, dtype) = raw_vertices(dataset, spec).await?;
-    let (path, row) = (place.path.clone(), place.row);
+    let (path, row) = (location.path.clone(), location.row);
     let session = dataset.session();
     let chunks = part.chunks().to_vec();
     let outputs = nodes_of(dataset, &path, spec, &chunks, attributes).await?;
@@ -424,7 +424,7 @@ async fn stage(
     for chunk in chunks {
         let index = element(&array, chunk.coords())?;
         let found = array.locate(&index).map_err(|source| Failure::Index {
-            node: place.key.clone(),
+            node: location.key.clone(),
             source,
         })?;
         objects.entry(found.0).or_default().push(chunk);
@@ -443,7 +443,7 @@ async fn stage(
     let mut batch = Batch::default();
     let mut waiting = objects.into_iter().peekable();
     while let Some(own) = waiting.next() {
-        for some in own.chunks(AT_ONCE) {
+        for some in own.chunks(BATCH_CELLS) {
             let cells = session.stored_cells(&part, some).await;
             for (chunk, cell) in some.iter().zip(cells) {
                 let cell = cell.map_err(zvf_query::QueryError::from)?;
@@ -496,7 +496,7 @@ async fn stage(
     writer.put(staged).await?;
     written.bytes = writer.take_report().bytes;
     let (transaction, put) = writer.into_destination().into_parts();
-    place.sweep(transaction, &put).await?;
+    location.sweep(transaction, &put).await?;
     Ok(written)
 }
 

@@ -524,11 +524,11 @@ impl Editor {
         for ((path, chunk), payload) in &edits.cells {
             let array = arrays.get(path)?;
             let index = element(&array, chunk)?;
-            let place = array.locate(&index).map_err(|source| Failure::Index {
+            let location = array.locate(&index).map_err(|source| Failure::Index {
                 node: array.node().clone(),
                 source,
             })?;
-            match (place, payload) {
+            match (location, payload) {
                 ((key, Some(_)), payload) => {
                     let cell = (path.clone(), index, payload.clone());
                     shards.entry(key).or_default().push(cell);

@@ -51,7 +51,7 @@ pub enum Error {
     NoStore {
         /// The address.
         address: String,
-        /// Whether something else exists at the address. False where that is not known.
+        /// True if something else exists at the address. False if that is not known.
         exists: bool,
     },
     /// A creation began at the address and has not completed.
@@ -228,7 +228,7 @@ impl Error {
     }
 
     /// Returns whether the same call may succeed later: another writer was first, or changed what
-    /// was read, or a server throttled requests or did not answer, after the retries of
+    /// was read, or a server throttled requests or did not respond, after the retries of
     /// [`OpenOptions`](crate::OpenOptions).
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -352,7 +352,7 @@ fn is_transient_query(error: &QueryError) -> bool {
         if let Some(error) = cause.downcast_ref::<ListError>() {
             return error.is_transient();
         }
-        // The store answers with shared copies of one error where reads were merged.
+        // Merged reads return shared copies of one error.
         let read = cause.downcast_ref::<ReadError>();
         let cell = cause.downcast_ref::<CellError>();
         let read = read.or(match cell {

@@ -39,7 +39,7 @@ use zvf_model::{fetch::BoxFuture, level::LevelId, zarr::Node};
 use zvf_store::{OpenOptions, Store, Transaction};
 
 use self::{
-    build::Build,
+    build::{Build, NewLevel},
     design::Coarsening,
     source::{Known, SortedLinks, Source},
 };
@@ -493,13 +493,14 @@ async fn begin_level<'a>(
     let mut transaction = dataset.store().begin().await?;
     clear::levels(dataset.store(), &mut transaction, target, &present).await?;
     let kept = kept(source, design).await?;
-    Build::new(
-        source,
-        options,
-        (design, coarsening),
+    let level = NewLevel {
+        id: target,
+        design,
         kept,
-        (form, transaction, target),
-    )
+        form,
+        transaction,
+    };
+    Build::new(source, options, coarsening, level)
 }
 
 /// Commits a level.

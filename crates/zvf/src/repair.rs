@@ -26,11 +26,11 @@ use crate::{
 };
 
 /// Maximum number of rounds. A fix may reveal another finding: lists of chunks, then counts.
-const MOST_ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 4;
 /// Number of retries after conflicts.
 const RETRIES: usize = 16;
 /// Maximum number of findings of a rule that a round fixes.
-const MOST_OF_A_RULE: usize = 1 << 20;
+const MAX_FIXES_PER_RULE: usize = 1 << 20;
 
 /// An attribute by its path, and its new value.
 type Change<'a> = (&'a [String], Option<&'a Value>);
@@ -88,10 +88,10 @@ fn repair_store(
     Box::pin(async move {
         let looked = options
             .clone()
-            .max_findings_per_rule(MOST_OF_A_RULE.max(options.max_findings_per_rule));
+            .max_findings_per_rule(MAX_FIXES_PER_RULE.max(options.max_findings_per_rule));
         let mut repaired = RepairReport::default();
         let mut retries = RETRIES;
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let found = loop {
                 match round(&store, &looked).await {
                     Err(Failure::Commit(

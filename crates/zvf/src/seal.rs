@@ -48,7 +48,7 @@ pub async fn seal(location: impl Into<Location>) -> Result<u64, Error> {
 /// transaction, or `None` if there are other errors.
 ///
 /// This seals a store again that another program changed. Nothing distinguishes such a change from
-/// damage: the new inventory describes the store as it is.
+/// damage: the new inventory describes the present state of the store.
 ///
 /// # Errors
 ///

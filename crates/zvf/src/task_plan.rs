@@ -170,12 +170,12 @@ pub struct TaskStatus {
     pub tasks: usize,
     /// Tasks that are not done, ascending.
     pub missing: Vec<usize>,
-    /// Whether the result is published.
+    /// True if the result is published.
     pub is_committed: bool,
 }
 
 /// Plans the creation of a store. Reads the geometry twice, partitions it into the reserved folder
-/// of the store, and reserves the place.
+/// of the store, and reserves its address.
 ///
 /// The options `overwrite`, `runner` and `progress` are not used.
 ///
@@ -764,8 +764,8 @@ async fn read(address: &str, open: &OpenOptions) -> Result<TaskPlan, Failure> {
 }
 
 async fn write(plan: &TaskPlan, address: &str, open: &OpenOptions) -> Result<(), Failure> {
-    let place = split(address).map_err(|source| problem(address, source));
-    let (folder, name) = place?;
+    let parts = split(address).map_err(|source| problem(address, source));
+    let (folder, name) = parts?;
     let text = format!("{:#}\n", plan.to_json());
     let store = open.create(&folder)?;
     Ok(store.put_many(vec![(name, Bytes::from(text))]).await?)

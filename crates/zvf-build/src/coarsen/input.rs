@@ -162,7 +162,8 @@ impl Coarsener {
     pub(super) fn gather(
         &self,
         input: &CoarsenInput<'_>,
-        corners: (Vec<f64>, Vec<f64>),
+        lower: Vec<f64>,
+        upper: Vec<f64>,
     ) -> Result<Gathered, CoarsenError> {
         let axes = self.axes;
         let size = self.positions.size() * axes;
@@ -238,7 +239,7 @@ impl Coarsener {
             }
         }
         let block = &mut all.block;
-        (block.lower, block.upper) = corners;
+        (block.lower, block.upper) = (lower, upper);
         block.axes = axes;
         block.topology = match (self.shape, self.width) {
             (Ownership::Shared, _) => Topology::Paths,

@@ -53,7 +53,7 @@ pub struct CoarseChunk {
 }
 
 impl Coarsener {
-    /// Builds the chunk of the coarser level between two corners.
+    /// Builds the chunk of the coarser level between the corners `lower` and `upper`.
     ///
     /// # Errors
     ///
@@ -61,9 +61,10 @@ impl Coarsener {
     pub fn make(
         &self,
         input: &CoarsenInput<'_>,
-        corners: (Vec<f64>, Vec<f64>),
+        lower: Vec<f64>,
+        upper: Vec<f64>,
     ) -> Result<CoarseChunk, CoarsenError> {
-        let gathered = self.gather(input, corners)?;
+        let gathered = self.gather(input, lower, upper)?;
         let merge = self.method.merge(&gathered.block);
         let order = self.order(&gathered, &merge)?;
         let rows = order.rows.len();
@@ -225,7 +226,7 @@ impl Coarsener {
         })?;
         made.tiles = index.tiles(u64::from(made.rows));
         let count = index.len() as usize;
-        self.of_fragments(input, gathered, (&became, count), made)
+        self.of_fragments(input, gathered, &became, count, made)
     }
 
     /// Aggregates fragment attributes.
@@ -233,7 +234,8 @@ impl Coarsener {
         &self,
         input: &CoarsenInput<'_>,
         gathered: &Gathered,
-        (became, count): (&[(u32, u32)], usize),
+        became: &[(u32, u32)],
+        count: usize,
         made: &mut CoarseChunk,
     ) -> Result<(), CoarsenError> {
         if self.fragment.is_empty() {

@@ -95,7 +95,7 @@ impl CoarsenMethod {
                 keep,
                 seed,
                 without: Some(next),
-            } => subset::merge_without(block, (cell, next), *keep, *seed),
+            } => subset::merge_without(block, cell, next, *keep, *seed),
             Self::Simplify { tolerance } => lines::simplify(block, *tolerance),
             Self::Stride { step } => lines::decimate(block, *step),
             Self::Collapse {

@@ -42,16 +42,17 @@ pub(super) fn merge(block: &VertexBlock, cell: &[f64], keep: u32, seed: u64) -> 
     VertexMerge::kept(block, into, Some(square.sqrt()))
 }
 
-/// Keeps the points sampled with the first cell extent but not with the second. Dropped points have
+/// Keeps the points sampled with the cell extent `cell` but not with `next`. Dropped points have
 /// no parent.
 pub(super) fn merge_without(
     block: &VertexBlock,
-    cells: (&[f64], &[f64]),
+    cell: &[f64],
+    next: &[f64],
     keep: u32,
     seed: u64,
 ) -> VertexMerge {
     let stay = |cell: &[f64]| merge(block, cell, keep, seed);
-    let (own, next) = (stay(cells.0), stay(cells.1));
+    let (own, next) = (stay(cell), stay(next));
     let mut into = vec![NO_VERTEX; block.len()];
     if let MergedPositions::Source(rows) = &own.positions {
         for row in rows {

@@ -11,7 +11,7 @@ use crate::{
     large::outline::{Field, Outline},
     large::part::{MadeChunk, PartitionResult},
     metadata,
-    spatial_layout::SpatialLayout,
+    spatial_layout::{ArrayGrid, SpatialLayout},
 };
 
 impl Outline {
@@ -31,8 +31,8 @@ impl Outline {
             "bins": bins,
             "lower": self.space.lower,
             "upper": self.space.upper,
-            "origin": self.grid.0,
-            "shape": self.grid.1,
+            "origin": self.grid.origin,
+            "shape": self.grid.shape,
             "shard": self.shard,
             "positions": [self.positions.0.name(), self.positions.1],
             "has_objects": self.has_objects,
@@ -87,7 +87,10 @@ fn read(json: &Value) -> Option<(Outline, Vec<Vec<i64>>)> {
             why: Vec::new(),
         },
         design,
-        grid: (integers(&json["origin"])?, naturals(&json["shape"])?),
+        grid: ArrayGrid {
+            origin: integers(&json["origin"])?,
+            shape: naturals(&json["shape"])?,
+        },
         shard: naturals(&json["shard"]),
         positions: (numeric(&json["positions"][0])?, columns),
         has_objects: json["has_objects"].as_bool()?,

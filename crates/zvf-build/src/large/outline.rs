@@ -14,7 +14,7 @@ use crate::{
     objects::ObjectRows,
     plan::{CellCounts, PlanEstimate, WritePlan},
     sizing::FragmentKind,
-    spatial_layout::{self, SpatialLayout},
+    spatial_layout::{self, ArrayGrid, SpatialLayout},
     stored_column::StoredColumn,
     vertex_layout::VertexLayout,
 };
@@ -26,7 +26,7 @@ pub struct Outline {
     pub(crate) design: Design,
     pub(crate) space: SpatialLayout,
     pub(crate) axes: Vec<AxisSpec>,
-    pub(crate) grid: (Vec<i64>, Vec<u64>),
+    pub(crate) grid: ArrayGrid,
     pub(crate) shard: Option<Vec<u64>>,
     /// Type of a coordinate, and number of axes.
     pub(crate) positions: (Kind, usize),
@@ -163,7 +163,7 @@ impl Outline {
 
     /// Returns the shard of a chunk: the chunk itself without shards.
     pub(crate) fn shard_of(&self, chunk: &[i64]) -> Vec<u64> {
-        let steps = chunk.iter().zip(&self.grid.0);
+        let steps = chunk.iter().zip(&self.grid.origin);
         let index = steps.map(|(at, origin)| at.wrapping_sub(*origin).unsigned_abs());
         match &self.shard {
             Some(shard) => index.zip(shard).map(|(at, extent)| at / extent).collect(),

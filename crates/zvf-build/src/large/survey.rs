@@ -282,7 +282,7 @@ impl GeometrySurvey {
         let row = sample.row_size() as u64;
         let per_chunk = crate::sizing::LOOKUP_BYTES;
         let chunks = (self.vertices * row / per_chunk).max(1);
-        let shard = sharding::shard(&design, &grid.1, chunks, self.vertices * row)?;
+        let shard = sharding::shard(&design, &grid.shape, chunks, self.vertices * row)?;
         Ok(Outline {
             design,
             space,

@@ -7,11 +7,12 @@ use super::{MigrationTarget, overlaid};
 use crate::{
     metadata::ArrayNode,
     output::{Output, group_metadata, node},
+    spatial_layout::ArrayGrid,
     tables,
 };
 
 /// Upper bound on credible chunk coordinates.
-const MOST_CHUNKS: f64 = 9_007_199_254_740_992.0;
+const MAX_CHUNKS: f64 = 9_007_199_254_740_992.0;
 
 /// Range of chunks that the arrays of a level cover.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl ChunkExtent {
         };
         for ((lower, upper), chunk) in lower.iter().zip(upper).zip(chunk) {
             let (first, last) = ((lower / chunk).floor(), (upper / chunk).floor());
-            let is_known = first.abs() < MOST_CHUNKS && last.abs() < MOST_CHUNKS && first <= last;
+            let is_known = first.abs() < MAX_CHUNKS && last.abs() < MAX_CHUNKS && first <= last;
             if !is_known {
                 return Self::default();
             }
@@ -58,18 +59,23 @@ impl ChunkExtent {
         }
     }
 
-    /// Returns origin and shape of the grid, a single chunk if empty; `None` if the shape
-    /// overflows.
-    pub(super) fn grid(&self, arity: usize) -> Option<(Vec<i64>, Vec<u64>)> {
+    /// Returns the grid, a single chunk if empty; `None` if its shape overflows.
+    pub(super) fn grid(&self, arity: usize) -> Option<ArrayGrid> {
         if self.lower.is_empty() {
-            return Some((vec![0; arity], vec![1; arity]));
+            return Some(ArrayGrid {
+                origin: vec![0; arity],
+                shape: vec![1; arity],
+            });
         }
         let ends = self.lower.iter().zip(&self.upper);
         let shape = ends.map(|(lower, upper)| {
             let last = u64::try_from(upper.checked_sub(*lower)?).ok()?;
             last.checked_add(1)
         });
-        Some((self.lower.clone(), shape.collect::<Option<_>>()?))
+        Some(ArrayGrid {
+            origin: self.lower.clone(),
+            shape: shape.collect::<Option<_>>()?,
+        })
     }
 
     /// Returns the grid index of a chunk.
@@ -105,7 +111,7 @@ impl MigrationTarget {
             .collect();
         keys.sort_unstable();
         let grid = extent.grid(arity)?;
-        let shard = self.shard_in(&grid.1);
+        let shard = self.shard_in(&grid.shape);
         let array = ArrayNode::per_chunk(&self.cells, &grid, shard, &keys, attributes);
         Some(node(path, array.json()))
     }

@@ -13,6 +13,7 @@ use crate::{
     metadata::{self, ArrayNode},
     output::{Output, empty_group, group, group_metadata, json_object, node},
     plan::WritePlan,
+    spatial_layout::ArrayGrid,
     stored_column::StoredColumn,
     tables,
 };
@@ -159,7 +160,10 @@ impl Padded<'_> {
     }
 
     fn node(&self, plan: &WritePlan, mut attributes: Map<String, Value>) -> Output {
-        let (origin, grid) = &plan.grid;
+        let ArrayGrid {
+            origin,
+            shape: grid,
+        } = &plan.grid;
         if origin.iter().any(|at| *at != 0) {
             attributes.insert("chunk_grid_origin".to_owned(), json!(origin));
         }

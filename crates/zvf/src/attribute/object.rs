@@ -14,8 +14,8 @@ use zvf_query::ObjectSet;
 use zvf_store::Transaction;
 
 use super::{
-    AT_ONCE, AttributeReport, AttributeSpec, Batch, Place, VertexFn, made, present, raw_vertices,
-    root,
+    AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, VertexFn, made, present,
+    raw_vertices, root,
 };
 use crate::{
     dataset::Dataset,
@@ -119,7 +119,7 @@ pub(super) async fn stage(
     reduction: ObjectReduction,
     values: Arc<VertexFn>,
 ) -> Result<(Bytes, AttributeReport), Failure> {
-    let place = Place::find(dataset, spec, "0/object_attributes").await?;
+    let location = AttributeLocation::find(dataset, spec, "0/object_attributes").await?;
     let session = dataset.session();
     let objects = session.object_list(LevelId::FULL).await?;
     let objects = objects.ok_or_else(|| spec.refused("the store has no objects"))?;
@@ -127,10 +127,10 @@ pub(super) async fn stage(
     let fragments = ArrayRole::VertexFragments;
     let fragments = session.stored_array(LevelId::FULL, &fragments).await?;
     let fragments = fragments.ok_or_else(|| spec.refused("vertices have no fragments"))?;
-    let columns = place.row / spec.kind.size();
+    let columns = location.row / spec.kind.size();
     let axes = dataset.root().axes.len();
     // A position, a value, and the row of its object.
-    let kept = (axes.saturating_mul(8)).saturating_add(place.row) + size_of::<(u32, u32)>();
+    let kept = (axes.saturating_mul(8)).saturating_add(location.row) + size_of::<(u32, u32)>();
     let max = spec.memory / (kept as u64).max(1);
     let mut table = Table::new(reduction, objects.len(), columns);
     let mut written = AttributeReport::default();
@@ -139,7 +139,7 @@ pub(super) async fn stage(
     let writer = CellWriter::new(StagedTransaction::recording(&mut *transaction))
         .with_progress(spec.progress.clone());
     writer.expect(2 * chunks.len());
-    let mut waiting = chunks.chunks(AT_ONCE).peekable();
+    let mut waiting = chunks.chunks(BATCH_CELLS).peekable();
     while let Some(some) = waiting.next() {
         let cells = session.stored_cells(&part, some).await;
         let indexes = session.stored_cells(&fragments, some).await;
@@ -167,7 +167,7 @@ pub(super) async fn stage(
         written.chunks += full.rows.len() as u64;
         written.batches += 1;
         let count = full.rows.len();
-        let (make, spec, row) = (Arc::clone(&values), spec.clone(), place.row);
+        let (make, spec, row) = (Arc::clone(&values), spec.clone(), location.row);
         table = run(move || {
             let bytes = made(&*make, &full, axes, row, &spec)?;
             let of_values = Dtype::new(spec.kind, ByteOrder::Little);
@@ -183,12 +183,12 @@ pub(super) async fn stage(
     }
     let form = form(dataset).await?;
     let rows = table.rows(&spec.name);
-    let mut outputs = form.object_attribute(&place.path, &Map::new(), &rows)?;
+    let mut outputs = form.object_attribute(&location.path, &Map::new(), &rows)?;
     outputs.extend(present(dataset, "object_attributes").await?);
     writer.write(outputs).await?;
     written.bytes = writer.take_report().bytes;
     let (transaction, put) = writer.into_destination().into_parts();
-    place.sweep(transaction, &put).await?;
+    location.sweep(transaction, &put).await?;
     Ok((root(transaction, chunks)?, written))
 }
 
@@ -202,12 +202,12 @@ fn own(
     owned: &mut Vec<(u32, u32)>,
 ) -> Option<()> {
     let mut last = None;
-    for (fragment, place) in objects.owners_of(chunk).iter() {
+    for (fragment, owner) in objects.owners_of(chunk).iter() {
         // An object may name a fragment twice, for example a path that returns to a chunk.
-        if last.replace((fragment, place)) == Some((fragment, place)) {
+        if last.replace((fragment, owner)) == Some((fragment, owner)) {
             continue;
         }
-        let object = u32::try_from(place).ok()?;
+        let object = u32::try_from(owner).ok()?;
         for row in &index.rows(fragment)? {
             let row = rows.start.checked_add(row)?;
             if row >= rows.end {

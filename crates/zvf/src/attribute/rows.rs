@@ -20,8 +20,8 @@ use zvf_query::{StoredArray, predicate::Scope};
 use zvf_store::{Store, Transaction};
 
 use super::{
-    AttributeReport, AttributeSpec, Batch, Place, Values, json_of, present, raw_vertices, root,
-    stage,
+    AttributeLocation, AttributeReport, AttributeSpec, Batch, Values, json_of, present,
+    raw_vertices, root, stage,
 };
 use crate::{
     dataset::Dataset,
@@ -288,13 +288,13 @@ async fn objects(
         why: "the store has no objects",
     })?;
     let count = objects.len();
-    let places: HashMap<i64, usize> = (0..count)
+    let indices: HashMap<i64, usize> = (0..count)
         .filter_map(|at| Some((objects.id(at)?, at)))
         .collect();
     let mut rows: Vec<Option<usize>> = vec![None; count];
     for (from, id) in ids.iter().enumerate() {
-        let place = places.get(id).ok_or(EditError::UnknownObject(*id))?;
-        rows[*place] = Some(from);
+        let index = indices.get(id).ok_or(EditError::UnknownObject(*id))?;
+        rows[*index] = Some(from);
     }
     let names = session.attribute_list(LevelId::FULL, Scope::Object).await?;
     let form = form(dataset).await?;
@@ -303,7 +303,7 @@ async fn objects(
     for column in columns {
         let mut spec = AttributeSpec::new(column.name.clone(), Kind::UInt8);
         spec.overwrite = true;
-        let place = Place::find(dataset, &spec, "0/object_attributes").await?;
+        let location = AttributeLocation::find(dataset, &spec, "0/object_attributes").await?;
         let (mut whole, mut attributes) = (None, Map::new());
         if names.contains(&column.name) {
             let old = session
@@ -312,7 +312,7 @@ async fn objects(
             match unlike(&old, column) {
                 None => {
                     whole = Some(old);
-                    let node = nodes::read_one(dataset.store(), &place.key).await?;
+                    let node = nodes::read_one(dataset.store(), &location.key).await?;
                     attributes = node
                         .map(|node| node.attributes().clone())
                         .unwrap_or_default();
@@ -322,17 +322,17 @@ async fn objects(
             }
         }
         let values = merged(column, whole.as_ref(), &rows);
-        let staged = form.object_attribute(&place.path, &attributes, &values);
+        let staged = form.object_attribute(&location.path, &attributes, &values);
         outputs.extend(staged.map_err(EditError::Build)?);
-        old_files.push(place);
+        old_files.push(location);
     }
     outputs.extend(present(dataset, "object_attributes").await?);
     let writer = CellWriter::new(StagedTransaction::recording(&mut *transaction));
     writer.write(outputs).await?;
     let bytes = writer.take_report().bytes;
     let (transaction, put) = writer.into_destination().into_parts();
-    for place in old_files {
-        place.sweep(transaction, &put).await?;
+    for location in old_files {
+        location.sweep(transaction, &put).await?;
     }
     let (part, _) = raw_vertices(dataset, &AttributeSpec::new("vertices", Kind::UInt8)).await?;
     let written = AttributeReport {

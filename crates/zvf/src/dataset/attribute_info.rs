@@ -364,7 +364,7 @@ impl Dataset {
         }))
     }
 
-    /// Counts the links of a level that a query returns: stored links and those that the order of
+    /// Counts the links of a level that a query returns: stored links, and links that the order of
     /// rows implies; `None` for points and paths. Reads fragments and links.
     ///
     /// # Errors

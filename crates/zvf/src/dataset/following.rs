@@ -16,7 +16,7 @@ use crate::{
     failure::Failure,
 };
 
-/// What a dataset needs to follow its store, shared by its clones.
+/// The state with which a dataset follows its store, shared by its clones.
 #[derive(Debug)]
 pub(super) struct Following {
     store: Store,

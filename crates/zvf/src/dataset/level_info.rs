@@ -21,7 +21,7 @@ use super::{Dataset, check_finished, object_count};
 use crate::{failure::Failure, nodes};
 
 /// Upper bound on the files of a level, above that of any known store.
-const MOST_FILES: usize = 1 << 26;
+const MAX_FILES: usize = 1 << 26;
 /// Cells read concurrently; each is dropped as soon as it is counted.
 const BATCH: usize = 64;
 /// Cell headers read concurrently.
@@ -82,7 +82,7 @@ impl<'a> Counter<'a> {
     async fn new(dataset: &'a Dataset, level: &'a LevelMetadata) -> Result<Self, Failure> {
         check_finished(level)?;
         let root = nodes::child(&Key::root(), &level.level.to_string())?;
-        let files = dataset.store().list_all(&root, MOST_FILES).await?;
+        let files = dataset.store().list_all(&root, MAX_FILES).await?;
         Ok(Self {
             dataset,
             level,

@@ -16,7 +16,7 @@ use crate::{failure::Failure, nodes};
 
 /// Upper bound on the chunks of a manifest array, above that of any known store. Absent chunks cost
 /// a writer nothing, but each costs the reader a request.
-const MOST_CELLS: u64 = 1 << 16;
+const MAX_CELLS: u64 = 1 << 16;
 /// Cells read concurrently.
 const BATCH: u64 = 16;
 
@@ -30,7 +30,7 @@ pub(crate) async fn present(
     if index.layout == ObjectIndexLayout::Dense {
         let objects = dataset.session().object_list(level).await?;
         let objects = objects.unwrap_or_default();
-        let present = (0..objects.len()).filter(|place| !objects.fragments(*place).is_empty());
+        let present = (0..objects.len()).filter(|index| !objects.fragments(*index).is_empty());
         return Ok(u64::try_from(present.count()).unwrap_or(u64::MAX));
     }
     let sid_ndim = index.sid_ndim;
@@ -128,7 +128,7 @@ async fn table(
         Some(Node::Array(array)) => {
             let array = nodes::cell_array(&key, array)?;
             match cells(&array) {
-                ..=MOST_CELLS => Ok(array),
+                ..=MAX_CELLS => Ok(array),
                 cells => Err(Failure::TooManyCells { node: key, cells }),
             }
         }

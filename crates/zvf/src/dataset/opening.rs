@@ -258,7 +258,15 @@ pub(crate) struct Survey {
     pub(crate) detection: Detection,
     /// The existing levels, ascending.
     pub(crate) ids: Vec<LevelId>,
-    first: (LevelId, Key, Option<Node>),
+    first: FirstLevel,
+}
+
+/// The finest level of a store.
+struct FirstLevel {
+    id: LevelId,
+    key: Key,
+    /// The group; `None` if it has no `zarr.json`.
+    node: Option<Node>,
 }
 
 /// Lists the levels and reads every node that distinguishes generations. Takes four round trips if
@@ -288,7 +296,11 @@ pub(crate) async fn survey(
         return Ok(Survey {
             detection: evidence.detect()?,
             ids,
-            first: (first, key, node),
+            first: FirstLevel {
+                id: first,
+                key,
+                node,
+            },
         });
     }
     let key = nodes::child(&root, &first.to_string())?;
@@ -297,18 +309,22 @@ pub(crate) async fn survey(
     Ok(Survey {
         detection: evidence.detect()?,
         ids,
-        first: (first, key, node),
+        first: FirstLevel {
+            id: first,
+            key,
+            node,
+        },
     })
 }
 
 impl Survey {
     fn opened(self, claim: Evidence, root: RootMetadata) -> Result<Opened, Failure> {
-        let (level, key, node) = self.first;
+        let FirstLevel { id, key, node } = self.first;
         // A level without a `zarr.json` is a group without attributes.
         let attributes = node.map(|node| node.attributes().clone());
         let attributes = attributes.unwrap_or_default();
         let levels = LevelCache::default();
-        levels.insert(LevelMetadata::parse(&key, level, &attributes, &root)?);
+        levels.insert(LevelMetadata::parse(&key, id, &attributes, &root)?);
         Ok(Opened {
             claim,
             root,

@@ -39,7 +39,7 @@ const SINGLE: [&str; 8] = [
 const CELLS_PER_REPORT: usize = 1024;
 
 /// Upper bound on the chunks of a table.
-const MOST_CHUNKS: u64 = 1 << 20;
+const MAX_CHUNKS: u64 = 1 << 20;
 
 /// Reads the nodes and tables of level 0. Returns the nodes, and a snapshot without cells.
 pub(super) async fn image(
@@ -102,7 +102,7 @@ async fn table(
 ) -> Result<Vec<Option<Vec<u8>>>, Failure> {
     let grid = array.grid_shape();
     let count = grid.first().copied().unwrap_or(0);
-    if grid.iter().skip(1).any(|extent| *extent > 1) || count > MOST_CHUNKS {
+    if grid.iter().skip(1).any(|extent| *extent > 1) || count > MAX_CHUNKS {
         return Err(Failure::TooManyCells {
             node: cells.node().clone(),
             cells: count,
@@ -217,12 +217,12 @@ pub(super) fn tables_gone(
                 .into_iter()
                 .chain(core::iter::repeat_n(0, tail))
                 .collect();
-            let place = cells.locate(&index).map_err(|source| Failure::Index {
+            let location = cells.locate(&index).map_err(|source| Failure::Index {
                 node: cells.node().clone(),
                 source,
             })?;
-            if !put.contains(&place.0) {
-                removed.push(place.0);
+            if !put.contains(&location.0) {
+                removed.push(location.0);
             }
         }
     }

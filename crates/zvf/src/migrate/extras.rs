@@ -25,9 +25,9 @@ use crate::{
 };
 
 /// Upper bound on the files of a copied folder.
-const MOST_FILES: usize = 1 << 24;
+const MAX_FILES: usize = 1 << 24;
 /// Approximate bytes of files copied concurrently.
-const AT_ONCE: u64 = 64 << 20;
+const BATCH_BYTES: u64 = 64 << 20;
 
 /// Returns the key of a child.
 pub(super) fn child(path: &str, name: &str) -> Result<Key, Failure> {
@@ -175,7 +175,7 @@ impl Migration<'_> {
         for folder in listing.folders.iter().filter(|name| !is_part(name)) {
             let path = own(folder);
             let prefix = named(Key::parse(&path), &path)?;
-            let below = store.list_all(&prefix, MOST_FILES).await?;
+            let below = store.list_all(&prefix, MAX_FILES).await?;
             files.extend(
                 below
                     .into_iter()
@@ -188,7 +188,7 @@ impl Migration<'_> {
             let mut bytes = 0_u64;
             let fits = |file: &&(String, u64)| {
                 bytes = bytes.saturating_add(file.1);
-                bytes <= AT_ONCE
+                bytes <= BATCH_BYTES
             };
             let count = rest.iter().take_while(fits).count().max(1);
             let (batch, after) = rest.split_at(count);

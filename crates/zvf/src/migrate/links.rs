@@ -93,7 +93,8 @@ impl Links<'_> {
         migration: &Migration<'_>,
         array_key: &LinkArrayKey,
         at: &[i64],
-        (payload, values): (Vec<u8>, Vec<Option<Vec<u8>>>),
+        payload: Vec<u8>,
+        values: Vec<Option<Vec<u8>>>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), Failure> {
         if !self.cell_indexes.contains_key(array_key) {
@@ -411,7 +412,7 @@ impl Migration<'_> {
                 .map(|values| values.of(&cell.from))
                 .collect();
             links.physical += cell.from.len() as u64;
-            links.cell(self, &array_key, &at, (cell.payload(), values), outputs)?;
+            links.cell(self, &array_key, &at, cell.payload(), values, outputs)?;
         }
         for (chunk, more) in beside {
             links.physical += more.from.len() as u64;

@@ -219,21 +219,21 @@ impl Migration<'_> {
     ) -> Result<Vec<Bytes>, Failure> {
         let session = self.session();
         let mut blobs = vec![Bytes::from_static(&EMPTY); wanted.len()];
-        let mut places: Vec<(u64, usize)> = wanted
+        let mut rows_of: Vec<(u64, usize)> = wanted
             .iter()
             .enumerate()
-            .filter_map(|(place, row)| Some(((*row)?, place)))
+            .filter_map(|(index, row)| Some(((*row)?, index)))
             .collect();
-        places.sort_unstable();
-        for run in places.chunk_by(|a, b| b.0 - a.0 <= GAP) {
+        rows_of.sort_unstable();
+        for run in rows_of.chunk_by(|a, b| b.0 - a.0 <= GAP) {
             let (Some(first), Some(last)) = (run.first(), run.last()) else {
                 continue;
             };
             let read = session.manifest_rows(manifests, first.0..last.0 + 1).await;
             let read = self.passed(read)?.unwrap_or_default();
-            for (row, place) in run {
+            for (row, index) in run {
                 let at = usize::try_from(row - first.0).unwrap_or(usize::MAX);
-                blobs[*place] = read.get(at).cloned().unwrap_or_default();
+                blobs[*index] = read.get(at).cloned().unwrap_or_default();
             }
         }
         Ok(blobs)
@@ -464,9 +464,9 @@ fn rows_of(column: &Column, order: &Order) -> Column {
             Order::ById(_) => order.row(at),
         };
         let row = row.filter(|row| *row < there)?;
-        let place = usize::try_from(row).ok()?;
-        let absent = missing.is_some_and(|missing| missing.get(place) == Some(&true));
-        (!absent).then_some(place)
+        let index = usize::try_from(row).ok()?;
+        let absent = missing.is_some_and(|missing| missing.get(index) == Some(&true));
+        (!absent).then_some(index)
     };
     let rows: Vec<Option<usize>> = (0..count).map(source).collect();
     let mut taken = column.take(rows.iter().map(|row| row.unwrap_or(usize::MAX)));

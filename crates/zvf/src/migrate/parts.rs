@@ -23,18 +23,18 @@ use super::{
 use crate::failure::Failure;
 
 /// Approximate bytes of cells in memory.
-const AT_ONCE: u64 = 64 << 20;
+const BATCH_BYTES: u64 = 64 << 20;
 /// Cells in the first batch, which measures the size of a cell.
-const FIRST: usize = 16;
+const FIRST_BATCH: usize = 16;
 /// Maximum number of cells in a batch.
-const MOST: usize = 512;
+const MAX_BATCH: usize = 512;
 
 /// Number of cells in the next batch.
 pub(super) struct Batches(usize);
 
 impl Batches {
     pub(super) fn new() -> Self {
-        Self(FIRST)
+        Self(FIRST_BATCH)
     }
 
     /// Returns the end of the batch that starts at `at`.
@@ -45,9 +45,9 @@ impl Batches {
     /// Adapts the size of the next batch to the bytes of this one.
     pub(super) fn saw(&mut self, cells: usize, bytes: u64) {
         let each = (bytes / cells.max(1) as u64).max(1);
-        self.0 = usize::try_from(AT_ONCE / each)
-            .unwrap_or(MOST)
-            .clamp(1, MOST);
+        self.0 = usize::try_from(BATCH_BYTES / each)
+            .unwrap_or(MAX_BATCH)
+            .clamp(1, MAX_BATCH);
     }
 }
 
@@ -239,22 +239,21 @@ impl Migration<'_> {
             put?;
             let mut bytes = 0;
             for ((chunk, rows), index) in batch.iter().zip(rows).zip(indexes) {
-                let parts = (vertices, fragments);
-                let read = chunk_of(parts, chunk, (rows, index), row, with_ends);
-                let (rows, index, facts, tiles) = match read {
-                    Ok(read) => read,
+                let read = chunk_cells(vertices, fragments, chunk, rows, index, row, with_ends);
+                let cells = match read {
+                    Ok(cells) => cells,
                     Err(damage) => {
                         self.damaged(damage)?;
                         continue;
                     }
                 };
-                bytes += rows.len() as u64;
-                level.facts.vertices += facts.rows;
-                level.facts.tiles &= tiles;
-                level.chunks.insert(chunk.clone(), facts);
+                bytes += cells.rows.len() as u64;
+                level.facts.vertices += cells.facts.rows;
+                level.facts.tiles &= cells.tiles;
+                level.chunks.insert(chunk.clone(), cells.facts);
                 let at = chunk.coords();
-                rows_to.cell(self, at, Vec::from(rows), &mut waiting)?;
-                index_to.cell(self, at, Vec::from(index), &mut waiting)?;
+                rows_to.cell(self, at, Vec::from(cells.rows), &mut waiting)?;
+                index_to.cell(self, at, Vec::from(cells.index), &mut waiting)?;
             }
             batches.saw(count, bytes);
             self.writer.done(count);
@@ -383,16 +382,28 @@ async fn cells_or_none(
     cells.collect()
 }
 
-/// Returns the rows and the fragment index of a chunk, its state, and whether its fragments tile
-/// it.
-#[expect(clippy::type_complexity, reason = "what one chunk comes to, used once")]
-fn chunk_of(
-    (vertices, fragments): (&StoredArray, Option<&StoredArray>),
+/// The contents of a chunk.
+struct ChunkCells {
+    rows: Bytes,
+    index: Bytes,
+    facts: ChunkFacts,
+    /// True if the fragments tile the rows.
+    tiles: bool,
+}
+
+/// A cell, or `None` if it is not stored.
+type StoredCell = Option<Result<Bytes, Damage>>;
+
+/// Checks the rows and the fragment index of a chunk.
+fn chunk_cells(
+    vertices: &StoredArray,
+    fragments: Option<&StoredArray>,
     chunk: &ChunkCoord,
-    (rows, index): (Option<Result<Bytes, Damage>>, Option<Result<Bytes, Damage>>),
+    rows: StoredCell,
+    index: StoredCell,
     row: Option<u64>,
     with_ends: bool,
-) -> Result<(Bytes, Bytes, ChunkFacts, bool), Damage> {
+) -> Result<ChunkCells, Damage> {
     let damage = |part: &StoredArray, fault: Fault| Damage {
         key: part.node().clone(),
         chunk: Some(chunk.clone()),
@@ -437,7 +448,12 @@ fn chunk_of(
         },
         named: Vec::new(),
     };
-    Ok((rows, index, facts, tiles))
+    Ok(ChunkCells {
+        rows,
+        index,
+        facts,
+        tiles,
+    })
 }
 
 /// Returns the used prefix of a padded cell.

@@ -13,13 +13,13 @@ use super::{
 use crate::failure::Failure;
 
 /// A level with fewer vertices is coarse enough to be the last.
-const ENOUGH: u64 = 100_000;
+const COARSE_ENOUGH: u64 = 100_000;
 /// Target ratio of the vertices of a level to those of the next.
 const FEWER: f64 = 8.0;
 /// Target ratio for the surface of a mesh: a quarter of the faces is half the resolution.
 const FEWER_FACES: f64 = 4.0;
 /// Upper bound on the number of levels.
-const MOST_LEVELS: u32 = 24;
+const MAX_LEVELS: u32 = 24;
 /// Number of chunks sampled.
 const SAMPLE: usize = 12;
 /// Number of vertices after which sampling stops.
@@ -156,11 +156,11 @@ impl AutoLevels {
             // Chunks on both sides of the origin are never merged.
             None => known.is_some_and(|known| {
                 let is_stuck = before.is_some() && known.fewer.is_some_and(|fewer| fewer < 1.05);
-                known.vertices < ENOUGH || known.chunks <= 1 || is_stuck
+                known.vertices < COARSE_ENOUGH || known.chunks <= 1 || is_stuck
             }),
         };
         let is_empty = known.is_some_and(|known| known.vertices == 0);
-        if is_last || step >= MOST_LEVELS || is_empty || source.chunks().is_empty() {
+        if is_last || step >= MAX_LEVELS || is_empty || source.chunks().is_empty() {
             return Ok(None);
         }
         let way = self.method_for(source, known, before);
@@ -308,11 +308,11 @@ impl AutoLevels {
         }
         let mut count = 0;
         let mut left = known.vertices as f64;
-        while left >= ENOUGH as f64 && count < MOST_LEVELS {
+        while left >= COARSE_ENOUGH as f64 && count < MAX_LEVELS {
             count += 1;
             left /= FEWER;
         }
-        let count = self.levels.unwrap_or(count).min(MOST_LEVELS);
+        let count = self.levels.unwrap_or(count).min(MAX_LEVELS);
         let root = source.dataset.root();
         let chunk = source
             .metadata

@@ -20,7 +20,7 @@ use super::{
 use crate::failure::Failure;
 
 /// Number of cells read per batch.
-const AT_ONCE: usize = 1024;
+const BATCH_CELLS: usize = 1024;
 
 impl Build<'_> {
     /// Builds the links whose ends are in different chunks.
@@ -55,7 +55,7 @@ impl Build<'_> {
         while let Some(unit) = units.next() {
             cells += unit.1.len();
             batch.push(unit);
-            if cells < AT_ONCE && units.peek().is_some() {
+            if cells < BATCH_CELLS && units.peek().is_some() {
                 continue;
             }
             let wanted: Vec<usize> = batch

@@ -26,7 +26,7 @@ use zvf_store::Transaction;
 use super::{
     LevelDesign, PyramidOptions,
     design::Coarsening,
-    job::{Job, NewCell, Opened, Outcome, Place, Shared},
+    job::{Job, LevelArrays, NewCell, Opened, Outcome, Shared},
     shards::{self, Ends, Groups, Shards},
     source::{SortedLinks, Source},
     tally::Tally,
@@ -41,11 +41,11 @@ use crate::{
 };
 
 /// Approximate bytes of cells that the jobs of a batch read.
-const AT_ONCE: u64 = 12 << 20;
+const BATCH_BYTES: u64 = 12 << 20;
 /// Finer chunks in the first batch, which measures the size of a chunk.
-const FIRST: usize = 16;
+const FIRST_BATCH: usize = 16;
 /// Maximum number of finer chunks in a batch.
-const MOST: usize = 2048;
+const MAX_BATCH: usize = 2048;
 
 /// A level that is being built.
 pub(super) struct Build<'a> {
@@ -75,16 +75,32 @@ pub(super) struct Build<'a> {
 /// Number of links, and number of links between chunks of different coordinates.
 pub(super) type Stored = (u64, u64);
 
+/// A level to build.
+pub(super) struct NewLevel<'a> {
+    pub(super) id: LevelId,
+    pub(super) design: &'a LevelDesign,
+    /// Marks the objects to keep, by row; `None` keeps all.
+    pub(super) kept: Option<Vec<bool>>,
+    pub(super) form: MigrationTarget,
+    pub(super) transaction: Transaction,
+}
+
 impl<'a> Build<'a> {
     /// Derives the state that all chunks share.
     #[expect(clippy::too_many_lines, reason = "one decision after the other")]
     pub(super) fn new(
         source: &'a Source<'a>,
         options: &'a PyramidOptions,
-        (design, coarsening): (&'a LevelDesign, &Coarsening),
-        kept: Option<Vec<bool>>,
-        (form, transaction, target): (MigrationTarget, Transaction, LevelId),
+        coarsening: &Coarsening,
+        level: NewLevel<'a>,
     ) -> Result<Self, Failure> {
+        let NewLevel {
+            id: target,
+            design,
+            kept,
+            form,
+            transaction,
+        } = level;
         let root = source.dataset.root();
         let own = source.metadata.effective_chunk_shape(root);
         let axes = own.axes();
@@ -155,7 +171,10 @@ impl<'a> Build<'a> {
         metadata.level = target;
         metadata.chunk_shape = Some(chunk_shape);
         metadata.bin_shape = Some(bin);
-        let (mut fine, mut coarse) = (place(root, &source.metadata), place(root, &metadata));
+        let (mut fine, mut coarse) = (
+            level_arrays(root, &source.metadata),
+            level_arrays(root, &metadata),
+        );
         let scale: Vec<i64> = design
             .chunk_scale
             .iter()
@@ -176,11 +195,11 @@ impl<'a> Build<'a> {
         };
         let up = stores
             .0
-            .then(|| link_form(root, (&source.metadata, &metadata), 1, &aside))
+            .then(|| link_form(root, &source.metadata, &metadata, 1, &aside))
             .transpose()?;
         let down = stores
             .1
-            .then(|| link_form(root, (&metadata, &source.metadata), -1, &aside))
+            .then(|| link_form(root, &metadata, &source.metadata, -1, &aside))
             .transpose()?;
         let inside = match links {
             Some(links) => {
@@ -271,8 +290,8 @@ impl<'a> Build<'a> {
         deep.map_or(&*self.shared, |shared| shared)
     }
 
-    pub(super) fn place_of(&self, metadata: &LevelMetadata) -> Place {
-        place(self.source.dataset.root(), metadata)
+    pub(super) fn arrays_of(&self, metadata: &LevelMetadata) -> LevelArrays {
+        level_arrays(self.source.dataset.root(), metadata)
     }
 
     pub(super) fn link_form(
@@ -282,7 +301,7 @@ impl<'a> Build<'a> {
         delta: i32,
         form: &MigrationTarget,
     ) -> Result<LinkTarget, Failure> {
-        link_form(self.source.dataset.root(), (from, to), delta, form)
+        link_form(self.source.dataset.root(), from, to, delta, form)
     }
 
     /// Builds all chunks.
@@ -320,7 +339,7 @@ impl<'a> Build<'a> {
         let Groups { all, ends, .. } = groups;
         let todo = all.into_iter().skip(range.start).take(range.len());
         let mut todo = todo.peekable();
-        let mut max = FIRST;
+        let mut max = FIRST_BATCH;
         let mut waiting: Vec<Job> = Vec::new();
         let mut objects: Vec<(Key, Bytes)> = Vec::new();
         let mut done = range.start;
@@ -356,9 +375,9 @@ impl<'a> Build<'a> {
             let (bytes, jobs) = read?;
             if count > 0 {
                 let each = (bytes / count as u64).max(1);
-                max = usize::try_from(AT_ONCE / each)
-                    .unwrap_or(MOST)
-                    .clamp(1, MOST);
+                max = usize::try_from(BATCH_BYTES / each)
+                    .unwrap_or(MAX_BATCH)
+                    .clamp(1, MAX_BATCH);
             }
             waiting = jobs;
             for (mut outcome, own) in made? {
@@ -478,13 +497,13 @@ async fn read(
 }
 
 /// Returns the path and chunk grid of a level.
-fn place(root: &RootMetadata, metadata: &LevelMetadata) -> Place {
+fn level_arrays(root: &RootMetadata, metadata: &LevelMetadata) -> LevelArrays {
     let bounds = root.bounds.as_ref();
     let bounds = bounds.map(|bounds| (bounds.lower(), bounds.upper()));
     let chunking = metadata.attribute_chunking.as_ref();
     let values = chunking.map(|chunking| chunking.values.len() as u64);
     let shape = metadata.effective_chunk_shape(root).extents();
-    Place {
+    LevelArrays {
         path: metadata.level.to_string(),
         extent: ChunkExtent::of_bounds(bounds, shape, values),
         arity: metadata.arity(root),
@@ -495,7 +514,8 @@ fn place(root: &RootMetadata, metadata: &LevelMetadata) -> Place {
 /// Returns the form of the links between two levels.
 fn link_form(
     root: &RootMetadata,
-    (from, to): (&LevelMetadata, &LevelMetadata),
+    from: &LevelMetadata,
+    to: &LevelMetadata,
     delta: i32,
     form: &MigrationTarget,
 ) -> Result<LinkTarget, Failure> {

@@ -8,7 +8,7 @@ use zvf_store::{Store, Transaction};
 use crate::{failure::Failure, nodes, stale::STALE_CHUNKS};
 
 /// Upper bound on the files of a level.
-const MOST_FILES: usize = 1 << 26;
+const MAX_FILES: usize = 1 << 26;
 /// Folders of a level with a subfolder for each delta.
 const BY_DELTA: [&str; 2] = ["links", "cross_chunk_links"];
 
@@ -45,7 +45,7 @@ pub(super) async fn levels(
         };
         for folder in folders {
             let key = nodes::named(Key::parse(&folder), &folder)?;
-            for file in store.list_all(&key, MOST_FILES).await? {
+            for file in store.list_all(&key, MAX_FILES).await? {
                 let path = format!("{folder}/{}", file.name);
                 transaction
                     .delete(nodes::named(Key::parse(&path), &path)?)

@@ -19,11 +19,11 @@ use crate::failure::Failure;
 type Pairs = BTreeMap<(ChunkCoord, ChunkCoord), Vec<(u64, u64)>>;
 
 /// Approximate bytes of links in memory.
-const AT_ONCE: usize = 8 << 20;
+const BATCH_BYTES: usize = 8 << 20;
 /// Number of chunks in the first batch, which measures the number of links in a chunk.
-const FIRST: usize = 8;
+const FIRST_BATCH: usize = 8;
 /// Maximum number of chunks in a batch.
-const MOST: usize = 256;
+const MAX_BATCH: usize = 256;
 
 /// Cells and counts of links from some chunks.
 #[derive(Default)]
@@ -62,7 +62,7 @@ impl Build<'_> {
             None => None,
         };
         let mut shared = (*self.shared).clone();
-        shared.fine = self.place_of(&metadata);
+        shared.fine = self.arrays_of(&metadata);
         for cell in 0..cells.len() {
             for chunk in cells.chunks(cell).unwrap_or_default().iter().take(1) {
                 shared.fine.extent.reach(chunk.coords());
@@ -93,7 +93,7 @@ impl Build<'_> {
         }
         let mut done = 0;
         let (mut count, mut crossing) = (0, 0);
-        let (mut rest, mut at_once) = (groups.as_slice(), FIRST);
+        let (mut rest, mut at_once) = (groups.as_slice(), FIRST_BATCH);
         while !rest.is_empty() {
             let (batch, later) = rest.split_at(at_once.min(rest.len()));
             rest = later;
@@ -107,7 +107,7 @@ impl Build<'_> {
                 .collect();
             let found = own.iter().flatten().map(|links| links.ends.len());
             let bytes = found.sum::<usize>() * size_of::<(u32, u64)>();
-            at_once = (AT_ONCE / (bytes / batch.len()).max(1)).clamp(1, MOST);
+            at_once = (BATCH_BYTES / (bytes / batch.len()).max(1)).clamp(1, MAX_BATCH);
             let placed_links = own.par_iter().map(|links| {
                 let mut placed_links = Deep::default();
                 for ((start, end), mut pairs) in self.pairs(links) {

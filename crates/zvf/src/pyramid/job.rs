@@ -45,8 +45,8 @@ pub(super) struct Shared {
     /// Form of the cells of the level, and of the cells of links between levels.
     pub(super) form: MigrationTarget,
     pub(super) aside: MigrationTarget,
-    pub(super) fine: Place,
-    pub(super) coarse: Place,
+    pub(super) fine: LevelArrays,
+    pub(super) coarse: LevelArrays,
     /// Extent of a chunk of the level.
     pub(super) chunk_shape: Vec<f64>,
     /// Links inside the level.
@@ -73,7 +73,7 @@ impl Clone for Opened {
 
 /// The path and chunk grid of a level.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct LevelArrays {
     pub(super) path: String,
     pub(super) extent: ChunkExtent,
     pub(super) arity: usize,
@@ -277,7 +277,8 @@ impl Shared {
             let at = *at as f64;
             (at * extent, (at + 1.0) * extent)
         });
-        Ok(self.recipe.make(&input, corners.unzip())?)
+        let (lower, upper) = corners.unzip();
+        Ok(self.recipe.make(&input, lower, upper)?)
     }
 
     /// Adds the links from the rows of a finer chunk to their coarse rows, and back.
@@ -308,7 +309,7 @@ impl Shared {
     }
 
     /// Returns the level and form of the array at `path`.
-    fn place(&self, path: &str) -> (&Place, &MigrationTarget) {
+    fn level_of(&self, path: &str) -> (&LevelArrays, &MigrationTarget) {
         let mut parts = path.split('/');
         let level = parts.next().unwrap_or_default();
         let is_aside = matches!(parts.next(), Some("links" | "cross_chunk_links"))
@@ -321,9 +322,9 @@ impl Shared {
     }
 
     /// Returns the coordinates of the shard that holds a chunk; `None` without sharding.
-    pub(super) fn shard_of(&self, place: &Place, chunk: &ChunkCoord) -> Option<Vec<u64>> {
+    pub(super) fn shard_of(&self, level: &LevelArrays, chunk: &ChunkCoord) -> Option<Vec<u64>> {
         let coords = chunk.coords();
-        self.form.shard_of(&place.extent, place.arity, coords)
+        self.form.shard_of(&level.extent, level.arity, coords)
     }
 
     /// Encodes cells as objects, and returns cells of shards unencoded.
@@ -332,24 +333,24 @@ impl Shared {
         let mut held = Vec::new();
         let mut arrays = self.opened.arrays();
         for cell in cells {
-            let (place, form) = self.place(&cell.put.path);
+            let (level, form) = self.level_of(&cell.put.path);
             let path = &cell.put.path;
             if form.is_current() && !arrays.has(path) {
                 let node = form.part(
                     path,
-                    &place.extent,
-                    place.arity,
+                    &level.extent,
+                    level.arity,
                     &[],
                     &Map::new(),
                     json!({}),
                 );
-                let node = node.ok_or_else(|| no_place(path))?;
+                let node = node.ok_or_else(|| outside_grid(path))?;
                 arrays = self.opened.with(Arrays::of(&[node])?);
             }
             let chunk = &cell.put.chunk;
-            let made = form.cell(path, &place.extent, chunk, cell.payload);
-            let made = made.ok_or_else(|| no_place(path))?;
-            match form.shard_of(&place.extent, place.arity, chunk) {
+            let made = form.cell(path, &level.extent, chunk, cell.payload);
+            let made = made.ok_or_else(|| outside_grid(path))?;
+            match form.shard_of(&level.extent, level.arity, chunk) {
                 Some(at) => {
                     let array = arrays.get(path)?;
                     for output in made {
@@ -375,9 +376,9 @@ impl Shared {
         old: &Map<String, Value>,
         attributes: Value,
     ) -> Result<Output, Failure> {
-        let (place, form) = self.place(path);
-        let node = form.part(path, &place.extent, place.arity, chunks, old, attributes);
-        node.ok_or_else(|| no_place(path))
+        let (level, form) = self.level_of(path);
+        let node = form.part(path, &level.extent, level.arity, chunks, old, attributes);
+        node.ok_or_else(|| outside_grid(path))
     }
 }
 
@@ -436,11 +437,11 @@ fn in_shard(
     let Output::Cell { index, payload, .. } = output else {
         return Ok(None);
     };
-    let place = array.locate(&index).map_err(|source| Failure::Index {
+    let location = array.locate(&index).map_err(|source| Failure::Index {
         node: array.node().clone(),
         source,
     })?;
-    Ok(match place {
+    Ok(match location {
         (key, Some(number)) => Some(ShardCell {
             path: path.to_owned(),
             at: at.to_vec(),
@@ -464,7 +465,7 @@ pub(super) fn file(
     placed_links: &mut Filed<'_>,
 ) -> Result<(), Failure> {
     let Some((placed, beside)) = form.file(chunks, ends, links)? else {
-        return Err(no_place(&form.path(&LinkArrayKey::CrossChunk)));
+        return Err(outside_grid(&form.path(&LinkArrayKey::CrossChunk)));
     };
     for ((array_key, at), links) in placed {
         let mut cell = NewCell::new(form.path(&array_key), &at, links.payload());
@@ -495,6 +496,6 @@ pub(super) fn columns(payload: &[u8], rows: u64, size: usize) -> usize {
         .unwrap_or(1)
 }
 
-pub(super) fn no_place(path: &str) -> Failure {
+pub(super) fn outside_grid(path: &str) -> Failure {
     Failure::Build(zvf_build::BuildError::ChunksTooFarApart(path.to_owned()))
 }

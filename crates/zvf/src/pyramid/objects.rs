@@ -25,9 +25,9 @@ use crate::{
 /// Families that are copied unchanged.
 const COPIED: [&str; 3] = ["object_attributes", "groups", "group_attributes"];
 /// Upper bound on the files of a family.
-const MOST_FILES: usize = 1 << 22;
+const MAX_FILES: usize = 1 << 22;
 /// Number of files copied concurrently.
-const AT_ONCE: usize = 256;
+const BATCH_FILES: usize = 256;
 
 impl Build<'_> {
     /// Writes the object index.
@@ -44,8 +44,8 @@ impl Build<'_> {
             let mut order: Vec<usize> = (0..numbers.len()).collect();
             order.sort_unstable_by_key(|number| &numbers[*number]);
             let mut rank = vec![0u32; numbers.len()];
-            for (place, number) in (0u32..).zip(order) {
-                rank[number] = place;
+            for (position, number) in (0u32..).zip(order) {
+                rank[number] = position;
             }
             rank
         };
@@ -94,8 +94,8 @@ impl Build<'_> {
             let from = format!("{}/{family}", self.source.id);
             let to = format!("{}/{family}", self.target);
             let key = nodes::named(Key::parse(&from), &from)?;
-            let files = store.list_all(&key, MOST_FILES).await?;
-            for part in files.chunks(AT_ONCE) {
+            let files = store.list_all(&key, MAX_FILES).await?;
+            for part in files.chunks(BATCH_FILES) {
                 let mut reads = Vec::new();
                 let mut keys = Vec::new();
                 for file in part {
@@ -124,7 +124,7 @@ impl Build<'_> {
         for family in COPIED {
             let path = format!("{}/{family}", self.target);
             let key = nodes::named(Key::parse(&path), &path)?;
-            for file in store.list_all(&key, MOST_FILES).await? {
+            for file in store.list_all(&key, MAX_FILES).await? {
                 let name = format!("{path}/{}", file.name);
                 self.transaction()
                     .delete(nodes::named(Key::parse(&name), &name)?)

@@ -16,8 +16,12 @@ use zvf_query::ObjectSet;
 use zvf_store::Store;
 
 use super::{
-    LevelDesign, LevelReport, PyramidLevels, PyramidOptions, PyramidReport, build::Build,
-    design::Coarsening, kept, make, metadata, source::Source, stats,
+    LevelDesign, LevelReport, PyramidLevels, PyramidOptions, PyramidReport,
+    build::{Build, NewLevel},
+    design::Coarsening,
+    kept, make, metadata,
+    source::Source,
+    stats,
 };
 use crate::{
     dataset::Dataset,
@@ -194,16 +198,17 @@ async fn partly(
         .map(|chunk| source.chunk_of(chunk, &scale))
         .collect();
     if let (Some(now), Some(old)) = (&source.objects, &old) {
-        also_stale(source, &scale, (now, old), kept.as_deref(), &mut stale);
+        also_stale(source, &scale, now, old, kept.as_deref(), &mut stale);
     }
     let transaction = dataset.store().begin().await?;
-    let mut build = Build::new(
-        source,
-        options,
-        (design, coarsening),
+    let level = NewLevel {
+        id: target,
+        design,
         kept,
-        (form, transaction, target),
-    )?;
+        form,
+        transaction,
+    };
+    let mut build = Build::new(source, options, coarsening, level)?;
     let staged = match stage(&mut build, &stale, old.as_deref()).await {
         Ok(staged) => staged,
         Err(error) => {
@@ -239,25 +244,26 @@ async fn partly(
 fn also_stale(
     source: &Source<'_>,
     scale: &[i64],
-    (now, old): (&ObjectSet, &ObjectSet),
+    now: &ObjectSet,
+    old: &ObjectSet,
     kept: Option<&[bool]>,
     stale: &mut BTreeSet<ChunkCoord>,
 ) {
     let mut more = BTreeSet::new();
-    for place in 0..now.len() {
-        let Some(id) = now.id(place) else { continue };
-        let row = now.row(place).and_then(|row| usize::try_from(row).ok());
+    for index in 0..now.len() {
+        let Some(id) = now.id(index) else { continue };
+        let row = now.row(index).and_then(|row| usize::try_from(row).ok());
         let is_kept =
             kept.is_none_or(|kept| row.and_then(|row| kept.get(row)).copied().unwrap_or(false));
         let before: Vec<&ChunkCoord> = match old.find(id) {
-            Some(place) => old
-                .fragments(place)
+            Some(index) => old
+                .fragments(index)
                 .iter()
                 .filter_map(|piece| old.chunk(piece.chunk))
                 .collect(),
             None => Vec::new(),
         };
-        let visits = manifests::visits(source, now, place, scale);
+        let visits = manifests::visits(source, now, index, scale);
         if is_kept == before.is_empty() {
             more.extend(visits.iter().map(|(_, chunk)| chunk.clone()));
             more.extend(before.into_iter().cloned());
@@ -279,10 +285,10 @@ fn also_stale(
         more.extend(differs.map(|(chunk, _)| chunk.clone()));
     }
     // Deleted objects left their chunks.
-    for place in 0..old.len() {
-        let removed = old.id(place).is_none_or(|id| now.find(id).is_none());
+    for index in 0..old.len() {
+        let removed = old.id(index).is_none_or(|id| now.find(id).is_none());
         if removed {
-            let pieces = old.fragments(place).iter();
+            let pieces = old.fragments(index).iter();
             more.extend(pieces.filter_map(|piece| old.chunk(piece.chunk).cloned()));
         }
     }

@@ -13,7 +13,7 @@ use zvf_store::CellArray;
 
 use super::{
     LevelDesign,
-    job::{Place, ShardCell, Shared},
+    job::{LevelArrays, ShardCell, Shared},
     source::Source,
 };
 use crate::{failure::Failure, writer::run};
@@ -24,7 +24,7 @@ pub(super) fn form(
     source: &Source<'_>,
     design: &LevelDesign,
     form: &MigrationTarget,
-    coarse: &Place,
+    coarse: &LevelArrays,
 ) -> Result<MigrationTarget, Failure> {
     let sharding = design.sharding.clone();
     let sharding = sharding.unwrap_or_else(|| source.sharding());
@@ -111,16 +111,22 @@ impl Groups {
 
 impl Ends {
     /// Returns the step after which the shard of a chunk has all its cells.
-    fn of(&self, shared: &Shared, place: &Place, chunk: &ChunkCoord) -> usize {
-        let at = shared.shard_of(place, chunk);
-        let end = at.and_then(|at| self.0.get(&(place.path.clone(), at)));
+    fn of(&self, shared: &Shared, arrays: &LevelArrays, chunk: &ChunkCoord) -> usize {
+        let at = shared.shard_of(arrays, chunk);
+        let end = at.and_then(|at| self.0.get(&(arrays.path.clone(), at)));
         end.copied().unwrap_or(0)
     }
 
     /// Records that a step builds cells of the shard of a chunk.
-    pub(super) fn meet(&mut self, shared: &Shared, place: &Place, chunk: &ChunkCoord, step: usize) {
-        if let Some(at) = shared.shard_of(place, chunk) {
-            self.0.insert((place.path.clone(), at), step + 1);
+    pub(super) fn meet(
+        &mut self,
+        shared: &Shared,
+        arrays: &LevelArrays,
+        chunk: &ChunkCoord,
+        step: usize,
+    ) {
+        if let Some(at) = shared.shard_of(arrays, chunk) {
+            self.0.insert((arrays.path.clone(), at), step + 1);
         }
     }
 }

@@ -367,10 +367,10 @@ impl<'a> Source<'a> {
             return named;
         };
         let mut by_number: Vec<Vec<FragmentReference>> = Vec::new();
-        for place in 0..objects.len() {
-            let row = objects.row(place).and_then(|row| u32::try_from(row).ok());
+        for index in 0..objects.len() {
+            let row = objects.row(index).and_then(|row| u32::try_from(row).ok());
             let Some(object) = row else { continue };
-            for (at, piece) in (0u32..).zip(objects.fragments(place)) {
+            for (at, piece) in (0u32..).zip(objects.fragments(index)) {
                 let number = piece.chunk as usize;
                 if by_number.len() <= number {
                     by_number.resize(number + 1, Vec::new());

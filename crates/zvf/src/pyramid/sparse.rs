@@ -11,7 +11,7 @@ use super::{design::ObjectSelection, source::Source};
 use crate::failure::Failure;
 
 /// Number of chunks read per batch.
-const AT_ONCE: usize = 256;
+const BATCH_CHUNKS: usize = 256;
 
 /// Returns the objects to keep, by row; `None` if the level has no objects.
 pub(super) async fn kept(
@@ -113,7 +113,7 @@ async fn lengths(source: &Source<'_>, facts: &mut [ObjectFacts]) -> Result<(), F
     let mut named = source.named();
     let chunks = source.chunks();
     let mut runs: Vec<Run> = Vec::new();
-    for batch in chunks.chunks(AT_ONCE) {
+    for batch in chunks.chunks(BATCH_CHUNKS) {
         let payloads = source.read(batch).await?;
         for (chunk, own) in batch.iter().zip(payloads) {
             let named = named.remove(chunk).unwrap_or_default();

@@ -16,7 +16,7 @@ use zvf_store::{OpenOptions, Store, Transaction};
 
 use super::{
     CrossLevel, LevelDesign, LevelReport, PyramidOptions,
-    build::Build,
+    build::{Build, NewLevel},
     clear, commit_level,
     design::Coarsening,
     form,
@@ -209,13 +209,14 @@ impl LevelTask {
         let dataset = Dataset::open_store(store).await?;
         let source = Source::open(&dataset, self.source, &self.coarsening).await?;
         let form = form(&dataset).await?;
-        let mut build = Build::new(
-            &source,
-            &self.options,
-            (&self.design, &self.coarsening),
-            self.kept.clone(),
-            (form, transaction, self.target),
-        )?;
+        let level = NewLevel {
+            id: self.target,
+            design: &self.design,
+            kept: self.kept.clone(),
+            form,
+            transaction,
+        };
+        let mut build = Build::new(&source, &self.options, &self.coarsening, level)?;
         let sorted: SortedLinks = source.sorted_links(&build.scale);
         let groups = build.chunk_groups();
         if range.end > groups.len() {
@@ -318,13 +319,14 @@ pub(crate) async fn commit(store: &Store, id: &str) -> Result<LevelReport, Failu
     let source = Source::open(&dataset, task.source, &task.coarsening).await?;
     let present: Vec<LevelId> = dataset.surveyed().await?.levels().to_vec();
     clear::levels(dataset.store(), &mut transaction, task.target, &present).await?;
-    let mut build = Build::new(
-        &source,
-        &task.options,
-        (&task.design, &task.coarsening),
-        task.kept.clone(),
-        (form(&dataset).await?, transaction, task.target),
-    )?;
+    let level = NewLevel {
+        id: task.target,
+        design: &task.design,
+        kept: task.kept.clone(),
+        form: form(&dataset).await?,
+        transaction,
+    };
+    let mut build = Build::new(&source, &task.options, &task.coarsening, level)?;
     build.collect(&job, parts).await?;
     let sorted: SortedLinks = source.sorted_links(&build.scale);
     let root = stage_rest(&mut build, &sorted).await?;

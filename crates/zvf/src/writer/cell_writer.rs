@@ -139,7 +139,7 @@ impl<D: Destination> CellWriter<D> {
         self
     }
 
-    /// Adds the arrays among `nodes` to those that cells are encoded for.
+    /// Registers the arrays among `nodes`, so that cells can be encoded for them.
     #[cfg(feature = "migrate")]
     pub(crate) fn register(&self, nodes: &[Output]) -> Result<(), Failure> {
         let arrays = Arrays::of(nodes)?;

@@ -97,11 +97,11 @@ pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key,
                     Some(cells) => cells.clone(),
                     None => arrays.get(&array).or_else(|_| own.get(&array))?,
                 };
-                let place = cells.locate(&index).map_err(|source| Failure::Index {
+                let location = cells.locate(&index).map_err(|source| Failure::Index {
                     node: cells.node().clone(),
                     source,
                 })?;
-                match place {
+                match location {
                     (key, None) => {
                         let bytes = cells.encode(&payload).map_err(|source| Failure::Encode {
                             key: key.clone(),

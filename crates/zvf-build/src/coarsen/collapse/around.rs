@@ -6,7 +6,7 @@ use super::vector::{Vector, dot, normal, sub};
 
 /// Upper bound on the valence of a vertex: higher ones make bad surfaces, and work grows with the
 /// square.
-const MOST_AROUND: usize = 64;
+const MAX_AROUND: usize = 64;
 /// Cosine of the largest angle that a face may turn.
 const TURN: f64 = 0.2;
 /// Lower bound on twice the area of a face over its longest squared edge, unless it was lower
@@ -91,7 +91,7 @@ impl Around {
             .filter(|face| mesh.face(**face).contains(&edge.kept))
             .count();
         let common = self.ring.iter().filter(|(_, beside)| *beside == 3).count();
-        if common != between || !(1..=2).contains(&between) || self.ring.len() > MOST_AROUND {
+        if common != between || !(1..=2).contains(&between) || self.ring.len() > MAX_AROUND {
             return false;
         }
         // Faces outside the block may connect any two pinned vertices.

@@ -198,7 +198,7 @@ impl View {
     }
 
     /// Returns the radius that a point needs of the new vertex, given its weight.
-    fn ask(&mut self, radius: f64, share: f64, others: [(usize, f64); 2]) -> f64 {
+    fn radius_needed(&mut self, radius: f64, share: f64, others: [(usize, f64); 2]) -> f64 {
         let has = |(other, share): &(usize, f64)| self.points[*other].radius * share;
         let lacks = radius - others.iter().map(has).sum::<f64>();
         if lacks <= 0.0 {
@@ -240,8 +240,8 @@ impl View {
             let [a, b] = [face[1], face[2]];
             let height = self.points[a].at[2] * of_a + self.points[b].at[2] * of_b;
             let radius = from.radius + (from.at[2] - height).abs();
-            let asks = self.ask(radius, share, [(a, of_a), (b, of_b)]);
-            need = Some(asks.max(need.unwrap_or(0.0)));
+            let needed = self.radius_needed(radius, share, [(a, of_a), (b, of_b)]);
+            need = Some(needed.max(need.unwrap_or(0.0)));
         }
         need
     }
@@ -252,7 +252,7 @@ impl View {
         let square = dot(to.at, to.at).max(f64::MIN_POSITIVE);
         let along = (dot(from.at, to.at) / square).clamp(0.0, 1.0);
         let way = distance(from.at, scale(to.at, along));
-        self.ask(
+        self.radius_needed(
             from.radius + way,
             1.0 - along,
             [(beyond, along), (beyond, 0.0)],
@@ -299,7 +299,7 @@ impl View {
             let height = a.at[2] + way[2] * along_old - across[2] * along_new;
             let radius = a.radius + (b.radius - a.radius) * along_old + height.abs();
             let others = [(other, along_new), (other, 0.0)];
-            need = need.max(self.ask(radius, 1.0 - along_new, others));
+            need = need.max(self.radius_needed(radius, 1.0 - along_new, others));
         }
         need
     }

@@ -249,7 +249,7 @@ impl Migration<'_> {
         let payload = payload.map_err(|error| damage(links, chunk, ragged(error)));
         let payload = payload.map_err(zvf_query::QueryError::from)?;
         if is_there || !payload.is_empty() {
-            links.cell(self, &array_key, chunk.coords(), (payload, all), outputs)?;
+            links.cell(self, &array_key, chunk.coords(), payload, all, outputs)?;
         }
         Ok(())
     }

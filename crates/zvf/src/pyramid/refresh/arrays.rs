@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Upper bound on the files of a level.
-const MOST_FILES: usize = 1 << 26;
+const MAX_FILES: usize = 1 << 26;
 
 /// The previous arrays of the level, by path.
 pub(super) struct Before {
@@ -36,7 +36,7 @@ impl Before {
         let mut paths = Vec::new();
         for folder in folders {
             let key = nodes::named(Key::parse(&folder), &folder)?;
-            for file in store.list_all(&key, MOST_FILES).await? {
+            for file in store.list_all(&key, MAX_FILES).await? {
                 // Links to coarser levels are rebuilt with those levels.
                 let is_up = folder == build.target.to_string() && file.name.starts_with("links/+");
                 if let Some(path) = file.name.strip_suffix("/zarr.json").filter(|_| !is_up) {

@@ -13,11 +13,11 @@ use super::super::{build::Build, source::Source};
 pub(super) fn visits(
     source: &Source<'_>,
     objects: &ObjectSet,
-    place: usize,
+    index: usize,
     scale: &[i64],
 ) -> Vec<(u32, ChunkCoord)> {
     let mut visits: Vec<(u32, ChunkCoord)> = Vec::new();
-    for (at, piece) in (0u32..).zip(objects.fragments(place)) {
+    for (at, piece) in (0u32..).zip(objects.fragments(index)) {
         let Some(chunk) = objects.chunk(piece.chunk) else {
             continue;
         };
@@ -42,16 +42,16 @@ pub(super) fn complete(
     let mut numbers: HashMap<ChunkCoord, u32> =
         build.tally.chunk_of.iter().cloned().zip(0..).collect();
     let mut named: Vec<(FragmentReference, u32)> = Vec::new();
-    for place in 0..now.len() {
-        let Some(row) = now.row(place).and_then(|row| u32::try_from(row).ok()) else {
+    for index in 0..now.len() {
+        let Some(row) = now.row(index).and_then(|row| u32::try_from(row).ok()) else {
             continue;
         };
         let kept = build.shared.recipe.kept.as_ref();
         if !kept.is_none_or(|kept| kept.get(row as usize).copied().unwrap_or(false)) {
             continue;
         }
-        let before = now.id(place).and_then(|id| old.find(id));
-        let pieces = before.map(|place| old.fragments(place)).unwrap_or_default();
+        let before = now.id(index).and_then(|id| old.find(id));
+        let pieces = before.map(|index| old.fragments(index)).unwrap_or_default();
         // The pieces in each chunk, in their order.
         let mut own: BTreeMap<&ChunkCoord, Vec<u32>> = BTreeMap::new();
         for piece in pieces {
@@ -83,7 +83,7 @@ pub(super) fn complete(
             continue;
         }
         let mut next: BTreeMap<ChunkCoord, usize> = BTreeMap::new();
-        for (at, chunk) in visits(build.source, now, place, &build.scale) {
+        for (at, chunk) in visits(build.source, now, index, &build.scale) {
             let turn = next.entry(chunk.clone()).or_default();
             if let Some(fragment) = own.get(&chunk).and_then(|own| own.get(*turn)) {
                 put(at, *fragment, &chunk);

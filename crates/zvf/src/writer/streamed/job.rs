@@ -17,7 +17,7 @@ use crate::{
     writer::{CreateOptions, WriteReport, cell_writer::CellWriter, copies_nodes, named, root, run},
 };
 
-/// Plans the creation of a store: partitions the geometry and reserves the place. `parts` is a lower
+/// Plans the creation of a store: partitions the geometry and reserves the address. `parts` is a lower
 /// bound on the number of parts.
 pub(crate) async fn plan(
     store: &Store,
@@ -152,11 +152,11 @@ async fn pieces_of_shares(
     };
     let part = number(&of_part[0])?;
     let mut joined = Vec::new();
-    for place in of_part[1].as_array().ok_or_else(invalid)? {
-        let place = number(place)?;
-        let shift = serde_json::from_slice(&job.get(&shift_name(place)).await?);
+    for share in of_part[1].as_array().ok_or_else(invalid)? {
+        let share = number(share)?;
+        let shift = serde_json::from_slice(&job.get(&shift_name(share)).await?);
         let shift = PieceShift::from_json(&shift.map_err(|_| invalid())?)?;
-        let piece = job.get(&piece_name(part, place)).await?;
+        let piece = job.get(&piece_name(part, share)).await?;
         joined.extend(shift.apply(piece.into())?);
     }
     Ok(Some(joined.into()))
@@ -221,11 +221,11 @@ fn pieces(part: usize) -> String {
 }
 
 /// Returns the name of the pieces of a part that come from a share.
-pub(super) fn piece_name(part: usize, place: usize) -> String {
-    format!("pieces-{part}-{place}")
+pub(super) fn piece_name(part: usize, share: usize) -> String {
+    format!("pieces-{part}-{share}")
 }
 
 /// Returns the name of the change of the pieces of a share.
-pub(super) fn shift_name(place: usize) -> String {
-    format!("shift-{place}")
+pub(super) fn shift_name(share: usize) -> String {
+    format!("shift-{share}")
 }

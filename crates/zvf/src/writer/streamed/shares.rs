@@ -40,7 +40,7 @@ use crate::{
 /// Number of vertices in the first batch of a share.
 const FIRST_BATCH: usize = 1 << 16;
 
-/// Reserves the place of a store that shares will fill. `tables` has objects, groups and their
+/// Reserves the address of a store that shares will fill. `tables` has objects, groups and their
 /// attributes.
 pub(crate) async fn reserve(
     store: &Store,
@@ -172,14 +172,14 @@ pub(crate) async fn settle(store: &Store, id: &str, shares: &[usize]) -> Result<
     }
     let design = input.design()?;
     let mut all: Option<GeometrySurvey> = None;
-    let mut places = Vec::with_capacity(shares.len());
+    let mut described = Vec::with_capacity(shares.len());
     for share in shares {
         let (header, survey) = input.get(&filled_name(*share)).await?;
         let survey = GeometrySurvey::from_bytes(design.clone(), &survey)?;
         let first = all
             .as_ref()
             .map_or([0, 0], |all| [all.vertices(), all.paths()]);
-        places.push(json!({"batches": header["batches"], "first": first}));
+        described.push(json!({"batches": header["batches"], "first": first}));
         match &mut all {
             None => all = Some(survey),
             Some(all) => all.append(survey)?,
@@ -197,23 +197,23 @@ pub(crate) async fn settle(store: &Store, id: &str, shares: &[usize]) -> Result<
     let tables = Geometry::new(zvf_model::column::NumericColumn::default());
     let state = state.to_bytes(&tables);
     input.job.put("settled", state.into()).await?;
-    let count = places.len();
+    let count = described.len();
     let description = &mut input.description;
     description["phase"] = json!("divide");
-    description["shares"] = json!(places);
+    description["shares"] = json!(described);
     description["parts"] = json!(count);
     input.job.describe(&input.description).await?;
     Ok(count)
 }
 
-/// Divides shares, by their places in the order of all shares.
-pub(crate) async fn divide(store: &Store, id: &str, places: &[usize]) -> Result<(), Failure> {
+/// Divides shares, by their numbers in the order of all shares.
+pub(crate) async fn divide(store: &Store, id: &str, numbers: &[usize]) -> Result<(), Failure> {
     let input = SharedInput::open(store, id).await?;
     let state = input.job.get("settled").await?;
-    for place in places {
-        let of_place = &input.description["shares"][*place];
+    for number in numbers {
+        let of_share = &input.description["shares"][*number];
         let first = |at: usize| {
-            of_place["first"][at]
+            of_share["first"][at]
                 .as_u64()
                 .ok_or_else(|| input.invalid())
         };
@@ -224,7 +224,7 @@ pub(crate) async fn divide(store: &Store, id: &str, places: &[usize]) -> Result<
             path: std::env::temp_dir().display().to_string(),
             source,
         })?;
-        let batches = of_place["batches"].as_array();
+        let batches = of_share["batches"].as_array();
         for name in batches.ok_or_else(|| input.invalid())? {
             let name = name.as_str().ok_or_else(|| input.invalid())?;
             let bytes = input.job.get(name).await?;
@@ -243,14 +243,14 @@ pub(crate) async fn divide(store: &Store, id: &str, places: &[usize]) -> Result<
             if path.exists() {
                 input
                     .job
-                    .put(&piece_name(part, *place), read(&path)?)
+                    .put(&piece_name(part, *number), read(&path)?)
                     .await?;
                 std::fs::remove_file(&path).map_err(|source| scratch_error(&path, source))?;
                 parts.push(part);
             }
         }
         let divided = with_header(&json!({"parts": parts}), &partitioner.share_to_bytes());
-        input.job.put(&divided_name(*place), divided).await?;
+        input.job.put(&divided_name(*number), divided).await?;
     }
     Ok(())
 }
@@ -265,15 +265,15 @@ pub(crate) async fn join(store: &Store, id: &str) -> Result<usize, Failure> {
     let (mut all, _) = Partitioner::from_bytes(&state)?;
     let (unwritten, _) = all.settled();
     let mut pieces: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    for place in 0..input.parts()? {
-        let (header, share) = input.get(&divided_name(place)).await?;
+    for number in 0..input.parts()? {
+        let (header, share) = input.get(&divided_name(number)).await?;
         let share = Partitioner::share_from_bytes(unwritten.clone(), &share)?;
         let shift = all.append(&share)?.to_json().to_string();
-        input.job.put(&shift_name(place), shift.into()).await?;
+        input.job.put(&shift_name(number), shift.into()).await?;
         let parts = header["parts"].as_array().ok_or_else(|| input.invalid())?;
         for part in parts {
             let part = part.as_u64().ok_or_else(|| input.invalid())?;
-            pieces.entry(part).or_default().push(place);
+            pieces.entry(part).or_default().push(number);
         }
     }
     let tables = decode_batch(&input.job.get("tables").await?)?;
@@ -301,6 +301,6 @@ fn filled_name(share: usize) -> String {
     format!("filled-{share}")
 }
 
-fn divided_name(place: usize) -> String {
-    format!("divided-{place}")
+fn divided_name(number: usize) -> String {
+    format!("divided-{number}")
 }
