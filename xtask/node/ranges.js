@@ -1,4 +1,4 @@
-// A plain web server that answers ranges: `node ranges.js FOLDER PORT`.
+// A plain web server with range requests: `node ranges.js FOLDER PORT`.
 const express = require("express");
 
 const [folder, port] = process.argv.slice(2);

@@ -2,7 +2,7 @@
 
 usage: b2nd.py OURS FOLDER [--cases N] [--seed N] [--caterva PYTHON]
 
-OURS answers requests as JSON lines (`crates/zvf-dense/examples/b2nd.rs`). In each case
+OURS serves requests as JSON lines (`crates/zvf-dense/examples/b2nd.rs`). In each case
 
 * OURS writes an array; python-blosc2 reads it as a whole and in part, then changes it (elements,
   shape, a metalayer), and OURS reads the result;
@@ -51,12 +51,12 @@ class Ours:
             [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def ask(self, **request):
+    def run(self, **request):
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
-        answer = self.process.stdout.readline().strip()
-        assert answer.startswith("ok"), f"{request}: {answer}"
-        return [float(word) for word in answer.split()[1:]]
+        response = self.process.stdout.readline().strip()
+        assert response.startswith("ok"), f"{request}: {response}"
+        return [float(word) for word in response.split()[1:]]
 
 
 def values(random, shape, dtype):
@@ -141,7 +141,7 @@ class Case:
         return str(self.raw)
 
     def write(self, form="b2nd", path=None):
-        self.ours.ask(
+        self.ours.run(
             do="write", path=str(path or self.path), raw=self.put(self.data), shape=self.shape,
             chunks=self.chunks, blocks=self.blocks, dtype=self.text, codec=self.codec,
             level=self.level, filters=self.filters, split=self.split, form=form,
@@ -149,7 +149,7 @@ class Case:
         )
 
     def read(self, **selection):
-        self.ours.ask(do="read", path=str(self.path), raw=str(self.raw), **selection)
+        self.ours.run(do="read", path=str(self.path), raw=str(self.raw), **selection)
         return self.raw.read_bytes()
 
     def check_ours(self, what):
@@ -219,16 +219,16 @@ class Case:
         for name, value in self.attributes.items():
             array.schunk.vlmeta[name] = value
         del array
-        self.ours.ask(do="attributes", path=str(self.path), attributes=self.attributes)
+        self.ours.run(do="attributes", path=str(self.path), attributes=self.attributes)
         self.check_ours("written by theirs")
         if can_change:
             shape, self.data = self.grown()
-            self.ours.ask(do="edit", path=str(self.path), shape=shape)
+            self.ours.run(do="edit", path=str(self.path), shape=shape)
             start, stop = part(self.random, shape)
             new = values(self.random, [b - a for a, b in zip(start, stop)], self.dtype)
             self.data[box(start, stop)] = new
             raw = self.put(new)
-            self.ours.ask(
+            self.ours.run(
                 do="edit", path=str(self.path), start=start, stop=stop, raw=raw, layer=LATER
             )
             array = blosc2.open(str(self.path), mode="a")

@@ -137,7 +137,7 @@ def write(ours, folder, name, kind, shape, chunks, blocks):
     path.unlink(missing_ok=True)
     raw = folder / "raw"
     values.tofile(raw)
-    ours.ask(do="tet", path=str(path), raw=str(raw), shape=shape, chunks=chunks, zstd=kind == "tet")
+    ours.run(do="tet", path=str(path), raw=str(raw), shape=shape, chunks=chunks, zstd=kind == "tet")
     raw.unlink()
     return path, Tet
 
@@ -158,16 +158,16 @@ def theirs(peer, boxes, into):
 
 def compared(ours, path, peer, kind, boxes, rounds):
     """Returns medians of a kind of selection: theirs, ours, theirs into, ours into."""
-    asked = [{"start": a, "stop": b} for a, b in boxes]
-    filled = [{**one, "into": True} for one in asked]
+    selections = [{"start": a, "stop": b} for a, b in boxes]
+    filled = [{**one, "into": True} for one in selections]
     times = [[], [], [], []]
     request = {"do": "time", "path": str(path)}
     for _ in range(rounds):
         times[0] += theirs(peer, boxes[: peer.most], False)
-        times[1] += ours.ask(**request, selections=asked)
+        times[1] += ours.run(**request, selections=selections)
         if peer.has_into:
             times[2] += theirs(peer, boxes, True)
-        times[3] += ours.ask(**request, selections=filled)
+        times[3] += ours.run(**request, selections=filled)
     return [statistics.median(taken) if taken else None for taken in times]
 
 
@@ -209,11 +209,11 @@ def main():
                 cells = [*map(shown, own[:2]), ratio(*own[:2]), *map(shown, own[2:]), ratio(*own[2:])]
                 print(f"| {kind} | {' | '.join(cells)} |", flush=True)
         size = 4 * 256**3
-        copied = min(ours.ask(do="copy", path="", bytes=size, rounds=options.rounds))
+        copied = min(ours.run(do="copy", path="", bytes=size, rounds=options.rounds))
         print(f"\ncopying {size} bytes, 1 thread: {copied:.0f}")
         for name, (path, _) in arrays.items():
             if "64³" in name:
-                taken = ours.ask(do="sample", path=str(path), count=POSITIONS, rounds=3)
+                taken = ours.run(do="sample", path=str(path), count=POSITIONS, rounds=3)
                 print(f"{POSITIONS} positions in {name}, linear, {threads} threads: {min(taken):.0f}")
 
 

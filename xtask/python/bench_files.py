@@ -171,7 +171,7 @@ def theirs(task, path, out):
 
 
 def process(words, is_timed=False):
-    """Runs a process, and returns its seconds, or those that it prints, its processor time and the peak of its memory."""
+    """Runs a process, and returns its time in seconds, or the time that it prints, its processor time and the peak of its memory."""
     start = time.perf_counter()
     child = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     text = child.stdout.read().decode()

@@ -32,7 +32,7 @@ BY_VERTEX = {"point_cloud", "graph", "skeleton", "mesh"}
 LINKED = {"graph", "skeleton", "mesh"}
 
 
-def answer(result):
+def counted(result):
     """Returns the content of a result: vertices, objects and links, and columns of vertices."""
     found = {"vertices": result.vertex_count}
     owners = result.object_ids if result.part_objects is None else result.part_objects
@@ -59,35 +59,35 @@ def filtered(dataset, where):
     if where["scope"] == "object":
         level = building.get_resolution_level(dataset.store, 0)
         values = building.read_object_attributes(level, name)
-        return answer(dataset.select(objects=np.flatnonzero(values > above).tolist()).read())
+        return counted(dataset.select(objects=np.flatnonzero(values > above).tolist()).read())
     result = dataset.read()
-    return answer(result.restrict(np.asarray(result.attributes[name]) > above))
+    return counted(result.restrict(np.asarray(result.attributes[name]) > above))
 
 
-def reader(kind, asked):
+def reader(kind, query):
     """Returns a function that queries an open dataset, or None if unsupported, and its
     peculiarities.
     """
-    if "nearest" in asked:
+    if "nearest" in query:
         return None, None
-    if "box" in asked:
-        if kind in BY_VERTEX and asked["names_objects"]:
+    if "box" in query:
+        if kind in BY_VERTEX and query["names_objects"]:
             return None, None
-        return lambda dataset: answer(dataset.select(bbox=asked["box"]).read()), None
-    if "object" in asked:
-        number = asked["object"]
+        return lambda dataset: counted(dataset.select(bbox=query["box"]).read()), None
+    if "object" in query:
+        number = query["object"]
         if kind in BY_OBJECT:
-            return lambda dataset: answer(dataset.select(objects=[number]).read()), None
+            return lambda dataset: counted(dataset.select(objects=[number]).read()), None
         return lambda dataset: vertices_of_object(dataset, number), "vertices only"
-    if "group" in asked:
+    if "group" in query:
         if kind not in BY_GROUP:
             return None, None
-        return lambda dataset: answer(dataset.select(groups=[asked["group"]]).read()), None
-    if "where" in asked:
-        by_object = asked["where"]["scope"] == "object"
+        return lambda dataset: counted(dataset.select(groups=[query["group"]]).read()), None
+    if "where" in query:
+        by_object = query["where"]["scope"] == "object"
         note = "column, then objects" if by_object else "whole level, then a mask"
-        return lambda dataset: filtered(dataset, asked["where"]), note
-    return lambda dataset: answer(dataset.read()), None
+        return lambda dataset: filtered(dataset, query["where"]), note
+    return lambda dataset: counted(dataset.read()), None
 
 
 def measure(path, work):
@@ -111,9 +111,9 @@ def main():
     records = []
     for name in sys.argv[2:]:
         about = json.loads((folder / f"{name}.json").read_text())
-        for asked in about["queries"]:
-            record = {"store": name, "kind": about["kind"], "query": asked["query"]}
-            work, note = reader(about["kind"], asked)
+        for query in about["queries"]:
+            record = {"store": name, "kind": about["kind"], "query": query["query"]}
+            work, note = reader(about["kind"], query)
             if note:
                 record["note"] = note
             if work is not None:

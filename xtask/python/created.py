@@ -6,7 +6,7 @@ ZVF is our program. Every case of `created_cases` is written with and without ch
 
 * zarr-python decodes every array;
 * the package reads the input back, bit by bit, and `validate(level=5)` finds no error;
-* the package writes the same geometry, and all decoded cells are equal, except those that
+* the package writes the same geometry, and all decoded cells are equal, except cells that
   `created_twin.EXCUSED` names.
 
 Some cases are also written in older profiles, and zarr-python reads those.

@@ -121,22 +121,22 @@ class Reads:
     def points(self):
         case, names = self.case, list(self.case.vertex)
         whole = read_points(self.path, attribute_names=names)
-        self.answer("whole", whole, np.arange(len(case.positions)))
+        self.check("whole", whole, np.arange(len(case.positions)))
         stored = case.stored().astype("f8")
         if case.own() is None:
             for lower, upper in boxes(case) if case.axes >= LEAST_AXES_OF_BOXES else ():
                 inside = ((stored >= lower) & (stored <= upper)).all(axis=1)
                 found = read_points(self.path, bbox=(lower, upper), attribute_names=names)
-                self.answer(f"box {lower} {upper}", found, np.flatnonzero(inside))
+                self.check(f"box {lower} {upper}", found, np.flatnonzero(inside))
             return
         for one in some(case.ids().tolist()):
             found = read_points(self.path, object_ids=[one], attribute_names=names)
-            self.answer(f"object {one}", found, np.flatnonzero(case.own() == one))
+            self.check(f"object {one}", found, np.flatnonzero(case.own() == one))
         for number, members in case.groups.items():
             found = read_points(self.path, group_ids=[number], attribute_names=names)
-            self.answer(f"group {number}", found, np.flatnonzero(np.isin(case.own(), members)))
+            self.check(f"group {number}", found, np.flatnonzero(np.isin(case.own(), members)))
 
-    def answer(self, what, found, rows):
+    def check(self, what, found, rows):
         """Compares these rows, in any order."""
         if len(rows) == 0:
             if len(found["positions"]):

@@ -361,7 +361,7 @@ def nodes(path):
 
 
 def compare_nodes(case, ours, theirs, differ):
-    """Counts equal nodes among those that both stores have."""
+    """Counts equal nodes among the nodes that both stores have."""
     equal = 0
     for path in sorted(ours.keys() & theirs.keys()):
         if excuse(case, path.removeprefix("0/")) is not None:

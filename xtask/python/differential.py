@@ -2,7 +2,7 @@
 
 usage: differential.py PROGRAM [--cases N] [--seed N]
 
-PROGRAM answers requests as crates/zvf-format/examples/differential describes. For each codec, with
+PROGRAM serves requests as crates/zvf-format/examples/differential describes. For each codec, with
 N cases in each direction:
 
 * what the reference encodes, in any form it supports, we decode to the same values;
@@ -40,16 +40,16 @@ def damaged(random, blob):
     return bytes(blob)
 
 
-def ask(program, requests):
+def send(program, requests):
     """Sends all requests at once; using a file as input cannot deadlock."""
     with tempfile.TemporaryFile("w+") as stdin:
         for request in requests:
             stdin.write(json.dumps(request) + "\n")
         stdin.seek(0)
         done = subprocess.run([program], stdin=stdin, stdout=subprocess.PIPE, text=True, check=True)
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(answers) == len(requests), "an answer is missing"
-    return answers
+    responses = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(responses) == len(requests), "a response is missing"
+    return responses
 
 
 class Comparison:
@@ -64,8 +64,8 @@ class Comparison:
         self.differences += 1
         if self.differences <= 3:
             print(f"DIFFERENT {what}")
-            for who, value in {"given": given, "ours": ours, "theirs": theirs}.items():
-                print(f"  {who + ':':8}{str(value)[:LONGEST]}")
+            for name, value in {"given": given, "ours": ours, "theirs": theirs}.items():
+                print(f"  {name + ':':8}{str(value)[:LONGEST]}")
 
 
 def decode_request(codec, blob, given):
@@ -85,32 +85,32 @@ def run(codec, program, random, cases, comparison):
     blobs = [codec.written(given, random) for given in givens]
 
     requests = [decode_request(codec, blob, given) for given, blob in zip(givens, blobs)]
-    for given, blob, answer in zip(givens, blobs, ask(program, requests)):
+    for given, blob, response in zip(givens, blobs, send(program, requests)):
         theirs = read(codec, blob, given)
-        comparison.same(f"{codec.name}: their bytes, decoded", blob.hex(), answer, theirs)
+        comparison.same(f"{codec.name}: their bytes, decoded", blob.hex(), response, theirs)
 
     givens = [codec.random(random) for _ in range(cases)]
     blobs = [codec.encode(given) for given in givens]
     requests = [{"codec": codec.name, "op": "encode", "input": given} for given in givens]
-    answers = ask(program, requests)
-    for given, blob, answer in zip(givens, blobs, answers):
+    responses = send(program, requests)
+    for given, blob, response in zip(givens, blobs, responses):
         theirs = {"hex": blob.hex()}
-        comparison.same(f"{codec.name}: encoded", given, answer, theirs)
-    pairs = [(given, bytes.fromhex(answer["hex"])) for given, answer in zip(givens, answers) if "hex" in answer]
+        comparison.same(f"{codec.name}: encoded", given, response, theirs)
+    pairs = [(given, bytes.fromhex(response["hex"])) for given, response in zip(givens, responses) if "hex" in response]
     requests = [decode_request(codec, blob, given) for given, blob in pairs]
-    for (given, blob), answer in zip(pairs, ask(program, requests)):
+    for (given, blob), response in zip(pairs, send(program, requests)):
         theirs = read(codec, blob, given)
-        comparison.same(f"{codec.name}: our bytes, decoded", blob.hex(), answer, theirs)
+        comparison.same(f"{codec.name}: our bytes, decoded", blob.hex(), response, theirs)
 
     broken = [(given, damaged(random, blob)) for given, blob in zip(givens, blobs)]
     requests = [decode_request(codec, blob, given) for given, blob in broken]
     accepted = 0
-    for (given, blob), answer in zip(broken, ask(program, requests)):
-        if "error" in answer:
+    for (given, blob), response in zip(broken, send(program, requests)):
+        if "error" in response:
             continue
         accepted += 1
         theirs = read(codec, blob, given)
-        comparison.same(f"{codec.name}: damaged", blob.hex(), answer, theirs)
+        comparison.same(f"{codec.name}: damaged", blob.hex(), response, theirs)
     print(
         f"conformance: {codec.name}: {cases} reference blobs decoded, {cases} of ours encoded and "
         f"decoded by the reference, {cases} damaged of which {accepted} are still valid"

@@ -149,16 +149,16 @@ def levels_of(ours, folder, picture):
     sample, store = folder / "sample.npz", folder / "store"
     arrays = picture.sample()
     np.savez(sample, **arrays)
-    asked(ours, "create", "--kind", picture.kind, "--from", sample, store)
+    output_of(ours, "create", "--kind", picture.kind, "--from", sample, store)
     options = ["--levels", str(LEVELS), *picture.pyramid.split()]
-    report = json.loads(asked(ours, "pyramid", store, *options, "--json"))
+    report = json.loads(output_of(ours, "pyramid", store, *options, "--json"))
     # Objects of coarse levels share vertices; a query returns a shared vertex once per object.
     stored = {0: len(arrays["positions"])}
     stored |= {level["level"]: level["vertices"] for level in report["levels"]}
     levels = []
     for level in range(LEVELS + 1):
         rows = folder / f"level{level}.npz"
-        asked(ours, "query", store, "--level", str(level), "-o", rows)
+        output_of(ours, "query", store, "--level", str(level), "-o", rows)
         files = (store / str(level)).rglob("*")
         size = sum(file.stat().st_size for file in files if file.is_file())
         with np.load(rows) as data:
@@ -166,7 +166,7 @@ def levels_of(ours, folder, picture):
     return levels
 
 
-def asked(ours, *words):
+def output_of(ours, *words):
     """Returns the output of our program."""
     command = [ours, *map(str, words)]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout

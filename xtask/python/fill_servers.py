@@ -66,10 +66,10 @@ class Server:
         connection = http.client.HTTPConnection(self.address, timeout=60)
         headers = self.signed(path, query, headers, body)
         connection.request("PUT", target, body=body, headers=headers)
-        answer = connection.getresponse()
-        text = answer.read()
+        response = connection.getresponse()
+        text = response.read()
         connection.close()
-        assert answer.status in (200, 201), f"PUT {target}: {answer.status} {text}"
+        assert response.status in (200, 201), f"PUT {target}: {response.status} {text}"
 
 
 class S3(Server):

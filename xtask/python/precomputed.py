@@ -1,10 +1,10 @@
-"""Reads what `zvf export precomputed` writes and `zvf serve` answers with cloud-volume and
+"""Reads the output of `zvf export precomputed` and the responses of `zvf serve` with cloud-volume and
 tensorstore.
 
 Every index of annotations is decoded here: the cells of all spatial levels together hold each
 annotation, the index by id and the relationships agree with them, and coordinates and properties
 are those of `zvf query`. Neuroglancer's own reader decodes the annotations whose order of
-properties it supports. What a server answers is copied into a folder and read in the same way.
+properties it supports. The responses of a server are copied into a folder and read in the same way.
 """
 
 import json
@@ -249,10 +249,10 @@ def served_ids(info, truth):
 
 
 def get(url):
-    """Returns what a server answers; `None` for nothing."""
+    """Returns the response of a server; `None` if it has no such file."""
     try:
-        with urllib.request.urlopen(url, timeout=120) as answer:
-            return answer.read()
+        with urllib.request.urlopen(url, timeout=120) as response:
+            return response.read()
     except urllib.error.HTTPError as error:
         if error.code == 404:
             return None
@@ -299,14 +299,14 @@ def copy_layer(url, out, truth):
 
 
 def check_ranges(url, data):
-    """Compares parts of a file with the whole, as a viewer asks for them."""
+    """Compares parts of a file with the whole, as a viewer requests them."""
     third = len(data) // 3
     for start, end in [(0, 1), (third, 2 * third), (len(data) - 1, len(data))]:
         request = urllib.request.Request(url, headers={"Range": f"bytes={start}-{end - 1}"})
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            assert answer.status == 206
-            assert answer.headers["Content-Range"] == f"bytes {start}-{end - 1}/{len(data)}"
-            assert answer.read() == data[start:end], url
+        with urllib.request.urlopen(request, timeout=120) as response:
+            assert response.status == 206
+            assert response.headers["Content-Range"] == f"bytes {start}-{end - 1}/{len(data)}"
+            assert response.read() == data[start:end], url
 
 
 class Serving:
@@ -707,25 +707,25 @@ def bodies():
 def coarser_levels(zvf, store, folder):
     """Returns the results of queries of the levels above 0."""
     levels = json.loads(run(zvf, "info", store, "--json"))["levels"]
-    answers = []
+    results = []
     for level in range(1, len(levels)):
-        answer = folder / f"{store.stem}.{level}.npz"
-        run(zvf, "query", store, "--level", level, "-o", answer)
-        with np.load(answer) as arrays:
-            answers.append({key: arrays[key] for key in arrays})
-    return answers
+        result = folder / f"{store.stem}.{level}.npz"
+        run(zvf, "query", store, "--level", level, "-o", result)
+        with np.load(result) as arrays:
+            results.append({key: arrays[key] for key in arrays})
+    return results
 
 
 def check_served(zvf, stores, folder, counts):
-    """Compares the answers of a server with those of queries."""
+    """Compares the responses of a server with the results of queries."""
     with Serving(zvf, stores) as served:
         for store in stores:
-            answer = folder / f"{store.stem}.rows.npz"
+            result = folder / f"{store.stem}.rows.npz"
             is_points = not (folder / f"{store.stem}.files/skeletons").exists()
             is_points &= not (folder / f"{store.stem}.files/meshes").exists()
             is_points &= "part_objects" not in np.load(folder / f"{store.stem}.npz")
-            run(zvf, "query", store, "-o", answer, *(["--row-ids"] if is_points else []))
-            with np.load(answer) as arrays:
+            run(zvf, "query", store, "-o", result, *(["--row-ids"] if is_points else []))
+            with np.load(result) as arrays:
                 truth = {key: arrays[key] for key in arrays}
             out = folder / f"{store.stem}.served"
             for layer in ["annotations", "skeletons", "meshes", "segments", "groups"]:
@@ -760,9 +760,9 @@ def main():
     stores = sorted((folder / "demo").glob("*.zv")) + made(zvf, folder)
     counts = defaultdict(int)
     for store in stores:
-        answer = folder / f"{store.stem}.npz"
-        run(zvf, "query", store, "-o", answer)
-        with np.load(answer) as arrays:
+        result = folder / f"{store.stem}.npz"
+        run(zvf, "query", store, "-o", result)
+        with np.load(result) as arrays:
             truth = {key: arrays[key] for key in arrays}
         is_mesh = json.loads(run(zvf, "info", store, "--json"))["geometry"] == ["mesh"]
         levels = coarser_levels(zvf, store, folder)

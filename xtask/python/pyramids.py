@@ -150,7 +150,7 @@ class Level:
             self.same(f"object {one}", found, ours["positions"][rows])
 
     def rows_of(self, one):
-        """Returns the rows of a path in our answer."""
+        """Returns the rows of a path in our result."""
         offsets = self.ours["part_offsets"].astype("i8")
         parts = np.flatnonzero(self.ours["part_objects"] == one)
         rows = [np.arange(offsets[at], offsets[at + 1]) for at in parts]

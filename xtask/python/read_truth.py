@@ -109,33 +109,33 @@ def queries(data):
 
     `names_objects` says whether vertices are returned with their object, which the reference does
     only in queries by object. `mode` is that of `zvf query`: paths that touch are returned whole;
-    for links the mode is `within`, because the reference drops those that cross the border.
+    for links the mode is `within`, because the reference drops links that cross the border.
     """
     paths = data.offsets is not None
     mode = "touch" if data.links is None else "within"
     point, part = ([[float(x) for x in corner] for corner in box] for box in boxes(data))
     condition, filter_finds = filtered(data)
-    asked = []
+    queries = []
 
-    def ask(query, found, names_objects=paths, **arguments):
+    def add(query, found, names_objects=paths, **arguments):
         if found and not names_objects:
             found = {what: count for what, count in found.items() if what != "objects"}
-        asked.append({"query": query, "names_objects": names_objects, **arguments, "found": found})
+        queries.append({"query": query, "names_objects": names_objects, **arguments, "found": found})
 
-    ask("whole level", found_of_all(data))
-    ask("box, one vertex", found_in_box(data, *point), box=point, mode=mode)
-    ask("box, 1 %", found_in_box(data, *part), box=part, mode=mode)
+    add("whole level", found_of_all(data))
+    add("box, one vertex", found_in_box(data, *point), box=point, mode=mode)
+    add("box, 1 %", found_in_box(data, *part), box=part, mode=mode)
     if data.owners is not None:
-        ask("box, 1 %, objects named", found_in_box(data, *part), True, box=part, mode=mode)
+        add("box, 1 %, objects named", found_in_box(data, *part), True, box=part, mode=mode)
     objects = len(next(iter(data.object.values()), ()))
     if objects:
         one = objects // 2
-        ask("one object", found_of(data, [one]), True, object=one)
+        add("one object", found_of(data, [one]), True, object=one)
     if data.groups:
         group = len(data.groups) // 2
-        ask("one group", found_of(data, data.groups[group]), True, group=group)
+        add("one group", found_of(data, data.groups[group]), True, group=group)
     place = [(low + high) / 2 for low, high in zip(*point)]
     found = {"vertices": NEAREST} if not paths and data.links is None else None
-    ask(f"nearest {NEAREST}", found, nearest={"place": place, "count": NEAREST})
-    ask("attribute, 1 %", filter_finds, where=condition, mode=mode)
-    return asked
+    add(f"nearest {NEAREST}", found, nearest={"place": place, "count": NEAREST})
+    add("attribute, 1 %", filter_finds, where=condition, mode=mode)
+    return queries

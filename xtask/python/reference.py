@@ -1,7 +1,7 @@
 """The reference's codecs over random values, one class per codec.
 
 A class generates `random` values, `encode`s them, and `decode`s bytes to the form in which
-crates/zvf-format/examples/differential answers the same request.
+crates/zvf-format/examples/differential serves the same request.
 """
 
 import math

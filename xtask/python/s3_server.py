@@ -1,4 +1,4 @@
-"""Moto's S3 server, answering one request at a time.
+"""Moto's S3 server, which serves one request at a time.
 
     s3_server.py PORT
 
@@ -16,11 +16,11 @@ serve = moto.server.run_simple
 
 
 def one_at_a_time(app):
-    def answer(environ, start_response):
+    def respond(environ, start_response):
         with ONE:
             return list(app(environ, start_response))
 
-    return answer
+    return respond
 
 
 def run(host, port, app, **options):

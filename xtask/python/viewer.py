@@ -264,12 +264,12 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         super().end_headers()
 
     def do_GET(self):
-        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range") or "")
+        bounds = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range") or "")
         file = Path(self.translate_path(self.path))
-        if not asked or not file.is_file():
+        if not bounds or not file.is_file():
             return super().do_GET()
         data = file.read_bytes()
-        start, end = int(asked[1]), min(int(asked[2]) + 1, len(data))
+        start, end = int(bounds[1]), min(int(bounds[2]) + 1, len(data))
         self.send_response(206)
         self.send_header("Content-Type", "application/octet-stream")
         self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(data)}")
@@ -287,7 +287,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
-    # The files of which parts were asked for.
+    # The files of which parts were requested.
     ranges = []
 
 
@@ -367,7 +367,7 @@ def main():
                     link = f"{viewer}#!{url}/{store.stem}.json"
                     counts |= {f"exported {name}": count
                                for name, count in check(browser, link, folder, "exported").items()}
-            assert any("/meshes/" in path for path in Quiet.ranges), "no fragment was asked for"
+            assert any("/meshes/" in path for path in Quiet.ranges), "no fragment was requested"
             server.shutdown()
     finally:
         browser.driver.quit()

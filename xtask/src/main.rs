@@ -74,7 +74,7 @@ Comparison with other implementations:
       --cases N        number of stores (default 40)
     --b2nd             only Blosc2 arrays, both ways
     --runners          only the queries of docs/conformance.md; writes its table
-    --runner COMMAND   the same queries, asked of another implementation
+    --runner COMMAND   the same queries, run by another implementation
       --store PATTERN,…      only of these stores, as 'zvf-09/*'
       --query KIND,…         only of these kinds, as all,bbox
       --generation G,…       only of stores of these generations, as 0.9
@@ -175,7 +175,7 @@ fn help(command: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Returns the lines of the usage that describe `command`: those that begin with its name, and the
+/// Returns the lines of the usage that describe `command`: the lines that begin with its name, and the
 /// lines below each, which are indented further.
 fn section(command: &str) -> Option<String> {
     let mut is_within = false;

@@ -163,7 +163,7 @@ impl Server {
     /// Waits for the first response of any kind.
     fn wait(&mut self) -> Result<()> {
         let start = Instant::now();
-        while !self.answers() {
+        while !self.responds() {
             if let Some(status) = self.child.try_wait()? {
                 self.print_log();
                 bail!("the {} server ended: {status}", self.name);
@@ -177,15 +177,15 @@ impl Server {
         Ok(())
     }
 
-    fn answers(&self) -> bool {
+    fn responds(&self) -> bool {
         let patience = Duration::from_secs(5);
-        let ask = || {
+        let connect = || {
             let mut stream = TcpStream::connect_timeout(&self.address, patience)?;
             stream.set_read_timeout(Some(patience))?;
             stream.write_all(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
             stream.read_exact(&mut [0; 8])
         };
-        ask().is_ok()
+        connect().is_ok()
     }
 
     fn print_log(&self) {

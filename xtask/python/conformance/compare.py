@@ -1,40 +1,40 @@
-"""Compares answers of runners with the expected ones."""
+"""Compares responses of runners with expected ones."""
 
 PASSED, FAILED, UNSUPPORTED = "passed", "failed", "unsupported"
 
 
-def canonical(answer):
-    """Returns an answer by field, independent of the order of its rows."""
+def canonical(response):
+    """Returns a response by field, independent of the order of its rows."""
     fields = {}
     for name in ("axes", "levels"):
-        if name in answer:
-            fields[name] = answer[name]
-    if "objects" in answer:
-        fields["objects"] = sorted(answer["objects"])
-        for name, values in answer.get("object", {}).items():
-            fields[f"object.{name}"] = multiset(pairs(answer["objects"], values))
-    if "groups" in answer:
-        fields["groups"] = [sorted(members) for members in answer["groups"]]
-        for name, values in answer.get("group", {}).items():
+        if name in response:
+            fields[name] = response[name]
+    if "objects" in response:
+        fields["objects"] = sorted(response["objects"])
+        for name, values in response.get("object", {}).items():
+            fields[f"object.{name}"] = multiset(pairs(response["objects"], values))
+    if "groups" in response:
+        fields["groups"] = [sorted(members) for members in response["groups"]]
+        for name, values in response.get("group", {}).items():
             fields[f"group.{name}"] = [frozen(value) for value in values]
-    if "positions" not in answer:
+    if "positions" not in response:
         return fields
-    positions = [frozen(position) for position in answer["positions"]]
+    positions = [frozen(position) for position in response["positions"]]
     fields["positions"] = multiset(positions)
     for scope in ("vertex", "fragment"):
-        for name, values in answer.get(scope, {}).items():
+        for name, values in response.get(scope, {}).items():
             fields[f"{scope}.{name}"] = multiset(pairs(positions, values))
-    if "object_ids" in answer:
-        fields["object_ids"] = multiset(pairs(positions, answer["object_ids"]))
-    if "parts" in answer:
-        parts = ((id, tuple(positions[first:end])) for id, first, end in answer["parts"])
+    if "object_ids" in response:
+        fields["object_ids"] = multiset(pairs(positions, response["object_ids"]))
+    if "parts" in response:
+        parts = ((id, tuple(positions[first:end])) for id, first, end in response["parts"])
         fields["parts"] = multiset(parts)
-    if "links" in answer:
-        if any(end < 0 for ends in answer["links"] for end in ends):
+    if "links" in response:
+        if any(end < 0 for ends in response["links"] for end in ends):
             raise IndexError("an end of a link is below 0")
-        links = [tuple(positions[end] for end in ends) for ends in answer["links"]]
+        links = [tuple(positions[end] for end in ends) for ends in response["links"]]
         fields["links"] = multiset(links)
-        for name, values in answer.get("link", {}).items():
+        for name, values in response.get("link", {}).items():
             fields[f"link.{name}"] = multiset(pairs(links, values))
     return fields
 
@@ -62,23 +62,23 @@ def pairs(of, values):
     return ((frozen(one), frozen(value)) for one, value in zip(of, values))
 
 
-def compared(answer, wanted, may_be_incomplete=False):
-    """Returns the outcome and the reason for each field of the answer that counts.
+def compared(response, wanted, may_be_incomplete=False):
+    """Returns the outcome and the reason for each field of the response that counts.
 
-    A field expected to be empty counts only if the answer has values for it. If all are expected to
+    A field expected to be empty counts only if the response has values for it. If all are expected to
     be empty, the first counts.
     """
     wanted = canonical(wanted)
     counted = [name for name, value in wanted.items() if value] or list(wanted)[:1]
-    if "unsupported" in answer:
-        return {name: (UNSUPPORTED, str(answer["unsupported"])) for name in counted}
-    error = answer.get("error")
-    if answer.get("missing") and not may_be_incomplete:
-        error = f"it misses {answer['missing']}"
+    if "unsupported" in response:
+        return {name: (UNSUPPORTED, str(response["unsupported"])) for name in counted}
+    error = response.get("error")
+    if response.get("missing") and not may_be_incomplete:
+        error = f"it misses {response['missing']}"
     try:
-        found = canonical(answer)
+        found = canonical(response)
     except (ValueError, IndexError, TypeError, AttributeError, KeyError) as broken:
-        error = error or f"the answer is broken: {broken!r}"
+        error = error or f"the response is broken: {broken!r}"
     if error is not None:
         return {name: (FAILED, f"error: {error}") for name in counted}
     outcomes = {}
@@ -86,7 +86,7 @@ def compared(answer, wanted, may_be_incomplete=False):
         if name not in counted and not found.get(name):
             continue
         if name not in found:
-            outcomes[name] = (UNSUPPORTED, "not in the answer")
+            outcomes[name] = (UNSUPPORTED, "not in the response")
         elif found[name] == value:
             outcomes[name] = (PASSED, "")
         else:

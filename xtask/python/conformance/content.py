@@ -1,10 +1,10 @@
-"""The content of a level, and the correct answers of queries by exhaustive search."""
+"""The content of a level, and the correct responses to queries by exhaustive search."""
 
 import statistics
 
 
 class Content:
-    """A level. Positions and values are as in answers; rows are numbers of vertices."""
+    """A level. Positions and values are as in responses; rows are numbers of vertices."""
 
     def __init__(self, shape, axes, levels=(0,)):
         self.shape = shape
@@ -55,43 +55,43 @@ class Content:
 
 def queries(content):
     """Returns the queries of a level."""
-    asked = []
+    listed = []
     shape = {"shape": content.shape}
     if content.objects is not None or content.groups is not None:
-        asked.append({"kind": "tables"})
-    asked.append({"kind": "all", **shape})
+        listed.append({"kind": "tables"})
+    listed.append({"kind": "all", **shape})
     if content.chunked_by is not None:
         name, values = content.chunked_by
         for value in sorted(set(values)):
-            asked.append({"kind": "all", **shape, "chunked_by": {name: value}})
+            listed.append({"kind": "all", **shape, "chunked_by": {name: value}})
     if content.positions and content.placed:
         columns = list(zip(*content.positions))
         half = [float(statistics.median_low(column)) for column in columns]
         low = [float(min(column)) for column in columns]
-        asked.append({"kind": "bbox", **shape, "lower": low, "upper": half})
+        listed.append({"kind": "bbox", **shape, "lower": low, "upper": half})
         # The upper part along half of the axes, which has other vertices.
         high = [float(max(column)) for column in columns]
         pick = [axis % 2 == 0 for axis in range(len(low))]
         lower = [h if up else l for l, h, up in zip(low, half, pick)]
         upper = [h if up else m for m, h, up in zip(half, high, pick)]
-        asked.append({"kind": "bbox", **shape, "lower": lower, "upper": upper})
-        asked.append({"kind": "bbox", **shape, "lower": low, "upper": high})
+        listed.append({"kind": "bbox", **shape, "lower": lower, "upper": upper})
+        listed.append({"kind": "bbox", **shape, "lower": low, "upper": high})
         for levels in sorted(content.linked):
             for upper in (half, high):
-                asked.append({"kind": "linked", "levels": levels, "lower": low, "upper": upper})
+                listed.append({"kind": "linked", "levels": levels, "lower": low, "upper": upper})
     told = [id for id, rows in content.objects or [] if rows]
     if told:
         ids = sorted({0, len(told) // 2, len(told) - 1}, reverse=True)
-        asked.append({"kind": "objects", **shape, "ids": [told[at] for at in ids]})
+        listed.append({"kind": "objects", **shape, "ids": [told[at] for at in ids]})
     for group, members in enumerate(content.groups or []):
         if members and all(id in told for id in members):
-            asked.append({"kind": "groups", **shape, "ids": [group]})
+            listed.append({"kind": "groups", **shape, "ids": [group]})
             break
-    return asked
+    return listed
 
 
-def answer(content, query):
-    """Returns the correct answer of a runner."""
+def response(content, query):
+    """Returns the correct response of a runner."""
     kind = query["kind"]
     if kind == "info":
         return {"axes": content.axes, "levels": content.levels}
@@ -163,16 +163,16 @@ def points(content, query):
 def paths(content, query):
     """Returns whole paths; with a box, those with all vertices in it."""
     if query["kind"] in ("objects", "groups"):
-        asked = selected(content, query)
+        owned = selected(content, query)
     else:
-        asked = content.objects or []
+        owned = content.objects or []
         if query["kind"] == "bbox":
             keep = content.inside(query["lower"], query["upper"])
-            asked = [(id, rows) for id, rows in asked if all(keep[row] for row in rows)]
-    asked = [(id, rows) for id, rows in asked if rows]
-    found = vertices(content, [row for _, rows in asked for row in rows])
+            owned = [(id, rows) for id, rows in owned if all(keep[row] for row in rows)]
+    owned = [(id, rows) for id, rows in owned if rows]
+    found = vertices(content, [row for _, rows in owned for row in rows])
     found["parts"], first = [], 0
-    for id, rows in asked:
+    for id, rows in owned:
         found["parts"].append([id, first, first + len(rows)])
         first += len(rows)
     return found

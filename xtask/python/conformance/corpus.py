@@ -25,20 +25,20 @@ class Store:
         return {} if "queries" in self.expected else recorded.contents(self.expected)
 
     def cases(self):
-        """Yields level, query, answer, and whether parts of the level are unreadable."""
+        """Yields level, query, response, and whether parts of the level are unreadable."""
         for case in self.expected.get("queries", []):
             yield case["level"], case["query"], case["answer"], False
         if "queries" in self.expected:
             return
         contents = self.contents()
         for number, level in contents.items():
-            asked = content.queries(level)
+            queries = content.queries(level)
             if number == min(contents):
-                asked.insert(0, {"kind": "info"})
-            for query in asked:
-                yield number, query, content.answer(level, query), level.incomplete
-        for number, query, answer in recorded.reads(self.expected, contents):
-            yield number, query, answer, False
+                queries.insert(0, {"kind": "info"})
+            for query in queries:
+                yield number, query, content.response(level, query), level.incomplete
+        for number, query, response in recorded.reads(self.expected, contents):
+            yield number, query, response, False
 
 
 def expectation(store):

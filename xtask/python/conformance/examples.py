@@ -4,7 +4,7 @@ usage: examples.py ZVF FOLDER ARCHIVE [--check]
 
 ZVF is our program, which writes most of the stores; the reference package writes levels chunked by
 an attribute, and fragments shared by objects. Next to each store is `expected.json` with queries
-and their answers, derived from the geometry alone. The same programs make the same archive.
+and their responses, derived from the geometry alone. The same programs make the same archive.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from zarr_vectors import building
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from content import Content, answer, queries  # noqa: E402
+from content import Content, response, queries  # noqa: E402
 from seeded import Random  # noqa: E402
 from serving import rows, told  # noqa: E402
 
@@ -448,14 +448,14 @@ def distributed_write(work):
 
 def expectations(build, contents):
     about = " ".join(build.__doc__.split())
-    asked = []
+    cases = []
     for number, level in sorted(contents.items()):
         wanted = queries(level)
         if number == 0:
             wanted.insert(0, {"kind": "info"})
         for query in wanted:
-            asked.append({"level": number, "query": query, "answer": answer(level, query)})
-    return {"about": about, "queries": asked}
+            cases.append({"level": number, "query": query, "answer": response(level, query)})
+    return {"about": about, "queries": cases}
 
 
 def packed(folder):

@@ -22,7 +22,7 @@ sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1]))
 import compare  # noqa: E402
 import created  # noqa: E402
 import created_twin  # noqa: E402
-from content import Content, answer, queries  # noqa: E402
+from content import Content, response, queries  # noqa: E402
 from created_cases import (  # noqa: E402
     Case,
     built,
@@ -256,18 +256,18 @@ def written_by_older(writer, case, folder, name):
     np.savez(source, **case.arrays())
     request = {"source": str(source), "store": str(store), "kind": case.kind}
     request |= {"chunk_shape": case.chunk_shape, "bin_shape": case.bin_shape}
-    said = writer.ask(request)
+    said = writer.send(request)
     if "error" in said:
         raise RuntimeError(said["error"])
     return store
 
 
-def ask(runner, store, level, differ):
-    """Counts the parts of answers that are as expected."""
+def count_expected(runner, store, level, differ):
+    """Returns the number of fields that are as expected."""
     passed = 0
     for query in [{"kind": "info"}, *queries(level)]:
-        found = runner.ask({"store": str(store), "level": 0, "query": query})
-        wanted = answer(level, query)
+        found = runner.send({"store": str(store), "level": 0, "query": query})
+        wanted = response(level, query)
         for field, (outcome, why) in compare.compared(found, wanted).items():
             if outcome == compare.PASSED:
                 passed += 1
@@ -290,28 +290,28 @@ def main():
     shutil.rmtree(options.folder, ignore_errors=True)
     options.folder.mkdir(parents=True)
     report, runner, writer = created.Report(), Runner(options.runner), Runner(options.writer)
-    answers, stores = 0, 0
+    responses, stores = 0, 0
     for number in range(options.cases):
         build = numbered(number)
         name = build.__name__
         created.check(options.program, options.folder, build, options.seed, report)
         case = built(build, options.seed)
-        asked = [(options.folder / f"{name}{end}", content(case)) for end in (".zv", ".bare.zv")]
-        asked.append((options.folder / f"{name}.twin", of_twin(case, content(case))))
+        written = [(options.folder / f"{name}{end}", content(case)) for end in (".zv", ".bare.zv")]
+        written.append((options.folder / f"{name}.twin", of_twin(case, content(case))))
         with created.guarded(report, f"{name} ({case.kind}), written by 0.2.0"):
             before = older(case)
             store = written_by_older(writer, before, options.folder, name)
-            asked.append((store, content(before)))
-        for store, level in asked:
+            written.append((store, content(before)))
+        for store, level in written:
             if store.exists():
                 stores += 1
-                answers += ask(runner, store, level, report.of(f"{store.name} ({case.kind})"))
+                responses += count_expected(runner, store, level, report.of(f"{store.name} ({case.kind})"))
     runner.close()
     writer.close()
     print(
         f"conformance: random stores: {report.stores} of zvf create with {report.values} values "
         f"read by the reference, {report.cells} cells equal to those of {report.twins} stores it "
-        f"wrote, {answers} parts of answers of zvf as expected from {stores} stores of all writers"
+        f"wrote, {responses} fields of responses of zvf as expected from {stores} stores of all writers"
     )
     if report.differences:
         print(f"{report.differences} differences; the stores are in {options.folder}")

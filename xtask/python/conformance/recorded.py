@@ -245,7 +245,7 @@ def table(values, count, fill):
 
 
 # Arguments of `read_*` of the package, and their names in a request.
-ASKED = {"object_ids": "objects", "group_ids": "groups", "bbox": "bbox", "attribute_filter": "all"}
+KINDS_OF_ARGUMENTS = {"object_ids": "objects", "group_ids": "groups", "bbox": "bbox", "attribute_filter": "all"}
 SHAPE_OF = {
     "read_points": "points",
     "read_graph": "links",
@@ -256,9 +256,9 @@ SHAPE_OF = {
 
 
 def reads(expected, contents):
-    """Yields recorded reads as requests: level, query, and the recorded part of the answer.
+    """Yields recorded reads as requests: level, query, and the recorded part of the response.
 
-    Where the package is known to be wrong, `reference` is the correct answer.
+    Where the package is known to be wrong, `reference` is the correct response.
     """
     found = expected.get("reads", [])
     for read in found if isinstance(found, list) else []:
@@ -267,20 +267,20 @@ def reads(expected, contents):
         level = args.pop("level", 0)
         args.pop("attribute_names", None)
         content = contents.get(level)
-        if shape is None or said is None or content is None or not set(args) <= set(ASKED):
+        if shape is None or said is None or content is None or not set(args) <= set(KINDS_OF_ARGUMENTS):
             continue
         if len(args) > 1 or not is_comparable(content, shape, args):
             continue
         query = {"kind": "all", "shape": shape}
         for name, value in args.items():
-            query["kind"] = ASKED[name]
+            query["kind"] = KINDS_OF_ARGUMENTS[name]
             if name == "bbox":
                 query["lower"], query["upper"] = value
             elif name == "attribute_filter":
                 query["chunked_by"] = value
             else:
                 query["ids"] = value
-        yield level, query, answer_of(shape, said)
+        yield level, query, response_of(shape, said)
 
 
 def is_comparable(content, shape, args):
@@ -297,32 +297,32 @@ def is_comparable(content, shape, args):
     return all(id in told for id in args.get("object_ids", []))
 
 
-def answer_of(shape, said):
+def response_of(shape, said):
     """Converts a result of the package to the notation of the protocol."""
     data = lambda array: array["data"] if isinstance(array, dict) else array  # noqa: E731
     if shape == "points":
-        answer = {"positions": data(said["positions"]), "vertex": {}}
+        response = {"positions": data(said["positions"]), "vertex": {}}
         for name, values in said.get("vertex_attributes", {}).items():
-            if len(data(values)) == len(answer["positions"]):
-                answer["vertex"][name] = list(map(told, data(values)))
-        return answer
+            if len(data(values)) == len(response["positions"]):
+                response["vertex"][name] = list(map(told, data(values)))
+        return response
     if shape == "links":
         positions, links = ("positions", "edges") if "edges" in said else ("vertices", "faces")
         return {"positions": data(said[positions]), "links": data(said[links])}
     paths = data(said["endpoints"]) if "endpoints" in said else said["polylines"]
-    answer = {"positions": []}
+    response = {"positions": []}
     for path in paths:
         pieces = [path] if "endpoints" in said else map(data, path)
         for piece in pieces:
-            answer["positions"] += piece
+            response["positions"] += piece
     if "object_ids" in said:
-        answer["parts"], first = [], 0
+        response["parts"], first = [], 0
         for id, path in zip(data(said["object_ids"]), paths):
             rows = sum(len(data(piece)) for piece in path)
             if rows:
-                answer["parts"].append([id, first, first + rows])
+                response["parts"].append([id, first, first + rows])
             first += rows
-    return answer
+    return response
 
 
 def older(content, level, skeleton, expected, number_of_level):

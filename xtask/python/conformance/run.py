@@ -1,4 +1,4 @@
-"""Queries the stores of the corpus through runners, and compares the answers.
+"""Queries the stores of the corpus through runners, and compares the responses.
 
 usage: run.py FOLDER --runner [NAME=]COMMAND … [--store PATTERN] [--query KIND] [--generation G]
 
@@ -23,19 +23,19 @@ import compare
 import corpus
 
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
-#: Seconds for an answer; stores are small.
+#: Seconds for a response; stores are small.
 PATIENCE = 60
 SHOWN = 12
 
 
 class Runner:
-    """A process that answers requests, restarted when it dies."""
+    """A process that serves requests, restarted when it dies."""
 
     def __init__(self, command):
         self.command = shlex.split(command)
         self.process = None
 
-    def ask(self, request):
+    def send(self, request):
         if self.process is None:
             pipe = subprocess.PIPE
             self.process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe)
@@ -43,10 +43,10 @@ class Runner:
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()
             line = self.line()
-            answer = json.loads(line)
-            if not isinstance(answer, dict):
+            response = json.loads(line)
+            if not isinstance(response, dict):
                 raise ValueError(f"{line[:80]!r} is not an object")
-            return answer
+            return response
         except (OSError, ValueError) as broken:
             self.close()
             return {"error": f"the runner broke: {broken}"}
@@ -58,7 +58,7 @@ class Runner:
             ready.register(stdout, selectors.EVENT_READ)
             while not line.endswith(b"\n"):
                 if not ready.select(PATIENCE):
-                    raise ValueError(f"no answer in {PATIENCE} s")
+                    raise ValueError(f"no response in {PATIENCE} s")
                 more = stdout.read1()
                 if not more:
                     raise ValueError("it ended")
@@ -73,7 +73,7 @@ class Runner:
 
 
 class Figures:
-    """Counts of passed, failed and unsupported parts of answers, by row of the table."""
+    """Counts of passed, failed and unsupported parts of responses, by row of the table."""
 
     KINDS = (compare.PASSED, compare.FAILED, compare.UNSUPPORTED)
 
@@ -94,7 +94,7 @@ class Figures:
         return self.rows.get(("all", "all"), {}).get(kind, 0)
 
 
-#: What rows of the table are called by field of the answer.
+#: What rows of the table are called by field of the response.
 FIELDS = {
     "axes": "axes",
     "levels": "levels",
@@ -118,7 +118,7 @@ def rows_of(store, query, field):
     for kind in store.entry["geometry"][:1]:
         yield ("geometry", kind)
     yield ("query", "chunked_by" if "chunked_by" in query else query["kind"])
-    yield ("part of the answer", FIELDS[field.partition(".")[0]])
+    yield ("part of the result", FIELDS[field.partition(".")[0]])
     for feature in store.entry["features"]:
         yield ("feature of the store", feature)
     if store.entry["archive"] == "zvf-examples.tar.gz":
@@ -127,10 +127,10 @@ def rows_of(store, query, field):
 
 def run(command, cases):
     figures, runner = Figures(), Runner(command)
-    for store, asked in cases:
-        for level, query, wanted, is_incomplete in asked:
-            answer = runner.ask({"store": str(store.path), "level": level, "query": query})
-            for field, (outcome, why) in compare.compared(answer, wanted, is_incomplete).items():
+    for store, queries in cases:
+        for level, query, wanted, is_incomplete in queries:
+            response = runner.send({"store": str(store.path), "level": level, "query": query})
+            for field, (outcome, why) in compare.compared(response, wanted, is_incomplete).items():
                 figures.count(store, query, field, outcome)
                 if outcome != compare.PASSED:
                     where = f"{store.name} level {level} {json.dumps(query)}: {field}"
@@ -147,7 +147,7 @@ def named(runner):
 
 
 class Filter:
-    """The stores and queries to ask for; an empty list asks for all."""
+    """The stores and queries to run; an empty list stands for all."""
 
     def __init__(self, stores=(), queries=(), generations=()):
         self.given = {"store": stores, "query": queries, "generation": generations}
@@ -180,9 +180,9 @@ def ordered(stores, rows):
     known += [("generation", one) for one in ("0.6", "0.7", "0.8.0", "0.8.1", "0.9")]
     kinds = ("points", "lines", "polylines", "streamlines", "graphs", "skeletons", "meshes")
     known += [("geometry", one) for one in kinds]
-    asked = ("info", "tables", "all", "bbox", "objects", "groups", "chunked_by", "linked")
-    known += [("query", one) for one in asked]
-    known += [("part of the answer", one) for one in FIELDS.values()]
+    kinds = ("info", "tables", "all", "bbox", "objects", "groups", "chunked_by", "linked")
+    known += [("query", one) for one in kinds]
+    known += [("part of the result", one) for one in FIELDS.values()]
     known += [("feature of the store", one) for one in description["features"]]
     examples = [store for store in stores if store.entry["archive"] == "zvf-examples.tar.gz"]
     known += [("example", store.name.partition("/")[2]) for store in examples]
@@ -250,14 +250,14 @@ def main():
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("--check", type=pathlib.Path)
     options = parser.parse_args()
-    asked = Filter(options.store, options.query, options.generation)
-    if any(asked.given.values()) and (options.write or options.check):
+    selection = Filter(options.store, options.query, options.generation)
+    if any(selection.given.values()) and (options.write or options.check):
         parser.error("the table of a document has the results of the whole corpus")
     corpus.unpack(options.folder)
-    stores, figures, is_bad = asked.stores(corpus.stores(options.folder)), {}, False
-    cases = [(store, found) for store in stores if (found := asked.cases(store))]
+    stores, figures, is_bad = selection.stores(corpus.stores(options.folder)), {}, False
+    cases = [(store, found) for store in stores if (found := selection.cases(store))]
     if not cases:
-        parser.error(f"no query of the corpus is asked: {asked}")
+        parser.error(f"no query of the corpus matches: {selection}")
     names, commands = zip(*map(named, options.runner))
     right = dict(one.rsplit("=", 1) for one in options.right)
     with ThreadPoolExecutor() as pool:
@@ -266,7 +266,7 @@ def main():
         passed, failed, unsupported = map(found.total, Figures.KINDS)
         print(
             f"conformance: {name}: {passed + failed} of {passed + failed + unsupported} fields "
-            f"answered in {len(cases)} stores ({asked}): {passed} right, {failed} wrong, "
+            f"returned in {len(cases)} stores ({selection}): {passed} right, {failed} wrong, "
             f"{unsupported} unsupported"
         )
         if passed < int(right.get(name, 0)):

@@ -19,7 +19,7 @@ from zarr_vectors.types.polylines import read_polylines
 from serving import Unsupported, box_of, of_paths, rows, serve, tables, told
 
 
-def answer(store, number, query):
+def response(store, number, query):
     root = open_store(store)
     meta = read_root_metadata(root)
     if query["kind"] == "info":
@@ -74,16 +74,16 @@ def ids_of(level):
 def points(store, terms, names):
     found = read_points(store, attribute_names=names, **terms)
     columns = found.get("vertex_attributes", found.get("attributes", {}))
-    answer = {
+    response = {
         "positions": rows(found["positions"]),
         "vertex": {name: told(values) for name, values in columns.items()},
     }
     if found.get("object_ids") is not None:
-        answer["object_ids"] = told(found["object_ids"])
-    return answer
+        response["object_ids"] = told(found["object_ids"])
+    return response
 
 
-def asked(level, query):
+def object_ids(level, query):
     if query["kind"] == "objects":
         return query["ids"]
     if query["kind"] == "groups":
@@ -95,23 +95,23 @@ def asked(level, query):
 def polylines(store, level, query, terms, box):
     """Reads each object separately, because the reader does not return the object of a path."""
     paths, terms = [], {key: terms[key] for key in ("level", "bbox") if key in terms}
-    for id in asked(level, query):
+    for id in object_ids(level, query):
         found = read_polylines(store, object_ids=[id], **terms)["polylines"]
         paths += [(id, np.concatenate(pieces), {}) for pieces in found if len(pieces)]
-    answer = of_paths(paths, [], box)
-    del answer["vertex"]
-    return answer
+    response = of_paths(paths, [], box)
+    del response["vertex"]
+    return response
 
 
 def lines(store, level, query, terms, box):
     paths, terms = [], {key: terms[key] for key in ("level", "bbox") if key in terms}
-    for id in asked(level, query):
+    for id in object_ids(level, query):
         found = read_lines(store, object_ids=[id], **terms)["endpoints"]
         paths += [(id, ends, {}) for ends in found]
-    answer = of_paths(paths, [], box)
-    del answer["vertex"]
-    return answer
+    response = of_paths(paths, [], box)
+    del response["vertex"]
+    return response
 
 
 if __name__ == "__main__":
-    serve(answer)
+    serve(response)

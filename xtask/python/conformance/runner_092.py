@@ -9,7 +9,7 @@ from zarr_vectors.core import arrays as low
 from serving import Unsupported, box_of, of_paths, rows, serve, tables, told
 
 
-def answer(store, number, query):
+def response(store, number, query):
     dataset = zv.open(store)
     if query["kind"] == "info":
         axes = [axis["name"] for axis in dataset.axes]
@@ -33,15 +33,15 @@ def answer(store, number, query):
     if query["shape"] == "paths":
         return paths(level, terms, box)
     found = level.read(**terms)
-    answer = {"positions": rows(found.positions)}
+    response = {"positions": rows(found.positions)}
     if found.attributes_read:
-        answer["vertex"] = {name: told(found.attributes[name]) for name in found.attributes}
+        response["vertex"] = {name: told(found.attributes[name]) for name in found.attributes}
     if found.object_ids is not None:
-        answer["object_ids"] = told(found.object_ids)
+        response["object_ids"] = told(found.object_ids)
     if query["shape"] == "links":
         links = found.faces if found.faces is not None else found.edges
-        answer["links"] = np.asarray(links).tolist() if links is not None else []
-    return answer
+        response["links"] = np.asarray(links).tolist() if links is not None else []
+    return response
 
 
 def paths(level, terms, box):
@@ -53,10 +53,10 @@ def paths(level, terms, box):
         for id, part in zip(found.part_objects, found.parts):
             values = {name: found.attributes[name][part] for name in columns}
             parts.append((id, found.positions[part], values))
-    answer = of_paths(parts, sorted(names), box)
+    response = of_paths(parts, sorted(names), box)
     if not all(found.attributes_read for found in results):
-        del answer["vertex"]
-    return answer
+        del response["vertex"]
+    return response
 
 
 def lines(level, terms):
@@ -74,4 +74,4 @@ def lines(level, terms):
 
 
 if __name__ == "__main__":
-    serve(answer)
+    serve(response)

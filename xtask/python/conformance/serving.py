@@ -11,22 +11,22 @@ import numpy as np
 
 
 class Unsupported(Exception):
-    """The package cannot answer the request."""
+    """The package does not support the request."""
 
 
-def serve(answer):
-    """Answers each line of standard input by calling `answer`."""
+def serve(response):
+    """Responds to each line of standard input with `response`."""
     warnings.simplefilter("ignore")
-    # Output that packages print must not mix with answers.
+    # Output that packages print must not mix with responses.
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            found = answer(request["store"], request["level"], request["query"])
+            found = response(request["store"], request["level"], request["query"])
         except (Unsupported, NotImplementedError) as reason:
             found = {"unsupported": str(reason) or type(reason).__name__}
-        except Exception as error:  # noqa: BLE001, what it cannot read is an answer too
+        except Exception as error:  # noqa: BLE001, a failure to read is a response too
             found = {"error": f"{type(error).__name__}: {error}"}
         out.write(json.dumps(found) + "\n")
         out.flush()
@@ -52,18 +52,18 @@ def rows(positions):
 
 
 def of_paths(paths, names, box):
-    """Returns an answer of paths: id, positions, columns; with a box, paths entirely inside."""
-    answer = {"positions": [], "parts": [], "vertex": {name: [] for name in names}}
+    """Returns a response of paths: id, positions, columns; with a box, paths entirely inside."""
+    response = {"positions": [], "parts": [], "vertex": {name: [] for name in names}}
     for id, positions, columns in paths:
         positions = np.asarray(positions)
         if len(positions) == 0 or (box is not None and not inside(positions, box).all()):
             continue
-        first = len(answer["positions"])
-        answer["positions"] += rows(positions)
-        answer["parts"].append([int(id), first, first + len(positions)])
+        first = len(response["positions"])
+        response["positions"] += rows(positions)
+        response["parts"].append([int(id), first, first + len(positions)])
         for name in names:
-            answer["vertex"][name] += told(columns[name])
-    return answer
+            response["vertex"][name] += told(columns[name])
+    return response
 
 
 def inside(positions, box):
@@ -77,21 +77,21 @@ def box_of(query):
 
 def tables(low, level, ids, object_names, group_names):
     """Returns objects and groups with their attributes, read by the package's array readers."""
-    answer = {}
+    response = {}
     if ids is not None:
-        answer |= {"objects": [int(one) for one in ids], "object": {}}
+        response |= {"objects": [int(one) for one in ids], "object": {}}
         for name in object_names:
             found = told(low.read_object_attributes(level, name))
             mask = low.read_object_attribute_present_mask(level, name)
             if mask is not None:
                 found = [one if there else None for one, there in zip(found, mask)]
-            answer["object"][name] = found
+            response["object"][name] = found
     try:
         groups = low.read_all_groupings(level)
     except Exception:  # noqa: BLE001, there are none
-        return answer
-    answer["groups"] = [[int(one) for one in members] for members in groups]
-    answer["group"] = {
+        return response
+    response["groups"] = [[int(one) for one in members] for members in groups]
+    response["group"] = {
         name: told(low.read_groupings_attributes(level, name)) for name in group_names
     }
-    return answer
+    return response

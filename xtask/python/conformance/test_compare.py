@@ -1,11 +1,11 @@
-"""Tests that the comparison of answers detects differences."""
+"""Tests that the comparison of responses detects differences."""
 
 import copy
 import unittest
 
 import compare
 import run
-from content import Content, answer, queries
+from content import Content, response, queries
 
 
 def sample():
@@ -39,10 +39,10 @@ class Runners(unittest.TestCase):
                 return [(0, {"kind": kind}, {}, False) for kind in ("info", "all")]
 
         stores = [Store("zvf-08/a", "0.8.1"), Store("zvf-09/a", "0.9"), Store("zvf-09/b", "0.9")]
-        asked = run.Filter(["*/a"], ["all"], ["0.9"])
-        self.assertEqual(asked.stores(stores), stores[1:2])
-        self.assertEqual([case[1]["kind"] for case in asked.cases(stores[1])], ["all"])
-        self.assertEqual(str(asked), "store */a; query all; generation 0.9")
+        selection = run.Filter(["*/a"], ["all"], ["0.9"])
+        self.assertEqual(selection.stores(stores), stores[1:2])
+        self.assertEqual([case[1]["kind"] for case in selection.cases(stores[1])], ["all"])
+        self.assertEqual(str(selection), "store */a; query all; generation 0.9")
         self.assertEqual(run.Filter().stores(stores), stores)
         self.assertEqual(len(run.Filter().cases(stores[0])), 2)
 
@@ -61,13 +61,13 @@ class Compare(unittest.TestCase):
 
     def test_the_answer_itself_passes_whole(self):
         for query in [*queries(sample()), {"kind": "info"}]:
-            wanted = answer(sample(), query)
+            wanted = response(sample(), query)
             told = outcomes(wanted, wanted)
             self.assertTrue(told)
             self.assertEqual(set(told.values()), {compare.PASSED}, query)
 
     def test_rows_in_another_order_pass(self):
-        wanted = answer(sample(), WHOLE)
+        wanted = response(sample(), WHOLE)
         found, order = copy.deepcopy(wanted), [3, 1, 0, 2]
         found["positions"] = [wanted["positions"][row] for row in order]
         found["object_ids"] = [wanted["object_ids"][row] for row in order]
@@ -77,7 +77,7 @@ class Compare(unittest.TestCase):
         self.assertEqual(self.failed(found, wanted), set())
 
     def test_each_wrong_value_fails_its_field_alone(self):
-        wanted = answer(sample(), WHOLE)
+        wanted = response(sample(), WHOLE)
         wrong = {
             "object_ids": lambda found: found["object_ids"].__setitem__(1, 3),
             "vertex.a": lambda found: found["vertex"]["a"].__setitem__(2, 0),
@@ -90,7 +90,7 @@ class Compare(unittest.TestCase):
             self.assertEqual(self.failed(found, wanted), {name})
 
     def test_positions_links_and_paths_are_seen(self):
-        wanted = answer(sample(), WHOLE)
+        wanted = response(sample(), WHOLE)
         found = copy.deepcopy(wanted)
         found["positions"][0][0] += 1e-12
         self.assertIn("positions", self.failed(found, wanted))
@@ -103,7 +103,7 @@ class Compare(unittest.TestCase):
         self.assertIn("links", self.failed(found, wanted))
         content = sample()
         content.shape = "paths"
-        wanted = answer(content, {"kind": "all", "shape": "paths"})
+        wanted = response(content, {"kind": "all", "shape": "paths"})
         for part in (0, 1, 2):
             found = copy.deepcopy(wanted)
             found["parts"][0][part] += 1
@@ -114,7 +114,7 @@ class Compare(unittest.TestCase):
         self.assertIn("parts", self.failed(found, wanted))
 
     def test_tables_are_by_object(self):
-        wanted = answer(sample(), {"kind": "tables"})
+        wanted = response(sample(), {"kind": "tables"})
         found = copy.deepcopy(wanted)
         found["objects"].reverse()
         self.assertEqual(self.failed(found, wanted), {"object.o"})
@@ -124,7 +124,7 @@ class Compare(unittest.TestCase):
         self.assertEqual(self.failed(found, wanted), {"groups"})
 
     def test_what_is_left_out_is_unsupported_and_errors_fail_all(self):
-        wanted = answer(sample(), WHOLE)
+        wanted = response(sample(), WHOLE)
         found = {name: wanted[name] for name in ("positions", "links")}
         told = outcomes(found, wanted)
         self.assertEqual(told["positions"], compare.PASSED)
@@ -135,14 +135,14 @@ class Compare(unittest.TestCase):
         self.assertEqual(set(outcomes(wanted | {"missing": ["x"]}, wanted).values()), {compare.FAILED})
 
     def test_broken_answers_fail(self):
-        wanted = answer(sample(), WHOLE)
+        wanted = response(sample(), WHOLE)
         for name, value in (("links", [[0, 9]]), ("links", [[-4, 1]]), ("object_ids", [1]), ("vertex", {"a": [1]})):
             found = copy.deepcopy(wanted) | {name: value}
             self.assertTrue(self.failed(found, wanted))
         self.assertTrue(self.failed({"positions": 3}, wanted))
 
     def test_nothing_where_nothing_is_counts_once(self):
-        empty = answer(Content("points", "xyz"), {"kind": "all", "shape": "points"})
+        empty = response(Content("points", "xyz"), {"kind": "all", "shape": "points"})
         self.assertEqual(outcomes(empty, empty), {"positions": compare.PASSED})
         found = {"positions": [[1, 2, 3]]}
         self.assertEqual(outcomes(found, empty), {"positions": compare.FAILED})

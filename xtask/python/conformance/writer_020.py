@@ -55,10 +55,10 @@ def main():
     for line in sys.stdin:
         try:
             write(**json.loads(line))
-            answer = {}
+            response = {}
         except Exception as error:  # noqa: BLE001, the caller tells it
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), flush=True)
+            response = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(response), flush=True)
 
 
 if __name__ == "__main__":

@@ -67,12 +67,12 @@ class Npy(Peer):
             paths = paths_inside(maps["positions"], maps["offsets"], corners)
             return self.ranges(paths)[0] if len(paths) else paths
         held = inside(maps["positions"], corners)
-        answer = np.asarray(maps["positions"][held])
+        result = np.asarray(maps["positions"][held])
         self.others = [np.asarray(column[held]) for column in self.of_vertices()]
         if "links" in maps:
             links = maps["links"]
             self.others.append(links[held[links].all(axis=1)])
-        return answer
+        return result
 
     def filter(self):
         maps = self.maps()

@@ -70,19 +70,19 @@ class Parquet(Peer):
         tables = pq.read_table(self.nodes), pq.read_table(self.edges) if os.path.exists(self.edges) else None
         return tables
 
-    def ask(self, where, table):
+    def query(self, where, table):
         return self.base.execute(f"select * from '{table}' where {where}").to_arrow_table()
 
     def box(self, corners):
         sides = list(zip("xyz", *corners.tolist()))
-        nodes = self.ask(" and ".join(f"{axis} between {low} and {high}" for axis, low, high in sides), self.nodes)
+        nodes = self.query(" and ".join(f"{axis} between {low} and {high}" for axis, low, high in sides), self.nodes)
         if self.data.kind != "graph":
             return nodes
         ends = [f"{axis}{end} between {low} and {high}" for axis, low, high in sides for end in "ab"]
-        return nodes, self.ask(" and ".join(ends), self.edges)
+        return nodes, self.query(" and ".join(ends), self.edges)
 
     def filter(self):
-        return self.ask("intensity > 3000", self.nodes)
+        return self.query("intensity > 3000", self.nodes)
 
 
 serve(Parquet)

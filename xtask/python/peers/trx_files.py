@@ -54,11 +54,11 @@ class Trx(Peer):
     def whole(self):
         self.made = None
         file = trx.load(self.path)
-        answer = np.array(file.streamlines._data)
+        result = np.array(file.streamlines._data)
         self.others = [np.array(file.streamlines._offsets), np.array(file.data_per_vertex["fa"]._data)]
         self.others.extend(np.array(values) for values in file.data_per_streamline.values())
         file.close()
-        return answer
+        return result
 
     def loaded(self):
         if self.file is None:

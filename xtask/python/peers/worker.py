@@ -163,7 +163,7 @@ class Peer:
 
 def serve(kind_of_peer):
     """Runs steps until the input ends."""
-    answers = sys.stdout
+    output = sys.stdout
     sys.stdout = sys.stderr
     data, folder = sys.argv[1:3]
     os.makedirs(folder, exist_ok=True)
@@ -172,15 +172,15 @@ def serve(kind_of_peer):
         step = line.strip()
         try:
             if step == "size":
-                answer = {"bytes": size(peer.path)}
+                response = {"bytes": size(peer.path)}
             elif step == "version":
-                answer = {"version": peer.version()}
+                response = {"version": peer.version()}
             else:
-                answer = _measure(peer, step)
+                response = _measure(peer, step)
         except NotImplementedError as error:
-            answer = {"unable": str(error)}
+            response = {"unable": str(error)}
         except Exception as error:  # noqa: BLE001 - what a peer cannot do is a result
-            answer = {"error": f"{type(error).__name__}: {str(error)[:300]}"}
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+            response = {"error": f"{type(error).__name__}: {str(error)[:300]}"}
+        output.write(json.dumps(response) + "\n")
+        output.flush()
     remove(peer.path)

@@ -36,7 +36,7 @@ pub(super) fn run(names: &[String]) -> Result<Done> {
     let wrong = records.iter().filter_map(wrong).collect::<Vec<_>>();
     ensure!(
         wrong.is_empty(),
-        "wrong answers of ours:\n  {}",
+        "wrong results of zvf:\n  {}",
         wrong.join("\n  ")
     );
     Ok(Done::Passed)
@@ -46,30 +46,30 @@ pub(super) fn run(names: &[String]) -> Result<Done> {
 /// affects both.
 fn measure(stores: &Stores, name: &str, ours: Option<&Ours>) -> Result<Vec<Value>> {
     let about = stores.about(name)?;
-    let asked = about["queries"].as_array().context("queries")?;
+    let queries = about["queries"].as_array().context("queries")?;
     let reference = stores.reference(name)?;
     ensure!(
-        asked.len() == reference.len(),
-        "count_reads.py answered {} of {} queries",
+        queries.len() == reference.len(),
+        "count_reads.py returned {} of {} queries",
         reference.len(),
-        asked.len()
+        queries.len()
     );
-    let pairs = asked.iter().zip(reference);
-    let records = pairs.map(|(asked, reference)| {
-        if asked["query"] != reference["query"] {
-            bail!("count_reads.py answered {}", reference["query"]);
+    let pairs = queries.iter().zip(reference);
+    let records = pairs.map(|(query, reference)| {
+        if query["query"] != reference["query"] {
+            bail!("count_reads.py returned {}", reference["query"]);
         }
         let columns = match &reference["columns"] {
             Value::Null => &about["columns"],
             same => same,
         };
-        let ours = ours.map(|ours| ours.measure(&stores.path(name), asked, columns));
+        let ours = ours.map(|ours| ours.measure(&stores.path(name), query, columns));
         let ours = ours.transpose();
-        let ours = ours.with_context(|| format!("{name}, {}", asked["query"]))?;
+        let ours = ours.with_context(|| format!("{name}, {}", query["query"]))?;
         Ok(json!({
             "store": name,
-            "query": asked["query"],
-            "found": asked["found"],
+            "query": query["query"],
+            "found": query["found"],
             "reference": reference,
             "ours": ours,
         }))

@@ -150,8 +150,8 @@ fn made(bench: &Path, folder: &Path, kind: &str, vertices: u64) -> Result<PathBu
     std::io::Write::write_all(&mut input, b"write\n")?;
     drop(input);
     let output = child.wait_with_output()?;
-    let answer: Value = serde_json::from_slice(&output.stdout)?;
-    ensure!(answer.get("error").is_none(), "{answer}");
+    let response: Value = serde_json::from_slice(&output.stdout)?;
+    ensure!(response.get("error").is_none(), "{response}");
     found(&folder)?.with_context(|| format!("no store of {kind}"))
 }
 

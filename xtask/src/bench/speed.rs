@@ -138,8 +138,8 @@ impl Measured {
 
     fn bucket(&mut self, kind: &str, vertices: u64) -> Result<()> {
         println!("{kind}, {vertices} vertices in a bucket");
-        let asked = program(&self.binary).words("bucket").arg(kind);
-        let text = asked.arg(vertices.to_string()).read()?;
+        let command = program(&self.binary).words("bucket").arg(kind);
+        let text = command.arg(vertices.to_string()).read()?;
         self.buckets.push(serde_json::from_str(&text)?);
         self.save()
     }
@@ -222,11 +222,11 @@ impl Set<'_> {
         let rounds = if extent.quick { 3 } else { ROUNDS };
         let mut steps = Map::new();
         for step in self.steps() {
-            let times = in_turns(&mut sides, &step, rounds, |side| self.asks(side, &step));
+            let times = in_turns(&mut sides, &step, rounds, |side| self.supports(side, &step));
             steps.insert(step, times);
         }
         let sizes = sides.iter_mut().map(|side| {
-            let size = side.ask("size");
+            let size = side.run("size");
             (side.name.clone(), size["bytes"].clone())
         });
         let sizes: Map<_, _> = sizes.collect();
@@ -264,7 +264,7 @@ impl Set<'_> {
     }
 
     /// Returns whether a side runs a step. Steps that take minutes run once.
-    fn asks(&self, side: &str, step: &str) -> bool {
+    fn supports(&self, side: &str, step: &str) -> bool {
         match (side, step) {
             ("zvf plain", "validate" | "pyramid" | "floor") => false,
             ("zarr-vectors", "validate" | "pyramid") => self.vertices <= 1_000_000,
@@ -298,7 +298,7 @@ fn in_turns(
             if times.is_over || !is_asked(&side.name) {
                 continue;
             }
-            times.take(&side.ask(step), round == 0);
+            times.take(&side.run(step), round == 0);
         }
     }
     let pairs = sides.iter().zip(all);
@@ -317,8 +317,8 @@ struct Times {
 }
 
 impl Times {
-    fn take(&mut self, answer: &Value, warms_up: bool) {
-        let seconds = answer["seconds"].as_array();
+    fn take(&mut self, response: &Value, warms_up: bool) {
+        let seconds = response["seconds"].as_array();
         let seconds: Vec<f64> = seconds
             .into_iter()
             .flatten()
@@ -326,12 +326,12 @@ impl Times {
             .collect();
         if seconds.is_empty() {
             self.is_over = true;
-            let why = answer["error"].as_str();
+            let why = response["error"].as_str();
             self.why = why.map(str::to_owned);
             return;
         }
-        self.peak = self.peak.max(answer["peak"].as_u64());
-        self.found = answer["found"].as_u64().unwrap_or(0);
+        self.peak = self.peak.max(response["peak"].as_u64());
+        self.found = response["found"].as_u64().unwrap_or(0);
         let is_slow = seconds.iter().any(|each| *each > PATIENCE);
         if !warms_up || is_slow {
             self.seconds.extend(seconds);

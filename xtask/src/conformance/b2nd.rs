@@ -28,6 +28,6 @@ pub(crate) fn both_ways(cases: Option<u64>, seed: Option<u64>) -> Result<Done> {
     Ok(match caterva {
         Some(_) => Done::Passed,
         // Its last wheels are for Python 3.10, which may not be installed.
-        None => Done::InPart("caterva 0.7.3 was not asked, python3.9 is missing".to_owned()),
+        None => Done::InPart("caterva 0.7.3 was skipped, because python3.9 is missing".to_owned()),
     })
 }

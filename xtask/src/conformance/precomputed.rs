@@ -15,7 +15,7 @@ const NO_BROWSER: &str = "chromium or chromedriver is missing: nothing was drawn
      and chromium-driver";
 
 /// Exports and serves stores of every kind, and compares what cloud-volume, tensorstore and the reader of
-/// Neuroglancer find with the answers of queries. Then reads what these programs write.
+/// Neuroglancer find with the results of queries. Then reads what these programs write.
 pub(crate) fn exported() -> Result<Done> {
     let Some(python) = python::precomputed()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));

@@ -1,4 +1,4 @@
-//! Runners: implementations that answer queries about the corpus, as `docs/conformance.md` describes.
+//! Runners: implementations that run queries on the corpus, as `docs/conformance.md` describes.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::{
     workspace,
 };
 
-/// A runner in Python without packages, and the number of fields of the corpus that it answers.
+/// A runner in Python without packages, and the number of fields of the corpus that it returns.
 const SMALL: (&str, &str) = ("examples/outside/runner.py", "small=497");
 const DOCUMENT: &str = "docs/conformance.md";
 /// The name of our runner in the table.
@@ -39,7 +39,7 @@ pub(crate) fn check() -> Result<Done> {
     }
 }
 
-/// Runs the runner of `examples/outside`, which answers some of the queries.
+/// Runs the runner of `examples/outside`, which supports some of the queries.
 fn small() -> Result<Done> {
     let Some(script) = script()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
@@ -54,7 +54,7 @@ fn small() -> Result<Done> {
 }
 
 /// Runs an external runner on the queries that the filters leave, without changing the documented
-/// results. A wrong answer is an error.
+/// results. A wrong result is an error.
 fn foreign(command: &str, options: &Options) -> Result<Done> {
     let Some(mut script) = script()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));

@@ -15,13 +15,15 @@ pub(crate) fn findings() -> Result<Vec<String>> {
 }
 
 fn finding(package: &Package<'_>, allow: &[String]) -> Option<String> {
-    let who = format!("{} {}", package.name, package.version);
+    let name = format!("{} {}", package.name, package.version);
     let Some(expression) = package.licence else {
-        return Some(format!("{who} states no licence"));
+        return Some(format!("{name} states no licence"));
     };
     match spdx::allowed(expression, allow) {
         Ok(true) => None,
-        Ok(false) => Some(format!("{who}: `{expression}` is not allowed by deny.toml")),
-        Err(error) => Some(format!("{who}: `{expression}`: {error:#}")),
+        Ok(false) => Some(format!(
+            "{name}: `{expression}` is not allowed by deny.toml"
+        )),
+        Err(error) => Some(format!("{name}: `{expression}`: {error:#}")),
     }
 }

@@ -40,7 +40,7 @@ fn locked() -> impl Iterator<Item = String> {
     })
 }
 
-/// Checks that `cargo run` starts `zvf`; with two programs, it would ask which.
+/// Checks that `cargo run` starts `zvf`; with two programs, it would fail.
 fn started(packages: &[Value], default: &Value) -> Option<String> {
     let default = default.as_array().map(Vec::as_slice).unwrap_or_default();
     let packages = packages.iter().filter(|one| default.contains(&one["id"]));

@@ -28,8 +28,8 @@ impl Ours {
 
     /// Repeats a query and returns its cost and result, or `error`. The time includes the start of the
     /// program.
-    pub(super) fn measure(&self, store: &Path, asked: &Value, columns: &Value) -> Result<Value> {
-        let words = arguments(asked, columns)?;
+    pub(super) fn measure(&self, store: &Path, query: &Value, columns: &Value) -> Result<Value> {
+        let words = arguments(query, columns)?;
         let mut times = Vec::new();
         let mut report = Value::Null;
         for _ in 0..REPEATS {
@@ -43,7 +43,7 @@ impl Ours {
             report = serde_json::from_slice(&output.stdout).context("zvf query --json")?;
         }
         times.sort_by(f64::total_cmp);
-        let mut costs = costs(&asked["found"], &report)?;
+        let mut costs = costs(&query["found"], &report)?;
         costs.insert("seconds".to_owned(), times.get(REPEATS / 2).copied().into());
         Ok(costs.into())
     }
@@ -83,31 +83,31 @@ fn number(report: &Value, key: &str) -> Result<u64> {
 }
 
 /// Translates a query into options of `zvf query`.
-fn arguments(asked: &Value, columns: &Value) -> Result<Vec<String>> {
+fn arguments(query: &Value, columns: &Value) -> Result<Vec<String>> {
     let columns = strings(columns)?;
     let columns = columns.iter().map(|name| format!("vertex.{name}"));
     let columns = columns.collect::<Vec<_>>().join(",");
     let mut words = vec![format!("--select={columns}")];
-    if asked["names_objects"] == false {
+    if query["names_objects"] == false {
         words.push("--no-objects".to_owned());
     }
-    if let Some(corners) = asked["box"].as_array() {
+    if let Some(corners) = query["box"].as_array() {
         let corners = corners.iter().map(numbers).collect::<Result<Vec<_>>>()?;
         words.push(format!("--bbox={}", corners.join(",")));
     }
-    if let Some(mode) = asked["mode"].as_str() {
+    if let Some(mode) = query["mode"].as_str() {
         words.push(format!("--mode={mode}"));
     }
     for option in ["object", "group"] {
-        if let Some(id) = asked[option].as_u64() {
+        if let Some(id) = query[option].as_u64() {
             words.push(format!("--{option}={id}"));
         }
     }
-    if let nearest @ Value::Object(_) = &asked["nearest"] {
+    if let nearest @ Value::Object(_) = &query["nearest"] {
         words.push(format!("--nearest={}", numbers(&nearest["place"])?));
         words.push(format!("--k={}", nearest["count"]));
     }
-    if let condition @ Value::Object(_) = &asked["where"] {
+    if let condition @ Value::Object(_) = &query["where"] {
         let part = |name: &str| condition[name].as_str().with_context(|| name.to_owned());
         let (scope, name) = (part("scope")?, part("attribute")?);
         words.push(format!("--where={scope}.{name} > {}", condition["above"]));
@@ -132,13 +132,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn asks_for_what_the_reference_was_asked_for() {
-        let asked = json!({
+    fn arguments_equal_the_query_of_the_reference() {
+        let query = json!({
             "query": "box, 1 %", "names_objects": false,
             "box": [[0.0, 1.5, -2.0], [10.0, 11.0, 12.0]], "mode": "within",
             "found": {"vertices": 3},
         });
-        let words = arguments(&asked, &json!(["a", "b"])).unwrap();
+        let words = arguments(&query, &json!(["a", "b"])).unwrap();
         assert_eq!(
             words,
             [
@@ -148,14 +148,14 @@ mod tests {
                 "--mode=within"
             ]
         );
-        let asked = json!({
+        let query = json!({
             "names_objects": true,
             "where": {"scope": "object", "attribute": "score", "above": 0.5},
         });
-        let words = arguments(&asked, &json!([])).unwrap();
+        let words = arguments(&query, &json!([])).unwrap();
         assert_eq!(words, ["--select=", "--where=object.score > 0.5"]);
-        let asked = json!({"nearest": {"place": [1.0, 2.0], "count": 10}, "object": 4});
-        let words = arguments(&asked, &json!([])).unwrap();
+        let query = json!({"nearest": {"place": [1.0, 2.0], "count": 10}, "object": 4});
+        let words = arguments(&query, &json!([])).unwrap();
         assert_eq!(
             words,
             ["--select=", "--object=4", "--nearest=1.0,2.0", "--k=10"]

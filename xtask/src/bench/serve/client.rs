@@ -14,7 +14,7 @@ pub(super) struct Connection {
     stream: BufReader<TcpStream>,
 }
 
-/// The status and the body of an answer.
+/// The status and the body of a response.
 pub(super) struct HttpAnswer {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,

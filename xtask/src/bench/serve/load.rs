@@ -18,7 +18,7 @@ pub(super) struct Figures {
     pub(super) errors: u64,
 }
 
-/// Repeats the requests with several clients. Each has been answered once before, so that the
+/// Repeats the requests with several clients. Each was served once before, so that the
 /// files are in the page cache.
 pub(super) fn run(
     server: &Serving,
@@ -38,7 +38,7 @@ pub(super) fn run(
             let path = paths.get(at % paths.len()).map_or("/", String::as_str);
             let begin = Instant::now();
             match connection.get(path) {
-                Ok(answer) if answer.status == 200 => times.push(begin.elapsed()),
+                Ok(response) if response.status == 200 => times.push(begin.elapsed()),
                 Ok(_) => errors += 1,
                 Err(_) => {
                     errors += 1;
@@ -63,7 +63,7 @@ pub(super) fn run(
     let errors = done.iter().map(|(_, errors)| errors).sum();
     let mut times: Vec<Duration> = done.into_iter().flat_map(|(times, _)| times).collect();
     times.sort_unstable();
-    ensure!(!times.is_empty(), "no request was answered");
+    ensure!(!times.is_empty(), "no request succeeded");
     let share = |percent: usize| times[(times.len() - 1) * percent / 100];
     #[expect(clippy::cast_precision_loss, reason = "a count that is shown rounded")]
     let per_second = times.len() as f64 / took.as_secs_f64();

@@ -70,9 +70,9 @@ impl Serving {
 
     /// Returns the document at a path.
     pub(super) fn json(&self, path: &str) -> Result<Value> {
-        let answer = Connection::open(self.address)?.get(path)?;
-        ensure!(answer.status == 200, "{path}: {}", answer.status);
-        Ok(serde_json::from_slice(&answer.body)?)
+        let response = Connection::open(self.address)?.get(path)?;
+        ensure!(response.status == 200, "{path}: {}", response.status);
+        Ok(serde_json::from_slice(&response.body)?)
     }
 
     /// Returns the most memory that the process has taken, in bytes.

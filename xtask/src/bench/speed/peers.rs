@@ -82,7 +82,7 @@ pub(super) fn started(
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("PYTHONWARNINGS", "ignore");
         let mut worker = Worker::start(peer.name, run.arg(script).arg(data).arg(folder))?;
-        let version = worker.ask("version");
+        let version = worker.run("version");
         let Some(version) = version["version"].as_str() else {
             eprintln!("SKIPPED {}: {version}", peer.name);
             continue;

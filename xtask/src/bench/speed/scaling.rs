@@ -41,7 +41,7 @@ fn times(worker: &mut Worker, steps: &[&str]) -> Map<String, Value> {
         let mut times = Times::default();
         for round in 0..3 {
             if !times.is_over {
-                times.take(&worker.ask(step), round == 0);
+                times.take(&worker.run(step), round == 0);
             }
         }
         ((*step).to_owned(), times.summary().unwrap_or_default())
@@ -112,7 +112,7 @@ fn cores(binary: &Path, stores: &Path, vertices: u64) -> Result<Value> {
             for round in 0..4 {
                 for (worker, times) in [&mut one, &mut all].into_iter().zip(&mut sides) {
                     if !times.is_over {
-                        times.take(&worker.ask(step), round == 0);
+                        times.take(&worker.run(step), round == 0);
                     }
                 }
             }

@@ -35,12 +35,12 @@ impl Worker {
     }
 
     /// Runs a step and returns its measurements, or `error`, or `unable`.
-    pub(super) fn ask(&mut self, step: &str) -> Value {
+    pub(super) fn run(&mut self, step: &str) -> Value {
         if let Some(why) = &self.gone {
             return serde_json::json!({ "unable": why });
         }
         match self.try_ask(step) {
-            Ok(answer) => answer,
+            Ok(response) => response,
             Err(error) => {
                 let why = format!("{} ended: {error:#}", self.name);
                 eprintln!("SKIPPED: {why}");
@@ -56,7 +56,7 @@ impl Worker {
         input.flush()?;
         let mut line = String::new();
         self.output.read_line(&mut line)?;
-        serde_json::from_str(&line).with_context(|| format!("it answered {line:?}"))
+        serde_json::from_str(&line).with_context(|| format!("it responded {line:?}"))
     }
 }
 
