@@ -20,7 +20,7 @@ const LATENCY: Duration = Duration::from_millis(30);
 const BANDWIDTH: u64 = 80_000_000;
 
 /// A query, and the query that the open dataset runs before it.
-struct Asked {
+struct NamedQuery {
     name: String,
     warm: Option<Query>,
     query: Query,
@@ -111,7 +111,7 @@ pub(crate) fn measure(data: &Data, form: StoreForm, folder: &Path) -> Result<Vec
     let create =
         async { zvf::create(address, data.geometry(), design, &CreateOptions::default()).await };
     still()?.block_on(create)?;
-    let costs = queries(data)?.into_iter().map(|asked| cost(address, asked));
+    let costs = queries(data)?.into_iter().map(|query| cost(address, query));
     let costs = costs.collect();
     std::fs::remove_dir_all(&path)?;
     costs
@@ -123,11 +123,11 @@ fn still() -> Result<Runtime> {
     Ok(runtime.enable_all().start_paused(true).build()?)
 }
 
-fn queries(data: &Data) -> Result<Vec<Asked>> {
+fn queries(data: &Data) -> Result<Vec<NamedQuery>> {
     let mut queries = Vec::new();
-    let mut ask = |name: &str, warm: Option<Query>, query: Query| {
+    let mut add = |name: &str, warm: Option<Query>, query: Query| {
         let name = name.to_owned();
-        queries.push(Asked { name, warm, query });
+        queries.push(NamedQuery { name, warm, query });
     };
     let modes: &[Mode] = match data.kind {
         Workload::Points => &[Mode::Clip],
@@ -142,39 +142,39 @@ fn queries(data: &Data) -> Result<Vec<Asked>> {
         };
         for mode in modes {
             let query = |bbox: &Bbox| Query::new().region(*bbox).mode(*mode).owners(false);
-            ask(&format!("box {name} %, {mode}"), None, query(first));
+            add(&format!("box {name} %, {mode}"), None, query(first));
             if name == "0.1" {
                 let warm = format!("box {name} %, {mode}, warm");
-                ask(&warm, Some(query(second)), query(first));
+                add(&warm, Some(query(second)), query(first));
             }
         }
     }
     let ids = data.hundred();
     if let ([other, .., id], true) = (ids.as_slice(), data.objects() > 1) {
         let query = |id: i64| Query::new().objects([id]);
-        ask("one object", None, query(*id));
-        ask("one object, warm", Some(query(*other)), query(*id));
-        ask("100 objects", None, Query::new().objects(ids.clone()));
+        add("one object", None, query(*id));
+        add("one object, warm", Some(query(*other)), query(*id));
+        add("100 objects", None, Query::new().objects(ids.clone()));
     }
     if data.kind == Workload::Points {
-        ask(
+        add(
             "filter",
             None,
             Query::new().filter(Predicate::parse(FILTER)?),
         );
     }
-    ask("whole", None, Query::new());
+    add("whole", None, Query::new());
     Ok(queries)
 }
 
-fn cost(address: &str, asked: Asked) -> Result<Cost> {
+fn cost(address: &str, query: NamedQuery) -> Result<Cost> {
     let near = SimulatedNetwork {
         latency: LATENCY,
         bandwidth: BANDWIDTH,
     };
     let (seconds, requests, bytes, result) = run(
         address,
-        &asked,
+        &query,
         OpenOptions::default().cache(0).simulate_network(near),
     )?;
     // If each round trip takes one second and everything else no time, the clock counts round
@@ -187,9 +187,9 @@ fn cost(address: &str, asked: Asked) -> Result<Cost> {
         .cache(0)
         .simulate_network(far)
         .concurrency(1 << 20);
-    let (rounds, ..) = run(address, &asked, options)?;
+    let (rounds, ..) = run(address, &query, options)?;
     Ok(Cost {
-        query: asked.name,
+        query: query.name,
         requests,
         bytes,
         result: size(&result),
@@ -202,18 +202,22 @@ fn cost(address: &str, asked: Asked) -> Result<Cost> {
 
 /// Returns seconds, requests and bytes of a query, including opening unless another query ran
 /// before.
-fn run(address: &str, asked: &Asked, options: OpenOptions) -> Result<(f64, u64, u64, QueryResult)> {
+fn run(
+    address: &str,
+    query: &NamedQuery,
+    options: OpenOptions,
+) -> Result<(f64, u64, u64, QueryResult)> {
     let options = options.budget(16 << 30);
     still()?.block_on(async {
         let mut start = Instant::now();
         let open = Dataset::open_with(address, &options).await?;
         let mut before = zvf_store::Activity::default();
-        if let Some(query) = &asked.warm {
-            open.query(query).await?;
+        if let Some(first) = &query.warm {
+            open.query(first).await?;
             start = Instant::now();
             before = open.store().activity();
         }
-        let result = open.query(&asked.query).await?;
+        let result = open.query(&query.query).await?;
         let after = open.store().activity();
         let requests = after.requests + after.lists - before.requests - before.lists;
         let bytes = after.bytes_read - before.bytes_read;

@@ -55,14 +55,14 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(f64, T)> {
 pub(crate) fn repeated(
     mut work: impl FnMut() -> Result<(f64, usize)>,
 ) -> Result<(Vec<f64>, usize)> {
-    const MOMENT: Duration = Duration::from_millis(20);
-    const MOST: usize = 200;
+    const MIN_TIME: Duration = Duration::from_millis(20);
+    const MAX_RUNS: usize = 200;
     let start = Instant::now();
     let mut seconds = Vec::new();
     loop {
         let (took, found) = work()?;
         seconds.push(took);
-        if start.elapsed() > MOMENT || seconds.len() == MOST {
+        if start.elapsed() > MIN_TIME || seconds.len() == MAX_RUNS {
             return Ok((seconds, found));
         }
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::worker::Worker;
 
-/// Answers each requested step with a line of JSON.
+/// Runs each requested step and prints its result as a line of JSON.
 pub(crate) fn run(mut worker: Worker) -> Result<()> {
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {

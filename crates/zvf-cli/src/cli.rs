@@ -62,8 +62,8 @@ const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
   zvf info tracts.zv
   zvf query tracts.zv --bbox 0,0,0,10,10,10 -o near.csv
 
-`zvf COMMAND --help` has examples of each command. The exit code is 0 on success, 1 if the answer
-is no (for example, if validation finds an error), and 2 on failure."
+`zvf COMMAND --help` has examples of each command. The exit code is 0 on success, 1 if the
+result is negative (for example, if validation finds an error), and 2 on failure."
 )]
 struct Cli {
     #[command(subcommand)]

@@ -17,7 +17,7 @@
 //! | array | shape | content |
 //! |---|---|---|
 //! | `positions` | (vertices, axes) | coordinates |
-//! | `row_ids` | (vertices,) | the address of each vertex in its store, if the query asks for it |
+//! | `row_ids` | (vertices,) | the address of each vertex in its store, if the query requests it |
 //! | `object_ids` | (vertices,) | the object of each vertex |
 //! | `part_offsets`, `part_objects` | (parts + 1,), (parts,) | paths: the first vertex of each, and its object |
 //! | `links` | (links, ends) | rows of `positions` |
@@ -31,7 +31,7 @@
 //!
 //! # Columns of tables
 //!
-//! Vertices have one column per axis, then `row_id` if the query asks for it, for paths `part`, then `object_id`, then
+//! Vertices have one column per axis, then `row_id` if the query requests it, for paths `part`, then `object_id`, then
 //! `vertex.NAME` and `fragment.NAME`. When a table is read, the axes are the columns x, y, z and w,
 //! the columns that the schema names, or the columns that the user names; a column without a scope
 //! is an attribute of vertices. Consecutive rows with equal `part` and `object_id`
@@ -167,7 +167,7 @@ pub struct GeometryInput {
     pub axes: Option<Vec<String>>,
     /// Coordinate reference system, if the file has one.
     pub crs: Option<serde_json::Value>,
-    /// Address of each vertex in the store that the file comes from, if they were asked for.
+    /// Address of each vertex in the store that the file comes from, if they were requested.
     pub row_ids: Option<Vec<u64>>,
     /// Description of the store that the file comes from; empty if the file has none.
     pub description: StoreDescription,

@@ -159,7 +159,7 @@ fn build_error_hint(error: &BuildError) -> Option<Hint> {
     }
 }
 
-/// Suggests an identifier for a name that is none, as `OLD=NEW`.
+/// Suggests a valid identifier for an invalid name, as `OLD=NEW`.
 fn rename(name: &str) -> String {
     let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
     let words = name.split(|character: char| !is_word(character));

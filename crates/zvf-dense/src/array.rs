@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::{Buffer, ChunkGrid, DenseError, Hyperslab, NumpyDtype, ReadCost};
 
 /// Memory for one chunk at a time, independent of the budget. The budget limits whole results, and
-/// a file may ask for a budget of a few bytes.
+/// a caller may set a budget of a few bytes.
 const SCRATCH: u64 = 64 << 20;
 
 /// A chunked dense array from which boxes are read.

@@ -30,11 +30,11 @@ use values::{Form, fill_of};
 use weigh::{Finder, Views};
 
 /// Maximum number of axes of positions.
-const MOST_AXES: usize = 8;
+const MAX_AXES: usize = 8;
 /// Maximum memory for voxels at a time, in bytes.
 const SHARE: u64 = 256 << 20;
 /// Maximum length of the values of one point, in bytes.
-const MOST_ROW: usize = 1 << 30;
+const MAX_ROW: usize = 1 << 30;
 /// Number of points in one task of a thread.
 const RUN: usize = 1 << 14;
 /// Number of positions located before the voxels of the first are read; their loads overlap.
@@ -152,7 +152,7 @@ where
         if matches!(dtype.kind(), Kind::Complex64 | Kind::Complex128) {
             return Err(fail("complex numbers are not sampled"));
         }
-        if axes == 0 || axes > MOST_AXES {
+        if axes == 0 || axes > MAX_AXES {
             return Err(fail("positions have 1 to 8 axes"));
         }
         let (Some(space), Some(channels)) = (array.shape().get(..axes), array.shape().get(axes..))
@@ -162,7 +162,7 @@ where
         if array.shape().contains(&0) {
             return Err(fail("it has no elements"));
         }
-        if space.iter().any(|extent| *extent > kernel::MOST_VOXELS) {
+        if space.iter().any(|extent| *extent > kernel::MAX_VOXELS) {
             return Err(fail("an axis has more voxels than positions tell apart"));
         }
         let affine = options.affine.clone();
@@ -191,7 +191,7 @@ where
         let fill = fill.ok_or_else(|| fail("the value outside is none of its type"))?;
         if columns
             .checked_mul(size_of::<f64>())
-            .is_none_or(|len| len > MOST_ROW)
+            .is_none_or(|len| len > MAX_ROW)
         {
             return Err(fail("a voxel has too many values"));
         }

@@ -30,7 +30,7 @@ pub fn create(target: &Path) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Paths of the files that were created and not published. Those that were dropped no longer exist.
+/// Paths of the files that were created and not published. Files of dropped writers are deleted.
 static UNPUBLISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Removes the files that are neither published nor dropped, before the process ends. Afterwards,

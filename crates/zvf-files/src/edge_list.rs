@@ -15,9 +15,9 @@
 //!
 //! Edges have no coordinates. The table of nodes is a file of comma- or tab-separated values, given
 //! in [`FileReadOptions::with`](crate::FileReadOptions::with), with a line of names. The column `id`,
-//! `node_id` or `node`, otherwise the first, has the ids; `x`, `y` and `z`, or those that
-//! [`FileReadOptions::axes`](crate::FileReadOptions::axes) names, have the coordinates; others are
-//! vertex attributes.
+//! `node_id` or `node`, otherwise the first, has the ids. The columns that
+//! [`FileReadOptions::axes`](crate::FileReadOptions::axes) names, by default `x`, `y` and `z`, have
+//! the coordinates. Others are vertex attributes.
 //!
 //! Columns are int64, float64, bool or text, the first that all of their fields are. Nothing in an
 //! edge list tells whether it is directed.

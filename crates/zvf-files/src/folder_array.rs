@@ -32,7 +32,7 @@ const ROW: u64 = 1024;
 pub(crate) enum AbsentChunks {
     /// They have the fill value.
     Fill,
-    /// They are an error, because no other file tells that so many rows exist.
+    /// They are an error, because no other file confirms the number of rows.
     Refuse,
 }
 

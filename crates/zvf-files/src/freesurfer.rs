@@ -10,7 +10,7 @@
 //! | annotation (`lh.aparc.annot`) | i32 n, n × (i32 vertex, i32 value), i32 1, a table of names and colours |
 //!
 //! Coordinates are those of the file (surface RAS), in millimetres. Values become vertex attributes
-//! named after the part of the file name behind the hemisphere; the table of an annotation is in the
+//! named after the part of the file name after the hemisphere; the table of an annotation is in the
 //! key `labels` of `headers/freesurfer`, with `stamp` and `footer` (base64) of the surface. Surfaces
 //! of quadrangles (`ff ff ff`, `ff ff fd`) are refused.
 

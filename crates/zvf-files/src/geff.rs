@@ -12,11 +12,11 @@
 //! | `…/props/NAME/missing` | n or m booleans | rows without a value; integers become float64 |
 //! | `…/props/NAME/data` of properties of variable length | | left out, with a note |
 //!
-//! Without axes, the properties `x`, `y` and `z` are the coordinates, or those that
-//! [`FileReadOptions::axes`](crate::FileReadOptions::axes) names. `scale` and `offset` of axes are
-//! declared and not applied, as in the reference. The property that `track_node_props` names as the
-//! lineage, otherwise as the tracklet, becomes the object of each vertex if it has no negative
-//! numbers. The metadata are in the header.
+//! Without axes, the coordinates are the properties that
+//! [`FileReadOptions::axes`](crate::FileReadOptions::axes) names, by default `x`, `y` and `z`.
+//! `scale` and `offset` of axes are declared and not applied, as in the reference. The property that
+//! `track_node_props` names as the lineage, otherwise as the tracklet, becomes the object of each
+//! vertex if it has no negative numbers. The metadata are in the header.
 
 use std::{
     collections::{BTreeMap, HashMap},

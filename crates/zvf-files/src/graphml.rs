@@ -9,8 +9,8 @@
 //! | `data` with `key`, in a node or an edge | value of an attribute | vertex and link attributes |
 //! | `data` in the graph | value | `graph` in the header |
 //!
-//! Coordinates are the attributes `x`, `y` and `z` of nodes, or those that
-//! [`FileReadOptions::axes`](crate::FileReadOptions::axes) names. Types are `boolean`, `int`, `long`,
+//! Coordinates are the attributes of nodes that
+//! [`FileReadOptions::axes`](crate::FileReadOptions::axes) names, by default `x`, `y` and `z`. Types are `boolean`, `int`, `long`,
 //! `float`, `double` and `string`. Ids are integers if all of them are, otherwise text.
 //!
 //! Hyperedges, ports and nested graphs are refused. Elements inside `data`, in which programs keep

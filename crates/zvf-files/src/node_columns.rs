@@ -7,8 +7,8 @@ use crate::{
     values::{narrow, to_f64},
 };
 
-/// Takes the coordinates from the attributes of nodes: those that `axes` names, otherwise `x`, `y`
-/// and, if it exists, `z`, in any case of letters. `nodes` returns the name of the node in a row.
+/// Removes the coordinates from the attributes of nodes: the names in `axes`, otherwise `x`, `y` and,
+/// if it exists, `z`, in any case of letters. `nodes` returns the name of the node in a row.
 ///
 /// # Errors
 ///

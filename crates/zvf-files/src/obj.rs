@@ -128,7 +128,7 @@ impl ObjContent {
         Ok(())
     }
 
-    /// Adds the words behind the coordinates of a vertex.
+    /// Adds the words after the coordinates of a vertex.
     fn colour<'a>(&mut self, mut words: impl Iterator<Item = &'a str>) -> Result<(), FileFault> {
         let Some(red) = words.next() else {
             return Ok(());

@@ -47,7 +47,7 @@ impl FileReadOptions {
 ///
 /// # Errors
 ///
-/// [`FileError`] if the format is not known, or the header is damaged. Damage behind the header is
+/// [`FileError`] if the format is not known, or the header is damaged. Damage after the header is
 /// an error of the batch that contains it.
 pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryReader>, FileError> {
     let format = FileFormat::of_input(path);

@@ -23,8 +23,8 @@
 //! | 996 | i32 | `hdr_size`, 1000 |
 //!
 //! A streamline is an i32 with the number of its points, for each point x, y, z and the scalars as
-//! f32, and the properties as f32. A name that is followed by NUL and a digit stands for so many
-//! values.
+//! f32, and the properties as f32. A digit after a name and NUL is the number of values that the
+//! name stands for.
 //!
 //! # Coordinates
 //!

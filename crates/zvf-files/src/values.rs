@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// The short way answers as the text of the float32 does.
+    /// The fast test agrees with a comparison of texts.
     #[test]
     fn texts_that_are_alone_are_the_shortest() {
         let mut bits = 1_u32;

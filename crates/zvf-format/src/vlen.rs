@@ -246,15 +246,15 @@ pub enum VlenFrameLimit {
 mod tests {
     use super::{VlenFrameLimit as L, count, length};
 
-    const MOST: usize = 0xffff_ffff;
+    const MAX_LEN: usize = 0xffff_ffff;
 
     /// Tested here because no test can allocate 4 GiB.
     #[test]
     fn lengths_are_never_truncated() {
-        assert_eq!(count(MOST), Ok(u32::MAX));
-        assert_eq!(count(MOST + 1), Err(L::Items(MOST + 1)));
-        assert_eq!(length(7, MOST), Ok(u32::MAX));
-        let len = MOST + 13;
+        assert_eq!(count(MAX_LEN), Ok(u32::MAX));
+        assert_eq!(count(MAX_LEN + 1), Err(L::Items(MAX_LEN + 1)));
+        assert_eq!(length(7, MAX_LEN), Ok(u32::MAX));
+        let len = MAX_LEN + 13;
         assert_eq!(length(7, len), Err(L::Item { item: 7, len }));
     }
 }

@@ -9,10 +9,10 @@
 pub enum ErrorKind {
     /// The store contradicts itself or the specification. A retry gives the same error.
     Damaged,
-    /// The store is not damaged, but this build or this kind of store cannot do what is asked: a
+    /// The store is not damaged, but this build or this kind of store does not support the operation: a
     /// codec that is not built in, an encoding that is not decoded, a store that cannot list.
     Unsupported,
-    /// The work exceeds the memory budget or the budget of the query. Ask for less, or raise it.
+    /// The work exceeds the memory budget or the budget of the query. Select less, or raise it.
     OverBudget,
     /// The data was not delivered or not written: the network, the disk, missing permissions.
     Unavailable,

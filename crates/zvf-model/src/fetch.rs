@@ -2,7 +2,7 @@
 //!
 //! A plan is a function over a [`Port`], a handle on a [`Fetch`]: it requests everything known to
 //! be needed at once, waits, and continues. Each awaited call is one dependent round trip, however
-//! much it requests. Plans have no executor, clock or I/O, so tests can answer them from memory.
+//! much it requests. Plans have no executor, clock or I/O, so tests can serve them from memory.
 
 use core::{error::Error, future::Future, ops::Range};
 use std::sync::Arc;

@@ -22,7 +22,7 @@
 //! # Strict and lenient
 //!
 //! A store is opened in a few steps: parse the root node, [detect] the generation, parse the levels
-//! and arrays that are asked for. What cannot be read at all is a [`MetadataError`]. What is wrong
+//! and arrays that are requested. What cannot be read at all is a [`MetadataError`]. What is wrong
 //! but can be read past, as the format allows or as other readers do, is a [`MetadataNote`]: where,
 //! what was found, what was assumed. Nothing is dropped without one of the two, and attributes that
 //! are unknown to this crate are kept.

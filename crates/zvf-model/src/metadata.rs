@@ -98,7 +98,7 @@ pub enum Assumed {
 impl fmt::Display for Assumed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::AsFound => "taken as it is",
+            Self::AsFound => "used unchanged",
             Self::Last => "the last one is used",
             Self::Default => "the default is used",
             Self::Nothing => "ignored",

@@ -35,9 +35,9 @@ const HEAD: &str = "zvf";
 /// chunks grow with the store and every reader fetches the whole root.
 pub const LONGEST: usize = 16 << 10;
 /// Maximum length of a copy in bytes; the longest nodes are omitted to stay below it.
-pub const MOST_BYTES: usize = 256 << 10;
+pub const MAX_BYTES: usize = 256 << 10;
 /// Maximum number of nodes in a copy. Larger stores have no copy.
-pub const MOST_NODES: usize = 1 << 14;
+pub const MAX_NODES: usize = 1 << 14;
 
 /// All nodes below the root, by key.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -102,8 +102,8 @@ impl NodeCopy {
         let forms = forms.each(|form| Ok(form.fields()?.map().clone()))?;
         let mut nodes = BTreeMap::new();
         let named = fields.require("nodes")?.fields()?;
-        if named.map().len() > MOST_NODES {
-            let (expected, found) = (MOST_NODES, named.map().len());
+        if named.map().len() > MAX_NODES {
+            let (expected, found) = (MAX_NODES, named.map().len());
             return Err(fields.fault("nodes", MetadataFault::Length { expected, found }));
         }
         for (path, node) in named.iter() {
@@ -208,7 +208,7 @@ impl NodeCopy {
 
     /// Returns the value of the attribute for a transaction; `None` if there are too many nodes.
     pub fn to_json(&self, transaction: u64) -> Option<Value> {
-        if self.nodes.len() > MOST_NODES {
+        if self.nodes.len() > MAX_NODES {
             return None;
         }
         let mut used: BTreeMap<usize, usize> = BTreeMap::new();
@@ -228,7 +228,7 @@ impl NodeCopy {
             nodes.insert(key.as_str().to_owned(), value.unwrap_or_default());
         }
         let of_forms = forms.iter().map(length).fold(0, usize::saturating_add);
-        fit(&mut nodes, MOST_BYTES.saturating_sub(of_forms));
+        fit(&mut nodes, MAX_BYTES.saturating_sub(of_forms));
         Some(json!({"transaction": transaction, "forms": forms, "nodes": nodes}))
     }
 }

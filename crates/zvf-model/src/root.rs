@@ -12,7 +12,7 @@
 //! is an error if one of them is missing, or if axes and chunk shape do not match. Any other
 //! invalid field becomes a note. The names in `format_capabilities` are informational; readers ignore
 //! unknown ones, as the format requires. Those in `required_capabilities` are conditions: reading a
-//! root that requires an unknown capability is an error, because the answers would be incomplete.
+//! root that requires an unknown capability is an error, because results would be incomplete.
 
 use std::collections::BTreeMap;
 

@@ -15,9 +15,9 @@ use crate::{
 };
 
 /// Halvings of the extent of a mesh at most.
-const MOST_DEPTH: u32 = 10;
+const MAX_DEPTH: u32 = 10;
 /// Parts to which a triangle may be cut, on average.
-const MOST_PARTS: f64 = 4.0;
+const MAX_PARTS: f64 = 4.0;
 /// Triangles that are cut at once.
 const AT_ONCE: usize = 1 << 14;
 
@@ -265,9 +265,9 @@ impl OctreeGrid {
             return Ok(None);
         };
         let triangles: usize = levels.iter().map(|mesh| mesh.triangles.len()).sum();
-        let most_parts = as_float(triangles) * MOST_PARTS;
+        let most_parts = as_float(triangles) * MAX_PARTS;
         let mut extent = widest;
-        for depth in 0..MOST_DEPTH {
+        for depth in 0..MAX_DEPTH {
             // Eight nodes of each depth lie in one of the depth before.
             let nodes = 8_usize.saturating_pow(depth);
             let may_fit = finest.triangles.len() <= node_triangles.saturating_mul(nodes);

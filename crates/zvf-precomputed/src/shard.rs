@@ -83,13 +83,13 @@ impl ShardBuilder {
         }
     }
 
-    /// Adds a value directly behind other bytes, which no index lists and which stay as they are:
-    /// the manifest of a multi-resolution mesh behind its fragments.
+    /// Adds a value directly after other bytes, which no index lists and which stay as they are:
+    /// the manifest of a multi-resolution mesh after its fragments.
     ///
     /// # Errors
     ///
     /// [`ShardError`] if the key belongs to another shard or was added before.
-    pub fn push_behind(&mut self, key: u64, before: &[u8], value: &[u8]) -> Result<(), ShardError> {
+    pub fn push_after(&mut self, key: u64, before: &[u8], value: &[u8]) -> Result<(), ShardError> {
         let size = self.values.len();
         self.values.extend_from_slice(before);
         let pushed = self.push(key, value);

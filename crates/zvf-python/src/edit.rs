@@ -260,7 +260,7 @@ fn summary(py: Python<'_>, changed: ChangeSummary) -> PyResult<Bound<'_, PyDict>
     Ok(found)
 }
 
-/// Builds coarser levels, or brings those that are behind up to date.
+/// Builds coarser levels, or refreshes outdated ones.
 #[pyfunction]
 pub(crate) fn pyramid<'py>(
     py: Python<'py>,

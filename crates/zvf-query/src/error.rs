@@ -30,7 +30,7 @@ use crate::{
     predicate::{BindError, Scope},
 };
 
-/// Reason that a query cannot be answered. The cause is the source.
+/// Reason that a query fails. The cause is the source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
@@ -127,7 +127,7 @@ pub enum QueryError {
     #[error("there is no further geometry {0:?}")]
     NoGeometry(String),
     /// The predicate does not match the attributes.
-    #[error("the predicate cannot be asked of this level")]
+    #[error("the predicate does not fit this level")]
     Bind(#[from] BindError),
     /// A part of a predicate combines columns that have no row in common.
     #[error(
@@ -185,7 +185,7 @@ pub enum QueryError {
     /// The result exceeds the memory budget.
     #[error(
         "{what} take {bytes} bytes, the memory budget is {budget}; \
-         ask for less, or raise the budget"
+         select less, or raise the budget"
     )]
     OverBudget {
         /// The part of the result.

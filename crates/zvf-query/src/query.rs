@@ -81,8 +81,8 @@ pub struct Query {
     pub chunked_by: Option<serde_json::Value>,
     /// The attributes to read.
     pub columns: Selection,
-    /// Whether each vertex comes with the object it belongs to. This reads all manifests if vertices
-    /// are selected by region. True by default.
+    /// Returns the object of each vertex. This reads all manifests if vertices are selected by
+    /// region. True by default.
     pub owners: bool,
     /// Maximum number of vertices, paths or links to return, in order. Parts of clipped paths count
     /// as paths; a link that is split counts once. Links come with the vertices at their ends only.
@@ -93,12 +93,12 @@ pub struct Query {
     pub drill: Option<i32>,
     /// The name of an additional geometry of a composite store to read.
     pub geometry: Option<String>,
-    /// Whether each vertex comes with its [address](crate::QueryResult::row_ids). Requires level 0, and no
+    /// Returns the [address](crate::QueryResult::row_ids) of each vertex. Requires level 0, and no
     /// new vertices on a border.
     pub row_ids: bool,
-    /// Whether an additive level is read alone, without the coarser levels that complete it.
+    /// Reads an additive level alone, without the coarser levels that complete it.
     pub own_level: bool,
-    /// Whether to skip damaged parts and list them in
+    /// Skips damaged parts and lists them in
     /// [`QueryResult::skipped`](crate::QueryResult::skipped) instead of failing.
     pub keep_going: bool,
 }
@@ -141,8 +141,8 @@ pub enum LevelChoice {
 ///
 /// Selected vertices are counted level by level with the fragment indexes of the chunks concerned.
 /// The query reads the finest level that fits into the budget. For points, it reads the next finer
-/// level instead in as many regions as still fit: those nearest to the focus first, then those that
-/// gain the fewest vertices. Regions are the chunks of the coarser level, or the smallest boxes that
+/// level instead in as many regions as still fit: regions near the focus first, then regions that
+/// gain few vertices. Regions are the chunks of the coarser level, or the smallest boxes that
 /// chunks of both levels tile.
 ///
 /// Links do not cross levels, so paths and links come from one level.
@@ -404,7 +404,7 @@ impl Query {
     }
 
     /// Returns whether the query scans a whole level. Its cells are then not cached, because they
-    /// would evict those that the next query needs.
+    /// would evict the cells that the next query needs.
     pub(crate) fn goes_through_all(&self) -> bool {
         self.region.is_none()
             && self.nearest.is_none()

@@ -43,11 +43,11 @@ pub struct QueryResult {
     /// Coordinates, one row per vertex.
     pub positions: NumericColumn,
     /// The object of each vertex; if the query selects objects, the object that selected it. `None`
-    /// if the store has no objects, if the query does not ask for owners, and for paths,
+    /// if the store has no objects, if the query does not request owners, and for paths,
     /// which have [`parts`](Self::parts).
     pub object_ids: Option<Vec<i64>>,
     /// The [address](zvf_model::row_id::RowId) of each vertex, as a number; `None` if the query does
-    /// not ask for [addresses](crate::Query::row_ids). Addresses are valid until the next change of
+    /// not request [addresses](crate::Query::row_ids). Addresses are valid until the next change of
     /// the store.
     pub row_ids: Option<Vec<u64>>,
     /// Paths as ranges of vertices; `None` for other geometry.

@@ -30,8 +30,8 @@ pub(crate) enum Source {
 
 impl Source {
     /// Returns the requested source; the default depends on the geometry.
-    pub(crate) fn of(asked: &ColorBy, is_linked: bool, is_path: bool) -> Self {
-        match asked {
+    pub(crate) fn of(requested: &ColorBy, is_linked: bool, is_path: bool) -> Self {
+        match requested {
             ColorBy::Auto if is_linked => Self::Object,
             ColorBy::Auto if is_path => Self::Orientation,
             ColorBy::Auto => Self::Fixed(palette::PLAIN),

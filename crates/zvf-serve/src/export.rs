@@ -71,7 +71,7 @@ pub struct ExportOptions {
     pub layers: Vec<LayerKind>,
     /// Names of the attributes to write; all if `None`.
     pub properties: Option<Vec<String>>,
-    /// Whether small indexes are written as shards, too.
+    /// Writes small indexes as shards, too.
     pub sharded: bool,
     /// The form of meshes.
     pub mesh_format: MeshFormat,
@@ -124,7 +124,7 @@ impl ExportOptions {
     }
 }
 
-/// What an export wrote.
+/// Summary of an export.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ExportReport {

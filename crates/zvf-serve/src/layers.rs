@@ -104,7 +104,7 @@ pub struct Layer {
     pub shader: Option<String>,
     /// The first segments, which a viewer shows.
     pub shown: Vec<u64>,
-    /// Whether annotations name the segments that they belong to.
+    /// Annotations name the segments that they belong to.
     pub is_related: bool,
     /// The map that the viewer applies to the coordinates; `None` draws them as they are stored.
     pub(crate) transform: Option<SourceTransform>,
@@ -150,8 +150,8 @@ pub enum LayerError {
     /// A temporary file cannot be written or read.
     #[error("a temporary file cannot be used")]
     Temporary(#[source] std::io::Error),
-    /// The process ends while a request is answered.
-    #[error("the answer was interrupted")]
+    /// The process ends during a request.
+    #[error("the response was interrupted")]
     Ended,
     /// An object that takes too much memory while it is encoded.
     #[error(

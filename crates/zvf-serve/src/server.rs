@@ -61,10 +61,10 @@ use viewer_client::ViewerClient;
 use volume::VolumeSource;
 pub use volume::{VolumePlacement, VolumePlacementError};
 
-/// Connections that are open at once. Others wait.
-const MOST_CONNECTIONS: usize = 256;
-/// Requests that are answered at once. Others wait.
-const MOST_REQUESTS: usize = 64;
+/// Maximum number of open connections. Others wait.
+const MAX_CONNECTIONS: usize = 256;
+/// Maximum number of concurrent requests. Others wait.
+const MAX_REQUESTS: usize = 64;
 /// Time for a response, including the wait.
 const RESPONSE_TIME: Duration = Duration::from_mins(2);
 /// Time in which a client sends the headers of a request.
@@ -100,7 +100,7 @@ pub struct ServeOptions {
     /// Bytes of responses that are kept.
     pub cache: usize,
     /// Bytes of memory for the annotations of all stores: for the coarse cells of points, or for an
-    /// index of the paths in each cell. Finer cells are computed when they are asked for.
+    /// index of the paths in each cell. Finer cells are computed on request.
     pub coarse_cells: usize,
     /// Bytes of encoded skeletons and meshes that are kept. An object that takes more than 5/8 of them is
     /// refused.
@@ -394,7 +394,7 @@ impl Server {
         for name in &options.hosts {
             hosts.extend([name.clone(), with_port(name, port)]);
         }
-        // The token keeps out whoever lets another name point to this machine.
+        // With a token, a foreign host name that resolves to this machine is harmless.
         let is_named = is_loopback || !options.hosts.is_empty();
         let token = options.token.as_ref();
         let prefix = token.map_or_else(String::new, |token| format!("/{token}"));
@@ -413,7 +413,7 @@ impl Server {
                     token: options.token.clone(),
                 },
                 origins,
-                requests: Semaphore::new(MOST_REQUESTS),
+                requests: Semaphore::new(MAX_REQUESTS),
             }),
         })
     }
@@ -450,11 +450,11 @@ impl Server {
         notes.collect()
     }
 
-    /// Answers requests until `stop` completes, then finishes the responses that were begun.
+    /// Serves requests until `stop` completes, then finishes the responses that were begun.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let Self { listener, shared } = self;
         let warming = tokio::spawn(warm(Arc::clone(&shared)));
-        let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let (closing, closed) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let mut stop = pin!(stop);
@@ -509,9 +509,9 @@ async fn accept(
     }
 }
 
-/// Answers the requests of a connection.
+/// Serves the requests of a connection.
 async fn serve(stream: TcpStream, shared: Arc<Shared>, mut closed: watch::Receiver<bool>) {
-    // Answers are written at once.
+    // Responses are written without delay.
     let _ = stream.set_nodelay(true);
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(WRITE_TIME));
@@ -587,7 +587,7 @@ impl Shared {
         }
     }
 
-    /// Answers the question of a browser whether a script may send a request.
+    /// Returns the response to a preflight request of a browser.
     fn preflight(&self, parts: &Parts) -> Option<Response<Body>> {
         if parts.method != Method::OPTIONS || self.rules.check_host(parts).is_err() {
             return None;

@@ -12,7 +12,7 @@ use crate::layers::{Layer, LayerKind, SourceTransform, space::ViewerSpace};
 pub const HOSTED_VIEWER: &str = "https://neuroglancer-demo.appspot.com";
 /// Stores whose extents differ by a larger factor are not drawn in one panel: the smaller one would be
 /// hard to see.
-const MOST_RATIO: f64 = 4.0;
+const MAX_RATIO: f64 = 4.0;
 /// Width of a window by its height.
 const WINDOW_ASPECT: f64 = 1.5;
 /// Extent of a view by that of the content, as seen from the front.
@@ -69,7 +69,7 @@ impl StoreView {
                 .find(|(other, ..)| other.name == axis.name && other.unit == axis.unit);
             same.is_none_or(|(_, from, to)| *from <= hi && lo <= *to)
         });
-        meets && (1.0 / MOST_RATIO..=MOST_RATIO).contains(&ratio)
+        meets && (1.0 / MAX_RATIO..=MAX_RATIO).contains(&ratio)
     }
 }
 

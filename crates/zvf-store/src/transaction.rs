@@ -244,7 +244,7 @@ impl Transaction {
         self.add_puts(puts.into_iter().map(|(put, _)| put)).await
     }
 
-    /// Records staged objects, and deletes those that they replace.
+    /// Records staged objects, and deletes the objects that they replace.
     async fn add_puts(
         &mut self,
         puts: impl Iterator<Item = StagedPut>,
@@ -297,7 +297,7 @@ impl Transaction {
         self.rebuilds_node_copy = true;
     }
 
-    /// Writes a new node copy with the commit, from the given nodes and those that this transaction
+    /// Writes a new node copy with the commit, from the given nodes and the nodes that this transaction
     /// puts. Each node is given by the key and the bytes of its metadata.
     pub fn rebuild_node_copy_with(&mut self, files: impl IntoIterator<Item = (Key, Bytes)>) {
         self.rebuilds_node_copy = true;

@@ -14,8 +14,8 @@ use zvf_testkit::{
     walk,
 };
 
-const LONGEST: usize = 4096;
-const MOST: usize = 300;
+const MAX_SEED_BYTES: usize = 4096;
+const MAX_SEEDS: usize = 300;
 const ARCHIVES: [&str; 6] = ["zvf-09", "zvf-08", "zvf-07", "zvf-06", "tet", "b2nd"];
 
 /// Link widths, plain and (from 0x80) permuted, which also serve as numbers of axes and numeric
@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let target = Path::new(&folder).join(name);
         fs::create_dir_all(&target)?;
         // Sampled over the sorted seeds, so that the first bytes vary.
-        let step = seeds.len().div_ceil(MOST);
+        let step = seeds.len().div_ceil(MAX_SEEDS);
         let chosen = seeds.iter().step_by(step);
         #[expect(clippy::print_stdout, reason = "a target short of seeds is to be seen")]
         {
@@ -82,7 +82,7 @@ struct Blobs(BTreeSet<Vec<u8>>);
 
 impl Blobs {
     fn add(&mut self, blob: &[u8]) {
-        if blob.len() <= LONGEST && !self.0.contains(blob) {
+        if blob.len() <= MAX_SEED_BYTES && !self.0.contains(blob) {
             self.0.insert(blob.to_vec());
         }
     }
@@ -153,7 +153,7 @@ impl Blobs {
             let blobs = self.0.iter();
             blobs.map(move |blob| [prefix, blob.as_slice()].concat())
         });
-        let short = offers.filter(|offer| offer.len() <= LONGEST);
+        let short = offers.filter(|offer| offer.len() <= MAX_SEED_BYTES);
         short.filter(|offer| walk(offer).is_some()).collect()
     }
 }

@@ -134,7 +134,7 @@ impl Proxy {
                 }
                 let here = Arc::clone(&here);
                 // A disconnected client or server is not an error.
-                thread::spawn(move || client.and_then(|client| here.answer(client)));
+                thread::spawn(move || client.and_then(|client| here.respond(client)));
             }
         });
         Self { address, shared }
@@ -170,7 +170,7 @@ impl Shared {
     }
 
     /// Handles one request of a connection; the next request takes another connection.
-    fn answer(&self, mut client: TcpStream) -> io::Result<()> {
+    fn respond(&self, mut client: TcpStream) -> io::Result<()> {
         let request = Message::read(&mut BufReader::new(&client), false)?;
         let fault = self.fault(&request);
         match fault {
@@ -178,12 +178,12 @@ impl Shared {
             Some(ProxyFault::Late(time)) => thread::sleep(time),
             _ => {}
         }
-        let mut answer = match fault {
+        let mut response = match fault {
             Some(ProxyFault::Status(status)) => Message::busy(status),
             Some(ProxyFault::Whole) => self.forward(&request.without("range"))?,
             _ => self.forward(&request)?,
         };
-        let mut body = core::mem::take(&mut answer.body);
+        let mut body = core::mem::take(&mut response.body);
         let mut announced = body.len();
         match fault {
             Some(ProxyFault::Cut | ProxyFault::Stall) => body.truncate(body.len() / 2),
@@ -191,11 +191,11 @@ impl Shared {
                 body.truncate(body.len() / 2);
                 announced = body.len();
             }
-            Some(ProxyFault::Elsewhere) => answer.shift_range(),
+            Some(ProxyFault::Elsewhere) => response.shift_range(),
             _ => {}
         }
-        answer.body = body;
-        client.write_all(&answer.bytes(announced))?;
+        response.body = body;
+        client.write_all(&response.bytes(announced))?;
         if fault == Some(ProxyFault::Stall) {
             // Wait until the client closes the connection.
             client.read_to_end(&mut Vec::new())?;

@@ -24,8 +24,8 @@ struct Server {
 }
 
 impl Web {
-    /// Serves `files` by path, and answers any other method than `GET` with the status `refusal`,
-    /// in which servers differ.
+    /// Serves `files` by path. Other methods than `GET` get the status `refusal`, because servers
+    /// differ in it.
     ///
     /// # Panics
     ///
@@ -43,7 +43,7 @@ impl Web {
             for stream in listener.incoming().flatten() {
                 let served = Arc::clone(&served);
                 // A disconnected client is not an error.
-                thread::spawn(move || served.answer(stream).ok());
+                thread::spawn(move || served.respond(stream).ok());
             }
         });
         Self { address, log }
@@ -62,7 +62,7 @@ impl Web {
 }
 
 impl Server {
-    fn answer(&self, stream: TcpStream) -> io::Result<()> {
+    fn respond(&self, stream: TcpStream) -> io::Result<()> {
         let mut reader = BufReader::new(stream);
         let mut first = String::new();
         reader.read_line(&mut first)?;
@@ -83,13 +83,13 @@ impl Server {
             words.next().unwrap_or_default(),
             words.next().unwrap_or_default(),
         );
-        let asked = range
+        let request = range
             .iter()
             .fold(format!("{method} {path}"), |line, range| {
                 format!("{line} {range}")
             });
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.push(asked);
+        log.push(request);
         drop(log);
         let file = self.files.get(path.trim_start_matches('/'));
         let (status, extra, body) = match (method, file, range) {

@@ -40,9 +40,9 @@ impl Depth {
 pub enum Severity {
     /// No reader is affected.
     Note,
-    /// Answers are right, but metadata are wrong or other readers may fail.
+    /// Results are right, but metadata are wrong or other readers may fail.
     Warning,
-    /// Data are lost or unreadable, or answers would be wrong.
+    /// Data are lost or unreadable, or results would be wrong.
     Error,
 }
 

@@ -65,6 +65,6 @@ const PREFACE: &str = "\
 The rules that `zvf validate` checks, by level. `cargo xtask rules` generates this page from the code. The code of a removed rule
 is never reused.
 
-An *error* means that data are lost or unreadable, or that answers would be wrong. A *warning* means that answers are right, but
+An *error* means that data are lost or unreadable, or that results would be wrong. A *warning* means that results are right, but
 metadata are wrong or other readers may fail. A *note* affects no reader.
 ";

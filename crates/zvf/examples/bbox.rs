@@ -20,11 +20,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let query = Query::new().region(Bbox::parse(bbox)?);
     let plan = dataset.explain(&query).await?;
     println!("first {} requests, then {:?}", plan.requests(), plan.then);
-    let answer = dataset.query(&query).await?;
+    let result = dataset.query(&query).await?;
     println!(
         "{} vertices of {} objects",
-        answer.positions.len(),
-        answer.objects.len()
+        result.positions.len(),
+        result.objects.len()
     );
     let activity = dataset.store().activity();
     println!(

@@ -15,7 +15,7 @@ use zvf::{Depth, OpenOptions, ValidateOptions};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // The answer says which rules are broken; three findings of each are enough for that.
+    // The report says which rules are broken; three findings of each are enough for that.
     let options = ValidateOptions::default()
         .depth(Depth::Consistency)
         .max_findings_per_rule(3);

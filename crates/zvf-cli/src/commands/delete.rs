@@ -119,7 +119,7 @@ pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dy
         Err(NoChange::Nothing)
     } else if arguments.dry_run {
         let whole = result(work, &opened, &whole(&ids)).await?;
-        Err(NoChange::Asked(len_u64(whole.positions.len())))
+        Err(NoChange::DryRun(len_u64(whole.positions.len())))
     } else {
         Ok(opened.change(opened.editor.remove(&ids)).await?)
     };
@@ -149,7 +149,7 @@ async fn delete_rows(
     let changed = if rows.is_empty() {
         Err(NoChange::Nothing)
     } else if arguments.dry_run {
-        Err(NoChange::Asked(len_u64(rows.len())))
+        Err(NoChange::DryRun(len_u64(rows.len())))
     } else {
         let change = opened.editor.remove_rows(transaction, &rows);
         Ok(opened.change(change).await?)
@@ -180,7 +180,7 @@ async fn delete_selected(
         let query = query.shape(Shape::Points).columns(Selection::none());
         let query = query.owners(false);
         let count = opened.dataset.query(&query).await?.positions.len();
-        Err(NoChange::Asked(len_u64(count)))
+        Err(NoChange::DryRun(len_u64(count)))
     } else {
         let change = opened.editor.remove_selected(&query);
         let changed = opened.change(change).await?;
@@ -192,7 +192,7 @@ async fn delete_selected(
     if changed.is_err() {
         notes.clear();
     }
-    let is_empty = matches!(changed, Err(NoChange::Nothing | NoChange::Asked(0)));
+    let is_empty = matches!(changed, Err(NoChange::Nothing | NoChange::DryRun(0)));
     let mut done = work.done(&EditOutput::new(&work.store, changed).noted(notes))?;
     done.is_negative = arguments.fail_empty && is_empty;
     Ok(done)

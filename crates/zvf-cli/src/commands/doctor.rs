@@ -248,7 +248,7 @@ impl DoctorReport {
         let budget = self.budget;
         line(
             "memory",
-            format!("at most {} bytes for an answer", group_digits(budget)),
+            format!("at most {} bytes for a result", group_digits(budget)),
         );
         if let Some(free) = self.memory {
             let short = if free < budget {

@@ -1,4 +1,4 @@
-//! `zvf serve`: answers the requests of Neuroglancer.
+//! `zvf serve`: serves stores to Neuroglancer.
 
 use std::{
     error::Error,
@@ -27,7 +27,7 @@ use crate::{
 /// The port that is tried first, so that links stay valid.
 const PORT: u16 = 9393;
 /// The least memory with which stores can be shown.
-const LEAST_MEMORY: u64 = 64 << 20;
+const MIN_MEMORY: u64 = 64 << 20;
 /// Length of a unit of `--affine` in metres.
 const MILLIMETRE: f64 = 1e-3;
 /// Edge of a voxel in metres, unless it is known.
@@ -38,12 +38,13 @@ const DENSE: [&str; 6] = [".tet", ".b2nd", ".cat", ".npy", ".nii", ".nii.gz"];
 /// Serve stores to Neuroglancer, and print a link that shows them
 ///
 /// Points, lines, streamlines and edges of graphs become annotations; paths, groups of paths,
-/// skeletons and graphs become skeletons; meshes become meshes; dense arrays with three axes become volumes. Layers are computed when the
-/// viewer asks for them, and show changes of a store when the page is reloaded. Stores whose boxes
-/// overlap are drawn in one panel, and others beside each other. Ctrl-C ends the server.
+/// skeletons and graphs become skeletons; meshes become meshes; dense arrays with three axes become
+/// volumes. Layers are computed when the viewer requests them, and show changes of a store when the
+/// page is reloaded. Stores whose boxes overlap are drawn in one panel, and others beside each
+/// other. Ctrl-C ends the server.
 ///
-/// The server answers requests from this machine only, and pages from the address of the viewer
-/// only, unless --bind and --allow-origin say otherwise. It never writes.
+/// The server accepts requests only from this machine, and only from pages of the viewer's address,
+/// unless --bind and --allow-origin allow others. It never writes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zvf serve tracts.zv scan.nii.gz
@@ -63,10 +64,10 @@ pub(crate) struct ServeArgs {
     /// Secret that the path of each request must begin with; printed links contain it.
     #[arg(long, value_name = "TEXT")]
     token: Option<String>,
-    /// Name of this machine in links; requests to it are answered.
+    /// Name of this machine, used in links and accepted in requests.
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
-    /// Origin whose pages may read answers, besides that of the viewer; * stands for all.
+    /// Origin whose pages may read responses, besides that of the viewer; * stands for all.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
     /// Address of the Neuroglancer instance that the link opens.
@@ -132,7 +133,7 @@ async fn serve(arguments: &ServeArgs) -> Result<CommandOutcome, Box<dyn Error>> 
             );
         }
     }
-    // Whoever reads the line may stop the server at once.
+    // The reader of the line may stop the server at once.
     let stop = stop_signal()?;
     let line = match arguments.json {
         true => json!({
@@ -254,7 +255,7 @@ fn matrix(text: &str) -> Option<[[f64; 4]; 3]> {
 /// Parses the memory of the server.
 fn size(text: &str) -> Result<u64, String> {
     let bytes = values::size(text).map_err(|error| error.to_string())?;
-    match bytes >= LEAST_MEMORY {
+    match bytes >= MIN_MEMORY {
         true => Ok(bytes),
         false => Err("at least 64MiB are needed".to_owned()),
     }

@@ -144,7 +144,7 @@ pub(crate) async fn run(arguments: &ValidateArgs) -> Result<CommandOutcome, Box<
 fn sealed_again(differing: u64) -> Option<String> {
     let files = count_noun(differing, "file", "files");
     (differing > 0).then(|| {
-        format!("{files} differed from the inventory; the new one describes the store as it is")
+        format!("{files} differed from the inventory; the new one describes the present state of the store")
     })
 }
 

@@ -27,8 +27,8 @@ pub(super) fn numbers(dtype: &NumpyDtype, bytes: &[u8]) -> Option<Vec<Value>> {
     (0..count).map(value).collect()
 }
 
-/// Converts attributes to text, within the limits of `.tet`, and returns the names of those that do
-/// not fit.
+/// Converts attributes to text, within the limits of `.tet`, and returns the names of the
+/// attributes that do not fit.
 pub(super) fn attributes_as_text(
     attributes: &Map<String, Value>,
 ) -> (Map<String, Value>, Vec<String>) {

@@ -31,7 +31,7 @@ pub(crate) enum NoChange {
     /// There was nothing to change.
     Nothing,
     /// Dry run: this many vertices would be removed.
-    Asked(u64),
+    DryRun(u64),
 }
 
 impl EditOutput {
@@ -122,7 +122,7 @@ impl EditOutput {
                 ));
             }
             Err(NoChange::Nothing) => lines.push("  nothing to do, nothing changed".to_owned()),
-            Err(NoChange::Asked(removed)) => {
+            Err(NoChange::DryRun(removed)) => {
                 lines.push(format!("  would go: {}", self.counts(0, *removed)));
                 lines.extend(self.named());
                 lines.push("  nothing changed".to_owned());
@@ -191,7 +191,7 @@ impl NoChange {
     fn removed(self) -> u64 {
         match self {
             Self::Nothing => 0,
-            Self::Asked(removed) => removed,
+            Self::DryRun(removed) => removed,
         }
     }
 }

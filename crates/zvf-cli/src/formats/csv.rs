@@ -222,7 +222,7 @@ fn column_name(field: CsvField<'_>) -> String {
     }
 }
 
-/// Returns what is wrong with the names of columns.
+/// Returns the fault of the names of columns.
 fn header_fault(names: &[String]) -> Option<CsvError> {
     if let [name] = names {
         let mut marks = [';', '\t', ' '].into_iter();

@@ -160,7 +160,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut in_name) = (0_usize, 0_usize);
-    // The place behind the last `*`, and where its text ends.
+    // The position after the last `*`, and where its text ends.
     let mut star: Option<(usize, usize)> = None;
     while let Some(letter) = name.get(in_name) {
         match pattern.get(at) {
@@ -173,9 +173,9 @@ fn matches(pattern: &str, name: &str) -> bool {
                 in_name = in_name.saturating_add(1);
             }
             _ => match &mut star {
-                Some((behind, end)) => {
+                Some((after, end)) => {
                     *end = end.saturating_add(1);
-                    (at, in_name) = (*behind, *end);
+                    (at, in_name) = (*after, *end);
                 }
                 None => return false,
             },

@@ -69,9 +69,9 @@ impl InputTable {
     /// Removes the columns of the axes and returns the coordinates with the names of the axes.
     fn positions(
         &mut self,
-        asked: Option<&[String]>,
+        requested: Option<&[String]>,
     ) -> Result<(NumericColumn, Vec<String>), GeometryReadError> {
-        let names = match asked.or(self.axes.as_deref()) {
+        let names = match requested.or(self.axes.as_deref()) {
             Some(names) => names.to_vec(),
             None => {
                 let names = self.names().into_iter();

@@ -84,7 +84,7 @@ fn all_columns(path: &Path, missing: MissingPolicy) -> Result<Vec<Shaped>, Geome
     Ok(whole)
 }
 
-/// Reads all arrays except those that `leave` selects, and does not require vertices.
+/// Reads all arrays except the selection of `leave`, and does not require vertices.
 pub(super) fn read_tables(
     input: &InputFile,
     options: &GeometryReadOptions,

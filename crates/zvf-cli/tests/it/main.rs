@@ -6,7 +6,6 @@
 )]
 
 mod arguments;
-mod asked;
 mod attributes;
 mod b2nd;
 mod budget;
@@ -28,6 +27,7 @@ mod files;
 mod first_files;
 #[cfg(target_os = "linux")]
 mod full_disk;
+mod recorded_queries;
 mod results;
 // The pages write Parquet, and their blocks need `sh`.
 #[cfg(all(unix, feature = "parquet"))]

@@ -46,7 +46,7 @@ fn stores_in_a_bucket_give_the_results_of_a_folder() {
     assert!(names.len() >= 8, "{names:?}");
     for name in &names {
         let (disk, bucket) = (format!("{root}/{name}"), format!("s3://stores/{name}"));
-        let ask = |arguments: &[&str]| {
+        let run = |arguments: &[&str]| {
             let of = |store: &str| {
                 let mut line = vec![arguments[0], store];
                 line.extend(&arguments[1..]);
@@ -54,11 +54,11 @@ fn stores_in_a_bucket_give_the_results_of_a_folder() {
             };
             assert_eq!(of(&bucket), of(&disk), "{arguments:?} {bucket}");
         };
-        ask(&["info", "--json"]);
-        ask(&["query", "--json"]);
-        ask(&["query", "--json", "--limit", "3"]);
-        ask(&["query", "--json", "--count"]);
-        ask(&["validate", "--json"]);
+        run(&["info", "--json"]);
+        run(&["query", "--json"]);
+        run(&["query", "--json", "--limit", "3"]);
+        run(&["query", "--json", "--count"]);
+        run(&["validate", "--json"]);
     }
     println!(
         "servers: zvf info, zvf query and zvf validate: {} stores in a bucket as on disk",
@@ -82,7 +82,7 @@ fn tasks_build_the_same_store_in_a_bucket_as_on_disk() {
         "--from",
         &npz,
     ];
-    let ask = |words: &[&str]| {
+    let run = |words: &[&str]| {
         let output = zvf(words);
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{words:?}: {error}");
@@ -90,15 +90,15 @@ fn tasks_build_the_same_store_in_a_bucket_as_on_disk() {
     let place = format!("s3://stores/tasks-{}", std::process::id());
     let (disk, bucket) = (at("disk.zv"), format!("{place}/bucket.zv"));
     let plan = format!("{place}/plan.json");
-    ask(&[&["create", &disk][..], &design].concat());
+    run(&[&["create", &disk][..], &design].concat());
     let planned = ["task", "plan", &plan, "--tasks=4", "create", &bucket];
-    ask(&[&planned[..], &design].concat());
+    run(&[&planned[..], &design].concat());
     let mut numbers = tasks::Numbers(3);
     let mut killed = tasks::schedule(&plan, &mut numbers);
-    ask(&["task", "commit", &plan]);
+    run(&["task", "commit", &plan]);
     assert_eq!(files(&disk), files(&bucket));
-    ask(&["pyramid", &disk, "--levels=1"]);
-    ask(&[
+    run(&["pyramid", &disk, "--levels=1"]);
+    run(&[
         "task",
         "plan",
         &plan,
@@ -108,7 +108,7 @@ fn tasks_build_the_same_store_in_a_bucket_as_on_disk() {
         "--levels=1",
     ]);
     killed += tasks::schedule(&plan, &mut numbers);
-    ask(&["task", "commit", &plan]);
+    run(&["task", "commit", &plan]);
     assert_eq!(files(&disk), files(&bucket));
     println!(
         "servers: zvf task: a store and a level in a bucket as on disk, {killed} tasks killed"

@@ -70,9 +70,9 @@ impl Bench {
     /// Returns the result of a query, as CSV tables one after another.
     #[track_caller]
     pub(crate) fn result(&self, store: &str, of: &[&str]) -> String {
-        let folder = self.path("answer");
+        let folder = self.path("result");
         fs::create_dir(&folder).unwrap();
-        let line = [&["query", store, "--quiet", "-o", "@answer/a.csv"], of].concat();
+        let line = [&["query", store, "--quiet", "-o", "@result/a.csv"], of].concat();
         self.says(&line);
         let mut tables = String::new();
         for part in ["", ".links", ".objects", ".groups"] {

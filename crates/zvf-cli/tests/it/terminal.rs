@@ -10,10 +10,10 @@ use crate::{stores::Bench, text};
 
 const QUESTION: &str = "Write it anyway? [y/N]";
 
-/// Runs a command on a terminal with `answer` as input. Returns the exit code and everything that it
+/// Runs a command on a terminal with `input`. Returns the exit code and everything that it
 /// prints; `None` without `script`.
 #[track_caller]
-fn on_terminal(bench: &Bench, line: &[&str], answer: &str) -> Option<(i32, String)> {
+fn on_terminal(bench: &Bench, line: &[&str], input: &str) -> Option<(i32, String)> {
     let words = line.iter().map(|word| match word.strip_prefix('@') {
         Some(name) => format!("'{}'", bench.path(name).display()),
         None => format!("'{word}'"),
@@ -37,7 +37,7 @@ fn on_terminal(bench: &Bench, line: &[&str], answer: &str) -> Option<(i32, Strin
         .stdin
         .take()
         .unwrap()
-        .write_all(answer.as_bytes())
+        .write_all(input.as_bytes())
         .unwrap();
     let output = script.wait_with_output().unwrap();
     let said = [text(&output.stdout), text(&output.stderr)].concat();
@@ -57,9 +57,8 @@ fn absurd_plans_are_confirmed_on_a_terminal() {
     let bench = Bench::new();
     spread(&bench);
     let create = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
-    for answer in ["n\n", "\n", "maybe\n"] {
-        let Some((code, said)) = on_terminal(&bench, &[&create[..], &SHAPE].concat(), answer)
-        else {
+    for input in ["n\n", "\n", "maybe\n"] {
+        let Some((code, said)) = on_terminal(&bench, &[&create[..], &SHAPE].concat(), input) else {
             return;
         };
         assert_eq!(code, 2, "{said}");
@@ -69,9 +68,9 @@ fn absurd_plans_are_confirmed_on_a_terminal() {
     }
     // After a yes, the creation goes on, and finds that there is a store: 60 000 files take long.
     bench.says(&[&create[..], &["--quiet"]].concat());
-    for answer in ["y\n", "YES\n"] {
+    for input in ["y\n", "YES\n"] {
         let line = [&create[..], &SHAPE].concat();
-        let Some((code, said)) = on_terminal(&bench, &line, answer) else {
+        let Some((code, said)) = on_terminal(&bench, &line, input) else {
             return;
         };
         assert_eq!(code, 2, "{said}");
@@ -111,11 +110,11 @@ fn input_in_batches_is_confirmed_before_its_second_pass() {
     bench.says(&["query", "@a.zv", "-o", "@a.npz", "--quiet"]);
     let line = ["create", "@a.zv", "--kind", "points", "--from", "@a.npz"];
     let line = [&line[..], &["--memory", "100KiB"], &SHAPE].concat();
-    for (answer, sentence) in [
+    for (input, sentence) in [
         ("n\n", "60 000 files of 20 000 chunks"),
         ("y\n", "there is a store already"),
     ] {
-        let Some((code, said)) = on_terminal(&bench, &line, answer) else {
+        let Some((code, said)) = on_terminal(&bench, &line, input) else {
             return;
         };
         assert_eq!(code, 2, "{said}");

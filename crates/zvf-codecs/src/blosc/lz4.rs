@@ -16,7 +16,7 @@
 use super::repeat::{WORD, Word, pattern, repeat};
 
 /// Minimum length of a match.
-const LEAST: usize = 4;
+const MIN_MATCH: usize = 4;
 /// The 4-bit length that announces additional length bytes.
 const MORE: usize = 15;
 /// Output space for a sequence without additional length bytes: 14 literals and a match of 18
@@ -42,7 +42,7 @@ pub(super) fn decode(stream: &[u8], wanted: usize, out: &mut [u8]) -> Option<usi
             break;
         }
         let distance = distance(&mut input)?;
-        let len = length(token & 0xf, &mut input)?.checked_add(LEAST)?;
+        let len = length(token & 0xf, &mut input)?.checked_add(MIN_MATCH)?;
         at = repeat(out, at, len, distance)?;
     }
     Some(at)
@@ -74,7 +74,7 @@ fn short_sequences(
         let distance = distance(input)?;
         let len = usize::from(token & 0xf);
         if len == MORE {
-            let len = length(token & 0xf, input)?.checked_add(LEAST)?;
+            let len = length(token & 0xf, input)?.checked_add(MIN_MATCH)?;
             at = repeat(out, at, len, distance)?;
             continue;
         }
@@ -89,7 +89,7 @@ fn short_sequences(
             *out.get_mut(at..)?.first_chunk_mut()? = word;
             *out.get_mut(at + step..)?.first_chunk_mut()? = word;
         }
-        at += len + LEAST;
+        at += len + MIN_MATCH;
     }
     Some(at)
 }

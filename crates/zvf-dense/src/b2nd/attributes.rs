@@ -9,11 +9,11 @@ use super::layers::{self, Layer};
 const DEPTH: usize = 64;
 /// Maximum total length of decoded metalayers in bytes. Decoded values take more memory than their
 /// bytes.
-const MOST: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
-/// Decodes the attributes among metalayers, up to a total length of [`MOST`].
+/// Decodes the attributes among metalayers, up to a total length of [`MAX_BYTES`].
 pub(super) fn of(layers: &[Layer]) -> Map<String, Value> {
-    let mut left = MOST;
+    let mut left = MAX_BYTES;
     let mut attributes = Map::new();
     for (name, body) in layers::pairs(layers) {
         let Some(rest) = left.checked_sub(body.len()) else {

@@ -31,11 +31,11 @@ pub fn quantiles(
     at: &[f64],
     axes: &[usize],
 ) -> Result<Vec<Reduced>, DenseError> {
-    let is_asked = at.len() <= MAX_QUANTILES && at.iter().all(|at| (0.0..=1.0).contains(at));
-    if !is_asked {
+    let is_valid = at.len() <= MAX_QUANTILES && at.iter().all(|at| (0.0..=1.0).contains(at));
+    if !is_valid {
         return Err(DenseError::Reduction {
             name: array.name().to_owned(),
-            fault: "at most 64 quantiles are asked for at once, of 0 to 1",
+            fault: "at most 64 quantiles can be computed at once, and each must be in 0 to 1",
         });
     }
     let kept = super::kept(array, axes)?;
@@ -51,8 +51,8 @@ pub fn quantiles(
         .collect();
     let count = product(extents.iter().copied()).unwrap_or(u64::MAX);
     let size = u64::try_from(size_of::<Scalar>()).unwrap_or(u64::MAX);
-    let asked = u64::try_from(at.len()).unwrap_or(u64::MAX);
-    let needed = count.saturating_mul(size).saturating_mul(asked);
+    let quantiles = u64::try_from(at.len()).unwrap_or(u64::MAX);
+    let needed = count.saturating_mul(size).saturating_mul(quantiles);
     let budget = array.scratch();
     if needed > budget {
         return Err(DenseError::Budget { needed, budget });

@@ -30,7 +30,7 @@ impl Affine {
     ///
     /// [`AffineError`] if the numbers are not an affine matrix.
     pub fn of(numbers: &[f64]) -> Result<Self, AffineError> {
-        let axes = (1..=super::MOST_AXES).find(|axes| {
+        let axes = (1..=super::MAX_AXES).find(|axes| {
             let side = axes.saturating_add(1);
             side.saturating_mul(side) == numbers.len()
         });
@@ -87,7 +87,7 @@ impl Affine {
         let count = crate::hyperslab::product(array.shape().iter().copied());
         let count = count.and_then(|count| usize::try_from(count).ok());
         // Reject a large array before any data is read.
-        let max = super::MOST_AXES.saturating_add(1).saturating_pow(2);
+        let max = super::MAX_AXES.saturating_add(1).saturating_pow(2);
         let count = count.unwrap_or(usize::MAX);
         if count > max {
             return Err(not(AffineError::Square(count)));

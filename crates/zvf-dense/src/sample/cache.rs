@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use rayon::prelude::*;
 
 use super::{
-    MOST_AXES,
+    MAX_AXES,
     tiles::{Span, Tiling},
     values::Voxels,
 };
@@ -17,7 +17,7 @@ pub(super) struct Tile {
     pub(super) number: u64,
     pub(super) span: Span,
     /// The distance between neighbouring voxels along each axis.
-    pub(super) strides: [usize; MOST_AXES],
+    pub(super) strides: [usize; MAX_AXES],
     pub(super) voxels: Voxels,
 }
 

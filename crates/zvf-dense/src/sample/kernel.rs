@@ -1,9 +1,9 @@
 //! The voxels around a position and their weights.
 
-use super::{Affine, Interpolation, MOST_AXES};
+use super::{Affine, Interpolation, MAX_AXES};
 
 /// Maximum number of voxels along an axis that contribute to a value.
-pub(super) const MOST_TAPS: usize = 4;
+pub(super) const MAX_TAPS: usize = 4;
 
 /// The mapping from positions to voxels.
 #[derive(Debug)]
@@ -31,13 +31,13 @@ pub(super) struct Step {
 }
 
 /// The location of a position along each axis.
-pub(super) type Spot = [Step; MOST_AXES];
+pub(super) type Spot = [Step; MAX_AXES];
 
 /// The voxels along one axis and their weights.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taps {
-    pub(super) voxel: [u64; MOST_TAPS],
-    pub(super) weight: [f64; MOST_TAPS],
+    pub(super) voxel: [u64; MAX_TAPS],
+    pub(super) weight: [f64; MAX_TAPS],
     pub(super) count: usize,
 }
 
@@ -131,8 +131,8 @@ impl Kernel {
     }
 
     /// Returns the voxels and weights along each axis. Beyond the edge, the last voxel repeats.
-    pub(super) fn taps(&self, spot: &Spot, interpolation: Interpolation) -> [Taps; MOST_AXES] {
-        let mut all = [Taps::default(); MOST_AXES];
+    pub(super) fn taps(&self, spot: &Spot, interpolation: Interpolation) -> [Taps; MAX_AXES] {
+        let mut all = [Taps::default(); MAX_AXES];
         for ((taps, step), extent) in all.iter_mut().zip(spot).zip(&self.shape) {
             let (weight, count) = match interpolation {
                 Interpolation::Nearest => ([1.0, 0.0, 0.0, 0.0], 1),
@@ -161,7 +161,7 @@ pub(super) fn linear(t: f64) -> [f64; 2] {
 }
 
 /// Returns the Catmull-Rom weights of four voxels at fraction `t` between the second and the third.
-pub(super) fn cubic(t: f64) -> [f64; MOST_TAPS] {
+pub(super) fn cubic(t: f64) -> [f64; MAX_TAPS] {
     let (t2, t3) = (t * t, t * t * t);
     [
         0.5 * (2.0 * t2 - t3 - t),
@@ -172,7 +172,7 @@ pub(super) fn cubic(t: f64) -> [f64; MOST_TAPS] {
 }
 
 /// Maximum number of voxels along an axis: the integers that `f64` represents exactly.
-pub(super) const MOST_VOXELS: u64 = 1 << 53;
+pub(super) const MAX_VOXELS: u64 = 1 << 53;
 
 // These conversions go through signed integers, which processors convert in one instruction.
 

@@ -19,7 +19,7 @@ use super::{
 use crate::{DenseError, ReadCost, strided::BoxCopy};
 
 /// Maximum number of tiles, and of voxels along an axis, for which tables are built.
-const MOST: u64 = 1 << 16;
+const MAX_TILES: u64 = 1 << 16;
 /// Maximum number of voxels per point for which storage of all voxels is worthwhile.
 const VOXELS_OF_POINT: u64 = 256;
 
@@ -30,8 +30,8 @@ pub(super) fn is_worth(points: u64, tiling: &Tiling, share: u64) -> bool {
     let voxels = whole.shape().iter().copied().fold(1, u64::saturating_mul);
     voxels / VOXELS_OF_POINT <= points
         && whole.cost(0) <= share
-        && tiling.count() <= MOST
-        && whole.shape().iter().all(|extent| *extent <= MOST)
+        && tiling.count() <= MAX_TILES
+        && whole.shape().iter().all(|extent| *extent <= MAX_TILES)
 }
 
 /// Storage for all voxels of an array.

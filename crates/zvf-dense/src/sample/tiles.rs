@@ -1,6 +1,6 @@
 //! The division of an array into tiles, the units of reading.
 
-use super::{MOST_AXES, kernel::Kernel, kernel::Spot};
+use super::{MAX_AXES, kernel::Kernel, kernel::Spot};
 use crate::{
     DenseArray, DenseError, Hyperslab,
     hyperslab::{AxisRange, product},
@@ -8,7 +8,7 @@ use crate::{
 
 /// Minimum tile length in bytes. Small blocks of a chunk are read together, because for them the
 /// call takes longer than the read.
-const LEAST: u64 = 32 << 10;
+const MIN_BYTES: u64 = 32 << 10;
 
 /// The division of an array into tiles along the axes of positions. A tile is a block, several
 /// small blocks, or a chunk if chunks have no blocks. Tiles are smaller than a block or chunk only
@@ -30,8 +30,8 @@ pub(super) struct Tiling {
 /// The box of voxels of a tile, from `start` to before `end`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Span {
-    pub(super) start: [u64; MOST_AXES],
-    pub(super) end: [u64; MOST_AXES],
+    pub(super) start: [u64; MAX_AXES],
+    pub(super) end: [u64; MAX_AXES],
 }
 
 impl Span {
@@ -43,8 +43,8 @@ impl Span {
     }
 
     /// Returns the distance between neighbouring voxels along each axis; `unit` along the last one.
-    pub(super) fn strides(&self, axes: usize, unit: usize) -> [usize; MOST_AXES] {
-        let mut strides = [0; MOST_AXES];
+    pub(super) fn strides(&self, axes: usize, unit: usize) -> [usize; MAX_AXES] {
+        let mut strides = [0; MAX_AXES];
         let mut stride = unit;
         let span = self.start.iter().zip(&self.end);
         for (into, (start, end)) in strides.iter_mut().zip(span).take(axes).rev() {
@@ -79,7 +79,7 @@ impl Tiling {
             .collect();
         let len = |extents: &[u64]| product(extents.iter().copied().chain([bytes]));
         // Extend the last axis first, so that reads are contiguous.
-        'join: while len(&extents).is_some_and(|len| len < LEAST) {
+        'join: while len(&extents).is_some_and(|len| len < MIN_BYTES) {
             let axes = extents.iter_mut().zip(chunk).zip(kernel.shape());
             for ((own, chunk), extent) in axes.rev() {
                 let double = own.saturating_mul(2);

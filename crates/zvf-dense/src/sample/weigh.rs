@@ -5,9 +5,9 @@
 //! separately.
 
 use super::{
-    Interpolation, MOST_AXES,
+    Interpolation, MAX_AXES,
     cache::Tile,
-    kernel::{Kernel, MOST_TAPS, Spot, Step, Taps, cubic, linear},
+    kernel::{Kernel, MAX_TAPS, Spot, Step, Taps, cubic, linear},
     tiles::{Span, Tiling},
     values::{Number, Voxels, put},
 };
@@ -17,7 +17,7 @@ use super::{
 pub(super) struct ArrayView<'a, N> {
     number: u64,
     span: Span,
-    strides: [usize; MOST_AXES],
+    strides: [usize; MAX_AXES],
     voxels: &'a [N],
 }
 
@@ -198,7 +198,7 @@ impl<N: Number> Finder<'_, N> {
         let interpolation = kernel.interpolation();
         let taps = kernel.taps(spot, interpolation);
         for (column, into) in into.chunks_exact_mut(size.max(1)).enumerate() {
-            let mut place = [0; MOST_AXES];
+            let mut place = [0; MAX_AXES];
             let own = taps.get(..axes).unwrap_or_default();
             let mut sum = self.sum(own, (&mut place, 0), column);
             if sum.has_nan && interpolation == Interpolation::Cubic {
@@ -215,7 +215,7 @@ impl<N: Number> Finder<'_, N> {
     fn sum(
         &mut self,
         taps: &[Taps],
-        (place, axis): (&mut [u64; MOST_AXES], usize),
+        (place, axis): (&mut [u64; MAX_AXES], usize),
         column: usize,
     ) -> Sum {
         let Some((own, rest)) = taps.split_first() else {
@@ -292,7 +292,7 @@ fn inside<N: Number, const K: usize>(
     into: &mut [u8],
     weights: fn(f64) -> [f64; K],
 ) -> Option<()> {
-    let mut all = [[0.0; K]; MOST_AXES];
+    let mut all = [[0.0; K]; MAX_AXES];
     let mut first = 0_usize;
     let span = tile.span.start.iter().zip(&tile.span.end);
     let steps = spot.iter().zip(span).zip(&tile.strides).take(axes);
@@ -325,7 +325,7 @@ fn along<const K: usize>(
     end: u64,
     weights: fn(f64) -> [f64; K],
 ) -> Option<(usize, [f64; K])> {
-    let before = u64::from(K == MOST_TAPS);
+    let before = u64::from(K == MAX_TAPS);
     let width = u64::try_from(K).ok()?;
     let at = step.base.checked_sub(before)?.checked_sub(start)?;
     let len = end.checked_sub(start)?;

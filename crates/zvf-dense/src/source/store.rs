@@ -20,10 +20,11 @@ const MAX_SIBLINGS: usize = 1 << 20;
 pub struct StoreSource {
     name: String,
     len: u64,
-    asks: mpsc::Sender<Ask>,
+    requests: mpsc::Sender<ReadRequest>,
 }
 
-struct Ask {
+/// Ranges to read, and the channel of the result.
+struct ReadRequest {
     ranges: Vec<Range<u64>>,
     reply: mpsc::Sender<io::Result<Vec<Vec<u8>>>>,
 }
@@ -59,22 +60,27 @@ impl StoreSource {
     pub fn of(store: Store, key: &str, name: String) -> Result<Self, DenseError> {
         let in_store = |error: io::Error| DenseError::io(&name, error);
         let key = Key::parse(key).map_err(|error| in_store(io::Error::other(error)))?;
-        let (asks, asked) = mpsc::channel();
+        let (requests, received) = mpsc::channel();
         let (ready, starts) = mpsc::channel();
         thread::Builder::new()
             .name("zvf-dense reads".to_owned())
-            .spawn(move || serve(&store, &key, &ready, &asked))
+            .spawn(move || serve(&store, &key, &ready, &received))
             .map_err(in_store)?;
         let len = starts
             .recv()
             .map_err(|_| in_store(gone()))?
             .map_err(in_store)?;
-        Ok(Self { name, len, asks })
+        Ok(Self {
+            name,
+            len,
+            requests,
+        })
     }
 
-    fn ask(&self, ranges: Vec<Range<u64>>) -> io::Result<Vec<Vec<u8>>> {
+    fn fetch(&self, ranges: Vec<Range<u64>>) -> io::Result<Vec<Vec<u8>>> {
         let (reply, replied) = mpsc::channel();
-        self.asks.send(Ask { ranges, reply }).map_err(|_| gone())?;
+        let request = ReadRequest { ranges, reply };
+        self.requests.send(request).map_err(|_| gone())?;
         replied.recv().map_err(|_| gone())?
     }
 }
@@ -83,12 +89,12 @@ fn gone() -> io::Error {
     io::Error::other("the thread that reads has ended")
 }
 
-/// Sends the length of the object, then answers requests until the channel closes.
+/// Sends the length of the object, then serves requests until the channel closes.
 fn serve(
     store: &Store,
     key: &Key,
     ready: &mpsc::Sender<io::Result<u64>>,
-    asked: &mpsc::Receiver<Ask>,
+    requests: &mpsc::Receiver<ReadRequest>,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -107,7 +113,7 @@ fn serve(
     });
     // The receiver may be gone.
     ready.send(len).ok();
-    for Ask { ranges, reply } in asked {
+    for ReadRequest { ranges, reply } in requests {
         let reads: Vec<Read> = ranges
             .into_iter()
             .map(|range| Read::bounded(key.clone(), range))
@@ -142,7 +148,7 @@ impl ByteSource for StoreSource {
         if into.is_empty() {
             return Ok(());
         }
-        let part = self.ask(core::iter::once(offset..end).collect())?;
+        let part = self.fetch(core::iter::once(offset..end).collect())?;
         let part = part.first().filter(|part| part.len() == into.len());
         into.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
@@ -165,7 +171,7 @@ impl ByteSource for StoreSource {
         let mut parts = if wanted.is_empty() {
             Vec::new()
         } else {
-            self.ask(wanted).map_err(in_store)?
+            self.fetch(wanted).map_err(in_store)?
         }
         .into_iter();
         let parts = ranges.iter().map(|range| {

@@ -10,9 +10,9 @@ use crate::{ByteSource, DenseError};
 
 /// Maximum length of the JSON in a footer: sixteen times the limit for writers. Parsed JSON takes
 /// about 70 times its length in memory.
-const MOST_JSON: u64 = 1 << 20;
+const MAX_JSON: u64 = 1 << 20;
 /// Maximum length of spilled metadata, set by the format.
-const MOST_SPILL: u64 = 16 << 20;
+const MAX_SPILL: u64 = 16 << 20;
 
 /// A part of the file that the footer refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl FooterInfo {
             let error = zvf_format::tetration::FooterError::JsonLen(tail.json_len());
             in_file(error.into())
         })?;
-        if tail.json_len() > MOST_JSON {
+        if tail.json_len() > MAX_JSON {
             return Err(in_file(fault("history_json_len", "more than 1 MiB")));
         }
         let bytes = source.read(start..len)?;
@@ -90,7 +90,7 @@ impl FooterInfo {
         if let Some(spill) = info.metadata_ref {
             // Parsed JSON takes about 70 times its length in memory.
             let needed = spill.len.saturating_mul(70);
-            let budget = budget.max(MOST_JSON.saturating_mul(70));
+            let budget = budget.max(MAX_JSON.saturating_mul(70));
             if needed > budget {
                 return Err(DenseError::Budget { needed, budget });
             }
@@ -124,7 +124,7 @@ impl FooterInfo {
                 "belongs to version 2, and this is 1",
             ));
         }
-        let long = info.metadata_ref.filter(|spill| spill.len > MOST_SPILL);
+        let long = info.metadata_ref.filter(|spill| spill.len > MAX_SPILL);
         if long.is_some() {
             return Err(fault("metadata_ref", "more than 16 MiB"));
         }

@@ -191,7 +191,7 @@ impl WkbCursor<'_> {
         })
     }
 
-    /// Reads byte order and type; of a member, those that the collection requires.
+    /// Reads byte order and type. Those of a member must be the `required` ones of its collection.
     fn head(&mut self, required: Option<(WkbKind, bool)>) -> Result<(WkbKind, WkbForm), FileFault> {
         let is_little = match self.take::<1>()? {
             [0] => false,

@@ -13,7 +13,7 @@ use crate::{
 use zvf_model::base64;
 
 /// Upper bound on the size of all variable length records of a file.
-const MOST: u64 = 4 << 20;
+const MAX_RECORD_BYTES: u64 = 4 << 20;
 
 /// Header and records of a file.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl LasHeader {
             let head: [u8; 54] = file.array("a variable length record")?;
             let length = u64::from(u16_at(&head, 20));
             total = total.saturating_add(length).saturating_add(54);
-            if length.saturating_add(54) > left || total > MOST {
+            if length.saturating_add(54) > left || total > MAX_RECORD_BYTES {
                 let expected = "the records have to end before the points and to be smaller than 4 MiB; the file is damaged";
                 let fault =
                     FileFault::field("the size of a variable length record", length, expected);
@@ -202,7 +202,7 @@ impl LasHeader {
             file.check(length, "an extended variable length record")?;
             let record = VariableRecord::of_bytes(head.to_vec(), HEADS[1]);
             let is_packing = record.as_ref().is_some_and(VariableRecord::is_packing);
-            if is_packing || total.saturating_add(length) > MOST {
+            if is_packing || total.saturating_add(length) > MAX_RECORD_BYTES {
                 self.large = self.large.saturating_add(u32::from(!is_packing));
                 file.seek(file.at().saturating_add(length))?;
                 continue;

@@ -7,7 +7,7 @@ use crate::{FileError, FileFault, FilePlace, input::ByteReader};
 /// Bytes of comments that are kept.
 const KEPT: usize = 12 << 10;
 /// Upper bound on the number of lines.
-const MOST_LINES: u64 = 1 << 16;
+const MAX_LINES: u64 = 1 << 16;
 /// Upper bound on the length of a line.
 const LONGEST_LINE: usize = 1 << 16;
 
@@ -41,8 +41,8 @@ pub(super) struct ElementDeclaration {
 pub(super) struct PlyHeader {
     pub(super) form: PlyForm,
     pub(super) elements: Vec<ElementDeclaration>,
-    /// Lines `comment` and `obj_info`, without those that `zvf query -o` adds; `None` if they are
-    /// longer than 12 KiB.
+    /// Lines `comment` and `obj_info`, except the lines that `zvf query -o` adds; `None` if they
+    /// are longer than 12 KiB.
     pub(super) comments: Option<Vec<String>>,
     /// Number of lines.
     pub(super) lines: u64,
@@ -72,7 +72,7 @@ impl PlyHeader {
         let mut elements: Vec<ElementDeclaration> = Vec::new();
         let mut comments = Vec::new();
         let mut length = 0_usize;
-        for line in 1..=MOST_LINES {
+        for line in 1..=MAX_LINES {
             file.line(&mut bytes)?;
             let in_line = |fault: FileFault| fault.at(&path, FilePlace::Line(line));
             if bytes.is_empty() || bytes.len() > LONGEST_LINE {

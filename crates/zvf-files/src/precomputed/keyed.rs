@@ -61,7 +61,7 @@ fn unpacked_limit(stored: u64, limit: u64) -> u64 {
     stored.saturating_mul(RATIO).max(SMALL).min(limit)
 }
 
-/// Reads a file of a folder, or the file with `.gz` behind its name.
+/// Reads a file of a folder, or the file with `.gz` after its name.
 pub(super) fn read_member(folder: &Path, name: &str, limit: u64) -> Result<Vec<u8>, FileError> {
     let packed = folder.join(format!("{name}.gz"));
     let plain = folder.join(name);
@@ -73,7 +73,7 @@ pub(super) fn read_member(folder: &Path, name: &str, limit: u64) -> Result<Vec<u
 }
 
 /// Files that are open at once.
-const MOST_OPEN: usize = 64;
+const MAX_OPEN: usize = 64;
 
 /// The place of a value.
 #[derive(Clone, Copy, Debug)]
@@ -282,7 +282,7 @@ impl KeyedValues {
                 left,
             }));
         }
-        if self.open_shards.len() >= MOST_OPEN && !self.open_shards.contains_key(&place.file) {
+        if self.open_shards.len() >= MAX_OPEN && !self.open_shards.contains_key(&place.file) {
             self.open_shards.clear();
         }
         let io = |source| in_file(FileFault::Io(source));

@@ -14,7 +14,7 @@ use zvf::GeometryKind;
 
 const INFO: &str = "info";
 /// Upper bound on the size of a document, which has a place in memory.
-const MOST_INFO: u64 = 1 << 30;
+const MAX_INFO: u64 = 1 << 30;
 
 /// The format of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +146,7 @@ pub(super) fn document(folder: &Path) -> Result<Option<(Vec<u8>, Value)>, FileEr
     if !path.is_file() {
         return Ok(None);
     }
-    let bytes = read_file(&path, MOST_INFO)?;
+    let bytes = read_file(&path, MAX_INFO)?;
     let value = serde_json::from_slice(&bytes);
     let value = value.map_err(|error| FileFault::Json(error).of(&path))?;
     Ok(Some((bytes, value)))

@@ -65,7 +65,7 @@ impl SwcReader {
         let geometry = joined(&files, &ids, &names, &paths)?;
         keep_comments(&files, &ids, &mut description);
         if files.iter().any(|file| file.has_more_columns) {
-            let note = "columns behind the seventh and comments behind samples are left out";
+            let note = "columns after the seventh and comments after samples are left out";
             description.notes.push(note.to_owned());
         }
         Ok(WholeReader::new(geometry, description))

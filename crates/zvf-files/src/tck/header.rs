@@ -66,7 +66,7 @@ impl TckHeader {
     }
 }
 
-/// Returns the offset behind the line END.
+/// Returns the offset after the line END.
 fn end_of(bytes: &[u8]) -> Option<usize> {
     let mut start = 0_usize;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {

@@ -362,8 +362,8 @@ impl<const N: usize> FloatRows<N> {
         }
     }
 
-    /// Returns the bytes of the first row of NaN and of the last row, where they are not those that
-    /// MRtrix writes today.
+    /// Returns the bytes of the first row of NaN and of the last row, if MRtrix writes other bytes
+    /// today.
     fn unusual_ends(&mut self) -> Result<[Option<Vec<u8>>; 2], FileError> {
         let usual = [f64::NAN, f64::INFINITY].map(|value| self.encoded(value));
         let start = self.position();

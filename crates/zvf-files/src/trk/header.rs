@@ -219,7 +219,7 @@ impl TrkHeader {
         self.properties = self.set_names(PROPERTIES, PROPERTY_NAMES, names);
     }
 
-    /// Sets a number of values and their names, and returns the number. Bytes behind equal names
+    /// Sets a number of values and their names, and returns the number. Bytes after equal names
     /// stay.
     fn set_names(&mut self, count_at: usize, names_at: usize, names: &[NamedValues]) -> usize {
         let count = names

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Upper bound on the number of members.
-const MOST_MEMBERS: usize = 1 << 16;
+const MAX_MEMBERS: usize = 1 << 16;
 /// Depth of folders: `dpg/GROUP/NAME`.
 const DEEPEST: usize = 3;
 
@@ -131,7 +131,7 @@ impl TrxArchive {
 
     fn add(&mut self, name: String, member: TrxMember) -> Result<(), FileError> {
         let is_outside = name.starts_with('/') || name.split('/').any(|part| part == "..");
-        if is_outside || self.members.len() >= MOST_MEMBERS {
+        if is_outside || self.members.len() >= MAX_MEMBERS {
             let why = "member names cannot leave the archive, and 65536 members are read at most";
             return Err(self.error(&name, FileFault::Unsupported(why)));
         }

@@ -786,7 +786,7 @@ mod draco {
                     let shard = spec.locate(id).shard;
                     let builder = shards.entry(shard);
                     let builder = builder.or_insert_with(|| ShardBuilder::new(spec, shard));
-                    builder.push_behind(id, &mesh.data, &manifest).unwrap();
+                    builder.push_after(id, &mesh.data, &manifest).unwrap();
                 }
             }
         }

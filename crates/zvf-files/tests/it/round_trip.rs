@@ -46,8 +46,8 @@ pub(crate) async fn export(store: &Path, file: &Path, query: &Query) -> Vec<Stri
     let headers = headers.map(|header| (header.format, header.attributes));
     let description = ResultDescription::new(Vec::new(), None, headers.collect());
     let mut writer = zvf_files::create(file, &description).unwrap();
-    let answer = dataset.query(query).await.unwrap();
-    writer.write(&answer).unwrap();
+    let result = dataset.query(query).await.unwrap();
+    writer.write(&result).unwrap();
     writer.finish(&groups(&dataset).await).unwrap().left_out
 }
 
@@ -281,14 +281,14 @@ async fn a_folder_of_swc_files_is_a_store_of_objects() {
     )
     .await;
     let address = at("a.zv").display().to_string();
-    let answer = Dataset::open(address)
+    let result = Dataset::open(address)
         .await
         .unwrap()
         .query(&Query::new())
         .await
         .unwrap();
-    assert_eq!(answer.objects, [5, 17]);
-    assert_eq!(answer.links.as_ref().unwrap().len(), 3);
+    assert_eq!(result.objects, [5, 17]);
+    assert_eq!(result.links.as_ref().unwrap().len(), 3);
     export(&at("a.zv"), &at("out/{name}.swc"), &Query::new()).await;
     assert_eq!(fs::read_to_string(at("out/17.swc")).unwrap(), plain);
     assert_eq!(fs::read_to_string(at("out/5.swc")).unwrap(), wide);

@@ -12,7 +12,7 @@ use zvf_files::{
 /// Upper bound on an unpacked file: bombs are refused, and other input is shorter.
 const UNPACKED: u64 = 1 << 20;
 
-/// Returns the bytes of a file: for an even first byte those that follow it, otherwise a sample in
+/// Returns the bytes of a file: for an even first byte the bytes that follow it, otherwise a sample in
 /// which they change bytes. Changes are three bytes each: place and value. A first byte of 3, 7, …
 /// cuts the sample at the first place.
 pub(crate) fn content(sample: &[u8], data: &[u8]) -> Vec<u8> {

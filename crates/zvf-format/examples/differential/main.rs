@@ -1,6 +1,6 @@
-//! Answers codec requests, so that another implementation can be compared.
+//! Runs codec requests, so that another implementation can be compared.
 //!
-//! One JSON object a line on stdin, one answer a line on stdout, in order:
+//! One JSON object a line on stdin, one result a line on stdout, in order:
 //!
 //! ```json
 //! {"codec": "fragment_index", "op": "decode", "hex": "4746565a…"}
@@ -9,7 +9,7 @@
 //! {"hex": "4746565a…"}
 //! ```
 //!
-//! `with` contains the parameters of a codec other than the bytes. Rejected input is answered with
+//! `with` contains the parameters of a codec other than the bytes. The result of rejected input is
 //! `error`; a malformed request ends the program.
 
 use std::{
@@ -49,18 +49,18 @@ const CODECS: &[Codec] = &[
 ];
 
 fn main() -> Outcome<()> {
-    let mut answers = io::stdout().lock();
+    let mut out = io::stdout().lock();
     for request in io::stdin().lock().lines() {
         let request: Value = serde_json::from_str(&request?)?;
-        writeln!(answers, "{}", answer(&request)?)?;
+        writeln!(out, "{}", respond(&request)?)?;
     }
     Ok(())
 }
 
-fn answer(request: &Value) -> Outcome<Value> {
+fn respond(request: &Value) -> Outcome<Value> {
     let codec = CODECS.iter().find(|codec| request["codec"] == codec.name);
     let codec = codec.ok_or_else(|| format!("no codec {}", request["codec"]))?;
-    let answered = match request["op"].as_str() {
+    let result = match request["op"].as_str() {
         Some("decode") => {
             let bytes = unhex(request["hex"].as_str().ok_or("no hex")?);
             (codec.decode)(&bytes, &request["with"]).map(|output| json!({ "output": output }))
@@ -70,7 +70,7 @@ fn answer(request: &Value) -> Outcome<Value> {
         }
         _ => return Err(format!("no operation {}", request["op"]).into()),
     };
-    Ok(answered.unwrap_or_else(|error| json!({ "error": error.to_string() })))
+    Ok(result.unwrap_or_else(|error| json!({ "error": error.to_string() })))
 }
 
 fn list(value: &Value) -> Outcome<&[Value]> {

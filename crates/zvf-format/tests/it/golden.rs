@@ -100,7 +100,7 @@ impl Tally {
 }
 
 /// Prints the comparisons for `xtask conformance`.
-#[expect(clippy::print_stdout, reason = "the test runner shows it when asked")]
+#[expect(clippy::print_stdout, reason = "the test runner shows it on request")]
 pub(crate) fn report(compared: fmt::Arguments<'_>) {
     println!("conformance: {compared}");
 }

@@ -150,7 +150,10 @@ impl<F: Fetch> CachedFetch<F> {
             }
             let Some(fetched) = fetched.next() else {
                 let key = wanted.cell.key().node;
-                let (problem, source) = (FetchProblem::Unavailable, "no answer of the port".into());
+                let (problem, source) = (
+                    FetchProblem::Unavailable,
+                    "the port returned no response".into(),
+                );
                 return Err(FetchError {
                     key,
                     problem,

@@ -244,16 +244,16 @@ impl<F: Fetch> AnyFetch for F {
                     Err(error) => others.push((at, error)),
                 }
             }
-            let mut answers = if bypasses_cache {
+            let mut responses = if bypasses_cache {
                 Fetch::cells_once(self, &own).await
             } else {
                 Fetch::cells(self, &own).await
             };
             // In order, so that each error is inserted at the position of its request.
             for (at, error) in others {
-                answers.insert(at.min(answers.len()), Err(error));
+                responses.insert(at.min(responses.len()), Err(error));
             }
-            answers
+            responses
         })
     }
 

@@ -150,7 +150,7 @@ fn vertices_default_to_raw_float32() {
     );
     notes(
         read(json!({"encoding": "zip"})).unwrap(),
-        &["attributes.encoding: \"zip\" is not an encoding of vertices; taken as it is"],
+        &["attributes.encoding: \"zip\" is not an encoding of vertices; used unchanged"],
     );
     refused(
         read(json!({"dtype": "<U5"})),
@@ -349,7 +349,7 @@ fn tables_and_groups() {
         groups(json!({"group_ranges": {"01": [3, 4]}})),
         "attributes.group_ranges.01: \"01\" is not a group number",
     );
-    let noted = "attributes.group_ranges.5: [3,4] disagrees with num_groups; taken as it is";
+    let noted = "attributes.group_ranges.5: [3,4] disagrees with num_groups; used unchanged";
     notes(
         groups(json!({"num_groups": 2, "group_ranges": {"5": [3, 4]}})).unwrap(),
         &[noted],

@@ -60,7 +60,7 @@ const CASES: &[(&str, Shown)] = &[
     ("bounds_rank", Note("bounds[0]: 1 values, not 2; ignored")),
     (
         "links_convention",
-        Note("\"telepathy\" is not a convention of links; taken as it is"),
+        Note("\"telepathy\" is not a convention of links; used unchanged"),
     ),
     (
         "objidx_convention",

@@ -231,7 +231,7 @@ fn read_attributes(store: &Store, file: &Key, node: &str, parsed: &Node) -> Read
             notes.extend(read.notes);
             "geometry index"
         }
-        _ => panic!("{}/{node}: nobody reads {attributes:?}", store.name),
+        _ => panic!("{}/{node}: no module reads {attributes:?}", store.name),
     };
     Some((what, notes))
 }
@@ -299,6 +299,6 @@ fn read_root_part(file: &Key, parts: &[&str], parsed: &Node) -> Read {
             };
             Some(("parametric", notes))
         }
-        _ => panic!("{parts:?}: nobody reads {attributes:?}"),
+        _ => panic!("{parts:?}: no module reads {attributes:?}"),
     }
 }

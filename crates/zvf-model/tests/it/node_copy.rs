@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use zvf_model::{
     key::Key,
-    node_copy::{Known, LONGEST, MEMBER, MOST_BYTES, MOST_NODES, NodeCopy},
+    node_copy::{Known, LONGEST, MAX_BYTES, MAX_NODES, MEMBER, NodeCopy},
 };
 
 fn key(path: &str) -> Key {
@@ -102,7 +102,7 @@ fn a_copy_is_bounded() {
         );
     }
     let json = copy.to_json(0).unwrap();
-    assert!(json.to_string().len() <= MOST_BYTES + 1000);
+    assert!(json.to_string().len() <= MAX_BYTES + 1000);
     let copy = again(&copy, 0);
     assert!(matches!(copy.get(&key("short")), Known::Node(_)));
     let apart = copy
@@ -112,11 +112,11 @@ fn a_copy_is_bounded() {
     assert!((60..80).contains(&apart), "{apart}");
 
     let mut copy = NodeCopy::new();
-    for at in 0..=MOST_NODES {
+    for at in 0..=MAX_NODES {
         copy.put(key(&at.to_string()), Value::Null);
     }
     assert_eq!(copy.to_json(0), None);
-    let nodes: serde_json::Map<String, Value> = (0..=MOST_NODES)
+    let nodes: serde_json::Map<String, Value> = (0..=MAX_NODES)
         .map(|at| (at.to_string(), Value::Null))
         .collect();
     let root = json!({MEMBER: {"transaction": 0, "forms": [], "nodes": nodes}});

@@ -17,7 +17,7 @@ use zvf_model::{
     zarr::{Array, Node},
 };
 
-/// Answers with the request itself; each `KIND` is a separate type.
+/// Responds with the request itself; each `KIND` is a separate type.
 #[derive(Default)]
 struct Echo<const KIND: u8> {
     dropped: AtomicBool,
@@ -76,7 +76,7 @@ impl<const KIND: u8> Fetch for Echo<KIND> {
         &self,
         wanted: &[Wanted<Self::Array>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        let answer = |wanted: &Wanted<Self::Array>| match &wanted.cell {
+        let response = |wanted: &Wanted<Self::Array>| match &wanted.cell {
             CellOf::Element(array, element) => {
                 let text = format!("{} {element:?} {:?}", array.0, wanted.part);
                 let bytes = Bytes::from(text);
@@ -84,7 +84,7 @@ impl<const KIND: u8> Fetch for Echo<KIND> {
             }
             CellOf::Child(key) => Err(error(key, FetchProblem::OverBudget)),
         };
-        wanted.iter().map(answer).collect()
+        wanted.iter().map(response).collect()
     }
 
     async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
@@ -160,8 +160,8 @@ fn cells_arrive_in_order_and_fail_separately() {
         element(&own, 2),
         element(&strange, 3),
     ];
-    let answers = now(port.cells(&wanted)).into_iter();
-    let answers = answers.map(|answer| match answer {
+    let responses = now(port.cells(&wanted)).into_iter();
+    let responses = responses.map(|response| match response {
         Ok(cell) => String::from_utf8(cell.unwrap().bytes.into()).unwrap(),
         Err(error) => format!("{error}"),
     });
@@ -173,7 +173,7 @@ fn cells_arrive_in_order_and_fail_separately() {
         "a/b [2, 2] Some(0..2)",
         "c: cannot be read",
     ];
-    assert_eq!(answers.collect::<Vec<_>>(), expected);
+    assert_eq!(responses.collect::<Vec<_>>(), expected);
     assert!(now(port.cells(&[])).is_empty());
 }
 

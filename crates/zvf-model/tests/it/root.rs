@@ -184,7 +184,7 @@ fn tolerated_faults_are_noted() {
     noted(
         "/zarr_vectors/bounds",
         json!([[1, 0], [0, 0]]),
-        "zarr_vectors.bounds: [[1,0],[0,0]] disagrees with its own order; taken as it is",
+        "zarr_vectors.bounds: [[1,0],[0,0]] disagrees with its own order; used unchanged",
     );
     let root = noted(
         "/multiscales/0/datasets",

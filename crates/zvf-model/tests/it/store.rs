@@ -197,7 +197,7 @@ impl Store {
 }
 
 /// Prints the comparisons for `xtask conformance`.
-#[expect(clippy::print_stdout, reason = "the test runner shows it when asked")]
+#[expect(clippy::print_stdout, reason = "the test runner shows it on request")]
 pub(crate) fn report(compared: std::fmt::Arguments<'_>) {
     println!("conformance: {compared}");
 }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use crate::murmur::murmurhash3_x86_128_low;
 
 /// Cells of the finest grid that a sampler may have.
-const MOST_CELLS: u64 = 1 << 21;
+const MAX_CELLS: u64 = 1 << 21;
 /// Cells of one axis: a line visits at most this many per axis.
-const MOST_ALONG_AXIS: u64 = 1 << 14;
+const MAX_ALONG_AXIS: u64 = 1 << 14;
 
 /// A grid of equal cells over a box.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,7 +178,7 @@ impl SpatialSampler {
                 .iter()
                 .fold(1_u64, |cells, n| cells.saturating_mul(*n));
             let is_fine = cells >= enough || annotations <= limit || next == cells;
-            if is_fine || next > MOST_CELLS || shape.iter().any(|n| *n > MOST_ALONG_AXIS) {
+            if is_fine || next > MAX_CELLS || shape.iter().any(|n| *n > MAX_ALONG_AXIS) {
                 break;
             }
         }

@@ -181,9 +181,9 @@ fn fragments_lie_directly_before_their_manifest() {
     let spec = ShardingSpec::for_any(3, 100);
     let shard = spec.locate(5).shard;
     let mut builder = ShardBuilder::new(spec, shard);
-    builder.push_behind(5, b"fragments", b"manifest").unwrap();
+    builder.push_after(5, b"fragments", b"manifest").unwrap();
     assert_eq!(
-        builder.push_behind(5, b"others", b"again"),
+        builder.push_after(5, b"others", b"again"),
         Err(ShardError::Twice(5))
     );
     let bytes = builder.finish();
@@ -191,7 +191,7 @@ fn fragments_lie_directly_before_their_manifest() {
     assert_eq!(file.get(5, 100).unwrap().unwrap(), b"manifest");
     let raw = spec.data_encoding(ShardEncoding::Raw);
     let mut builder = ShardBuilder::new(raw, shard);
-    builder.push_behind(5, b"fragments", b"manifest").unwrap();
+    builder.push_after(5, b"fragments", b"manifest").unwrap();
     let joined = b"fragmentsmanifest";
     let bytes = builder.finish();
     assert!(bytes.windows(joined.len()).any(|part| part == joined));

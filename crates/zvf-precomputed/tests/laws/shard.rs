@@ -7,7 +7,7 @@ use zvf_precomputed::{
 };
 
 /// Limit of unpacked bytes.
-const MOST: u64 = 1 << 16;
+const MAX_BYTES: u64 = 1 << 16;
 
 /// Returns a division of keys that a byte selects.
 pub(crate) fn spec(byte: u8) -> ShardingSpec {
@@ -50,7 +50,7 @@ pub(crate) fn shard(bytes: &[u8]) {
         let Some(stored) = part(place.start, place.end) else {
             continue;
         };
-        let Ok(entries) = index.entries(minishard, stored, MOST) else {
+        let Ok(entries) = index.entries(minishard, stored, MAX_BYTES) else {
             continue;
         };
         let mut known = Vec::new();
@@ -61,9 +61,12 @@ pub(crate) fn shard(bytes: &[u8]) {
             let is_first = !known.contains(&entry.key);
             known.push(entry.key);
             if let Some(stored) = stored {
-                let value = ShardFileIndex::decode_value(&spec, entry.key, stored.to_vec(), MOST);
+                let value =
+                    ShardFileIndex::decode_value(&spec, entry.key, stored.to_vec(), MAX_BYTES);
                 if is_first {
-                    let found = whole.get(entry.key, MOST).map(Option::unwrap_or_default);
+                    let found = whole
+                        .get(entry.key, MAX_BYTES)
+                        .map(Option::unwrap_or_default);
                     assert_eq!(found, value);
                 }
                 if let Ok(value) = value {

@@ -83,7 +83,7 @@ pub(crate) struct VertexBuilder {
     pub(crate) object_ids: Option<Vec<i64>>,
     row_ids: Option<RowIdBuilder>,
     rows: usize,
-    /// Whether columns have reserved rows at their end.
+    /// True if columns have reserved rows at their end.
     has_room: bool,
 }
 

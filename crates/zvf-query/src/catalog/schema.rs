@@ -33,7 +33,7 @@ pub(crate) struct Schema {
     pub(crate) fragments: Option<Arc<ChunkedArray>>,
     pub(crate) vertex: Vec<ChunkAttribute>,
     pub(crate) fragment: Vec<ChunkAttribute>,
-    /// All chunks with vertices, ascending, once they were asked for.
+    /// All chunks with vertices, ascending; set by the first request for them.
     pub(crate) chunks: OnceLock<Arc<[ChunkCoord]>>,
 }
 

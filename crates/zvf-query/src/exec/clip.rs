@@ -105,7 +105,7 @@ impl<'c> BorderClip<'c> {
     }
 
     /// Splits links at the box into `builder`, and drops vertices outside. Without a box to split
-    /// at, links pass unchanged: the join has dropped those that cross the border.
+    /// at, links pass unchanged: the join has dropped links that cross the border.
     pub(crate) fn links(
         &self,
         graph: &LinkGraph,
@@ -241,7 +241,7 @@ pub(crate) struct Between {
 fn path<'p>(bbox: &Bbox, rows: Range<usize>, at: impl Fn(usize) -> &'p [f64]) -> Vec<PathPart> {
     let inside = |row: usize| bbox.contains(Primitive::Point(at(row)));
     let mut parts: Vec<PathPart> = Vec::new();
-    // Whether the last part continues at the next row.
+    // True if the last part continues at the next row.
     let mut open = false;
     for row in rows.clone() {
         let before = row.checked_sub(1).filter(|before| *before >= rows.start);

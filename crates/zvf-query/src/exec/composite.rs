@@ -51,7 +51,7 @@ impl LevelQuery<'_> {
         let filter = Filter::by_area(&schema, self.area.as_ref());
         let mut chunks = self.chunks(&schema)?;
         if let Some(area) = &self.area {
-            chunks.retain(|chunk| area.reaches(chunk));
+            chunks.retain(|chunk| area.may_contain(chunk));
         }
         let requests = chunks.into_iter().map(|chunk| ChunkRequest {
             chunk,

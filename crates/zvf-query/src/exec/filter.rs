@@ -55,18 +55,18 @@ pub(crate) struct SelectedRows<'c> {
 /// Flags of the rows of a chunk in memory, for joins that look up single rows.
 #[derive(Default)]
 pub(crate) struct RowMarks {
-    /// Whether a requested fragment has the row.
+    /// True if a requested fragment has the row.
     pub(crate) is_member: Vec<bool>,
-    /// Whether the predicate holds for the row.
-    pub(crate) holds: Vec<bool>,
-    /// Whether the row is in the region; `None` without a region.
+    /// True if the predicate is true for the row.
+    pub(crate) passes: Vec<bool>,
+    /// True if the row is in the region; `None` without a region.
     pub(crate) inside: Option<Vec<bool>>,
 }
 
 impl RowMarks {
     /// Returns whether region and predicate select a row by itself.
     pub(crate) fn is_selected(&self, index: usize) -> bool {
-        self.holds.get(index) == Some(&true)
+        self.passes.get(index) == Some(&true)
             && self
                 .inside
                 .as_ref()
@@ -157,8 +157,8 @@ impl<'f> Filter<'f> {
             rows.keep_indices(&inside);
         }
         if self.predicate.is_some() {
-            let holds = self.holds(chunk, &rows, &owners)?;
-            rows.keep_flagged(&holds);
+            let passes = self.evaluate(chunk, &rows, &owners)?;
+            rows.keep_flagged(&passes);
         }
         Ok(SelectedRows {
             chunk,
@@ -176,17 +176,17 @@ impl<'f> Filter<'f> {
     ) -> Result<RowMarks, QueryError> {
         let mut marks = RowMarks {
             is_member: vec![false; chunk.loaded.len()],
-            holds: vec![false; chunk.loaded.len()],
+            passes: vec![false; chunk.loaded.len()],
             inside: self.inside(chunk),
         };
-        let holds = self.holds(chunk, rows, owners)?;
-        for (run, holds) in rows.iter().zip(holds) {
+        let passes = self.evaluate(chunk, rows, owners)?;
+        for (run, passes) in rows.iter().zip(passes) {
             if let Some(is_member) = marks.is_member.get_mut(run.index) {
                 *is_member = true;
             }
             // A row of several fragments is selected if it is selected in one of them.
-            if let Some(flag) = marks.holds.get_mut(run.index) {
-                *flag |= holds;
+            if let Some(flag) = marks.passes.get_mut(run.index) {
+                *flag |= passes;
             }
         }
         Ok(marks)
@@ -202,13 +202,13 @@ impl<'f> Filter<'f> {
         if self.passes_all() {
             return Ok(core::iter::once(0..segment.len()).collect());
         }
-        let holds = self.holds_along(object, segment, loaded)?;
+        let passes = self.evaluate_segment(object, segment, loaded)?;
         let positions = loaded.positions(segment.runs().iter().copied(), self.schema);
         let is_in = |at: usize| {
             let position = positions.at(at);
             self.area
                 .is_none_or(|area| area.touches(Primitive::Point(position)))
-                && is_flagged(holds.as_deref(), at)
+                && is_flagged(passes.as_deref(), at)
         };
         Ok(ranges(0..segment.len(), is_in))
     }
@@ -224,12 +224,12 @@ impl<'f> Filter<'f> {
         loaded: &LoadedChunks,
     ) -> Result<Vec<Range<usize>>, QueryError> {
         let all = 0..segment.len();
-        let holds = self.holds_along(object, segment, loaded)?;
-        let holds = |at: usize| is_flagged(holds.as_deref(), at);
+        let passes = self.evaluate_segment(object, segment, loaded)?;
+        let passes = |at: usize| is_flagged(passes.as_deref(), at);
         let mut selected: Vec<Range<usize>> = match self.predicate_mode {
-            Mode::Touch if !all.clone().any(holds) => Vec::new(),
-            Mode::Within if !all.clone().all(holds) => Vec::new(),
-            Mode::Clip if self.predicate.is_some() => ranges(all, holds),
+            Mode::Touch if !all.clone().any(passes) => Vec::new(),
+            Mode::Within if !all.clone().all(passes) => Vec::new(),
+            Mode::Clip if self.predicate.is_some() => ranges(all, passes),
             Mode::Touch | Mode::Within | Mode::Clip => core::iter::once(all).collect(),
         };
         let Some(area) = self.area.filter(|_| self.area_mode != Mode::Clip) else {
@@ -276,7 +276,7 @@ impl<'f> Filter<'f> {
     }
 
     /// Evaluates the predicate on the vertices of a segment; `None` without a predicate.
-    fn holds_along(
+    fn evaluate_segment(
         &self,
         object: usize,
         segment: &RowSelection,
@@ -285,20 +285,20 @@ impl<'f> Filter<'f> {
         if self.predicate.is_none() {
             return Ok(None);
         }
-        let mut holds = Vec::with_capacity(segment.len());
+        let mut passes = Vec::with_capacity(segment.len());
         for same in segment.runs().chunk_by(|a, b| a.chunk == b.chunk) {
             let Some(chunk) = same.first().and_then(|run| loaded.get(run.chunk)) else {
                 continue;
             };
             let rows: RowSelection = same.iter().copied().collect();
             let owners = Owners::new(same.iter().map(|run| (run.fragment, object)));
-            holds.extend(self.holds(chunk, &rows, &owners)?);
+            passes.extend(self.evaluate(chunk, &rows, &owners)?);
         }
-        Ok(Some(holds))
+        Ok(Some(passes))
     }
 
     /// Evaluates the predicate on rows of a chunk.
-    fn holds(
+    fn evaluate(
         &self,
         chunk: &Chunk,
         rows: &RowSelection,
@@ -307,7 +307,7 @@ impl<'f> Filter<'f> {
         let Some(predicate) = self.predicate else {
             return Ok(vec![true; rows.len()]);
         };
-        let mut holds = Vec::with_capacity(rows.len());
+        let mut passes = Vec::with_capacity(rows.len());
         let evaluation = Evaluation {
             filter: self,
             predicate,
@@ -318,10 +318,10 @@ impl<'f> Filter<'f> {
             for span in rows.spans() {
                 for first in span.clone().step_by(ROWS_PER_EVALUATION) {
                     let len = ROWS_PER_EVALUATION.min(span.end.saturating_sub(first));
-                    evaluation.run(RowIndices::Run { first, len }, len, (&[], &[]), &mut holds)?;
+                    evaluation.run(RowIndices::Run { first, len }, len, (&[], &[]), &mut passes)?;
                 }
             }
-            return Ok(holds);
+            return Ok(passes);
         }
         let (mut indices, mut fragments, mut objects) = (Vec::new(), Vec::new(), Vec::new());
         for block in rows.blocks(ROWS_PER_EVALUATION) {
@@ -353,9 +353,9 @@ impl<'f> Filter<'f> {
                     RowIndices::Each(&indices)
                 }
             };
-            evaluation.run(indices, block.len(), (&fragments, &objects), &mut holds)?;
+            evaluation.run(indices, block.len(), (&fragments, &objects), &mut passes)?;
         }
-        Ok(holds)
+        Ok(passes)
     }
 }
 
@@ -373,7 +373,7 @@ impl Evaluation<'_> {
         indices: RowIndices<'_>,
         len: usize,
         (fragments, objects): (&[Option<usize>], &[Option<usize>]),
-        holds: &mut Vec<bool>,
+        passes: &mut Vec<bool>,
     ) -> Result<(), QueryError> {
         let (schema, chunk) = (self.filter.schema, self.chunk);
         let mut views: Vec<Box<dyn ColumnView + '_>> = Vec::new();
@@ -414,7 +414,7 @@ impl Evaluation<'_> {
         let views = ColumnViews(views);
         let truths = self.predicate.bind(&views)?.evaluate_all(&views, len);
         // From a slice, so that the compiler vectorizes the loop.
-        holds.extend(truths.iter().map(|truth| truth.is_true()));
+        passes.extend(truths.iter().map(|truth| truth.is_true()));
         Ok(())
     }
 }
@@ -423,7 +423,7 @@ fn is_flagged(flags: Option<&[bool]>, at: usize) -> bool {
     flags.is_none_or(|flags| flags.get(at) == Some(&true))
 }
 
-/// Returns the maximal ranges of consecutive rows for which `is_in` holds.
+/// Returns the maximal ranges of consecutive rows for which `is_in` passes.
 pub(super) fn ranges(rows: Range<usize>, is_in: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for at in rows.filter(|at| is_in(*at)) {

@@ -133,7 +133,7 @@ struct LinkWork<'w> {
     links: &'w LinkScan,
     /// The node that filters vertices.
     filter: Option<usize>,
-    /// Whether all objects are read, to name the owners of vertices.
+    /// Reads all objects, to name the owners of vertices.
     has_owners: bool,
     chunks: Cow<'w, LevelQuery<'w>>,
     cells: Cow<'w, LevelQuery<'w>>,

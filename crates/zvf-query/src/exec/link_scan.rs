@@ -29,7 +29,7 @@ impl LinkScan {
         let is_candidate = |cell: &LinkCellSource| {
             let reaches = |chunks: &Vec<ChunkCoord>| {
                 let area = query.area.as_ref();
-                area.is_none_or(|area| area.reaches_between(chunks))
+                area.is_none_or(|area| area.may_cross(chunks))
             };
             let chunks = cell.chunks.as_ref();
             self.has_rows(cell)

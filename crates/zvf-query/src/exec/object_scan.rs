@@ -24,19 +24,19 @@ pub(crate) struct SelectedObjects {
     pub(crate) objects: Arc<ObjectSet>,
     /// Indices of the objects, in the order of the query.
     pub(crate) indices: Vec<usize>,
-    /// Whether the predicate on objects holds, by index.
-    holds: Option<Vec<bool>>,
+    /// Results of the predicate on objects, by index.
+    passes: Option<Vec<bool>>,
 }
 
 /// Fragments of selected objects, by chunk.
 pub(crate) type FragmentsByChunk = BTreeMap<ChunkCoord, BTreeSet<u32>>;
 
 impl SelectedObjects {
-    /// Returns whether the predicate on objects holds for an object.
+    /// Returns whether the predicate on objects is true for an object.
     pub(crate) fn is_selected(&self, index: usize) -> bool {
-        self.holds
+        self.passes
             .as_ref()
-            .is_none_or(|holds| holds.get(index) == Some(&true))
+            .is_none_or(|passes| passes.get(index) == Some(&true))
     }
 }
 
@@ -50,12 +50,12 @@ impl LevelQuery<'_> {
             let Some(objects) = self.session.objects(&self.level, diagnostics).await? else {
                 return Ok(None);
             };
-            let holds = self.filtered_objects(&objects, diagnostics).await?;
+            let passes = self.filtered_objects(&objects, diagnostics).await?;
             let indices = (0..objects.len()).collect();
             return Ok(Some(SelectedObjects {
                 objects,
                 indices,
-                holds,
+                passes,
             }));
         };
         if self.session.object_index(&self.level).await?.is_none() {
@@ -86,11 +86,11 @@ impl LevelQuery<'_> {
                 },
             }
         }
-        let holds = self.filtered_objects(&objects, diagnostics).await?;
+        let passes = self.filtered_objects(&objects, diagnostics).await?;
         Ok(Some(SelectedObjects {
             objects,
             indices,
-            holds,
+            passes,
         }))
     }
 
@@ -104,7 +104,7 @@ impl LevelQuery<'_> {
         let mut wanted = query.objects.clone().unwrap_or_default();
         if let Some(ids) = &query.groups {
             let mut members = BTreeSet::new();
-            for group in self.asked_groups(ids, diagnostics).await? {
+            for group in self.requested_groups(ids, diagnostics).await? {
                 members.extend(group.members);
             }
             for id in &wanted {
@@ -128,8 +128,11 @@ impl LevelQuery<'_> {
         let named = objects.into_iter().flat_map(|objects| objects.chunks());
         let absent = named.filter(|chunk| !schema.vertices.has(chunk));
         for chunk in absent {
-            let looked_at = self.area.as_ref().is_none_or(|area| area.reaches(chunk));
-            if looked_at && allowed.allows(chunk) {
+            let is_scanned = self
+                .area
+                .as_ref()
+                .is_none_or(|area| area.may_contain(chunk));
+            if is_scanned && allowed.allows(chunk) {
                 let fault = Fault::NoChunk(chunk.clone());
                 diagnostics.skip(Damage::new(&self.manifests()?, fault))?;
             }
@@ -204,7 +207,7 @@ impl LevelQuery<'_> {
     }
 
     /// Reads the groups with these numbers.
-    pub(crate) async fn asked_groups(
+    pub(crate) async fn requested_groups(
         &self,
         ids: &[u64],
         diagnostics: &Diagnostics,

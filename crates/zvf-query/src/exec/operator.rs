@@ -64,12 +64,11 @@ pub(crate) enum Operator {
 #[derive(Debug)]
 pub(crate) struct ChunkScan {
     pub(crate) schema: Arc<Schema>,
-    /// Whether fragment indexes are read even where rows do not depend on them.
+    /// Reads fragment indexes even if rows do not depend on them.
     pub(crate) fragments: bool,
-    /// Whether the fragments of a chunk are its bins, and only those that touch the region are
-    /// read.
+    /// The fragments of a chunk are its bins, and only bins that touch the region are read.
     pub(crate) bins: bool,
-    /// Whether rows come with the object they belong to.
+    /// Returns the object of each row.
     pub(crate) owners: bool,
 }
 
@@ -93,7 +92,7 @@ pub(crate) enum ObjectScan {
 pub(crate) struct LinkScan {
     /// The links of the level; `None` when it stores none.
     pub(crate) set: Option<Arc<LinkSet>>,
-    /// Whether consecutive rows of a fragment are linked.
+    /// True if consecutive rows of a fragment are linked.
     pub(crate) implied: bool,
 }
 

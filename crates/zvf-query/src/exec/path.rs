@@ -17,7 +17,7 @@ pub(crate) struct Path<'o> {
     /// Index of the object.
     pub(crate) index: usize,
     pub(crate) pieces: &'o [ObjectFragment],
-    /// Whether a loaded segment enters the region.
+    /// True if a loaded segment enters the region.
     pub(crate) is_met: bool,
 }
 

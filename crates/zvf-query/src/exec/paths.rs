@@ -143,7 +143,7 @@ struct PathGroups<'g> {
     scan: &'g LevelQuery<'g>,
     work: &'g PathWork<'g>,
     paths: &'g [Path<'g>],
-    /// Whether the query names objects, so that only their fragments are read.
+    /// True if the query names objects, so that only their fragments are read.
     named: bool,
 }
 
@@ -211,7 +211,7 @@ impl LevelQuery<'_> {
         let Some(area) = &self.area else {
             return Ok(None);
         };
-        self.chunks_where(schema, |chunk| area.reaches(chunk))
+        self.chunks_where(schema, |chunk| area.may_contain(chunk))
             .map(Some)
     }
 
@@ -264,7 +264,7 @@ pub(crate) struct PathWork<'w> {
 /// Progress of a query on paths over its batches.
 struct Emitted {
     limit: Limit,
-    /// Whether a batch has listed each object.
+    /// Marks, by object, if a batch has listed it.
     objects: Vec<bool>,
 }
 
@@ -384,7 +384,7 @@ impl PathWork<'_> {
             return Ok(None);
         }
         let max = limit.left();
-        // With a limit, paths behind the last one are not tested.
+        // With a limit, paths after the last one are not tested.
         if !limit.passes_all() {
             let whole = self.select_whole(paths, loaded, max)?;
             return Ok(whole.map(Cow::Owned));

@@ -116,7 +116,7 @@ impl WholePathGather<'_> {
                     .push(self.objects.id(index).unwrap_or(NO_OBJECT));
                 parts.offsets.push(u64::try_from(end).unwrap_or(u64::MAX));
             }
-            // Paths behind the limit are not looked at.
+            // Paths after the limit are not tested.
             for absent in block.absent.iter().take_while(|absent| absent.path <= last) {
                 self.loaded
                     .skip_absent(absent.piece, self.manifests, diagnostics)?;

@@ -128,7 +128,7 @@ impl Bbox {
     }
 
     /// Returns whether the boxes share a point. Spatial indexes prune with this test.
-    pub fn meets(&self, other: &Self) -> bool {
+    pub fn overlaps(&self, other: &Self) -> bool {
         let bounds = self.lo.iter().zip(self.hi());
         let others = other.lo.iter().zip(other.hi());
         self.axes() == other.axes()

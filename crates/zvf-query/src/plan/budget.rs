@@ -91,11 +91,11 @@ impl Session<'_> {
             alternatives,
             max: (is_hope || !is_exact).then_some(budget.vertices),
             is_exact,
-            is_told: true,
+            lists_levels: true,
         })
     }
 
-    /// Returns the candidate levels, each with the levels drawn together with it, coarsest first.
+    /// Returns the candidate levels, each with the levels read together with it, coarsest first.
     async fn candidates(
         &self,
         query: &Query,
@@ -113,7 +113,7 @@ impl Session<'_> {
         try_join_all(fresh.iter().map(|id| self.level(*id))).await?;
         let mut candidates = Vec::with_capacity(fresh.len());
         for id in fresh {
-            let levels = self.drawn_with(query, id).await?;
+            let levels = self.joint_levels(query, id).await?;
             if !levels.iter().any(|level| stale.contains(level)) {
                 candidates.push(levels);
             }

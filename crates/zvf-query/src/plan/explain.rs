@@ -155,7 +155,8 @@ impl Session<'_> {
             let diagnostics = Diagnostics::new(query.keep_going);
             let chosen = self.choose(query, &diagnostics).await?;
             let parts = chosen.alternatives.first().map_or(&[][..], Vec::as_slice);
-            let (mut requested, mut whole): (Vec<Asked>, Vec<Asked>) = Default::default();
+            let (mut requested, mut whole): (Vec<RecordedRead>, Vec<RecordedRead>) =
+                Default::default();
             let (mut then, mut operators) = (Vec::new(), Vec::new());
             for (number, part) in parts.iter().enumerate() {
                 let query = part.query(query);
@@ -270,7 +271,7 @@ impl Session<'_> {
         root.later_reads(&plan, &mut run.later)?;
         // After planning, because the recording port fails the read of groups.
         if let Some(groups) = &query.groups {
-            plan.asked_groups(groups, &diagnostics).await?;
+            plan.requested_groups(groups, &diagnostics).await?;
         }
         let recorders: Vec<_> = (0..=root.id).map(|id| recording.port_of(id)).collect();
         let ports: Vec<Port<'_>> = recorders.iter().map(Port::new).collect();
@@ -353,7 +354,7 @@ fn plan_port<'a>(session: &Session<'a>, query: &Query) -> Port<'a> {
 /// The outcome of a dry run.
 #[derive(Default)]
 struct DryRun {
-    requested: Vec<Asked>,
+    requested: Vec<RecordedRead>,
     /// Reports of the operators with their ids, each before its inputs.
     operators: Vec<(usize, OperatorReport)>,
     later: Vec<LaterRead>,
@@ -471,7 +472,7 @@ impl PlanNode {
 }
 
 /// A recorded request.
-struct Asked {
+struct RecordedRead {
     object: Key,
     /// Bytes; `None` for the whole object.
     bytes: Option<u64>,
@@ -479,7 +480,7 @@ struct Asked {
     operator: (usize, usize),
 }
 
-impl Asked {
+impl RecordedRead {
     fn of_part(self, part: usize) -> Self {
         let operator = (part, self.operator.1);
         Self { operator, ..self }
@@ -487,7 +488,9 @@ impl Asked {
 }
 
 /// Groups requests by object and sums the sizes of their parts; `None` for a whole object.
-fn by_object<'a>(requested: impl IntoIterator<Item = &'a Asked>) -> BTreeMap<&'a Key, Option<u64>> {
+fn by_object<'a>(
+    requested: impl IntoIterator<Item = &'a RecordedRead>,
+) -> BTreeMap<&'a Key, Option<u64>> {
     let mut objects: BTreeMap<&Key, Option<u64>> = BTreeMap::new();
     for read in requested {
         let part = read.bytes;
@@ -521,7 +524,7 @@ struct Sizes(BTreeMap<Key, u64>);
 impl Sizes {
     async fn of<'k>(
         session: &Session<'_>,
-        requested: impl Iterator<Item = &'k Asked>,
+        requested: impl Iterator<Item = &'k RecordedRead>,
     ) -> Result<Self, QueryError> {
         let mut keys: Vec<Key> = requested.map(|read| read.object.clone()).collect();
         keys.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
@@ -546,7 +549,7 @@ impl Sizes {
 struct Recording<'a> {
     fetch: Port<'a>,
     whole: bool,
-    requested: Mutex<Vec<Asked>>,
+    requested: Mutex<Vec<RecordedRead>>,
     /// `true` after the first round trip. Later requests are reactions to its failure and are not
     /// recorded.
     is_over: AtomicBool,
@@ -663,16 +666,16 @@ impl Fetch for Recorder<'_> {
                     // `element` counts cells, but `object_of` takes the index of an item.
                     let first = first.map(|(cell, extent)| cell.saturating_mul(*extent));
                     if let Some(object) = object_of(&array.array, &first.collect::<Vec<_>>()) {
-                        requested.push(self.asked(object, part));
+                        requested.push(self.read(object, part));
                     }
                 }
                 CellOf::Child(key) => {
                     keys.push(key.clone());
-                    requested.extend(key.metadata().ok().map(|object| self.asked(object, None)));
+                    requested.extend(key.metadata().ok().map(|object| self.read(object, None)));
                     requested.extend(
                         key.join_path("c/0")
                             .ok()
-                            .map(|object| self.asked(object, None)),
+                            .map(|object| self.read(object, None)),
                     );
                 }
             }
@@ -734,9 +737,9 @@ impl Fetch for Recorder<'_> {
 }
 
 impl Recorder<'_> {
-    fn asked(&self, object: Key, bytes: Option<u64>) -> Asked {
+    fn read(&self, object: Key, bytes: Option<u64>) -> RecordedRead {
         let operator = (0, self.operator);
-        Asked {
+        RecordedRead {
             object,
             bytes,
             operator,

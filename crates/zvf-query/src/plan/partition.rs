@@ -184,8 +184,8 @@ impl Session<'_> {
     /// | paths, and points of selected objects | by object: no path is cut | concatenate to the result |
     /// | links | by groups of chunks that no link leaves | are the result in another order |
     ///
-    /// Where links join all chunks, their query is one part. So is a query with a limit, a budget, a
-    /// search for the nearest, a level jump or a named geometry, and one on additive levels.
+    /// If links join all chunks, their query is one part. So is a query with a limit, a budget, a
+    /// search for the nearest, a level jump or a named geometry, and a query of additive levels.
     ///
     /// Rows of [`parts`](crate::QueryResult::parts) and [`links`](crate::QueryResult::links) count from
     /// the start of each part. An object with vertices in several parts is listed by each of them.
@@ -296,7 +296,7 @@ impl Division<'_> {
         let mut indices = selected.indices.clone();
         indices.retain(|index| selected.is_selected(*index));
         if let Some(area) = plan.area.as_ref().filter(|_| plan.shape == Shape::Paths) {
-            let near = objects.chunks().filter(|chunk| area.reaches(chunk));
+            let near = objects.chunks().filter(|chunk| area.may_contain(chunk));
             let near: Vec<u32> = near.filter_map(|chunk| objects.number_of(chunk)).collect();
             let max = plan.session.fetch.budget() / 4;
             let near = objects.near(&near, max, |from, to| area.may_meet(&[], &[from, to]));
@@ -336,7 +336,11 @@ impl Division<'_> {
         let allowed = plan.allowed()?;
         let mut groups = ChunkUnion::default();
         for chunk in plan.chunks(self.schema)? {
-            if plan.area.as_ref().is_none_or(|area| area.reaches(&chunk)) {
+            if plan
+                .area
+                .as_ref()
+                .is_none_or(|area| area.may_contain(&chunk))
+            {
                 groups.number(&chunk);
             }
         }

@@ -43,7 +43,7 @@ struct ScanInputs {
     /// `None` when the level has no vertices.
     scan: Option<ChunkScan>,
     links: Option<Arc<LinkSet>>,
-    /// Whether objects are read to name the owners of vertices.
+    /// Reads objects to name the owners of vertices.
     needs_owners: bool,
 }
 
@@ -93,15 +93,16 @@ impl<'p, 'q> Planner<'p, 'q> {
         let query = self.query;
         if query.selects_objects() {
             return Err(QueryError::Unsupported(
-                "the nearest of selected objects are not looked for: ask for one or the other",
+                "a search for the nearest cannot be combined with a selection of objects: \
+                 use one or the other",
             ));
         }
         let nearest = query.query.nearest.ok_or(QueryError::NoScale)?;
         if query.shape != Shape::Points {
             if query.area.is_some() {
                 return Err(QueryError::Unsupported(
-                    "the nearest paths and links in a region are not looked for: \
-                     ask for one or the other",
+                    "a search for the nearest paths or links cannot be combined with a region: \
+                     use one or the other",
                 ));
             }
             let input = self.select().await?;

@@ -79,7 +79,7 @@ impl Session<'_> {
             let budget = self.fetch.budget();
             let mut whole = CollectedResult::default();
             let mut take = |batch| whole.push(batch, budget);
-            let outcome = self.give(query, Batching::Whole, &mut take).await;
+            let outcome = self.run(query, Batching::Whole, &mut take).await;
             let outcome = self.confirmed(outcome).await?;
             let mut result = whole.finish()?.unwrap_or_default();
             result.level = finest(&outcome.levels).unwrap_or(result.level);
@@ -106,12 +106,12 @@ impl Session<'_> {
         query: &Query,
         mut each: impl FnMut(QueryResult) -> ControlFlow<()> + MaybeSend,
     ) -> Result<QueryReport, QueryError> {
-        let report = Box::pin(self.give_confirmed(query, Batching::Budget, &mut each)).await;
+        let report = Box::pin(self.run_confirmed(query, Batching::Budget, &mut each)).await;
         self.confirmed(report).await
     }
 
     /// Runs a query and passes each batch on once its reads are confirmed.
-    async fn give_confirmed(
+    async fn run_confirmed(
         &self,
         query: &Query,
         batching: Batching,
@@ -119,7 +119,7 @@ impl Session<'_> {
     ) -> Result<QueryReport, QueryError> {
         let gate = Mutex::new(Gate::new(each));
         let mut pass = |batch| lock(&gate).pass(batch, self.fetch.confirm_now().as_ref());
-        let mut running = self.give(query, batching, &mut pass);
+        let mut running = self.run(query, batching, &mut pass);
         loop {
             let step = poll_fn(|context| {
                 let step = running.as_mut().poll(context);
@@ -165,19 +165,19 @@ impl Session<'_> {
         mut each: impl FnMut(QueryResult) -> ControlFlow<()> + MaybeSend,
     ) -> Result<QueryReport, QueryError> {
         let batching = Batching::Stream(options.bytes);
-        let report = Box::pin(self.give_confirmed(query, batching, &mut each)).await;
+        let report = Box::pin(self.run_confirmed(query, batching, &mut each)).await;
         self.confirmed(report).await
     }
 
-    /// Runs a query, in one batch if `batching` asks for that and memory allows.
-    fn give<'f>(
+    /// Runs a query, in one batch if `batching` requests that and memory allows.
+    fn run<'f>(
         &'f self,
         query: &'f Query,
         batching: Batching,
         each: &'f mut Emit<'_>,
     ) -> BoxFuture<'f, Result<QueryReport, QueryError>> {
         Box::pin(async move {
-            let outcome = self.ask(query, batching, each).await;
+            let outcome = self.run_chosen(query, batching, each).await;
             match outcome {
                 Err(QueryError::Damaged(Damage {
                     fault: Fault::Fetch(error),
@@ -269,7 +269,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    async fn ask(
+    async fn run_chosen(
         &self,
         query: &Query,
         batching: Batching,
@@ -283,12 +283,12 @@ impl Session<'_> {
         let levels = match chosen.max {
             None => {
                 let parts = chosen.alternatives.first().map_or(&[][..], Vec::as_slice);
-                self.draw(query, batching, parts, &diagnostics, each)
+                self.run_parts(query, batching, parts, &diagnostics, each)
                     .await?
             }
             Some(max) => {
                 let (kept, levels) = self
-                    .try_each(query, &chosen.alternatives, max, &diagnostics)
+                    .run_alternatives(query, &chosen.alternatives, max, &diagnostics)
                     .await?;
                 for batch in kept {
                     if each(batch).is_break() {
@@ -300,7 +300,11 @@ impl Session<'_> {
         };
         let (skipped, notes) = diagnostics.finish();
         Ok(QueryReport {
-            levels: if chosen.is_told { levels } else { Vec::new() },
+            levels: if chosen.lists_levels {
+                levels
+            } else {
+                Vec::new()
+            },
             skipped,
             notes,
         })
@@ -333,7 +337,7 @@ impl Session<'_> {
     }
 
     /// Runs a query on each part, one after the other.
-    async fn draw(
+    async fn run_parts(
         &self,
         query: &Query,
         batching: Batching,
@@ -364,7 +368,7 @@ impl Session<'_> {
                 plan.show_common(common);
             }
             if let (Some(ids), 0) = (&query.groups, at) {
-                groups = Some(plan.asked_groups(ids, diagnostics).await?);
+                groups = Some(plan.requested_groups(ids, diagnostics).await?);
             }
             let mut emit = |mut batch: QueryResult| {
                 batch.first_row = first_row;
@@ -423,7 +427,7 @@ impl Session<'_> {
 
     /// Runs a query on alternatives until one has at most `most` vertices. A limit does not make the
     /// result finer: a query with a limit runs twice, first without it.
-    async fn try_each(
+    async fn run_alternatives(
         &self,
         query: &Query,
         alternatives: &[LevelParts],
@@ -460,7 +464,7 @@ impl Session<'_> {
                 }
             };
             let mut levels = self
-                .draw(requested, Batching::Budget, parts, &own, &mut keep)
+                .run_parts(requested, Batching::Budget, parts, &own, &mut keep)
                 .await?;
             if vertices <= max && is_limited {
                 let mut keep = |batch: QueryResult| {
@@ -472,7 +476,7 @@ impl Session<'_> {
                     }
                 };
                 levels = self
-                    .draw(query, Batching::Budget, parts, &own, &mut keep)
+                    .run_parts(query, Batching::Budget, parts, &own, &mut keep)
                     .await?;
             }
             if bytes > budget {

@@ -163,8 +163,8 @@ impl Comparison {
         }
     }
 
-    /// Returns whether the comparison holds for operands in this order.
-    pub fn holds(self, order: Ordering) -> bool {
+    /// Returns whether the comparison is true for operands in this order.
+    pub fn accepts(self, order: Ordering) -> bool {
         match self {
             Self::Equal => order.is_eq(),
             Self::NotEqual => order.is_ne(),

@@ -258,7 +258,7 @@ fn compare(left: &Side<'_>, comparison: Comparison, right: &Side<'_>) -> Result<
 }
 
 fn truths(words: &[&str], comparison: Comparison, text: &str) -> Vec<Truth> {
-    let truth = |word: &&str| comparison.holds((*word).cmp(text)).into();
+    let truth = |word: &&str| comparison.accepts((*word).cmp(text)).into();
     words.iter().map(truth).collect()
 }
 

@@ -65,7 +65,7 @@ impl Node {
                     (Datum::Bool(left), Datum::Bool(right)) => Some(left.cmp(&right)),
                     _ => return Truth::Unknown,
                 };
-                order.map_or(Truth::Unknown, |order| comparison.holds(order).into())
+                order.map_or(Truth::Unknown, |order| comparison.accepts(order).into())
             }
             Self::In(slot, numbers, has_null) => {
                 let Datum::Number(value) = cell(slot) else {
@@ -91,7 +91,7 @@ impl Node {
                     rank.copied()
                 });
                 match left.zip(right) {
-                    Some((left, right)) => comparison.holds(left.cmp(&right)).into(),
+                    Some((left, right)) => comparison.accepts(left.cmp(&right)).into(),
                     None => Truth::Unknown,
                 }
             }

@@ -112,5 +112,5 @@ pub(super) fn compare_literals(
         _ => return None,
     };
     // Only NaN has no order.
-    Some(order.map_or(Truth::Unknown, |order| comparison.holds(order).into()))
+    Some(order.map_or(Truth::Unknown, |order| comparison.accepts(order).into()))
 }

@@ -124,7 +124,7 @@ impl Node {
                 match zone(left).zip(zone(right)) {
                     Some((left, right)) => {
                         let truths =
-                            orders(left, right).map(|order| comparison.holds(order).into());
+                            orders(left, right).map(|order| comparison.accepts(order).into());
                         Outcomes::of(truths)
                             .with(Truth::Unknown, left.has_missing || right.has_missing)
                     }

@@ -20,7 +20,7 @@ pub(crate) struct ChunkSpace {
     axes: usize,
     shape: ChunkShape,
     bins: Option<Bins>,
-    /// Whether positions were rounded after their chunk was chosen.
+    /// True if positions were rounded after their chunk was chosen.
     rounded: bool,
 }
 
@@ -227,12 +227,12 @@ impl Area {
     }
 
     /// Returns whether a chunk can contain a vertex in the region.
-    pub(crate) fn reaches(&self, chunk: &ChunkCoord) -> bool {
-        self.reaches_between(core::iter::once(chunk))
+    pub(crate) fn may_contain(&self, chunk: &ChunkCoord) -> bool {
+        self.may_cross(core::iter::once(chunk))
     }
 
     /// Returns whether a line or face between vertices of these chunks can enter the region.
-    pub(crate) fn reaches_between<'c>(
+    pub(crate) fn may_cross<'c>(
         &self,
         chunks: impl IntoIterator<Item = &'c ChunkCoord> + Clone,
     ) -> bool {
@@ -286,13 +286,13 @@ impl Area {
     }
 
     /// Returns whether a box overlaps the bounds of the region.
-    pub(crate) fn meets(&self, extent: &Bbox) -> bool {
-        self.bounds.meets(extent)
+    pub(crate) fn overlaps(&self, extent: &Bbox) -> bool {
+        self.bounds.overlaps(extent)
     }
 
     /// Returns whether a primitive with all corners in the region is inside it. In an infinite box, a
     /// corner at infinity is inside, but has no position.
-    pub(crate) fn holds_corners(&self) -> bool {
+    pub(crate) fn decides_by_corners(&self) -> bool {
         let bounds = self.bounds.lo().iter().chain(self.bounds.hi());
         self.bbox().is_some() && bounds.copied().all(f64::is_finite)
     }

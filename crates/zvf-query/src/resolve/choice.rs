@@ -67,10 +67,10 @@ pub(crate) struct LevelPlan {
     pub(crate) alternatives: Vec<LevelParts>,
     /// Maximum number of vertices; `None` if the first alternative is known to fit.
     pub(crate) max: Option<u64>,
-    /// Whether counts are exact, apart from filters and limits.
+    /// True if counts are exact, apart from filters and limits.
     pub(crate) is_exact: bool,
-    /// Whether the result lists its levels.
-    pub(crate) is_told: bool,
+    /// True if the result lists its levels.
+    pub(crate) lists_levels: bool,
 }
 
 impl Session<'_> {
@@ -85,17 +85,20 @@ impl Session<'_> {
         }
         let id = self.chosen_level(query).await?;
         let stale = self.stale();
-        let drawn = self.drawn_with(query, id).await?;
+        let levels = self.joint_levels(query, id).await?;
         if let LevelChoice::Vertices(max) = query.level
-            && self.declared(&drawn).await?.is_none_or(|count| count > max)
+            && self
+                .declared(&levels)
+                .await?
+                .is_none_or(|count| count > max)
         {
             diagnostics.note(format!(
                 "no level has at most {max} vertices; level {id}, the coarsest, was read"
             ));
         }
-        for level in drawn.iter().filter(|level| stale.contains(level)) {
+        for level in levels.iter().filter(|level| stale.contains(level)) {
             diagnostics.note(format!(
-                "level {level} is behind: what was changed since it was made is not in it"
+                "level {level} is outdated: later changes are not in it"
             ));
         }
         if !stale.is_empty() {
@@ -104,17 +107,17 @@ impl Session<'_> {
                 diagnostics.note(passed_over(other));
             }
         }
-        let is_told = drawn.len() > 1;
-        if is_told && self.is_completed(id).await? {
+        let lists_levels = levels.len() > 1;
+        if lists_levels && self.is_completed(id).await? {
             check_union(query, self.root)?;
-        } else if is_told && (query.drill.is_some() || query.nearest.is_some()) {
+        } else if lists_levels && (query.drill.is_some() || query.nearest.is_some()) {
             return Err(QueryError::Unsupported(
-                "points of an additive level are on all coarser ones as well: \
-                 ask level 0 for the nearest and for what is linked",
+                "points of an additive level are on all coarser levels as well: \
+                 query level 0 for the nearest and for linked vertices",
             ));
         }
-        let mut parts = Vec::with_capacity(drawn.len());
-        for level in drawn {
+        let mut parts = Vec::with_capacity(levels.len());
+        for level in levels {
             parts.push(LevelPart {
                 chunks: self.chunks_at(query, id, level).await?,
                 ..LevelPart::whole(level)
@@ -125,7 +128,7 @@ impl Session<'_> {
             alternatives: vec![parts],
             max: None,
             is_exact: false,
-            is_told,
+            lists_levels,
         })
     }
 
@@ -216,8 +219,8 @@ impl Session<'_> {
                 let mut last = LevelId::FULL;
                 for dataset in datasets {
                     last = dataset.level;
-                    let drawn = self.drawn_with(query, last).await?;
-                    let declared = self.declared(&drawn).await?;
+                    let levels = self.joint_levels(query, last).await?;
+                    let declared = self.declared(&levels).await?;
                     if declared.is_some_and(|count| count <= *max) {
                         break;
                     }
@@ -272,7 +275,7 @@ impl Session<'_> {
     }
 
     /// Returns the levels that are read together with this one, the coarsest first.
-    pub(crate) async fn drawn_with(
+    pub(crate) async fn joint_levels(
         &self,
         query: &Query,
         id: LevelId,
@@ -302,7 +305,7 @@ impl Session<'_> {
     }
 }
 
-/// Checks that a query can be answered from several levels that complete each other.
+/// Checks that several levels that complete each other can serve a query.
 fn check_union(query: &Query, root: &RootMetadata) -> Result<(), QueryError> {
     let shape = query.shape.unwrap_or_else(|| shape_of(root));
     let single = query.drill.is_some() || query.nearest.is_some() || query.geometry.is_some();
@@ -310,7 +313,7 @@ fn check_union(query: &Query, root: &RootMetadata) -> Result<(), QueryError> {
         return Err(QueryError::Unsupported(
             "the level is additive, so that its content is on coarser levels as well: the nearest, \
              linked vertices, further geometries and a number of links are read of one level only; \
-             ask for all in a region, or for the level's own content",
+             query all in a region, or the level's own content",
         ));
     }
     Ok(())
@@ -357,5 +360,5 @@ fn overlapping(
 
 /// Returns the note that a stale level was skipped.
 pub(crate) fn passed_over(level: LevelId) -> String {
-    format!("level {level} is behind what was changed since it was made, and was passed over")
+    format!("level {level} is outdated and was skipped")
 }

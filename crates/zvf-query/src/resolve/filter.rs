@@ -18,7 +18,7 @@ pub(crate) struct ScopedPredicates {
     pub(crate) object: Option<Predicate>,
     /// The parts about groups alone. Different groups of an object may satisfy different parts.
     pub(crate) group: Vec<Predicate>,
-    /// Whether the predicate is false for every row.
+    /// True if the predicate is false for every row.
     pub(crate) is_never: bool,
     /// All attributes that the predicate reads.
     pub(crate) names: Names,

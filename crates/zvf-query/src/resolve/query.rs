@@ -297,7 +297,7 @@ impl LevelQuery<'_> {
     pub(crate) fn may_select_in(&self, chunk: &ChunkCoord) -> bool {
         let area = self.area.as_ref();
         let by_axes = self.filter.by_axes.as_ref();
-        area.is_none_or(|area| area.reaches(chunk))
+        area.is_none_or(|area| area.may_contain(chunk))
             && by_axes.is_none_or(|filter| filter.may_hold_in(&self.space, chunk))
     }
 

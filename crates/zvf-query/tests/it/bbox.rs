@@ -61,7 +61,7 @@ fn empty_boxes_select_nothing() {
         assert!(!empty.touches(Primitive::Segment(far)));
         assert!(!empty.contains(Primitive::Segment([&[0.5, 0.5]; 2])));
         assert_eq!(empty.clip_segment(far), None);
-        assert!(!empty.meets(&bbox("-9,-9,9,9")));
+        assert!(!empty.overlaps(&bbox("-9,-9,9,9")));
         let mut selected = Vec::new();
         empty.select_values(&[0.5_f32, 0.5], &mut selected).unwrap();
         assert!(selected.is_empty());
@@ -94,7 +94,7 @@ fn other_numbers_of_axes_never_match() {
     let plane = bbox("0,0,1,1");
     assert!(!plane.touches(Primitive::Point(&[0.5])));
     assert!(!plane.touches(Primitive::Segment([&[0.5, 0.5], &[0.5, 0.5, 0.5]])));
-    assert!(!plane.meets(&bbox("0,1")));
+    assert!(!plane.overlaps(&bbox("0,1")));
     assert!(!plane.contains(Primitive::Polygon(&[])));
     assert!(!plane.touches(Primitive::Polygon(&[])));
     let sphere = Sphere::new(&[0.0, 0.0], 9.0).unwrap();
@@ -103,8 +103,8 @@ fn other_numbers_of_axes_never_match() {
 
 #[test]
 fn boxes_that_share_a_corner_meet() {
-    assert!(bbox("0,0,1,1").meets(&bbox("1,1,2,2")));
-    assert!(!bbox("0,0,1,1").meets(&bbox("1,1.5,2,2")));
+    assert!(bbox("0,0,1,1").overlaps(&bbox("1,1,2,2")));
+    assert!(!bbox("0,0,1,1").overlaps(&bbox("1,1.5,2,2")));
 }
 
 #[test]

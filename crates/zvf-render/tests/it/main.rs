@@ -1,4 +1,4 @@
-//! Pictures of small stores, compared with those that were looked at.
+//! Pictures of small stores, compared with reviewed ones.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

@@ -124,7 +124,7 @@ impl MeshSink<'_> {
         let shard = spec.locate(object).shard;
         let entry = SpillEntry {
             key: object,
-            // Where the manifest begins.
+            // The offset of the manifest.
             id: u64::try_from(mesh.data.len()).unwrap_or(u64::MAX),
             record: &[mesh.data.as_slice(), &mesh.manifest].concat(),
         };
@@ -145,7 +145,7 @@ impl MeshSink<'_> {
                     let end = usize::try_from(entry.id).unwrap_or(usize::MAX);
                     let parts = entry.record.split_at_checked(end);
                     let (data, manifest) = parts.ok_or(ExportError::Record)?;
-                    shard.push_behind(entry.key, data, manifest)?;
+                    shard.push_after(entry.key, data, manifest)?;
                 }
                 let path = format!("{folder}/{}", spec.file_name(partition.shard));
                 self.work.output.write(&path, &shard.finish())

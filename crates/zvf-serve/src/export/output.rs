@@ -21,7 +21,7 @@ use staged_folder::StagedFolder;
 
 /// An index with more values than this is written as shards: a file each would strain file systems
 /// and buckets.
-const MOST_FILES: u64 = 10_000;
+const MAX_FILES: u64 = 10_000;
 
 /// The files of an export that is being written.
 pub(crate) struct ExportOutput {
@@ -172,7 +172,7 @@ pub(crate) fn sharding(
     values: u64,
     spec: impl FnOnce() -> ShardingSpec,
 ) -> Option<ShardingSpec> {
-    (is_forced || values > MOST_FILES).then(spec)
+    (is_forced || values > MAX_FILES).then(spec)
 }
 
 /// Values that arrive in the order of their shards, as files or shards of a folder.

@@ -17,7 +17,7 @@ use crate::layers::{
 use crate::spill::{PartitionId, SpillEntry};
 
 /// Vertices of a group that is drawn as one skeleton.
-const MOST_GROUP_VERTICES: u64 = 4 << 20;
+const MAX_GROUP_VERTICES: u64 = 4 << 20;
 
 /// Writes a skeleton for each object.
 pub(super) async fn write(
@@ -180,7 +180,7 @@ pub(super) async fn write_groups(
         // Members that the store lacks are left out.
         let query = work.reading.query().groups([id]).keep_going(true);
         let vertices = work.reading.dataset.count(&query).await?.vertices;
-        if vertices > MOST_GROUP_VERTICES {
+        if vertices > MAX_GROUP_VERTICES {
             large = large.saturating_add(1);
             continue;
         }
@@ -192,7 +192,7 @@ pub(super) async fn write_groups(
     }
     if large > 0 {
         notes.push(format!(
-            "{large} groups of more than {MOST_GROUP_VERTICES} vertices left out: the viewer loads \
+            "{large} groups of more than {MAX_GROUP_VERTICES} vertices left out: the viewer loads \
              a skeleton as a whole"
         ));
     }

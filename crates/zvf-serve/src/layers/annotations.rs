@@ -32,7 +32,7 @@ const CELL_BYTES: u64 = 2 << 20;
 /// Paths that are looked at to divide paths among levels: a regular sample of larger stores.
 const SAMPLE: u64 = 1 << 13;
 /// Points of a polyline that a viewer can pick.
-const MOST_POINTS: usize = 100_000;
+const MAX_POINTS: usize = 100_000;
 
 /// The ids of annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -285,7 +285,7 @@ impl AnnotationPlan {
             let what = self.kind.name();
             notes.push(format!(
                 "{skipped} annotations of kind {what} left out: coordinates that are not finite, fewer than 2 \
-                 points, or more than {MOST_POINTS}"
+                 points, or more than {MAX_POINTS}"
             ));
         }
     }
@@ -414,7 +414,7 @@ struct GraphVertices {
     rank: usize,
     /// Coordinates; those of a vertex are NaN if one is not finite.
     positions: Vec<f32>,
-    /// Objects of the vertices, if the query asks for them.
+    /// Objects of the vertices, if the query requests them.
     objects: Vec<i64>,
 }
 
@@ -593,7 +593,7 @@ impl AnnotationRows<'_> {
             last.paths = last.paths.saturating_add(1);
             let points = path.end.saturating_sub(path.start);
             let point = |row| finite(&view, row, self.plan.rank);
-            let is_drawn = (2..=MOST_POINTS).contains(&points);
+            let is_drawn = (2..=MAX_POINTS).contains(&points);
             let coordinates: Option<Vec<Vec<f32>>> = match is_drawn {
                 true => (path.start..path.end).map(point).collect(),
                 false => None,

@@ -10,15 +10,15 @@ use zvf_precomputed::{
 };
 
 /// Components of an attribute of skeletons.
-const MOST_COMPONENTS: u32 = 4;
+const MAX_COMPONENTS: u32 = 4;
 /// Words that get a label in the viewer's list of values.
-const MOST_LABELS: usize = 1000;
+const MAX_LABELS: usize = 1000;
 /// Words of an attribute whose numbers are kept in memory.
-const MOST_WORDS: usize = 1 << 16;
+const MAX_WORDS: usize = 1 << 16;
 /// The viewer divides larger records into groups with other rules of alignment.
-const MOST_PROPERTY_BYTES: usize = 200;
+const MAX_PROPERTY_BYTES: usize = 200;
 /// Attributes of a skeleton: one texture each.
-const MOST_ATTRIBUTES: usize = 14;
+const MAX_ATTRIBUTES: usize = 14;
 
 /// Facts about a column that are known only after all rows were seen.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct ColumnSurvey {
     pub(crate) range: Option<(f64, f64)>,
     words: Vec<String>,
     codes: HashMap<String, u32>,
-    /// Whether there are more than [`MOST_WORDS`] words.
+    /// True if there are more than [`MAX_WORDS`] words.
     has_more_words: bool,
 }
 
@@ -88,7 +88,7 @@ impl ColumnSurvey {
                     if self.has_more_words || self.codes.contains_key(word) {
                         continue;
                     }
-                    if self.words.len() >= MOST_WORDS {
+                    if self.words.len() >= MAX_WORDS {
                         (self.words, self.codes) = (Vec::new(), HashMap::new());
                         self.has_more_words = true;
                         continue;
@@ -106,7 +106,7 @@ impl ColumnSurvey {
         if self.has_more_words {
             let name = &self.name;
             notes.push(format!(
-                "attribute {name} is left out: it has more than {MOST_WORDS} different texts"
+                "attribute {name} is left out: it has more than {MAX_WORDS} different texts"
             ));
         }
         self.has_more_words
@@ -171,7 +171,7 @@ impl PropertyPlan {
             let sources = sources(at, column, notes);
             let added = sources.iter().map(|(_, channel)| channel.kind.size());
             let added = size.saturating_add(added.sum());
-            if added > MOST_PROPERTY_BYTES {
+            if added > MAX_PROPERTY_BYTES {
                 let name = &column.name;
                 notes.push(format!(
                     "attribute {name} is left out: a record would be too large"
@@ -287,7 +287,7 @@ fn sources(at: usize, column: &ColumnSurvey, notes: &mut Vec<String>) -> Vec<(St
 
 impl ColumnSurvey {
     fn labels(&self) -> Vec<ValueLabel> {
-        if self.words.len() > MOST_LABELS {
+        if self.words.len() > MAX_LABELS {
             return Vec::new();
         }
         let labels = self.words.iter().map(String::as_str).chain(["(none)"]);
@@ -375,7 +375,7 @@ fn byte(number: f64) -> u8 {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SkeletonPlan {
     pub(crate) attributes: Vec<VertexAttribute>,
-    /// The range of each attribute, as far as it is known.
+    /// The range of each attribute, if it is known.
     pub(crate) ranges: Vec<Option<(f64, f64)>>,
     sources: Vec<SkeletonSource>,
 }
@@ -424,18 +424,18 @@ impl SkeletonPlan {
                 }
                 None => 1,
             };
-            let step = usize::try_from(MOST_COMPONENTS).unwrap_or(4);
+            let step = usize::try_from(MAX_COMPONENTS).unwrap_or(4);
             for first in (0..width).step_by(step) {
-                let components = width.saturating_sub(first).min(MOST_COMPONENTS);
-                if plan.attributes.len().saturating_add(further.len()) >= MOST_ATTRIBUTES {
+                let components = width.saturating_sub(first).min(MAX_COMPONENTS);
+                if plan.attributes.len().saturating_add(further.len()) >= MAX_ATTRIBUTES {
                     notes.push(format!(
-                        "attribute {} is left out: a skeleton has {MOST_ATTRIBUTES} attributes at most",
+                        "attribute {} is left out: a skeleton has {MAX_ATTRIBUTES} attributes at most",
                         column.name
                     ));
                     continue;
                 }
                 names.push(match width {
-                    0..=MOST_COMPONENTS => column.name.clone(),
+                    0..=MAX_COMPONENTS => column.name.clone(),
                     _ => format!("{}_{first}", column.name),
                 });
                 plan.attributes.push(VertexAttribute {

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// Points or objects of a level. Larger levels are left out.
-const MOST_KEYS: u64 = 1 << 20;
+const MAX_KEYS: u64 = 1 << 20;
 
 /// The contents of coarser levels, by a key: a hash of the position of a point, or the object of a path.
 #[derive(Debug, Default)]
@@ -118,7 +118,7 @@ async fn positions(reading: &Reading<'_>, level: LevelId) -> Result<Option<Vec<u
     let query = reading.query().columns(Selection::none()).owners(false);
     let query = query.level(LevelChoice::Number(level));
     let count = reading.dataset.count(&query).await?.vertices;
-    if count > MOST_KEYS {
+    if count > MAX_KEYS {
         return Ok(None);
     }
     let rank = reading.space.rank();
@@ -140,7 +140,7 @@ async fn objects(reading: &Reading<'_>, level: LevelId) -> Result<Option<Vec<u64
     let (mut keys, mut is_large) = (Vec::new(), false);
     let work = reading.dataset.batches(&query, |batch| {
         keys.extend(batch.objects.iter().copied().map(key_of_path));
-        is_large = u64::try_from(keys.len()).is_ok_and(|count| count > MOST_KEYS);
+        is_large = u64::try_from(keys.len()).is_ok_and(|count| count > MAX_KEYS);
         match is_large {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),

@@ -14,8 +14,8 @@ pub(crate) struct UsableLevels {
     pub(crate) left_out: Vec<(LevelId, &'static str)>,
 }
 
-/// Chooses levels. Those that do not show the objects of level 0 in their present form are left out:
-/// edits have changed a finer level, or ids are not kept and `needs_ids`.
+/// Chooses levels. A level is left out if it does not show the objects of level 0 in their present
+/// form: because edits have changed a finer level, or because ids are not kept and `needs_ids`.
 pub(crate) async fn usable_levels(
     dataset: &Dataset,
     needs_ids: bool,

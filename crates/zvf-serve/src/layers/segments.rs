@@ -11,11 +11,11 @@ use zvf_precomputed::{SegmentProperties, SegmentProperty, SegmentPropertyValues,
 pub(crate) use groups::GroupTable;
 
 /// The viewer reads properties as one document.
-const MOST_SEGMENTS: usize = 1_000_000;
+const MAX_SEGMENTS: usize = 1_000_000;
 /// Values of all properties: the document has some 10 bytes for each.
-const MOST_VALUES: usize = 4_000_000;
+const MAX_VALUES: usize = 4_000_000;
 /// Words of an attribute that are tags.
-const MOST_CATEGORIES: usize = 64;
+const MAX_CATEGORIES: usize = 64;
 /// Segments that a viewer shows at first.
 pub(crate) const SHOWN: usize = 500;
 /// The id of the only segment of a store without objects. The viewer treats 0 as background.
@@ -39,7 +39,7 @@ impl SegmentTable {
     pub(crate) fn add(&mut self, ids: &[i64], columns: &[Column]) {
         let before = self.ids.len();
         self.ids.extend_from_slice(ids);
-        if self.ids.len() > MOST_SEGMENTS {
+        if self.ids.len() > MAX_SEGMENTS {
             self.columns.clear();
             return;
         }
@@ -71,13 +71,13 @@ impl SegmentTable {
         for column in &mut self.columns {
             column.extend_with_nulls(rows);
         }
-        if rows > MOST_SEGMENTS {
+        if rows > MAX_SEGMENTS {
             notes.push(format!(
-                "attributes of objects are left out: Neuroglancer reads properties of {MOST_SEGMENTS} \
+                "attributes of objects are left out: Neuroglancer reads properties of {MAX_SEGMENTS} \
                  segments at most"
             ));
         }
-        let most = MOST_VALUES.checked_div(rows.max(1)).unwrap_or(0);
+        let most = MAX_VALUES.checked_div(rows.max(1)).unwrap_or(0);
         let mut values = 0_usize;
         let is_kept = |column: &Column| {
             values = values.saturating_add(match &column.values {
@@ -93,7 +93,7 @@ impl SegmentTable {
         notes.extend(left_out.iter().map(|column| {
             format!(
                 "attribute {} of objects is left out: their properties would have more than \
-                 {MOST_VALUES} values",
+                 {MAX_VALUES} values",
                 column.name
             )
         }));
@@ -111,7 +111,7 @@ impl SegmentTable {
 
     /// Tags the members of groups.
     pub(crate) fn tag(&mut self, groups: &Arc<GroupTable>) {
-        if self.ids.len() <= MOST_SEGMENTS && !groups.is_empty() {
+        if self.ids.len() <= MAX_SEGMENTS && !groups.is_empty() {
             self.groups = Some(Arc::clone(groups));
         }
     }
@@ -194,7 +194,7 @@ impl SegmentTable {
             let ColumnValues::Dictionary { codes, words } = &column.values else {
                 continue;
             };
-            if words.len() > MOST_CATEGORIES || words.len().saturating_mul(2) > rows.len() {
+            if words.len() > MAX_CATEGORIES || words.len().saturating_mul(2) > rows.len() {
                 continue;
             }
             let first = u32::try_from(names.len()).unwrap_or(u32::MAX);

@@ -13,19 +13,19 @@ use super::{
 };
 
 /// Vertices of a graph whose edges are annotations: their positions are kept in memory.
-const MOST_GRAPH_VERTICES: u64 = 4 << 20;
+const MAX_GRAPH_VERTICES: u64 = 4 << 20;
 
-/// What the first pass found.
+/// The findings of the first pass.
 pub(crate) struct StoreSurvey {
     pub(crate) vertices: u64,
     /// Paths, if the store has paths.
     pub(crate) parts: u64,
     pub(crate) is_path: bool,
-    /// Whether every path has two points.
+    /// True if every path has two points.
     pub(crate) is_pairs: bool,
     pub(crate) lower: Vec<f64>,
     pub(crate) upper: Vec<f64>,
-    /// How far a position moves along an axis at most when it is rounded to float32.
+    /// Maximum distance along an axis by which rounding to float32 moves a position.
     rounding: f64,
     pub(crate) vertex: AttributeSurvey,
     pub(crate) object: AttributeSurvey,
@@ -112,11 +112,11 @@ impl StoreSurvey {
         if !self.is_graph() {
             return true;
         }
-        let is_large = self.vertices > MOST_GRAPH_VERTICES;
+        let is_large = self.vertices > MAX_GRAPH_VERTICES;
         if is_large {
             notes.push(format!(
                 "edges are left out of the annotations: the graph has more than \
-                 {MOST_GRAPH_VERTICES} vertices"
+                 {MAX_GRAPH_VERTICES} vertices"
             ));
         }
         self.links > 0 && !is_large

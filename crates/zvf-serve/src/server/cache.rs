@@ -1,4 +1,4 @@
-//! Encoded answers, kept up to a number of bytes.
+//! A cache of encoded responses, bounded in bytes.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -42,11 +42,11 @@ impl From<CachedResponse> for Option<Bytes> {
     }
 }
 
-/// The least recently used answers are dropped when a new one exceeds the limit.
+/// Responses by path. The least recently used are evicted when a new one exceeds the limit.
 #[derive(Debug)]
 pub(super) struct ResponseCache {
     limit: usize,
-    /// The largest answer that is kept.
+    /// Maximum size of a cached response.
     largest: usize,
     state: Mutex<State>,
 }
@@ -114,7 +114,7 @@ impl ResponseCache {
 }
 
 impl ResponseCache {
-    /// Removes the least recently used answer that has bytes. Returns whether there was one.
+    /// Evicts the least recently used response that has bytes. Returns whether there was one.
     pub(super) fn remove_oldest(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest = state.uses.values().find(|key| {

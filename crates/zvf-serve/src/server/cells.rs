@@ -68,7 +68,7 @@ impl LiveAnnotations {
         }
     }
 
-    /// Returns whether answers take so little work that they need no cache.
+    /// Returns whether cells are prepared, so that responses need no cache.
     pub(super) fn is_prepared(&self) -> bool {
         matches!(
             self.prepared.get(),

@@ -43,15 +43,15 @@ pub(super) struct LiveLayers {
     skeletons: HashMap<String, LiveSkeletons>,
     meshes: Option<MeshLevels>,
     has_objects: bool,
-    /// Sizes of the objects of each level, counted when an object is first asked for.
+    /// Sizes of the objects of each level, counted at the first request for an object.
     sizes: HashMap<LevelId, OnceCell<ObjectSizes>>,
     context: LiveContext,
 }
 
-/// What the states of a store share.
+/// State shared by all versions of a store.
 #[derive(Debug)]
 pub(super) struct LiveContext {
-    /// What the names of encoded objects begin with.
+    /// Prefix of the names of encoded objects.
     pub(super) prefix: String,
     /// Bytes of the coarse cells of annotations that are kept.
     pub(super) coarse_cells: usize,
@@ -68,7 +68,7 @@ struct LiveSkeletons {
     layer: SkeletonLayer,
 }
 
-/// What the segments of a layer are.
+/// The content of the segments of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SegmentKind {
     Objects,

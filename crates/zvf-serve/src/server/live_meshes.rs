@@ -1,7 +1,7 @@
 //! Meshes of one state of a store, encoded on request.
 //!
-//! A viewer asks for the manifest of an object and then for ranges of its fragments. The encoded
-//! object is kept, so that it is encoded once.
+//! A viewer requests the manifest of an object and then ranges of its fragments. The encoded object
+//! is cached, so that it is encoded once.
 
 use std::ops::ControlFlow;
 

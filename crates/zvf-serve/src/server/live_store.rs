@@ -114,7 +114,7 @@ impl LiveStore {
         Ok(())
     }
 
-    /// Answers a request for a file of a layer.
+    /// Returns the response to a request for a file of a layer.
     pub(super) async fn layer_file(&self, path: &[&str], cache: &ResponseCache) -> Reply {
         if self.is_due()
             && let Err(error) = self.refresh().await
@@ -167,7 +167,7 @@ impl LiveStore {
         }
     }
 
-    /// Answers a request for an object of the store itself.
+    /// Returns the response to a request for an object of the store itself.
     pub(super) async fn object(&self, path: &[&str]) -> Reply {
         let Ok(key) = Key::parse(&path.join("/")) else {
             return Reply::not_found();

@@ -11,7 +11,7 @@ use crate::layers::LayerError;
 /// Vertices of an object that is always encoded as one of this size.
 const SMALL: u64 = 1 << 12;
 /// Maximum number of objects with known vertices; beyond it, small objects are left out.
-const MOST_KEPT: usize = 1 << 20;
+const MAX_KEPT: usize = 1 << 20;
 
 /// The sizes of the objects of a level.
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ impl ObjectSizes {
             ControlFlow::Continue(())
         });
         read.await?;
-        if sizes.vertices.len() > MOST_KEPT {
+        if sizes.vertices.len() > MAX_KEPT {
             sizes.vertices.retain(|_, vertices| *vertices > SMALL);
             sizes.is_partial = true;
         }

@@ -10,7 +10,7 @@ pub(super) async fn on_pool<T: Send + 'static>(
 ) -> Result<T, LayerError> {
     let (sender, response) = oneshot::channel();
     rayon::spawn(move || {
-        // Nobody waits for the response if the client has gone.
+        // Fails only if the client has disconnected.
         let _ = sender.send(work());
     });
     response.await.map_err(|_| LayerError::Ended)?

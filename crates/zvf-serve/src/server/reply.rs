@@ -1,4 +1,4 @@
-//! Answers: status, headers and bytes.
+//! Responses: status, headers and bytes.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -26,7 +26,7 @@ pub(super) type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 pub(super) type Pieces = Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
 
 /// Bytes of a document whose tag is computed for a part of it.
-const MOST_HASHED: usize = 1 << 20;
+const MAX_HASHED: usize = 1 << 20;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const BINARY: &str = "application/octet-stream";
@@ -79,7 +79,7 @@ impl Reply {
             } => {
                 let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
                 // To hash a large document takes longer than to send a part of it.
-                let is_part = request.span.is_some() && bytes.len() > MOST_HASHED;
+                let is_part = request.span.is_some() && bytes.len() > MAX_HASHED;
                 let e_tag = (!is_part).then(|| tag_of(&bytes));
                 let read = move |start, end| {
                     let slice = usize::try_from(start)
@@ -115,7 +115,7 @@ impl From<Refusal> for Reply {
         let (status, message) = match refusal {
             Refusal::Method => (
                 StatusCode::METHOD_NOT_ALLOWED,
-                "only GET and HEAD are answered",
+                "only GET and HEAD are supported",
             ),
             Refusal::Path => (StatusCode::BAD_REQUEST, "the path is not a valid path"),
             Refusal::Host => (
@@ -187,7 +187,7 @@ fn object(
         }
     };
     set(&mut response, ACCEPT_RANGES, "bytes");
-    // A browser asks again each time, and gets an empty response if nothing changed.
+    // A browser revalidates each time, and gets an empty response if nothing changed.
     set(&mut response, CACHE_CONTROL, "no-cache");
     if let Some(tag) = e_tag {
         set(&mut response, ETAG, &tag);

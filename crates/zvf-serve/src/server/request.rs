@@ -1,4 +1,4 @@
-//! Requests: their path, their headers, and who may ask.
+//! Requests: path, headers, and the rules that admit them.
 
 use hyper::{
     HeaderMap, Method,
@@ -6,10 +6,10 @@ use hyper::{
     http::{request::Parts, uri::Authority},
 };
 
-/// The longest path that is answered.
-const MOST_PATH: usize = 4096;
+/// Maximum length of a path in bytes.
+const MAX_PATH: usize = 4096;
 
-/// A part of an object that a client asks for.
+/// The part of an object that a client requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ByteSpan {
     /// From the first to the last byte, both included.
@@ -20,7 +20,7 @@ pub(super) enum ByteSpan {
     Last(u64),
 }
 
-/// A request that may be answered.
+/// A request that the rules admit.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) is_head: bool,
@@ -30,7 +30,7 @@ pub(super) struct Request {
     pub(super) if_none_match: Option<String>,
 }
 
-/// A request that is not answered.
+/// Reason that a request is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// Another method than GET, HEAD and OPTIONS.
@@ -72,7 +72,7 @@ impl RequestRules {
             }
         }
         let span = text(&parts.headers, RANGE).and_then(span);
-        // Without dates and weak tags, a conditional range is answered whole.
+        // A conditional range gets the whole object, because no dates or weak tags are compared.
         let span = span.filter(|_| !parts.headers.contains_key(IF_RANGE));
         Ok(Request {
             is_head,
@@ -113,7 +113,7 @@ fn is_equal(given: &str, token: &str) -> bool {
 
 /// Returns the decoded segments of a path. Empty segments are left out.
 fn segments(path: &str) -> Result<Vec<String>, Refusal> {
-    if path.len() > MOST_PATH {
+    if path.len() > MAX_PATH {
         return Err(Refusal::Path);
     }
     path.split('/')

@@ -85,7 +85,7 @@ impl Site {
         viewer_state(&served)
     }
 
-    /// Answers a request.
+    /// Returns the response to a request.
     pub(super) async fn response(&self, path: &[String]) -> Reply {
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         match path.as_slice() {

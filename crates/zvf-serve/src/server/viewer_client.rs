@@ -13,7 +13,7 @@ use futures_util::{StreamExt, stream};
 use super::reply::{BINARY, HTML, JSON, Pieces, Reply, TEXT};
 
 /// The largest file of a viewer.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 /// Time between two comments on the stream of events.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
@@ -29,7 +29,7 @@ impl ViewerClient {
             let entry = entry?;
             let meta = entry.metadata()?;
             if let (true, Ok(name)) = (meta.is_file(), entry.file_name().into_string())
-                && meta.len() <= MOST_BYTES
+                && meta.len() <= MAX_BYTES
             {
                 files.insert(name, entry.path());
             }
@@ -43,7 +43,7 @@ impl ViewerClient {
         }
     }
 
-    /// Answers a request for a file; the page itself without a name.
+    /// Returns the response to a request for a file; the page itself without a name.
     pub(super) fn file(&self, name: Option<&str>) -> Reply {
         let name = name.unwrap_or("index.html");
         let Some(path) = self.0.get(name) else {

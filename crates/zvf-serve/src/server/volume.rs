@@ -22,7 +22,7 @@ use crate::{
 /// Voxels along each axis of a chunk.
 const CHUNK: u64 = 64;
 /// Coarser scales: each leaves out every second voxel of the one before.
-const MOST_SCALES: u32 = 3;
+const MAX_SCALES: u32 = 3;
 /// Voxels along the longest axis that need no coarser scale.
 const FINE: u64 = 256;
 const NANOMETRES: f64 = 1e9;
@@ -127,8 +127,8 @@ impl VolumeSource {
         let data_type =
             data_type.ok_or_else(|| VolumeError::Type(format!("{:?}", array.dtype())))?;
         let longest = *x.max(y).max(z);
-        let coarse = (0..MOST_SCALES).find(|scale| longest >> scale <= FINE);
-        let scales = coarse.map_or(MOST_SCALES, |scale| scale.saturating_add(1));
+        let coarse = (0..MAX_SCALES).find(|scale| longest >> scale <= FINE);
+        let scales = coarse.map_or(MAX_SCALES, |scale| scale.saturating_add(1));
         let edges = map.edges();
         let documents = (0..scales).map(|scale| {
             let step = 1_u64 << scale;
@@ -159,7 +159,7 @@ impl VolumeSource {
         })
     }
 
-    /// Answers a request for the document or a chunk.
+    /// Returns the response to a request for the document or a chunk.
     pub(super) async fn response(&self, path: &[&str], cache: &ResponseCache) -> Reply {
         let ["volume", rest @ ..] = path else {
             return Reply::not_found();

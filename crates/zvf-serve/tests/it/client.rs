@@ -79,7 +79,7 @@ impl TestServer {
     }
 
     /// Sends a request with headers and returns the response.
-    pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
         let mut stream = self.connect();
         let host = self.address.to_string();
         let has_host = headers.iter().any(|(name, _)| *name == "Host");
@@ -97,7 +97,7 @@ impl TestServer {
 
     /// Returns the body at a path, which must exist.
     pub(crate) fn get(&self, path: &str) -> Vec<u8> {
-        let response = self.ask("GET", path, &[]);
+        let response = self.send("GET", path, &[]);
         assert_eq!(response.status, 200, "{path}: {}", response.text());
         response.body
     }

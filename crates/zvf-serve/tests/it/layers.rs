@@ -32,7 +32,7 @@ fn annotations(server: &TestServer, layer: &str) -> (AnnotationInfo, BTreeMap<u6
     for (at, level) in info.spatial.iter().enumerate() {
         let mut here = BTreeMap::new();
         for cell in cells(&level.grid_shape) {
-            let response = server.ask("GET", &format!("{layer}/spatial{at}/{cell}"), &[]);
+            let response = server.send("GET", &format!("{layer}/spatial{at}/{cell}"), &[]);
             if response.status == 404 {
                 continue;
             }
@@ -102,7 +102,7 @@ fn the_cells_of_all_levels_hold_each_point_once() {
         "/a/annotations/nothing",
         "/b/annotations/info",
     ] {
-        assert_eq!(server.ask("GET", path, &[]).status, 404, "{path}");
+        assert_eq!(server.send("GET", path, &[]).status, 404, "{path}");
     }
 }
 
@@ -132,7 +132,7 @@ fn paths_are_listed_by_the_cells_they_touch() {
     assert_eq!(decoded, (found[&17].clone(), vec![vec![17]]));
     // The second path of object 17, which has one only.
     let second = format!("/a/annotations/by_id/{}", (1_u64 << 40) + 17);
-    assert_eq!(server.ask("GET", &second, &[]).status, 404);
+    assert_eq!(server.send("GET", &second, &[]).status, 404);
 }
 
 /// Groups are segments of their own: a skeleton of the paths of all members, to which annotations are
@@ -171,7 +171,7 @@ fn groups_are_segments_of_their_own() {
         "related_/0",
     ] {
         let path = format!("/a/annotations/{path}");
-        assert_eq!(server.ask("GET", &path, &[]).status, 404, "{path}");
+        assert_eq!(server.send("GET", &path, &[]).status, 404, "{path}");
     }
 
     let skeletons = SkeletonInfo::parse(&server.get("/a/groups/info")).unwrap();
@@ -190,7 +190,7 @@ fn groups_are_segments_of_their_own() {
         points(skeleton.positions.as_flattened()),
         expected.flatten().collect()
     );
-    assert_eq!(server.ask("GET", "/a/groups/1", &[]).status, 404);
+    assert_eq!(server.send("GET", "/a/groups/1", &[]).status, 404);
 
     let groups = SegmentProperties::parse(&server.get("/a/groups/properties/info")).unwrap();
     assert_eq!(groups.ids, [0, 2]);
@@ -303,7 +303,7 @@ fn edges_of_graphs_are_annotations() {
         }
     }
     let beyond = format!("/a/annotations/by_id/{}", links.len());
-    assert_eq!(server.ask("GET", &beyond, &[]).status, 404);
+    assert_eq!(server.send("GET", &beyond, &[]).status, 404);
 
     // An export has the same ids.
     let out = stores.folder.path().join("out");
@@ -342,7 +342,7 @@ fn coarser_levels_stand_for_large_objects() {
     let trees = stores.create("b.zv", GeometryKind::Skeletons, &trees(2, 3000));
     let options = ServeOptions::new().encoding(400_000);
     let server = TestServer::start(&[("b", &trees)], options);
-    let refused = server.ask("GET", "/b/skeletons/1", &[]);
+    let refused = server.send("GET", "/b/skeletons/1", &[]);
     assert_eq!(refused.status, 413);
     let why = refused.text();
     assert!(why.contains("the object has 3000 vertices"), "{why}");
@@ -410,7 +410,7 @@ fn levels_of_skeletons_are_layers() {
         let positions: Vec<f32> = expected.positions.to_vec().unwrap();
         assert_eq!(skeleton.positions.as_flattened(), positions);
     }
-    assert_eq!(server.ask("GET", "/a/skeletons_level2/7", &[]).status, 404);
+    assert_eq!(server.send("GET", "/a/skeletons_level2/7", &[]).status, 404);
 }
 
 /// Exports a store and compares the files of layers with the responses of a server.
@@ -436,7 +436,10 @@ fn check_files(kind: GeometryKind, geometry: &Geometry, files: &[&str]) {
         .unwrap()
         .replace("/0.", "/9.")
         .replace("/7", "/70000");
-    assert_eq!(server.ask("GET", &format!("/a/{missing}"), &[]).status, 404);
+    assert_eq!(
+        server.send("GET", &format!("/a/{missing}"), &[]).status,
+        404
+    );
 }
 
 #[test]
@@ -555,7 +558,7 @@ fn levels_of_meshes_are_those_of_the_store() {
     assert!(manifest.levels[0].nodes.len() > 4);
     let ranged = |start: u64, end: u64| {
         let range = format!("bytes={start}-{}", end - 1);
-        let response = server.ask("GET", "/a/meshes/7", &[("Range", &range)]);
+        let response = server.send("GET", "/a/meshes/7", &[("Range", &range)]);
         assert_eq!(response.status, 206);
         let whole = format!("bytes {start}-{}/{}", end - 1, manifest.data_size());
         assert_eq!(response.header("content-range"), Some(whole.as_str()));
@@ -567,7 +570,7 @@ fn levels_of_meshes_are_those_of_the_store() {
     let small = MultilodManifest::decode(&server.get("/a/meshes/8.index")).unwrap();
     assert_eq!(small.levels[0].nodes.len(), 1);
     for path in ["9", "9.index", "7.x", "7.index.index", "07", "7:0", "-7"] {
-        let response = server.ask("GET", &format!("/a/meshes/{path}"), &[]);
+        let response = server.send("GET", &format!("/a/meshes/{path}"), &[]);
         assert_eq!(response.status, 404, "{path}");
     }
 }
@@ -633,7 +636,7 @@ fn objects_without_triangles_are_left_out_of_meshes() {
     );
     let server = TestServer::start(&[("a", &address)], ServeOptions::new());
     server.get("/a/meshes/1.index");
-    assert_eq!(server.ask("GET", "/a/meshes/2.index", &[]).status, 404);
+    assert_eq!(server.send("GET", "/a/meshes/2.index", &[]).status, 404);
 }
 
 #[test]
@@ -642,9 +645,9 @@ fn a_change_of_the_store_changes_the_responses() {
     let address = stores.create("a.zv", GeometryKind::Points, &points(300));
     let server = TestServer::start(&[("a", &address)], ServeOptions::new());
     let cell = "/a/annotations/spatial0/0_0_0";
-    let before = server.ask("GET", cell, &[]);
+    let before = server.send("GET", cell, &[]);
     let tag = before.header("etag").unwrap().to_owned();
-    let same = server.ask("GET", cell, &[("If-None-Match", &tag)]);
+    let same = server.send("GET", cell, &[("If-None-Match", &tag)]);
     assert_eq!((same.status, same.body.len()), (304, 0));
 
     let editor = block_on(Editor::open(address.as_str())).unwrap();
@@ -652,7 +655,7 @@ fn a_change_of_the_store_changes_the_responses() {
     more.object_ids = Some((0..300).map(|at| 100 + at / 50).collect());
     block_on(editor.append(&more, OutOfBounds::Expand)).unwrap();
     std::thread::sleep(Duration::from_millis(1100));
-    let after = server.ask("GET", cell, &[("If-None-Match", &tag)]);
+    let after = server.send("GET", cell, &[("If-None-Match", &tag)]);
     assert_eq!(after.status, 200);
     assert_ne!(after.header("etag"), Some(tag.as_str()));
     let (_, found) = annotations(&server, "/a/annotations");

@@ -1,4 +1,4 @@
-//! A server on a free port, asked over TCP as a browser asks.
+//! A server on a free port, used over TCP as a browser uses it.
 
 #![expect(
     clippy::panic,

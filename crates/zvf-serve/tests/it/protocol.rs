@@ -27,7 +27,7 @@ fn objects_of_the_store_are_served_in_ranges() {
     let whole = std::fs::read(stores.folder.path().join("a.zv/zarr.json")).unwrap();
     let size = whole.len();
     let path = "/a/store/zarr.json";
-    let response = server.ask("GET", path, &[]);
+    let response = server.send("GET", path, &[]);
     assert_eq!((response.status, &response.body), (200, &whole));
     assert_eq!(response.header("content-type"), Some("application/json"));
     assert_eq!(response.header("accept-ranges"), Some("bytes"));
@@ -46,7 +46,7 @@ fn objects_of_the_store_are_served_in_ranges() {
         ),
         ("bytes=7-", &whole[7..], format!("bytes 7-{last}/{size}")),
     ] {
-        let response = server.ask("GET", path, &[("Range", range)]);
+        let response = server.send("GET", path, &[("Range", range)]);
         assert_eq!(
             (response.status, response.body.as_slice()),
             (206, part),
@@ -61,13 +61,13 @@ fn objects_of_the_store_are_served_in_ranges() {
             Some(part.len().to_string().as_str())
         );
     }
-    let beyond = server.ask("GET", path, &[("Range", "bytes=999999-")]);
+    let beyond = server.send("GET", path, &[("Range", "bytes=999999-")]);
     assert_eq!(beyond.status, 416);
     assert_eq!(
         beyond.header("content-range"),
         Some(format!("bytes */{size}").as_str())
     );
-    let head = server.ask("HEAD", path, &[]);
+    let head = server.send("HEAD", path, &[]);
     assert_eq!((head.status, head.body.len()), (200, 0));
     assert_eq!(
         head.header("content-length"),
@@ -75,7 +75,7 @@ fn objects_of_the_store_are_served_in_ranges() {
     );
     let tag = head.header("etag").unwrap();
     assert_eq!(
-        server.ask("GET", path, &[("If-None-Match", tag)]).status,
+        server.send("GET", path, &[("If-None-Match", tag)]).status,
         304
     );
     for path in [
@@ -84,7 +84,7 @@ fn objects_of_the_store_are_served_in_ranges() {
         "/a/store/vertices",
         "/a/store/../a.zv/zarr.json",
     ] {
-        let status = server.ask("GET", path, &[]).status;
+        let status = server.send("GET", path, &[]).status;
         assert!(status == 404 || status == 400, "{path}: {status}");
     }
 }
@@ -93,8 +93,8 @@ fn objects_of_the_store_are_served_in_ranges() {
 fn only_the_pages_of_the_viewer_may_read_responses() {
     let (_stores, server) = served(ServeOptions::new().viewer("https://viewer.example/v/1/"));
     let path = "/a/annotations/info";
-    let asked = |origin: &str| server.ask("GET", path, &[("Origin", origin)]);
-    let allowed = asked("https://viewer.example");
+    let from_origin = |origin: &str| server.send("GET", path, &[("Origin", origin)]);
+    let allowed = from_origin("https://viewer.example");
     let origin = "access-control-allow-origin";
     assert_eq!(allowed.header(origin), Some("https://viewer.example"));
     let exposed = allowed.header("access-control-expose-headers").unwrap();
@@ -104,7 +104,7 @@ fn only_the_pages_of_the_viewer_may_read_responses() {
         "null",
         "https://viewer.example.evil.example",
     ] {
-        let response = asked(other);
+        let response = from_origin(other);
         assert_eq!(response.header(origin), None, "{other}");
         assert_eq!(response.header("vary"), Some("Origin"));
     }
@@ -113,7 +113,7 @@ fn only_the_pages_of_the_viewer_may_read_responses() {
         ("Access-Control-Request-Method", "GET"),
         ("Access-Control-Request-Headers", "range"),
     ];
-    let response = server.ask("OPTIONS", path, &preflight);
+    let response = server.send("OPTIONS", path, &preflight);
     assert_eq!(response.status, 204);
     let headers = response.header("access-control-allow-headers").unwrap();
     assert!(headers.contains("range"));
@@ -121,11 +121,11 @@ fn only_the_pages_of_the_viewer_may_read_responses() {
         response.header("access-control-allow-private-network"),
         Some("true")
     );
-    let refused = server.ask("OPTIONS", path, &[("Origin", "https://evil.example")]);
+    let refused = server.send("OPTIONS", path, &[("Origin", "https://evil.example")]);
     assert_eq!(refused.header("access-control-allow-headers"), None);
 
     let (_stores, open) = served(ServeOptions::new().origins(vec!["*".to_owned()]));
-    let response = open.ask("GET", path, &[("Origin", "https://any.example")]);
+    let response = open.send("GET", path, &[("Origin", "https://any.example")]);
     assert_eq!(response.header(origin), Some("https://any.example"));
 }
 
@@ -135,23 +135,23 @@ fn other_names_methods_and_paths_are_refused() {
     let path = "/a/annotations/info";
     let port = server.address.port();
     assert_eq!(
-        server.ask("GET", path, &[("Host", "evil.example")]).status,
+        server.send("GET", path, &[("Host", "evil.example")]).status,
         403
     );
     let local = format!("localhost:{port}");
-    assert_eq!(server.ask("GET", path, &[("Host", &local)]).status, 200);
+    assert_eq!(server.send("GET", path, &[("Host", &local)]).status, 200);
     for method in ["POST", "PUT", "DELETE", "PATCH"] {
-        assert_eq!(server.ask(method, path, &[]).status, 405, "{method}");
+        assert_eq!(server.send(method, path, &[]).status, 405, "{method}");
     }
     assert_eq!(
         server
-            .ask("GET", "/a/%2e%2e/a/annotations/info", &[])
+            .send("GET", "/a/%2e%2e/a/annotations/info", &[])
             .status,
         400
     );
     assert_eq!(
         server
-            .ask("GET", &format!("/{}", "a".repeat(9000)), &[])
+            .send("GET", &format!("/{}", "a".repeat(9000)), &[])
             .status,
         400
     );
@@ -185,7 +185,7 @@ fn other_machines_need_a_token() {
         "/",
         "/0123456789abcdee/a/annotations/info",
     ] {
-        assert_eq!(server.ask("GET", path, &[]).status, 401, "{path}");
+        assert_eq!(server.send("GET", path, &[]).status, 401, "{path}");
     }
     server.get(&format!("/{token}/a/annotations/info"));
     let state = server.get(&format!("/{token}/state.json"));
@@ -195,7 +195,7 @@ fn other_machines_need_a_token() {
             .contains(&format!("/{token}/a/annotations"))
     );
     let bearer = format!("Bearer {token}");
-    let response = server.ask("GET", "/state.json", &[("Authorization", &bearer)]);
+    let response = server.send("GET", "/state.json", &[("Authorization", &bearer)]);
     assert_eq!(response.status, 200);
 }
 
@@ -292,9 +292,9 @@ fn a_viewer_is_served_beside_the_layers() {
     std::fs::write(folder.join("index.html"), "<p>").unwrap();
     std::fs::write(folder.join("draco.wasm"), "\0asm").unwrap();
     let server = TestServer::start(&[("a", &address)], options());
-    let page = server.ask("GET", "/v/zvf/", &[]);
+    let page = server.send("GET", "/v/zvf/", &[]);
     assert_eq!((page.status, page.text().as_str()), (200, "<p>"));
-    let code = server.ask("GET", "/v/zvf/draco.wasm", &[]);
+    let code = server.send("GET", "/v/zvf/draco.wasm", &[]);
     assert_eq!(code.header("content-type"), Some("application/wasm"));
     for path in [
         "/v/zvf/a.txt",
@@ -302,7 +302,7 @@ fn a_viewer_is_served_beside_the_layers() {
         "/v/other/index.html",
     ] {
         assert!(
-            [400, 404].contains(&server.ask("GET", path, &[]).status),
+            [400, 404].contains(&server.send("GET", path, &[]).status),
             "{path}"
         );
     }

@@ -85,7 +85,7 @@ enum LocalFailure {
 #[error("no credentials in the environment or from this machine; open a public bucket anonymously")]
 struct NoCredentials(#[source] Failure);
 
-/// Returns whether the metadata service of a cloud was asked for credentials and does not exist or
+/// Returns whether credentials were requested from the metadata service of a cloud, which does not exist or
 /// has none. A metadata service that is busy does not count.
 fn lacks_credentials(failure: &Failure) -> bool {
     const METADATA_PATHS: [&str; 4] = [

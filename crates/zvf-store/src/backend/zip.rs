@@ -54,7 +54,7 @@ impl ZipArchive {
             let compression = entry.compression();
             let stored = compression == CompressionMethod::Stored;
             let readable = stored || compression == CompressionMethod::Deflated;
-            // Folders and other names that are not keys cannot be asked for.
+            // Folders and other names that are not keys cannot be requested.
             if Key::parse(&key).is_err() || entry.encrypted() || !readable {
                 continue;
             }

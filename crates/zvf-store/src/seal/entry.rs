@@ -1,4 +1,4 @@
-//! What the inventory states about one object.
+//! The entry of one object in the inventory.
 
 use core::ops::Range;
 

@@ -354,7 +354,7 @@ async fn body(read: &Read, response: GetResult, declared: u64) -> Result<Bytes, 
 /// Maximum number of bytes preallocated for a body in several parts.
 const MAX_PREALLOC_BYTES: usize = 1 << 20;
 
-/// The defect of a response that arrived but does not answer the request. A retry may help, and
+/// The defect of a response that arrived but does not match the request. A retry may help, and
 /// `object_store` does not retry these.
 #[derive(Debug, thiserror::Error)]
 enum Malformed {

@@ -13,7 +13,7 @@ impl Store {
     /// Reads ranges of objects in one round trip.
     ///
     /// The results are in the order of `reads`; `None` is an absent object. Equal reads are fetched
-    /// once, near ranges of an object in one request, and the size of an object is never asked for.
+    /// once, near ranges of an object in one request, and the size of an object is never requested.
     /// An empty range needs no request and is `Some`, even for an absent object.
     ///
     /// # Errors

@@ -247,7 +247,7 @@ fn see_file(path: &FilePath, budget: u64) -> io::Result<Option<SeenHead>> {
 
 /// Compares the file of the head with the one seen before.
 ///
-/// The file is opened rather than looked up, because network file systems then ask the server
+/// The file is opened rather than looked up, because network file systems then query the server
 /// instead of a cache.
 fn compare_file(path: &FilePath, seen: &SeenHead, budget: u64) -> io::Result<HeadComparison> {
     let now = SystemTime::now();

@@ -11,7 +11,7 @@ pub(super) const ROOT: &str = "zarr.json";
 pub(super) const ATTRIBUTES: &str = "attributes";
 /// Member of the attributes with the state of the last transaction.
 pub(super) const STATE_MEMBER: &str = "zvf";
-/// Number of logs that are kept, and so of transactions by which another may be behind.
+/// Number of logs that are kept, and so of commits that a transaction may lag behind.
 pub(super) const MAX_LOGS: u64 = 256;
 
 /// Returns the key of the head.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use zvf_model::{
     key::Key,
     metadata::Attributes,
-    node_copy::{MEMBER, MOST_NODES, NodeCopy},
+    node_copy::{MAX_NODES, MEMBER, NodeCopy},
 };
 
 use super::{
@@ -53,7 +53,7 @@ impl NodeChanges {
             return;
         };
         self.changed.insert(node, change());
-        if self.changed.len() > MOST_NODES {
+        if self.changed.len() > MAX_NODES {
             self.too_many = true;
             self.changed.clear();
         }

@@ -34,7 +34,7 @@ pub(super) struct SealChanges {
     changed: BTreeMap<String, Option<SealEntry>>,
 }
 
-/// What a commit does with the inventory.
+/// The treatment of the inventory in a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SealUpdate {
     /// Applies the changes to the inventory of the base, if it has one.

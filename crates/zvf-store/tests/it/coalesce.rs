@@ -60,7 +60,7 @@ proptest! {
                 .filter_map(|(range, &of)| (of == at).then_some(range))
                 .collect();
             members.sort_by_key(|range| (range.start, range.end));
-            prop_assert!(!members.is_empty(), "a fetch nobody asked for");
+            prop_assert!(!members.is_empty(), "a fetch that no read requested");
             prop_assert_eq!(members[0].start, fetch.start);
             let mut end = members[0].end;
             for member in &members {

@@ -80,7 +80,7 @@ impl Server {
         }
     }
 
-    /// Answers one request. Errors of a client that disconnected are ignored.
+    /// Serves one request. Errors of a client that disconnected are ignored.
     async fn response(&self, mut stream: TcpStream) -> Option<()> {
         let mut request = Vec::new();
         while !request.ends_with(b"\r\n\r\n") {
@@ -185,11 +185,11 @@ fn run(server: Server, options: &OpenOptions, reads: &[Read]) -> (Responses, Vec
 
 #[track_caller]
 fn check(server: Server, reads: &[Read], want: &[Option<&[u8]>], log: &[&str]) {
-    let (responses, asked) = run(server, &OpenOptions::default().retries(2), reads);
+    let (responses, requested) = run(server, &OpenOptions::default().retries(2), reads);
     let responses = responses.unwrap();
     let responses: Vec<Option<&[u8]>> = responses.iter().map(Option::as_deref).collect();
-    assert!(responses == want, "{asked:?}");
-    assert_eq!(asked, log);
+    assert!(responses == want, "{requested:?}");
+    assert_eq!(requested, log);
 }
 
 #[track_caller]
@@ -199,9 +199,9 @@ fn check_error(server: Server, read: Read, is: impl Fn(&ReadError) -> bool) {
     let options = OpenOptions::default()
         .retries(1)
         .timeout(Duration::from_millis(patience));
-    let (responses, asked) = run(server, &options, &[read]);
+    let (responses, requested) = run(server, &options, &[read]);
     let error = responses.unwrap_err();
-    assert!(is(&error), "{error:?} {asked:?}");
+    assert!(is(&error), "{error:?} {requested:?}");
     assert_eq!(error.key(), &key("a"));
 }
 

@@ -36,7 +36,7 @@ fn cells(objects: &[(&str, Vec<u8>)], wanted: &[Wanted<CellArray>]) -> (Response
     (responses, log(reader.store()))
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "what answers are compared with")]
+#[expect(clippy::unnecessary_wraps, reason = "responses are compared with it")]
 fn fetched(bytes: &[u8], size: usize) -> Option<Fetched> {
     Some(Fetched {
         bytes: bytes.to_vec().into(),
@@ -100,7 +100,7 @@ fn metadata_and_chunk_of_a_child_are_read_in_one_round_trip() {
         child(CHILD, None),
         child("0/vertices/1.0.0", Some(0..4)),
     ];
-    let (responses, asked) = cells(&blob(numbered(100)), &wanted);
+    let (responses, requested) = cells(&blob(numbered(100)), &wanted);
     let responses: Vec<_> = responses.into_iter().map(Result::unwrap).collect();
     let all = numbered(100);
     let whole = fetched(&all, 100);
@@ -114,7 +114,7 @@ fn metadata_and_chunk_of_a_child_are_read_in_one_round_trip() {
         "0/vertices/1.0.0/zarr.json all bytes",
         "0/vertices/1.0.0/c/0 all bytes",
     ];
-    assert_eq!(asked, want);
+    assert_eq!(requested, want);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn the_chunk_of_a_child_may_have_an_unusual_key() {
         (CHILD_NODE, json_bytes(&other)),
         ("0/vertices/0.0.0/0", numbered(5)),
     ];
-    let (responses, asked) = cells(&objects, &[child(CHILD, None), child(CHILD, Some(1..3))]);
+    let (responses, requested) = cells(&objects, &[child(CHILD, None), child(CHILD, Some(1..3))]);
     assert_eq!(responses[0].as_ref().unwrap(), &fetched(&numbered(5), 5));
     assert_eq!(responses[1].as_ref().unwrap(), &fetched(&[1, 2], 5));
     let want = [
@@ -176,7 +176,7 @@ fn the_chunk_of_a_child_may_have_an_unusual_key() {
         "0/vertices/0.0.0/c/0 all bytes",
         "0/vertices/0.0.0/0 all bytes",
     ];
-    assert_eq!(asked, want);
+    assert_eq!(requested, want);
     check_damaged(
         &only_child(&other, None)[0],
         "0/vertices/0.0.0/0: is missing although 0/vertices/0.0.0/zarr.json exists",
@@ -238,7 +238,7 @@ fn a_batch_shares_requests_and_fetches_nothing_twice() {
         element(&plain, [0, 3], Some(0..10)),
         element(&plain, [0, 2], Some(4..4)),
     ];
-    let (responses, asked) = cells(&objects, &wanted);
+    let (responses, requested) = cells(&objects, &wanted);
     let responses: Vec<_> = responses.into_iter().map(Result::unwrap).collect();
     let size = 100_000;
     let want = [
@@ -259,7 +259,7 @@ fn a_batch_shares_requests_and_fetches_nothing_twice() {
         "0/vertices/c/0/2 bytes 0..18",
         "0/vertices/c/0/3 bytes 0..18",
     ];
-    assert_eq!(asked, want);
+    assert_eq!(requested, want);
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn elements_and_children_share_requests() {
     let cell = CellOf::Element(array, vec![0]);
     let part = Some(3..9);
     let wanted = [child(CHILD, None), Wanted { cell, part }];
-    let (responses, asked) = cells(&blob(numbered(40)), &wanted);
+    let (responses, requested) = cells(&blob(numbered(40)), &wanted);
     let responses: Vec<_> = responses.into_iter().map(Result::unwrap).collect();
     let all = numbered(40);
     assert_eq!(responses, [fetched(&all, 40), fetched(&all[3..9], 40)]);
@@ -277,7 +277,7 @@ fn elements_and_children_share_requests() {
         "0/vertices/0.0.0/zarr.json all bytes",
         "0/vertices/0.0.0/c/0 all bytes",
     ];
-    assert_eq!(asked, want);
+    assert_eq!(requested, want);
 }
 
 #[test]
@@ -399,7 +399,7 @@ fn a_damaged_shard_does_not_affect_other_shards() {
         element(&shards, [2, 2], None),
         element(&shards, [0, 0], Some(1..3)),
     ];
-    let (responses, asked) = cells(&objects, &wanted);
+    let (responses, requested) = cells(&objects, &wanted);
     check_damaged(&responses[0], "the index of the shard is damaged");
     check_damaged(&responses[1], "the object ends before the last 68 bytes");
     assert_eq!(responses[2].as_ref().unwrap(), &fetched(b"good", 4));
@@ -412,7 +412,7 @@ fn a_damaged_shard_does_not_affect_other_shards() {
         "0/vertices/c/1/1 the last 68 bytes",
         "0/vertices/c/0/0 bytes 0..12",
     ];
-    assert_eq!(asked, want);
+    assert_eq!(requested, want);
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::{
     transactions::ROOT,
 };
 
-/// Power cuts of one run in CI, a sample of those that `cargo xtask nightly` makes.
+/// Power cuts of one run in CI, a sample of the cuts of `cargo xtask nightly`.
 const CUTS: u64 = 150;
 /// Transactions after the creation.
 const TRANSACTIONS: usize = 6;

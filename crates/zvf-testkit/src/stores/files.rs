@@ -420,11 +420,11 @@ fn shard_file(cells: &[(usize, Vec<u8>)], count: usize) -> Vec<u8> {
 
 /// Encodes a Zstandard frame of raw and run-length blocks.
 fn zstd(bytes: &[u8]) -> Vec<u8> {
-    const MOST: usize = 1 << 17;
+    const MAX_BLOCK: usize = 1 << 17;
     let length = u32::try_from(bytes.len()).expect("less than 4 GiB");
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0xa0];
     frame.extend_from_slice(&length.to_le_bytes());
-    let mut blocks = bytes.chunks(MOST).peekable();
+    let mut blocks = bytes.chunks(MAX_BLOCK).peekable();
     if bytes.is_empty() {
         frame.extend_from_slice(&[1, 0, 0]);
     }

@@ -124,8 +124,8 @@ impl Making<'_> {
         }
         let current = self.recipe.profile == RecipeProfile::V09;
         if self.recipe.kind == StoreKind::ObjectPoints && current && self.random.chance(20) {
-            let nobody = self.random.below(manifests.len());
-            manifests[nobody].clear();
+            let empty = self.random.below(manifests.len());
+            manifests[empty].clear();
         }
         self.sketch.objects = Some(ids.into_iter().zip(manifests).collect());
     }

@@ -160,7 +160,7 @@ rules! { Metadata;
     /// read.
     ARRAY_TYPE = "ZV-L2-045", Error, "a wrong data type of an array",
         Advice("write the part again, or restore zarr.json from a backup");
-    /// The chunks of an array are not those that its part requires, so cells cannot be read one by
+    /// The chunks of an array differ from the chunks that its part requires, so cells cannot be read one by
     /// one.
     ARRAY_CHUNKS = "ZV-L2-046", Error, "wrong chunks of an array",
         Advice("write the part again, or restore zarr.json from a backup");

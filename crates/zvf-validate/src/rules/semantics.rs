@@ -20,7 +20,7 @@ rules! { Semantics;
     LINE_ENDS = "ZV-L4-010", Error, "a line without two ends",
         Advice("correct geometry_types if these are polylines, or write the store again");
     /// Links between chunks must be exactly the steps at which paths cross from one chunk to
-    /// another. Readers here follow manifests, so answers are right; software that follows the
+    /// another. Queries of this engine follow manifests, so results are right; software that follows the
     /// links is misled.
     PATH_LINKS = "ZV-L4-011", Warning, "links are not the steps of paths between chunks",
         Advice("write the paths or their links again");

@@ -1,4 +1,4 @@
-//! The recorded healthy stores: their findings are those that `testdata/corpus/known.json` explains.
+//! The recorded healthy stores: `testdata/corpus/known.json` explains their findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 

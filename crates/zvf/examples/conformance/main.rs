@@ -1,8 +1,8 @@
 //! The runner of the conformance suite, as `docs/conformance.md` describes it: a
-//! request a line on standard input, an answer a line on standard output.
+//! request a line on standard input, a response a line on standard output.
 
-mod answer;
 mod request;
+mod response;
 
 use std::{
     error::Error,
@@ -22,25 +22,25 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 async fn main() -> Outcome<()> {
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
-        let answer = match answered(&line?).await {
-            Ok(answer) => answer,
+        let result = match respond(&line?).await {
+            Ok(result) => result,
             Err(error) => json!({ "error": error_chain(error.as_ref()) }),
         };
-        writeln!(out, "{answer}")?;
+        writeln!(out, "{result}")?;
         out.flush()?;
     }
     Ok(())
 }
 
-async fn answered(line: &str) -> Outcome<Json> {
+async fn respond(line: &str) -> Outcome<Json> {
     let request = Request::parse(&serde_json::from_str(line)?)?;
     let dataset = Dataset::open(&request.store).await?;
     match request.kind {
         Kind::Info => info(&dataset).await,
         Kind::Tables => tables(&dataset, &request).await,
         Kind::Geometry(ref query) => {
-            let answer = found(&dataset, query).await?;
-            Ok(answer::geometry(&answer)?)
+            let result = found(&dataset, query).await?;
+            Ok(response::geometry(&result)?)
         }
     }
 }
@@ -52,7 +52,7 @@ async fn info(dataset: &Dataset) -> Outcome<Json> {
     Ok(json!({ "axes": info.axes, "levels": levels.collect::<Vec<_>>() }))
 }
 
-/// An answer; what edits by others left out of step is left out, and named.
+/// A result, without the parts that edits of other programs left outdated, which are named.
 async fn found(dataset: &Dataset, query: &Query) -> Outcome<QueryResult> {
     match dataset.query(query).await {
         Err(zvf::Error::Query(QueryError::Damaged(damage)))
@@ -63,13 +63,13 @@ async fn found(dataset: &Dataset, query: &Query) -> Outcome<QueryResult> {
         {
             Ok(dataset.query(&query.clone().keep_going(true)).await?)
         }
-        answer => Ok(answer?),
+        result => Ok(result?),
     }
 }
 
 async fn tables(dataset: &Dataset, request: &Request) -> Outcome<Json> {
     let (session, level) = (dataset.session(), request.level);
-    let mut answer = json!({});
+    let mut result = json!({});
     if let Some(objects) = session.object_list(level).await? {
         let ids: Vec<_> = (0..objects.len()).map(|at| objects.id(at)).collect();
         let rows = (0..objects.len()).map_while(|at| objects.row(at));
@@ -77,10 +77,10 @@ async fn tables(dataset: &Dataset, request: &Request) -> Outcome<Json> {
         let mut columns = serde_json::Map::new();
         for name in session.attribute_list(level, Scope::Object).await?.iter() {
             let column = session.object_values(level, name, Some(&rows)).await?;
-            columns.insert(name.clone(), answer::column(&column)?);
+            columns.insert(name.clone(), response::column(&column)?);
         }
-        answer["objects"] = json!(ids);
-        answer["object"] = columns.into();
+        result["objects"] = json!(ids);
+        result["object"] = columns.into();
     }
     if let Some(groups) = session.group_list(level).await? {
         let members = (0..groups.len()).filter_map(|group| groups.members(group));
@@ -89,10 +89,10 @@ async fn tables(dataset: &Dataset, request: &Request) -> Outcome<Json> {
         let mut columns = serde_json::Map::new();
         for name in session.attribute_list(level, Scope::Group).await?.iter() {
             let column = session.group_values(level, name, Some(&all)).await?;
-            columns.insert(name.clone(), answer::column(&column)?);
+            columns.insert(name.clone(), response::column(&column)?);
         }
-        answer["groups"] = json!(members);
-        answer["group"] = columns.into();
+        result["groups"] = json!(members);
+        result["group"] = columns.into();
     }
-    Ok(answer)
+    Ok(result)
 }

@@ -22,32 +22,32 @@ impl Request {
         let store = json["store"].as_str().ok_or("no store")?.to_owned();
         let level = json["level"].as_u64().ok_or("no level")?;
         let level = LevelId::new(level.try_into()?);
-        let asked = &json["query"];
+        let fields = &json["query"];
         let whole = || -> Outcome<Query> {
             let query = Query::new().level(LevelChoice::Number(level));
             // A box excludes links to vertices outside it.
-            let mut query = query.shape(shape(asked)?).mode(Mode::Within);
-            let mut values = asked["chunked_by"].as_object().into_iter().flatten();
+            let mut query = query.shape(shape(fields)?).mode(Mode::Within);
+            let mut values = fields["chunked_by"].as_object().into_iter().flatten();
             query.chunked_by = values.next().map(|(_, value)| value.clone());
             Ok(query)
         };
-        let kind = match asked["kind"].as_str() {
+        let kind = match fields["kind"].as_str() {
             Some("info") => Kind::Info,
             Some("tables") => Kind::Tables,
             Some("all") => Kind::Geometry(Box::new(whole()?)),
-            Some("bbox") => Kind::Geometry(Box::new(whole()?.region(bbox(asked)?))),
+            Some("bbox") => Kind::Geometry(Box::new(whole()?.region(bbox(fields)?))),
             Some("linked") => {
-                let levels = asked["levels"].as_i64().ok_or("no levels")?;
+                let levels = fields["levels"].as_i64().ok_or("no levels")?;
                 let query = Query::new().level(LevelChoice::Number(level));
-                let query = query.shape(Shape::Points).region(bbox(asked)?);
+                let query = query.shape(Shape::Points).region(bbox(fields)?);
                 Kind::Geometry(Box::new(query.drill(levels.try_into()?)))
             }
             Some("objects") => {
-                let ids: Vec<i64> = serde_json::from_value(asked["ids"].clone())?;
+                let ids: Vec<i64> = serde_json::from_value(fields["ids"].clone())?;
                 Kind::Geometry(Box::new(whole()?.objects(ids)))
             }
             Some("groups") => {
-                let ids: Vec<u64> = serde_json::from_value(asked["ids"].clone())?;
+                let ids: Vec<u64> = serde_json::from_value(fields["ids"].clone())?;
                 Kind::Geometry(Box::new(whole()?.groups(ids)))
             }
             other => return Err(format!("no kind {other:?}").into()),
@@ -56,14 +56,14 @@ impl Request {
     }
 }
 
-fn bbox(asked: &Json) -> Outcome<Bbox> {
-    let lower: Vec<f64> = serde_json::from_value(asked["lower"].clone())?;
-    let upper: Vec<f64> = serde_json::from_value(asked["upper"].clone())?;
+fn bbox(fields: &Json) -> Outcome<Bbox> {
+    let lower: Vec<f64> = serde_json::from_value(fields["lower"].clone())?;
+    let upper: Vec<f64> = serde_json::from_value(fields["upper"].clone())?;
     Ok(Bbox::new(&lower, &upper)?)
 }
 
-fn shape(asked: &Json) -> Outcome<Shape> {
-    match asked["shape"].as_str() {
+fn shape(fields: &Json) -> Outcome<Shape> {
+    match fields["shape"].as_str() {
         Some("points") => Ok(Shape::Points),
         Some("paths") => Ok(Shape::Paths),
         Some("links") => Ok(Shape::Links),

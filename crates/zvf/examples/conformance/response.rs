@@ -7,13 +7,13 @@ use zvf::{
 
 use crate::Outcome;
 
-pub(crate) fn geometry(answer: &QueryResult) -> Outcome<Json> {
+pub(crate) fn geometry(result: &QueryResult) -> Outcome<Json> {
     let mut json = json!({
-        "positions": rows(&answer.positions)?,
-        "vertex": columns(&answer.vertex)?,
-        "fragment": columns(&answer.fragment)?,
+        "positions": rows(&result.positions)?,
+        "vertex": columns(&result.vertex)?,
+        "fragment": columns(&result.fragment)?,
     });
-    if let Some(ids) = &answer.object_ids {
+    if let Some(ids) = &result.object_ids {
         let ids = ids.iter().map(|id| match *id {
             NO_OBJECT => Json::Null,
             SEVERAL_OBJECTS => json!("several"),
@@ -21,18 +21,18 @@ pub(crate) fn geometry(answer: &QueryResult) -> Outcome<Json> {
         });
         json["object_ids"] = ids.collect();
     }
-    if let Some(parts) = &answer.parts {
+    if let Some(parts) = &result.parts {
         let ends = parts.offsets.windows(2).zip(&parts.objects);
         let parts = ends.map(|(ends, id)| json!([id, ends.first(), ends.last()]));
         json["parts"] = parts.collect();
     }
-    if let Some(links) = &answer.links {
+    if let Some(links) = &result.links {
         let width = usize::try_from(links.width)?.max(1);
         json["links"] = links.ends.chunks(width).map(|ends| json!(ends)).collect();
-        json["link"] = columns(&answer.link)?;
+        json["link"] = columns(&result.link)?;
     }
-    if !answer.skipped.is_empty() {
-        let missing = answer.skipped.iter();
+    if !result.skipped.is_empty() {
+        let missing = result.skipped.iter();
         let missing = missing.map(|one| json!(format!("{}: {}", one.key, one.reason)));
         json["missing"] = missing.collect();
     }

@@ -2,8 +2,8 @@
 //! vertices returned with the known content of the store.
 
 mod additive;
-mod asked;
 mod costs;
+mod options;
 mod recorded;
 mod rule;
 mod single;
@@ -52,7 +52,7 @@ fn config(sample: u32) -> ProptestConfig {
     ProptestConfig::with_cases(cases(sample))
 }
 
-fn ask(dataset: &Dataset, query: &Query) -> QueryResult {
+fn run(dataset: &Dataset, query: &Query) -> QueryResult {
     block_on(dataset.query(query)).unwrap_or_else(|error| panic!("{error:?}\n{query:?}"))
 }
 
@@ -144,7 +144,7 @@ fn check_ways(dataset: &Dataset, query: &Query, result: &QueryResult) {
     assert_eq!(rows, numbers(&result.positions));
     assert!(first_rows.iter().all(|(said, found)| said == found));
     let some = result.positions.len() / 2;
-    let few = ask(dataset, &query.clone().limit(some as u64));
+    let few = run(dataset, &query.clone().limit(some as u64));
     assert_eq!(numbers(&few.positions), rows[..some]);
     let mut objects = result.objects.clone();
     objects.sort_unstable();
@@ -184,11 +184,11 @@ fn check_whole(made: &Layers, additive: bool, seed: u64) {
     let mut random = Random::new(seed);
     let max = budget(made, additive, &mut random);
     let focus = place(&made.fine.truth, &mut random).filter(|_| random.chance(50));
-    let mut asked = VertexBudget::new(max);
+    let mut budget = VertexBudget::new(max);
     if let Some(focus) = &focus {
-        asked = asked.focus(Position::new(focus).unwrap());
+        budget = budget.focus(Position::new(focus).unwrap());
     }
-    let query = Query::new().level(asked);
+    let query = Query::new().level(budget);
     let dataset = block_on(open(&made.fine));
     let top = u32::try_from(made.coarse.len()).unwrap();
     let found = block_on(dataset.query(&query));
@@ -316,15 +316,15 @@ fn a_level_within_the_budget_equals_a_query_by_level_number() {
         let dataset = block_on(open(&made.fine));
         for level in 0..3 {
             let max = total(&made, level, false);
-            let mut result = ask(&dataset, &Query::new().level(VertexBudget::new(max)));
+            let mut result = run(&dataset, &Query::new().level(VertexBudget::new(max)));
             let number = result.level;
             assert!(number.number() <= level);
             assert_eq!(result.levels.len(), 1);
             result.levels.clear();
             let plain = Query::new().level(zvf_query::LevelChoice::Number(number));
-            assert_eq!(result, ask(&dataset, &plain));
+            assert_eq!(result, run(&dataset, &plain));
         }
-        let all = ask(&dataset, &Query::new().level(VertexBudget::new(u64::MAX)));
+        let all = run(&dataset, &Query::new().level(VertexBudget::new(u64::MAX)));
         assert_eq!(all.level.number(), 0);
     }
 }

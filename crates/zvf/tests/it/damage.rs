@@ -2,8 +2,8 @@
 //! silently different one.
 
 mod any;
-pub(crate) mod asks;
 mod bombs;
+pub(crate) mod expected;
 mod files;
 mod flips;
 mod recorded;
@@ -39,7 +39,7 @@ pub(crate) async fn open(files: &Files) -> Result<Dataset, Error> {
 /// A query result, or the text of its error.
 pub(crate) type Told = Result<QueryResult, String>;
 
-pub(crate) async fn ask(dataset: &Dataset, query: &Query) -> Told {
+pub(crate) async fn run(dataset: &Dataset, query: &Query) -> Told {
     let result = dataset.query(query).await;
     result.map_err(|error| error_chain(&error))
 }

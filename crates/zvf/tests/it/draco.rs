@@ -64,7 +64,7 @@ fn in_memory(files: &Files) -> Store {
     OpenOptions::default().from_memory(files.clone()).unwrap()
 }
 
-async fn ask(files: &Files, query: &Query) -> Result<QueryResult, String> {
+async fn run(files: &Files, query: &Query) -> Result<QueryResult, String> {
     let dataset = Dataset::open(in_memory(files)).await.unwrap();
     let result = dataset.query(query).await;
     result.map_err(|error| error_chain(&error))
@@ -120,8 +120,8 @@ fn encoded_meshes_answer_as_others_up_to_the_rounding() {
             // The extent of the vertices of a chunk is at most its own.
             let step = 10.0 / (2.0_f32.powi(i32::from(bits)) - 1.0);
             for query in &queries {
-                let expected = ask(&plain, query).await.unwrap();
-                let found = ask(&encoded, query).await.unwrap();
+                let expected = run(&plain, query).await.unwrap();
+                let found = run(&encoded, query).await.unwrap();
                 assert_eq!(found.object_ids, expected.object_ids);
                 assert_eq!(found.vertex, expected.vertex);
                 assert_eq!(triangles(&found), triangles(&expected));
@@ -136,12 +136,12 @@ fn encoded_meshes_answer_as_others_up_to_the_rounding() {
         // A region selects by the positions that are stored.
         let encoded = files_of(&store_of(sheet(), mesh(Some(11))).await).await;
         let bbox = zvf::Bbox::new(&[3.0, 3.0, 0.0], &[17.0, 18.0, 9.0]).unwrap();
-        let all = ask(&encoded, &Query::new()).await.unwrap();
+        let all = run(&encoded, &Query::new()).await.unwrap();
         let within = Query::new().region(bbox).mode(zvf::Mode::Within);
         let is_inside =
             |row: &&[f32; 3]| (3.0..=17.0).contains(&row[0]) && (3.0..=18.0).contains(&row[1]);
         let expected = rows(&all).iter().filter(is_inside).count();
-        let found = ask(&encoded, &within).await.unwrap();
+        let found = run(&encoded, &within).await.unwrap();
         assert!(expected > 20);
         assert_eq!(rows(&found).len(), expected);
     });
@@ -163,8 +163,8 @@ fn encoded_points_and_paths_answer_as_others() {
             let design = design.draco(PositionBits::new(20).unwrap());
             let encoded = files_of(&store_of(geometry, design).await).await;
             assert_eq!(codes(&encoded).await, codes(&plain).await);
-            let expected = ask(&plain, &Query::new()).await.unwrap();
-            let found = ask(&encoded, &Query::new()).await.unwrap();
+            let expected = run(&plain, &Query::new()).await.unwrap();
+            let found = run(&encoded, &Query::new()).await.unwrap();
             assert_eq!(found.object_ids, expected.object_ids);
             assert_eq!(found.parts, expected.parts);
             for (ours, given) in rows(&found).iter().zip(rows(&expected)) {
@@ -265,17 +265,17 @@ fn streams_of_the_reference_are_read_and_nothing_is_assigned_to_lost_rows() {
             ("mesh_with_a_vertex_without_triangles", true),
         ] {
             let files = with_stream(name, isolated).await;
-            let result = ask(&files, &bare).await.unwrap();
+            let result = run(&files, &bare).await.unwrap();
             assert_eq!(rows(&result).len(), 25, "{name}");
             assert_eq!(triangles(&result).len(), 32, "{name}");
             let all = Query::new().columns(Selection::All);
-            let error = ask(&files, &all).await.unwrap_err();
+            let error = run(&files, &all).await.unwrap_err();
             assert_eq!(
                 error,
                 "0/vertex_attributes/number, chunk 0.0.0: belongs to vertices in an order that their \
                  Draco stream has lost"
             );
-            let kept = ask(&files, &all.clone().keep_going(true)).await.unwrap();
+            let kept = run(&files, &all.clone().keep_going(true)).await.unwrap();
             assert_eq!((rows(&kept).len(), kept.skipped.len()), (25, 1));
             let codes = codes(&files).await;
             assert!(codes.contains(&"ZV-L3-018".to_owned()), "{codes:?}");
@@ -309,7 +309,7 @@ fn links_between_chunks_of_lost_order_are_errors() {
         index.1 = [&1_u32.to_le_bytes()[..], &length.to_le_bytes(), &whole].concat();
         let bare = Query::new().columns(Selection::Named(Vec::new()));
         for query in [bare.clone(), bare.clone().limit(1_000)] {
-            let error = ask(&files, &query).await.unwrap_err();
+            let error = run(&files, &query).await.unwrap_err();
             assert!(error.starts_with("0/links/0/"), "{error}");
             assert!(
                 error.ends_with("belongs to vertices in an order that their Draco stream has lost")
@@ -335,7 +335,7 @@ fn damaged_streams_are_errors_that_name_the_chunk() {
             let mut files = whole.clone();
             let length = u32::try_from(damaged.len()).unwrap();
             files[at].1 = [&1_u32.to_le_bytes()[..], &length.to_le_bytes(), &damaged].concat();
-            let error = ask(&files, &bare).await.unwrap_err();
+            let error = run(&files, &bare).await.unwrap_err();
             assert!(error.starts_with("0/vertices, chunk 0.0.0: "), "{error}");
             assert!(error.contains("Draco stream"), "{error}");
             assert!(
@@ -351,7 +351,7 @@ fn damaged_streams_are_errors_that_name_the_chunk() {
         let mut json: Json = serde_json::from_slice(&node.1).unwrap();
         json["attributes"]["encoding"] = json!("meshopt");
         node.1 = json.to_string().into_bytes();
-        let error = ask(&unknown, &bare).await.unwrap_err();
+        let error = run(&unknown, &bare).await.unwrap_err();
         assert!(error.contains("meshopt"), "{error}");
     });
 }

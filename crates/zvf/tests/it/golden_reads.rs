@@ -101,7 +101,7 @@ fn golden_reads_07() {
 fn golden_reads_08() {
     let reasons = [
         ("an attribute of a fragment without vertices", 4),
-        ("what a writer answered", 2),
+        ("the response of a writer", 2),
     ];
     reads("zvf-08").report("zvf-08", "recorded reads", 68, &reasons);
 }

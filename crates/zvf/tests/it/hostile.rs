@@ -138,12 +138,12 @@ fn an_unknown_codec_and_a_small_budget_are_not_damage() {
         }
     }
     assert_eq!(changed, 1, "the vertices are compressed with zstd");
-    let ask = |files: Files, options: OpenOptions, query: Query| {
+    let run = |files: Files, options: OpenOptions, query: Query| {
         let store = options.from_memory(files).unwrap();
         block_on(async { Dataset::open(store).await?.query(&query).await })
     };
     for query in [Query::new(), Query::new().keep_going(true)] {
-        let error = ask(encoded.clone(), OpenOptions::default(), query.clone()).unwrap_err();
+        let error = run(encoded.clone(), OpenOptions::default(), query.clone()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:?}");
         let text = error.to_string();
         assert!(
@@ -153,7 +153,7 @@ fn an_unknown_codec_and_a_small_budget_are_not_damage() {
         let mut errors = 0;
         for budget in [100, 500, 1000, 2000] {
             let small = OpenOptions::default().budget(budget);
-            match ask(files.clone(), small, query.clone()) {
+            match run(files.clone(), small, query.clone()) {
                 Ok(result) => assert!(result.skipped.is_empty(), "{:?}", result.skipped),
                 Err(error) => {
                     errors += 1;

@@ -46,8 +46,8 @@ fn open(store: &str, files: Vec<(String, Vec<u8>)>, lists: bool) -> FromStore {
     }
 }
 
-/// Calls `ask` with a session of the store.
-fn with<T>(fetch: &FromStore, ask: impl AsyncFnOnce(Session<'_>) -> T) -> T {
+/// Calls `run` with a session of the store.
+fn with<T>(fetch: &FromStore, run: impl AsyncFnOnce(Session<'_>) -> T) -> T {
     let levels = LevelCache::default();
     let session = Session {
         fetch: Port::new(fetch),
@@ -55,7 +55,7 @@ fn with<T>(fetch: &FromStore, ask: impl AsyncFnOnce(Session<'_>) -> T) -> T {
         root: fetch.dataset.root(),
         levels: &levels,
     };
-    block_on(ask(session))
+    block_on(run(session))
 }
 
 fn links(fetch: &FromStore, level: u32, delta: i32) -> Result<Option<StoredLinks>, QueryError> {

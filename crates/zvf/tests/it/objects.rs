@@ -44,8 +44,8 @@ fn check(dataset: &Dataset, at: &str, level: LevelId, expected: &BTreeMap<i64, J
         // Reads one object in a session without cached data.
         let levels = LevelCache::default();
         let session = self::session(dataset, &levels);
-        let asked = [*id, i64::MIN, *id];
-        let some = block_on(session.object_list_of(level, &asked)).unwrap();
+        let ids = [*id, i64::MIN, *id];
+        let some = block_on(session.object_list_of(level, &ids)).unwrap();
         let [Some(place), None, again] = some.indices[..] else {
             panic!("{at}: {:?}", some.indices)
         };

@@ -43,7 +43,7 @@ fn open(store: &Store) -> Result<Dataset, Error> {
 }
 
 /// Returns requests since the last call, and listings since the start.
-fn asked(store: &Store) -> (Vec<String>, u64) {
+fn take_requests(store: &Store) -> (Vec<String>, u64) {
     let log = store.take_request_log().into_iter();
     let log = log.map(|read| format!("{} {}", read.key, read.range));
     (log.collect(), store.activity().lists)
@@ -70,7 +70,7 @@ fn every_recorded_store_of_0_9_opens_with_three_requests() {
         let store = in_memory(files);
         let dataset = open(&store).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(
-            asked(&store),
+            take_requests(&store),
             (OF_0_9.map(str::to_owned).to_vec(), 0),
             "{name}"
         );
@@ -134,7 +134,7 @@ fn detection_from_one_array_equals_detection_from_all_nodes() {
 fn older_stores_are_probed() {
     let store = in_memory(store("zvf-07", "graph.zv"));
     open(&store).unwrap();
-    let (requests, lists) = asked(&store);
+    let (requests, lists) = take_requests(&store);
     let expected = [
         "zarr.json",
         "0/zarr.json",
@@ -165,7 +165,10 @@ fn an_unsupported_version_is_rejected_from_the_root_alone() {
     });
     let store = in_memory(files);
     assert!(matches!(open(&store).unwrap_err(), Error::Generation(_)));
-    assert_eq!(asked(&store), (vec!["zarr.json all bytes".to_owned()], 0));
+    assert_eq!(
+        take_requests(&store),
+        (vec!["zarr.json all bytes".to_owned()], 0)
+    );
 }
 
 #[test]
@@ -174,11 +177,14 @@ fn levels_are_read_on_demand() {
     let dataset = open(&store).unwrap();
     let ids = [0, 1, 2].map(LevelId::new);
     assert_eq!(dataset.levels(), ids);
-    asked(&store);
+    take_requests(&store);
     for (id, cost) in [(0, None), (2, Some("2/zarr.json all bytes")), (2, None)] {
         let level = block_on(dataset.level(LevelId::new(id))).unwrap();
         assert_eq!(level.level, LevelId::new(id));
-        assert_eq!(asked(&store).0, cost.into_iter().collect::<Vec<_>>());
+        assert_eq!(
+            take_requests(&store).0,
+            cost.into_iter().collect::<Vec<_>>()
+        );
     }
 }
 
@@ -215,7 +221,10 @@ fn a_level_missing_from_the_root_is_counted() {
     });
     let store = in_memory(files);
     let dataset = open(&store).unwrap();
-    assert_eq!(asked(&store), (OF_0_9.map(str::to_owned).to_vec(), 0));
+    assert_eq!(
+        take_requests(&store),
+        (OF_0_9.map(str::to_owned).to_vec(), 0)
+    );
     assert_eq!(dataset.levels(), [0, 2].map(LevelId::new));
     let info = block_on(dataset.info()).unwrap();
     assert_eq!(info.levels.len(), 3);
@@ -237,7 +246,7 @@ fn detection_uses_the_first_existing_level() {
     let store = in_memory(files);
     open(&store).unwrap();
     let expected = OF_0_9.map(|line| line.replace("0/", "1/"));
-    assert_eq!(asked(&store), (expected.to_vec(), 0));
+    assert_eq!(take_requests(&store), (expected.to_vec(), 0));
 }
 
 /// Stores with an edited version, and stores without the data that confirms their version.
@@ -286,14 +295,17 @@ fn links_of_an_older_generation_are_not_lost() {
     for _ in 0..2 {
         assert!(!block_on(session.has_legacy_links(LevelId::FULL, delta)).unwrap());
     }
-    assert_eq!(asked(&store), (OF_0_9.map(str::to_owned).to_vec(), 1));
+    assert_eq!(
+        take_requests(&store),
+        (OF_0_9.map(str::to_owned).to_vec(), 1)
+    );
     files.extend(old("zvf-08", "0.8.0/graph.zv"));
     let (dataset, store) = store_of(&files);
     let session = dataset.session();
     for _ in 0..2 {
         assert!(block_on(session.has_legacy_links(LevelId::FULL, delta)).unwrap());
     }
-    assert_eq!(asked(&store).1, 2);
+    assert_eq!(take_requests(&store).1, 2);
     // `info` inspects everything.
     let error = block_on(dataset.info()).unwrap_err();
     assert!(matches!(error, Error::Generation(_)), "{error}");
@@ -314,7 +326,7 @@ fn a_query_reuses_what_opening_read() {
     let dataset = open(&store).unwrap();
     let result = block_on(dataset.query(&places())).unwrap();
     assert!(!result.positions.is_empty());
-    let (requests, lists) = asked(&store);
+    let (requests, lists) = take_requests(&store);
     assert_eq!(requests[..3], OF_0_9);
     let mut once = requests.clone();
     once.sort();

@@ -1,6 +1,5 @@
-//! Random queries on random stores, answered by the engine and by exhaustive search.
+//! Random queries on random stores, run by the engine and by exhaustive search.
 
-mod ask;
 mod clip;
 mod columns;
 mod compare;
@@ -9,6 +8,7 @@ mod filter;
 mod levels;
 mod partitions;
 mod pieces;
+mod random_query;
 mod render;
 
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ use zvf_query::{
 use zvf_testkit::sample::cases;
 use zvf_testkit::stores::{Made, Random, Recipe, RecipeProfile, StoreKind, make};
 
-use self::compare::Comparison;
+use self::{compare::Comparison, random_query::random_query};
 use crate::{
     block_on,
     stores::{open, recipes},
@@ -99,7 +99,7 @@ fn any_recipe(kinds: impl Fn(StoreKind) -> bool + 'static) -> impl Strategy<Valu
 fn rendered(made: &Made, seed: u64) -> Vec<(Query, QueryResult)> {
     let mut random = Random::new(seed);
     let queries = (0..4).map(|_| {
-        let query = ask::ask(&made.truth, &mut random);
+        let query = random_query(&made.truth, &mut random);
         let expected = expect::expect(&made.truth, &query);
         let result = render::render(&made.truth, &query, &expected);
         (query, result)
@@ -127,7 +127,7 @@ fn check_some(recipe: &Recipe, seed: u64) {
     let made = make(recipe);
     let mut random = Random::new(seed);
     for _ in 0..4 {
-        check(&made, &ask::ask(&made.truth, &mut random));
+        check(&made, &random_query(&made.truth, &mut random));
     }
 }
 
@@ -188,7 +188,7 @@ proptest! {
     ) {
         let made = make(&recipe);
         let mut random = Random::new(seed);
-        let mut query = ask::ask(&made.truth, &mut random);
+        let mut query = random_query(&made.truth, &mut random);
         if made.truth.objects.is_some() && query.nearest.is_none() {
             let ids = query.objects.get_or_insert_default();
             let known: Vec<i64> = ids.clone();
@@ -278,7 +278,7 @@ fn random_queries_select_some_of_a_store() {
                 ..Recipe::default()
             });
             for _ in 0..5 {
-                let query = ask::ask(&made.truth, &mut random);
+                let query = random_query(&made.truth, &mut random);
                 let expected = expect::expect(&made.truth, &query);
                 let rows = expected.rows.len();
                 some += usize::from((1..made.truth.vertices.len()).contains(&rows));

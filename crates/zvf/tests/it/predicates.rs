@@ -1,4 +1,4 @@
-//! Predicates asked of stores: missing values and NaN in the tables of vertices, links and objects,
+//! Predicates on stores: missing values and NaN in the tables of vertices, links and objects,
 //! and conditions on positions.
 
 #![expect(
@@ -79,7 +79,7 @@ fn created_as(geometry: Geometry, mut design: Design) -> Dataset {
     })
 }
 
-fn asked(dataset: &Dataset, text: &str) -> Result<QueryResult, Error> {
+fn run(dataset: &Dataset, text: &str) -> Result<QueryResult, Error> {
     let query = Query::new().filter(Predicate::parse(text).unwrap());
     block_on(dataset.query(&query))
 }
@@ -128,7 +128,7 @@ fn tests(name: &str) -> Vec<Test> {
     ]
 }
 
-/// Asks for every pair of tests, joined in four ways; `found` gives the rows of a result.
+/// Runs every pair of tests, joined in four ways; `found` gives the rows of a result.
 #[track_caller]
 fn check_pairs(dataset: &Dataset, scope: &str, found: impl Fn(&QueryResult) -> Vec<usize>) {
     let mut hits = 0;
@@ -147,7 +147,7 @@ fn check_pairs(dataset: &Dataset, scope: &str, found: impl Fn(&QueryResult) -> V
                 let text = join.replace('L', &left_text).replace('R', &right_text);
                 let wanted: Vec<usize> = (0..COUNT).filter(|row| holds(truths(*row))).collect();
                 hits += wanted.len();
-                let result = asked(dataset, &text).unwrap();
+                let result = run(dataset, &text).unwrap();
                 assert_eq!(found(&result), wanted, "{text}");
             }
         }
@@ -161,7 +161,7 @@ fn nan_is_null_in_attributes_of_vertices() {
     geometry.vertex = table();
     let dataset = created(geometry, GeometryKind::Points);
     check_pairs(&dataset, "vertex", |result| rows(&result.vertex));
-    let count = |text: &str| asked(&dataset, text).unwrap().positions.len();
+    let count = |text: &str| run(&dataset, text).unwrap().positions.len();
     assert_eq!((count("a != 0"), count("not a = 0")), (20, 20));
     assert_eq!((count("a = a"), count("a is null")), (30, 30));
 }
@@ -200,7 +200,7 @@ fn axes_are_columns() {
     let mut geometry = Geometry::new(positions());
     geometry.vertex = table();
     let dataset = created(geometry, GeometryKind::Points);
-    let found = |text: &str| rows(&asked(&dataset, text).unwrap().vertex);
+    let found = |text: &str| rows(&run(&dataset, text).unwrap().vertex);
     let between = |from: usize, to: usize| (from..to).collect::<Vec<_>>();
     assert_eq!(found("x > 56"), between(57, 60));
     assert_eq!(found("vertex.x < 3 or x = 59"), [0, 1, 2, 59]);
@@ -210,12 +210,12 @@ fn axes_are_columns() {
     assert_eq!(found("x is null"), between(0, 0));
     assert_eq!(found("x is not null"), between(0, 60));
     assert_eq!(found("a < x and x <= 4"), [2, 4]);
-    let error = asked(&dataset, "x = 'a'").unwrap_err();
+    let error = run(&dataset, "x = 'a'").unwrap_err();
     assert!(
         matches!(error, Error::Query(QueryError::Bind(_))),
         "{error:?}"
     );
-    let error = asked(&dataset, "xx > 1").unwrap_err().to_string();
+    let error = run(&dataset, "xx > 1").unwrap_err().to_string();
     assert!(
         error.contains("there is no attribute xx; there is x, y, z, a, b, row"),
         "{error}"
@@ -225,12 +225,12 @@ fn axes_are_columns() {
 #[test]
 fn axes_of_other_names_are_columns() {
     let dataset = with_named_axes(["lon", "lat", "Höhe"], table());
-    let found = |text: &str| rows(&asked(&dataset, text).unwrap().vertex);
+    let found = |text: &str| rows(&run(&dataset, text).unwrap().vertex);
     assert_eq!(found("lon > 57"), [58, 59]);
     assert_eq!(found("Höhe = 2 and \"lat\" = 1 and LON = 3"), [3]);
     assert_eq!(found("x = 4"), [4]);
     let dataset = with_named_axes(["z", "y", "x"], table());
-    let found = |text: &str| rows(&asked(&dataset, text).unwrap().vertex);
+    let found = |text: &str| rows(&run(&dataset, text).unwrap().vertex);
     assert_eq!(found("z = 4"), [4]);
     assert_eq!(found("x = 4"), [0; 0]);
 }
@@ -241,12 +241,12 @@ fn an_attribute_with_the_name_of_an_axis_needs_its_scope() {
     let mut vertex = table();
     vertex.push(attribute("x", numbers((0..COUNT).map(|_| 7.0))));
     let dataset = with_named_axes(["x", "y", "z"], vertex);
-    let error = asked(&dataset, "x = 7").unwrap_err();
+    let error = run(&dataset, "x = 7").unwrap_err();
     let Error::Query(QueryError::Bind(BindError::Find { source, .. })) = error else {
         panic!("{error:?}")
     };
     assert_eq!(source, FindError::Ambiguous);
-    assert_eq!(asked(&dataset, "vertex.x = 7").unwrap().positions.len(), 60);
+    assert_eq!(run(&dataset, "vertex.x = 7").unwrap().positions.len(), 60);
 }
 
 /// Ten vertices are in each chunk of 10.
@@ -255,7 +255,7 @@ fn conditions_on_axes_prune_chunks() {
     let dataset = created(Geometry::new(positions()), GeometryKind::Points);
     let cells = |text: &str, wanted: usize| {
         dataset.store().take_request_log();
-        let result = asked(&dataset, text).unwrap();
+        let result = run(&dataset, text).unwrap();
         assert_eq!(result.positions.len(), wanted, "{text}");
         let log = dataset.store().take_request_log();
         let reads = log.iter().map(|read| read.key.to_string());

@@ -1,7 +1,7 @@
 //! The cost of queries: requests, bytes, and dependent round trips.
 
-mod asked;
 mod batches;
+mod cases;
 mod concurrency;
 mod cost;
 mod explained;

@@ -36,7 +36,7 @@ fn object(id: i64) -> Query {
     Query::new().objects([id])
 }
 
-async fn ask(dataset: &Dataset, query: &Query) -> Content {
+async fn run(dataset: &Dataset, query: &Query) -> Content {
     content(&dataset.query(query).await.unwrap())
 }
 
@@ -51,7 +51,7 @@ fn an_open_dataset_never_mixes_two_transactions() {
                 let options = OpenOptions::default().cache(cache).follow(follow);
                 let dataset = Dataset::open_with(&address, &options).await.unwrap();
                 let (before, query) = (model.content(), object(3));
-                assert_eq!(ask(&dataset, &query).await, before.only(&[3]));
+                assert_eq!(run(&dataset, &query).await, before.only(&[3]));
                 let editor = Editor::open(&address).await.unwrap();
                 change(&editor, &mut model).await;
                 let after = model.content();
@@ -67,7 +67,7 @@ fn an_open_dataset_never_mixes_two_transactions() {
                 dataset.reload().await.unwrap();
                 assert!(dataset.is_current().await.unwrap());
                 assert_eq!(dataset.transaction(), 3);
-                assert_eq!(ask(&dataset, &Query::new()).await, after);
+                assert_eq!(run(&dataset, &Query::new()).await, after);
             });
         }
     }
@@ -81,7 +81,7 @@ fn without_checks_the_same_change_mixes_transactions() {
         let mut model = Model::create(&address, 8).await;
         let options = OpenOptions::default().cache(0).snapshots(false);
         let dataset = Dataset::open_with(&address, &options).await.unwrap();
-        let before = ask(&dataset, &object(3)).await;
+        let before = run(&dataset, &object(3)).await;
         let editor = Editor::open(&address).await.unwrap();
         change(&editor, &mut model).await;
         let result = dataset.query(&object(3)).await;
@@ -97,18 +97,18 @@ fn cached_results_stay_those_of_the_opened_transaction() {
         let mut model = Model::create(&address, 8).await;
         let dataset = Dataset::open(&address).await.unwrap();
         let (before, query) = (model.content(), object(0));
-        assert_eq!(ask(&dataset, &query).await, before.only(&[0]));
+        assert_eq!(run(&dataset, &query).await, before.only(&[0]));
         let editor = Editor::open(&address).await.unwrap();
         change(&editor, &mut model).await;
-        assert_eq!(ask(&dataset, &query).await, before.only(&[0]));
+        assert_eq!(run(&dataset, &query).await, before.only(&[0]));
         assert_eq!(dataset.transaction(), 0);
         let absent = dataset.query(&object(99)).await.unwrap_err();
         assert!(matches!(absent, Error::Query(_)), "{absent:?}");
-        assert_eq!(ask(&dataset, &Query::new()).await, before);
+        assert_eq!(run(&dataset, &Query::new()).await, before);
         // Counting reads the store again.
         dataset.info().await.unwrap();
         assert_eq!(dataset.transaction(), 3);
-        assert_eq!(ask(&dataset, &Query::new()).await, model.content());
+        assert_eq!(run(&dataset, &Query::new()).await, model.content());
         let gone = dataset.query(&query).await.unwrap_err();
         assert!(matches!(gone, Error::Query(_)), "{gone:?}");
     });
@@ -157,7 +157,7 @@ fn a_stream_ends_with_an_error_once_its_transaction_is_gone() {
             Ok(_) => assert_eq!(batches.into_iter().sum::<Content>(), before),
             Err(error) => panic!("{error:?}"),
         }
-        let after = block_on(ask(&dataset, &Query::new()));
+        let after = block_on(run(&dataset, &Query::new()));
         assert_eq!(after, model.content());
     }
 }
@@ -221,12 +221,12 @@ fn a_store_created_anew_is_another_state() {
         let first = Model::create(&address, 8).await;
         let options = OpenOptions::default().cache(0);
         let dataset = Dataset::open_with(&address, &options).await.unwrap();
-        assert_eq!(ask(&dataset, &object(3)).await, first.content().only(&[3]));
+        assert_eq!(run(&dataset, &object(3)).await, first.content().only(&[3]));
         // The root of the second store is equal to that of the first, byte by byte.
         let root = std::fs::read(path.join("zarr.json")).unwrap();
         std::fs::rename(&path, folder.path().join("b.zv")).unwrap();
         let second = Model::create_at(&address, 8, 1).await;
         assert_eq!(std::fs::read(path.join("zarr.json")).unwrap(), root);
-        assert_eq!(ask(&dataset, &object(3)).await, second.content().only(&[3]));
+        assert_eq!(run(&dataset, &object(3)).await, second.content().only(&[3]));
     });
 }

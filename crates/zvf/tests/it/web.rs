@@ -36,7 +36,7 @@ fn open(web: &Web, name: &str) -> Result<Dataset, Error> {
 }
 
 /// Returns the requests in the order of paths, because requests of a round arrive in any order.
-fn asked(web: &Web) -> Vec<String> {
+fn take_requests(web: &Web) -> Vec<String> {
     let mut log = web.take_log();
     log.sort();
     log
@@ -53,7 +53,7 @@ fn every_recorded_store_of_0_9_opens_where_nothing_can_be_listed() {
         let dataset = open(&web, &name).unwrap_or_else(|error| panic!("{name}: {error}"));
         let expected = ["0/vertices/zarr.json", "0/zarr.json", "zarr.json"];
         let expected = expected.map(|key| format!("GET /{name}/{key}"));
-        assert_eq!(asked(&web), expected);
+        assert_eq!(take_requests(&web), expected);
         for id in dataset.levels() {
             assert_eq!(block_on(dataset.level(*id)).unwrap().level, *id);
         }
@@ -154,7 +154,7 @@ fn legacy_links_are_probed_by_name() {
             assert!(!block_on(session.has_legacy_links(LevelId::FULL, delta)).unwrap());
         }
         let name = "graph_3d/store.zarrvectors/0/cross_chunk_links/0/zarr.json";
-        let gets: Vec<String> = asked(&web)
+        let gets: Vec<String> = take_requests(&web)
             .into_iter()
             .filter(|line| line.starts_with("GET"))
             .collect();
@@ -244,7 +244,7 @@ fn a_box_of_points_takes_named_attributes_and_three_requests() {
     let result = block_on(dataset.query(&query.clone().columns(radius))).unwrap();
     assert!(!result.positions.is_empty());
     assert_eq!(result.vertex.len(), 1);
-    let cells: Vec<String> = asked(&web)
+    let cells: Vec<String> = take_requests(&web)
         .into_iter()
         .filter(|line| line.contains("/c/"))
         .collect();

@@ -189,7 +189,7 @@ pub struct CreateArgs {
     /// Replace an existing store.
     #[arg(long, help_heading = "Execution")]
     overwrite: bool,
-    /// Write even very many small files, without asking.
+    /// Write very many small files without confirmation.
     #[arg(long, help_heading = "Execution")]
     yes: bool,
     /// Print one JSON object.

@@ -55,7 +55,7 @@ impl PausableProgress {
         }
     }
 
-    /// Returns the check, which hides the line while it prints or asks.
+    /// Returns the check, which hides the line while it prints or waits for confirmation.
     pub(super) fn check(&self) -> PlanCheck {
         let (current, options) = (Arc::clone(&self.current), self.options);
         let (what, meter) = (self.what.clone(), self.meter.clone());
@@ -93,8 +93,8 @@ fn check(
     let is_large = estimate.files > LARGE_FILES || estimate.bytes > LARGE_BYTES;
     let is_confirmed = options.yes || earlier.is_confirmed;
     if let Some(error) = ManyFilesError::of(estimate, PlanTarget::New).filter(|_| !is_confirmed) {
-        let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
-        if can_ask && ask(&error)? {
+        let can_confirm = io::stdin().is_terminal() && io::stderr().is_terminal();
+        if can_confirm && confirm(&error)? {
             earlier.is_confirmed = true;
             return Ok(());
         }
@@ -118,13 +118,13 @@ fn plan_text(estimate: &PlanEstimate) -> String {
     )
 }
 
-/// Asks on the terminal.
-fn ask(error: &ManyFilesError) -> io::Result<bool> {
+/// Requests confirmation on the terminal.
+fn confirm(error: &ManyFilesError) -> io::Result<bool> {
     anstream::eprint!("{error}\nWrite it anyway? [y/N] ");
     io::stderr().flush()?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    Ok(["y", "yes"].contains(&line.trim().to_ascii_lowercase().as_str()))
 }
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ pub(super) enum SelectError {
     Empty,
     #[error("a name in quotes has no closing \"")]
     Unclosed,
-    #[error("a name in quotes has something behind it")]
+    #[error("a name in quotes is followed by other text")]
     Behind,
     #[error(
-        "groups have no rows in an answer; name attributes of vertices, fragments, links or objects"
+        "groups have no rows in a result; name attributes of vertices, fragments, links or objects"
     )]
     Group,
 }

@@ -28,7 +28,7 @@ const BUFFER: usize = 1 << 16;
 const MAX_TEXT_BYTES: u64 = 4 << 30;
 
 pub(in super::super) fn write(
-    answer: &QueryResult,
+    result: &QueryResult,
     description: &StoreDescription,
     staged: &mut Staged,
 ) -> Result<Vec<String>, ResultWriteError> {
@@ -38,9 +38,9 @@ pub(in super::super) fn write(
             names: HashSet::new(),
             buffer: Vec::with_capacity(BUFFER),
         };
-        arrays(answer, &mut archive)?;
+        arrays(result, &mut archive)?;
         archive.attributes("group_attribute", &description.group)?;
-        if let Some(text) = description.text(&level_names(answer)) {
+        if let Some(text) = description.text(&level_names(result)) {
             let width = text.chars().count();
             archive.start("metadata", text_of(width), &[1])?;
             npy::write_text(&text, width, &mut archive)?;
@@ -52,8 +52,8 @@ pub(in super::super) fn write(
     Ok(Vec::new())
 }
 
-fn arrays(answer: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), FillError> {
-    let positions = answer.positions.view();
+fn arrays(result: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), FillError> {
+    let positions = result.positions.view();
     let positions = positions.ok_or(ResultWriteError::Broken("positions end inside a row"))?;
     archive.start(
         "positions",
@@ -61,13 +61,13 @@ fn arrays(answer: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), F
         &[positions.rows(), width(positions)],
     )?;
     archive.put(positions.as_bytes())?;
-    if let Some(ids) = &answer.row_ids {
+    if let Some(ids) = &result.row_ids {
         archive.u64s("row_ids", ids, &[ids.len()])?;
     }
-    if let Some(ids) = &answer.object_ids {
+    if let Some(ids) = &result.object_ids {
         archive.i64s("object_ids", ids)?;
     }
-    if let Some(parts) = &answer.parts {
+    if let Some(parts) = &result.parts {
         // Without paths there is still one offset.
         let offsets = if parts.offsets.is_empty() {
             &[0]
@@ -77,19 +77,19 @@ fn arrays(answer: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), F
         archive.u64s("part_offsets", offsets, &[offsets.len()])?;
         archive.i64s("part_objects", &parts.objects)?;
     }
-    if let Some(links) = &answer.links {
+    if let Some(links) = &result.links {
         let width = usize::try_from(links.width).unwrap_or(usize::MAX);
         archive.u64s("links", &links.ends, &[links.len(), width])?;
     }
-    archive.attributes("vertex", &answer.vertex)?;
-    archive.attributes("fragment", &answer.fragment)?;
-    archive.attributes("link", &answer.link)?;
-    let has_objects = answer.object_ids.is_some() || answer.parts.is_some();
-    if has_objects || !answer.objects.is_empty() {
-        archive.i64s("objects", &answer.objects)?;
-        archive.attributes("object", &answer.object)?;
+    archive.attributes("vertex", &result.vertex)?;
+    archive.attributes("fragment", &result.fragment)?;
+    archive.attributes("link", &result.link)?;
+    let has_objects = result.object_ids.is_some() || result.parts.is_some();
+    if has_objects || !result.objects.is_empty() {
+        archive.i64s("objects", &result.objects)?;
+        archive.attributes("object", &result.object)?;
     }
-    for group in &answer.groups {
+    for group in &result.groups {
         archive.i64s(&format!("group.{}", group.id), &group.members)?;
     }
     Ok(())

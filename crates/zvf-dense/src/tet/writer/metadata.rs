@@ -10,15 +10,15 @@ use crate::tet::{
 };
 
 /// Maximum length of the JSON in a footer.
-const MOST_JSON: usize = 65_536;
+const MAX_JSON: usize = 65_536;
 /// Maximum length of spilled metadata.
-const MOST_SPILL: usize = 16 << 20;
+const MAX_SPILL: usize = 16 << 20;
 /// Maximum number of datasets with metadata.
-const MOST_DATASETS: usize = 256;
-const MOST_ATTRIBUTES: usize = 64;
+const MAX_DATASETS: usize = 256;
+const MAX_ATTRIBUTES: usize = 64;
 /// Maximum length of a text; empty texts are invalid.
-const MOST_TEXT: usize = 1024;
-const MOST_HISTORY: usize = 4096;
+const MAX_TEXT: usize = 1024;
+const MAX_HISTORY: usize = 4096;
 
 fn fault(key: String, fault: &'static str) -> TetError {
     TetError::FooterValue { key, fault }
@@ -26,17 +26,17 @@ fn fault(key: String, fault: &'static str) -> TetError {
 
 /// Checks that the metadata of the datasets is within the limits.
 pub(super) fn check(datasets: &[Dataset]) -> Result<(), TetError> {
-    let is_text = |text: &str| (1..=MOST_TEXT).contains(&text.len());
+    let is_text = |text: &str| (1..=MAX_TEXT).contains(&text.len());
     let declared = |dataset: &&Dataset| {
         !dataset.spec.attributes.is_empty() || dataset.spec.dimension_names.is_some()
     };
-    if datasets.iter().filter(declared).count() > MOST_DATASETS {
+    if datasets.iter().filter(declared).count() > MAX_DATASETS {
         return Err(fault("datasets".to_owned(), "more than 256 have metadata"));
     }
     for dataset in datasets {
         let spec = &dataset.spec;
         let place = |key: &str| format!("datasets.{}.attrs.{key}", spec.name);
-        if spec.attributes.len() > MOST_ATTRIBUTES {
+        if spec.attributes.len() > MAX_ATTRIBUTES {
             return Err(fault(place(""), "more than 64 attributes"));
         }
         for (key, value) in &spec.attributes {
@@ -96,7 +96,7 @@ impl Footer {
         metadata: Map<String, Value>,
         checksums: Option<SpillRef>,
     ) -> Result<Option<Self>, TetError> {
-        if history.len() > MOST_HISTORY {
+        if history.len() > MAX_HISTORY {
             return Err(fault("history".to_owned(), "more than 4096 rows"));
         }
         let mut json = Map::new();
@@ -109,10 +109,10 @@ impl Footer {
         let mut spilled = None;
         if !metadata.is_empty() {
             json.insert("metadata".to_owned(), Value::Object(metadata));
-            if text(&json)?.len() > MOST_JSON
+            if text(&json)?.len() > MAX_JSON
                 && let Some(Value::Object(metadata)) = json.remove("metadata")
             {
-                spilled = Some(text(&metadata)?).filter(|bytes| bytes.len() <= MOST_SPILL);
+                spilled = Some(text(&metadata)?).filter(|bytes| bytes.len() <= MAX_SPILL);
                 let key = || "metadata".to_owned();
                 spilled
                     .as_ref()
@@ -130,7 +130,7 @@ impl Footer {
                 .insert("metadata_ref".to_owned(), reference(spill));
         }
         let mut bytes = text(&self.json)?;
-        if bytes.len() > MOST_JSON {
+        if bytes.len() > MAX_JSON {
             return Err(fault("history".to_owned(), "more than 65536 bytes"));
         }
         let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);

@@ -41,11 +41,11 @@ fn check_memory(name: &str, bytes: &[u8], expected: &Value) {
         expected,
     );
     let file = open(name, bytes).unwrap();
-    let asked = u64::from(file.memory_budget_bytes());
+    let budget = u64::from(file.memory_budget_bytes());
     for array in (0..file.datasets().len()).filter_map(|id| file.dataset_at(id)) {
         let whole = Hyperslab::whole(array.shape());
         let needed = array.read_plan(&whole).unwrap().bytes;
-        let is_over = asked > 0 && needed > asked;
+        let is_over = budget > 0 && needed > budget;
         assert_eq!(array.slice(&whole).is_err(), is_over, "{name}");
     }
 }

@@ -125,7 +125,7 @@ impl LinkCells {
         families
     }
 
-    /// Returns the names of the attributes, with the metadata of those that have values.
+    /// Returns the names of the attributes, with the metadata of attributes that have values.
     pub fn attributes(&self) -> impl Iterator<Item = (&str, Option<&CellAttribute>)> {
         let attributes = self.set.attributes.iter();
         attributes.map(|attribute| (attribute.name.as_str(), attribute.metadata.as_deref()))
@@ -249,14 +249,14 @@ impl Session<'_> {
                 let Some(source) = links.set.sources.get(cell.source) else {
                     continue;
                 };
-                let mut ask = |cells| {
+                let mut push = |cells| {
                     wanted.push(want(cells, &cell.at)?);
                     Some(wanted.len().saturating_sub(1))
                 };
-                let own = ask(&source.cells);
+                let own = push(&source.cells);
                 let values = source.attributes.iter();
                 let values =
-                    values.map(|values| values.as_ref().and_then(|values| ask(&values.cells)));
+                    values.map(|values| values.as_ref().and_then(|values| push(&values.cells)));
                 let values: Vec<Option<usize>> = values.collect();
                 requested.push((cell, source, own, values));
             }

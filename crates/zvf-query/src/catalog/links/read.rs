@@ -29,7 +29,7 @@ const CELLS_AT_A_TIME: usize = 16;
 type FetchResult = Result<Option<Fetched>, FetchError>;
 
 /// Indices of the fetch results for a cell.
-struct Asked<'a> {
+struct CellResults<'a> {
     cell: &'a LinkCellSource,
     source: &'a LinkSource,
     links: Option<usize>,
@@ -39,7 +39,7 @@ struct Asked<'a> {
 
 /// Cells that are fetched but not decoded yet.
 pub(crate) struct FetchedLinks<'s> {
-    requested: Vec<Asked<'s>>,
+    requested: Vec<CellResults<'s>>,
     fragments: Option<Arc<ChunkedArray>>,
     results: Vec<Mutex<FetchResult>>,
 }
@@ -145,23 +145,23 @@ impl Session<'_> {
             let Some(source) = set.sources.get(cell.source) else {
                 continue;
             };
-            let mut ask = |want: Option<Wanted<AnyArray>>| {
+            let mut push = |want: Option<Wanted<AnyArray>>| {
                 wanted.push(want?);
                 Some(wanted.len().saturating_sub(1))
             };
-            let links = ask(want(&source.cells, &cell.at));
+            let links = push(want(&source.cells, &cell.at));
             let fragments = match (&source.form, &fragments) {
-                (LinkCellForm::Padded(_), Some(family)) => ask(family.wanted(&cell.at, None)),
+                (LinkCellForm::Padded(_), Some(family)) => push(family.wanted(&cell.at, None)),
                 _ => None,
             };
             let mut values = Vec::with_capacity(source.attributes.len());
             for attribute in &source.attributes {
                 values.push(match attribute {
-                    Some(attribute) => ask(want(&attribute.cells, &cell.at)),
+                    Some(attribute) => push(want(&attribute.cells, &cell.at)),
                     None => None,
                 });
             }
-            requested.push(Asked {
+            requested.push(CellResults {
                 cell,
                 source,
                 links,
@@ -194,7 +194,7 @@ pub(super) fn want(cells: &LinkStorage, at: &ChunkCoord) -> Option<Wanted<AnyArr
 
 /// Decodes one cell from the fetch results.
 fn finish(
-    requested: &Asked<'_>,
+    requested: &CellResults<'_>,
     fragments: Option<&ChunkedArray>,
     results: &[Mutex<FetchResult>],
     diagnostics: &Diagnostics,
@@ -242,7 +242,7 @@ fn finish(
 }
 
 fn links(
-    requested: &Asked<'_>,
+    requested: &CellResults<'_>,
     fragments: Option<&ChunkedArray>,
     results: &[Mutex<FetchResult>],
 ) -> Result<LinkRecords, Damage> {

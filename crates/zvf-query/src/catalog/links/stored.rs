@@ -36,7 +36,7 @@ pub struct StoredLinks {
     /// `false` if rows in links between chunks are not rows of vertices, as in stores of lines and
     /// in stores of paths up to 0.7.
     pub rows_are_known: bool,
-    /// Damage that was skipped; empty unless the caller asked to keep going.
+    /// Damage that was skipped; empty unless the caller requested to keep going.
     pub missing: Vec<Skipped>,
     /// Known defects of the store.
     pub notes: Vec<String>,

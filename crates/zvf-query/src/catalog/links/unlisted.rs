@@ -70,8 +70,8 @@ impl Session<'_> {
     }
 
     /// Finds the arrays of a 0.9 family among those between neighbouring chunks. Takes three round
-    /// trips: the nodes that may exist, those that do, and the sizes of all cells, which must hold
-    /// as many records as the family declares.
+    /// trips: the list of nodes that may exist, the nodes that do, and the sizes of all cells. The
+    /// cells must contain as many records as the family declares.
     ///
     /// # Errors
     ///

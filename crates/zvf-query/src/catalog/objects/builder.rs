@@ -106,7 +106,7 @@ impl ObjectsBuilder {
             self.loaded = loaded;
         }
         if let Err(ManifestFault::OverBudget(_)) = &expanded {
-            // Damage behind the block that exceeds the budget comes first.
+            // Damage after the block that exceeds the budget comes first.
             ObjectManifest::parse(manifest, self.sid_ndim)
                 .map_err(|error| ManifestFault::Fault(error.into()))?;
         }

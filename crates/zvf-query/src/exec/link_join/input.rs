@@ -55,7 +55,9 @@ impl LevelQuery<'_> {
             false => (None, None),
         };
         let mut chunks = self.chunks_where(schema, |chunk| {
-            self.area.as_ref().is_none_or(|area| area.reaches(chunk))
+            self.area
+                .as_ref()
+                .is_none_or(|area| area.may_contain(chunk))
                 && members
                     .as_ref()
                     .is_none_or(|members| members.contains_key(chunk))
@@ -209,7 +211,7 @@ impl LevelQuery<'_> {
             |(at, chunk): (_, Option<Chunk>)| (at, chunk.map(|c| LinkNode::new(c, is_whole)));
         let mut nodes: Vec<_> = read.map(node).collect();
         // Links within a box need only the marks of their ends.
-        let by_ends = |area: &Area| self.area_mode == Mode::Within && area.holds_corners();
+        let by_ends = |area: &Area| self.area_mode == Mode::Within && area.decides_by_corners();
         if self.area.as_ref().is_some_and(|area| !by_ends(area)) {
             let loaded = nodes.iter_mut().filter_map(|(_, node)| node.as_mut());
             let loaded: Vec<&mut LinkNode> = loaded.collect();

@@ -17,7 +17,7 @@ pub(super) struct Numbering<'a> {
     pub(super) allowed: &'a Allowed,
     /// The chunks of the level, in order.
     pub(super) chunks: &'a [ChunkCoord],
-    /// Whether the first ends of all links are reported.
+    /// Reports the first ends of all links.
     pub(super) implied: bool,
     pub(super) diagnostics: &'a Diagnostics,
 }

@@ -55,7 +55,7 @@ impl LevelQuery<'_> {
             }
         }
         // An implied link has no attributes.
-        if work.links.implied && self.unstored_holds(work)? {
+        if work.links.implied && self.unstored_pass(work)? {
             let nodes = graph.chunks.iter().zip(children).enumerate().collect();
             let loaded = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
             let bytes = loaded.map(|node| node.chunk.positions.len()).sum();
@@ -82,10 +82,10 @@ impl LevelQuery<'_> {
         allowed: &Allowed,
         diagnostics: &Diagnostics,
     ) -> Result<Stored, QueryError> {
-        let holds = self.links_hold(work, read)?;
+        let passes = self.links_pass(work, read)?;
         let mut stored = Stored::default();
         // Without a region and a predicate, nearly all are selected.
-        if self.area.is_none() && holds.is_none() {
+        if self.area.is_none() && passes.is_none() {
             stored.links = LinkRun::with_capacity(read.len(), read.width);
         }
         let mut link = Vec::new();
@@ -101,9 +101,9 @@ impl LevelQuery<'_> {
             {
                 stored.children.push((number, child.1));
             }
-            if holds
+            if passes
                 .as_ref()
-                .is_some_and(|holds| holds.get(at) != Some(&true))
+                .is_some_and(|passes| passes.get(at) != Some(&true))
             {
                 continue;
             }
@@ -178,8 +178,8 @@ impl LevelQuery<'_> {
         links
     }
 
-    /// Returns whether the predicate on links holds for a link without attributes.
-    fn unstored_holds(&self, work: &LinkWork) -> Result<bool, QueryError> {
+    /// Returns whether the predicate on links is true for a link without attributes.
+    fn unstored_pass(&self, work: &LinkWork) -> Result<bool, QueryError> {
         let (Some(predicate), Some(set)) = (&self.filter.link, &work.links.set) else {
             return Ok(self.filter.link.is_none());
         };
@@ -196,7 +196,7 @@ impl LevelQuery<'_> {
     }
 
     /// Evaluates the predicate on the links of a cell; `None` without a predicate.
-    fn links_hold(
+    fn links_pass(
         &self,
         work: &LinkWork<'_>,
         records: &LinkRecords,
@@ -222,13 +222,13 @@ impl LevelQuery<'_> {
     /// Returns whether region and predicate select a link.
     fn selects_link(&self, ends: &[(usize, usize)], graph: &LinkGraph) -> bool {
         if self.filter.vertex.is_some() {
-            let mut holds = ends.iter().map(|(number, index)| {
+            let mut passes = ends.iter().map(|(number, index)| {
                 let node = graph.node(*number);
-                node.is_some_and(|node| node.marks.holds.get(*index) == Some(&true))
+                node.is_some_and(|node| node.marks.passes.get(*index) == Some(&true))
             });
             let by_filter = match self.predicate_mode() {
-                Mode::Touch => holds.any(|holds| holds),
-                Mode::Within | Mode::Clip => holds.all(|holds| holds),
+                Mode::Touch => passes.any(|passes| passes),
+                Mode::Within | Mode::Clip => passes.all(|passes| passes),
             };
             if !by_filter {
                 return false;
@@ -250,7 +250,7 @@ impl LevelQuery<'_> {
         };
         match ends.iter().all(is_inside) {
             false if mode == Mode::Within => return false,
-            true if area.holds_corners() => return true,
+            true if area.decides_by_corners() => return true,
             _ => {}
         }
         let at = |(number, index): &(usize, usize)| {

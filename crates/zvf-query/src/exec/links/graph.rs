@@ -59,7 +59,7 @@ pub(crate) struct LinkNode {
     pub(crate) chunk: Chunk,
     /// Positions, if the region is tested against links.
     pub(crate) coordinates: Coordinates,
-    /// Whether all rows of the chunk were read.
+    /// True if all rows of the chunk were read.
     pub(crate) is_whole: bool,
     /// Vertices of the requested fragments.
     pub(crate) rows: RowSelection,

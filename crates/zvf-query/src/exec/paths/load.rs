@@ -85,7 +85,7 @@ pub(super) const PATHS_PER_BLOCK: usize = 64;
 /// The result of testing consecutive paths against a region.
 #[derive(Default)]
 struct NearPaths {
-    /// Whether the region may select each path.
+    /// Marks paths that the region may select.
     is_near: Vec<bool>,
     /// Pieces of these paths that have to be read.
     more: Vec<ObjectFragment>,

@@ -128,7 +128,9 @@ pub(super) fn overlap(
 
 /// Returns whether a segment of a piece enters the region.
 fn touches(positions: &Coordinates, area: &Area) -> bool {
-    let is_near = positions.extent().is_some_and(|extent| area.meets(&extent));
+    let is_near = positions
+        .extent()
+        .is_some_and(|extent| area.overlaps(&extent));
     let mut pairs = positions.iter().zip(positions.iter().skip(1));
     is_near && pairs.any(|(a, b)| area.touches(Primitive::Segment([a, b])))
 }

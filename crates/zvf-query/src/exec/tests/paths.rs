@@ -263,7 +263,7 @@ fn absent_pieces_end_parts_of_whole_paths() {
     assert_eq!(xs(&batch), expected);
     assert_eq!((parts.offsets, skipped), (vec![0, 3, 5, 7, 10], 1));
     assert_eq!(listed.len(), 4);
-    // Pieces of paths behind the limit are not reported, those of its last path are.
+    // Pieces of paths after the limit are not reported, but pieces of its last path are.
     let (batch, parts, _, skipped) = copied(broken, Some(1));
     assert_eq!(
         (xs(&batch).len(), parts.offsets, skipped),

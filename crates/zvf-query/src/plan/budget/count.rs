@@ -111,7 +111,11 @@ impl Session<'_> {
             true => plan.pieces_by_chunk(diagnostics).await?,
             false => {
                 let mut chunks = plan.chunks(&schema)?;
-                chunks.retain(|chunk| plan.area.as_ref().is_none_or(|area| area.reaches(chunk)));
+                chunks.retain(|chunk| {
+                    plan.area
+                        .as_ref()
+                        .is_none_or(|area| area.may_contain(chunk))
+                });
                 chunks.into_iter().map(|chunk| (chunk, None)).collect()
             }
         };
@@ -262,17 +266,20 @@ impl LevelQuery<'_> {
             let pieces = objects.fragments(index).iter();
             let pieces = pieces.filter_map(|piece| {
                 let chunk = objects.chunk(piece.chunk).filter(|c| allowed.allows(c))?;
-                let reached = self.area.as_ref().is_none_or(|area| area.reaches(chunk));
-                Some((chunk, piece.fragment, reached))
+                let is_scanned = self
+                    .area
+                    .as_ref()
+                    .is_none_or(|area| area.may_contain(chunk));
+                Some((chunk, piece.fragment, is_scanned))
             });
             let pieces: Vec<_> = pieces.collect();
-            let any = pieces.iter().any(|(.., reached)| *reached);
-            let all = pieces.iter().all(|(.., reached)| *reached);
-            for (chunk, fragment, reached) in pieces {
+            let any = pieces.iter().any(|(.., is_scanned)| *is_scanned);
+            let all = pieces.iter().all(|(.., is_scanned)| *is_scanned);
+            for (chunk, fragment, is_scanned) in pieces {
                 let is_taken = match (is_path, self.area_mode) {
                     (true, Mode::Touch) => any,
                     (true, Mode::Within) => all,
-                    _ => reached,
+                    _ => is_scanned,
                 };
                 if is_taken {
                     let of_chunk = wanted.entry(chunk.clone());

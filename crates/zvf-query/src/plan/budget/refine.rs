@@ -14,8 +14,8 @@ pub(super) struct Region {
 }
 
 /// Selects the regions returned at the finer level, so that the total does not exceed the maximum:
-/// nearest first, then those that add the fewest vertices, each if it fits. No remaining region
-/// that adds vertices would fit.
+/// the nearest first, then the regions that add the fewest vertices, each if it fits. No remaining
+/// region that adds vertices would fit.
 pub(super) fn refine(regions: &[Region], max: u64) -> Vec<bool> {
     let total = regions.iter().map(|region| region.coarse);
     let mut total = total.fold(0, u64::saturating_add);

@@ -27,7 +27,7 @@ const UNPUBLISHED: (&str, &str) = ("zvf-export/", ".unpublished");
 const BYTES_AT_ONCE: usize = 128 << 20;
 const OBJECTS_AT_ONCE: usize = 32;
 /// Objects of an interrupted export.
-const MOST_OBJECTS: usize = 16 << 20;
+const MAX_OBJECTS: usize = 16 << 20;
 
 /// A prefix of a bucket that is being written.
 pub(super) struct Bucket {
@@ -316,7 +316,7 @@ async fn open(address: String, source: Value) -> Result<OpenBucket, ExportError>
     let key = Key::parse(MARKER).map_err(|error| failed(error.into()))?;
     let found = store.read_one(Read::full(key.clone())).await;
     let found = found.map_err(|error| failed(error.into()))?;
-    let listed = store.list_all(&Key::root(), MOST_OBJECTS).await;
+    let listed = store.list_all(&Key::root(), MAX_OBJECTS).await;
     let listed = listed.map_err(|error| failed(error.into()))?;
     if let Some(found) = found {
         let found: Option<Value> = serde_json::from_slice(&found).ok();

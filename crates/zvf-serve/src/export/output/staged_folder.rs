@@ -85,7 +85,7 @@ impl StagedFolder {
                 Journal::create(&staged, source).map_err(failed)?
             }
         };
-        // What was not complete is written again.
+        // Incomplete files are written again.
         let own = [LOCK, JOURNAL, SCRATCH].map(|own| staged.join(own));
         let mut known = HashSet::from(own);
         known.extend(journal.files.keys().map(|file| staged.join(file)));

@@ -8,9 +8,9 @@ use super::SegmentTable;
 use crate::layers::LayerError;
 
 /// Groups that are shown: each is a tag, of which the viewer reads 65 535.
-const MOST_GROUPS: u64 = 60_000;
+const MAX_GROUPS: u64 = 60_000;
 /// Members of all groups.
-const MOST_MEMBERS: u64 = 2 << 20;
+const MAX_MEMBERS: u64 = 2 << 20;
 
 /// The groups of a store that have members.
 #[derive(Clone, Debug, Default)]
@@ -37,11 +37,11 @@ impl GroupTable {
         let Some(list) = session.group_list(LevelId::FULL).await? else {
             return Ok(Self::default());
         };
-        let sizes = (0..list.len().min(MOST_GROUPS)).filter_map(|group| list.members(group));
+        let sizes = (0..list.len().min(MAX_GROUPS)).filter_map(|group| list.members(group));
         let members = sizes.fold(0_u64, |sum, group| sum.saturating_add(group.len()));
-        if list.len() > MOST_GROUPS || members > MOST_MEMBERS {
+        if list.len() > MAX_GROUPS || members > MAX_MEMBERS {
             notes.push(format!(
-                "groups are left out: more than {MOST_GROUPS} groups or {MOST_MEMBERS} members"
+                "groups are left out: more than {MAX_GROUPS} groups or {MAX_MEMBERS} members"
             ));
             return Ok(Self::default());
         }

@@ -12,7 +12,7 @@ use crate::layers::{
 };
 
 /// Chunks whose boxes are kept, to find annotations by id.
-const MOST_CHUNKS: usize = 1 << 19;
+const MAX_CHUNKS: usize = 1 << 19;
 
 /// The cells of the coarse levels, and the boxes of the chunks.
 #[derive(Debug, Default)]
@@ -89,7 +89,7 @@ impl<'a> CoarsePointsSink<'a> {
     /// Extends the box of the chunk of a point.
     fn add_to_chunk(&mut self, id: u64, point: &[f32]) {
         let chunk = RowId::from(id).chunk();
-        if self.chunks.len() >= MOST_CHUNKS && !self.chunks.contains_key(&chunk) {
+        if self.chunks.len() >= MAX_CHUNKS && !self.chunks.contains_key(&chunk) {
             return;
         }
         let (lower, upper) = self

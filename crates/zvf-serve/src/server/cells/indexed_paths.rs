@@ -10,14 +10,14 @@ use bytes::Bytes;
 use zvf_dense::{ByteSource, FileSource};
 use zvf_precomputed::{ListWriter, SpatialLevels};
 
-use super::{CellKey, list::MOST_BYTES as MOST_LIST_BYTES};
+use super::{CellKey, list::MAX_BYTES as MAX_LIST_BYTES};
 use crate::layers::{
     LayerError,
     annotations::{AnnotationPlan, AnnotationSink, StoreAnnotation},
 };
 
 /// Bytes of the file before the finest level is left out, and after that, of the rest of the file.
-const MOST_BYTES: u64 = 4 << 30;
+const MAX_BYTES: u64 = 4 << 30;
 
 /// The annotations of paths in a file without a name, which ends with the process.
 #[derive(Debug)]
@@ -53,10 +53,10 @@ impl IndexedPaths {
         });
         let size = |path: &StoredPath| usize::try_from(path.len).unwrap_or(usize::MAX);
         let records = paths.clone().map(size).fold(0, usize::saturating_add);
-        if records > MOST_LIST_BYTES {
+        if records > MAX_LIST_BYTES {
             return Err(LayerError::TooLarge(
                 "a list of annotations",
-                MOST_LIST_BYTES,
+                MAX_LIST_BYTES,
             ));
         }
         let mut list = ListWriter::with_capacity(places.len(), records);
@@ -100,7 +100,7 @@ impl<'a> IndexedPathsSink<'a> {
             paths: Vec::new(),
             file: BufWriter::with_capacity(1 << 20, tempfile::tempfile()?),
             end: 0,
-            most_bytes: MOST_BYTES,
+            most_bytes: MAX_BYTES,
             record: Vec::new(),
         })
     }
@@ -114,7 +114,7 @@ impl<'a> IndexedPathsSink<'a> {
     /// Leaves out the finest level.
     fn drop_level(&mut self) {
         self.levels = self.levels.saturating_sub(1);
-        self.most_bytes = self.end.saturating_add(MOST_BYTES);
+        self.most_bytes = self.end.saturating_add(MAX_BYTES);
         let levels = self.levels;
         self.cells.retain(|key, _| key.level < levels);
         let kept = self.paths.iter();

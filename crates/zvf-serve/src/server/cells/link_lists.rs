@@ -10,7 +10,7 @@ use bytes::Bytes;
 use zvf_dense::{ByteSource, FileSource};
 use zvf_precomputed::{AnnotationList, RecordLayout};
 
-use super::list::MOST_BYTES as MOST_LIST_BYTES;
+use super::list::MAX_BYTES as MAX_LIST_BYTES;
 use crate::{
     layers::{
         LayerError,
@@ -60,9 +60,9 @@ impl LinkLists {
         let Some(place) = self.places.get(&key) else {
             return Ok(None);
         };
-        if place.len > MOST_LIST_BYTES {
+        if place.len > MAX_LIST_BYTES {
             let what = "a list of annotations";
-            return Err(LayerError::TooLarge(what, MOST_LIST_BYTES));
+            return Err(LayerError::TooLarge(what, MAX_LIST_BYTES));
         }
         let mut bytes = vec![0; place.len];
         let read = self.lists.read_into(place.start, &mut bytes);

@@ -5,8 +5,8 @@ use zvf_precomputed::{AnnotationList, SpatialLevels};
 
 use crate::layers::LayerError;
 
-/// The largest answer.
-pub(super) const MOST_BYTES: usize = 64 << 20;
+/// Maximum size of a response.
+pub(super) const MAX_BYTES: usize = 64 << 20;
 
 /// Annotations of one list.
 #[derive(Debug, Default)]
@@ -25,8 +25,8 @@ impl ListEntries {
     ) -> Result<(), LayerError> {
         write(&mut self.bytes)?;
         self.ends.push((id, self.bytes.len()));
-        if self.size() > MOST_BYTES {
-            return Err(LayerError::TooLarge("a list of annotations", MOST_BYTES));
+        if self.size() > MAX_BYTES {
+            return Err(LayerError::TooLarge("a list of annotations", MAX_BYTES));
         }
         Ok(())
     }

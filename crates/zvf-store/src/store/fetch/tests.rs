@@ -186,7 +186,7 @@ fn a_body_in_parts_is_assembled() {
 
 /// Reads and lists a bucket without any credentials, and returns both errors.
 #[cfg(all(feature = "aws", feature = "azure"))]
-fn nobody(objects: Arc<dyn ObjectStore>) -> (ReadError, crate::io::ListError) {
+fn without_credentials(objects: Arc<dyn ObjectStore>) -> (ReadError, crate::io::ListError) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -236,7 +236,7 @@ fn missing_credentials_are_reported() {
         Arc::new(azure.build().unwrap()),
     ];
     for store in stores {
-        let (read, list) = nobody(store);
+        let (read, list) = without_credentials(store);
         let said = read.source().map(ToString::to_string);
         assert!(
             matches!(read, ReadError::Unauthenticated { .. }),

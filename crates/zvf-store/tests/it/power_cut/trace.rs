@@ -29,7 +29,7 @@ pub(super) enum Call {
     Mark(usize),
 }
 
-/// Returns the calls below `folder`, and those that look up a path that starts with `mark`.
+/// Returns the calls below `folder`, and calls that look up a path that starts with `mark`.
 pub(super) fn parse(trace: &str, folder: &str, mark: &str) -> Vec<Call> {
     // Starts of calls, and their places in `calls`.
     let mut unfinished: BTreeMap<&str, (&str, usize)> = BTreeMap::new();

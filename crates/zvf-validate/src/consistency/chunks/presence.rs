@@ -46,7 +46,7 @@ pub(in crate::consistency) async fn check(
             let unlisted = stored.keys().filter(|chunk| !listed.contains(*chunk));
             let unlisted: Vec<ChunkCoord> = unlisted.cloned().collect();
             for chunks in unlisted.chunks(MAX_BATCH_CELLS) {
-                ask(context, part, (array, grid), chunks, &mut found).await;
+                find_present(context, part, (array, grid), chunks, &mut found).await;
             }
         }
         None => {
@@ -66,7 +66,7 @@ pub(in crate::consistency) async fn check(
                     if chunks.is_empty() {
                         break;
                     }
-                    ask(context, part, (array, grid), &chunks, &mut found).await;
+                    find_present(context, part, (array, grid), &chunks, &mut found).await;
                 }
             }
         }
@@ -94,7 +94,7 @@ pub(super) fn stored_chunks(tree: &StoreTree, part: &ChunkedPart) -> Vec<ChunkCo
 }
 
 /// Reads the given cells, and adds the chunks that have one.
-async fn ask(
+async fn find_present(
     context: &Context<'_>,
     part: &ChunkedPart,
     (array, grid): (&AnyArray, &Grid),

@@ -7,7 +7,7 @@ use zvf_model::level::LevelId;
 use zvf_query::{LevelChoice, QueryError, Selection, Shape, VertexBudget, geometry::Position};
 use zvf_testkit::stores::{Layers, Recipe, StoreKind, layers};
 
-use super::{ask, numbers, rule};
+use super::{numbers, rule, run};
 use crate::{block_on, stores::open};
 
 fn made(seed: u64, kind: StoreKind) -> Layers {
@@ -31,7 +31,7 @@ fn an_additive_level_includes_all_coarser_levels() {
         let made = made(seed, kind);
         let dataset = block_on(open(&made.fine));
         for level in 0..4 {
-            let result = ask(&dataset, &Query::new().level(number(level)));
+            let result = run(&dataset, &Query::new().level(number(level)));
             let drawn = rule::drawn_with(&made, level, true);
             let all = drawn.iter().flat_map(|n| &rule::level(&made, *n).vertices);
             let all: Vec<&Vec<f64>> = all.map(|vertex| &vertex.position).collect();
@@ -44,7 +44,7 @@ fn an_additive_level_includes_all_coarser_levels() {
             super::check_ways(&dataset, &Query::new().level(number(level)), &result);
         }
         // All other levels together hold the content of level 0.
-        let whole = ask(&dataset, &Query::new().level(number(1)))
+        let whole = run(&dataset, &Query::new().level(number(1)))
             .positions
             .len();
         assert_eq!(whole, made.fine.truth.vertices.len());
@@ -59,11 +59,11 @@ fn objects_on_several_levels_are_reported_once() {
     let objects = made.fine.truth.objects.as_ref().unwrap();
     let ids: Vec<i64> = objects.iter().map(|object| object.id).take(3).collect();
     let query = Query::new().level(number(1)).objects(ids.clone());
-    let result = ask(&dataset, &query);
+    let result = run(&dataset, &query);
     assert!(result.levels.len() == 3 && result.levels.iter().all(|used| used.vertices > 0));
     let named: BTreeSet<i64> = result.objects.iter().copied().collect();
     assert_eq!(named.len(), result.objects.len());
-    let level_0 = ask(&dataset, &Query::new().objects(ids));
+    let level_0 = run(&dataset, &Query::new().objects(ids));
     assert_eq!(result.positions.len(), level_0.positions.len());
     assert_eq!(named, level_0.objects.into_iter().collect());
 }
@@ -115,7 +115,7 @@ fn the_additive_flag_does_not_apply_to_paths() {
     let made = made(3, StoreKind::ObjectPoints);
     let dataset = block_on(open(&made.fine));
     let query = Query::new().level(number(1)).shape(Shape::Paths);
-    let result = ask(&dataset, &query.columns(Selection::none()));
+    let result = run(&dataset, &query.columns(Selection::none()));
     let own = rule::level(&made, 1).vertices.len();
     assert_eq!(result.positions.len(), own);
     assert_eq!(result.levels, []);

@@ -8,7 +8,7 @@ use zvf_query::{
 };
 use zvf_testkit::stores::{Layers, Recipe, StoreKind, layers};
 
-use super::{ask, check_rows, check_ways, rule, total};
+use super::{check_rows, check_ways, rule, run, total};
 use crate::{block_on, stores::open};
 
 /// Returns a store and a budget between the sizes of its levels, which mixes levels.
@@ -42,7 +42,7 @@ fn object_queries_count_only_fragments_of_these_objects() {
     for object in objects.iter().filter(|object| !object.fragments.is_empty()) {
         let own = truth.vertices_of(object).count() as u64;
         let of_object = Query::new().objects([object.id]);
-        let result = ask(&dataset, &of_object.clone().level(VertexBudget::new(own)));
+        let result = run(&dataset, &of_object.clone().level(VertexBudget::new(own)));
         assert_eq!(
             (result.level.number(), result.positions.len() as u64),
             (0, own)
@@ -70,8 +70,8 @@ fn object_queries_count_only_fragments_of_these_objects() {
 fn attributes_that_a_level_lacks_are_errors() {
     let (made, max) = made(StoreKind::Points);
     let dataset = block_on(open(&made.fine));
-    let whole = ask(&dataset, &Query::new().level(VertexBudget::new(max)));
-    let is_there = |query: &Query| ask(&dataset, query);
+    let whole = run(&dataset, &Query::new().level(VertexBudget::new(max)));
+    let is_there = |query: &Query| run(&dataset, query);
     // Level 1 lacks the attribute. A query that uses it fails instead of skipping the level.
     let attribute = &made.fine.truth.vertex_attributes[0].name;
     let text = format!("vertex.\"{attribute}\" is not null");
@@ -106,7 +106,7 @@ fn budgets_apply_to_spheres() {
     for radius in [0.5, 2.0, 8.0, 64.0] {
         let sphere = Sphere::new(&truth.vertices[40].position, radius).unwrap();
         let plain = Query::new().region(sphere);
-        let all = ask(&dataset, &plain).positions.len() as u64;
+        let all = run(&dataset, &plain).positions.len() as u64;
         for max in [all / 2, all, all * 2] {
             let query = plain.clone().level(VertexBudget::new(max));
             match block_on(dataset.query(&query)) {
@@ -130,7 +130,7 @@ fn a_small_box_uses_the_finest_level_that_fits() {
     for vertex in made.fine.truth.vertices.iter().step_by(7) {
         let at = &vertex.position;
         let region = Bbox::new(at, at).unwrap();
-        let all = ask(&dataset, &Query::new().region(region)).positions.len() as u64;
+        let all = run(&dataset, &Query::new().region(region)).positions.len() as u64;
         let query = Query::new().region(region).level(VertexBudget::new(all));
         // The query fails where the vertices of the box on every level exceed the budget.
         if let Ok(result) = block_on(dataset.query(&query)) {
@@ -139,7 +139,7 @@ fn a_small_box_uses_the_finest_level_that_fits() {
         let query = Query::new()
             .region(region)
             .level(VertexBudget::new(all + 16));
-        assert_eq!(ask(&dataset, &query).level.number(), 0);
+        assert_eq!(run(&dataset, &query).level.number(), 0);
     }
 }
 
@@ -163,7 +163,7 @@ fn a_damaged_fragment_index_is_reported() {
     assert_eq!(damage.key.as_str(), "0/vertex_fragments");
     assert!(damage.chunk.is_some() && !matches!(damage.fault, Fault::Missing));
     // A chunk that cannot be counted is not chosen.
-    let result = ask(&dataset, &query.keep_going(true));
+    let result = run(&dataset, &query.keep_going(true));
     assert!(result.skipped.len() >= made.fine.truth.chunks().len());
     assert_eq!(levels(&result), [1]);
     assert_eq!(result.positions.len() as u64, total(&made, 1, false));
@@ -179,7 +179,7 @@ fn damaged_chunks_of_the_coarsest_level_are_skipped() {
     let dataset = block_on(open(&made.fine));
     let query = Query::new().level(VertexBudget::new(total(&made, 2, false)));
     assert!(block_on(dataset.query(&query)).is_err());
-    let result = ask(&dataset, &query.keep_going(true));
+    let result = run(&dataset, &query.keep_going(true));
     assert_eq!((levels(&result), result.skipped.len()), (vec![2], 1));
     assert!((result.positions.len() as u64) < total(&made, 2, false));
     assert!(!result.positions.is_empty());

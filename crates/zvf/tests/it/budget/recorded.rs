@@ -5,7 +5,7 @@ use zvf_model::root::GeometryType;
 use zvf_query::{LevelChoice, QueryError, VertexBudget};
 use zvf_testkit::golden::Golden;
 
-use super::ask;
+use super::run;
 use crate::{
     block_on,
     golden::{open, stores},
@@ -63,7 +63,7 @@ fn budgets_choose_levels_of_recorded_pyramids() {
                     continue;
                 }
                 result.levels.clear();
-                let plain = ask(&dataset, &Query::new().level(LevelChoice::Number(level)));
+                let plain = run(&dataset, &Query::new().level(LevelChoice::Number(level)));
                 assert_eq!(result, plain, "{at}");
             }
         }

@@ -9,7 +9,7 @@ use zvf_query::{
 };
 use zvf_testkit::stores::{Layers, Random, StoreKind, layers};
 
-use super::{any_layers, ask, check_ways, config, place, rule};
+use super::{any_layers, check_ways, config, place, rule, run};
 use crate::{block_on, stores::open};
 
 const KINDS: [StoreKind; 5] = [
@@ -63,7 +63,7 @@ fn check(made: &Layers, seed: u64) {
     assert_eq!(result.levels[0].vertices, sizes[level as usize]);
     result.levels.clear();
     let plain = Query::new().level(LevelChoice::Number(LevelId::new(level)));
-    assert_eq!(result, ask(&dataset, &plain));
+    assert_eq!(result, run(&dataset, &plain));
 }
 
 /// Checks limits, which count paths and links here.
@@ -111,7 +111,7 @@ fn check_box(made: &Layers, seed: u64) {
             check_ways_of(&dataset, &query, &result);
             result.levels.clear();
             let plain = plain.level(LevelChoice::Number(result.level));
-            assert_eq!(result, ask(&dataset, &plain), "{query:?}");
+            assert_eq!(result, run(&dataset, &plain), "{query:?}");
         }
     }
 }

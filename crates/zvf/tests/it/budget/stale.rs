@@ -6,7 +6,7 @@ use zvf_model::level::LevelId;
 use zvf_query::{LevelChoice, VertexBudget};
 use zvf_testkit::stores::{Layers, Recipe, StoreKind, layers};
 
-use super::ask;
+use super::run;
 use crate::{block_on, stores::open};
 
 /// Marks levels of the store as stale.
@@ -34,14 +34,14 @@ fn made(kind: StoreKind, additive: bool, levels: &Json) -> Layers {
 fn read(made: &Layers, choice: impl Into<LevelChoice>) -> (u32, Vec<String>) {
     let dataset = block_on(open(&made.fine));
     let query = Query::new().level(choice);
-    let result = ask(&dataset, &query);
+    let result = run(&dataset, &query);
     let explained = block_on(dataset.explain(&query)).unwrap();
     assert_eq!(explained.notes, result.notes);
     (result.level.number(), result.notes)
 }
 
 fn passed(level: u32) -> String {
-    format!("level {level} is behind what was changed since it was made, and was passed over")
+    format!("level {level} is outdated and was skipped")
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn stale_levels_are_skipped() {
         if kind == StoreKind::Points {
             assert_eq!(read(&made, VertexBudget::new(top)).1, notes);
             let dataset = block_on(open(&made.fine));
-            let result = ask(
+            let result = run(
                 &dataset,
                 &Query::new().level(VertexBudget::new(one.max(two))),
             );
@@ -81,7 +81,7 @@ fn rule_size(made: &Layers, level: u32) -> u64 {
 fn a_stale_level_named_by_number_is_read_with_a_note() {
     let made = made(StoreKind::Points, false, &json!([2]));
     let named = |level| read(&made, LevelChoice::Number(LevelId::new(level)));
-    let note = "level 2 is behind: what was changed since it was made is not in it";
+    let note = "level 2 is outdated: later changes are not in it";
     assert_eq!(named(2), (2, vec![note.to_owned()]));
     assert_eq!(named(3), (3, Vec::new()));
     assert_eq!(named(0), (0, Vec::new()));
@@ -92,13 +92,13 @@ fn a_stale_level_named_by_number_is_read_with_a_note() {
 fn additive_levels_are_stale_if_one_of_them_is() {
     let made = made(StoreKind::Points, true, &json!([2]));
     let (level, notes) = read(&made, LevelChoice::Number(LevelId::new(1)));
-    let note = "level 2 is behind: what was changed since it was made is not in it";
+    let note = "level 2 is outdated: later changes are not in it";
     assert_eq!((level, notes), (1, vec![note.to_owned()]));
     let level = |budget| read(&made, VertexBudget::new(budget)).0;
     assert_eq!(level(super::total(&made, 1, true)), 0);
     let few = block_on(open(&made.fine));
     let max = super::total(&made, 3, true);
-    let result = ask(&few, &Query::new().level(VertexBudget::new(max)));
+    let result = run(&few, &Query::new().level(VertexBudget::new(max)));
     let levels = result.levels.iter().map(|used| used.level.number());
     assert!(levels.into_iter().all(|level| [0, 3].contains(&level)));
 }

@@ -12,7 +12,7 @@ use zvf_testkit::{
     stores::{Cells, Recipe, RecipeProfile, RecordPolicy, StoreKind, make},
 };
 
-use super::{Files, ask, files, open};
+use super::{Files, files, open, run};
 use crate::{block_on, stores::recipes};
 
 fn queries(axes: usize) -> Vec<Query> {
@@ -38,8 +38,8 @@ async fn ask_all(files: &Files) {
         return;
     };
     for query in queries(dataset.root().axes.len()) {
-        let strict = ask(&dataset, &query).await;
-        let lenient = ask(&dataset, &query.keep_going(true)).await;
+        let strict = run(&dataset, &query).await;
+        let lenient = run(&dataset, &query.keep_going(true)).await;
         if let Ok(strict) = strict {
             assert_eq!(lenient.as_ref(), Ok(&strict));
         }

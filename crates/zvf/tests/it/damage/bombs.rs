@@ -1,4 +1,4 @@
-//! Stores that declare or contain absurd sizes are rejected or answered within the memory budget.
+//! Stores that declare or contain absurd sizes are rejected or read within the memory budget.
 //! Each is queried in its own process, whose peak memory the kernel measures.
 
 #![cfg(target_os = "linux")]
@@ -20,7 +20,7 @@ use crate::block_on;
 /// Memory budget of queries.
 const BUDGET: u64 = 16 << 20;
 /// Memory limit of the process, including its code and the test harness.
-const MOST: u64 = 200 << 20;
+const MAX_RESIDENT_BYTES: u64 = 200 << 20;
 /// Environment variable that names the store for the child process.
 const WHICH: &str = "ZVF_TEST_BOMB";
 
@@ -580,7 +580,7 @@ fn queries(axes: usize) -> Vec<Query> {
 #[test]
 #[ignore = "run by another test, in a process of its own"]
 #[expect(clippy::print_stdout, reason = "this is how it reports")]
-fn asks_a_bomb() {
+fn queries_a_bomb() {
     let which = std::env::var(WHICH).unwrap();
     let bomb = BOMBS.iter().find(|bomb| bomb.name == which).unwrap();
     let golden = Golden::open(bomb.archive);
@@ -601,7 +601,7 @@ fn asks_a_bomb() {
             for query in queries {
                 match block_on(dataset.query(&query)) {
                     Err(error) => println!("told: {}", error_chain(&error)),
-                    Ok(result) => println!("answered: {} vertices", result.positions.len()),
+                    Ok(result) => println!("read: {} vertices", result.positions.len()),
                 }
             }
         }
@@ -618,18 +618,18 @@ fn peak() -> u64 {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "what was seen is worth showing")]
+#[expect(clippy::print_stdout, reason = "what was seen is shown")]
 fn bombs_stay_within_the_budget() {
     let (mut max, mut faults) = ((0, ""), Vec::new());
     for bomb in BOMBS {
-        let asks = [
-            "damage::bombs::asks_a_bomb",
+        let arguments = [
+            "damage::bombs::queries_a_bomb",
             "--exact",
             "--ignored",
             "--nocapture",
         ];
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(asks)
+            .args(arguments)
             .env(WHICH, bomb.name)
             .output()
             .unwrap();
@@ -638,7 +638,7 @@ fn bombs_stay_within_the_budget() {
         assert!(output.status.success(), "{}: {text}{errors}", bomb.name);
         let peak = text.lines().find_map(|line| line.strip_prefix("peak: "));
         let peak: u64 = peak.unwrap().parse().unwrap();
-        if peak > MOST {
+        if peak > MAX_RESIDENT_BYTES {
             faults.push(format!("{}: {peak} bytes", bomb.name));
         }
         max = max.max((peak, bomb.name));
@@ -651,7 +651,7 @@ fn bombs_stay_within_the_budget() {
     assert_eq!(faults, Vec::<String>::new());
     let (bytes, name) = max;
     println!(
-        "damage: {} bombs within {MOST} bytes, at most {bytes} for {name}",
+        "damage: {} bombs within {MAX_RESIDENT_BYTES} bytes, at most {bytes} for {name}",
         BOMBS.len()
     );
 }

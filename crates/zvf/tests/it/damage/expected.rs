@@ -7,16 +7,16 @@ use zvf_query::{
     geometry::{Bbox, Mode, Position},
 };
 
-use super::{Files, ask, open};
+use super::{Files, open, run};
 
 /// An undamaged store and the results of its queries.
 pub(crate) struct Intact {
     pub(crate) files: Files,
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) results: Vec<ExpectedResult>,
 }
 
 /// A query and the result of the undamaged store.
-pub(crate) struct Asked {
+pub(crate) struct ExpectedResult {
     pub(crate) name: &'static str,
     pub(crate) query: Query,
     pub(crate) result: QueryResult,
@@ -27,7 +27,7 @@ impl Intact {
     pub(crate) async fn of(files: Files) -> Self {
         let dataset = open(&files).await.unwrap();
         let queries = queries(&dataset).await;
-        Self::asked(files, &dataset, queries).await
+        Self::of_queries(files, &dataset, queries).await
     }
 
     /// Runs every applicable query, with further kinds of queries.
@@ -35,28 +35,32 @@ impl Intact {
         let dataset = open(&files).await.unwrap();
         let mut queries = queries(&dataset).await;
         queries.extend(further_queries(&dataset).await);
-        Self::asked(files, &dataset, queries).await
+        Self::of_queries(files, &dataset, queries).await
     }
 
-    async fn asked(files: Files, dataset: &Dataset, queries: Vec<(&'static str, Query)>) -> Self {
-        let mut asked = Vec::new();
+    async fn of_queries(
+        files: Files,
+        dataset: &Dataset,
+        queries: Vec<(&'static str, Query)>,
+    ) -> Self {
+        let mut results = Vec::new();
         for (name, query) in queries {
             // A query that the undamaged store rejects does not apply to it.
-            if let Ok(result) = ask(dataset, &query).await {
-                asked.push(Asked {
+            if let Ok(result) = run(dataset, &query).await {
+                results.push(ExpectedResult {
                     name,
                     query,
                     result,
                 });
             }
         }
-        assert!(asked.iter().any(|asked| asked.name == "whole"));
-        Self { files, asked }
+        assert!(results.iter().any(|result| result.name == "whole"));
+        Self { files, results }
     }
 }
 
 async fn queries(dataset: &Dataset) -> Vec<(&'static str, Query)> {
-    let whole = ask(dataset, &Query::new()).await.unwrap();
+    let whole = run(dataset, &Query::new()).await.unwrap();
     let plain = Query::new().columns(Selection::none());
     let mut queries = vec![
         ("whole", Query::new()),
@@ -84,7 +88,7 @@ async fn queries(dataset: &Dataset) -> Vec<(&'static str, Query)> {
 
 /// Returns queries for the nearest, within a budget, by chunk and by predicate.
 async fn further_queries(dataset: &Dataset) -> Vec<(&'static str, Query)> {
-    let whole = ask(dataset, &Query::new()).await.unwrap();
+    let whole = run(dataset, &Query::new()).await.unwrap();
     let plain = Query::new().columns(Selection::none());
     let mut queries = Vec::new();
     if let Some(first) = first_position(&whole) {
@@ -104,7 +108,7 @@ async fn further_queries(dataset: &Dataset) -> Vec<(&'static str, Query)> {
     let object = predicate("object", &whole.object);
     queries.extend(object.map(|query| ("object predicate", query)));
     let links = Query::new().shape(Shape::Links);
-    if let Ok(links) = ask(dataset, &links).await {
+    if let Ok(links) = run(dataset, &links).await {
         let link = predicate("link", &links.link);
         queries.extend(link.map(|query| ("link predicate", query.shape(Shape::Links))));
     }

@@ -7,9 +7,9 @@ use zvf_model::error_chain::error_chain;
 use zvf_testkit::golden::Golden;
 
 use super::{
-    Files, ask,
-    asks::{Asked, Intact},
-    files, is_same, open,
+    Files,
+    expected::{ExpectedResult, Intact},
+    files, is_same, open, run,
     subset::is_part,
 };
 use crate::block_on;
@@ -155,40 +155,46 @@ struct Sums {
 
 impl Sums {
     /// Runs the query strictly and, if `lenient`, with `keep_going`.
-    async fn ask(&mut self, dataset: &Dataset, asked: &Asked, at: &At<'_>, lenient: bool) {
-        match ask(dataset, &asked.query).await {
+    async fn check(
+        &mut self,
+        dataset: &Dataset,
+        expected: &ExpectedResult,
+        at: &At<'_>,
+        lenient: bool,
+    ) {
+        match run(dataset, &expected.query).await {
             Err(error) if says_where(&error, at.files) => self.refused += 1,
-            Err(error) => self.fault(at, asked, &format!("names no key: {error}")),
-            Ok(result) if is_same(&result, &asked.result) => self.same += 1,
-            Ok(result) => match known(at.key, at.harm, &result, &asked.result) {
+            Err(error) => self.fault(at, expected, &format!("names no key: {error}")),
+            Ok(result) if is_same(&result, &expected.result) => self.same += 1,
+            Ok(result) => match known(at.key, at.harm, &result, &expected.result) {
                 Some(Known::Fill) => self.fill += 1,
                 Some(Known::Noted) => self.noted += 1,
-                None => self.fault(at, asked, "differs"),
+                None => self.fault(at, expected, "differs"),
             },
         }
         if !lenient {
             return;
         }
-        let query = asked.query.clone().keep_going(true);
-        let result = match ask(dataset, &query).await {
+        let query = expected.query.clone().keep_going(true);
+        let result = match run(dataset, &query).await {
             // Without metadata, intact data cannot be told from damaged data.
             Err(_) if at.key.ends_with("zarr.json") => return,
-            Err(error) => return self.fault(at, asked, &format!("goes not on: {error}")),
+            Err(error) => return self.fault(at, expected, &format!("goes not on: {error}")),
             Ok(result) => result,
         };
         if result.skipped.is_empty() {
-            let same = is_same(&result, &asked.result);
-            if !same && known(at.key, at.harm, &result, &asked.result).is_none() {
-                self.fault(at, asked, "differs, and nothing is missing");
+            let same = is_same(&result, &expected.result);
+            if !same && known(at.key, at.harm, &result, &expected.result).is_none() {
+                self.fault(at, expected, "differs, and nothing is missing");
             }
             return;
         }
         self.less += 1;
-        if let Err(more) = is_part(&result, &asked.result) {
+        if let Err(more) = is_part(&result, &expected.result) {
             let missing = &result.skipped;
             self.fault(
                 at,
-                asked,
+                expected,
                 &format!("keeps going, and has {more}, {missing:?}"),
             );
         }
@@ -200,14 +206,14 @@ impl Sums {
             let missing = &result.skipped;
             self.fault(
                 at,
-                asked,
+                expected,
                 &format!("does not name what is missing: {missing:?}"),
             );
         }
     }
 
-    fn fault(&mut self, at: &At<'_>, asked: &Asked, what: &str) {
-        let (key, harm, name) = (at.key, &at.harm.what, asked.name);
+    fn fault(&mut self, at: &At<'_>, expected: &ExpectedResult, what: &str) {
+        let (key, harm, name) = (at.key, &at.harm.what, expected.name);
         self.faults
             .push(format!("{}/{key} {harm}, {name}: {what}", at.store));
     }
@@ -251,7 +257,7 @@ fn harm(
     number: usize,
     harm: &Harm,
     sums: &mut Sums,
-    asks: impl Fn(usize, &str) -> bool,
+    is_used: impl Fn(usize, &str) -> bool,
 ) {
     let key = &intact.files[number].0;
     let at = At {
@@ -275,10 +281,10 @@ fn harm(
             }
         };
         let is_metadata = key.ends_with("zarr.json");
-        let asked = intact.asked.iter().enumerate();
-        for (_, asked) in asked.filter(|(number, asked)| asks(*number, asked.name)) {
-            let lenient = !is_metadata || asked.name == "whole";
-            sums.ask(&dataset, asked, &at, lenient).await;
+        let expected = intact.results.iter().enumerate();
+        for (_, expected) in expected.filter(|(number, expected)| is_used(*number, expected.name)) {
+            let lenient = !is_metadata || expected.name == "whole";
+            sums.check(&dataset, expected, &at, lenient).await;
         }
     });
 }
@@ -296,7 +302,7 @@ fn told(what: &str, sums: &Sums) {
     } = sums;
     println!(
         "damage: {what}: {refused} refused, {same} the same, {fill} filled, {noted} noted, \
-         {less} answered in part"
+         {less} in part"
     );
     assert!(*refused > 1000 && *same > 100 && *less > 100);
 }
@@ -311,11 +317,11 @@ fn every_file(sample: usize) {
             for (which, damage) in harms(bytes).iter().enumerate() {
                 // Truncated JSON never parses, so a few lengths suffice.
                 let few = is_metadata && which > 1;
-                let asks = |at: usize, name: &str| {
+                let is_used = |at: usize, name: &str| {
                     let chosen = (at + number + which).is_multiple_of(sample);
                     name == "whole" || (chosen && !few)
                 };
-                harm(store, intact, number, damage, &mut sums, asks);
+                harm(store, intact, number, damage, &mut sums, is_used);
             }
         }
     });
@@ -341,8 +347,15 @@ fn lengths(sample: usize) {
                 false => sample,
             };
             for length in (number % step..bytes.len()).step_by(step) {
-                let asks = |_: usize, name: &str| name == "whole" || name == "coarser";
-                harm(store, intact, number, &cut(bytes, length), &mut sums, asks);
+                let is_used = |_: usize, name: &str| name == "whole" || name == "coarser";
+                harm(
+                    store,
+                    intact,
+                    number,
+                    &cut(bytes, length),
+                    &mut sums,
+                    is_used,
+                );
             }
         }
     });

@@ -9,9 +9,9 @@ use zvf_query::{Column, ColumnValues};
 use zvf_testkit::golden::Golden;
 
 use super::{
-    Files, ask,
-    asks::{Asked, Intact},
-    files, is_same, open,
+    Files,
+    expected::{ExpectedResult, Intact},
+    files, is_same, open, run,
 };
 use crate::block_on;
 
@@ -47,9 +47,9 @@ enum Told {
     Other(Box<QueryResult>),
 }
 
-fn all_there_is(intact: &Intact) -> impl Iterator<Item = &Asked> {
-    let asked = intact.asked.iter();
-    asked.filter(|asked| ["whole", "links"].contains(&asked.name))
+fn all_there_is(intact: &Intact) -> impl Iterator<Item = &ExpectedResult> {
+    let expected = intact.results.iter();
+    expected.filter(|expected| ["whole", "links"].contains(&expected.name))
 }
 
 /// Queries the whole store, with paths and links if it has them.
@@ -57,14 +57,14 @@ fn tell(intact: &Intact, files: &Files) -> Vec<Told> {
     block_on(async {
         let dataset = open(files).await;
         let mut told = Vec::new();
-        for asked in all_there_is(intact) {
+        for expected in all_there_is(intact) {
             let Ok(dataset) = &dataset else {
                 told.push(Told::Refused);
                 continue;
             };
-            told.push(match ask(dataset, &asked.query).await {
+            told.push(match run(dataset, &expected.query).await {
                 Err(_) => Told::Refused,
-                Ok(result) if is_same(&result, &asked.result) => Told::Same,
+                Ok(result) if is_same(&result, &expected.result) => Told::Same,
                 Ok(result) => Told::Other(Box::new(result)),
             });
         }
@@ -205,20 +205,24 @@ fn flips_in_cells(sample: usize) {
                 for bit in chosen {
                     let bit = byte * 8 + (bit + byte + number) % 8;
                     let told = tell(&intact, &flipped(&intact.files, number, bit));
-                    for (told, asked) in told.iter().zip(all_there_is(&intact)) {
+                    for (told, expected) in told.iter().zip(all_there_is(&intact)) {
                         let what = match told {
                             Told::Refused => "refused",
                             Told::Same => "same",
                             Told::Other(left) => {
                                 let fine = match kind {
                                     Bytes::Structure => false,
-                                    Bytes::Values => only_values(left, &asked.result),
-                                    Bytes::Ends => only_a_link(left, &asked.result),
+                                    Bytes::Values => only_values(left, &expected.result),
+                                    Bytes::Ends => only_a_link(left, &expected.result),
                                     Bytes::Numbers | Bytes::Others => {
-                                        no_new_vertex(left, &asked.result)
+                                        no_new_vertex(left, &expected.result)
                                     }
                                 };
-                                assert!(fine, "{store}/{key} bit {bit}, {}: {kind:?}", asked.name);
+                                assert!(
+                                    fine,
+                                    "{store}/{key} bit {bit}, {}: {kind:?}",
+                                    expected.name
+                                );
                                 "other"
                             }
                         };

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 use zvf_model::error_chain::error_chain;
 use zvf_testkit::{damage::apply, golden::Golden};
 
-use super::{ask, asks::Intact, files, is_same, open};
+use super::{expected::Intact, files, is_same, open, run};
 use crate::block_on;
 
 /// The expected outcome of queries.
@@ -298,9 +298,9 @@ async fn check(golden: &Golden, case: &Json, name: &str, rows: &[Row]) {
     for edit in case["edits"].as_array().unwrap() {
         apply(&mut damaged, edit);
     }
-    let outcome = |asked: &str| {
+    let outcome = |query: &str| {
         let mut rows = rows.iter();
-        let row = rows.find(|(asks, _)| asks.is_empty() || asks.contains(&asked));
+        let row = rows.find(|(queries, _)| queries.is_empty() || queries.contains(&query));
         row.map(|(_, told)| *told)
     };
     let dataset = match (open(&damaged).await, outcome("opening")) {
@@ -311,17 +311,17 @@ async fn check(golden: &Golden, case: &Json, name: &str, rows: &[Row]) {
         }
         (dataset, _) => dataset.unwrap_or_else(|error| panic!("{name}: {}", error_chain(&error))),
     };
-    assert!(intact.asked.len() >= 7, "{name}");
-    for asked in &intact.asked {
-        let at = format!("{name}, {}", asked.name);
+    assert!(intact.results.len() >= 7, "{name}");
+    for expected in &intact.results {
+        let at = format!("{name}, {}", expected.name);
         match (
-            ask(&dataset, &asked.query).await,
-            outcome(asked.name).unwrap(),
+            run(&dataset, &expected.query).await,
+            outcome(expected.name).unwrap(),
         ) {
             (Err(error), Error(message)) => assert!(error.contains(message), "{at}: {error}"),
-            (Ok(result), Equal) => assert!(is_same(&result, &asked.result), "{at}"),
+            (Ok(result), Equal) => assert!(is_same(&result, &expected.result), "{at}"),
             (Ok(result), Differs(rows, reason)) => {
-                assert!(!is_same(&result, &asked.result), "{at}: {reason}");
+                assert!(!is_same(&result, &expected.result), "{at}: {reason}");
                 assert_eq!(result.positions.len(), rows, "{at}: {reason}");
             }
             (Err(error), _) => panic!("{at}: {error}"),

@@ -18,9 +18,9 @@ use zvf_testkit::{
 };
 
 use super::{
-    Files, ask,
-    asks::{Asked, Intact},
-    files, is_same, open,
+    Files,
+    expected::{ExpectedResult, Intact},
+    files, is_same, open, run,
 };
 use crate::{
     block_on,
@@ -31,7 +31,7 @@ use crate::{
 const FAULTS: usize = 1_000;
 const ALL_FAULTS: usize = 20_000;
 
-/// Queries that are both answered and refused in each run.
+/// Queries that are both served and refused in each run.
 const KINDS: [&str; 13] = [
     "whole",
     "object",
@@ -75,7 +75,7 @@ struct Case {
 /// A store before one of its transactions.
 struct Before {
     files: Files,
-    /// The answers to the queries of the last state, `None` for errors.
+    /// The results of the queries of the last state, `None` for errors.
     results: Vec<Option<QueryResult>>,
 }
 
@@ -216,8 +216,8 @@ async fn with_states(name: String, mut states: Vec<Files>) -> Case {
     for files in states {
         let dataset = open(&files).await.unwrap();
         let mut results = Vec::new();
-        for asked in &intact.asked {
-            results.push(ask(&dataset, &asked.query).await.ok());
+        for expected in &intact.results {
+            results.push(run(&dataset, &expected.query).await.ok());
         }
         before.push(Before { files, results });
     }
@@ -352,13 +352,13 @@ fn inflict(case: &Case, random: &mut Random) -> (Files, String) {
 
 /// Returns whether a result is that of the store, or of one of its earlier states.
 fn is_exact(case: &Case, number: usize, result: &QueryResult) -> bool {
-    let asked: &Asked = &case.intact.asked[number];
+    let expected: &ExpectedResult = &case.intact.results[number];
     let mut before = case
         .before
         .iter()
         .flat_map(|before| &before.results[number]);
     // The root as it was before, and nothing else that the query reads has changed.
-    is_same(result, &asked.result) || before.any(|before| is_same(result, before))
+    is_same(result, &expected.result) || before.any(|before| is_same(result, before))
 }
 
 #[test]
@@ -382,13 +382,13 @@ fn each_fault_in_a_sealed_store_is_an_error_or_changes_no_result() {
                 continue;
             };
             for _ in 0..3 {
-                let number = random.below(case.intact.asked.len());
-                let asked = &case.intact.asked[number];
-                let counts = kinds.entry(asked.name).or_insert([0_u32; 2]);
-                match ask(&dataset, &asked.query).await {
+                let number = random.below(case.intact.results.len());
+                let expected = &case.intact.results[number];
+                let counts = kinds.entry(expected.name).or_insert([0_u32; 2]);
+                match run(&dataset, &expected.query).await {
                     Err(_) => counts[0] += 1,
                     Ok(result) if is_exact(case, number, &result) => counts[1] += 1,
-                    Ok(_) => wrong.push(format!("{}: {what}, {}", case.name, asked.name)),
+                    Ok(_) => wrong.push(format!("{}: {what}, {}", case.name, expected.name)),
                 }
             }
         }
@@ -530,7 +530,7 @@ fn inflict_row(row: &str, case: &Case, random: &mut Random) -> Files {
 #[expect(clippy::print_stdout, reason = "what was seen is worth showing")]
 fn the_table_of_faults_in_the_guide_is_true() {
     const SILENT: [&str; 5] = [
-        "change an answer",
+        "change a result",
         "absent",
         "fill values",
         "not found",
@@ -572,9 +572,9 @@ fn the_table_of_faults_in_the_guide_is_true() {
                     let files = inflict_row(row[0], case, &mut random);
                     let opened = open(&files).await;
                     for _ in 0..3 {
-                        let number = random.below(case.intact.asked.len());
+                        let number = random.below(case.intact.results.len());
                         let told = match &opened {
-                            Ok(dataset) => ask(dataset, &case.intact.asked[number].query).await,
+                            Ok(dataset) => run(dataset, &case.intact.results[number].query).await,
                             Err(error) => Err(error.to_string()),
                         };
                         let is_possible = match &told {
@@ -591,11 +591,11 @@ fn the_table_of_faults_in_the_guide_is_true() {
                                 is_silent
                             }
                         };
-                        let asked = case.intact.asked[number].name;
-                        let told = told.map(|_| "another answer");
+                        let expected = case.intact.results[number].name;
+                        let told = told.map(|_| "another result");
                         assert!(
                             is_possible,
-                            "{}: {}, {asked}: {told:?}, not {text}",
+                            "{}: {}, {expected}: {told:?}, not {text}",
                             case.name, row[0]
                         );
                     }
@@ -638,9 +638,9 @@ fn valid_files_in_the_wrong_place_are_errors_that_name_them() {
                 .collect()
         };
         let silent = open(&without(&plain)).await.unwrap();
-        ask(&silent, &whole).await.unwrap();
+        run(&silent, &whole).await.unwrap();
         let dataset = open(&without(&sealed)).await.unwrap();
-        let error = ask(&dataset, &whole).await.unwrap_err();
+        let error = run(&dataset, &whole).await.unwrap_err();
         assert!(error.contains(&cell), "{error}");
         assert!(
             error.contains("the inventory of the store lists it"),
@@ -650,7 +650,7 @@ fn valid_files_in_the_wrong_place_are_errors_that_name_them() {
         let options = OpenOptions::default().seal(false);
         let store = options.from_memory(without(&sealed)).unwrap();
         let dataset = Dataset::open_with(store, &options).await.unwrap();
-        ask(&dataset, &whole).await.unwrap();
+        run(&dataset, &whole).await.unwrap();
     });
 }
 
@@ -714,7 +714,7 @@ fn a_store_changed_by_others_is_sealed_again() {
         let key = cell.0.clone();
         let store = OpenOptions::default().from_memory(changed).unwrap();
         let dataset = Dataset::open(store.clone()).await.unwrap();
-        let error = ask(&dataset, &Query::new()).await.unwrap_err();
+        let error = run(&dataset, &Query::new()).await.unwrap_err();
         assert!(error.contains(&key), "{error}");
         let options = ValidateOptions::default();
         let mut report = zvf::repair(store.clone(), &options).await.unwrap().left;
@@ -726,7 +726,7 @@ fn a_store_changed_by_others_is_sealed_again() {
             .unwrap();
         assert!(sealed.is_some() && report.is_ok(), "{:?}", report.findings);
         let dataset = Dataset::open(store.clone()).await.unwrap();
-        ask(&dataset, &Query::new()).await.unwrap();
+        run(&dataset, &Query::new()).await.unwrap();
         let after = zvf::validate(store, &options).await.unwrap();
         assert_eq!(after.findings, report.findings);
     });

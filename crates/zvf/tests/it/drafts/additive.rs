@@ -149,7 +149,7 @@ async fn open(files: &Files) -> Dataset {
     Dataset::open(in_memory(files)).await.unwrap()
 }
 
-async fn ask(dataset: &Dataset, query: &Query) -> QueryResult {
+async fn run(dataset: &Dataset, query: &Query) -> QueryResult {
     let result = dataset.query(query).await;
     let result = result.unwrap_or_else(|error| panic!("{error}"));
     // Batches and counts tell the same.
@@ -196,7 +196,7 @@ fn points_of_a_level_are_on_coarser_ones_too() {
     block_on(async {
         let dataset = open(&of_points()).await;
         for (number, from) in [(0, 0), (1, 20), (2, 40)] {
-            let result = ask(&dataset, &Query::new().level(level(number))).await;
+            let result = run(&dataset, &Query::new().level(level(number))).await;
             let found = values(&result.vertex, "n");
             // The finest level comes first.
             let levels: Vec<u32> = result
@@ -213,19 +213,19 @@ fn points_of_a_level_are_on_coarser_ones_too() {
             // An attribute that a level lacks is not in the union.
             assert_eq!(result.vertex.len(), 1);
         }
-        let own = ask(&dataset, &Query::new().own_level(true)).await;
+        let own = run(&dataset, &Query::new().own_level(true)).await;
         assert_eq!(
             sorted(values(&own.vertex, "n")),
             (0..20).collect::<Vec<u32>>()
         );
         assert_eq!(values(&own.vertex, "extra").len(), 20);
         let within = Query::new().region(Bbox::parse("15,0,0,44,100,10").unwrap());
-        let result = ask(&dataset, &within).await;
+        let result = run(&dataset, &within).await;
         assert_eq!(
             sorted(values(&result.vertex, "n")),
             (15..45).collect::<Vec<u32>>()
         );
-        let limited = ask(&dataset, &Query::new().limit(33)).await;
+        let limited = run(&dataset, &Query::new().limit(33)).await;
         assert_eq!(limited.positions.len(), 33);
         let info = dataset.info().await.unwrap();
         let additive: Vec<bool> = info.levels.iter().map(|level| level.is_additive).collect();
@@ -239,13 +239,13 @@ fn a_budget_counts_the_levels_that_complete_a_level() {
         let dataset = open(&of_points()).await;
         for (budget, from) in [(50, 0), (30, 20), (10, 40)] {
             let query = Query::new().level(VertexBudget::new(budget));
-            let result = ask(&dataset, &query).await;
+            let result = run(&dataset, &query).await;
             let found = sorted(values(&result.vertex, "n"));
             assert_eq!(found, (from..50).collect::<Vec<u32>>(), "{budget}");
         }
         // Regions of two levels hold each point once.
         let query = Query::new().level(VertexBudget::new(42));
-        let found = sorted(values(&ask(&dataset, &query).await.vertex, "n"));
+        let found = sorted(values(&run(&dataset, &query).await.vertex, "n"));
         assert!(found.len() <= 42 && found.windows(2).all(|pair| pair[0] < pair[1]));
         let few = Query::new().level(VertexBudget::new(9));
         let error = dataset.query(&few).await.unwrap_err();
@@ -260,7 +260,7 @@ fn chunks_of_an_additive_level_select_larger_ones() {
         let dataset = open(&of_points()).await;
         let mut query = Query::new();
         query.chunks = Some(vec![ChunkCoord::new(vec![2, 2, 0])]);
-        let result = ask(&dataset, &query).await;
+        let result = run(&dataset, &query).await;
         // Points 20 to 30 have x from 20 to 30 and y from 20 to 30.
         let found = sorted(values(&result.vertex, "n"));
         let coarse: Vec<u32> = (20..40).filter(|n| (20..40).contains(&(50 - n))).collect();
@@ -277,14 +277,14 @@ fn paths_of_a_level_are_on_coarser_ones_too() {
     block_on(async {
         let files = of_paths();
         let dataset = open(&files).await;
-        let result = ask(&dataset, &Query::new()).await;
+        let result = run(&dataset, &Query::new()).await;
         let parts = result.parts.as_ref().unwrap();
         assert_eq!(parts.objects, [2, 5, 1, 0, 3]);
         assert_eq!(parts.offsets, [0, 2, 4, 6, 8, 10]);
         assert_eq!(result.objects, [2, 5, 1, 0, 3]);
         assert_eq!(values(&result.object, "name"), [2, 5, 1, 0, 3]);
         // Objects are found on whichever level has them.
-        let named = ask(&dataset, &Query::new().objects([3, 1, 5])).await;
+        let named = run(&dataset, &Query::new().objects([3, 1, 5])).await;
         assert_eq!(named.parts.unwrap().objects, [5, 1, 3]);
         let error = dataset
             .query(&Query::new().objects([3, 7]))
@@ -300,13 +300,13 @@ fn paths_of_a_level_are_on_coarser_ones_too() {
         );
         // A limit counts paths.
         for limit in 1..6 {
-            let some = ask(&dataset, &Query::new().limit(limit)).await;
+            let some = run(&dataset, &Query::new().limit(limit)).await;
             let ids = some.parts.unwrap().objects;
             assert_eq!(ids, parts.objects[..ids.len()], "{limit}");
             assert_eq!(ids.len() as u64, limit);
         }
         let near = Query::new().region(Bbox::parse("0,0,0,16,9,9").unwrap());
-        assert_eq!(ask(&dataset, &near).await.parts.unwrap().objects, [2, 1, 0]);
+        assert_eq!(run(&dataset, &near).await.parts.unwrap().objects, [2, 1, 0]);
         // Small batches have the same paths.
         let stream = dataset.stream(&Query::new(), BatchOptions::new().rows(3));
         let batches: Vec<QueryResult> = futures_util::TryStreamExt::try_collect(stream)
@@ -330,7 +330,7 @@ fn a_level_that_replaces_ends_the_union() {
         set_level(&mut files, 0, "refinement", json!("replace"));
         let dataset = open(&files).await;
         let of = async |number| {
-            let result = ask(&dataset, &Query::new().level(level(number))).await;
+            let result = run(&dataset, &Query::new().level(level(number))).await;
             result.parts.unwrap().objects
         };
         assert_eq!(of(0).await, [0, 1, 2]);
@@ -345,7 +345,7 @@ fn faces_of_a_level_are_on_coarser_ones_too() {
         let levels = vec![triangle(4), triangle(2), triangle(0)];
         let files = store_of(GeometryKind::Mesh, levels, &[1.0; 3]);
         let dataset = open(&files).await;
-        let result = ask(&dataset, &Query::new()).await;
+        let result = run(&dataset, &Query::new()).await;
         let links = result.links.as_ref().unwrap();
         assert_eq!((links.width, links.len()), (3, 3));
         let mut ends = links.ends.clone();
@@ -359,11 +359,11 @@ fn faces_of_a_level_are_on_coarser_ones_too() {
         }
         assert_eq!(owners, &[4, 4, 4, 2, 2, 2, 0, 0, 0]);
         let near = Query::new().region(Bbox::parse("0,0,0,25,9,9").unwrap());
-        let near = ask(&dataset, &near).await;
+        let near = run(&dataset, &near).await;
         assert_eq!(near.links.unwrap().ends.len(), 6);
         let error = dataset.query(&Query::new().limit(1)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-        let points = ask(&dataset, &Query::new().shape(Shape::Points).limit(4)).await;
+        let points = run(&dataset, &Query::new().shape(Shape::Points).limit(4)).await;
         assert_eq!(points.positions.len(), 4);
     });
 }

@@ -120,9 +120,9 @@ impl Work<'_> {
     /// Runs the query. Missing objects are an error, and the only skipped items with `keep_going`,
     /// because the reference skips them. Damaged data is skipped, as the reference does, and
     /// counted with its reason.
-    pub(super) fn ask(&self, query: &Query, tally: &mut Tally) -> Option<QueryResult> {
-        let asked = self.call.object_ids().unwrap_or_default();
-        let unknown = asked.iter().filter(|id| !self.level.has_object(**id));
+    pub(super) fn run(&self, query: &Query, tally: &mut Tally) -> Option<QueryResult> {
+        let requested = self.call.object_ids().unwrap_or_default();
+        let unknown = requested.iter().filter(|id| !self.level.has_object(**id));
         let unknown = unknown.count();
         let found = block_on(self.dataset.query(query));
         if unknown == 0 {
@@ -130,7 +130,7 @@ impl Work<'_> {
         }
         match found {
             Err(zvf::Error::Query(QueryError::NoObject { id, .. })) => {
-                tally.same(asked.contains(&id), true, self.at);
+                tally.same(requested.contains(&id), true, self.at);
             }
             Err(zvf::Error::Query(QueryError::NoObjects(_))) => {
                 tally.same(self.level.objects.is_none(), true, self.at);

@@ -67,18 +67,18 @@ fn part(
     tally: &mut Tally,
     at: &str,
 ) {
-    let ask = |shape, tally: &mut Tally| {
+    let run = |shape, tally: &mut Tally| {
         let query = query.clone().shape(shape);
         let found = block_on(dataset.query(&query));
         let result = call::whole(dataset, &query, found, tally, at)?;
         again::check(dataset, &query, &result, tally, at);
         Some(result)
     };
-    if let Some(result) = ask(Shape::Points, tally) {
+    if let Some(result) = run(Shape::Points, tally) {
         points(&result, level, &allowed, tally, at);
     }
     if level.objects.is_some()
-        && let Some(result) = ask(Shape::Paths, tally)
+        && let Some(result) = run(Shape::Paths, tally)
     {
         let expected = paths::of_level(level, None, &allowed);
         tally.equal(&paths::of_result(&result), &expected, at);
@@ -86,7 +86,7 @@ fn part(
     }
     let is_skeleton = links::is_skeleton(dataset);
     if (is_skeleton || !level.links.records.is_empty())
-        && let Some(result) = ask(Shape::Links, tally)
+        && let Some(result) = run(Shape::Links, tally)
     {
         let mut graph = links::of_level(level, is_skeleton, |chunk, _| allowed(chunk));
         let stored = graph.links.len();

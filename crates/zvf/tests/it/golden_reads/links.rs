@@ -187,12 +187,12 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
     };
     let query = call.query().shape(Shape::Links);
     if let Some(bbox) = call.bbox()
-        && let Some(result) = work.ask(&query, tally)
+        && let Some(result) = work.run(&query, tally)
     {
         let graph = select(graph(), &bbox, Mode::Touch);
         compare(&result, &graph, level, tally, at);
     }
-    let Some(result) = work.ask(&query.mode(Mode::Within), tally) else {
+    let Some(result) = work.run(&query.mode(Mode::Within), tally) else {
         return;
     };
     let graph = match call.bbox() {

@@ -22,13 +22,13 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
         "read_skeleton_by_segment_id" => segment(work, tally),
         "read_fragment_attribute" => fragment_attribute(work, tally),
         "read_cross_chunk_links" => between_chunks(work, tally),
-        "append" => tally.not_comparable("what a writer answered"),
+        "append" => tally.not_comparable("the response of a writer"),
         other => panic!("{}: {other}", work.at),
     }
 }
 
 fn object_vertices(work: &Work<'_>, tally: &mut Tally) {
-    let Some(result) = work.ask(&work.call.query().shape(Shape::Paths), tally) else {
+    let Some(result) = work.run(&work.call.query().shape(Shape::Paths), tally) else {
         return;
     };
     let found = paths::of_result(&result);
@@ -77,7 +77,7 @@ fn composite(work: &Work<'_>, tally: &mut Tally) {
         let mut query = Query::new();
         let is_further = further.iter().any(|geometry| geometry.kind == *name);
         query.geometry = is_further.then(|| name.clone());
-        let Some(result) = work.ask(&query, tally) else {
+        let Some(result) = work.run(&query, tally) else {
             continue;
         };
         let rows = columns::rows(&result.positions);
@@ -99,7 +99,7 @@ fn segment(work: &Work<'_>, tally: &mut Tally) {
     let id = &work.call.args["segment_id"];
     let predicate = Predicate::parse(&format!("object.segment_id = {id}")).unwrap();
     let query = work.call.query().shape(Shape::Links).filter(predicate);
-    let Some(result) = work.ask(&query, tally) else {
+    let Some(result) = work.run(&query, tally) else {
         return;
     };
     let expected = work.call.expected.as_ref().unwrap();
@@ -158,7 +158,7 @@ fn segment(work: &Work<'_>, tally: &mut Tally) {
 
 fn fragment_attribute(work: &Work<'_>, tally: &mut Tally) {
     let name = work.call.args["name"].as_str().unwrap();
-    let Some(result) = work.ask(&work.call.query().shape(Shape::Points), tally) else {
+    let Some(result) = work.run(&work.call.query().shape(Shape::Points), tally) else {
         return;
     };
     let column = columns::named(&result.fragment, name).unwrap();
@@ -175,7 +175,7 @@ fn fragment_attribute(work: &Work<'_>, tally: &mut Tally) {
 }
 
 fn between_chunks(work: &Work<'_>, tally: &mut Tally) {
-    let Some(result) = work.ask(&work.call.query().shape(Shape::Links), tally) else {
+    let Some(result) = work.run(&work.call.query().shape(Shape::Links), tally) else {
         return;
     };
     let found = links::ends(&result);

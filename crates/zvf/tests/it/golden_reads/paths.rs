@@ -98,7 +98,7 @@ fn of_reference(expected: &Json) -> Vec<Theirs> {
 
 pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
     let (call, at) = (work.call, work.at);
-    let Some(result) = work.ask(&call.query().shape(Shape::Paths), tally) else {
+    let Some(result) = work.run(&call.query().shape(Shape::Paths), tally) else {
         return;
     };
     let found = of_result(&result);

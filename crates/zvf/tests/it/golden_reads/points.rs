@@ -11,7 +11,7 @@ use super::{
 pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
     let (call, at) = (work.call, work.at);
     let expected = call.expected.as_ref().unwrap();
-    let Some(result) = work.ask(&call.query().shape(Shape::Points), tally) else {
+    let Some(result) = work.run(&call.query().shape(Shape::Points), tally) else {
         return;
     };
     let positions = &expected["positions"];
@@ -52,7 +52,7 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
     // The read requested only these columns.
     let columns = names.iter().map(|name| (None, name.clone())).collect();
     let query = call.query().shape(Shape::Points);
-    let Some(only) = work.ask(&query.columns(Selection::Named(columns)), tally) else {
+    let Some(only) = work.run(&query.columns(Selection::Named(columns)), tally) else {
         return;
     };
     let mut wanted = result.vertex.clone();

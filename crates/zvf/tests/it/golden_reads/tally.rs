@@ -70,7 +70,7 @@ impl Tally {
         reasons: &[(&str, usize)],
     ) {
         let (reads, count) = (self.reads, self.comparisons);
-        println!("conformance: {archive}: {reads} {of}, {count} parts of answers equal");
+        println!("conformance: {archive}: {reads} {of}, {count} parts of results equal");
         for (reason, count) in &self.reasons {
             println!("conformance: {archive}: {of}, {count} parts not comparable: {reason}");
         }

@@ -74,7 +74,7 @@ pub(super) fn said(output: &Output) -> Vec<String> {
     lines.map(|(_, said)| said.to_owned()).collect()
 }
 
-#[expect(clippy::print_stdout, reason = "read by whoever started this process")]
+#[expect(clippy::print_stdout, reason = "read by the parent process")]
 pub(super) fn say(line: &str) {
     // libtest may have begun the line.
     println!("\n{MARK}{line}");

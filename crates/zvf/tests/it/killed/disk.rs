@@ -16,7 +16,7 @@ const KILLS: u64 = 33;
 /// Number of kills at random times, in the sample.
 const AT_ANY_TIME: u64 = 50;
 /// Concurrent processes; more than the cores of this machine, because they wait for files.
-const AT_ONCE: usize = 4;
+const CONCURRENT_KILLS: usize = 4;
 
 /// Returns stores of every kind for every operation; some sharded, some with checksums.
 fn scenes(place: &Place) -> Vec<Scene> {
@@ -43,14 +43,14 @@ fn a_killed_writer_leaves_the_old_or_the_new_state() {
         let calls = (1..=kills).map(|at| (at * scene.calls).div_ceil(kills));
         jobs.extend(calls.map(|call| (scene, Stop::At(call))));
     }
-    let at_operations = kill_all(&place, &jobs, AT_ONCE);
+    let at_operations = kill_all(&place, &jobs, CONCURRENT_KILLS);
     let mut random = Random::new(7);
     let jobs = (0..count(AT_ANY_TIME)).map(|_| {
         let scene = &scenes[random.below(scenes.len())];
         let end = usize::try_from(scene.micros).unwrap();
         (scene, Stop::After(random.below(end) as u64))
     });
-    let at_any_time = kill_all(&place, &jobs.collect::<Vec<_>>(), AT_ONCE);
+    let at_any_time = kill_all(&place, &jobs.collect::<Vec<_>>(), CONCURRENT_KILLS);
     report(&format!(
         "at operations {at_operations:?}, at any time {at_any_time:?}"
     ));

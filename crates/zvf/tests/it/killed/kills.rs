@@ -117,7 +117,7 @@ fn kill(place: &Place, scene: &Scene, stop: Stop, tally: &Mutex<Tally>) {
         }
         tally.pending += usize::from(pending);
     } else {
-        assert_eq!(recovered, Which::New, "nobody was killed");
+        assert_eq!(recovered, Which::New, "no process was killed");
         tally.done += 1;
     }
 }

@@ -104,7 +104,7 @@ fn a_killed_build_leaves_complete_levels_and_can_be_continued() {
         let whole = Place::folder();
         block_on(whole.fill(&store));
         let End::Done { calls, .. } = child::run_job(&job, Stop::Never, &whole.address()) else {
-            panic!("killed by somebody else")
+            panic!("killed by another process")
         };
         assert!(block_on(files(&whole)) == states[2], "{about}");
         let mut seen = [0; 3];

@@ -38,7 +38,7 @@ impl Scene {
             old = block_on(State::read(&place.address())).unwrap();
         }
         let End::Done { calls, micros } = child::run(act, Stop::Never, &place.address()) else {
-            panic!("{act:?} was killed by somebody else")
+            panic!("{act:?} was killed by another process")
         };
         let new = block_on(State::read(&place.address())).unwrap().unwrap();
         let same = old.as_ref().is_some_and(|old| old.content == new.content);

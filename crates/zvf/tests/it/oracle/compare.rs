@@ -17,7 +17,7 @@ use super::{
     filter::attributes,
 };
 
-/// A result and the query it answers.
+/// A query and its result.
 pub(super) struct Comparison<'a> {
     pub(super) truth: &'a ExpectedStore,
     pub(super) query: &'a Query,
@@ -71,8 +71,8 @@ impl Comparison<'_> {
         let whole = result.positions.bytes.len() % result.positions.row_size();
         ensure!(whole == 0, "{whole} bytes after the last position");
         let known = self.truth.groups.as_deref().unwrap_or_default();
-        let asked = self.query.groups.as_deref().unwrap_or_default();
-        let groups = asked
+        let requested = self.query.groups.as_deref().unwrap_or_default();
+        let groups = requested
             .iter()
             .map(|id| (*id, known[usize::try_from(*id).unwrap()].clone()));
         let groups: Vec<_> = groups.collect();
@@ -442,14 +442,14 @@ impl Comparison<'_> {
         columns: &'c [Column],
         scope: Scope,
     ) -> Result<Vec<(&'c Column, &'c ExpectedAttribute)>, String> {
-        let asked = |attribute: &ExpectedAttribute| match &self.query.columns {
+        let requested = |attribute: &ExpectedAttribute| match &self.query.columns {
             Selection::All => true,
             Selection::Named(named) => named
                 .iter()
                 .any(|(of, name)| *name == attribute.name && of.is_none_or(|of| of == scope)),
         };
         let known = attributes(self.truth).into_iter();
-        let known = known.filter(|(of, attribute)| *of == scope && asked(attribute));
+        let known = known.filter(|(of, attribute)| *of == scope && requested(attribute));
         let mut pairs = Vec::new();
         for (_, attribute) in known {
             let mut found = columns

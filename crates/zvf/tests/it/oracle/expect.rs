@@ -53,7 +53,7 @@ impl Spot {
 }
 
 /// Known content and a query of it.
-pub(super) struct Asked<'a> {
+pub(super) struct Selected<'a> {
     pub(super) truth: &'a ExpectedStore,
     pub(super) query: &'a Query,
     filter: Filter<'a>,
@@ -61,24 +61,24 @@ pub(super) struct Asked<'a> {
 
 /// Returns the expected result.
 pub(super) fn expect(truth: &ExpectedStore, query: &Query) -> Expected {
-    let asked = Asked {
+    let requested = Selected {
         truth,
         query,
         filter: Filter::new(truth, query.filter.as_ref()),
     };
-    let ids = asked.ids();
+    let ids = requested.ids();
     let ids = ids.as_deref();
     let kind = truth.recipe.kind;
     if kind.is_points() {
-        asked.points(ids)
+        requested.points(ids)
     } else if kind.is_paths() {
-        asked.paths(ids)
+        requested.paths(ids)
     } else {
-        asked.linked(ids)
+        requested.linked(ids)
     }
 }
 
-impl Asked<'_> {
+impl Selected<'_> {
     /// Returns the requested ids, `None` without such a selection: objects as named, then members
     /// of groups by ascending id.
     fn ids(&self) -> Option<Vec<i64>> {
@@ -410,7 +410,7 @@ impl Asked<'_> {
         self.in_region(primitive, all) && self.selects_link_by_filter(link)
     }
 
-    /// All ends of a link must satisfy the predicate, unless links are asked for that touch such a
+    /// All ends of a link must satisfy the predicate, unless links are requested for that touch such a
     /// vertex.
     fn selects_link_by_filter(&self, link: usize) -> bool {
         let mut ends = self.truth.links[link].ends.iter();

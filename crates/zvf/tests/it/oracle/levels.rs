@@ -10,12 +10,13 @@ use zvf_testkit::stores::{
 };
 
 use super::{
-    ask, block_on,
+    block_on,
     columns::{Verdict, ensure},
     compare::Comparison,
     config,
     expect::{self, Expected, Spot},
     open, pieces,
+    random_query::random_query,
 };
 use crate::stores::recipes;
 
@@ -26,8 +27,8 @@ fn any_pyramid() -> impl Strategy<Value = (Recipe, PyramidLinks)> {
 }
 
 /// Returns a query on level 0 or 1 that reports which vertices of the store it selects.
-fn ask(truth: &ExpectedStore, level: u32, random: &mut Random) -> Query {
-    let mut query = ask::ask(truth, random);
+fn random_query_of_level(truth: &ExpectedStore, level: u32, random: &mut Random) -> Query {
+    let mut query = random_query(truth, random);
     query.level = LevelChoice::Number(LevelId::new(level));
     query.columns = Selection::All;
     query.clip = Clip::Drop;
@@ -79,7 +80,7 @@ fn check_drill(made: &Pyramid, up: bool, seed: u64) {
         false => (&made.coarse, &made.fine.truth),
     };
     let mut random = Random::new(seed);
-    let mut query = ask(from, u32::from(!up), &mut random);
+    let mut query = random_query_of_level(from, u32::from(!up), &mut random);
     // The reported owner of a shared vertex does not matter here.
     query.owners = true;
     let limit = query.limit.take();
@@ -195,7 +196,7 @@ proptest! {
         let made = pyramid(&recipe, links);
         let mut random = Random::new(seed);
         for _ in 0..2 {
-            let query = ask(&made.coarse, 1, &mut random);
+            let query = random_query_of_level(&made.coarse, 1, &mut random);
             check_coarse(&made, &query);
         }
     }
@@ -209,7 +210,7 @@ proptest! {
         let made = pyramid(&Recipe { kind, ..recipe }.possible(), links);
         let mut random = Random::new(seed);
         for _ in 0..2 {
-            let mut query = ask::ask(&made.coarse, &mut random);
+            let mut query = random_query(&made.coarse, &mut random);
             query.level = LevelChoice::Number(LevelId::new(1));
             check_coarse(&made, &query);
         }

@@ -68,7 +68,7 @@ fn coordinates(positions: &NumericColumn) -> Vec<f64> {
 }
 
 /// Checks that the parts of a query are its result, each row once.
-pub(super) async fn check(made: &Made, query: &Query, answer: &QueryResult) -> Verdict {
+pub(super) async fn check(made: &Made, query: &Query, result: &QueryResult) -> Verdict {
     let dataset = open(made).await;
     for count in [1, 2, 5, 64] {
         let parts = dataset.partitions(query, count).await;
@@ -96,8 +96,8 @@ pub(super) async fn check(made: &Made, query: &Query, answer: &QueryResult) -> V
             }
         }
         let mut expected = Rows::default();
-        expected.add(answer);
-        let is_linked = answer.links.is_some() && query.shape != Some(Shape::Points);
+        expected.add(result);
+        let is_linked = result.links.is_some() && query.shape != Some(Shape::Points);
         if is_linked {
             found.vertices.sort();
             expected.vertices.sort();
@@ -116,7 +116,7 @@ pub(super) async fn check(made: &Made, query: &Query, answer: &QueryResult) -> V
         ensure!(found.objects == expected.objects, "objects of {about}");
         let is_exact = query.region.is_none() && query.filter.is_none() && !is_linked;
         if let Some(rows) = counted.filter(|_| is_exact) {
-            let vertices = answer.positions.len() as u64;
+            let vertices = result.positions.len() as u64;
             ensure!(rows == vertices, "{vertices} vertices in {about}");
         }
     }

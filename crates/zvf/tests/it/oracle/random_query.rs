@@ -13,7 +13,7 @@ use zvf_testkit::stores::{ExpectedAttribute, ExpectedStore, ExpectedValues, Rand
 use super::filter::{all_attributes, attributes, value};
 
 /// Returns a random query.
-pub(super) fn ask(truth: &ExpectedStore, random: &mut Random) -> Query {
+pub(super) fn random_query(truth: &ExpectedStore, random: &mut Random) -> Query {
     let mut query = Query::new();
     let by_chunk = random.chance(20);
     if !by_chunk {

@@ -140,14 +140,14 @@ fn interpolate(truth: &ExpectedStore, column: &mut Column, rows: &[Spot]) {
 }
 
 fn columns(truth: &ExpectedStore, query: &Query, scope: Scope, rows: &[usize]) -> Vec<Column> {
-    let asked = |attribute: &ExpectedAttribute| match &query.columns {
+    let requested = |attribute: &ExpectedAttribute| match &query.columns {
         Selection::All => true,
         Selection::Named(named) => named
             .iter()
             .any(|(of, name)| *name == attribute.name && of.is_none_or(|of| of == scope)),
     };
     let known = attributes(truth).into_iter();
-    let known = known.filter(|(of, attribute)| *of == scope && asked(attribute));
+    let known = known.filter(|(of, attribute)| *of == scope && requested(attribute));
     known
         .map(|(_, attribute)| column(attribute, rows))
         .collect()

@@ -85,7 +85,7 @@ fn levels_of_sharded_stores_are_sharded() {
 #[test]
 fn the_sharding_of_levels_can_be_chosen() {
     block_on(async {
-        for (asked, is_sharded) in [
+        for (policy, is_sharded) in [
             (None, false),
             (Some(ShardingPolicy::None), false),
             (Some(ShardingPolicy::Auto), true),
@@ -99,9 +99,9 @@ fn the_sharding_of_levels_can_be_chosen() {
                 panic!("levels are given")
             };
             for level in levels {
-                level.sharding = match &asked {
+                level.sharding = match &policy {
                     Some(ShardingPolicy::Shape(_)) => Some(pair(level.chunk_scale.len())),
-                    asked => asked.clone(),
+                    policy => policy.clone(),
                 };
             }
             Box::pin(wanted.check()).await;
@@ -109,7 +109,7 @@ fn the_sharding_of_levels_can_be_chosen() {
             let own = arrays(&files).into_iter();
             let own = own.filter(|(path, capacity, ..)| path.starts_with("1/") && *capacity > 1);
             let own: BTreeSet<bool> = own.map(|(_, _, is_sharded, _)| is_sharded).collect();
-            assert_eq!(own, BTreeSet::from([is_sharded]), "{asked:?}");
+            assert_eq!(own, BTreeSet::from([is_sharded]), "{policy:?}");
         }
     });
 }
@@ -125,7 +125,7 @@ async fn shards(store: &Store) -> BTreeSet<(String, bool)> {
 /// Continuing a build and refreshing after an edit keep the requested sharding.
 #[test]
 fn sharding_is_kept_when_levels_are_rebuilt() {
-    for asked in [None, Some(ShardingPolicy::None), Some(ShardingPolicy::Auto)] {
+    for policy in [None, Some(ShardingPolicy::None), Some(ShardingPolicy::Auto)] {
         let mut case = random::case(33, GeometryKind::Graphs, Profile::V09);
         let axes = case.geometry.axes();
         case.design.chunk_shape = Some(vec![8.0; axes]);
@@ -144,7 +144,7 @@ fn sharding_is_kept_when_levels_are_rebuilt() {
                 chunk_scale: vec![1; axes],
                 sparsity: None,
                 additive: false,
-                sharding: asked.clone(),
+                sharding: policy.clone(),
             };
             let mut options = PyramidOptions::default();
             options.levels = PyramidLevels::Explicit(vec![level(2.0)]);
@@ -154,16 +154,16 @@ fn sharding_is_kept_when_levels_are_rebuilt() {
             // With one more level, the existing level is kept.
             options.levels = PyramidLevels::Explicit(vec![level(2.0), level(4.0)]);
             let made = build_pyramid(&store, &options).await.unwrap();
-            assert_eq!((made.existing, made.levels.len()), (1, 1), "{asked:?}");
+            assert_eq!((made.existing, made.levels.len()), (1, 1), "{policy:?}");
             let before = shards(&store).await;
-            assert!(first.is_subset(&before), "{asked:?}");
-            let is_sharded = asked != Some(ShardingPolicy::None);
+            assert!(first.is_subset(&before), "{policy:?}");
+            let is_sharded = policy != Some(ShardingPolicy::None);
             let vertices = |level: u32| (format!("{level}/vertices"), is_sharded);
             assert!(before.contains(&vertices(1)) && before.contains(&vertices(2)));
             let editor = Editor::open(store.clone()).await.unwrap();
             while change(&editor, &mut case, &mut random, &mut expected).await != "append" {}
             let refreshed = refresh_pyramid(&store, &PyramidOptions::default()).await;
-            assert_eq!(refreshed.unwrap().levels.len(), 2, "{asked:?}");
+            assert_eq!(refreshed.unwrap().levels.len(), 2, "{policy:?}");
             let after = shards(&store).await;
             assert!(after.contains(&vertices(1)) && after.contains(&vertices(2)));
             is_sound(&store, "refreshed").await;

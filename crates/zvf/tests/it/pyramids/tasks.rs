@@ -1,4 +1,4 @@
-//! Levels whose chunks are built by separate tasks equal those that one process builds.
+//! Levels whose chunks are built by separate tasks equal the levels that one process builds.
 
 use std::{
     error::Error,

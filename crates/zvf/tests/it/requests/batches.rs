@@ -6,7 +6,7 @@ use zvf_model::error_chain::error_chain;
 use zvf_query::{Column, ColumnValues, QueryError, Selection};
 use zvf_testkit::stores::{Made, Recipe, StoreKind, make, wide};
 
-use super::{asked, kinds, opened};
+use super::{cases, kinds, opened};
 use crate::block_on;
 
 /// Returns the size of a result in bytes.
@@ -108,8 +108,8 @@ fn check(name: &str, made: &Made, query: &Query, part: u64) {
     let total: usize = made.files.iter().map(|(_, bytes)| bytes.len()).sum();
     let budget = u64::try_from(total).unwrap() / part;
     let expected = block_on(of_size(made, 1 << 30).query(query)).unwrap();
-    let ask = asked::ask("all", query.clone());
-    let batches = ask.batches(&of_size(made, budget));
+    let case = cases::case("all", query.clone());
+    let batches = case.batches(&of_size(made, budget));
     let batches = batches.unwrap_or_else(|error| panic!("{name}: {error:?}"));
     let largest = batches.iter().map(size).max().unwrap();
     assert!(largest <= budget, "{name}: {largest} of {budget}");

@@ -9,7 +9,7 @@ use zvf_query::{
 };
 use zvf_testkit::stores::ExpectedStore;
 
-use super::cost::Ask;
+use super::cost::QueryCase;
 
 fn radius() -> Selection {
     Selection::Named(vec![(Some(Scope::Vertex), "radius".to_owned())])
@@ -26,7 +26,7 @@ pub(super) fn around(place: &[f64], chunk: &[f64], reach: f64) -> Bbox {
 }
 
 /// Returns queries of a generated store.
-pub(super) fn of(truth: &ExpectedStore) -> Vec<Ask> {
+pub(super) fn of(truth: &ExpectedStore) -> Vec<QueryCase> {
     let middle = &truth.vertices[truth.vertices.len() / 2];
     let place = &middle.position;
     let bbox = around(place, &truth.chunk_shape, 0.3);
@@ -35,7 +35,7 @@ pub(super) fn of(truth: &ExpectedStore) -> Vec<Ask> {
     let boxed = || some().region(bbox);
     let chunk = ChunkCoord::new(middle.chunk.clone());
     let filter = Predicate::parse("vertex.radius > 0").unwrap();
-    let mut asks = vec![
+    let mut cases = vec![
         ("whole level", Query::new()),
         ("box, all columns", Query::new().region(bbox)),
         ("box", boxed()),
@@ -55,44 +55,44 @@ pub(super) fn of(truth: &ExpectedStore) -> Vec<Ask> {
     if let Some(objects) = &truth.objects {
         let longest = objects.iter().max_by_key(|object| object.fragments.len());
         let id = longest.unwrap().id;
-        asks.push(("box, without objects", boxed().owners(false)));
-        asks.push(("one object", some().objects([id])));
-        asks.push(("one object in box", boxed().objects([id])));
+        cases.push(("box, without objects", boxed().owners(false)));
+        cases.push(("one object", some().objects([id])));
+        cases.push(("one object in box", boxed().objects([id])));
     }
     if truth.groups.is_some() {
-        asks.push(("one group", some().groups([0])));
+        cases.push(("one group", some().groups([0])));
     }
-    let mut asks: Vec<Ask> = asks
+    let mut cases: Vec<QueryCase> = cases
         .into_iter()
-        .map(|(name, query)| ask(name, query))
+        .map(|(name, query)| case(name, query))
         .collect();
     for (name, query) in [("count", Query::new()), ("count in box", boxed())] {
-        asks.push(Ask {
+        cases.push(QueryCase {
             counts: true,
-            ..ask(name, query)
+            ..case(name, query)
         });
     }
-    asks
+    cases
 }
 
 /// Returns queries of a recorded store of several levels.
-pub(super) fn of_levels(place: &[f64], chunk: &[f64]) -> Vec<Ask> {
+pub(super) fn of_levels(place: &[f64], chunk: &[f64]) -> Vec<QueryCase> {
     let at = |level| {
         let query = Query::new().columns(Selection::none());
         query.level(LevelChoice::Number(LevelId::new(level)))
     };
     let bbox = || around(place, chunk, 0.2);
     vec![
-        ask("to the coarser", at(0).region(bbox()).drill(1)),
-        ask("to the finer", at(1).region(bbox()).drill(-1)),
-        ask("all to the coarser", at(0).drill(1)),
-        ask(
+        case("to the coarser", at(0).region(bbox()).drill(1)),
+        case("to the finer", at(1).region(bbox()).drill(-1)),
+        case("all to the coarser", at(0).drill(1)),
+        case(
             "the coarsest",
             Query::new()
                 .columns(Selection::none())
                 .level(LevelChoice::Scale(f64::INFINITY)),
         ),
-        ask(
+        case(
             "the finest with at most 5 vertices",
             Query::new()
                 .columns(Selection::none())
@@ -101,8 +101,8 @@ pub(super) fn of_levels(place: &[f64], chunk: &[f64]) -> Vec<Ask> {
     ]
 }
 
-pub(super) fn ask(name: &'static str, query: Query) -> Ask {
-    Ask {
+pub(super) fn case(name: &'static str, query: Query) -> QueryCase {
+    QueryCase {
         name,
         query,
         counts: false,

@@ -19,13 +19,13 @@ use zvf_store::{CellArray, CellReader};
 use zvf_testkit::stores::{Cells, Random};
 
 use super::{
-    asked,
+    cases,
     kinds::{self, CELLS, KINDS},
     opened,
 };
 use crate::block_on;
 
-/// A store that answers every request separately and in any order.
+/// A store that serves every request separately and in any order.
 struct Scattered {
     cells: CellReader,
     random: Mutex<Random>,
@@ -99,8 +99,8 @@ fn the_order_of_responses_does_not_change_the_result() {
         for (cells_name, cells) in CELLS {
             let made = kinds::fixed(kind, cells);
             let (dataset, _) = opened(&kinds::files(&made), &OpenOptions::default());
-            for ask in asked::of(&made.truth) {
-                let expected = block_on(dataset.query(&ask.query)).unwrap();
+            for case in cases::of(&made.truth) {
+                let expected = block_on(dataset.query(&case.query)).unwrap();
                 for seed in 0..2 {
                     let scattered = Scattered::of(&dataset, seed);
                     let levels = LevelCache::default();
@@ -110,8 +110,8 @@ fn the_order_of_responses_does_not_change_the_result() {
                         root: dataset.root(),
                         levels: &levels,
                     };
-                    let found = block_on(session.query(&ask.query)).unwrap();
-                    assert_eq!(found, expected, "{name}, {cells_name}: {}", ask.name);
+                    let found = block_on(session.query(&case.query)).unwrap();
+                    assert_eq!(found, expected, "{name}, {cells_name}: {}", case.name);
                 }
             }
         }
@@ -133,8 +133,8 @@ fn results_do_not_depend_on_the_number_of_concurrent_reads() {
         let results = [1, 2, 16, 64].map(|requests| {
             let options = OpenOptions::default().concurrency(requests);
             let dataset = block_on(Dataset::open_with(address, &options)).unwrap();
-            let asks = asked::of(&made.truth).into_iter();
-            let results = asks.map(|ask| block_on(dataset.query(&ask.query)).unwrap());
+            let cases = cases::of(&made.truth).into_iter();
+            let results = cases.map(|case| block_on(dataset.query(&case.query)).unwrap());
             results.collect::<Vec<_>>()
         });
         for others in &results[1..] {

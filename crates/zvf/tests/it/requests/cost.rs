@@ -16,7 +16,7 @@ use crate::block_on;
 
 /// A named query.
 #[derive(Clone, Debug)]
-pub(super) struct Ask {
+pub(super) struct QueryCase {
     pub(super) name: &'static str,
     pub(super) query: Query,
     /// Count instead of query.
@@ -43,7 +43,7 @@ pub(super) struct Cost {
     pub(super) data: BTreeMap<usize, Vec<Read>>,
 }
 
-impl Ask {
+impl QueryCase {
     async fn run(&self, session: Session<'_>) -> Result<Found, QueryError> {
         if self.counts {
             return Box::pin(session.count(&self.query))
@@ -176,7 +176,7 @@ pub(super) fn read_twice<'r>(
     files: &Files,
 ) -> Vec<String> {
     let mut seen: BTreeMap<&str, Vec<Range<u64>>> = BTreeMap::new();
-    let mut asked = BTreeSet::new();
+    let mut requested = BTreeSet::new();
     let mut twice = Vec::new();
     for read in reads {
         let key = read.key.as_str();
@@ -185,7 +185,7 @@ pub(super) fn read_twice<'r>(
         let is_absent = !files.contains_key(key);
         let overlaps = |other: &Range<u64>| range.start < other.end && other.start < range.end;
         let ranges = seen.entry(key).or_default();
-        if ranges.iter().any(overlaps) || is_absent && !asked.insert(key) {
+        if ranges.iter().any(overlaps) || is_absent && !requested.insert(key) {
             twice.push(format!("{key} {range:?}"));
         }
         ranges.push(range);

@@ -6,7 +6,7 @@ use zvf::OpenOptions;
 use zvf_testkit::stores::Cells;
 
 use super::{
-    asked, cost,
+    cases, cost,
     kinds::{self, CELLS, KINDS},
     opened,
 };
@@ -19,10 +19,13 @@ fn explain_predicts_the_first_round() {
         for (cells_name, cells) in CELLS {
             let made = kinds::fixed(kind, cells);
             let files = kinds::files(&made);
-            for ask in asked::of(&made.truth).into_iter().filter(|ask| !ask.counts) {
-                let at = format!("{name}, {cells_name}: {}", ask.name);
+            for case in cases::of(&made.truth)
+                .into_iter()
+                .filter(|case| !case.counts)
+            {
+                let at = format!("{name}, {cells_name}: {}", case.name);
                 let (dataset, _) = opened(&files, &OpenOptions::default());
-                let explained = block_on(dataset.explain(&ask.query)).unwrap();
+                let explained = block_on(dataset.explain(&case.query)).unwrap();
                 let log = dataset.store().take_request_log();
                 let read = log
                     .iter()
@@ -32,7 +35,7 @@ fn explain_predicts_the_first_round() {
                     Vec::<&zvf_store::Read>::new(),
                     "{at}"
                 );
-                let cost = ask.cost(&files, &OpenOptions::default());
+                let cost = case.cost(&files, &OpenOptions::default());
                 let Some(first) = cost.data.values().next() else {
                     assert_eq!(explained.requests(), 0, "{at}");
                     continue;
@@ -52,14 +55,14 @@ fn explain_predicts_the_first_round() {
                     _ => assert_eq!(told, bytes, "{at}: {first:?}\n{explained:?}"),
                 }
                 // Selecting chunk by chunk reads no more than the explained maximum.
-                if made.truth.objects.is_none() && ask.query.nearest.is_none() {
+                if made.truth.objects.is_none() && case.query.nearest.is_none() {
                     let all = cost::sum(cost.data(), &files);
                     let max = explained.at_most.unwrap();
                     assert!(all <= max, "{at}: {all} of {max}");
                 }
                 // Each described step is one round trip.
                 let is_whole =
-                    ask.query.nearest.is_some() || explained.then.len() + 1 >= cost.data.len();
+                    case.query.nearest.is_some() || explained.then.len() + 1 >= cost.data.len();
                 assert!(is_whole, "{at}: {} rounds, {explained:?}", cost.data.len());
             }
         }

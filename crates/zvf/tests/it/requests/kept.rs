@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use zvf::{Dataset, OpenOptions, Query};
 use zvf_testkit::stores::Cells;
 
-use super::{Files, asked::around, kinds};
+use super::{Files, cases::around, kinds};
 use crate::block_on;
 
 /// Counts the requests of a query.

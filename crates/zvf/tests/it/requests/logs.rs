@@ -10,8 +10,8 @@ use zvf_testkit::stores::{Cells, StoreKind};
 use zvf_query::Selection;
 
 use super::{
-    Files, asked,
-    cost::{self, Ask, Cost},
+    Files, cases,
+    cost::{self, Cost, QueryCase},
     kinds::{self, CELLS, KINDS},
     snapshot,
 };
@@ -21,12 +21,12 @@ const WIDTH: usize = 118;
 
 /// Formats the requests of a query in a canonical order.
 pub(super) fn text(
-    ask: &Ask,
+    case: &QueryCase,
     cost: &Cost,
     files: &Files,
     (exact, before): (bool, &mut Vec<String>),
 ) -> String {
-    let mut text = format!("{}\n", ask.name);
+    let mut text = format!("{}\n", case.name);
     let (there, absent) = cost.nodes(files);
     let requests = cost.open.len() + cost.metadata.len();
     let (there, absent, lists) = (there.len(), absent.len(), cost.lists.len());
@@ -43,12 +43,12 @@ pub(super) fn text(
     text.push('\n');
     let metadata: Vec<String> = cost.metadata.iter().map(part).collect();
     let lists = cost.lists.iter().map(|key| format!("{key}/")).collect();
-    let asked = [metadata, lists].concat();
-    if *before == asked {
+    let requested = [metadata, lists].concat();
+    if *before == requested {
         text.push_str("    as before\n");
     } else {
-        wrap(&mut text, "   ", asked.clone());
-        *before = asked;
+        wrap(&mut text, "   ", requested.clone());
+        *before = requested;
     }
     let (rounds, requests) = (cost.data.len(), cost.data().count());
     let bytes = cost::sum(cost.data(), files);
@@ -123,9 +123,9 @@ fn wrap(text: &mut String, heading: &str, words: Vec<String>) {
 
 /// Returns the maximum number of rounds for cells. Attributes of objects take one more round
 /// because the objects are known only after the others.
-fn most_rounds(kind: StoreKind, ask: &Ask) -> usize {
-    let query = &ask.query;
-    let of_objects = usize::from(query.columns == Selection::All && !ask.counts);
+fn most_rounds(kind: StoreKind, case: &QueryCase) -> usize {
+    let query = &case.query;
+    let of_objects = usize::from(query.columns == Selection::All && !case.counts);
     let of_kind = match kind {
         // Groups, manifests, fragments, rows.
         _ if query.groups.is_some() => 4,
@@ -153,22 +153,22 @@ fn check((name, kind, _): (&str, StoreKind, u64)) {
         let (chunks, vertices) = (made.truth.chunks().len(), made.truth.vertices.len());
         let mut all = format!("{name}, {cells_name}: {chunks} chunks, {vertices} vertices\n");
         let mut before = Vec::new();
-        for ask in asked::of(&made.truth) {
-            let cost = ask.cost(&files, &OpenOptions::default());
+        for case in cases::of(&made.truth) {
+            let cost = case.cost(&files, &OpenOptions::default());
             all.push('\n');
             let exact = cells == Cells::Plain;
-            all.push_str(&text(&ask, &cost, &files, (exact, &mut before)));
-            let at = format!("{name}, {cells_name}: {}", ask.name);
+            all.push_str(&text(&case, &cost, &files, (exact, &mut before)));
+            let at = format!("{name}, {cells_name}: {}", case.name);
             // Merged reads include gaps that a later read may request, so do not merge.
             let apart = OpenOptions::default().merge_limits(MergeLimits {
                 gap: 0,
                 size: 1 << 20,
             });
-            let apart = ask.cost(&files, &apart);
+            let apart = case.cost(&files, &apart);
             let twice = cost::read_twice(apart.all(), &files);
             assert_eq!(apart.found, cost.found, "{at}");
             faults.extend(twice.iter().map(|what| format!("{at}: twice {what}")));
-            let (rounds, max) = (cost.data.len(), most_rounds(kind, &ask));
+            let (rounds, max) = (cost.data.len(), most_rounds(kind, &case));
             if rounds > max {
                 faults.push(format!("{at}: {rounds} rounds, not {max}"));
             }

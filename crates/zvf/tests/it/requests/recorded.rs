@@ -9,8 +9,8 @@ use zvf_query::{LevelChoice, Selection, geometry::Mode};
 use zvf_store::MergeLimits;
 
 use super::{
-    Files, asked,
-    cost::{self, Ask, Found},
+    Files, cases,
+    cost::{self, Found, QueryCase},
     logs, opened, snapshot,
 };
 use crate::opening::recorded;
@@ -55,20 +55,20 @@ fn requests_from_level_to_level() {
         let files: Files = files.iter().cloned().collect();
         let (place, chunk) = first_vertex(&files).unwrap();
         let (mut all, mut before) = (format!("{name}\n"), Vec::new());
-        for ask in asked::of_levels(&place, &chunk) {
-            let cost = ask.cost(&files, &OpenOptions::default());
+        for case in cases::of_levels(&place, &chunk) {
+            let cost = case.cost(&files, &OpenOptions::default());
             let _ = write!(
                 all,
                 "\n{}",
-                logs::text(&ask, &cost, &files, (true, &mut before))
+                logs::text(&case, &cost, &files, (true, &mut before))
             );
             let Found::QueryResult(result) = &cost.found else {
                 panic!("{:?}", cost.found)
             };
-            assert!(!result.positions.is_empty(), "{name}: {}", ask.name);
-            let twice = ask.cost(&files, &apart());
+            assert!(!result.positions.is_empty(), "{name}: {}", case.name);
+            let twice = case.cost(&files, &apart());
             let twice = cost::read_twice(twice.all(), &files);
-            assert_eq!(twice, Vec::<String>::new(), "{name}: {}", ask.name);
+            assert_eq!(twice, Vec::<String>::new(), "{name}: {}", case.name);
         }
         snapshot::check(&format!("levels_of_{name}"), &all);
     }
@@ -77,7 +77,7 @@ fn requests_from_level_to_level() {
 /// Tests whole levels and boxes of every recorded store.
 #[test]
 fn recorded_stores_are_never_read_twice() {
-    let (mut stores, mut asks, mut faults) = (0, 0, Vec::new());
+    let (mut stores, mut cases, mut faults) = (0, 0, Vec::new());
     for archive in ["zvf-06", "zvf-07", "zvf-08", "zvf-09"] {
         for (name, files) in recorded(archive) {
             let files: Files = files.into_iter().collect();
@@ -88,7 +88,7 @@ fn recorded_stores_are_never_read_twice() {
                 queries.push(("whole level", query));
             }
             if let Some((place, chunk)) = first_vertex(&files) {
-                let bbox = asked::around(&place, &chunk, 0.4);
+                let bbox = cases::around(&place, &chunk, 0.4);
                 let query = Query::new().region(bbox);
                 let level = LevelChoice::Number(LevelId::FULL);
                 queries.push(("box", query.clone().level(level)));
@@ -96,8 +96,8 @@ fn recorded_stores_are_never_read_twice() {
                 queries.push(("box, clipped", query.mode(Mode::Clip)));
             }
             for (what, query) in queries {
-                let ask: Ask = asked::ask(what, query.keep_going(true));
-                let cost = ask.cost(&files, &apart());
+                let case: QueryCase = cases::case(what, query.keep_going(true));
+                let cost = case.cost(&files, &apart());
                 // Detecting the generation of an old store takes nodes that are read again.
                 let opening = if archive == "zvf-09" {
                     0
@@ -111,7 +111,7 @@ fn recorded_stores_are_never_read_twice() {
                         .into_iter()
                         .map(|twice| format!("{archive} {name} {what}: {twice}")),
                 );
-                asks += 1;
+                cases += 1;
             }
             stores += 1;
         }
@@ -123,7 +123,7 @@ fn recorded_stores_are_never_read_twice() {
     });
     assert_eq!(faults, Vec::<String>::new());
     assert!(
-        stores > 100 && asks > 400,
-        "{stores} stores, {asks} queries"
+        stores > 100 && cases > 400,
+        "{stores} stores, {cases} queries"
     );
 }

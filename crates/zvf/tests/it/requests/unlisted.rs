@@ -7,13 +7,13 @@ use zvf_query::{LevelCache, Selection, Session};
 use zvf_testkit::stores::{Cells, Recipe, StoreKind, wide};
 
 use super::{
-    asked,
-    cost::Ask,
+    cases,
+    cost::QueryCase,
     kinds::{self, KINDS},
 };
 use crate::{block_on, fetch::FromStore, stores};
 
-fn ask(fetch: &FromStore, query: &Query) -> Result<zvf::QueryResult, QueryError> {
+fn run(fetch: &FromStore, query: &Query) -> Result<zvf::QueryResult, QueryError> {
     let levels = LevelCache::default();
     let session = Session {
         fetch: Port::new(fetch),
@@ -50,15 +50,15 @@ fn named_columns_are_read_without_a_listing() {
             lists,
             ..FromStore::new(dataset.clone())
         });
-        let named = |ask: &Ask| !ask.counts && ask.query.columns != Selection::All;
-        for ask in asked::of(&made.truth).into_iter().filter(named) {
-            let found = self::ask(&unlisted, &ask.query);
-            let found = found.unwrap_or_else(|e| panic!("{name}: {}: {e:?}", ask.name));
+        let named = |case: &QueryCase| !case.counts && case.query.columns != Selection::All;
+        for case in cases::of(&made.truth).into_iter().filter(named) {
+            let found = run(&unlisted, &case.query);
+            let found = found.unwrap_or_else(|e| panic!("{name}: {}: {e:?}", case.name));
             assert_eq!(
                 found,
-                self::ask(&listed, &ask.query).unwrap(),
+                run(&listed, &case.query).unwrap(),
                 "{name}: {}",
-                ask.name
+                case.name
             );
         }
     }
@@ -72,7 +72,7 @@ fn a_query_of_all_columns_requires_a_listing() {
         lists: false,
         ..FromStore::new(dataset)
     };
-    let error = ask(&unlisted, &Query::new()).unwrap_err();
+    let error = run(&unlisted, &Query::new()).unwrap_err();
     assert!(
         error.to_string().contains("name the attributes to read"),
         "{error}\n{error:?}"

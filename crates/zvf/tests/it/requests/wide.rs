@@ -7,8 +7,8 @@ use zvf_query::Selection;
 use zvf_testkit::stores::{Cells, ExpectedStore, Recipe, StoreKind, wide};
 
 use super::{
-    asked,
-    cost::{self, Ask, Found},
+    cases,
+    cost::{self, Found, QueryCase},
     kinds::{self, CELLS},
     logs, snapshot,
 };
@@ -27,20 +27,20 @@ fn recipe(kind: StoreKind, cells: Cells, size: usize) -> Recipe {
 }
 
 /// Returns queries of a box around one vertex.
-fn asks(truth: &ExpectedStore) -> Vec<Ask> {
+fn cases(truth: &ExpectedStore) -> Vec<QueryCase> {
     let vertex = &truth.vertices[truth.vertices.len() / 2];
-    let bbox = asked::around(&vertex.position, &truth.chunk_shape, 1e-6);
+    let bbox = cases::around(&vertex.position, &truth.chunk_shape, 1e-6);
     let named = Selection::Named(vec![(None, "radius".to_owned())]);
     let query = Query::new().region(bbox).columns(named);
-    let mut asks = vec![asked::ask("box around a vertex", query.clone())];
+    let mut cases = vec![cases::case("box around a vertex", query.clone())];
     if truth.objects.is_some() {
         let query = query.owners(false);
-        asks.push(asked::ask("box around a vertex, without objects", query));
+        cases.push(cases::case("box around a vertex, without objects", query));
         let query = Query::new().objects([vertex.object.unwrap()]);
         let query = query.columns(Selection::none());
-        asks.push(asked::ask("the object of a vertex", query));
+        cases.push(cases::case("the object of a vertex", query));
     }
-    asks
+    cases
 }
 
 /// Checks that each query reads less than `most` bytes of cells, if given.
@@ -54,19 +54,19 @@ fn check(name: &str, kind: StoreKind, size: usize, max: Option<u64>) {
             all,
             "{name}, {cells_name}: {chunks} chunks, {vertices} vertices"
         );
-        for ask in asks(&made.truth) {
-            let cost = ask.cost(&files, &OpenOptions::default());
-            if ask.name.starts_with("box around a vertex") && kind.is_points() {
+        for case in cases(&made.truth) {
+            let cost = case.cost(&files, &OpenOptions::default());
+            if case.name.starts_with("box around a vertex") && kind.is_points() {
                 let Found::QueryResult(result) = &cost.found else {
                     panic!("{:?}", cost.found)
                 };
                 assert_eq!(result.positions.len(), 1);
                 assert_eq!(result.vertex[0].values.len(), 1);
             }
-            all.push_str(&logs::text(&ask, &cost, &files, (false, &mut Vec::new())));
+            all.push_str(&logs::text(&case, &cost, &files, (false, &mut Vec::new())));
             let bytes = cost::sum(cost.data(), &files);
             let is_little = max.is_none_or(|max| bytes < max);
-            assert!(is_little, "{name}, {cells_name}, {}: {bytes}", ask.name);
+            assert!(is_little, "{name}, {cells_name}, {}: {bytes}", case.name);
         }
         all.push('\n');
     }

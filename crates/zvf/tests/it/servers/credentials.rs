@@ -15,10 +15,10 @@ fn read(place: Place, bucket: &str, options: &OpenOptions) -> Result<bool, ReadE
 /// Returns the error of an anonymous read of a private object.
 fn denied(place: Place) -> ReadError {
     let known = OpenOptions::default().retries(0);
-    let nobody = known.clone().anonymous(true);
+    let anonymous = known.clone().anonymous(true);
     assert!(read(place, "stores", &known).unwrap());
-    assert!(read(place, "public", &nobody).unwrap());
-    let error = read(place, "stores", &nobody).unwrap_err();
+    assert!(read(place, "public", &anonymous).unwrap());
+    let error = read(place, "stores", &anonymous).unwrap_err();
     assert_eq!(error.key().as_str(), "zarr.json");
     assert!(!error.is_transient(), "{error:?}");
     report(format_args!("{place:?}: what is private needs an account"));

@@ -91,12 +91,12 @@ fn admit(place: Place, cases: &[(ProxyFault, Is)]) {
         let proxy = Proxy::start(place.server(), plan);
         let store = || place.through(&proxy, STORE, &options(*fault).retries(2));
         let read = block_on(contents(&store(), &files)).unwrap_err();
-        let answered = async {
+        let response = async {
             let dataset = Dataset::open(store()).await?;
             responses(&dataset, place.lists()).await
         };
-        let answered = block_on(answered).unwrap_err();
-        let errors: [&(dyn core::error::Error + 'static); 2] = [&read, &answered];
+        let response = block_on(response).unwrap_err();
+        let errors: [&(dyn core::error::Error + 'static); 2] = [&read, &response];
         for error in errors {
             let below = of_store(error);
             assert!(is(below), "{place:?} {fault:?}: {error:?}");
@@ -155,16 +155,16 @@ fn doubt(place: Place) -> usize {
         let plan = Plan::always(ProxyFault::Shrunk).of(&file.name);
         let proxy = Proxy::start(place.server(), plan);
         let store = place.through(&proxy, STORE, &options(ProxyFault::Shrunk));
-        let answered = async {
+        let response = async {
             let dataset = Dataset::open(store).await?;
             responses(&dataset, place.lists()).await
         };
-        let answered = block_on(answered);
+        let response = block_on(response);
         if proxy.faults() == 0 {
-            answered.unwrap();
+            response.unwrap();
             continue;
         }
-        let error = answered.unwrap_err().to_string();
+        let error = response.unwrap_err().to_string();
         let (node, _) = file.name.split_once("/c/").unwrap_or((&file.name, ""));
         assert!(error.starts_with(node), "{}: {error}", file.name);
         doubted += 1;

@@ -7,7 +7,7 @@ use zvf_build::GeometryKind;
 /// Kills of each operation, which take some minutes. The tests on a disk have many more.
 const EACH: usize = 18;
 /// Concurrent processes; the server has at most one core.
-const AT_ONCE: usize = 3;
+const CONCURRENT_KILLS: usize = 3;
 
 fn place(name: &str) -> Place {
     Place::Bucket(Server::S3.address("stores", &format!("killed-{name}/0")))
@@ -32,7 +32,7 @@ fn a_writer_killed_in_a_bucket_leaves_the_old_or_the_new_state() {
         let calls = (1..=each).map(|at| (at * scene.calls).div_ceil(each));
         jobs.extend(calls.map(|call| (scene, Stop::At(call))));
     }
-    let tally = kill_all(&place, &jobs, AT_ONCE);
+    let tally = kill_all(&place, &jobs, CONCURRENT_KILLS);
     assert_eq!(tally.done, 0, "{tally:?}");
     assert!(tally.kills() >= 120, "{tally:?}");
     for verb in Verb::ALL {

@@ -70,7 +70,7 @@ async fn write(location: Location, mut model: Model, mut random: Random, history
     }
 }
 
-/// Asks random queries until the writer is done. Returns how many were answered.
+/// Runs random queries until the writer is done. Returns the number of results.
 async fn read(
     location: Location,
     mut random: Random,
@@ -86,8 +86,8 @@ async fn read(
         async move { Dataset::open_with(location, &options).await }
     };
     let mut handles: Vec<(Dataset, usize)> = Vec::new();
-    let mut answered = 0;
-    while !is_done.load(Ordering::Relaxed) || answered == 0 {
+    let mut results = 0;
+    while !is_done.load(Ordering::Relaxed) || results == 0 {
         if handles.len() < 3 || random.chance(10) {
             // The writer records states before it commits: the last one may not be visible.
             let first = history.len().saturating_sub(2);
@@ -146,7 +146,7 @@ async fn read(
         };
         match outcome {
             // An object may be absent from the state.
-            Ok(()) | Err(Error::Query(zvf_query::QueryError::NoObject { .. })) => answered += 1,
+            Ok(()) | Err(Error::Query(zvf_query::QueryError::NoObject { .. })) => results += 1,
             Err(Error::Changed { .. }) => match random.chance(50) {
                 true => drop(dataset.reload().await),
                 false => drop(handles.remove(at)),
@@ -154,7 +154,7 @@ async fn read(
             Err(error) => panic!("{error:?}"),
         }
     }
-    answered
+    results
 }
 
 fn check(seed: u64, location: &Location, is_sealed: bool) {

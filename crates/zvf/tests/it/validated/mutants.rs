@@ -21,7 +21,7 @@ use zvf_testkit::{golden::Files, stores::Random};
 use super::findings;
 use crate::{
     block_on,
-    damage::{ask, asks::Intact, is_same, open},
+    damage::{expected::Intact, is_same, open, run},
     written::random::Making,
 };
 
@@ -185,9 +185,9 @@ fn is_harmless(intact: &Intact, files: &Files) -> bool {
         let Ok(dataset) = open(files).await else {
             return false;
         };
-        for asked in &intact.asked {
-            match ask(&dataset, &asked.query).await {
-                Ok(result) if is_same(&result, &asked.result) => {}
+        for expected in &intact.results {
+            match run(&dataset, &expected.query).await {
+                Ok(result) if is_same(&result, &expected.result) => {}
                 _ => return false,
             }
         }
@@ -211,7 +211,7 @@ fn guarded(checked: &Files, original: &[u8], plain: &[u8], mutant: &Mutant) -> b
     !findings(&with(checked, &mutant), &ValidateOptions::default()).is_empty()
 }
 
-#[expect(clippy::print_stdout, reason = "the test runner shows it when asked")]
+#[expect(clippy::print_stdout, reason = "the test runner shows it on request")]
 fn check(kind: GeometryKind, min: usize) {
     let geometry = geometry(kind);
     let plain = made(geometry.clone(), design(kind, false));

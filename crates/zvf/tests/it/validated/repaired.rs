@@ -11,7 +11,7 @@ use zvf_validate::rules;
 use super::mutants::snapshot;
 use crate::{
     block_on,
-    damage::{ask, asks::Intact, is_same},
+    damage::{expected::Intact, is_same, run},
     written::random::Making,
 };
 
@@ -135,10 +135,14 @@ fn repaired_stores_give_the_original_results() {
             assert!(repaired.left.is_ok(), "{kind:?}: {:#?}", repaired.left);
             block_on(async {
                 let dataset = Dataset::open(store).await.unwrap();
-                for asked in &intact.asked {
-                    let result = ask(&dataset, &asked.query).await;
+                for expected in &intact.results {
+                    let result = run(&dataset, &expected.query).await;
                     let result = result.unwrap_or_else(|error| panic!("{kind:?}: {error}"));
-                    assert!(is_same(&result, &asked.result), "{kind:?}, {}", asked.name);
+                    assert!(
+                        is_same(&result, &expected.result),
+                        "{kind:?}, {}",
+                        expected.name
+                    );
                 }
             });
         }
