@@ -38,7 +38,7 @@ use zvf::{Geometry, GeometryKind};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, input::ByteReader,
-    polygons::PolygonList, whole::WholeReader,
+    polygons::PolygonList, values::not_finite, whole::WholeReader,
 };
 use columns::PropertyColumns;
 use header::{ElementDeclaration, PlyHeader};
@@ -188,12 +188,7 @@ impl PlyContent {
             geometry.object_ids = object_ids;
         }
         geometry.vertex = self.vertices.attributes();
-        let not_finite = crate::values::to_f64(&geometry.positions);
-        let not_finite = not_finite
-            .into_iter()
-            .flatten()
-            .find(|value| !value.is_finite());
-        if let Some(value) = not_finite {
+        if let Some(value) = not_finite(&geometry.positions) {
             return Err(FileFault::NotFinite(value).of(path));
         }
         let mut description = FileDescription::new(FileFormat::Ply, kind).axes_xyz(None);

@@ -14,9 +14,14 @@ const WIDEST: usize = 8;
 /// Polygons in the order of a file.
 #[derive(Debug, Default)]
 pub(crate) struct PolygonList {
-    corners: Vec<u32>,
-    /// The end of each polygon in `corners`.
+    corners: Vec<i64>,
+    count: usize,
+    /// Number of corners of the first polygon.
+    width: usize,
+    /// The end of each polygon in `corners`; empty while all have `width` corners.
     ends: Vec<usize>,
+    /// The greatest corner.
+    last: u32,
 }
 
 impl PolygonList {
@@ -25,20 +30,70 @@ impl PolygonList {
     /// # Errors
     ///
     /// [`FileFault::Field`] for fewer than 3 corners.
+    #[inline]
     pub(crate) fn push(&mut self, corners: impl IntoIterator<Item = u32>) -> Result<(), FileFault> {
         let start = self.corners.len();
-        self.corners.extend(corners);
-        let count = self.corners.len().saturating_sub(start);
-        if count < 3 {
+        let mut last = self.last;
+        self.corners.extend(corners.into_iter().map(|corner| {
+            last = last.max(corner);
+            i64::from(corner)
+        }));
+        self.last = last;
+        let width = self.corners.len().saturating_sub(start);
+        self.add_ends(width, 1)
+    }
+
+    /// Notes `count` polygons of `width` corners, which were added.
+    fn add_ends(&mut self, width: usize, count: usize) -> Result<(), FileFault> {
+        if width < 3 {
             let expected = "a polygon has 3 corners or more; remove it";
-            return Err(FileFault::field("the number of corners", count, expected));
+            return Err(FileFault::field("the number of corners", width, expected));
         }
-        self.ends.push(self.corners.len());
+        if self.count == 0 {
+            self.width = width;
+        } else if self.ends.is_empty() && width != self.width {
+            let ends = (1..=self.count).map(|end| end.saturating_mul(self.width));
+            self.ends.extend(ends);
+        }
+        if !self.ends.is_empty() {
+            let before = self.ends.last().copied().unwrap_or(0);
+            let ends = (1..=count).map(|end| before.saturating_add(end.saturating_mul(width)));
+            self.ends.extend(ends);
+        }
+        self.count = self.count.saturating_add(count);
         Ok(())
     }
 
+    /// Adds `count` polygons of `width` corners each. Returns the greatest of all their corners.
+    ///
+    /// # Errors
+    ///
+    /// [`FileFault::Field`] for fewer than 3 corners.
+    pub(crate) fn push_equal(
+        &mut self,
+        width: usize,
+        count: usize,
+        corners: impl Iterator<Item = u32>,
+    ) -> Result<u32, FileFault> {
+        let mut last = 0;
+        self.corners.reserve(width.saturating_mul(count));
+        // `for_each` of nested iterators is a nest of loops, `extend` is not.
+        corners.for_each(|corner| {
+            last = last.max(corner);
+            self.corners.push(i64::from(corner));
+        });
+        self.last = self.last.max(last);
+        self.add_ends(width, count)?;
+        Ok(last)
+    }
+
+    /// Reserves memory for polygons that the file is known to have.
+    pub(crate) fn reserve(&mut self, corners: usize) {
+        self.corners.reserve_exact(corners);
+    }
+
     pub(crate) fn len(&self) -> usize {
-        self.ends.len()
+        self.count
     }
 
     /// Adds the links to a geometry, and attributes of the polygons as attributes of links.
@@ -52,39 +107,35 @@ impl PolygonList {
         attributes: Vec<Column>,
     ) -> Result<(), FileFault> {
         let vertices = geometry.vertices();
-        let is_outside = |corner: &&u32| usize::try_from(**corner).is_ok_and(|at| at >= vertices);
-        if let Some(corner) = self.corners.iter().find(is_outside) {
+        if self.count > 0 && usize::try_from(self.last).is_ok_and(|last| last >= vertices) {
             let expected = "no vertex has this number; the file is damaged";
-            return Err(FileFault::field(
-                "the corner of a polygon",
-                corner,
-                expected,
-            ));
+            let (what, last) = ("the corner of a polygon", self.last);
+            return Err(FileFault::field(what, last, expected));
         }
-        let mut starts = std::iter::once(&0).chain(&self.ends);
-        let mut widths = self
-            .ends
-            .iter()
-            .map(|end| end.saturating_sub(*starts.next().unwrap_or(&0)));
-        let width = widths.next().unwrap_or(3);
-        if width <= WIDEST && widths.all(|other| other == width) {
-            geometry.link_width = width;
-            geometry.links = self.corners.into_iter().map(i64::from).collect();
+        if self.ends.is_empty() && (3..=WIDEST).contains(&self.width) {
+            geometry.link_width = self.width;
+            geometry.links = self.corners;
             geometry.link.extend(attributes);
             return Ok(());
         }
         geometry.link_width = 3;
+        let ends = match self.ends.is_empty() {
+            true => (1..=self.count)
+                .map(|end| end.saturating_mul(self.width))
+                .collect(),
+            false => self.ends,
+        };
         let mut faces: Vec<u32> = Vec::new();
         let mut start = 0;
-        for (face, end) in (0_u32..).zip(&self.ends) {
-            let corners = self.corners.get(start..*end).unwrap_or_default();
+        for (face, end) in (0_u32..).zip(ends) {
+            let corners = self.corners.get(start..end).unwrap_or_default();
             let first = corners.first().copied().unwrap_or(0);
             for pair in corners.get(1..).unwrap_or_default().windows(2) {
                 let &[second, third] = pair else { continue };
-                geometry.links.extend([first, second, third].map(i64::from));
+                geometry.links.extend([first, second, third]);
                 faces.push(face);
             }
-            start = *end;
+            start = end;
         }
         let rows = || {
             faces
@@ -123,6 +174,13 @@ mod tests {
             (4, vec![0, 1, 2, 3, 4, 1, 2, 0])
         );
         assert_eq!(geometry.link, []);
+        let mut wide = PolygonList::default();
+        wide.push(0..9).unwrap();
+        wide.push(1..10).unwrap();
+        let mut geometry = Geometry::new(NumericColumn::float32(3, [0.0; 30]));
+        wide.add_to(&mut geometry, Vec::new()).unwrap();
+        assert_eq!((geometry.link_width, geometry.link_count()), (3, 14));
+        assert_eq!(geometry.links[21..24], [1, 2, 3]);
     }
 
     #[test]

@@ -18,7 +18,11 @@
 
 mod writer;
 
-use std::{collections::HashMap, path::Path};
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, Hasher, RandomState},
+    path::Path,
+};
 
 use zvf::{Column, Geometry, GeometryKind, NumericColumn, numeric::Kind};
 
@@ -36,22 +40,94 @@ const FACET: u64 = 50;
 /// Size of the part before the facets.
 const START: u64 = 84;
 
+/// Number of facets that are read together.
+const BLOCK: u64 = 1 << 12;
+
 /// Vertices that are joined by their bits.
 #[derive(Debug, Default)]
 struct WeldedCorners {
-    numbers: HashMap<[u8; 12], u32>,
+    numbers: HashMap<[u8; 12], u32, CornerHashes>,
     positions: Vec<u8>,
-    corners: Vec<u32>,
+    corners: Vec<i64>,
+}
+
+/// Hashes of corners that take a multiplication. The keys are random, so that no file can be made of
+/// corners with one hash.
+#[derive(Clone, Copy, Debug)]
+struct CornerHashes([u64; 2]);
+
+impl Default for CornerHashes {
+    fn default() -> Self {
+        let random = RandomState::new();
+        Self([random.hash_one(0_u8), random.hash_one(1_u8)])
+    }
+}
+
+impl BuildHasher for CornerHashes {
+    type Hasher = CornerHasher;
+
+    fn build_hasher(&self) -> CornerHasher {
+        CornerHasher {
+            keys: self.0,
+            hash: 0,
+        }
+    }
+}
+
+/// The hash of one corner.
+#[derive(Debug)]
+struct CornerHasher {
+    keys: [u64; 2],
+    hash: u64,
+}
+
+impl Hasher for CornerHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        let mut words = [0; 16];
+        if let Some(target) = words.get_mut(..bytes.len()) {
+            target.copy_from_slice(bytes);
+        }
+        let (words, _) = words.as_chunks::<8>();
+        let [first, second] = [words.first(), words.get(1)].map(|word| {
+            let word = word.copied().unwrap_or_default();
+            u64::from_le_bytes(word)
+        });
+        let [one, two] = self.keys;
+        let both = u128::from(first ^ one).wrapping_mul(u128::from(second ^ two ^ self.hash));
+        let [low, high] = [both, both >> 64].map(|half| half & u128::from(u64::MAX));
+        self.hash = u64::try_from(low ^ high).unwrap_or_default();
+    }
+
+    fn write_usize(&mut self, _: usize) {
+        // Arrays of one length hash it as well.
+    }
+
+    fn finish(&self) -> u64 {
+        self.hash
+    }
 }
 
 impl WeldedCorners {
+    /// Reserves memory for the corners of as many facets, which the file has.
+    fn reserve(&mut self, facets: u64) {
+        let facets = usize::try_from(facets).unwrap_or(0);
+        self.corners.reserve_exact(facets.saturating_mul(3));
+        // A closed surface has half as many vertices as triangles.
+        self.numbers.reserve(facets.div_ceil(2));
+    }
+
+    /// Returns the number of facets, with that of the last corner.
+    fn facets(&self) -> usize {
+        self.corners.len().div_ceil(3)
+    }
+
     fn push(&mut self, corner: [u8; 12]) {
         let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(corner).or_insert(next);
         if number == next {
             self.positions.extend_from_slice(&corner);
         }
-        self.corners.push(number);
+        self.corners.push(i64::from(number));
     }
 
     fn geometry(self) -> Geometry {
@@ -59,7 +135,7 @@ impl WeldedCorners {
         positions.bytes = self.positions;
         let mut geometry = Geometry::new(positions);
         geometry.link_width = 3;
-        geometry.links = self.corners.into_iter().map(i64::from).collect();
+        geometry.links = self.corners;
         geometry
     }
 }
@@ -98,25 +174,35 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
 
 fn binary(file: &mut ByteReader, facets: u64) -> Result<Geometry, FileError> {
     let mut corners = WeldedCorners::default();
+    corners.reserve(facets);
     let mut words: Vec<u16> = Vec::new();
-    for _ in 0..facets {
-        let at = file.at();
-        let bytes: [u8; 50] = file.array("a facet")?;
-        let (groups, rest) = bytes.as_chunks::<12>();
-        for corner in groups.iter().skip(1) {
-            check(corner).map_err(|fault| fault.at(file.path(), FilePlace::Byte(at)))?;
-            corners.push(*corner);
+    let (mut block, mut left) = (Vec::new(), facets);
+    while left > 0 {
+        let (start, count) = (file.at(), left.min(BLOCK));
+        file.take(&mut block, count.saturating_mul(FACET), "facets")?;
+        let (records, _) = block.as_chunks::<50>();
+        for (at, facet) in (0_u64..).zip(records) {
+            let (groups, rest) = facet.as_chunks::<12>();
+            for corner in groups.iter().skip(1) {
+                check(corner).map_err(|fault| {
+                    let place = start.saturating_add(at.saturating_mul(FACET));
+                    fault.at(file.path(), FilePlace::Byte(place))
+                })?;
+                corners.push(*corner);
+            }
+            let word = u16::from_le_bytes(rest.first_chunk().copied().unwrap_or_default());
+            if word != 0 || !words.is_empty() {
+                let before = corners.facets().saturating_sub(1);
+                words.resize(before, 0);
+                words.push(word);
+            }
         }
-        words.push(u16::from_le_bytes(
-            rest.first_chunk().copied().unwrap_or_default(),
-        ));
+        left = left.saturating_sub(count);
     }
     let mut geometry = corners.geometry();
-    if words.iter().any(|word| *word != 0) {
-        geometry.link.push(Column::new(
-            "word",
-            words.into_iter().collect::<NumericColumn>(),
-        ));
+    if !words.is_empty() {
+        let words: NumericColumn = words.into_iter().collect();
+        geometry.link.push(Column::new("word", words));
     }
     Ok(geometry)
 }
@@ -208,7 +294,7 @@ fn text(mut lines: LineReader) -> Result<Geometry, FileError> {
 
 /// Makes each solid an object. Vertices that solids share are copied.
 fn with_solids(corners: WeldedCorners, solids: &[i64], names: &[Option<String>]) -> Geometry {
-    let mut numbers: HashMap<(u32, i64), u32> = HashMap::new();
+    let mut numbers: HashMap<(i64, i64), u32> = HashMap::new();
     let mut rows = Vec::new();
     let mut owners = Vec::new();
     let mut links = Vec::with_capacity(corners.corners.len());

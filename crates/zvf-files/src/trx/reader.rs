@@ -15,6 +15,7 @@ use crate::{
     input::ByteReader,
     names::AttributeNames,
     reader::{PathBatch, note_empty, object_id},
+    values::not_finite,
 };
 
 /// Upper bound on the size of `header.json`.
@@ -328,16 +329,4 @@ fn offsets(
         ));
     }
     Ok((offsets, array.kind))
-}
-
-/// Returns the first coordinate that is not finite.
-fn not_finite(positions: &NumericColumn) -> Option<f64> {
-    let is_odd = |value: &f64| !value.is_finite();
-    match positions.kind {
-        Kind::Float32 => {
-            let values = positions.to_vec::<f32>()?.into_iter();
-            values.map(f64::from).find(is_odd)
-        }
-        _ => crate::values::to_f64(positions)?.into_iter().find(is_odd),
-    }
 }
