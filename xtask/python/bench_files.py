@@ -1,9 +1,10 @@
 """Reads and writes files of the field with zvf and with other programs, in turns, in one run.
 
-    bench_files.py FOLDER ZVF READ [VERTICES]
+    bench_files.py FOLDER ZVF READ [VERTICES [FILE...]]
 
-Inputs are made here, with the writers of the other programs, and kept in FOLDER. A measurement is the
-best of three runs, each a process of its own, with files in the page cache. Times of Python programs
+Inputs are made here, with the writers of the other programs, and kept in FOLDER. FILE names the ones to
+measure, as `tracts.trk`; all without it. A measurement is the best of three runs, each a process of its
+own, with files in the page cache; a task that takes longer than 15 s runs once. Times of Python programs
 exclude its start and imports; those of zvf and of zvtools are whole processes, whose starts are the
 first lines of the output. `read` is READ, the example of zvf-files that reads a file in batches, and
 its elapsed time excludes the start as well. Processor time is that of all threads, in the program and
@@ -25,6 +26,7 @@ import sys
 import time
 
 RUNS = 3
+LONG = 15
 MEMORY = 256 << 20
 
 
@@ -195,6 +197,8 @@ def in_turns(folder, tasks):
     best = {}
     for _ in range(RUNS):
         for name, (words, out) in tasks.items():
+            if name in best and best[name]["seconds"] > LONG:
+                continue
             remove(out)
             if words[0] == "theirs":
                 words = [sys.executable, __file__, *words]
@@ -207,7 +211,7 @@ def in_turns(folder, tasks):
     return best
 
 
-def main(folder, zvf, read, vertices):
+def main(folder, zvf, read, vertices, names):
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run([sys.executable, __file__, "make", folder, str(vertices)], check=True)
     zvtools = pathlib.Path(sys.executable).with_name("zvtools")
@@ -227,8 +231,11 @@ def main(folder, zvf, read, vertices):
         "surface.gii": ["surface_read", "surface_copy"],
         "neurons": ["navis_read"],
     }
-    results = {}
+    report = folder / "files.json"
+    results = json.loads(report.read_text())["results"] if names and report.exists() else {}
     for name, tasks in peers.items():
+        if names and name not in names:
+            continue
         source = folder / name
         ending = source.suffix or ".swc"
         store, back, copy = folder / "ours.zv", folder / f"back{ending}", folder / f"copy{ending}"
@@ -258,7 +265,7 @@ def main(folder, zvf, read, vertices):
             print(f"  {ours} against {task}: {elapsed:.2f}x elapsed, {busy:.2f}x of processors")
         for leftover in (store, back, copy, their_copy, their_store):
             remove(leftover)
-    (folder / "files.json").write_text(json.dumps({"start": start, "results": results}, indent=1))
+        report.write_text(json.dumps({"start": start, "results": results}, indent=1))
 
 
 if sys.argv[1] == "theirs":
@@ -266,4 +273,5 @@ if sys.argv[1] == "theirs":
 elif sys.argv[1] == "make":
     make(*sys.argv[2:])
 else:
-    main(pathlib.Path(sys.argv[1]), *sys.argv[2:4], int(sys.argv[4]) if len(sys.argv) > 4 else 20_000_000)
+    vertices = int(sys.argv[4]) if len(sys.argv) > 4 else 20_000_000
+    main(pathlib.Path(sys.argv[1]), *sys.argv[2:4], vertices, sys.argv[5:])
