@@ -8,7 +8,12 @@
 //! 3. [`Outline::part`] encodes the cells of a partition. Partitions are independent: they can be
 //!    encoded in any order, on any machine, and more than once.
 //! 4. [`Partitioner::finish`] combines the results of the partitions in a [`WritePlan`] whose
-//!    [`rest`](WritePlan::rest) and root complete the store.
+//!    [`rest`](WritePlan::rest) and root complete the store, with the cells of a [`PathIndex`] if
+//!    the geometry is paths.
+//!
+//! Paths are in a log, which [`Partitioner::take_paths`] returns piece by piece, so that a file can
+//! keep it: neither ids nor fragments nor attributes of objects that come with the batches are held
+//! in memory, as long as ids ascend.
 //!
 //! The input may come in shares that different processes read. Each share has a survey and a
 //! partitioner of its own; [`GeometrySurvey::append`] and [`Partitioner::append`] combine them in
@@ -19,6 +24,8 @@
 mod json;
 mod outline;
 mod part;
+mod path_index;
+mod path_log;
 mod piece;
 mod spill;
 mod splitter;
@@ -27,6 +34,7 @@ mod survey;
 
 pub use outline::Outline;
 pub use part::{Partition, PartitionResult};
+pub use path_index::PathIndex;
 pub use piece::PieceShift;
 pub use spill::{decode_batch, encode_batch};
 pub use splitter::Partitioner;

@@ -168,14 +168,16 @@ fn given(
     let length = |what, attributes: &[Column]| crate::check::attributes(what, attributes, rows);
     length("object attribute", &geometry.object)?;
     length("fragment attribute", &geometry.fragment)?;
+    check_groups(geometry)?;
+    Ok(given)
+}
+
+/// Checks the attributes of groups.
+pub(crate) fn check_groups(geometry: &Geometry) -> Result<(), BuildError> {
     let groups = geometry.groups.keys().next_back();
     let groups = groups.map_or(0, |last| *last as usize + 1);
-    crate::check::attributes(
-        "group attribute",
-        &geometry.group,
-        groups.max(longest(geometry)),
-    )?;
-    Ok(given)
+    let rows = groups.max(longest(geometry));
+    crate::check::attributes("group attribute", &geometry.group, rows)
 }
 
 /// Returns the number of group attribute rows; a group may have attributes and no members.

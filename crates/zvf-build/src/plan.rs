@@ -35,6 +35,7 @@ use zvf_model::column::Column;
 
 pub(crate) use estimate::CellCounts;
 pub use estimate::PlanEstimate;
+pub(crate) use objects::{IDS_PATH, LoggedColumn, LoggedObjects, MANIFESTS_PATH};
 
 /// Plan of a new store: its nodes, and tasks that encode its cells. Equal geometry and design give
 /// equal plans, and equal tasks give equal cells on any machine and in any order.
@@ -50,6 +51,8 @@ pub struct WritePlan {
     pub(crate) shard: Option<Vec<u64>>,
     pub(crate) layout: VertexLayout,
     pub(crate) objects: Option<ObjectRows>,
+    /// Objects that are not in `objects`, because their cells are written from a log.
+    pub(crate) logged: Option<LoggedObjects>,
     pub(crate) links: Option<LinkPlacement>,
     pub(crate) vertex: Vec<StoredColumn>,
     pub(crate) fragment: Vec<StoredColumn>,
@@ -193,6 +196,7 @@ impl WritePlan {
             shard,
             layout,
             objects,
+            logged: None,
             links,
             tasks: Vec::new(),
         };
@@ -213,16 +217,23 @@ impl WritePlan {
 
     /// Returns the size and shapes of the store.
     pub fn summary(&self) -> PlanSummary {
-        let objects = self.objects.as_ref().map_or(0, |objects| objects.ids.len());
         let bins = self.space.bins.as_ref().filter(|_| self.objects.is_none());
         PlanSummary {
             vertices: self.vertices,
-            objects: objects as u64,
+            objects: self.object_count() as u64,
             links: self.links.as_ref().map_or(0, |links| links.logical as u64),
             chunks: self.layout.chunks.len() as u64,
             chunk_shape: self.space.chunk.extents().to_vec(),
             bin_shape: bins.map(|bins| bins.shape().extents().to_vec()),
             why: self.space.why.clone(),
+        }
+    }
+
+    /// Returns the number of rows of the object index.
+    pub(crate) fn object_count(&self) -> usize {
+        match &self.logged {
+            Some(logged) => logged.count,
+            None => self.objects.as_ref().map_or(0, |objects| objects.ids.len()),
         }
     }
 

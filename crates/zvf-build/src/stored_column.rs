@@ -193,18 +193,13 @@ impl TableColumn {
         numbers: &NumericColumn,
         rows: &[Option<usize>],
     ) -> Result<Self, BuildError> {
-        // Booleans have no value left to serve as fill.
-        let kind = match numbers.kind {
-            Kind::Bool => Kind::UInt8,
-            kind => kind,
-        };
-        let given: Vec<&[u8]> = rows.iter().flatten().map(|row| numbers.row(*row)).collect();
+        let mut search = FillSearch::new(numbers.kind, numbers.row_len());
+        for row in rows.iter().flatten() {
+            search.exclude(numbers.row(*row));
+        }
+        let kind = search.kind;
         let size = kind.size();
-        let fill = fills(kind).into_iter().find(|(_, fill)| {
-            let is_fill = |row: &&[u8]| row.chunks_exact(size).all(|value| same(kind, value, fill));
-            !given.iter().any(is_fill)
-        });
-        let (json, fill) = fill.ok_or_else(|| BuildError::NoFillValue(name.to_owned()))?;
+        let (json, fill) = search.found(name)?;
         let absent = fill.repeat(numbers.row_len());
         let mut bytes = Vec::with_capacity(rows.len() * absent.len());
         for row in rows {
@@ -252,6 +247,49 @@ impl TableColumn {
     /// Returns whether the column holds text.
     pub(crate) fn is_text(&self) -> bool {
         self.data_type.is_object()
+    }
+}
+
+/// Search of a fill value that no row of a table consists of.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FillSearch {
+    /// Type of the stored values.
+    pub(crate) kind: Kind,
+    pub(crate) columns: usize,
+    /// Values that are left, the convention of the format first.
+    candidates: Vec<(Value, Vec<u8>)>,
+}
+
+impl FillSearch {
+    pub(crate) fn new(kind: Kind, columns: usize) -> Self {
+        // Booleans have no value left to serve as fill.
+        let kind = match kind {
+            Kind::Bool => Kind::UInt8,
+            kind => kind,
+        };
+        Self {
+            kind,
+            columns,
+            candidates: fills(kind),
+        }
+    }
+
+    /// Returns the size of a row.
+    pub(crate) fn row_size(&self) -> usize {
+        self.kind.size() * self.columns
+    }
+
+    /// Excludes the value that a row consists of.
+    pub(crate) fn exclude(&mut self, row: &[u8]) {
+        let (kind, size) = (self.kind, self.kind.size());
+        let is_fill = |fill: &[u8]| row.chunks_exact(size).all(|value| same(kind, value, fill));
+        self.candidates.retain(|(_, fill)| !is_fill(fill));
+    }
+
+    /// Returns the fill value as JSON and as bytes; `name` is that of the attribute.
+    pub(crate) fn found(&self, name: &str) -> Result<(Value, Vec<u8>), BuildError> {
+        let first = self.candidates.first().cloned();
+        first.ok_or_else(|| BuildError::NoFillValue(name.to_owned()))
     }
 }
 

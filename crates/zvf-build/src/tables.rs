@@ -1,7 +1,7 @@
 //! Writers of table arrays: rows of values, byte strings and blobs.
 
 use serde_json::{Map, Value, json};
-use zvf_format::vlen;
+use zvf_format::{numeric::Kind, vlen};
 
 use crate::{
     error::BuildError,
@@ -21,7 +21,16 @@ const ROWS: usize = 65_536;
 /// Returns the number of manifests in a chunk of the index.
 pub(crate) fn at_once(manifests: &[Vec<u8>]) -> usize {
     let bytes: usize = manifests.iter().map(|manifest| manifest.len() + 4).sum();
-    let rows = (LOOKUP * manifests.len()).checked_div(bytes).unwrap_or(0);
+    at_once_of(manifests.len(), bytes)
+}
+
+/// Returns the number of manifests in a chunk of the index, of as many manifests, which have `bytes`
+/// bytes with four for the length of each.
+pub(crate) fn at_once_of(manifests: usize, bytes: usize) -> usize {
+    let rows = LOOKUP
+        .saturating_mul(manifests)
+        .checked_div(bytes)
+        .unwrap_or(0);
     // A power of two, so that small changes do not shift every chunk.
     let rows = (rows + 1).next_power_of_two() / 2;
     rows.clamp(64, MANIFESTS)
@@ -39,15 +48,27 @@ pub(crate) fn blob(outputs: &mut Vec<Output>, encoding: &Encoding, path: String,
     }
 }
 
+/// Returns the size of manifests of `runs` fragments of paths, with four bytes for the length of each
+/// manifest.
+pub(crate) fn framed_bytes(paths: u64, runs: u64, axes: usize) -> u64 {
+    // The number of blocks; coordinates, mode and number of each.
+    let block = axes as u64 * 8 + 9;
+    (paths * 8).saturating_add(runs.saturating_mul(block))
+}
+
 pub(crate) fn shape(column: &TableColumn) -> Value {
-    let rows = column.present.len();
-    match column.columns {
+    shape_of(column.present.len(), column.columns)
+}
+
+pub(crate) fn shape_of(rows: usize, columns: usize) -> Value {
+    match columns {
         1 => json!([rows]),
         columns => json!([rows, columns]),
     }
 }
 
 /// Encoded rows of a table.
+#[derive(Debug)]
 pub(crate) struct EncodedRows<'a> {
     data_type: Value,
     /// Size of a value in bytes.
@@ -70,6 +91,18 @@ impl<'a> EncodedRows<'a> {
             fill: column.fill.clone(),
             chunk: None,
             bytes: &column.bytes,
+        }
+    }
+
+    /// Describes rows of numbers that are written later.
+    pub(crate) fn later(kind: Kind, columns: usize, fill: (Value, Vec<u8>)) -> Self {
+        Self {
+            data_type: json!(kind.name()),
+            size: kind.size(),
+            tail: (columns > 1).then_some(columns),
+            fill,
+            chunk: None,
+            bytes: &[],
         }
     }
 
@@ -124,32 +157,62 @@ pub(crate) fn rows(
     attributes: Map<String, Value>,
     values: &EncodedRows<'_>,
 ) {
-    let row = values.size * values.tail.unwrap_or(1);
+    let row = values.row_size();
     let count = values.bytes.len() / row;
-    let chunk = values.chunk.unwrap_or(count.clamp(1, ROWS));
-    let tail: Vec<u64> = values.tail.iter().map(|tail| *tail as u64).collect();
-    let with = |rows: usize| [&[rows as u64][..], &tail].concat();
-    let node = ArrayNode {
-        shape: with(count),
-        data_type: values.data_type.clone(),
-        chunk_shape: with(chunk),
-        fill: values.fill.0.clone(),
-        codecs,
-        attributes,
-    };
-    outputs.push(crate::output::node(path, node.json()));
+    let chunk = values.chunk.unwrap_or(rows_at_once(count));
+    outputs.push(values.node(codecs, path, attributes, count, chunk));
     for (at, part) in values.bytes.chunks(chunk * row).enumerate() {
-        let mut payload = part.to_vec();
-        // The last chunk is padded with the fill value.
-        let missing = (chunk * row - part.len()) / values.size;
-        payload.extend(values.fill.1.repeat(missing));
+        outputs.push(values.cell(path, at, part.to_vec(), chunk));
+    }
+}
+
+/// Returns the number of rows in a chunk of a table with `count` rows.
+pub(crate) fn rows_at_once(count: usize) -> usize {
+    count.clamp(1, ROWS)
+}
+
+impl EncodedRows<'_> {
+    /// Returns the size of a row.
+    pub(crate) fn row_size(&self) -> usize {
+        self.size * self.tail.unwrap_or(1)
+    }
+
+    /// Returns the node of an array of `count` rows, with `chunk` rows in a chunk.
+    pub(crate) fn node(
+        &self,
+        codecs: Vec<Value>,
+        path: &str,
+        attributes: Map<String, Value>,
+        count: usize,
+        chunk: usize,
+    ) -> Output {
+        let with = |rows: usize| {
+            let tail = self.tail.iter().map(|tail| *tail as u64);
+            [rows as u64].into_iter().chain(tail).collect()
+        };
+        let node = ArrayNode {
+            shape: with(count),
+            data_type: self.data_type.clone(),
+            chunk_shape: with(chunk),
+            fill: self.fill.0.clone(),
+            codecs,
+            attributes,
+        };
+        crate::output::node(path, node.json())
+    }
+
+    /// Returns the cell of a chunk of `chunk` rows. Fewer rows are padded with the fill value.
+    pub(crate) fn cell(&self, path: &str, at: usize, rows: Vec<u8>, chunk: usize) -> Output {
+        let mut payload = rows;
+        let missing = (chunk * self.row_size() - payload.len()) / self.size;
+        payload.extend(self.fill.1.repeat(missing));
         let mut index = vec![at as u64];
-        index.extend(tail.iter().map(|_| 0));
-        outputs.push(Output::Cell {
+        index.extend(self.tail.iter().map(|_| 0));
+        Output::Cell {
             array: path.to_owned(),
             index,
             payload,
-        });
+        }
     }
 }
 
@@ -163,8 +226,7 @@ pub(crate) fn strings(
     max: usize,
 ) -> Result<(), BuildError> {
     let chunk = items.len().clamp(1, max);
-    let array = ArrayNode::strings(codecs, items.len() as u64, chunk as u64, attributes);
-    outputs.push(node(path, array.json()));
+    outputs.push(strings_node(codecs, path, attributes, items.len(), chunk));
     for (at, part) in items.chunks(chunk).enumerate() {
         let at = at as u64;
         outputs.push(Output::Cell {
@@ -174,6 +236,18 @@ pub(crate) fn strings(
         });
     }
     Ok(())
+}
+
+/// Returns the node of an array of `count` byte strings, with `chunk` of them in a chunk.
+pub(crate) fn strings_node(
+    codecs: Vec<Value>,
+    path: &str,
+    attributes: Map<String, Value>,
+    count: usize,
+    chunk: usize,
+) -> Output {
+    let array = ArrayNode::strings(codecs, count as u64, chunk as u64, attributes);
+    node(path, array.json())
 }
 
 /// Frames the byte strings of a chunk, padded with empty ones to its length.

@@ -128,12 +128,17 @@ impl ResultState {
             result.axes = names.map(str::to_owned).collect();
         }
         let mut objects: Vec<i64> = Vec::new();
+        // Attributes of objects that come with a batch have a row for each path.
+        let mut paths: BTreeMap<i64, usize> = BTreeMap::new();
         if let Some(offsets) = batch.part_offsets {
             let count = offsets.len().saturating_sub(1);
             let next = self.last.map_or(0, |last| last.saturating_add(1));
             let numbered = || (next..).take(count).collect();
             let owners = batch.part_objects.unwrap_or_else(numbered);
             objects.clone_from(&owners);
+            if !batch.object.is_empty() {
+                paths.extend(owners.iter().copied().zip(0..));
+            }
             let offsets = offsets.iter().map(|offset| offset.saturating_add(first));
             result.parts = Some(Parts {
                 offsets: offsets.collect(),
@@ -168,6 +173,11 @@ impl ResultState {
         result.object = columns
             .map(|column| column.take(rows.iter().copied()))
             .collect();
+        let rows = objects.iter().filter_map(|id| paths.get(id).copied());
+        let rows: Vec<usize> = rows.collect();
+        let columns = batch.object.iter();
+        let columns = columns.map(|column| column.take(rows.iter().copied()));
+        result.object.extend(columns);
         result.objects = objects;
         result.positions = batch.positions;
         result.vertex = batch.vertex;

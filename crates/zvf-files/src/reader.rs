@@ -73,6 +73,9 @@ pub fn read_whole(
     let tables = reader.tables();
     let mut whole =
         whole.unwrap_or_else(|| Geometry::new(NumericColumn::new(tables.positions.kind, 3)));
+    if !whole.object.is_empty() {
+        whole.objects.clone_from(&whole.part_objects);
+    }
     whole.objects = whole.objects.or(tables.objects);
     whole.object.extend(tables.object);
     whole.groups.extend(tables.groups);
@@ -87,8 +90,14 @@ fn append(
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let before = u64::try_from(whole.vertices())?;
     whole.positions.append(batch.positions)?;
-    for (attribute, more) in whole.vertex.iter_mut().zip(batch.vertex) {
-        attribute.append(more)?;
+    let families = [
+        (&mut whole.vertex, batch.vertex),
+        (&mut whole.object, batch.object),
+    ];
+    for (attributes, more) in families {
+        for (attribute, more) in attributes.iter_mut().zip(more) {
+            attribute.append(more)?;
+        }
     }
     if let (Some(all), Some(more)) = (&mut whole.part_offsets, batch.part_offsets) {
         let more = more.into_iter().skip(1);

@@ -37,6 +37,7 @@ impl Outline {
             "positions": [self.positions.0.name(), self.positions.1],
             "has_objects": self.has_objects,
             "fields": fields.collect::<Vec<Value>>(),
+            "object_fields": self.object_fields.iter().map(described).collect::<Vec<Value>>(),
             "chunks": chunks,
         })
     }
@@ -76,7 +77,8 @@ fn read(json: &Value) -> Option<(Outline, Vec<Vec<i64>>)> {
     let (lower, upper) = (floats(&json["lower"])?, floats(&json["upper"])?);
     design.bounds = Some((lower.clone(), upper.clone()));
     let columns = usize::try_from(json["positions"][1].as_u64()?).ok()?;
-    let fields = json["fields"].as_array()?.iter().map(field);
+    let fields =
+        |key: &str| -> Option<Vec<Field>> { json[key].as_array()?.iter().map(field).collect() };
     let outline = Outline {
         axes: metadata::default_axes(columns),
         space: SpatialLayout {
@@ -94,7 +96,8 @@ fn read(json: &Value) -> Option<(Outline, Vec<Vec<i64>>)> {
         shard: naturals(&json["shard"]),
         positions: (numeric(&json["positions"][0])?, columns),
         has_objects: json["has_objects"].as_bool()?,
-        fields: fields.collect::<Option<_>>()?,
+        fields: fields("fields")?,
+        object_fields: fields("object_fields")?,
     };
     let chunks = json["chunks"].as_array()?.iter().map(integers);
     Some((outline, chunks.collect::<Option<_>>()?))

@@ -12,7 +12,7 @@ use crate::{
     link_placement::LinkPlacement,
     metadata::Encoding,
     objects::ObjectRows,
-    plan::{CellCounts, PlanEstimate, WritePlan},
+    plan::{CellCounts, LoggedObjects, PlanEstimate, WritePlan},
     sizing::FragmentKind,
     spatial_layout::{self, ArrayGrid, SpatialLayout},
     stored_column::StoredColumn,
@@ -32,6 +32,8 @@ pub struct Outline {
     pub(crate) positions: (Kind, usize),
     pub(crate) has_objects: bool,
     pub(crate) fields: Vec<Field>,
+    /// Numeric object attributes of paths that come with the batches.
+    pub(crate) object_fields: Vec<Field>,
 }
 
 /// Contents of a plan made from an outline.
@@ -41,10 +43,11 @@ pub(crate) struct Found {
     pub(crate) geometry: Geometry,
     pub(crate) layout: VertexLayout,
     pub(crate) objects: Option<ObjectRows>,
+    pub(crate) logged: Option<LoggedObjects>,
     pub(crate) links: Option<LinkPlacement>,
 }
 
-/// Vertex attribute.
+/// Attribute of vertices or objects.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
     pub(crate) name: String,
@@ -73,6 +76,7 @@ impl Outline {
             shard: self.shard.clone(),
             layout: found.layout,
             objects: found.objects,
+            logged: found.logged,
             links: found.links,
             tasks: Vec::new(),
         }

@@ -46,16 +46,17 @@ pub struct PartitionResult {
 pub(crate) struct MadeChunk {
     pub(crate) coords: Vec<i64>,
     pub(crate) rows: u64,
-    /// Rows and object id of each fragment.
+    /// Rows and object id of each fragment; empty for paths, whose fragments are in the log.
     pub(crate) fragments: Vec<(u32, i64)>,
 }
 
 impl PartitionResult {
-    /// Collects the contents of chunks for which `own` returns true; `ids` maps object rows to ids.
+    /// Collects the contents of chunks for which `own` returns true; `ids` maps object rows to ids,
+    /// and is `None` for paths.
     fn of(
         layout: &VertexLayout,
         placed_links: &LinkPlacement,
-        ids: &[i64],
+        ids: Option<&[i64]>,
         own: impl Fn(u32) -> bool,
     ) -> Self {
         let mut result = Self::default();
@@ -63,15 +64,18 @@ impl PartitionResult {
             if !own(chunk as u32) {
                 continue;
             }
-            let fragments = layout.fragments(chunk).iter();
-            let fragments = fragments.map(|fragment| match fragment.object {
-                NO_OBJECT => (fragment.rows, i64::MIN),
-                object => (fragment.rows, ids[object as usize]),
-            });
+            let fragments = |ids: &[i64]| {
+                let fragments = layout.fragments(chunk).iter();
+                let fragments = fragments.map(|fragment| match fragment.object {
+                    NO_OBJECT => (fragment.rows, i64::MIN),
+                    object => (fragment.rows, ids[object as usize]),
+                });
+                fragments.collect()
+            };
             result.chunks.push(MadeChunk {
                 coords: coords.clone(),
                 rows: layout.vertices(chunk).len() as u64,
-                fragments: fragments.collect(),
+                fragments: ids.map_or_else(Vec::new, fragments),
             });
         }
         for (numbers, cell) in &placed_links.between {
@@ -128,6 +132,7 @@ impl Outline {
                 ..VertexLayout::default()
             },
             objects: None,
+            logged: None,
             links: None,
         }))
     }
@@ -224,13 +229,15 @@ impl Outline {
         };
         let is_own = |chunk: u32| own.contains(&all[chunk as usize]);
         let placed_links = self.steps(&piece.steps, by_number, is_own)?;
-        let result = PartitionResult::of(&layout, &placed_links, &ids, is_own);
+        let owners = (!self.design.kind.is_paths()).then_some(ids.as_slice());
+        let result = PartitionResult::of(&layout, &placed_links, owners, is_own);
         let mut plan = self.plan(Found {
             vertices: geometry.vertices() as u64,
             vertex: columns,
             geometry,
             layout,
             objects: self.has_objects.then(ObjectRows::default),
+            logged: None,
             links: (!placed_links.between.is_empty()).then_some(placed_links),
         });
         plan::check_cells(&plan)?;

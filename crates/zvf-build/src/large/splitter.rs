@@ -9,17 +9,21 @@ use zvf_format::links::LinkWidth;
 
 use crate::{
     bounds,
+    design::{ManifestForm, Profile},
     error::BuildError,
     geometry::Geometry,
-    large::outline::{Found, Outline},
+    large::outline::{Field, Found, Outline},
     large::part::{MadeChunk, PartitionResult},
+    large::path_index::PathIndex,
+    large::path_log::{PathLog, PathReplay},
     large::piece::{Piece, PieceShift},
     link_placement::{Cell, LinkPlacement},
     objects::ObjectRows,
-    plan::WritePlan,
+    plan::{LoggedColumn, LoggedObjects, WritePlan},
     sizing::FragmentKind,
     spatial_layout,
-    stored_column::StoredColumn,
+    stored_column::{FillSearch, StoredColumn},
+    tables,
     vertex_layout::{Fragment, Manifests, NO_OBJECT, VertexLayout},
 };
 use zvf_model::column::{Column, ColumnValues, NumericColumn};
@@ -33,10 +37,8 @@ pub struct Partitioner {
     pub(super) chunks: Vec<Vec<i64>>,
     /// Rows and fragments of each chunk so far.
     pub(super) ends: Vec<(u64, u32)>,
-    /// Ids of paths in input order.
-    pub(super) paths: Vec<i64>,
-    /// Runs of paths in order: path, chunk, fragment number.
-    pub(super) stretches: Vec<(u32, u32, u32)>,
+    /// Ids, object attributes and runs of paths in input order.
+    pub(super) log: PathLog,
     pub(super) words: Vec<HashMap<String, u32>>,
     /// Number of vertices before the current batch.
     first: u64,
@@ -48,14 +50,14 @@ impl Partitioner {
     /// Creates a partitioner for `parts` partitions.
     pub fn new(outline: Outline, parts: usize) -> Self {
         let words = vec![HashMap::new(); outline.fields.len()];
+        let log = PathLog::new(&outline.object_fields);
         Self {
             outline,
             parts: parts.max(1),
             numbers: HashMap::new(),
             chunks: Vec::new(),
             ends: Vec::new(),
-            paths: Vec::new(),
-            stretches: Vec::new(),
+            log,
             words,
             first: 0,
             first_path: 0,
@@ -78,26 +80,22 @@ impl Partitioner {
     ///
     /// [`BuildError`] when there are too many paths, or when the states have different attributes.
     pub fn append(&mut self, share: &Self) -> Result<PieceShift, BuildError> {
-        let base = self.paths.len();
-        let total = base + share.paths.len();
-        u32::try_from(total).map_err(|_| BuildError::TooManyVertices(total))?;
         let mut chunks = Vec::with_capacity(share.chunks.len());
-        let mut fragments = Vec::with_capacity(share.chunks.len());
         for (chunk, (rows, more)) in share.chunks.iter().zip(&share.ends) {
             let number = self.number(chunk);
             let end = &mut self.ends[number as usize];
             chunks.push((number, end.0));
-            fragments.push(end.1);
             end.0 += rows;
             let sum = end.1.checked_add(*more);
             end.1 = sum.ok_or(BuildError::TooManyVertices(usize::MAX))?;
         }
-        self.paths.extend(&share.paths);
-        let stretches = share.stretches.iter().map(|(path, chunk, fragment)| {
-            let at = *chunk as usize;
-            (*path + base as u32, chunks[at].0, *fragment + fragments[at])
-        });
-        self.stretches.extend(stretches);
+        let mut replay = PathReplay::new(share.log.row_size(), share.chunks.len());
+        let (mut log, mut runs) = (share.log.bytes.as_slice(), Vec::new());
+        while let Some(path) = replay.next(&mut log)? {
+            runs.clear();
+            runs.extend(path.runs.iter().map(|(chunk, _)| chunks[*chunk as usize].0));
+            self.log.push(path.id, path.row, &runs);
+        }
         let fields = &share.outline.fields;
         if fields.len() != self.outline.fields.len() {
             return Err(super::piece::cut());
@@ -174,10 +172,10 @@ impl Partitioner {
         let mut steps: Vec<(usize, [u32; 4])> = Vec::new();
         let has_steps = self.outline.design.has_step_links();
         let ids = batch.part_objects.clone().unwrap_or_default();
+        let (mut row_of_path, mut runs) = (Vec::new(), Vec::new());
         for (path, ends) in offsets.windows(2).enumerate() {
-            let number = self.paths.len() as u32;
             let id = ids[path];
-            self.paths.push(id);
+            runs.clear();
             let mut last: Option<usize> = None;
             for vertex in ends[0] as usize..ends[1] as usize {
                 let chunk = assigned.chunk_of[vertex] as usize;
@@ -191,8 +189,7 @@ impl Partitioner {
                         *rows += 1;
                     }
                 } else {
-                    self.stretches
-                        .push((number, global[chunk], self.ends[at].1));
+                    runs.push(global[chunk]);
                     self.ends[at].1 += 1;
                     stretches.push((part_of[chunk], id, 1));
                     if let Some(last) = last.filter(|_| has_steps) {
@@ -209,6 +206,8 @@ impl Partitioner {
                 self.ends[at].0 += 1;
                 last = Some(chunk);
             }
+            row_of(&batch.object, path, &mut row_of_path);
+            self.log.push(id, &row_of_path, &runs);
         }
         for (part, id, rows) in stretches {
             let piece = pieces.entry(part).or_default();
@@ -299,9 +298,43 @@ impl Partitioner {
         (self.outline.clone(), self.chunks.clone())
     }
 
+    /// Takes the records of paths since the last call, which the caller keeps in the order of the
+    /// calls. [`finish`](Self::finish) says what becomes of them.
+    pub fn take_paths(&mut self) -> Vec<u8> {
+        self.log.take()
+    }
+
+    /// Puts back all records of paths.
+    #[must_use]
+    pub fn with_paths(mut self, records: Vec<u8>) -> Self {
+        self.log.bytes = records;
+        self
+    }
+
+    /// Returns whether [`finish`](Self::finish) needs the records of paths in memory: their ids do
+    /// not ascend, the tables describe objects, or the profile has the object index in one cell.
+    pub fn needs_paths(&self, tables: &Geometry) -> bool {
+        let design = &self.outline.design;
+        let is_plain = design.profile == Profile::V09
+            && design.object_index == ManifestForm::Manifests
+            && tables.objects.is_none()
+            && tables.object.is_empty()
+            && tables.fragment.is_empty();
+        let counts = &self.log.counts;
+        // Members of groups are looked up in ids without gaps.
+        let has_ids = match tables.groups.is_empty() {
+            true => counts.ascends,
+            false => counts.is_contiguous(),
+        };
+        design.kind.is_paths() && !(is_plain && has_ids)
+    }
+
     /// Combines the results of all partitions with object and group tables. The plan supports
     /// [`WritePlan::rest`], [`WritePlan::root`] and [`WritePlan::summary`] only, because cells are
     /// written already.
+    ///
+    /// The [`PathIndex`] of paths encodes further cells from the records of
+    /// [`take_paths`](Self::take_paths). There is none if [`needs_paths`](Self::needs_paths).
     ///
     /// # Errors
     ///
@@ -310,8 +343,16 @@ impl Partitioner {
         self,
         results: Vec<PartitionResult>,
         tables: Geometry,
-    ) -> Result<WritePlan, BuildError> {
+    ) -> Result<(WritePlan, Option<PathIndex>), BuildError> {
         let outline = &self.outline;
+        let describes = tables.objects.is_some() || !tables.object.is_empty();
+        if describes && !outline.object_fields.is_empty() {
+            return Err(BuildError::MissingInput {
+                kind: "batches",
+                what: "object attributes either with the batches or in the tables, not in both",
+            });
+        }
+        let needs_paths = self.needs_paths(&tables);
         let mut found: BTreeMap<Vec<i64>, MadeChunk> = BTreeMap::new();
         let mut between: BTreeMap<Vec<Vec<i64>>, u32> = BTreeMap::new();
         for result in results {
@@ -329,15 +370,10 @@ impl Partitioner {
         };
         let mut end = 0;
         let mut vertices = 0u64;
-        let mut raw: Vec<(u32, u32, i64)> = Vec::new();
-        for (chunk, made) in (0u32..).zip(found.values()) {
+        for made in found.values() {
             end += made.rows as usize;
             vertices += made.rows;
             layout.starts.push(end);
-            for (rows, id) in &made.fragments {
-                raw.push((chunk, *rows, *id));
-            }
-            layout.fragment_starts.push(raw.len());
         }
         let mut geometry = Geometry {
             positions: NumericColumn::new(outline.positions.0, outline.positions.1 as u32),
@@ -349,75 +385,164 @@ impl Partitioner {
             object_ids: None,
             ..tables
         };
-        let objects = self.objects(&raw, &mut geometry)?;
-        let rows = objects.as_ref().map(ObjectRows::rows);
-        let row_of = |id: i64| {
-            rows.as_ref()
-                .and_then(|rows| rows.get(id))
-                .unwrap_or(NO_OBJECT)
-        };
-        layout.fragments = raw
-            .iter()
-            .map(|(chunk, rows, id)| Fragment {
-                chunk: *chunk,
-                rows: *rows,
-                object: row_of(*id),
-            })
-            .collect();
-        if let Some(objects) = &objects {
-            let entries: Vec<(u32, u32)> = if outline.design.kind.is_paths() {
-                let stretches = self.stretches.iter().map(|(path, chunk, fragment)| {
-                    let coords = self.chunks[*chunk as usize].as_slice();
-                    let chunk = number.get(coords).copied().unwrap_or(0);
-                    let first = layout.fragment_starts[chunk as usize] as u32;
-                    (row_of(self.paths[*path as usize]), first + fragment)
-                });
-                stretches.collect()
-            } else {
-                let fragments = layout.fragments.iter().zip(0..);
-                fragments
-                    .map(|(fragment, at)| (fragment.object, at))
-                    .collect()
+        let mut logged = None;
+        let objects = if !outline.has_objects {
+            None
+        } else if needs_paths {
+            let number = |chunk: u32| {
+                let coords = self.chunks[chunk as usize].as_slice();
+                number.get(coords).copied().unwrap_or(0)
             };
-            layout.manifests = Manifests::by_object(objects.ids.len(), &entries);
-        }
+            Some(self.objects_of_paths(&mut layout, &mut geometry, number)?)
+        } else if outline.design.kind.is_paths() {
+            logged = Some(self.logged(&geometry)?);
+            Some(ObjectRows::default())
+        } else {
+            Some(self.owners(&mut layout, &mut geometry, found.values())?)
+        };
         let links = self.links(between, |chunk| number.get(chunk).copied().unwrap_or(0));
         let vertex = outline.fields.iter();
         let vertex = vertex.map(|field| outline.empty_column(field));
-        Ok(outline.plan(Found {
+        let plan = outline.plan(Found {
             vertices,
             vertex: vertex.collect::<Result<Vec<StoredColumn>, _>>()?,
             geometry,
             layout,
             objects,
+            logged,
             links,
-        }))
+        });
+        let axes = plan.geometry.axes();
+        let index = plan.logged.as_ref();
+        let index = index.map(|logged| PathIndex::new(logged, self.chunks, axes));
+        Ok((plan, index))
     }
 
-    /// Returns the objects of paths and fragments.
-    fn objects(
-        &self,
-        fragments: &[(u32, u32, i64)],
-        geometry: &mut Geometry,
-    ) -> Result<Option<ObjectRows>, BuildError> {
-        if !self.outline.has_objects {
-            return Ok(None);
-        }
-        let own = if self.outline.design.kind.is_paths() {
-            let mut sorted = self.paths.clone();
-            sorted.sort_unstable();
-            if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-                return Err(BuildError::DuplicateObject(pair[0]));
+    /// Returns the objects whose records are not in memory.
+    fn logged(&self, geometry: &Geometry) -> Result<LoggedObjects, BuildError> {
+        let counts = &self.log.counts;
+        for (group, members) in &geometry.groups {
+            let is_known = |id: &&i64| (counts.first..=counts.last).contains(*id);
+            if let Some(&id) = members.iter().find(|id| !is_known(id)) {
+                let what = format!("group {group}");
+                return Err(BuildError::UnknownObject { what, id });
             }
-            self.paths.clone()
-        } else {
-            let mut own: Vec<i64> = fragments.iter().map(|(_, _, id)| *id).collect();
-            own.sort_unstable();
-            own.dedup();
-            own
+        }
+        crate::objects::check_groups(geometry)?;
+        let as_size = |count: u64| {
+            usize::try_from(count).map_err(|_| BuildError::TooManyVertices(usize::MAX))
         };
+        let count = as_size(counts.paths)?;
+        let bytes = tables::framed_bytes(counts.paths, counts.runs, geometry.axes());
+        let fields = self.outline.object_fields.iter().zip(&self.log.fills);
+        let column = |(field, fill): (&Field, &FillSearch)| {
+            Ok(LoggedColumn {
+                name: field.name.clone(),
+                kind: fill.kind,
+                columns: fill.columns,
+                fill: fill.found(&field.name)?,
+            })
+        };
+        Ok(LoggedObjects {
+            count,
+            present: as_size(counts.present)?,
+            manifests: count.clamp(1, tables::at_once_of(count, as_size(bytes)?)),
+            columns: fields.map(column).collect::<Result<_, BuildError>>()?,
+        })
+    }
+
+    /// Returns the objects of paths, and puts their fragments into the layout and their attributes
+    /// into the geometry; `number` gives the sorted number of a chunk.
+    fn objects_of_paths(
+        &self,
+        layout: &mut VertexLayout,
+        geometry: &mut Geometry,
+        number: impl Fn(u32) -> u32,
+    ) -> Result<ObjectRows, BuildError> {
+        let mut replay = PathReplay::new(self.log.row_size(), self.chunks.len());
+        let mut records = self.log.bytes.as_slice();
+        let (mut ids, mut runs): (Vec<i64>, Vec<(u32, u32, u32)>) = (Vec::new(), Vec::new());
+        let fields = self.outline.object_fields.iter();
+        let columns = fields.filter_map(|field| {
+            let (kind, columns) = field.numbers?;
+            Some(NumericColumn::new(kind, columns as u32))
+        });
+        let mut columns: Vec<NumericColumn> = columns.collect();
+        while let Some(path) = replay.next(&mut records)? {
+            let at = ids.len() as u32;
+            ids.push(path.id);
+            let own = path.runs.iter();
+            runs.extend(own.map(|(chunk, fragment)| (at, number(*chunk), *fragment)));
+            let mut row = path.row;
+            for column in &mut columns {
+                let (own, after) = row.split_at(column.row_size());
+                column.bytes.extend_from_slice(own);
+                row = after;
+            }
+        }
+        let mut sorted = ids.clone();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(BuildError::DuplicateObject(pair[0]));
+        }
+        let mut fragments = vec![0u32; layout.chunks.len()];
+        for (chunk, count) in (0..).zip(replay.ends()) {
+            fragments[number(chunk) as usize] = *count;
+        }
+        for (chunk, count) in (0..).zip(&fragments) {
+            let fragment = Fragment {
+                chunk,
+                rows: 0,
+                object: NO_OBJECT,
+            };
+            let end = layout.fragments.len() + *count as usize;
+            layout.fragments.resize(end, fragment);
+            layout.fragment_starts.push(end);
+        }
+        let fields = self.outline.object_fields.iter();
+        let columns = fields.zip(columns);
+        let columns = columns.map(|(field, column)| Column::new(&field.name, column));
+        geometry.object.extend(columns);
+        geometry.objects.get_or_insert_with(|| ids.clone());
+        let objects = ObjectRows::among(ids.iter().copied(), geometry, &self.outline.design)?;
+        let rows = objects.rows();
+        let entries = runs.iter().map(|(path, chunk, fragment)| {
+            let first = layout.fragment_starts[*chunk as usize] as u32;
+            let row = rows.get(ids[*path as usize]).unwrap_or(NO_OBJECT);
+            (row, first + fragment)
+        });
+        let entries: Vec<(u32, u32)> = entries.collect();
+        layout.manifests = Manifests::by_object(objects.ids.len(), &entries);
+        Ok(objects)
+    }
+
+    /// Returns the objects of points, and puts their fragments into the layout.
+    fn owners<'a>(
+        &self,
+        layout: &mut VertexLayout,
+        geometry: &mut Geometry,
+        made: impl Iterator<Item = &'a MadeChunk> + Clone,
+    ) -> Result<ObjectRows, BuildError> {
+        let own = made.clone().flat_map(|made| &made.fragments);
+        let mut own: Vec<i64> = own.map(|(_, id)| *id).collect();
+        own.sort_unstable();
+        own.dedup();
         geometry.objects.get_or_insert_with(|| own.clone());
-        ObjectRows::among(own.iter().copied(), geometry, &self.outline.design).map(Some)
+        let objects = ObjectRows::among(own.iter().copied(), geometry, &self.outline.design)?;
+        let ids = objects.rows();
+        for (chunk, made) in (0..).zip(made) {
+            let fragments = made.fragments.iter().map(|(rows, id)| Fragment {
+                chunk,
+                rows: *rows,
+                object: ids.get(*id).unwrap_or(NO_OBJECT),
+            });
+            layout.fragments.extend(fragments);
+            layout.fragment_starts.push(layout.fragments.len());
+        }
+        let entries = layout.fragments.iter().zip(0..);
+        let entries: Vec<_> = entries.map(|(at, number)| (at.object, number)).collect();
+        layout.manifests = Manifests::by_object(objects.ids.len(), &entries);
+        Ok(objects)
     }
 
     /// Returns link cells with their counts.
@@ -446,6 +571,16 @@ impl Partitioner {
             physical
         };
         Some(placed_links)
+    }
+}
+
+/// Replaces `bytes` by the values of a row of all columns, which are numbers.
+fn row_of(columns: &[Column], row: usize, bytes: &mut Vec<u8>) {
+    bytes.clear();
+    for column in columns {
+        if let ColumnValues::Numeric(numbers) = &column.values {
+            bytes.extend_from_slice(numbers.row(row));
+        }
     }
 }
 

@@ -3,8 +3,7 @@
 //! ```text
 //! u64  length of the header
 //! JSON header: outline, design, counts
-//! i64  ids of paths
-//! u32  runs of paths: path, chunk, fragment number
+//! ...  log of paths
 //! ...  tables, as `spill` encodes a batch
 //! ```
 
@@ -17,7 +16,8 @@ use crate::{
     geometry::Geometry,
     large::json::{compression, floats, integers, naturals, numeric, read_compression, texts},
     large::outline::Outline,
-    large::piece::{cut, numbers, take},
+    large::path_log::PathLog,
+    large::piece::{cut, take},
     large::spill::{count, decode_batch, encode_batch, read_header},
     large::splitter::Partitioner,
     parametric::{Formula, FormulaSet},
@@ -32,13 +32,12 @@ impl Partitioner {
             "axes": axes(&self.outline.axes),
             "design": design_to_json(&self.outline.design),
             "parts": self.parts,
-            "paths": self.paths.len(),
-            "stretches": self.stretches.len(),
+            "paths": self.log.bytes.len(),
         });
         let header = header.to_string();
         let mut out = (header.len() as u64).to_le_bytes().to_vec();
         out.extend(header.bytes());
-        self.write_paths(&mut out);
+        out.extend(&self.log.bytes);
         out.extend(encode_batch(tables));
         out
     }
@@ -72,13 +71,12 @@ impl Partitioner {
             "ends": self.ends,
             "words": words.collect::<Vec<_>>(),
             "missing": missing.collect::<Vec<_>>(),
-            "paths": self.paths.len(),
-            "stretches": self.stretches.len(),
+            "paths": self.log.bytes.len(),
         });
         let header = header.to_string();
         let mut out = (header.len() as u64).to_le_bytes().to_vec();
         out.extend(header.bytes());
-        self.write_paths(&mut out);
+        out.extend(&self.log.bytes);
         out
     }
 
@@ -117,31 +115,11 @@ impl Partitioner {
         }
     }
 
-    fn write_paths(&self, out: &mut Vec<u8>) {
-        out.extend(self.paths.iter().flat_map(|id| id.to_le_bytes()));
-        for (path, chunk, fragment) in &self.stretches {
-            let numbers = [*path, *chunk, *fragment];
-            out.extend(numbers.into_iter().flat_map(u32::to_le_bytes));
-        }
-    }
-
     fn read_paths(&mut self, header: &Value, bytes: &mut &[u8]) -> Result<(), BuildError> {
-        let paths = take(bytes, count(&header["paths"])?.saturating_mul(8))?;
-        self.paths = numbers(paths).map(i64::from_le_bytes).collect();
-        let stretches = take(bytes, count(&header["stretches"])?.saturating_mul(12))?;
-        let stretches = stretches.chunks_exact(12).map(|run| {
-            let mut three = numbers(run).map(u32::from_le_bytes);
-            let mut next = || three.next().unwrap_or_default();
-            (next(), next(), next())
-        });
-        self.stretches = stretches.collect();
-        let is_known = |(path, chunk, _): &(u32, u32, u32)| {
-            (*path as usize) < self.paths.len() && (*chunk as usize) < self.chunks.len()
-        };
-        match self.stretches.iter().all(is_known) {
-            true => Ok(()),
-            false => Err(cut()),
-        }
+        let records = take(bytes, count(&header["paths"])?)?.to_vec();
+        let fields = &self.outline.object_fields;
+        self.log = PathLog::parse(records, fields, self.chunks.len())?;
+        Ok(())
     }
 }
 

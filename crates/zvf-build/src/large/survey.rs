@@ -31,7 +31,8 @@ pub struct GeometrySurvey {
     vertices: u64,
     paths: u64,
     has_objects: bool,
-    fields: Option<Vec<Field>>,
+    /// Attributes of vertices, and those of objects that come with paths.
+    fields: Option<[Vec<Field>; 2]>,
 }
 
 impl GeometrySurvey {
@@ -108,13 +109,18 @@ impl GeometrySurvey {
     /// Serializes the survey, without its design.
     pub fn to_bytes(&self) -> Vec<u8> {
         let fields = self.fields.as_ref();
+        let described = |fields: &[Vec<Field>; 2]| -> Value {
+            let fields = fields.iter();
+            let fields = fields.map(|fields| fields.iter().map(described).collect::<Vec<_>>());
+            fields.collect()
+        };
         let header = json!({
             "extent": self.extent,
             "step": self.step,
             "vertices": self.vertices,
             "paths": self.paths,
             "has_objects": self.has_objects,
-            "fields": fields.map(|fields| fields.iter().map(described).collect::<Vec<_>>()),
+            "fields": fields.map(described),
             "is_sampled": self.sample.is_some(),
         });
         let header = header.to_string();
@@ -144,9 +150,13 @@ impl GeometrySurvey {
             let corner = |at: usize| extent.get(at).and_then(floats).ok_or_else(cut);
             survey.extent = Some((corner(0)?, corner(1)?));
         }
-        if let Value::Array(fields) = &header["fields"] {
-            let fields = fields.iter().map(field).collect::<Option<Vec<_>>>();
-            survey.fields = Some(fields.ok_or_else(cut)?);
+        if header["fields"].is_array() {
+            let fields = |family: usize| {
+                let fields = header["fields"][family].as_array()?.iter();
+                fields.map(field).collect::<Option<Vec<_>>>()
+            };
+            let families = fields(0).zip(fields(1)).ok_or_else(cut)?;
+            survey.fields = Some(families.into());
         }
         if header["is_sampled"].as_bool().ok_or_else(cut)? {
             survey.sample = Some(decode_batch(bytes)?.positions);
@@ -162,9 +172,12 @@ impl GeometrySurvey {
     pub fn add(&mut self, batch: &Geometry) -> Result<(), BuildError> {
         check::check(batch, &self.design)?;
         self.has_objects |= batch.object_ids.is_some();
-        self.add_fields(batch.vertex.iter().map(Field::of).collect())?;
         let offsets = batch.part_offsets.as_ref();
-        self.paths += offsets.map_or(0, |ends| ends.len().saturating_sub(1)) as u64;
+        let paths = offsets.map_or(0, |ends| ends.len().saturating_sub(1));
+        check_objects(batch, paths)?;
+        let fields = |columns: &[Column]| columns.iter().map(Field::of).collect();
+        self.add_fields([fields(&batch.vertex), fields(&batch.object)])?;
+        self.paths += paths as u64;
         let stored = bounds::stored(batch.clone(), &self.design)?;
         let positions = &stored.positions;
         let (lower, upper) = coordinates::extent(positions)?;
@@ -190,12 +203,13 @@ impl GeometrySurvey {
         Ok(())
     }
 
-    fn add_fields(&mut self, fields: Vec<Field>) -> Result<(), BuildError> {
+    fn add_fields(&mut self, fields: [Vec<Field>; 2]) -> Result<(), BuildError> {
+        let equal = |before: &Vec<Field>, fields: &Vec<Field>| {
+            before.len() == fields.len() && before.iter().zip(fields).all(|(a, b)| a.like(b))
+        };
         match &self.fields {
             None => self.fields = Some(fields),
-            Some(before)
-                if before.len() == fields.len()
-                    && before.iter().zip(&fields).all(|(a, b)| a.like(b)) => {}
+            Some(before) if before.iter().zip(&fields).all(|(a, b)| equal(a, b)) => {}
             Some(_) => {
                 return Err(BuildError::MissingInput {
                     kind: "batches",
@@ -283,6 +297,7 @@ impl GeometrySurvey {
         let per_chunk = crate::sizing::LOOKUP_BYTES;
         let chunks = (self.vertices * row / per_chunk).max(1);
         let shard = sharding::shard(&design, &grid.shape, chunks, self.vertices * row)?;
+        let [fields, object_fields] = self.fields.unwrap_or_default();
         Ok(Outline {
             design,
             space,
@@ -291,8 +306,27 @@ impl GeometrySurvey {
             shard,
             positions: (sample.kind, sample.row_len()),
             has_objects: self.has_objects,
-            fields: self.fields.unwrap_or_default(),
+            fields,
+            object_fields,
         })
+    }
+}
+
+/// Checks the attributes of objects that come with a batch: a row of numbers for each path.
+fn check_objects(batch: &Geometry, paths: usize) -> Result<(), BuildError> {
+    if batch.object.is_empty() {
+        return Ok(());
+    }
+    check::attributes("object attribute", &batch.object, paths)?;
+    let is_plain = |column: &Column| {
+        column.nulls.is_none() && matches!(column.values, ColumnValues::Numeric(_))
+    };
+    match batch.objects.is_none() && batch.object.iter().all(is_plain) {
+        true => Ok(()),
+        false => Err(BuildError::MissingInput {
+            kind: "batches",
+            what: "object attributes of numbers, one row for each path; put others into the tables",
+        }),
     }
 }
 

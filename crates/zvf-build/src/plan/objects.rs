@@ -1,18 +1,57 @@
 //! Object index, attributes of objects, and groups of a plan.
 
 use serde_json::{Map, Value, json};
-use zvf_format::{groups, manifest::ObjectManifestBuilder, open_rows};
+use zvf_format::{groups, manifest::ObjectManifestBuilder, numeric::Kind, open_rows};
 
 use super::WritePlan;
 use crate::{
     design::ManifestForm,
     error::BuildError,
     metadata::{self, Encoding},
+    objects::ObjectRows,
     output::{Output, empty_group, group, group_metadata, json_object, node},
     stored_column::TableColumn,
-    tables::{EncodedRows, MANIFESTS, at_once, blob, rows, shape, strings},
+    tables::{
+        EncodedRows, MANIFESTS, at_once, blob, rows, rows_at_once, shape, shape_of, strings,
+        strings_node,
+    },
 };
 use zvf_model::column::Column;
+
+/// The arrays of manifests and of ids.
+pub(crate) const MANIFESTS_PATH: &str = "0/object_index/manifests";
+pub(crate) const IDS_PATH: &str = "0/object_index/object_ids";
+
+/// Objects of a plan whose cells are written from a log of paths.
+#[derive(Debug)]
+pub(crate) struct LoggedObjects {
+    pub(crate) count: usize,
+    /// Number of objects with vertices.
+    pub(crate) present: usize,
+    /// Number of manifests in a chunk.
+    pub(crate) manifests: usize,
+    pub(crate) columns: Vec<LoggedColumn>,
+}
+
+/// Object attribute of a log of paths.
+#[derive(Clone, Debug)]
+pub(crate) struct LoggedColumn {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) columns: usize,
+    pub(crate) fill: (Value, Vec<u8>),
+}
+
+impl LoggedColumn {
+    pub(crate) fn path(&self) -> String {
+        format!("0/object_attributes/{}", self.name)
+    }
+
+    /// Describes the rows of the column.
+    pub(crate) fn rows(&self) -> EncodedRows<'static> {
+        EncodedRows::later(self.kind, self.columns, self.fill.clone())
+    }
+}
 
 /// Writes the tables of generation 0.9.
 pub(super) fn v09(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), BuildError> {
@@ -20,41 +59,24 @@ pub(super) fn v09(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
     let Some(objects) = &plan.objects else {
         return Ok(());
     };
-    let is_dense = plan.design.object_index == ManifestForm::Dense;
-    let present = (0..objects.ids.len()).filter(|row| !plan.layout.manifests.of(*row).is_empty());
-    let index = json!({
-        "zv_array": "object_index",
-        "num_objects": objects.ids.len(),
-        "num_present": present.count(),
-        "sid_ndim": plan.geometry.axes(),
-        "layout": if is_dense { "dense_manifests_v1" } else { "vlen_manifests_v2" },
-        "object_ids_sorted": true,
-    });
-    outputs.push(group("0/object_index", index));
-    if is_dense {
-        dense_index(plan, &encoding, outputs);
-    } else {
-        let manifests = manifests(plan)?;
-        strings(
-            outputs,
-            encoding.codecs(metadata::vlen(), 1),
-            "0/object_index/manifests",
-            Map::new(),
-            &manifests,
-            at_once(&manifests),
-        )?;
-    }
-    let ids: Vec<u8> = objects.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-    let codecs = encoding.codecs(metadata::bytes(8), 8);
-    rows(
-        outputs,
-        codecs,
-        "0/object_index/object_ids",
-        Map::new(),
-        &EncodedRows::ids(&ids),
-    );
-    if !plan.geometry.object.is_empty() {
+    index(plan, objects, &encoding, outputs)?;
+    let count = plan.object_count();
+    let logged = plan.logged.iter().flat_map(|logged| &logged.columns);
+    if !plan.geometry.object.is_empty() || logged.clone().next().is_some() {
         outputs.push(empty_group("0/object_attributes"));
+    }
+    for column in logged {
+        let (kind, path) = (column.kind, column.path());
+        let attributes = json!({
+            "zv_array": "object_attribute",
+            "name": column.name,
+            "dtype": kind.name(),
+            "shape": shape_of(count, column.columns),
+            "fill_sentinel_meaning": "absent",
+        });
+        let codecs = encoding.codecs(metadata::bytes(kind.size()), kind.size());
+        let (attributes, chunk) = (json_object(attributes), rows_at_once(count));
+        outputs.push(column.rows().node(codecs, &path, attributes, count, chunk));
     }
     for attribute in &plan.geometry.object {
         let column = TableColumn::of(attribute, &objects.given)?;
@@ -109,6 +131,67 @@ pub(super) fn v09(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
     Ok(())
 }
 
+/// Writes the object index, and the ids of its rows.
+fn index(
+    plan: &WritePlan,
+    objects: &ObjectRows,
+    encoding: &Encoding,
+    outputs: &mut Vec<Output>,
+) -> Result<(), BuildError> {
+    let is_dense = plan.design.object_index == ManifestForm::Dense;
+    let count = plan.object_count();
+    let present = match &plan.logged {
+        Some(logged) => logged.present,
+        None => {
+            let rows = 0..objects.ids.len();
+            rows.filter(|row| !plan.layout.manifests.of(*row).is_empty())
+                .count()
+        }
+    };
+    let index = json!({
+        "zv_array": "object_index",
+        "num_objects": count,
+        "num_present": present,
+        "sid_ndim": plan.geometry.axes(),
+        "layout": if is_dense { "dense_manifests_v1" } else { "vlen_manifests_v2" },
+        "object_ids_sorted": true,
+    });
+    outputs.push(group("0/object_index", index));
+    let codecs = encoding.codecs(metadata::vlen(), 1);
+    let id_codecs = encoding.codecs(metadata::bytes(8), 8);
+    if let Some(logged) = &plan.logged {
+        let chunk = logged.manifests;
+        outputs.push(strings_node(
+            codecs,
+            MANIFESTS_PATH,
+            Map::new(),
+            count,
+            chunk,
+        ));
+        let (ids, chunk) = (EncodedRows::ids(&[]), rows_at_once(count));
+        outputs.push(ids.node(id_codecs, IDS_PATH, Map::new(), count, chunk));
+    } else {
+        if is_dense {
+            dense_index(plan, encoding, outputs);
+        } else {
+            let manifests = manifests(plan)?;
+            let chunk = at_once(&manifests);
+            strings(
+                outputs,
+                codecs,
+                MANIFESTS_PATH,
+                Map::new(),
+                &manifests,
+                chunk,
+            )?;
+        }
+        let ids: Vec<u8> = objects.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+        let ids = EncodedRows::ids(&ids);
+        rows(outputs, id_codecs, IDS_PATH, Map::new(), &ids);
+    }
+    Ok(())
+}
+
 /// Writes the tables of generation 0.8, each a single byte array.
 pub(super) fn v08(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), BuildError> {
     let encoding = Encoding::of_tables(&plan.design);
@@ -126,7 +209,7 @@ pub(super) fn v08(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
     strings(
         outputs,
         encoding.codecs(metadata::vlen(), 1),
-        "0/object_index/manifests",
+        MANIFESTS_PATH,
         Map::new(),
         &manifests,
         MANIFESTS,

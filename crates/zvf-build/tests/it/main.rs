@@ -6,4 +6,5 @@
 )]
 
 mod coarsen;
+mod large;
 mod objects;

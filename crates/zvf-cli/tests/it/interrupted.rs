@@ -291,7 +291,7 @@ fn a_killed_command_leaves_no_working_process() {
     kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
     wait_until("ending all tasks", || processes(&folder).is_empty());
     child.wait().unwrap();
-    // The remaining output is ignored.
+    // What is left does not matter.
     bench.says(&line);
 }
 

@@ -2,16 +2,14 @@
 
 use std::{error::Error, path::Path};
 
-use zvf::{
-    Column, ColumnValues, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric::Kind,
-};
+use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric::Kind};
 
 use super::header::{NamedValues, SIZE, TrkHeader};
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileHeader, FileReadOptions, GeometryReader,
     input::ByteReader,
     names::AttributeNames,
-    reader::{PathBatch, ids_of, note_empty, object_id},
+    reader::{PathBatch, note_empty, object_id},
 };
 
 /// A TRK file that is read in batches.
@@ -21,8 +19,7 @@ pub struct TrkReader {
     header: TrkHeader,
     description: FileDescription,
     scalars: Vec<NamedValues>,
-    /// Properties of all streamlines.
-    tables: Geometry,
+    properties: Vec<NamedValues>,
     /// Number of the next streamline.
     next: u64,
     /// Points of the next streamline, if they were read already.
@@ -33,11 +30,11 @@ pub struct TrkReader {
 }
 
 impl TrkReader {
-    /// Opens a file and checks its header. A file with properties is read once to collect them.
+    /// Opens a file and checks its header.
     ///
     /// # Errors
     ///
-    /// [`FileError`] for a damaged header, and for damaged streamlines of a file with properties.
+    /// [`FileError`] for a damaged header.
     pub fn open(path: &Path, options: &FileReadOptions) -> Result<Self, FileError> {
         let mut file = ByteReader::open(path, options.unpacked)?;
         let mut bytes = [0; SIZE];
@@ -68,49 +65,18 @@ impl TrkReader {
                     .to_owned(),
             );
         }
-        let mut reader = Self {
+        let reader = Self {
             file,
             header,
             description,
             scalars,
-            tables: Geometry::new(NumericColumn::new(Kind::Float64, 3)),
+            properties,
             next: 0,
             ahead: None,
             empty: 0,
             scratch: Vec::new(),
         };
-        if reader.header.properties > 0 {
-            reader.collect(&properties)?;
-        }
         Ok(reader)
-    }
-
-    /// Reads the properties of all streamlines.
-    fn collect(&mut self, properties: &[NamedValues]) -> Result<(), FileError> {
-        let mut columns: Vec<Vec<u8>> = vec![Vec::new(); properties.len()];
-        let mut streamlines = 0_u64;
-        while let Some(points) = self.points()? {
-            let start = self.file.at().saturating_add(self.point_bytes(points)?);
-            self.file.seek(start)?;
-            let size = bytes_of(self.header.properties);
-            self.file
-                .take(&mut self.scratch, size, "the properties of a streamline")?;
-            order(&mut self.scratch, self.header.is_big_endian);
-            for (named, column) in properties.iter().zip(&mut columns) {
-                column.extend_from_slice(named.of(&self.scratch));
-            }
-            streamlines = streamlines.saturating_add(1);
-            self.next = streamlines;
-        }
-        for (named, bytes) in properties.iter().zip(columns) {
-            let values = ColumnValues::Numeric(float32(named.width, bytes));
-            self.tables
-                .object
-                .push(Column::new(named.name.clone(), values));
-        }
-        let rows = usize::try_from(streamlines).unwrap_or(usize::MAX);
-        self.tables.objects = Some(ids_of(&vec![(); rows]));
-        self.restart()
     }
 
     fn restart(&mut self) -> Result<(), FileError> {
@@ -166,6 +132,7 @@ impl TrkReader {
         let mut batch = PathBatch::new();
         let mut positions: Vec<[[u8; 8]; 3]> = Vec::new();
         let mut columns: Vec<Vec<u8>> = vec![Vec::new(); self.scalars.len()];
+        let mut properties: Vec<Vec<u8>> = vec![Vec::new(); self.properties.len()];
         let row = usize::try_from(bytes_of(self.header.scalars.saturating_add(3))).unwrap_or(12);
         while let Some(points) = self.points()? {
             // Streamlines without points end a batch, because a batch has to have points.
@@ -177,8 +144,13 @@ impl TrkReader {
             let whole = size.saturating_add(bytes_of(self.header.properties));
             let start = self.file.at();
             self.file.take(&mut self.scratch, whole, "a streamline")?;
-            self.scratch.truncate(usize::try_from(size).unwrap_or(0));
             order(&mut self.scratch, self.header.is_big_endian);
+            let end = usize::try_from(size).unwrap_or(usize::MAX);
+            let of_streamline = self.scratch.get(end..).unwrap_or_default();
+            for (named, column) in self.properties.iter().zip(&mut properties) {
+                column.extend_from_slice(named.of(of_streamline));
+            }
+            self.scratch.truncate(end);
             let before = positions.len();
             let mut are_finite = true;
             positions.extend(self.scratch.chunks_exact(row).map(|point| {
@@ -211,10 +183,16 @@ impl TrkReader {
         }
         let mut coordinates = NumericColumn::new(Kind::Float64, 3);
         coordinates.bytes = positions.into_flattened().into_flattened();
-        let attributes = self.scalars.iter().zip(columns);
-        let attributes = attributes
-            .map(|(named, bytes)| Column::new(named.name.clone(), float32(named.width, bytes)));
-        Ok(batch.geometry(coordinates, attributes.collect()))
+        let named = |(named, bytes): (&NamedValues, Vec<u8>)| {
+            Column::new(named.name.clone(), float32(named.width, bytes))
+        };
+        let attributes = self.scalars.iter().zip(columns).map(named);
+        let mut geometry = batch.geometry(coordinates, attributes.collect());
+        if let Some(geometry) = &mut geometry {
+            let properties = self.properties.iter().zip(properties).map(named);
+            geometry.object = properties.collect();
+        }
+        Ok(geometry)
     }
 }
 
@@ -228,7 +206,7 @@ impl GeometrySource for TrkReader {
     }
 
     fn tables(&self) -> Geometry {
-        self.tables.clone()
+        Geometry::new(NumericColumn::new(Kind::Float64, 3))
     }
 }
 

@@ -118,7 +118,7 @@ fn or(left: Option<bool>, right: Option<bool>) -> Option<bool> {
 
 struct Table<'a> {
     rows: &'a [Row],
-    /// Reads columns of numbers without missing values in bulk.
+    /// Whether the columns of numbers are read in bulk where they have no missing values.
     in_bulk: bool,
 }
 

@@ -9,7 +9,7 @@ mod task;
 use core::error::Error as StdError;
 use std::{
     fs::{File, OpenOptions as FileOptions},
-    io::Write,
+    io::{Cursor, Read, Write},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -18,7 +18,7 @@ use zvf_model::{column::ColumnValues, fetch::BoxFuture};
 use bytes::Bytes;
 use zvf_build::{
     Design, Geometry, WritePlan,
-    large::{GeometrySurvey, Outline, PartitionResult, Partitioner},
+    large::{GeometrySurvey, Outline, PartitionResult, Partitioner, PathIndex},
 };
 use zvf_store::Creation;
 
@@ -29,7 +29,7 @@ use crate::{
     task_runner::scratch_error,
     writer::{
         CreateOptions, NewFolder, WriteReport,
-        cell_writer::{CellWriter, Destination},
+        cell_writer::{CellWriter, Destination, Objects},
         conclude, copies_nodes,
         encode::{self, Arrays},
         named, root, run,
@@ -57,6 +57,9 @@ pub trait GeometrySource: Send {
     fn rewind(&mut self) -> Result<(), Box<dyn StdError + Send + Sync>>;
 
     /// Returns objects, groups and their attributes, as geometry without vertices.
+    ///
+    /// Numeric attributes of the objects of paths may come with the batches instead, one row for
+    /// each path, and are then not held in memory. The tables describe no objects in this case.
     fn tables(&self) -> Geometry;
 }
 
@@ -64,6 +67,10 @@ pub(crate) use task::run_part;
 
 /// Default of [`CreateOptions::memory`].
 const MEMORY: u64 = 1 << 30;
+/// Name of the temporary file with the records of paths.
+const PATHS: &str = "paths";
+/// Size of the block of records that is encoded at once. Manifests are some twenty times as large.
+const RECORDS: u64 = 128 << 10;
 /// Estimated number of copies of a part or batch in memory.
 const COPIES: u64 = 16;
 
@@ -171,7 +178,8 @@ fn create_streamed<'a>(
         if options.seal {
             creation.write_seal();
         }
-        let split = split(source, &mut splitter, batch, scratch.path());
+        let records = scratch.path().join(PATHS);
+        let split = split(source, &mut splitter, batch, scratch.path(), Some(&records));
         let made = match split {
             Err(error) => Err(error),
             Ok(()) => {
@@ -256,16 +264,21 @@ fn memory(options: &CreateOptions) -> u64 {
     options.memory.unwrap_or(MEMORY).max(1 << 10)
 }
 
-/// Runs the second pass: appends rows to the files of their parts.
+/// Runs the second pass: appends rows to the files of their parts, and records of paths to the file
+/// `records`. Without it, they stay in the partitioner.
 fn split(
     source: &mut dyn GeometrySource,
     splitter: &mut Partitioner,
     batch: usize,
     scratch: &Path,
+    records: Option<&Path>,
 ) -> Result<(), Failure> {
     while let Some(geometry) = source.next(batch).map_err(Failure::Source)? {
         for (part, bytes) in splitter.split(geometry)? {
             append(&file(scratch, part), &bytes)?;
+        }
+        if let Some(records) = records {
+            append(records, &splitter.take_paths())?;
         }
     }
     Ok(())
@@ -305,7 +318,8 @@ impl Making<'_> {
                 results
             }
         };
-        complete(&self.writer, splitter, results, tables).await
+        let records = self.scratch.join(PATHS);
+        complete(&self.writer, splitter, results, tables, Some(records)).await
     }
 
     /// Makes the parts one after another, each on all cores.
@@ -329,27 +343,74 @@ impl Making<'_> {
     }
 }
 
-/// Writes the shared nodes and tables, after all parts.
+/// Writes the shared nodes and tables, after all parts. Records of paths are in the file `records`
+/// or in the partitioner.
 async fn complete<D: Destination>(
     writer: &CellWriter<D>,
-    splitter: Partitioner,
+    mut splitter: Partitioner,
     results: Vec<PartitionResult>,
     tables: Geometry,
+    records: Option<PathBuf>,
 ) -> Result<(WritePlan, WriteReport), Failure> {
-    let (plan, objects) = run(move || {
-        let plan = splitter.finish(results, tables)?;
+    let records = records.filter(|path| path.exists());
+    let prepare = move || {
+        let records: Box<dyn Read + Send> = match records {
+            Some(path) if splitter.needs_paths(&tables) => {
+                splitter = splitter.with_paths(read(&path)?.into());
+                Box::new(std::io::empty())
+            }
+            Some(path) => {
+                let file = File::open(&path);
+                Box::new(file.map_err(|source| scratch_error(&path, source))?)
+            }
+            None if splitter.needs_paths(&tables) => Box::new(std::io::empty()),
+            None => Box::new(Cursor::new(splitter.take_paths())),
+        };
+        let (plan, index) = splitter.finish(results, tables)?;
         let outputs = plan.rest()?;
         let arrays = Arrays::of(&outputs)?;
         let objects = encode::encoded(&arrays, outputs)?;
-        Ok((plan, objects))
-    })
-    .await?;
+        let index = index.map(|index| IndexWork {
+            index,
+            records,
+            arrays,
+        });
+        Ok((plan, objects, index))
+    };
+    let (plan, objects, mut index) = run(prepare).await?;
     writer.put(objects).await?;
+    while let Some(work) = index.take() {
+        let (rest, objects) = run(move || work.step()).await?;
+        writer.put(objects).await?;
+        index = rest;
+    }
     let written = WriteReport {
         summary: plan.summary(),
         ..writer.take_report()
     };
     Ok((plan, written))
+}
+
+/// The rest of the object index of paths.
+struct IndexWork {
+    index: PathIndex,
+    records: Box<dyn Read + Send>,
+    arrays: Arrays,
+}
+
+impl IndexWork {
+    /// Encodes the objects of the next block of records; returns no work after the last.
+    fn step(mut self) -> Result<(Option<Self>, Objects), Failure> {
+        let mut block = Vec::new();
+        let found = (&mut self.records).take(RECORDS).read_to_end(&mut block);
+        found.map_err(|source| scratch_error(Path::new(PATHS), source))?;
+        if block.is_empty() {
+            let objects = encode::encoded(&self.arrays, self.index.finish()?)?;
+            return Ok((None, objects));
+        }
+        let objects = encode::encoded(&self.arrays, self.index.push(&block)?)?;
+        Ok((Some(self), objects))
+    }
 }
 
 /// The state that all parts share.

@@ -71,7 +71,7 @@ async fn stage(
         path: std::env::temp_dir().display().to_string(),
         source,
     })?;
-    split(source, &mut splitter, batch, scratch.path())?;
+    split(source, &mut splitter, batch, scratch.path(), None)?;
     let (outline, chunks) = splitter.settled();
     if let Some(check) = &options.check {
         check(&outline.estimate(vertices, &chunks)).map_err(Failure::Declined)?;
@@ -193,7 +193,7 @@ pub(crate) async fn commit(store: &Store, id: &str) -> Result<WriteReport, Failu
     }
     let writer = CellWriter::new(&creation);
     writer.count(&written);
-    let (plan, mut written) = complete(&writer, splitter, results, tables).await?;
+    let (plan, mut written) = complete(&writer, splitter, results, tables, None).await?;
     let root = root(&plan);
     written.objects += 1;
     written.bytes += root.len() as u64;

@@ -12,6 +12,7 @@ use zvf::{
     CreateOptions, GeometrySource, OpenOptions, TaskPhase, TaskPlan, TaskPlanOptions, TaskRunner,
 };
 use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, Profile, ShardingPolicy};
+use zvf_model::column::{Column, ColumnValues};
 
 use super::random;
 use crate::block_on;
@@ -20,6 +21,46 @@ use crate::block_on;
 struct Cut {
     all: Geometry,
     next: usize,
+    /// Attributes of objects that come with the batches, one row for each path.
+    of_paths: Vec<Column>,
+}
+
+impl Cut {
+    fn new(all: Geometry) -> Self {
+        Self {
+            all,
+            next: 0,
+            of_paths: Vec::new(),
+        }
+    }
+
+    /// Moves the attributes of objects to the batches; `None` if they are text or have no row for each
+    /// path.
+    fn with_attributes_of_paths(mut all: Geometry) -> Option<Self> {
+        let ids = all.part_objects.clone()?;
+        let rows = match all.objects.take() {
+            None => (0..ids.len()).collect(),
+            Some(objects) if objects.len() == ids.len() => {
+                let row = |id: &i64| objects.iter().position(|object| object == id);
+                ids.iter().map(row).collect::<Option<Vec<usize>>>()?
+            }
+            Some(_) => return None,
+        };
+        let columns = std::mem::take(&mut all.object);
+        let is_plain = |column: &Column| {
+            column.nulls.is_none() && matches!(column.values, ColumnValues::Numeric(_))
+        };
+        if columns.is_empty() || !columns.iter().all(is_plain) || !all.fragment.is_empty() {
+            return None;
+        }
+        let columns = columns
+            .iter()
+            .map(|column| column.take(rows.iter().copied()));
+        Some(Self {
+            of_paths: columns.collect(),
+            ..Self::new(all)
+        })
+    }
 }
 
 impl GeometrySource for Cut {
@@ -41,6 +82,8 @@ impl GeometrySource for Cut {
             batch.part_offsets = Some(ends.map(|end| end - offsets[first]).collect());
             let ids = all.part_objects.as_ref();
             batch.part_objects = ids.map(|ids| ids[first..last].to_vec());
+            let columns = self.of_paths.iter();
+            batch.object = columns.map(|column| column.take(first..last)).collect();
             offsets[first] as usize..offsets[last] as usize
         } else {
             if first >= all.vertices() {
@@ -176,7 +219,8 @@ fn files(folder: &Path, prefix: &str, found: &mut BTreeMap<String, Vec<u8>>) {
     }
 }
 
-fn check(seed: u64, kind: GeometryKind, profile: Profile) {
+/// Checks a random case. Returns whether it has been created with attributes of paths in the batches.
+fn check(seed: u64, kind: GeometryKind, profile: Profile) -> bool {
     let mut case = random::case(seed, kind, profile);
     if case.geometry.part_offsets.is_some() && case.geometry.part_objects.is_none() {
         // Ids are assigned across batches, where empty paths would change the numbers.
@@ -189,7 +233,7 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
         .as_ref()
         .is_some_and(|offsets| offsets.windows(2).any(|pair| pair[0] == pair[1]));
     if case.design.chunk_shape.is_none() || has_empty {
-        return;
+        return false;
     }
     if case.design.sharding == ShardingPolicy::Auto {
         case.design.sharding = ShardingPolicy::None;
@@ -199,6 +243,9 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
     let (whole, cut) = (folder.path().join("a/store"), folder.path().join("b/store"));
     let tasks = folder.path().join("c/store");
     let shared = folder.path().join("d/store");
+    let inline = [folder.path().join("e/store"), folder.path().join("f/store")];
+    let of_paths = Cut::with_attributes_of_paths(case.geometry.clone());
+    let has_inline = of_paths.is_some();
     let mut options = CreateOptions::default();
     let (geometry, design) = (case.geometry.clone(), case.design.clone());
     let at = |path: &Path| path.display().to_string();
@@ -208,10 +255,7 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
             .await
             .unwrap();
         options.memory = Some(16 << 10);
-        let mut source = Cut {
-            all: case.geometry,
-            next: 0,
-        };
+        let mut source = Cut::new(case.geometry);
         let design = case.design.clone();
         let written = zvf::create_from_source(&at(&cut), &mut source, design, &options).await;
         let written = written.unwrap_or_else(|error| panic!("{error:?}: {about}"));
@@ -222,6 +266,16 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
         let again = again.unwrap_or_else(|error| panic!("{error:?}: {about}"));
         assert_eq!(again, written, "{about}");
         source.rewind().unwrap();
+        if let Some(mut of_paths) = of_paths {
+            options.runner = None;
+            let design = case.design.clone();
+            let written =
+                zvf::create_from_source(&at(&inline[0]), &mut of_paths, design, &options).await;
+            written.unwrap_or_else(|error| panic!("{error:?}: {about}"));
+            of_paths.rewind().unwrap();
+            let design = case.design.clone();
+            create_from_shares(&at(&inline[1]), &mut of_paths, design, &options).await;
+        }
         let made = create_from_shares(&at(&shared), &mut source, case.design, &options).await;
         let report = made.report().unwrap();
         let vertices = report["vertices"].as_u64();
@@ -230,6 +284,10 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
     same(&whole, &cut, &about);
     same(&whole, &tasks, &about);
     same(&whole, &shared, &about);
+    for folder in inline.iter().filter(|_| has_inline) {
+        same(&whole, folder, &about);
+    }
+    has_inline
 }
 
 /// Asserts that two folders hold the same files.
@@ -254,12 +312,14 @@ fn batches_make_the_same_store() {
         GeometryKind::Lines,
         GeometryKind::Streamlines,
     ];
+    let mut inline = 0;
     for kind in kinds {
         for seed in 0..6 {
-            check(seed, kind, Profile::V09);
-            check(seed, kind, Profile::V08);
+            inline += usize::from(check(seed, kind, Profile::V09));
+            inline += usize::from(check(seed, kind, Profile::V08));
         }
     }
+    assert!(inline > 2, "{inline}");
 }
 
 /// A source that counts its passes.
@@ -297,7 +357,7 @@ fn a_refused_plan_costs_one_pass() {
         let all = Geometry::new(NumericColumn::float32(2, rows));
         let vertices = all.vertices() as u64;
         let mut source = Passes {
-            source: Cut { all, next: 0 },
+            source: Cut::new(all),
             ended: 0,
         };
         let found = Arc::new(Mutex::new(None));
