@@ -29,6 +29,7 @@ mod machine_memory;
 mod options;
 mod overlay;
 mod read;
+mod regular_file;
 mod sealed;
 mod sizes;
 mod snapshot;

@@ -312,7 +312,7 @@ impl AttributeLocation {
                 };
                 return Err(Failure::AttributeExists { name, of });
             }
-            Some(_) => store.list_all(&key, MAX_FILES).await?,
+            Some(_) => store.list_to_delete(&key, MAX_FILES).await?,
             None => Vec::new(),
         };
         Ok(Self {

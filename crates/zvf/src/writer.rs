@@ -324,7 +324,7 @@ pub(crate) async fn begin_replace(
     if copies_nodes {
         transaction.rebuild_node_copy();
     }
-    let before = store.list_all(&Key::root(), MAX_FILES).await?;
+    let before = store.list_to_delete(&Key::root(), MAX_FILES).await?;
     Ok((StagedTransaction::recording(transaction), before))
 }
 

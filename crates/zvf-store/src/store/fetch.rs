@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use object_store::{Error as Failure, GetOptions, GetRange, GetResult, ObjectStoreExt, path::Path};
 use zvf_model::key::Key;
 
-use super::{Store, file_read::OpenFile, overlay::OverlayEntry, snapshot::SeenHead};
+use super::{Store, file_read::OpenFile, overlay::OverlayEntry, regular_file, snapshot::SeenHead};
 use crate::{
     backend::{
         self, Backend, FailureKind, gave_up_early, ignores_ranges, is_below_file, is_connection,
@@ -72,6 +72,12 @@ impl Store {
         key: &Key,
     ) -> Result<Option<(Bytes, ObjectVersion)>, ReadError> {
         let read = &Read::full(key.clone());
+        if let Some(folder) = self.folder() {
+            regular_file::check(&folder.join(key.as_str())).map_err(|error| ReadError::Io {
+                key: key.clone(),
+                source: Arc::new(error),
+            })?;
+        }
         let fetch = || async move {
             let budget = ByteBudget::new(self.budget());
             let Some(response) = self

@@ -13,7 +13,7 @@ use std::{
 use bytes::Bytes;
 use zvf_model::key::Key;
 
-use super::Store;
+use super::{Store, regular_file};
 use crate::{
     io::{ByteBudget, ByteRange, FetchResult, FetchedRange, Read, ReadError, ReadPlan},
     threads::par_map,
@@ -33,8 +33,8 @@ impl OpenFile {
         if self.0.as_ref().is_none_or(|(last, ..)| last != key) {
             // Close the previous file before opening the next.
             self.0 = None;
-            let opened = open(&folder.join(key.as_str()))?;
-            self.0 = opened.map(|(file, size)| (key.clone(), file, size));
+            let opened = regular_file::open(&folder.join(key.as_str()))?;
+            self.0 = opened.map(|(file, metadata)| (key.clone(), file, metadata.len()));
         }
         Ok(self.0.as_mut().map(|(_, file, size)| (file, *size)))
     }
@@ -149,23 +149,6 @@ impl Store {
         }
         Err(failure)
     }
-}
-
-/// Opens a file and returns it with its size, or `None` when it does not exist.
-fn open(path: &Path) -> io::Result<Option<(File, u64)>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) => {
-            let absent = matches!(
-                error.kind(),
-                // No object can exist below a file.
-                ErrorKind::NotFound | ErrorKind::NotADirectory
-            );
-            return if absent { Ok(None) } else { Err(error) };
-        }
-    };
-    let metadata = file.metadata()?;
-    Ok((!metadata.is_dir()).then_some((file, metadata.len())))
 }
 
 fn read_range(file: &mut File, start: u64, length: u64) -> io::Result<Vec<u8>> {

@@ -1,5 +1,7 @@
 //! Listing of the objects below a prefix.
 
+use std::{fs, io, path::Path as FilePath};
+
 use futures_util::TryStreamExt;
 use object_store::path::Path;
 use zvf_model::key::Key;
@@ -8,6 +10,7 @@ use super::{Store, overlay::Overlay};
 use crate::{
     backend::{self, Backend, FailureKind, gave_up_early, message_contains, refuses_listing},
     io::{ListError, ListedFile, Listing, is_reserved},
+    threads::run_blocking,
 };
 
 /// An object in the reserved folder of transactions.
@@ -80,6 +83,34 @@ impl Store {
         }
         files.sort_unstable();
         Ok(files)
+    }
+
+    /// Lists every object below `prefix` in order to delete them: like [`list_all`](Self::list_all),
+    /// but fails where a symbolic link leads to another folder, whose files are not of the store.
+    ///
+    /// # Errors
+    ///
+    /// [`ListError`].
+    pub async fn list_to_delete(
+        &self,
+        prefix: &Key,
+        limit: usize,
+    ) -> Result<Vec<ListedFile>, ListError> {
+        if let Some(root) = self.folder().map(FilePath::to_owned) {
+            let from = prefix.clone();
+            let found = run_blocking(move || linked_folder(&root, &from)).await;
+            let found = found.unwrap_or_else(|error| Err(io::Error::other(error)));
+            let failed = |key: &Key, source: io::Error| ListError::Io {
+                prefix: key.clone(),
+                source: Box::new(source),
+            };
+            if let Some(link) = found.map_err(|error| failed(prefix, error))? {
+                const WHY: &str =
+                    "it is a symbolic link, and files of other folders are not deleted; remove it";
+                return Err(failed(&link, io::Error::other(WHY)));
+            }
+        }
+        self.list_all(prefix, limit).await
     }
 
     /// Lists the children of `prefix`, one level deep. An absent prefix gives an empty listing.
@@ -223,6 +254,42 @@ impl Store {
         let path = Path::parse(prefix).map_err(|source| list_error(prefix, source.into()))?;
         Ok(self.root().parts().chain(path.parts()).collect())
     }
+}
+
+/// Returns a symbolic link to a folder at, above or below a prefix of a store in a folder.
+fn linked_folder(root: &FilePath, prefix: &Key) -> io::Result<Option<Key>> {
+    let is_link = |path: &FilePath| path.is_symlink() && path.is_dir();
+    let (mut key, mut path) = (Key::root(), root.to_owned());
+    for name in prefix.as_str().split('/').filter(|name| !name.is_empty()) {
+        key = key.join(name).map_err(io::Error::other)?;
+        path.push(name);
+        if is_link(&path) {
+            return Ok(Some(key));
+        }
+    }
+    let mut folders = vec![(key, path)];
+    while let Some((key, path)) = folders.pop() {
+        let entries = match fs::read_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            let name = entry.file_name();
+            // Other names are no keys, and listings refuse them.
+            let Some(below) = name.to_str().and_then(|name| key.join(name).ok()) else {
+                continue;
+            };
+            if kind.is_symlink() && is_link(&entry.path()) {
+                return Ok(Some(below));
+            }
+            if kind.is_dir() {
+                folders.push((below, entry.path()));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Converts an error of `object_store`.

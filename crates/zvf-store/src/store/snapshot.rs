@@ -25,7 +25,7 @@ use std::{
 use bytes::Bytes;
 use zvf_model::key::Key;
 
-use super::Store;
+use super::{Store, regular_file};
 use crate::{
     backend::Backend,
     io::{ObjectVersion, Read, ReadError},
@@ -278,15 +278,8 @@ fn compare_file(path: &FilePath, seen: &SeenHead, budget: u64) -> io::Result<Hea
 }
 
 fn open(path: &FilePath) -> io::Result<Option<(File, FileIdentity)>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(error),
-    };
-    let status = file.metadata()?;
-    Ok((!status.is_dir()).then(|| (file, FileIdentity::of(&status))))
+    let opened = regular_file::open(path)?;
+    Ok(opened.map(|(file, status)| (file, FileIdentity::of(&status))))
 }
 
 fn read(file: &mut File, bytes: u64, budget: u64) -> io::Result<Bytes> {

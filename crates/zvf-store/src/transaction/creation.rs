@@ -192,7 +192,7 @@ impl Store {
 
     /// Deletes everything but the marker and the lock.
     async fn clear(&self) -> Result<(), CreateError> {
-        let keys = self.list_all(&Key::root(), usize::MAX).await?;
+        let keys = self.list_to_delete(&Key::root(), usize::MAX).await?;
         let keys = keys.iter().map(|file| Key::parse(&file.name));
         let mut keys: Vec<Key> = keys.collect::<Result<_, KeyError>>()?;
         // The files of jobs are in folders; the marker and the lock are not.

@@ -45,7 +45,7 @@ pub(super) async fn levels(
         };
         for folder in folders {
             let key = nodes::named(Key::parse(&folder), &folder)?;
-            for file in store.list_all(&key, MAX_FILES).await? {
+            for file in store.list_to_delete(&key, MAX_FILES).await? {
                 let path = format!("{folder}/{}", file.name);
                 transaction
                     .delete(nodes::named(Key::parse(&path), &path)?)

@@ -124,7 +124,7 @@ impl Build<'_> {
         for family in COPIED {
             let path = format!("{}/{family}", self.target);
             let key = nodes::named(Key::parse(&path), &path)?;
-            for file in store.list_all(&key, MAX_FILES).await? {
+            for file in store.list_to_delete(&key, MAX_FILES).await? {
                 let name = format!("{path}/{}", file.name);
                 self.transaction()
                     .delete(nodes::named(Key::parse(&name), &name)?)

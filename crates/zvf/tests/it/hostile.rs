@@ -164,3 +164,94 @@ fn an_unknown_codec_and_a_small_budget_are_not_damage() {
         assert!(errors > 0, "a budget of 100 bytes is too small");
     }
 }
+
+/// A pipe has no end and a device may have none; a store may hold them after a hostile archive was
+/// extracted.
+#[test]
+#[cfg(target_os = "linux")]
+fn pipes_and_devices_in_the_place_of_files_are_errors_that_name_them() {
+    use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
+    let pipe = |path: &Path| {
+        let made = Command::new("mkfifo").arg(path).status().unwrap();
+        assert!(made.success());
+    };
+    let device = |path: &Path| symlink("/dev/zero", path).unwrap();
+    let files = files("zvf-09", "points_objects_groups/store.zarrvectors");
+    let is_cell = |key: &&String| key.starts_with("0/vertices/c/");
+    let cell = files.iter().map(|(key, _)| key).find(is_cell).unwrap();
+    for replaced in ["zarr.json", "0/vertices/zarr.json", cell] {
+        for replace in [&pipe as &dyn Fn(&Path), &device] {
+            let folder = tempfile::tempdir().unwrap();
+            for (key, bytes) in &files {
+                let path = folder.path().join(key);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, bytes).unwrap();
+            }
+            let path = folder.path().join(replaced);
+            fs::remove_file(&path).unwrap();
+            replace(&path);
+            let address = folder.path().display().to_string();
+            let error = block_on(async {
+                let dataset = Dataset::open(&address).await?;
+                dataset.query(&Query::new()).await
+            });
+            let error = zvf_model::error_chain::error_chain(&error.unwrap_err());
+            let is_named = error.contains(replaced) && error.contains("no regular file");
+            assert!(is_named, "{replaced}: {error}");
+            if replaced == "zarr.json" {
+                let store = zvf_store::Store::open(&address).unwrap();
+                let error = block_on(store.begin()).unwrap_err().to_string();
+                assert!(error.contains(replaced), "{error}");
+            }
+            let options = zvf::ValidateOptions::default();
+            let report = block_on(zvf::validate(&address, &options));
+            assert!(report.map_or(true, |report| !report.is_ok()), "{replaced}");
+        }
+    }
+}
+
+/// A store may hold a link to a folder of the person that replaces it.
+#[test]
+#[cfg(unix)]
+fn files_behind_links_are_not_deleted() {
+    use std::{fs, os::unix::fs::symlink};
+    use zvf::{AutoLevels, CreateOptions, Design, Geometry, GeometryKind, NumericColumn};
+    let coordinates = (0..900_u16).map(f32::from).collect::<Vec<f32>>();
+    let geometry = Geometry::new(NumericColumn::float32(3, coordinates));
+    let folder = tempfile::tempdir().unwrap();
+    let (store, outside) = (folder.path().join("a.zv"), folder.path().join("outside"));
+    let (kept, address) = (outside.join("kept.txt"), store.display().to_string());
+    fs::create_dir(&outside).unwrap();
+    fs::write(&kept, "kept").unwrap();
+    let create = || {
+        let options = CreateOptions::default().overwrite(true);
+        let mut design = Design::new(GeometryKind::Points);
+        design.chunk_shape = Some(vec![100.0; 3]);
+        block_on(zvf::create(&address, &geometry, design, &options))
+    };
+    let pyramid = || {
+        let mut levels = AutoLevels::default();
+        levels.levels = Some(1);
+        let options = zvf::PyramidOptions::new().levels(levels).overwrite(true);
+        block_on(zvf::build_pyramid(&address, &options)).map(drop)
+    };
+    let refused = |outcome: Result<(), Error>, link: &str| {
+        let error = zvf_model::error_chain::error_chain(&outcome.unwrap_err());
+        let is_named = error.contains(link) && error.contains("symbolic link");
+        assert!(is_named, "{link}: {error}");
+        assert!(kept.exists(), "{link}");
+    };
+    create().unwrap();
+    pyramid().unwrap();
+    for link in ["extra", "0/extra", "0/vertices/c/9"] {
+        let path = store.join(link);
+        symlink(&outside, &path).unwrap();
+        refused(create().map(drop), link);
+        fs::remove_file(path).unwrap();
+        create().unwrap();
+    }
+    pyramid().unwrap();
+    fs::rename(store.join("1"), folder.path().join("moved")).unwrap();
+    symlink(&outside, store.join("1")).unwrap();
+    refused(pyramid(), "1");
+}

@@ -1,0 +1,48 @@
+//! Opens files of a store, which another program may have replaced by pipes or devices.
+
+use std::{
+    fs::{File, Metadata},
+    io::{self, ErrorKind},
+    path::Path,
+};
+
+/// Opens a regular file; returns `None` if there is none or a folder. Reading a pipe would wait for a
+/// writer, and reading a device need not end.
+pub(super) fn open(path: &Path) -> io::Result<Option<(File, Metadata)>> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        // Opening a pipe does not wait either. Reads of regular files are unaffected.
+        options.custom_flags(libc::O_NONBLOCK);
+    }
+    let file = match options.open(path) {
+        Ok(file) => file,
+        // No object can exist below a file.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Ok(None);
+    }
+    if !metadata.is_file() {
+        return Err(irregular());
+    }
+    Ok(Some((file, metadata)))
+}
+
+/// Checks that a path has a regular file, a folder or nothing, before other code opens it.
+pub(super) fn check(path: &Path) -> io::Result<()> {
+    match path.metadata() {
+        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Err(irregular()),
+        _ => Ok(()),
+    }
+}
+
+fn irregular() -> io::Error {
+    io::Error::other("it is no regular file; delete or replace it")
+}
