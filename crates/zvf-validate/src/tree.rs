@@ -52,7 +52,8 @@ impl StoreTree {
                 nodes: BTreeMap::new(),
             }),
             Err(error) => {
-                context.report(&structure::UNLISTABLE, &root, error);
+                let message = error_chain(&*error.source);
+                context.report(&structure::UNLISTABLE, &root, message);
                 None
             }
         }

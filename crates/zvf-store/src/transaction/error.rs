@@ -75,10 +75,10 @@ pub enum TransactionError {
 #[non_exhaustive]
 pub enum RecordError {
     /// The record is not a JSON object.
-    #[error("is not a JSON object")]
+    #[error("is not a JSON object; restore it from a backup")]
     Json,
     /// A member is missing or has an invalid value.
-    #[error("the member {0:?} is missing or invalid")]
+    #[error("the member {0:?} is missing or invalid; restore the file from a backup")]
     Member(&'static str),
     /// The record has an unknown format version.
     #[error("has the unknown format version {0}; a newer program wrote it")]

@@ -75,11 +75,16 @@ impl State {
             return Ok(Some(Self::default()));
         };
         let key = head_key()?;
-        let record = Record::new(&key, &member)?;
+        let record = Record::new(&key, &member).map_err(|_| invalid_member(&key, "zvf"))?;
         let id =
             TransactionId::parse(record.text("id")?).ok_or_else(|| invalid_member(&key, "id"))?;
+        let transaction = record.number("transaction")?;
+        if transaction == u64::MAX {
+            // No other transaction could follow.
+            return Err(invalid_member(&key, "transaction"));
+        }
         Ok(Some(Self {
-            transaction: record.number("transaction")?,
+            transaction,
             id: Some(id),
             pending: record.flag("pending")?,
         }))

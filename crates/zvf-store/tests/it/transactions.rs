@@ -564,6 +564,7 @@ fn damaged_records_are_rejected() {
     };
     for (field, value) in [
         ("transaction", json!(-1)),
+        ("transaction", json!(u64::MAX)),
         ("id", json!("../../x")),
         ("id", json!("")),
         ("pending", json!(1)),
@@ -580,6 +581,8 @@ fn damaged_records_are_rejected() {
             RecordError::Member(name.unwrap()),
         );
     }
+    let text = json!("x");
+    check(&text, None, "zarr.json", RecordError::Member("zvf"));
     let at = ".zvf/ab/journal.json";
     let damaged = |pointer: &str, value: Json| {
         let mut journal = journal.clone();
