@@ -45,18 +45,24 @@ impl DenseIndex {
         })
     }
 
-    /// Returns the bytes of the blocks of a span. The start of an empty span has no meaning.
+    /// Returns the bytes of the blocks of a span.
     fn range(&self, span: &[u8; 16]) -> Option<Range<usize>> {
-        let (start, count) = span.split_first_chunk::<8>()?;
-        let count = i64::from_le_bytes(*count.first_chunk::<8>()?);
-        let count = usize::try_from(count).ok()?;
-        if count == 0 {
-            return Some(0..0);
-        }
-        let start = usize::try_from(i64::from_le_bytes(*start)).ok()?;
-        let end = start.checked_add(count)?.checked_mul(self.block)?;
-        Some(start.checked_mul(self.block)?..end)
+        let range = blocks_of(span)?;
+        let at = |block: u64| usize::try_from(block).ok()?.checked_mul(self.block);
+        Some(at(range.start)?..at(range.end)?)
     }
+}
+
+/// Returns the blocks of a span; `None` if a number is out of range. The start of an empty span has
+/// no meaning.
+pub(super) fn blocks_of(span: &[u8; 16]) -> Option<Range<u64>> {
+    let (start, count) = span.split_first_chunk::<8>()?;
+    let count = u64::try_from(i64::from_le_bytes(*count.first_chunk::<8>()?)).ok()?;
+    if count == 0 {
+        return Some(0..0);
+    }
+    let start = u64::try_from(i64::from_le_bytes(*start)).ok()?;
+    Some(start..start.checked_add(count)?)
 }
 
 impl Session<'_> {

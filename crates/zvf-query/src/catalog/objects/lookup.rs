@@ -1,5 +1,6 @@
 //! Reads the manifests of a few objects.
 
+use core::ops::Range;
 use std::{collections::BTreeMap, sync::Arc};
 
 use zvf_format::int64s::Int64s;
@@ -7,13 +8,14 @@ use zvf_model::fetch::{AnyArray, Wanted};
 
 use super::{
     ObjectCache, ObjectIds, ObjectSet, ObjectTable,
-    builder::ObjectsBuilder,
+    builder::{ManifestFault, ObjectsBuilder},
+    dense,
     read::{FetchResult, push, push_cell, push_lost, read_ids},
     table::Manifests,
 };
 use crate::{
     catalog::level::{Level, Session},
-    catalog::tables::{ByteStringArray, RowArray},
+    catalog::tables::{ByteStringArray, RowArray, RowRequest},
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     sync::lock,
@@ -22,6 +24,8 @@ use crate::{
 /// Maximum number of manifest cells that are all read at once, so that later queries need no
 /// request.
 const MAX_EAGER_CELLS: u64 = 4;
+/// Maximum size of a dense index that is read whole, so that later queries need no request.
+const MAX_EAGER_BYTES: u64 = 256 << 10;
 
 /// The result of looking up objects by id.
 #[derive(Clone, Debug)]
@@ -48,16 +52,38 @@ enum Rows {
     Proven,
 }
 
+impl Rows {
+    /// Returns the rows of the ids that exist, ascending.
+    fn of(&self, ids: &[i64]) -> Vec<(u64, i64)> {
+        let find = |id: &i64| match self {
+            Self::Known(known) => known.find(*id).and_then(|row| u64::try_from(row).ok()),
+            Self::Proven => u64::try_from(*id).ok(),
+        };
+        let found = ids.iter().filter_map(|id| Some((find(id)?, *id)));
+        let mut found: Vec<(u64, i64)> = found.collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+/// Returns the row that equals an id, if there is such a row.
+fn row_like(table: &ObjectTable, id: i64) -> Option<u64> {
+    u64::try_from(id).ok().filter(|row| *row < table.rows())
+}
+
 impl Session<'_> {
     /// Reads the objects with these ids, which may repeat. Damage is skipped if `diagnostics`
     /// allows it.
     ///
     /// Round trips after [`object_index`](Self::object_index):
     ///
-    /// * none if all objects have been read, which happens if manifests take a few cells;
+    /// * none if all objects have been read, which happens if manifests take a few cells or a dense
+    ///   index is small;
     /// * one if ids are rows, or prove to equal rows for the requested ids; the check reads eight
     ///   bytes per id from uncompressed arrays;
-    /// * otherwise one for all ids on first use, and one for the manifests.
+    /// * otherwise one for all ids on first use, and one for the manifests;
+    /// * one more in a dense index, for the blocks of the objects.
     ///
     /// # Errors
     ///
@@ -91,10 +117,149 @@ impl Session<'_> {
                 self.some_items(level, &table, manifests, rows, ids, diagnostics)
                     .await
             }
+            Manifests::Dense { spans, blocks }
+                if !many
+                    && spans.size(None).saturating_add(blocks.size(None)) > MAX_EAGER_BYTES =>
+            {
+                table.note(diagnostics);
+                self.some_dense(level, &table, [spans, blocks], ids, diagnostics)
+                    .await
+            }
             _ => {
                 let objects = self.objects(level, diagnostics).await?;
                 Ok(ObjectLookup::of(objects.unwrap_or_default(), ids))
             }
+        }
+    }
+
+    /// Finds the rows of ids in one round trip if ids prove to equal rows, otherwise in up to two.
+    /// The first also fetches `also`, whose results are returned. `parts` permits the proof, which
+    /// reads the ids of the requested rows only. Returns no rows if ids are damaged and
+    /// `diagnostics` skips the damage.
+    async fn find_rows(
+        &self,
+        level: &Level,
+        table: &ObjectTable,
+        array: &RowArray,
+        (ids, parts): (&[i64], bool),
+        also: &[Wanted<AnyArray>],
+        diagnostics: &Diagnostics,
+    ) -> Result<(Option<Rows>, Vec<FetchResult>), QueryError> {
+        // Ids equal rows in most stores, so the check usually succeeds.
+        let guess: Option<Vec<u64>> = ids.iter().map(|id| row_like(table, *id)).collect();
+        let parts = parts && array.is_plain_cell() && table.index.ids_sorted;
+        let guess = guess.filter(|_| parts);
+        let mut request = match &guess {
+            Some(guess) => array.request(Some(guess)),
+            None => self.id_request(array)?,
+        };
+        let mut wanted = request.wanted.clone();
+        wanted.extend(also.iter().cloned());
+        let mut results = self.fetch.cells(&wanted).await;
+        let rest = results.split_off(request.wanted.len().min(results.len()));
+        if guess.is_some() {
+            if proves(array, &request, results, ids) {
+                return Ok((Some(Rows::Proven), rest));
+            }
+            request = self.id_request(array)?;
+            results = self.fetch.cells(&request.wanted).await;
+        }
+        let known = keep_ids(level, table, array, (&request, results), diagnostics)?;
+        Ok((known.map(Rows::Known), rest))
+    }
+
+    /// Reads the manifests of a few objects of a dense index: their spans, then their blocks.
+    async fn some_dense(
+        &self,
+        level: &Level,
+        table: &ObjectTable,
+        [spans, blocks]: [&RowArray; 2],
+        ids: &[i64],
+        diagnostics: &Diagnostics,
+    ) -> Result<ObjectLookup, QueryError> {
+        let Some(array) = &table.ids else {
+            return Err(Damage::new(&table.node, Fault::Missing).into());
+        };
+        let known = lock(&level.extension::<ObjectCache>().ids).clone();
+        let mut tried: Vec<u64> = ids.iter().filter_map(|id| row_like(table, *id)).collect();
+        tried.sort_unstable();
+        tried.dedup();
+        let mut of_spans = spans.request(Some(&tried));
+        let (rows, mut results) = match known {
+            Some(ids) => (Some(Rows::Known(ids)), Vec::new()),
+            None => {
+                let also = &of_spans.wanted;
+                self.find_rows(level, table, array, (ids, true), also, diagnostics)
+                    .await?
+            }
+        };
+        let Some(rows) = rows else {
+            return Ok(nothing(table, self.fetch.budget(), ids));
+        };
+        let found = rows.of(ids);
+        if matches!(rows, Rows::Known(_)) {
+            let wanted: Vec<u64> = found.iter().map(|(row, _)| *row).collect();
+            of_spans = spans.request(Some(&wanted));
+            results = self.some_cells(&of_spans).await;
+        }
+        let read = spans.finish(&of_spans, results);
+        let lost_spans = skip_each(read.lost, diagnostics)?;
+        let (each, _) = read.bytes.as_chunks::<16>();
+        let mut ranges = Vec::with_capacity(found.len());
+        for ((row, _), span) in found.iter().zip(each) {
+            let range = dense::blocks_of(span).filter(|range| range.end <= blocks.rows);
+            if range.is_none() {
+                let source = Box::new(Fault::Range);
+                let fault = Fault::Row { row: *row, source };
+                diagnostics.skip(Damage::new(spans.node(), fault))?;
+            }
+            ranges.push(range.filter(|_| !overlaps(&lost_spans, &(*row..row.saturating_add(1)))));
+        }
+        let lengths = ranges.iter().flatten();
+        let lengths = lengths.map(|range| range.end.saturating_sub(range.start));
+        let total = lengths.fold(0, u64::saturating_add);
+        // The rows are listed, eight bytes each, and then read.
+        self.check_budget(total.saturating_mul(blocks.row().saturating_add(8)))?;
+        let wanted: Vec<u64> = ranges.iter().flatten().cloned().flatten().collect();
+        let of_blocks = blocks.request(Some(&wanted));
+        let results = self.some_cells(&of_blocks).await;
+        let read = blocks.finish(&of_blocks, results);
+        let lost_blocks = skip_each(read.lost, diagnostics)?;
+        let mut builder =
+            ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget()).with_rows();
+        let mut rest = read.bytes.as_slice();
+        for ((row, _), range) in found.iter().zip(ranges) {
+            let Some(range) = range else {
+                push_lost(&mut builder, *row, spans.node())?;
+                continue;
+            };
+            let bytes = range.end.saturating_sub(range.start);
+            let bytes = usize::try_from(bytes.saturating_mul(blocks.row())).unwrap_or(usize::MAX);
+            let (own, after) = rest.split_at(bytes.min(rest.len()));
+            rest = after;
+            if overlaps(&lost_blocks, &range) {
+                push_lost(&mut builder, *row, blocks.node())?;
+                continue;
+            }
+            match builder.push_blocks(*row, own) {
+                Ok(()) => {}
+                Err(ManifestFault::OverBudget(bytes)) => return Err(builder.over_budget(bytes)),
+                Err(ManifestFault::Fault(fault)) => {
+                    diagnostics.skip(Damage::new(spans.node(), fault))?;
+                    push_lost(&mut builder, *row, spans.node())?;
+                }
+            }
+        }
+        let found = ObjectIds::new(found.iter().map(|(_, id)| *id).collect(), false);
+        let found = found.map_err(|fault| Damage::new(&table.node, fault))?;
+        Ok(ObjectLookup::of(Arc::new(builder.finish(found)), ids))
+    }
+
+    /// Fetches the cells of a request, which may be none.
+    async fn some_cells(&self, request: &RowRequest) -> Vec<FetchResult> {
+        match request.wanted.as_slice() {
+            [] => Vec::new(),
+            wanted => self.fetch.cells(wanted).await,
         }
     }
 
@@ -109,51 +274,25 @@ impl Session<'_> {
     ) -> Result<ObjectLookup, QueryError> {
         let mut cells: BTreeMap<u64, FetchResult> = BTreeMap::new();
         let few = manifests.cells() <= MAX_EAGER_CELLS;
-        let row_of = |id: &i64| u64::try_from(*id).ok().filter(|row| *row < table.rows());
+        let row_of = |id: &i64| row_like(table, *id);
         let rows = match (known, &table.ids) {
             (Some(ids), _) => Rows::Known(ids),
             (None, None) => Rows::Known(Arc::new(ObjectIds::Rows(table.len()?))),
             (None, Some(array)) => {
-                // Ids equal rows in most stores, so the check usually succeeds.
-                let guess: Option<Vec<u64>> = ids.iter().map(row_of).collect();
-                let parts = !few && array.is_plain_cell() && table.index.ids_sorted;
-                let guess = guess.filter(|_| parts);
-                let request = match &guess {
-                    Some(guess) => array.request(Some(guess)),
-                    None => self.id_request(array)?,
-                };
                 let tried: Vec<u64> = ids.iter().filter_map(row_of).collect();
                 let first = wanted_cells(manifests, few, &tried);
-                let mut wanted = request.wanted.clone();
-                wanted.extend(first.iter().map(|cell| manifests.wanted(*cell)));
-                let mut results = self.fetch.cells(&wanted).await;
-                let rest = results.split_off(request.wanted.len().min(results.len()));
-                cells.extend(first.into_iter().zip(rest));
-                if guess.is_some() && proves(array, &request, core::mem::take(&mut results), ids) {
-                    Rows::Proven
-                } else if guess.is_some() {
-                    let request = self.id_request(array)?;
-                    let results = self.fetch.cells(&request.wanted).await;
-                    match keep_ids(level, table, array, (&request, results), diagnostics)? {
-                        Some(ids) => Rows::Known(ids),
-                        None => return Ok(nothing(table, self.fetch.budget(), ids)),
-                    }
-                } else {
-                    match keep_ids(level, table, array, (&request, results), diagnostics)? {
-                        Some(ids) => Rows::Known(ids),
-                        None => return Ok(nothing(table, self.fetch.budget(), ids)),
-                    }
+                let also: Vec<_> = first.iter().map(|cell| manifests.wanted(*cell)).collect();
+                let (rows, results) = self
+                    .find_rows(level, table, array, (ids, !few), &also, diagnostics)
+                    .await?;
+                cells.extend(first.into_iter().zip(results));
+                match rows {
+                    Some(rows) => rows,
+                    None => return Ok(nothing(table, self.fetch.budget(), ids)),
                 }
             }
         };
-        let find = |id: &i64| match &rows {
-            Rows::Known(known) => known.find(*id).and_then(|row| u64::try_from(row).ok()),
-            Rows::Proven => row_of(id),
-        };
-        let mut found: Vec<(u64, i64)> =
-            ids.iter().filter_map(|id| Some((find(id)?, *id))).collect();
-        found.sort_unstable();
-        found.dedup();
+        let found = rows.of(ids);
         let of_found: Vec<u64> = found.iter().map(|(row, _)| *row).collect();
         let mut missing = wanted_cells(manifests, few, &of_found);
         missing.retain(|cell| !cells.contains_key(cell));
@@ -188,7 +327,7 @@ fn keep_ids(
     level: &Level,
     table: &ObjectTable,
     array: &RowArray,
-    (request, results): (&crate::catalog::tables::RowRequest, Vec<FetchResult>),
+    (request, results): (&RowRequest, Vec<FetchResult>),
     diagnostics: &Diagnostics,
 ) -> Result<Option<Arc<ObjectIds>>, QueryError> {
     match read_ids(array, request, results, table.index.ids_sorted) {
@@ -199,6 +338,24 @@ fn keep_ids(
         }
         Err(damage) => diagnostics.skip(damage).map(|()| None),
     }
+}
+
+/// Skips damage of rows, if `diagnostics` allows it, and returns the rows.
+fn skip_each(
+    lost: Vec<(Range<u64>, Damage)>,
+    diagnostics: &Diagnostics,
+) -> Result<Vec<Range<u64>>, QueryError> {
+    let skipped = lost.into_iter().map(|(rows, damage)| {
+        diagnostics.skip(damage)?;
+        Ok(rows)
+    });
+    skipped.collect()
+}
+
+/// Returns whether a range overlaps one of others.
+fn overlaps(others: &[Range<u64>], range: &Range<u64>) -> bool {
+    let mut others = others.iter();
+    others.any(|other| other.start < range.end && range.start < other.end)
 }
 
 /// Returns the cells that hold these rows, ascending.
@@ -213,12 +370,7 @@ fn wanted_cells(manifests: &ByteStringArray, few: bool, rows: &[u64]) -> Vec<u64
 }
 
 /// Returns whether the ids stored in the requested rows equal the rows.
-fn proves(
-    array: &RowArray,
-    request: &crate::catalog::tables::RowRequest,
-    results: Vec<FetchResult>,
-    ids: &[i64],
-) -> bool {
+fn proves(array: &RowArray, request: &RowRequest, results: Vec<FetchResult>, ids: &[i64]) -> bool {
     let read = array.finish(request, results);
     let there = Int64s::parse(&read.bytes);
     read.lost.is_empty() && there.is_ok_and(|there| there.iter().eq(ids.iter().copied()))

@@ -6,7 +6,7 @@ use zvf::{
     MigrateOptions, NumericColumn, Query,
 };
 use zvf_build::WritePlan;
-use zvf_store::Store;
+use zvf_store::{ByteRange, Store};
 use zvf_testkit::golden::Files;
 
 use super::{change, files_of, findings, in_memory, set_root};
@@ -208,6 +208,87 @@ fn a_dense_index_of_ours_answers_as_manifests_do() {
             (&json!([16_384, 4]), &json!("int64"))
         );
         equal_to(&twin, &files).await;
+    });
+}
+
+/// Creates a store of many points, each an object with the id of its row plus `offset`.
+async fn many(form: zvf::ManifestForm, offset: i64) -> Files {
+    let points = 0..40_000_u32;
+    let mut positions = Vec::new();
+    for number in points.clone() {
+        positions.extend([f64::from(number % 200), f64::from(number / 200)]);
+    }
+    let mut geometry = Geometry::new(NumericColumn::float64(2, positions));
+    geometry.object_ids = Some(points.map(|id| i64::from(id) + offset).collect());
+    let mut design = Design::new(GeometryKind::Points).object_index(form);
+    design.chunk_shape = Some(vec![50.0; 2]);
+    design.compression = zvf::CellCompression::None;
+    design.table_compression = Some(zvf::CellCompression::None);
+    design.checksums = zvf::CellChecksums::Off;
+    let none: [(&str, &[u8]); 0] = [];
+    let store = Store::from_memory(none).unwrap();
+    let plan = WritePlan::new(geometry, design).unwrap();
+    let options = CreateOptions::default();
+    zvf::create_from_plan(&store, plan, &options).await.unwrap();
+    files_of(&store).await
+}
+
+/// The spans and blocks of a few objects are read by ranges.
+#[test]
+fn a_few_objects_of_a_dense_index_are_read_by_ranges() {
+    block_on(async {
+        for offset in [0, 3] {
+            let twin = many(zvf::ManifestForm::Manifests, offset).await;
+            let twin = Dataset::open(in_memory(&twin)).await.unwrap();
+            let mut files = many(zvf::ManifestForm::Dense, offset).await;
+            let options = zvf::OpenOptions::default().record_requests(true);
+            let store = options.from_memory(files.clone()).unwrap();
+            let dataset = Dataset::open_with(store.clone(), &options).await.unwrap();
+            for ids in [vec![17_000], vec![39_000, 20, 21, 20], vec![5]] {
+                store.take_request_log();
+                let query = Query::new().objects(ids.clone());
+                let result = dataset.query(&query).await.unwrap();
+                assert_eq!(result, twin.query(&query).await.unwrap(), "{ids:?}");
+                let log = store.take_request_log().into_iter();
+                let of_cells = log.filter(|read| {
+                    let key = read.key.as_str();
+                    key.contains("/manifest_") && key.contains("/c/")
+                });
+                let lengths = of_cells.map(|read| match read.range {
+                    ByteRange::Bounded(range) => range.end - range.start,
+                    range => panic!("{}: {range:?}", read.key),
+                });
+                let bytes: u64 = lengths.sum();
+                // The whole index has 1.6 MB.
+                assert!(bytes > 0 && bytes < 100_000, "{ids:?}: {bytes}");
+            }
+            let absent = Query::new().objects([17_000, 99_999]);
+            assert!(dataset.query(&absent).await.unwrap_err().is_not_found());
+            // The second span names a block past the end, the third a fragment below 0.
+            let mut put = |name: &str, at: usize, value: i64| {
+                let key = format!("{INDEX}/{name}/c/0/0");
+                let (_, bytes) = files.iter_mut().find(|(other, _)| *other == key).unwrap();
+                bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            };
+            put("manifest_spans", 16, i64::MAX);
+            put("manifest_blocks", 2 * 24 + 16, -1);
+            let dataset = Dataset::open(in_memory(&files)).await.unwrap();
+            for (row, is_damaged) in [(0, false), (1, true), (2, true), (3, false)] {
+                let query = Query::new().objects([row + offset]);
+                let result = dataset.query(&query).await;
+                match is_damaged {
+                    false => assert_eq!(result.unwrap().positions.len(), 1),
+                    true => {
+                        let error = result.unwrap_err();
+                        assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+                        assert!(error.to_string().contains(&format!("row {row}")), "{error}");
+                    }
+                }
+            }
+            let query = Query::new().objects([offset, offset + 1]).keep_going(true);
+            let kept = dataset.query(&query).await.unwrap();
+            assert_eq!((kept.positions.len(), kept.skipped.len()), (1, 1));
+        }
     });
 }
 
