@@ -158,6 +158,8 @@ class PyramidOptions(TypedDict, total=False):
     """Drop connected components of meshes with fewer faces."""
     additive: bool
     """A level omits the points of coarser levels."""
+    refinement: bool
+    """Declare additive levels by `refinement: add`, a draft of the format after 0.9.2."""
     chunk_scale: int
     """Chunks along each axis that form one chunk of the next level."""
     sharding: Literal["auto", "none"] | Sequence[int]

@@ -338,6 +338,7 @@ pub(crate) fn pyramid_options(given: &mut Keywords<'_>) -> PyResult<PyramidOptio
     }
     let mut options = PyramidOptions::default();
     options.levels = PyramidLevels::Auto(automatic);
+    options.refinement = given.get("refinement")?.unwrap_or(false);
     let rules: Option<BTreeMap<String, String>> = given.get("rules")?;
     for (name, rule) in rules.into_iter().flatten() {
         let text = format!("{name}={rule}");

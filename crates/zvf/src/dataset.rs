@@ -14,7 +14,7 @@ use core::fmt;
 use std::sync::Arc;
 
 #[cfg(feature = "write")]
-use zvf_model::level::{ADDITIVE_LEVELS, Refinement};
+use zvf_model::level::Refinement;
 use zvf_model::{
     detection::{Detection, Evidence},
     fetch::BoxFuture,
@@ -176,25 +176,19 @@ impl Dataset {
                 state: Arc::new(state),
                 following: None,
             };
-            dataset.check_whole_levels().await?;
+            dataset.check_whole_store().await?;
             Ok(dataset)
         })
     }
 
-    /// Checks that every level holds its whole content, so that a level can be written from what
-    /// another level or its own arrays hold. Reads all levels if the root declares additive ones,
-    /// and otherwise the level that opening has read.
+    /// Checks that level 0 holds its whole content, so that it can be changed and other levels can be
+    /// built from it. Opening has read it.
     #[cfg(feature = "write")]
-    pub(crate) async fn check_whole_levels(&self) -> Result<(), Failure> {
-        let levels = match self.state.root.has_capability(ADDITIVE_LEVELS) {
-            true => self.all_levels().await?,
-            false => {
-                let first = self.state.ids.first();
-                let first = first.and_then(|id| self.reading().1.get(*id));
-                first.into_iter().collect()
-            }
-        };
-        levels.iter().try_for_each(check_whole_level)
+    async fn check_whole_store(&self) -> Result<(), Failure> {
+        match self.state.ids.contains(&LevelId::FULL) {
+            true => check_whole_level(&self.level_metadata(LevelId::FULL).await?),
+            false => Ok(()),
+        }
     }
 
     /// Returns the address the store was opened at.

@@ -335,8 +335,9 @@ pub(crate) enum Failure {
     },
     /// A level holds a part of its content, so that a change of it would be computed from a part.
     #[error(
-        "{level}: the level is additive, coarser levels hold the rest of its content, and such \
-         stores cannot be changed; write what a query of it returns to a new store"
+        "{level}: the level is additive, and coarser levels hold the rest of its content; build \
+         complete levels with zvf pyramid --overwrite, or write what a query of it returns to a new \
+         store"
     )]
     AdditiveLevel {
         /// The level.

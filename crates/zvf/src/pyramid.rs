@@ -10,6 +10,7 @@ mod auto;
 mod between;
 mod build;
 mod clear;
+mod declare;
 mod deep;
 mod design;
 mod job;
@@ -128,6 +129,10 @@ pub struct PyramidOptions {
     pub cross_level: CrossLevel,
     /// Maximum number of levels that a link spans. Default: no limit.
     pub depth: Option<u32>,
+    /// Declares additive levels by `refinement: add`, a draft of the format after 0.9.2, instead of
+    /// `zvf_additive`. Readers of this draft return whole levels, and those without additive levels
+    /// refuse the store. Default: `false`.
+    pub refinement: bool,
     /// Replaces existing levels. Default: levels that differ from the design are an error.
     pub overwrite: bool,
     /// Called after each chunk.
@@ -172,6 +177,13 @@ impl PyramidOptions {
     #[must_use]
     pub fn depth(mut self, levels: u32) -> Self {
         self.depth = Some(levels);
+        self
+    }
+
+    /// Sets whether additive levels are declared by `refinement: add`.
+    #[must_use]
+    pub fn refinement(mut self, refinement: bool) -> Self {
+        self.refinement = refinement;
         self
     }
 
@@ -436,6 +448,10 @@ async fn once(
         }
         let level = level_at(&source, target, design, &coarsening, options).await?;
         made.levels.push(level);
+    }
+    if options.refinement {
+        let count = designs.map_or(0, |designs| designs.len());
+        declare::additive(store, u32::try_from(count).unwrap_or(u32::MAX)).await?;
     }
     Ok(Some((made, None)))
 }

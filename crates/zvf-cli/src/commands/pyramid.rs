@@ -80,11 +80,16 @@ pub struct PyramidArgs {
     /// Make subsets disjoint: a level omits the points of coarser levels.
     #[arg(long)]
     additive: bool,
+    /// With --additive, declare the levels by `refinement: add`, a draft of the format after 0.9.2.
+    ///
+    /// Readers of this draft return whole levels; those without additive levels refuse the store.
+    #[arg(long, requires = "additive")]
+    refinement: bool,
     /// Number of chunks along each axis that form one chunk of the next level.
     #[arg(long, value_name = "N")]
     chunk_scale: Option<u32>,
     /// Combine chunks in shards: a number of chunks along each axis, as --shard=4,4,4, auto or
-    /// none; by default as level 0.
+    /// none; by default as the store declares, or as level 0.
     #[arg(long, value_name = "auto|none|I,J,K", value_parser = shards)]
     shard: Option<ShardingPolicy>,
     /// Factor by which the number of objects shrinks, one number per level.
@@ -260,6 +265,7 @@ fn options(arguments: &PyramidArgs) -> Result<PyramidOptions, Box<dyn Error>> {
         -1 => None,
         depth => Some(u32::try_from(depth).map_err(|_| PyramidUsageError::Depth(depth))?),
     };
+    options.refinement = arguments.refinement;
     options.overwrite = arguments.overwrite;
     let workers = arguments.workers.map(usize::from);
     options.runner = workers.map(|workers| WorkerPool::new(workers).shared());

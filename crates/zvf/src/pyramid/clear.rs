@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value};
 use zvf_format::path::Delta;
-use zvf_model::{key::Key, level::LevelId};
+use zvf_model::{
+    key::Key,
+    level::{ADDITIVE_LEVELS, LevelId},
+};
 use zvf_store::{Store, Transaction};
 
 use crate::{failure::Failure, nodes, stale::STALE_CHUNKS};
@@ -57,7 +60,8 @@ pub(super) async fn levels(
 }
 
 /// Capabilities of the root that describe levels other than the finest.
-const TOKENS: [&str; 3] = [
+const TOKENS: [&str; 4] = [
+    ADDITIVE_LEVELS,
     "preserved_object_ids",
     "shared_fragments",
     "multiscale_links",
@@ -65,16 +69,27 @@ const TOKENS: [&str; 3] = [
 
 /// Removes levels from `first` on from the root. Level 0 may share fragments itself.
 pub(super) fn root(root: &mut Map<String, Value>, first: LevelId, is_shared: bool) {
-    let block = root.get_mut("zarr_vectors");
-    let tokens = block.and_then(|block| block.get_mut("format_capabilities"));
-    if let Some(tokens) = tokens
-        .and_then(Value::as_array_mut)
-        .filter(|_| first == LevelId::new(1))
+    if first == LevelId::new(1)
+        && let Some(block) = root.get_mut("zarr_vectors").and_then(Value::as_object_mut)
     {
-        tokens.retain(|token| {
+        let is_kept = |token: &Value| {
             let is_of_levels = TOKENS.iter().any(|own| token == own);
             !is_of_levels || (is_shared && token == "shared_fragments")
-        });
+        };
+        let lists = ["format_capabilities", "required_capabilities"];
+        for list in lists {
+            if let Some(tokens) = block.get_mut(list).and_then(Value::as_array_mut) {
+                tokens.retain(is_kept);
+            }
+        }
+        // An empty list of requirements is left out.
+        let required = block.get("required_capabilities");
+        if required
+            .and_then(Value::as_array)
+            .is_some_and(Vec::is_empty)
+        {
+            block.remove("required_capabilities");
+        }
     }
     let is_gone = |name: Option<&Value>| {
         let name = name.and_then(Value::as_str).and_then(LevelId::parse);

@@ -20,11 +20,11 @@ pub(super) fn depth(root: &RootMetadata) -> Option<u32> {
         .and_then(|depth| u32::try_from(depth).ok())
 }
 
-/// Adds a capability to the root, once.
-fn token(block: &mut Map<String, Value>, name: &str) {
-    let tokens = block
-        .entry("format_capabilities")
-        .or_insert_with(|| json!([]));
+const CAPABILITIES: &str = "format_capabilities";
+
+/// Adds a capability to a list of the root, once.
+pub(super) fn token(block: &mut Map<String, Value>, list: &str, name: &str) {
+    let tokens = block.entry(list).or_insert_with(|| json!([]));
     if let Some(tokens) = tokens.as_array_mut()
         && !tokens.iter().any(|known| known == name)
     {
@@ -108,10 +108,10 @@ impl Build<'_> {
         let number = self.target.number();
         if let Some(block) = root.get_mut("zarr_vectors").and_then(Value::as_object_mut) {
             if self.source.objects.is_some() {
-                token(block, "preserved_object_ids");
+                token(block, CAPABILITIES, "preserved_object_ids");
             }
             if self.shared.recipe.shape == zvf_build::coarsen::Ownership::Shared {
-                token(block, "shared_fragments");
+                token(block, CAPABILITIES, "shared_fragments");
             }
             let storage = match self.design.additive {
                 true => CrossLevel::None,
@@ -122,7 +122,7 @@ impl Build<'_> {
                 _ => self.options.depth_of(),
             };
             if storage != CrossLevel::None && depth != 0 {
-                token(block, "multiscale_links");
+                token(block, CAPABILITIES, "multiscale_links");
             }
             block.insert("cross_level_depth".to_owned(), json!(depth));
             block.insert("cross_level_storage".to_owned(), json!(storage.name()));

@@ -11,7 +11,13 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use zvf_build::{coarsen::Ownership, migrate::MigrationTarget};
-use zvf_model::{fetch::BoxFuture, grid::ChunkCoord, key::Key, level::LevelId, zarr::Node};
+use zvf_model::{
+    fetch::BoxFuture,
+    grid::ChunkCoord,
+    key::Key,
+    level::{ADDITIVE_LEVELS, LevelId},
+    zarr::Node,
+};
 use zvf_query::ObjectSet;
 use zvf_store::Store;
 
@@ -139,6 +145,7 @@ fn refresh_in<'a>(
             }
             options.levels = PyramidLevels::Explicit(designs);
             options.overwrite = true;
+            options.refinement = dataset.root().has_capability(ADDITIVE_LEVELS);
             let more = Box::pin(make(store, &options, first.number() - 1)).await?;
             made.levels.extend(more.levels);
             return Ok(made);
@@ -183,7 +190,10 @@ async fn partly(
     let target = source.id.offset(1).unwrap_or(source.id);
     let form = crate::form::form(dataset).await?;
     let has_copies = source.links.as_ref().is_some_and(|links| links.duplicate);
-    if !form.has_ids() || source.metadata.attribute_chunking.is_some() || has_copies {
+    // The existing level may be older than the declaration, and its cells not in shards.
+    let may_differ = design.sharding.is_none() && dataset.root().shard_shape.is_some();
+    let is_chunked = source.metadata.attribute_chunking.is_some();
+    if !form.has_ids() || is_chunked || has_copies || may_differ {
         return Ok(None);
     }
     let scale: Vec<i64> = design

@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use rayon::prelude::*;
-use zvf_build::migrate::MigrationTarget;
+use zvf_build::{ShardingPolicy, migrate::MigrationTarget};
 use zvf_model::{grid::ChunkCoord, key::Key};
 use zvf_store::CellArray;
 
@@ -18,8 +18,8 @@ use super::{
 };
 use crate::{failure::Failure, writer::run};
 
-/// Returns the form of the cells of a level: sharded as designed or, by default, like the finer
-/// level.
+/// Returns the form of the cells of a level: sharded as designed or, by default, as the root
+/// declares for arrays that are added, or like the finer level.
 pub(super) fn form(
     source: &Source<'_>,
     design: &LevelDesign,
@@ -27,6 +27,13 @@ pub(super) fn form(
     coarse: &LevelArrays,
 ) -> Result<MigrationTarget, Failure> {
     let sharding = design.sharding.clone();
+    let declared = source.dataset.root().shard_shape.as_ref();
+    let declared = declared.filter(|_| form.is_current()).map(|shape| {
+        // Attributes that chunk a level have the first axes of its grid.
+        let leading = coarse.arity.saturating_sub(shape.len());
+        ShardingPolicy::Shape([vec![1; leading], shape.clone()].concat())
+    });
+    let sharding = sharding.or(declared);
     let sharding = sharding.unwrap_or_else(|| source.sharding());
     let (chunks, bytes) = source.bytes();
     Ok(form.sharded(&sharding, &coarse.extent, coarse.arity, chunks, bytes)?)

@@ -7,6 +7,7 @@ use zvf::{
     QueryResult, Shape, build_pyramid,
 };
 use zvf_build::WritePlan;
+use zvf_format::numeric::Value;
 use zvf_model::grid::ChunkCoord;
 use zvf_query::{QueryError, VertexBudget, geometry::Position};
 use zvf_store::Store;
@@ -443,14 +444,26 @@ fn stores_with_additive_levels_are_not_changed() {
         let files = of_points();
         let mut later = of_points();
         set_level(&mut later, 0, "refinement", json!("replace"));
-        for files in [files, later] {
+        for (files, is_whole) in [(files, false), (later, true)] {
             let store = in_memory(&files);
             let before = files_of(&store).await;
-            is_refused(Editor::open(store.clone()).await.unwrap_err());
-            let options = PyramidOptions::default();
-            is_refused(build_pyramid(&store, &options).await.unwrap_err());
-            let refreshed = zvf::refresh_pyramid(store.clone(), &options).await;
-            is_refused(refreshed.unwrap_err());
+            let mut one = zvf::AutoLevels::default();
+            one.levels = Some(1);
+            let options = PyramidOptions::new().levels(one);
+            if is_whole {
+                // Level 0 can be changed; additive levels are not the source of others.
+                Editor::open(store.clone()).await.unwrap();
+                let built = build_pyramid(&store, &options).await.unwrap_err();
+                assert!(
+                    built.to_string().contains("coarser levels already"),
+                    "{built}"
+                );
+            } else {
+                is_refused(Editor::open(store.clone()).await.unwrap_err());
+                is_refused(build_pyramid(&store, &options).await.unwrap_err());
+                let refreshed = zvf::refresh_pyramid(store.clone(), &options).await;
+                is_refused(refreshed.unwrap_err());
+            }
             let folder = tempfile::tempdir().unwrap();
             let address = folder.path().join("new.zv").display().to_string();
             let options = MigrateOptions::default();
@@ -458,6 +471,122 @@ fn stores_with_additive_levels_are_not_changed() {
             is_refused(migrated.await.unwrap_err());
             assert_eq!(files_of(&store).await, before);
         }
+    });
+}
+
+/// Returns the positions of a result, sorted.
+fn positions(result: &QueryResult) -> Vec<[u64; 3]> {
+    let view = result.positions.view().unwrap();
+    let mut rows: Vec<[u64; 3]> = (0..view.rows())
+        .map(|row| {
+            [0, 1, 2].map(|column| match view.value(row, column) {
+                Some(Value::Float(value)) => value.to_bits(),
+                value => panic!("{value:?}"),
+            })
+        })
+        .collect();
+    rows.sort_unstable();
+    rows
+}
+
+/// Levels that hold each point once, in the form of the draft, have the results of those in the form
+/// of 0.9.2, also after changes.
+#[test]
+fn additive_levels_of_ours_are_declared_as_the_draft_says() {
+    let coordinates = (0..4_000_u16).flat_map(|n| {
+        let n = f32::from(n);
+        [n % 61.0, (n * 7.0) % 59.0, (n * 13.0) % 53.0]
+    });
+    let geometry = Geometry::new(NumericColumn::float32(3, coordinates.collect::<Vec<f32>>()));
+    let mut design = Design::new(GeometryKind::Points);
+    design.chunk_shape = Some(vec![8.0; 3]);
+    let levels = || {
+        let mut levels = zvf::AutoLevels::default();
+        (levels.levels, levels.additive) = (Some(3), true);
+        levels
+    };
+    let of_block = |files: &Files, key: &str, block: &str| -> serde_json::Value {
+        let (_, bytes) = files.iter().find(|(other, _)| other == key).unwrap();
+        let node: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+        node["attributes"][block].clone()
+    };
+    let required = |files: &Files| {
+        of_block(files, "zarr.json", "zarr_vectors")["required_capabilities"].clone()
+    };
+    block_on(async {
+        let none: [(&str, &[u8]); 0] = [];
+        let mut stores = Vec::new();
+        for refinement in [false, true] {
+            let store = Store::from_memory(none).unwrap();
+            let options = CreateOptions::default();
+            zvf::create(&store, &geometry, design.clone(), &options)
+                .await
+                .unwrap();
+            let options = PyramidOptions::new()
+                .levels(levels())
+                .refinement(refinement);
+            let built = build_pyramid(&store, &options).await.unwrap();
+            assert_eq!(built.levels.len(), 3);
+            let before = files_of(&store).await;
+            let again = build_pyramid(&store, &options).await.unwrap();
+            assert_eq!((again.levels.len(), again.existing), (0, 3));
+            assert_eq!(files_of(&store).await, before);
+            stores.push(store);
+        }
+        let same = async || {
+            let [own, drafted] = [&stores[0], &stores[1]];
+            let (own, dataset) = (
+                Dataset::open(own).await.unwrap(),
+                Dataset::open(drafted).await.unwrap(),
+            );
+            let mut before = usize::MAX;
+            for number in 0..4 {
+                let query = Query::new().level(level(number));
+                let found = positions(&run(&dataset, &query).await);
+                assert_eq!(found, positions(&run(&own, &query).await), "level {number}");
+                assert!(found.len() < before && found.windows(2).all(|pair| pair[0] <= pair[1]));
+                before = found.len();
+                let query = query.own_level(true);
+                let found = positions(&run(&dataset, &query).await);
+                assert_eq!(found, positions(&run(&own, &query).await), "level {number}");
+            }
+            let files = files_of(drafted).await;
+            assert_eq!(findings(&files).await, Vec::<String>::new());
+            assert_eq!(required(&files), json!(["additive_levels"]));
+            for (number, refinement) in [
+                (0, json!(null)),
+                (1, json!("add")),
+                (2, json!("add")),
+                (3, json!(null)),
+            ] {
+                let key = format!("{number}/zarr.json");
+                assert_eq!(
+                    of_block(&files, &key, "zarr_vectors_level")["refinement"],
+                    refinement
+                );
+                assert_eq!(of_block(&files, &key, "zvf_additive"), json!(null));
+            }
+        };
+        same().await;
+        let more = Geometry::new(NumericColumn::float32(3, [5.5, 6.5, 7.5]));
+        for store in &stores {
+            let editor = Editor::open(store).await.unwrap();
+            editor
+                .append(&more, zvf::OutOfBounds::Reject)
+                .await
+                .unwrap();
+            let options = PyramidOptions::default();
+            zvf::refresh_pyramid(store, &options).await.unwrap();
+        }
+        same().await;
+        // Complete levels require nothing of readers.
+        let mut one = zvf::AutoLevels::default();
+        one.levels = Some(1);
+        let options = PyramidOptions::new().levels(one).overwrite(true);
+        build_pyramid(&stores[1], &options).await.unwrap();
+        let files = files_of(&stores[1]).await;
+        assert_eq!(required(&files), json!(null));
+        assert_eq!(findings(&files).await, Vec::<String>::new());
     });
 }
 

@@ -3,7 +3,8 @@
 use serde_json::{Value as Json, json};
 use zvf::{
     CreateOptions, Dataset, Design, Editor, Error, ErrorKind, Geometry, GeometryKind,
-    MigrateOptions, NumericColumn, OutOfBounds, Query, ValidateOptions, repair, validate,
+    MigrateOptions, NumericColumn, OutOfBounds, PyramidOptions, Query, ValidateOptions,
+    build_pyramid, repair, validate,
 };
 use zvf_build::WritePlan;
 use zvf_query::QueryError;
@@ -242,6 +243,19 @@ fn declared_shards_and_the_id_of_the_world_survive_changes() {
             let world = &attributes["ome"]["attributes"]["scene"]["coordinateSystems"][0];
             assert_eq!(world["id"], json!("world-1"));
         }
+        // A new level follows the declaration, also if the finer level is not sharded.
+        let mut levels = zvf::AutoLevels::default();
+        levels.levels = Some(1);
+        let options = PyramidOptions::new().levels(levels);
+        build_pyramid(&store, &options).await.unwrap();
+        let chunks = |node: &Json| node["chunk_grid"]["configuration"]["chunk_shape"].clone();
+        let built = files_of(&store).await;
+        let [fine, coarse] =
+            ["0", "1"].map(|level| json(&built, &format!("{level}/vertices/zarr.json")));
+        assert_eq!(
+            (chunks(&fine), chunks(&coarse)),
+            (json!([1, 1, 1]), json!([2, 2, 1]))
+        );
         // Repairs of the axes keep the id.
         change(&mut files, "zarr.json", |root| {
             let scene = &mut root["attributes"]["ome"]["attributes"]["scene"];
