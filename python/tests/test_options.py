@@ -74,6 +74,7 @@ def test_levels_that_differ_in_their_options() -> None:
     kept = [store.query(level=1).positions.tolist() for store in (one, other, same)]
     assert kept[0] == kept[2] != kept[1]
     assert [level.is_additive for level in one.info().levels] == [False, True]
+    assert one.query(level=1, own_level=True).positions.tolist() == kept[0]
     rows = np.array([[0, 0, 0], [9, 0, 0], [0, 9, 0], [9, 9, 1], [5, 5, 5], [6, 5, 5], [5, 6, 5]])
     zvf.create("mesh.zv", kind="mesh", positions=rows.astype(float),
                links=[[0, 1, 2], [1, 2, 3], [4, 5, 6]])  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import pickle
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,12 @@ def test_a_store_is_described() -> None:
     assert "<table>" in tracts._repr_html_()
     level = tracts.info().levels[0]
     assert (level.vertices, level.objects) == (5, 2)
+
+
+def test_html_escapes_names() -> None:
+    shutil.copytree("tracts.zv", "<b>.zv")
+    html = zvf.open("<b>.zv")._repr_html_()
+    assert "<b>" not in html and "&lt;b&gt;.zv" in html
 
 
 def test_columns_are_arrays() -> None:

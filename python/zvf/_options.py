@@ -80,6 +80,8 @@ class QueryOptions(TypedDict, total=False):
     """Return at most this many vertices, as fine as possible."""
     focus: Numbers
     """Position around which a budget is spent first."""
+    own_level: bool
+    """Return what an additive level itself stores, without the levels that complete it."""
     drill: int
     """Return what the selection is linked to this many levels away."""
     geometry: str

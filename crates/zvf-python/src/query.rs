@@ -33,6 +33,7 @@ pub(crate) fn query(keywords: &Bound<'_, PyDict>) -> PyResult<Query> {
     query.owners = given.get("owners")?.unwrap_or(true);
     query.row_ids = given.get("row_ids")?.unwrap_or(false);
     query.limit = given.get("limit")?;
+    query.own_level = given.get("own_level")?.unwrap_or(false);
     query.drill = given.get("drill")?;
     query.geometry = given.get("geometry")?;
     query.keep_going = given.get("keep_going")?.unwrap_or(false);

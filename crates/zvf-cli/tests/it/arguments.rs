@@ -52,6 +52,7 @@ fn a_level_is_given_by_number_scale_or_vertices() {
     let found = query(&["--budget", "9", "--focus", "-1,2"]).level;
     assert_eq!(found, VertexBudget::new(9).focus(position).into());
     assert!(refused(&["--focus", "1,2"]).contains("--budget"));
+    assert!(query(&["--level", "1", "--own-level"]).own_level);
     for other in [
         ["--level", "1"],
         ["--drill", "1"],

@@ -171,3 +171,12 @@ fn escaped(text: &str) -> String {
         .replace('>', "&gt;")
         .replace('"', "&quot;")
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_cannot_be_markup() {
+        let name = super::escaped("<img src=\"x\">&");
+        assert_eq!(name, "&lt;img src=&quot;x&quot;&gt;&amp;");
+    }
+}

@@ -52,6 +52,9 @@ pub struct QueryArgs {
     #[arg(long, value_name = "X,Y,Z", help_heading = "Level", requires = "budget",
         value_parser = values::position, allow_hyphen_values = true)]
     focus: Option<Position>,
+    /// Return what an additive level itself stores, without the levels that complete it.
+    #[arg(long, help_heading = "Level")]
+    own_level: bool,
     /// Return the vertices linked to the selected ones this many levels away.
     ///
     /// Positive numbers lead to coarser levels, negative numbers to finer ones.
@@ -173,6 +176,7 @@ impl QueryArgs {
         query.owners = !self.no_objects;
         query.row_ids = self.row_ids;
         query.limit = self.limit;
+        query.own_level = self.own_level;
         query.drill = self.drill;
         query.geometry.clone_from(&self.geometry);
         query.keep_going = self.keep_going;
