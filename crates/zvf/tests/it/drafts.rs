@@ -5,7 +5,10 @@ mod dense;
 mod fields;
 
 use serde_json::{Value as Json, json};
-use zvf::{Dataset, Editor, Error, ErrorKind, OpenOptions, ValidateOptions, validate};
+use zvf::{
+    Dataset, Editor, Error, ErrorKind, LevelChoice, LevelId, OpenOptions, Query, ValidateOptions,
+    validate,
+};
 use zvf_model::key::Key;
 use zvf_store::{Read, Store};
 use zvf_testkit::golden::{Files, Golden};
@@ -97,5 +100,58 @@ fn a_store_that_requires_an_unknown_capability_does_not_open() {
                 "{error}"
             );
         }
+    });
+}
+
+/// The stores of the archive `zvf-drafts` are without findings, and have the contents of
+/// `expected.json`: those of a twin without the draft, or vertices and objects of each level.
+#[test]
+fn recorded_stores_of_drafts_have_their_contents() {
+    block_on(async {
+        let golden = Golden::open("zvf-drafts");
+        let expected = golden.json("expected.json");
+        let opened = async |name: &str| {
+            let files = golden.store(name);
+            assert_eq!(findings(&files).await, Vec::<String>::new(), "{name}");
+            Dataset::open(in_memory(&files)).await.unwrap()
+        };
+        let mut count = 0;
+        for (name, expected) in expected.as_object().unwrap() {
+            let dataset = opened(name).await;
+            if let Some(twin) = expected["twin"].as_str() {
+                let twin = opened(twin).await;
+                let result = twin.query(&Query::new()).await.unwrap();
+                assert_eq!(dataset.query(&Query::new()).await.unwrap(), result);
+                for object in &result.objects {
+                    let query = Query::new().objects([*object]);
+                    let own = twin.query(&query).await.unwrap();
+                    assert_eq!(dataset.query(&query).await.unwrap(), own, "{name}");
+                }
+                count += 1;
+            }
+            for object in expected["more_objects"].as_array().into_iter().flatten() {
+                let query = Query::new().objects([object.as_i64().unwrap()]);
+                assert_eq!(dataset.query(&query).await.unwrap().positions.len(), 0);
+            }
+            for (own, prefix) in [(false, ""), (true, "own_")] {
+                let of = |what: &str| expected[format!("{prefix}{what}")].as_array();
+                let (vertices, objects) = (of("vertices"), of("objects"));
+                let levels = vertices.or(objects).map_or(0, Vec::len);
+                for (number, level) in (0..levels).zip(0..) {
+                    let query = Query::new()
+                        .level(LevelChoice::Number(LevelId::new(level)))
+                        .own_level(own);
+                    let result = dataset.query(&query).await.unwrap();
+                    if let Some(vertices) = vertices {
+                        assert_eq!(json!(result.positions.len()), vertices[number], "{name}");
+                    }
+                    if let Some(objects) = objects {
+                        assert_eq!(json!(result.objects), objects[number], "{name}");
+                    }
+                    count += 1;
+                }
+            }
+        }
+        assert_eq!(count, 3 * 6 + 3);
     });
 }
