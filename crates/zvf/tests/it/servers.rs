@@ -21,6 +21,7 @@ mod credentials;
 mod faults;
 #[cfg(unix)]
 mod killed;
+mod snapshots;
 
 /// A server and the client that reads it.
 #[derive(Clone, Copy, Debug, PartialEq)]

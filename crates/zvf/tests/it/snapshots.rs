@@ -1,7 +1,7 @@
 //! Readers beside writers: every result is of one transaction.
 
 mod model;
-mod random;
+pub(crate) mod random;
 
 use core::{ops::ControlFlow, time::Duration};
 

@@ -4,7 +4,14 @@
 //! earlier transactions. Without an inventory many of these give a wrong result, because the file
 //! is valid.
 
-use std::collections::{BTreeMap, BTreeSet};
+use core::{
+    num::NonZeroUsize,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Instant,
+};
 
 use zvf::{
     AutoLevels, CellChecksums, CellCompression, Dataset, Editor, GeometryKind, OpenOptions,
@@ -361,6 +368,97 @@ fn is_exact(case: &Case, number: usize, result: &QueryResult) -> bool {
     is_same(result, &expected.result) || before.any(|before| is_same(result, before))
 }
 
+/// Outcomes of faults.
+#[derive(Default)]
+struct Outcomes {
+    faults: usize,
+    unopened: usize,
+    /// Refused and exact results by kind of query.
+    kinds: BTreeMap<&'static str, [u32; 2]>,
+    /// Silent wrong results.
+    wrong: Vec<String>,
+    /// The fault that took longest, and its time in seconds.
+    longest: (f64, String),
+}
+
+impl Outcomes {
+    /// Inflicts the fault of this number and asks three queries.
+    async fn add(&mut self, cases: &[Case], number: usize) {
+        let case = &cases[number % cases.len()];
+        // A number alone repeats its fault.
+        let mut random = Random::new(0x5eed_0f5e_a1ed ^ u64::try_from(number).unwrap());
+        let (files, what) = inflict(case, &mut random);
+        let started = Instant::now();
+        self.faults += 1;
+        if let Ok(dataset) = open(&files).await {
+            for _ in 0..3 {
+                let query = random.below(case.intact.results.len());
+                let expected = &case.intact.results[query];
+                let counts = self.kinds.entry(expected.name).or_default();
+                match run(&dataset, &expected.query).await {
+                    Err(_) => counts[0] += 1,
+                    Ok(result) if is_exact(case, query, &result) => counts[1] += 1,
+                    Ok(_) => {
+                        let name = expected.name;
+                        let wrong = format!("{number}, {}: {what}, {name}", case.name);
+                        self.wrong.push(wrong);
+                    }
+                }
+            }
+        } else {
+            self.unopened += 1;
+        }
+        let seconds = started.elapsed().as_secs_f64();
+        if seconds > self.longest.0 {
+            self.longest = (seconds, format!("{number}, {}: {what}", case.name));
+        }
+    }
+
+    fn append(&mut self, other: Self) {
+        self.faults += other.faults;
+        self.unopened += other.unopened;
+        for (kind, [refused, exact]) in other.kinds {
+            let counts = self.kinds.entry(kind).or_default();
+            counts[0] += refused;
+            counts[1] += exact;
+        }
+        self.wrong.extend(other.wrong);
+        if other.longest.0 > self.longest.0 {
+            self.longest = other.longest;
+        }
+    }
+}
+
+/// Inflicts faults on all cores.
+#[expect(clippy::print_stdout, reason = "a long run shows its progress")]
+fn inflict_all(cases: &[Case], faults: usize) -> Outcomes {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        block_on(async {
+            let mut outcomes = Outcomes::default();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= faults {
+                    return outcomes;
+                }
+                if number > 0 && number.is_multiple_of(FAULTS) {
+                    println!("sealed: {number} of {faults} faults");
+                }
+                outcomes.add(cases, number).await;
+            }
+        })
+    };
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        let mut all = Outcomes::default();
+        for worker in workers {
+            all.append(worker.join().unwrap());
+        }
+        all
+    })
+}
+
 #[test]
 #[expect(clippy::print_stdout, reason = "what was seen is worth showing")]
 fn each_fault_in_a_sealed_store_is_an_error_or_changes_no_result() {
@@ -368,44 +466,22 @@ fn each_fault_in_a_sealed_store_is_an_error_or_changes_no_result() {
         Some(_) => ALL_FAULTS,
         None => FAULTS,
     };
-    block_on(async {
-        let cases = cases(faults == ALL_FAULTS).await;
-        let mut random = Random::new(0x5eed_0f5e_a1ed);
-        let mut unopened = 0_u32;
-        let mut kinds = BTreeMap::new();
-        let mut wrong = Vec::new();
-        for number in 0..faults {
-            let case = &cases[number % cases.len()];
-            let (files, what) = inflict(case, &mut random);
-            let Ok(dataset) = open(&files).await else {
-                unopened += 1;
-                continue;
-            };
-            for _ in 0..3 {
-                let number = random.below(case.intact.results.len());
-                let expected = &case.intact.results[number];
-                let counts = kinds.entry(expected.name).or_insert([0_u32; 2]);
-                match run(&dataset, &expected.query).await {
-                    Err(_) => counts[0] += 1,
-                    Ok(result) if is_exact(case, number, &result) => counts[1] += 1,
-                    Ok(_) => wrong.push(format!("{}: {what}, {}", case.name, expected.name)),
-                }
-            }
-        }
-        assert_eq!(wrong, Vec::<String>::new());
-        println!(
-            "sealed: {faults} faults in {} stores, {unopened} not opened",
-            cases.len()
-        );
-        println!("refused and exact: {kinds:?}");
-        for kind in KINDS {
-            assert!(
-                kinds
-                    .get(kind)
-                    .is_some_and(|[refused, exact]| *refused > 0 && *exact > 0)
-            );
-        }
-    });
+    let cases = block_on(cases(faults == ALL_FAULTS));
+    let outcomes = inflict_all(&cases, faults);
+    println!(
+        "sealed: {} faults in {} stores, {} not opened; the longest took {:.1} s: {}",
+        outcomes.faults,
+        cases.len(),
+        outcomes.unopened,
+        outcomes.longest.0,
+        outcomes.longest.1
+    );
+    println!("refused and exact: {:?}", outcomes.kinds);
+    assert_eq!(outcomes.wrong, Vec::<String>::new());
+    for kind in KINDS {
+        let counts = outcomes.kinds.get(kind).copied().unwrap_or_default();
+        assert!(counts[0] > 0 && counts[1] > 0, "{kind}: {counts:?}");
+    }
 }
 
 /// Stores of ours of one column of the table, each with an earlier state and a coarser level.

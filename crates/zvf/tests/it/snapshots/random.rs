@@ -157,7 +157,8 @@ async fn read(
     results
 }
 
-fn check(seed: u64, location: &Location, is_sealed: bool) {
+/// Creates a store, changes it, and reads it meanwhile. Returns how many queries were answered.
+pub(crate) fn check(seed: u64, location: &Location, is_sealed: bool) -> usize {
     let model = block_on(Model::create(location.clone(), 8));
     if is_sealed {
         block_on(zvf::seal(location.clone())).unwrap();
@@ -179,11 +180,15 @@ fn check(seed: u64, location: &Location, is_sealed: bool) {
         });
         let written = writing.join();
         is_done.store(true, Ordering::Relaxed);
+        let mut answered = 0;
         for reader in readers {
-            assert!(reader.join().unwrap() > 0, "seed {seed}");
+            let own = reader.join().unwrap();
+            assert!(own > 0, "seed {seed}");
+            answered += own;
         }
         written.unwrap();
-    });
+        answered
+    })
 }
 
 #[test]
