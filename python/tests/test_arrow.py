@@ -174,6 +174,9 @@ def test_any_arrow_table_is_input(form: str) -> None:
     assert found.vertex["on"].tolist() == [True, False, True, False]
     if form != "duckdb":
         assert found.vertex["half"].dtype == np.float16
+    if form == "polars":
+        zvf.create("axes.zv", kind="points", positions=source.select("x", "y", "z"))
+        np.testing.assert_array_equal(zvf.open("axes.zv").query().positions, found.positions)
     # The same columns as attributes, and single columns of the package.
     names = {"rgb", "side", "fa"}
     vertex = {name: table[name] for name in names}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ def test_whole_arrays(volume: Any) -> None:
     np.testing.assert_array_equal(tensor, VALUES)
     with pytest.raises(ValueError, match="viewed"):
         np.asarray(volume, copy=False)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(volume))[...], VALUES)
 
 
 def test_zarr_arrays() -> None:

@@ -107,10 +107,13 @@ def test_other_threads_run_while_the_engine_works() -> None:
 
     thread = threading.Thread(target=count)
     thread.start()
+    meanwhile = 0
     try:
-        before = counted
-        cloud.query(bbox=((0, 0, 0), (1, 1, 1)))
-        meanwhile = counted - before
+        # Again, because the machine may have other load.
+        for _ in range(20):
+            before = counted
+            cloud.query(bbox=((0, 0, 0), (1, 1, 1)))
+            meanwhile = max(meanwhile, counted - before)
     finally:
         done.set()
         thread.join()

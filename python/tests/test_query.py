@@ -107,6 +107,8 @@ def test_selections() -> None:
     assert objects(groups=0) == [3]
     assert objects(groups=0, objects=8) == [8, 3]
     assert objects(where="object.length < 2") == [8]
+    for ids in ({8}, range(8, 9), np.array([8], np.uint8), (at for at in [8])):
+        assert objects(objects=ids) == [8]
     assert objects(chunks=[(0, 0, 0)]) == [3]
     assert objects(limit=1) == [3]
     assert tracts.query(bbox=((0, 0, 0), (1, 1, 1)), mode="within").objects.tolist() == []
@@ -134,12 +136,13 @@ def test_selections() -> None:
         ({"bbox": ((0, 0, 0), (1, 1, 1)), "sphere": ((0, 0, 0), 1)}, ValueError, "not both"),
         ({"sphere": 3}, ValueError, "radius"),
         ({"mode": "inside"}, ValueError, "touch, within or clip"),
-        ({"where": "fa >"}, ValueError, "fa|end|value|operand"),
+        ({"where": "fa >"}, ValueError, 'where "fa >": at byte 4'),
         ({"where": "fb > 1"}, zvf.InputError, "fb"),
         ({"select": "fa"}, ValueError, "list"),
         ({"select": ["fb"]}, zvf.InputError, "fb"),
         ({"select": ["group.name"]}, ValueError, "groups"),
         ({"objects": [1.5]}, TypeError, "objects"),
+        ({"objects": "8"}, TypeError, "objects"),
         ({"objects": [99]}, zvf.NoSuchObjectError, "99"),
         ({"groups": [-1]}, ValueError, "-1"),
         ({"k": 3}, ValueError, "nearest"),

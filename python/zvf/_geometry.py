@@ -33,7 +33,7 @@ def geometry(
     if "positions" not in given:
         raise TypeError("positions are missing")
     links, groups, types = given.get("links"), given.get("groups"), types or {}
-    array = _array("positions", given["positions"])
+    array = _positions(given["positions"])
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(
             f"positions has the shape {array.shape}; it needs a row for each vertex and a column "
@@ -51,6 +51,14 @@ def geometry(
     if groups is not None:
         made |= _groups(groups, made.get("group", {}))
     return made
+
+
+def _positions(values: Any) -> NDArray[Any]:
+    """Return coordinates; a table has a column for each axis."""
+    if is_arrow(values) and hasattr(values, "columns"):
+        values = [_array("positions", column) for _, column in columns_of("positions", values)]
+        return np.stack(values, axis=1)
+    return _array("positions", values)
 
 
 def columns(family: str, table: Any, types: Mapping[str, np.dtype[Any]]) -> dict[str, Any]:

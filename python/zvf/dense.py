@@ -31,14 +31,16 @@ __all__ = ["Array", "convert", "open", "save", "verify"]
 class Array:
     """An open array. Slices read only the blocks that they touch, into a new NumPy array.
 
-    `numpy.asarray` and `numpy.from_dlpack` read the whole array.
+    `numpy.asarray` and `numpy.from_dlpack` read the whole array. An array may be used from several
+    threads and pickled: the copy opens the same path.
     """
 
-    __slots__ = ("_path", "_raw", "dtype", "shape")
+    __slots__ = ("_options", "_path", "_raw", "dtype", "shape")
 
-    def __init__(self, path: str, raw: _zvf.DenseArray) -> None:
+    def __init__(self, path: str, dataset: str | None = None, memory: int | None = None) -> None:
         self._path = path
-        self._raw = raw
+        self._options = (dataset, memory)
+        self._raw = raw = _zvf.open_dense(path, dataset, memory)
         self.shape: tuple[int, ...] = tuple(raw.shape)
         name = raw.dtype
         self.dtype: np.dtype[Any] = np.dtype(literal_eval(name) if name[:1] == "[" else name)
@@ -75,6 +77,9 @@ class Array:
     def attributes(self) -> dict[str, Any]:
         """Metadata of the array."""
         return self._raw.attributes()
+
+    def __reduce__(self) -> tuple[type[Array], tuple[str, str | None, int | None]]:
+        return Array, (self._path, *self._options)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -169,8 +174,7 @@ def open(
         NotFoundError: There is no such file.
         DamagedError: The file is not valid.
     """
-    name = os.fspath(path)
-    return Array(name, _zvf.open_dense(name, dataset, memory))
+    return Array(os.fspath(path), dataset, memory)
 
 
 def convert(

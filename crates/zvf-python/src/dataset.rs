@@ -2,7 +2,7 @@
 
 use std::{
     sync::{PoisonError, RwLock},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use pyo3::{
@@ -227,6 +227,26 @@ impl PyDataset {
         let dataset = self.current();
         let found = engine::run(py, result::found(&dataset, &query))?;
         result::dictionary(py, found)
+    }
+
+    /// Runs a query `count` times as a Rust program does, drops the results, and returns the time in
+    /// seconds. The benchmark compares it with that of `query`.
+    fn time_query(
+        &self,
+        py: Python<'_>,
+        keywords: &Bound<'_, PyDict>,
+        count: usize,
+    ) -> PyResult<f64> {
+        let query = query::query(keywords)?;
+        let dataset = self.current();
+        let work = async {
+            let start = Instant::now();
+            for _ in 0..count {
+                dataset.query(&query).await?;
+            }
+            Ok::<_, zvf::Error>(start.elapsed())
+        };
+        engine::run(py, work).map(|time| time.as_secs_f64())
     }
 
     /// Counts what a query selects.

@@ -25,6 +25,10 @@ impl<'py> Keywords<'py> {
     /// Takes an argument; `None` counts as absent.
     pub(crate) fn take(&mut self, name: &'static str) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.known.push(name);
+        // Most arguments of a query are not given, and a lookup makes a string.
+        if self.left.is_empty() {
+            return Ok(None);
+        }
         let value = self.left.get_item(name)?;
         if value.is_some() {
             self.left.del_item(name)?;
@@ -74,10 +78,20 @@ impl<'py> Keywords<'py> {
         let Some(value) = self.take(name)? else {
             return Ok(None);
         };
-        if let Ok(flat) = value.extract::<Vec<f64>>() {
+        // Exceptions of a failed conversion take longer than the conversion.
+        let rows = match value.len().is_ok_and(|length| length == 2) {
+            true => value.extract::<Vec<Vec<f64>>>().ok(),
+            false => None,
+        };
+        if rows.is_none()
+            && let Ok(flat) = value.extract::<Vec<f64>>()
+        {
             return not_nan(name, flat).map(Some);
         }
-        let rows: Vec<Vec<f64>> = value.extract().map_err(|error| wrong(name, &error))?;
+        let rows = match rows {
+            Some(rows) => rows,
+            None => value.extract().map_err(|error| wrong(name, &error))?,
+        };
         match rows.as_slice() {
             [low, high] if low.len() == high.len() => not_nan(name, rows.concat()).map(Some),
             _ => Err(PyValueError::new_err(format!(
@@ -86,7 +100,7 @@ impl<'py> Keywords<'py> {
         }
     }
 
-    /// Takes ids: a list or an array of integers.
+    /// Takes ids: an integer, or any iterable of integers.
     pub(crate) fn ids(&mut self, name: &'static str) -> PyResult<Option<Vec<i64>>> {
         let Some(value) = self.take(name)? else {
             return Ok(None);
@@ -99,10 +113,12 @@ impl<'py> Keywords<'py> {
         {
             return Ok(Some(ids.to_vec()));
         }
-        value
-            .extract()
-            .map_err(|error| wrong(name, &error))
-            .map(Some)
+        // Also of sets, which are no sequences.
+        let ids = value.try_iter().and_then(|ids| {
+            let ids = ids.map(|id| Ok(id?.extract::<i64>()?));
+            ids.collect::<PyResult<Vec<i64>>>()
+        });
+        ids.map_err(|error| wrong(name, &error)).map(Some)
     }
 
     /// Checks that no argument is left.

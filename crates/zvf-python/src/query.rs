@@ -5,7 +5,7 @@ use zvf::{
     Bbox, Clip, LevelChoice, LevelId, Mode, Position, Predicate, Query, QueryPartition, Scope,
     Selection, Sphere, VertexBudget,
 };
-use zvf_model::grid::ChunkCoord;
+use zvf_model::{error_chain::error_chain, grid::ChunkCoord};
 
 use crate::{
     errors::unusable,
@@ -22,7 +22,11 @@ pub(crate) fn query(keywords: &Bound<'_, PyDict>) -> PyResult<Query> {
     query.groups = groups(&mut given)?;
     query.chunks = chunks(&mut given)?;
     if let Some(text) = given.get::<String>("where")? {
-        query.filter = Some(Predicate::parse(&text).map_err(|error| unusable(&error))?);
+        let parsed = Predicate::parse(&text);
+        let parsed = parsed.map_err(|error| {
+            PyValueError::new_err(format!("where {text:?}: {}", error_chain(&error)))
+        });
+        query.filter = Some(parsed?);
     }
     if let Some(value) = given.take("chunked_by")? {
         query.chunked_by = Some(json(&value)?);
