@@ -1,11 +1,13 @@
 """Costs of large stores, as docs/scale.md reports them.
 
     python scale.py points 1e7 1e8 1e9 [--workers 2] [--folder FOLDER]
+    python scale.py streamlines 1e7 1e8 [--workers 2] [--folder FOLDER]
+    python scale.py skeletons 1e6 1e7 [--folder FOLDER]
     python scale.py chunks 1e4 1e5 1e6 [--folder FOLDER]
 
-`points` creates stores of generated points in shares, which are never in memory together, with
-coarser levels, checks them to level 3 and queries them. `chunks` opens and queries stores of one
-point in each chunk.
+`points` and `streamlines` create stores of generated geometry in shares, which are never in memory
+together, with coarser levels, check them to level 3 and query them. `skeletons` does the same in
+one process, which holds the input. `chunks` opens and queries stores of one point in each chunk.
 """
 
 from __future__ import annotations
@@ -33,24 +35,60 @@ MAX_RESIDENT = 2 << 30
 LEVEL = 3
 
 
-def batches(share: int, rows: int) -> Iterator[dict[str, Any]]:
-    """Return the points of a share: clusters of cells in a slab, with two attributes."""
+PATH = 50
+"""Vertices of a path and of an object."""
+
+
+def clusters(numbers: np.random.Generator, count: int) -> dict[str, Any]:
+    """Return points in clusters as cells in a slab, with two attributes."""
+    centre = numbers.random((count // 500 + 1, 3)) * (1000, 1000, 100)
+    at = centre[numbers.integers(0, len(centre), count)] + numbers.normal(0, 2, (count, 3))
+    at = np.clip(at, 0, (1000, 1000, 100)).astype(np.float32)
+    return {"positions": at, "vertex": {
+        "gene": numbers.integers(0, 500, count).astype(np.uint16),
+        "quality": numbers.random(count, np.float32),
+    }}  # fmt: skip
+
+
+def walks(numbers: np.random.Generator, count: int) -> dict[str, Any]:
+    """Return random walks of PATH vertices, with an attribute."""
+    steps = numbers.normal(0, 1, (count // PATH, PATH, 3)).astype(np.float32)
+    steps[:, 0] = numbers.random((count // PATH, 3), np.float32) * (1000, 1000, 100)
+    at = np.clip(steps.cumsum(axis=1, dtype=np.float32), 0, (1000, 1000, 100)).reshape(-1, 3)
+    return {
+        "positions": at, "part_offsets": np.arange(0, len(at) + 1, PATH),
+        "vertex": {"fa": numbers.random(len(at), np.float32)},
+    }  # fmt: skip
+
+
+def trees(numbers: np.random.Generator, count: int) -> dict[str, Any]:
+    """Return walks as skeletons, of which every tenth vertex continues an earlier one."""
+    made = walks(numbers, count)
+    del made["part_offsets"]
+    rows = np.arange(len(made["positions"])).reshape(-1, PATH)
+    parents = np.broadcast_to(np.arange(PATH - 1), (len(rows), PATH - 1)).copy()
+    parents[:, 9::10] = numbers.integers(0, 9, parents[:, 9::10].shape)
+    links = np.stack([rows[:, 1:], rows[:, :1] + parents], axis=-1).reshape(-1, 2)
+    return {**made, "object_ids": np.repeat(np.arange(len(rows)), PATH), "links": links}
+
+
+SHAPES = {"points": clusters, "streamlines": walks, "skeletons": trees}
+
+
+def batches(kind: str, share: int, rows: int) -> Iterator[dict[str, Any]]:
+    """Return the geometry of a share."""
     numbers = np.random.default_rng(share)
     for first in range(0, rows, BATCH):
-        count = min(BATCH, rows - first)
-        centre = numbers.random((count // 500 + 1, 3)) * (1000, 1000, 100)
-        at = centre[numbers.integers(0, len(centre), count)] + numbers.normal(0, 2, (count, 3))
-        at = np.clip(at, 0, (1000, 1000, 100)).astype(np.float32)
-        yield {"positions": at, "vertex": {
-            "gene": numbers.integers(0, 500, count).astype(np.uint16),
-            "quality": numbers.random(count, np.float32),
-        }}  # fmt: skip
+        yield SHAPES[kind](numbers, min(BATCH, rows - first))
 
 
 def usage() -> tuple[float, int]:
     """Return the CPU time of this process and its peak memory."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime, 1024 * used.ru_maxrss
+    # `ru_maxrss` of a new process begins with that of the process that started it.
+    status = Path("/proc/self/status").read_text()
+    (peak,) = (line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))
+    return used.ru_utime + used.ru_stime, 1024 * int(peak)
 
 
 def measured(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float, int]:
@@ -61,8 +99,8 @@ def measured(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float, int
     return result, after - before, peak
 
 
-def fill(plan: zvf.TaskPlan, share: int, rows: int) -> bool:
-    return plan.fill(share, batches(share, rows))
+def fill(plan: zvf.TaskPlan, kind: str, share: int, rows: int) -> bool:
+    return plan.fill(share, batches(kind, share, rows))
 
 
 def run(plan: zvf.TaskPlan, task: int) -> bool:
@@ -97,7 +135,7 @@ class Measures:
         return result
 
 
-def create(store: Path, vertices: int, workers: int) -> Measures:
+def create(kind: str, store: Path, vertices: int, workers: int) -> Measures:
     costs = Measures(vertices)
     shares = -(-vertices // SHARE)
     rows = [min(SHARE, vertices - SHARE * share) for share in range(shares)]
@@ -105,9 +143,10 @@ def create(store: Path, vertices: int, workers: int) -> Measures:
     # New processes for each phase, so that each has a peak of its own.
     def pool() -> ProcessPoolExecutor:
         return ProcessPoolExecutor(workers, mp_context=spawn)
-    plan = zvf.plan_shares(store, shares, kind="points", tasks=4 * workers, memory=MEMORY)
+    plan = zvf.plan_shares(store, shares, kind=kind, tasks=4 * workers, memory=MEMORY)
     with pool() as started:
-        costs.pool(started, "fill", [(fill, plan, share, rows[share]) for share in range(shares)])
+        calls = [(fill, plan, kind, share, rows[share]) for share in range(shares)]
+        costs.pool(started, "fill", calls)
     plan = costs.here("join surveys", plan.advance)
     with pool() as started:
         costs.pool(started, "divide", [(run, plan, task) for task in range(plan.tasks)])
@@ -138,11 +177,30 @@ def check(store: Path, costs: Measures) -> None:
     assert costs.peak < MAX_RESIDENT, f"{costs.peak} bytes of memory"
 
 
-def points(folder: Path, counts: list[int], workers: int) -> None:
+def create_here(kind: str, store: Path, vertices: int) -> Measures:
+    """Create a store in one process, which has the input in memory."""
+    costs = Measures(vertices)
+    made = SHAPES[kind](np.random.default_rng(0), vertices)
+    costs.here("input in memory", len, made["positions"])
+    costs.here("create", lambda: zvf.create(store, kind=kind, **made))
+    del made
+    costs.here("levels", lambda: zvf.open(store).pyramid())
+    # Its memory is the input's.
+    costs.peak = 0
+    return costs
+
+
+def stores(kind: str, folder: Path, counts: list[int], workers: int) -> None:
     print("| vertices | work | s | CPU s | CPU µs a vertex | peak MiB | |\n|---|---|---|---|---|---|---|")
     for count in counts:
-        store = folder / f"points-{count}.zv"
-        check(store, create(store, count, workers))
+        store = folder / f"{kind}-{count}.zv"
+        if kind == "skeletons":
+            costs = create_here(kind, store, count)
+        else:
+            costs = create(kind, store, count, workers)
+        # In a process of its own, whose peak is that of reading.
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+            pool.submit(check, store, costs).result()
         shutil.rmtree(store)
 
 
@@ -159,7 +217,7 @@ def chunks(folder: Path, counts: list[int]) -> None:
         for work in ("nothing", "open", "box", "explain"):
             with ProcessPoolExecutor(1, mp_context=spawn) as pool:
                 cpu, peak, activity = pool.submit(opened, str(store), work).result()
-            made = f"{activity.get('requests', 0):,} | {activity.get('bytes', 0):,}"
+            made = f"{activity.get('requests', 0):,} | {activity.get('bytes_read', 0):,}"
             print(f"| {side**3:,} | {work} | {cpu:.3f} | {peak / 2**20:.0f} | {made} |", flush=True)
         shutil.rmtree(store)
 
@@ -181,17 +239,17 @@ def opened(store: str, work: str) -> tuple[float, int, dict[str, int]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["points", "chunks"])
+    parser.add_argument("what", choices=[*SHAPES, "chunks"])
     parser.add_argument("counts", type=float, nargs="+")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
     counts = [int(count) for count in given.counts]
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        if given.what == "points":
-            points(Path(folder), counts, given.workers)
-        else:
+        if given.what == "chunks":
             chunks(Path(folder), counts)
+        else:
+            stores(given.what, Path(folder), counts, given.workers)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ use crate::{
     metadata,
     options::Options,
     python,
-    run::{built, cargo, program},
+    run::{Run, built, cargo, program},
     stage::Done,
     workspace,
 };
@@ -100,11 +100,7 @@ pub(crate) fn clusters(kills: Option<u64>) -> Result<Done> {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
     build()?;
-    let script = python::running(&python, "clusters.py");
-    let script = script.env("PYTHONPATH", workspace::root().join("python"));
-    // The module is a debug build, which warns.
-    let script = script.env("PYTHONWARNINGS", "ignore");
-    let script = script.words(&format!("--kills {}", kills.unwrap_or(1)));
+    let script = killing(&python, kills.unwrap_or(1));
     script
         .arg("--guide")
         .arg(workspace::root().join("docs"))
@@ -112,7 +108,16 @@ pub(crate) fn clusters(kills: Option<u64>) -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Checks the package with mypy and pytest.
+/// Prepares the script that kills workers in each phase.
+fn killing(python: &Path, kills: u64) -> Run {
+    let script = python::running(python, "clusters.py");
+    let script = script.env("PYTHONPATH", workspace::root().join("python"));
+    // The module is a debug build, which warns.
+    let script = script.env("PYTHONWARNINGS", "ignore");
+    script.words(&format!("--kills {kills}"))
+}
+
+/// Checks the package with mypy and pytest, and with Dask while a worker is killed in each phase.
 fn all() -> Result<Done> {
     let Some(python) = python::package()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
@@ -126,6 +131,10 @@ fn all() -> Result<Done> {
     run("-m mypy --no-incremental")?;
     run("-m mypy.stubtest zvf._zvf --mypy-config-file pyproject.toml")?;
     run("-m pytest --quiet")?;
+    // `clusters` is the whole run.
+    killing(&python, 1)
+        .words("--engine dask --kind points")
+        .run()?;
     Ok(Done::Passed)
 }
 
