@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 use zvf_format::numeric::{Dtype, Kind};
 use zvf_model::{
-    grid::{Bins, ChunkCoord, ChunkShape},
+    grid::{Bins, ChunkShape},
     key::Key,
     root::RootMetadata,
     row_id::RowId,
@@ -178,11 +178,13 @@ impl LevelSnapshot {
             if attributes.get("encoding").and_then(Value::as_str) == Some("draco") {
                 return Err(EditError::Unsupported("vertices are stored as Draco"));
             }
-            let chunks = presence.chunks().iter().map(ChunkCoord::coords);
             let array = PerChunk {
                 origin: origin.unwrap_or_else(|| vec![0; self.axes]),
                 shape: array.shape.clone(),
-                present: chunks.map(<[i64]>::to_vec).collect(),
+                present: presence
+                    .chunks()
+                    .map(|chunk| chunk.coords().to_vec())
+                    .collect(),
                 dtype,
             };
             self.arrays.insert(path.clone(), array);

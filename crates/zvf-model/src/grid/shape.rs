@@ -1,6 +1,9 @@
 //! The shape of chunks, and the grid of chunks in an array.
 
-use core::num::NonZeroU32;
+use core::{
+    num::NonZeroU32,
+    ops::{Range, RangeInclusive},
+};
 
 use super::{Bounds, ChunkCoord, Chunks, floor, floor_saturating, truncate};
 use crate::rank::MAX_RANK;
@@ -214,6 +217,58 @@ impl Grid {
             cell.ok_or(GridError::Outside { axis, chunk })
         });
         cell.collect()
+    }
+
+    /// Returns the number of a chunk among all cells, last axis fastest. Numbers ascend as chunks
+    /// do.
+    pub(crate) fn number_of(&self, chunk: impl Iterator<Item = i64>) -> Result<u64, GridError> {
+        let mut axes = self.origin.iter().zip(&self.shape).enumerate();
+        let (mut number, mut found) = (0u64, 0_usize);
+        for chunk in chunk {
+            found = found.saturating_add(1);
+            let Some((axis, (origin, &extent))) = axes.next() else {
+                continue;
+            };
+            let cell = chunk.checked_sub(*origin);
+            let cell = cell.and_then(|cell| u64::try_from(cell).ok());
+            let cell = cell.filter(|&cell| cell < extent);
+            let cell = cell.ok_or(GridError::Outside { axis, chunk })?;
+            let before = number.checked_mul(extent);
+            let at = before.and_then(|before| before.checked_add(cell));
+            number = at.ok_or(GridError::Range)?;
+        }
+        let expected = self.shape.len();
+        match found == expected {
+            true => Ok(number),
+            false => Err(GridError::Axes { expected, found }),
+        }
+    }
+
+    /// Sets `chunk`, which has the axes of the grid, to the one with a number.
+    pub(crate) fn move_to(&self, mut number: u64, chunk: &mut ChunkCoord) {
+        let axes = self.origin.iter().zip(&self.shape);
+        for (coord, (origin, extent)) in chunk.0.iter_mut().zip(axes).rev() {
+            let cell = number.checked_rem(*extent).unwrap_or(0);
+            number = number.checked_div(*extent).unwrap_or(0);
+            *coord = origin.saturating_add_unsigned(cell);
+        }
+    }
+
+    /// Returns the numbers of all cells of chunks with a first coordinate in `first`.
+    pub(crate) fn numbers_within(&self, first: &RangeInclusive<i64>) -> Range<u64> {
+        let (Some(origin), [extent, others @ ..]) = (self.origin.first(), &*self.shape) else {
+            return 0..u64::MAX;
+        };
+        let each = others
+            .iter()
+            .fold(1u64, |n, &extent| n.saturating_mul(extent));
+        // Cells before the grid count as its first one.
+        let cell = |coord: i64| u64::try_from(coord.saturating_sub(*origin)).unwrap_or(0);
+        let end = match first.end() < origin {
+            true => 0,
+            false => cell(*first.end()).saturating_add(1).min(*extent),
+        };
+        cell(*first.start()).saturating_mul(each)..end.saturating_mul(each)
     }
 
     /// Returns the chunk of `cell`; `None` if there is no such cell.

@@ -54,12 +54,30 @@ fn presence_is_sorted_as_integers() {
     let json =
         json!({"nonempty_chunks": ["-1.0", "0.1", "1.0", "-1.1"], "chunk_grid_origin": [-1, 0]});
     let presence = notes(presence(&json).unwrap(), &[]);
-    let keys: Vec<String> = presence.chunks().iter().map(ToString::to_string).collect();
+    let keys: Vec<String> = presence.chunks().map(|chunk| chunk.to_string()).collect();
     assert_eq!(keys, ["-1.0", "-1.1", "0.1", "1.0"]);
     let cells: Vec<Vec<u64>> = presence.cells().map(|present| present.cell).collect();
     assert_eq!(cells, [[0, 0], [0, 1], [1, 1], [2, 0]]);
     assert!(presence.contains(&ChunkCoord::new([0, 1])));
     assert!(!presence.contains(&ChunkCoord::new([0, 0])));
+}
+
+#[test]
+fn presence_is_searched_along_the_first_axis() {
+    let json = json!({
+        "nonempty_chunks": ["-1.1", "-1.0", "0.1", "1.0"], "chunk_grid_origin": [-1, 0],
+    });
+    let presence = notes(presence(&json).unwrap(), &[]);
+    let all: Vec<ChunkCoord> = presence.chunks().collect();
+    for start in [i64::MIN, -2, -1, 0, 1, 2, i64::MAX] {
+        for end in [i64::MIN, -2, -1, 0, 1, 2, i64::MAX] {
+            let first = start..=end;
+            let mut expected = all.clone();
+            expected.retain(|chunk| first.contains(&chunk.coords()[0]) && chunk.coords()[1] == 0);
+            let found = presence.chunks_where(&first, |chunk| chunk.coords()[1] == 0);
+            assert_eq!(found, expected, "{first:?}");
+        }
+    }
 }
 
 #[test]
@@ -110,7 +128,7 @@ fn contradictory_presence_lists_are_rejected() {
         presence(&json!({})).unwrap(),
         &["attributes.nonempty_chunks: missing; ignored"],
     );
-    assert!(none.chunks().is_empty());
+    assert!(none.is_empty());
 }
 
 #[test]

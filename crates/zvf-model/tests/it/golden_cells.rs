@@ -144,7 +144,7 @@ fn check_chunks(
     let presence = Presence::parse(&node, &array, arity).unwrap();
     assert_eq!(presence.notes, [], "{what}");
     let presence = presence.value;
-    let listed: BTreeSet<String> = presence.chunks().iter().map(ToString::to_string).collect();
+    let listed: BTreeSet<String> = presence.chunks().map(|chunk| chunk.to_string()).collect();
     assert_eq!(
         listed,
         cells.iter().map(|&cell| cell.to_owned()).collect(),
@@ -155,11 +155,13 @@ fn check_chunks(
         rank: array.rank(),
     };
     for present in presence.cells() {
-        let address = layout.cell(level, part, present.chunk, Some(grid)).unwrap();
+        let address = layout
+            .cell(level, part, &present.chunk, Some(grid))
+            .unwrap();
         assert_eq!(address.element, present.cell, "{what}");
         assert_eq!(
             presence.grid().chunk_of(&present.cell).as_ref(),
-            Some(present.chunk)
+            Some(&present.chunk)
         );
         let chunk = array.chunk_of(&address.element).unwrap();
         let file = array.chunk_key(&address.array, &chunk).unwrap();
@@ -317,7 +319,7 @@ fn check_native(
     };
     let mut elements = BTreeSet::new();
     for chunk in presence.chunks() {
-        let address = layout.cell(level, part, chunk, Some(grid)).unwrap();
+        let address = layout.cell(level, part, &chunk, Some(grid)).unwrap();
         let file = array.chunk_of(&address.element).unwrap();
         let file = array.chunk_key(&address.array, &file).unwrap();
         assert!(store.files.contains_key(file.as_str()), "no {file}");

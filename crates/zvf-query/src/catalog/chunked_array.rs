@@ -5,7 +5,7 @@
 //! | 0.9 | one array of byte strings, or one padded array of numbers |
 //! | up to 0.8.1 | a child array per chunk, possibly packed into shards |
 
-use core::ops::Range;
+use core::ops::{Range, RangeInclusive};
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::future::try_join;
@@ -23,6 +23,9 @@ use crate::{
     catalog::fragments::FragmentTableCache,
     error::{Damage, Fault, QueryError},
 };
+
+/// All coordinates of chunks.
+pub(crate) const EVERYWHERE: RangeInclusive<i64> = i64::MIN..=i64::MAX;
 
 /// An array of a level with one cell per chunk.
 #[derive(Debug)]
@@ -101,7 +104,7 @@ impl ChunkedArray {
                 let array = fetch.array(key, Arc::new(array))?;
                 (attributes, ChunkStorage::Padded { array, padded })
             }
-            (Some(Node::Array(array)), Some(_)) => {
+            (Some(Node::Array(mut array)), Some(_)) => {
                 if !one_string_a_chunk(&array) {
                     return Err(Damage::new(key, Fault::Kind).into());
                 }
@@ -111,6 +114,8 @@ impl ChunkedArray {
                     return Err(Damage::new(key, Fault::Unlisted).into());
                 }
                 let presence = presence.value;
+                // As text, a list of a million chunks takes 70 MB.
+                array.attributes.remove("nonempty_chunks");
                 let attributes = array.attributes.clone();
                 let array = fetch.array(key, Arc::new(array))?;
                 (attributes, ChunkStorage::Cells { array, presence })
@@ -158,26 +163,23 @@ impl ChunkedArray {
 
     /// Returns the chunks that have a cell, ascending; `None` if this array does not list them.
     pub(crate) fn chunks(&self) -> Option<Vec<ChunkCoord>> {
-        self.chunks_where(|_| true)
+        self.chunks_where(&EVERYWHERE, |_| true)
     }
 
-    /// Returns the chunks that have a cell and satisfy `is_wanted`, ascending; `None` if this array
-    /// does not list its chunks.
+    /// Returns the chunks that have a cell, have a first coordinate in `first`, and satisfy
+    /// `is_wanted`, ascending; `None` if this array does not list its chunks.
     pub(crate) fn chunks_where(
         &self,
+        first: &RangeInclusive<i64>,
         is_wanted: impl Fn(&ChunkCoord) -> bool,
     ) -> Option<Vec<ChunkCoord>> {
-        let is_wanted = |chunk: &&ChunkCoord| is_wanted(chunk);
         match &self.form {
-            ChunkStorage::Cells { presence, .. } => Some(
-                presence
-                    .chunks()
-                    .iter()
-                    .filter(is_wanted)
-                    .cloned()
-                    .collect(),
-            ),
+            ChunkStorage::Cells { presence, .. } => Some(presence.chunks_where(first, is_wanted)),
             ChunkStorage::Children(children) => {
+                let is_wanted = |chunk: &&ChunkCoord| {
+                    let coord = chunk.coords().first();
+                    coord.is_none_or(|coord| first.contains(coord)) && is_wanted(chunk)
+                };
                 Some(children.keys().filter(is_wanted).cloned().collect())
             }
             ChunkStorage::Padded { .. } => None,
@@ -188,7 +190,7 @@ impl ChunkedArray {
     /// Returns the number of chunks that have a cell; `None` if this array does not list them.
     pub(crate) fn count(&self) -> Option<usize> {
         match &self.form {
-            ChunkStorage::Cells { presence, .. } => Some(presence.chunks().len()),
+            ChunkStorage::Cells { presence, .. } => Some(presence.len()),
             ChunkStorage::Children(children) => Some(children.len()),
             ChunkStorage::Padded { .. } => None,
             ChunkStorage::NodeOnly(_) => Some(0),

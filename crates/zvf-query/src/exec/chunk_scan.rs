@@ -105,7 +105,10 @@ impl LevelQuery<'_> {
     /// Returns the chunks that a scan reads: those with vertices, not excluded by the query,
     /// that can hold vertices of the region and of conditions on positions. None for a predicate that is never true.
     pub(crate) fn scanned_chunks(&self, schema: &Schema) -> Result<Vec<ChunkCoord>, QueryError> {
-        let chunks = self.chunks_where(schema, |chunk| self.may_select_in(chunk))?;
+        let chunks = self.near_chunks_where(schema, |chunk| {
+            let by_axes = self.filter.by_axes.as_ref();
+            by_axes.is_none_or(|filter| filter.may_hold_in(&self.space, chunk))
+        })?;
         Ok(if self.filter.is_never {
             Vec::new()
         } else {

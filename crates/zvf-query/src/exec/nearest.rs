@@ -228,18 +228,17 @@ async fn nearest_points(
     let has_owners = !pipeline.source.inputs.is_empty();
     let objects = objects_scope.objects_if(has_owners, diagnostics).await?;
     let filter = Filter::open(pipeline.filter, schema, None, context).await?;
-    let chunks = query.chunks(schema)?;
+    let chunks = query.scanned_chunks(schema)?;
     let mut order: Vec<(f64, usize)> = chunks
         .iter()
         .enumerate()
-        .filter(|(_, chunk)| query.may_select_in(chunk))
         .map(|(at, chunk)| (query.space.squared_distance(&nearest.position, [chunk]), at))
         .collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let count = nearest
         .count
         .min(usize::try_from(query.limit()).unwrap_or(usize::MAX));
-    if query.filter.is_never || count == 0 {
+    if count == 0 {
         order.clear();
     }
     let mut best: KNearest<(usize, usize)> = KNearest::new(count);

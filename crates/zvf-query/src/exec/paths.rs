@@ -208,11 +208,10 @@ impl LevelQuery<'_> {
         &self,
         schema: &Schema,
     ) -> Result<Option<Vec<ChunkCoord>>, QueryError> {
-        let Some(area) = &self.area else {
-            return Ok(None);
-        };
-        self.chunks_where(schema, |chunk| area.may_contain(chunk))
-            .map(Some)
+        match &self.area {
+            None => Ok(None),
+            Some(_) => self.near_chunks_where(schema, |_| true).map(Some),
+        }
     }
 
     /// Returns the number of chunks that paths may hold at once. Paths go to and fro: chunks

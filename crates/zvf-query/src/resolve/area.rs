@@ -226,6 +226,12 @@ impl Area {
         shares.product()
     }
 
+    /// Returns the first coordinates of the chunks that can contain a vertex in the region; `None`
+    /// if there are none.
+    pub(crate) fn first_coordinates(&self) -> Option<&RangeInclusive<i64>> {
+        self.reach.as_ref()?.first()
+    }
+
     /// Returns whether a chunk can contain a vertex in the region.
     pub(crate) fn may_contain(&self, chunk: &ChunkCoord) -> bool {
         self.may_cross(core::iter::once(chunk))

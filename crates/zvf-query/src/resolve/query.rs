@@ -1,6 +1,10 @@
 //! A query resolved against a level: names, region and predicate.
 
-use core::{future::poll_fn, ops::ControlFlow, task::Poll};
+use core::{
+    future::poll_fn,
+    ops::{ControlFlow, RangeInclusive},
+    task::Poll,
+};
 use std::{
     collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex},
@@ -19,6 +23,7 @@ use crate::{
     batch::columns::ColumnViews,
     batch::vertices::VertexBuilder,
     catalog::chunk::{Chunk, ChunkRequest, RequestedRows},
+    catalog::chunked_array::EVERYWHERE,
     catalog::level::{Level, Session},
     catalog::links::{LinkRecords, LinkSet},
     catalog::objects::ObjectSet,
@@ -275,30 +280,40 @@ impl LevelQuery<'_> {
 
     /// Returns the chunks with vertices that the query does not exclude, ascending.
     pub(crate) fn chunks(&self, schema: &Schema) -> Result<Vec<ChunkCoord>, QueryError> {
-        self.chunks_where(schema, |_| true)
+        self.chunks_where(schema, &EVERYWHERE, |_| true)
     }
 
-    /// Returns the chunks with vertices that the query does not exclude and for which `is_wanted`
-    /// holds, ascending.
-    pub(crate) fn chunks_where(
+    /// Returns the chunks with vertices in the reach of the region that the query does not exclude
+    /// and for which `is_wanted` holds, ascending. Takes no time for most of the other chunks.
+    pub(crate) fn near_chunks_where(
         &self,
         schema: &Schema,
         is_wanted: impl Fn(&ChunkCoord) -> bool,
     ) -> Result<Vec<ChunkCoord>, QueryError> {
-        let allowed = self.allowed()?;
-        let is_wanted = |chunk: &ChunkCoord| is_wanted(chunk) && allowed.allows(chunk);
-        let listed = schema.vertices.chunks_where(is_wanted);
-        let listed = listed.or_else(|| schema.fragments.as_ref()?.chunks_where(is_wanted));
-        Ok(listed.unwrap_or_default())
+        let Some(area) = &self.area else {
+            return self.chunks_where(schema, &EVERYWHERE, is_wanted);
+        };
+        let is_spatial = self.session.arity(&self.level) == self.space.axes();
+        let first = area.first_coordinates().filter(|_| is_spatial);
+        self.chunks_where(schema, first.unwrap_or(&EVERYWHERE), |chunk| {
+            area.may_contain(chunk) && is_wanted(chunk)
+        })
     }
 
-    /// Returns whether a chunk may hold a vertex that the region and the conditions on positions
-    /// select.
-    pub(crate) fn may_select_in(&self, chunk: &ChunkCoord) -> bool {
-        let area = self.area.as_ref();
-        let by_axes = self.filter.by_axes.as_ref();
-        area.is_none_or(|area| area.may_contain(chunk))
-            && by_axes.is_none_or(|filter| filter.may_hold_in(&self.space, chunk))
+    fn chunks_where(
+        &self,
+        schema: &Schema,
+        first: &RangeInclusive<i64>,
+        is_wanted: impl Fn(&ChunkCoord) -> bool,
+    ) -> Result<Vec<ChunkCoord>, QueryError> {
+        let allowed = self.allowed()?;
+        let is_wanted = |chunk: &ChunkCoord| is_wanted(chunk) && allowed.allows(chunk);
+        let listed = schema.vertices.chunks_where(first, is_wanted);
+        let listed = listed.or_else(|| {
+            let fragments = schema.fragments.as_ref()?;
+            fragments.chunks_where(first, is_wanted)
+        });
+        Ok(listed.unwrap_or_default())
     }
 
     /// Returns the restriction of the query to chunks.

@@ -297,7 +297,7 @@ impl<'a> Counter<'a> {
         if cells.is_plain() && !cells.is_sharded() {
             return self.plain_cells(key, array, &presence).await;
         }
-        let mut chunks = Vec::with_capacity(presence.chunks().len());
+        let mut chunks = Vec::with_capacity(presence.len());
         let present: Vec<_> = presence.cells().collect();
         for batch in present.chunks(BATCH) {
             let wanted = batch.iter().map(|present| CellRead {
@@ -308,7 +308,7 @@ impl<'a> Counter<'a> {
             let wanted: Vec<CellRead<'_>> = wanted.collect();
             let payloads = self.dataset.cells().read(&wanted).await?;
             for (present, payload) in batch.iter().zip(payloads) {
-                let payload = payload.ok_or_else(|| missing(present.chunk))?;
+                let payload = payload.ok_or_else(|| missing(&present.chunk))?;
                 chunks.push(bytes(payload.len()));
             }
         }
@@ -323,7 +323,7 @@ impl<'a> Counter<'a> {
         array: &Array,
         presence: &Presence,
     ) -> Result<Vec<u64>, Failure> {
-        let mut sizes = Vec::with_capacity(presence.chunks().len());
+        let mut sizes = Vec::with_capacity(presence.len());
         let present: Vec<_> = presence.cells().collect();
         for batch in present.chunks(HEADERS) {
             let mut reads = Vec::with_capacity(batch.len());

@@ -54,13 +54,9 @@ impl LevelQuery<'_> {
             }
             false => (None, None),
         };
-        let mut chunks = self.chunks_where(schema, |chunk| {
-            self.area
-                .as_ref()
-                .is_none_or(|area| area.may_contain(chunk))
-                && members
-                    .as_ref()
-                    .is_none_or(|members| members.contains_key(chunk))
+        let mut chunks = self.near_chunks_where(schema, |chunk| {
+            let members = members.as_ref();
+            members.is_none_or(|members| members.contains_key(chunk))
         })?;
         let mut cells = work.links.cells(self, members.as_ref())?;
         if self.filter.is_never {
