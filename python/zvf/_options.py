@@ -266,7 +266,7 @@ class MigrateOptions(OpenOptions, total=False):
     profile: Literal["0.9", "0.8"]
     """Generation of the new store; 0.9 unless given."""
     compression: str
-    """Compression of cells: none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL."""
+    """Compression of cells: none, auto, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL."""
     name: str
     """Name of the new store where the old one has none."""
     skip_damaged: bool
@@ -295,7 +295,7 @@ class CreateOptions(TypedDict, total=False):
     dtype: str
     """Type of stored coordinates; that of the positions unless given."""
     compression: str
-    """Compression of cells: none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL."""
+    """Compression of cells: none, auto, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL."""
     table_compression: str
     """Compression of the tables of objects and groups; as of cells unless given."""
     checksums: bool

@@ -568,6 +568,19 @@ def points_zstd(random):
 
 
 @case
+def points_auto(random):
+    """LZ4 and zstd, by the type of each array."""
+    return compressed(random, "auto", object_ids=np.arange(60) % 4)
+
+
+@case
+def streamlines_auto_shard(random):
+    points, offsets = walks(random, [9] * 8, 3, "f8", step=4.0)
+    rest = {"vertex": {"t": numbers(random, 72, "f8")}, "compression": "auto", "shard": "auto"}
+    return Case("streamlines", points, (15, 15, 15), part_offsets=offsets, **rest)
+
+
+@case
 def points_zstd_level(random):
     return compressed(random, "zstd:9", object_ids=np.arange(60) % 4)
 

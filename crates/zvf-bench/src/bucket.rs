@@ -77,7 +77,7 @@ impl Bound {
 /// Prints the costs of all queries of a kind in each form as JSON.
 pub(crate) fn print(data: &Data, folder: &Path) -> Result<()> {
     let mut forms = Vec::new();
-    for form in StoreForm::ALL {
+    for form in StoreForm::IN_BUCKETS {
         let costs = measure(data, form, folder)?;
         let bounds = bounds(&costs, data.kind, form).into_iter().map(|bound| {
             json!({

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tokio::runtime::Runtime;
 use zvf::{
@@ -15,6 +16,8 @@ use zvf::{
     MethodKind, Mode, OpenOptions, Predicate, PyramidLevels, PyramidOptions, Query, QueryResult,
     ShardingPolicy,
 };
+use zvf_codecs::{ChunkCodecs, DecodedSize};
+use zvf_model::{key::Key, zarr::Node};
 
 use crate::{
     data::{BoxCorners, Data, SHARES, Workload},
@@ -32,10 +35,20 @@ pub(crate) enum StoreForm {
     Zstd,
     /// zstd at level 1, in shards.
     Sharded,
+    /// The codec for the type of each array.
+    Auto,
 }
 
 impl StoreForm {
-    pub(crate) const ALL: [Self; 4] = [Self::Plain, Self::Bare, Self::Zstd, Self::Sharded];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Plain,
+        Self::Bare,
+        Self::Zstd,
+        Self::Sharded,
+        Self::Auto,
+    ];
+    /// The forms whose costs in a bucket are recorded.
+    pub(crate) const IN_BUCKETS: [Self; 4] = [Self::Plain, Self::Bare, Self::Zstd, Self::Sharded];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -43,6 +56,7 @@ impl StoreForm {
             Self::Bare => "bare",
             Self::Zstd => "zstd",
             Self::Sharded => "sharded",
+            Self::Auto => "auto",
         }
     }
 
@@ -53,9 +67,10 @@ impl StoreForm {
         design.compression = match self {
             Self::Plain | Self::Bare => CellCompression::None,
             Self::Zstd | Self::Sharded => CellCompression::Zstd(1),
+            Self::Auto => CellCompression::Auto,
         };
         design.sharding = match self {
-            Self::Plain | Self::Bare | Self::Zstd => ShardingPolicy::None,
+            Self::Plain | Self::Bare | Self::Zstd | Self::Auto => ShardingPolicy::None,
             Self::Sharded => ShardingPolicy::Auto,
         };
     }
@@ -337,19 +352,15 @@ impl Worker {
         })
     }
 
-    /// Reads all files of level 0 and decompresses zstd on all cores, and does nothing else.
+    /// Reads all files of level 0 and decodes them on all cores, and does nothing else.
     fn floor(&mut self) -> Result<Sample> {
         self.address()?;
         let mut files = Vec::new();
-        walk(&self.folder.join("0"), &mut files)?;
-        let is_packed = matches!(self.form, StoreForm::Zstd | StoreForm::Sharded);
+        walk(&self.folder.join("0"), None, &mut files)?;
         self.repeat(|_| {
-            let read = || {
-                let files = files.par_iter().map(|file| decoded(file, is_packed));
-                files.collect::<Result<Vec<Vec<u8>>>>()
-            };
-            let (took, cells) = timed(read)?;
-            Ok((took, cells.iter().map(Vec::len).sum()))
+            let read = || files.par_iter().map(StoredFile::decoded).collect();
+            let (took, cells) = timed::<Vec<Bytes>>(read)?;
+            Ok((took, cells.iter().map(Bytes::len).sum()))
         })
     }
 
@@ -386,8 +397,8 @@ impl Worker {
     pub(crate) fn size(&mut self) -> Result<u64> {
         self.address()?;
         let mut files = Vec::new();
-        walk(&self.folder, &mut files)?;
-        let sizes = files.iter().map(|file| Ok(fs::metadata(file)?.len()));
+        walk(&self.folder, None, &mut files)?;
+        let sizes = files.iter().map(|file| Ok(fs::metadata(&file.path)?.len()));
         sizes.sum()
     }
 }
@@ -410,29 +421,47 @@ fn like_the_reference(data: &Data) -> AutoLevels {
     levels
 }
 
-/// Collects all files below a folder.
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+/// A file of a store.
+struct StoredFile {
+    path: PathBuf,
+    /// The codecs of its array; `None` for metadata.
+    codecs: Option<ChunkCodecs>,
+}
+
+impl StoredFile {
+    /// Reads the file and decodes it as a cell.
+    fn decoded(&self) -> Result<Bytes> {
+        let bytes = Bytes::from(fs::read(&self.path)?);
+        match &self.codecs {
+            Some(codecs) => Ok(codecs.decode(bytes, DecodedSize::AtMost(1 << 32))?),
+            None => Ok(bytes),
+        }
+    }
+}
+
+/// Collects all files below a folder of the array with these codecs.
+fn walk(folder: &Path, codecs: Option<&ChunkCodecs>, files: &mut Vec<StoredFile>) -> Result<()> {
+    let metadata = folder.join("zarr.json");
+    let mut codecs = codecs.cloned();
+    if let Ok(json) = fs::read(&metadata) {
+        let node = Node::parse(&Key::parse("zarr.json")?, &json)?;
+        // Cells of a shard are parts of a file.
+        let array = node
+            .as_array()
+            .filter(|array| array.codecs.sharding().is_none());
+        codecs = array
+            .map(|array| ChunkCodecs::new(&array.codecs))
+            .transpose()?;
+    }
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
+        let path = entry.path();
         if entry.file_type()?.is_dir() {
-            walk(&entry.path(), files)?;
+            walk(&path, codecs.as_ref(), files)?;
         } else {
-            files.push(entry.path());
+            let codecs = codecs.clone().filter(|_| path != metadata);
+            files.push(StoredFile { path, codecs });
         }
     }
     Ok(())
-}
-
-/// Returns a decompressed cell without its checksum, or the file itself if it is not compressed.
-fn decoded(file: &Path, is_packed: bool) -> Result<Vec<u8>> {
-    let bytes = fs::read(file)?;
-    let payload = bytes.len().checked_sub(4).map(|end| &bytes[..end]);
-    let size = payload.filter(|_| is_packed).and_then(|payload| {
-        let size = zstd::zstd_safe::get_frame_content_size(payload).ok()??;
-        usize::try_from(size).ok().map(|size| (payload, size))
-    });
-    match size {
-        Some((payload, size)) => Ok(zstd::bulk::decompress(payload, size)?),
-        None => Ok(bytes),
-    }
 }

@@ -1,7 +1,7 @@
 //! Metadata of nodes, and codec pipelines.
 
 use serde_json::{Map, Value, json};
-use zvf_format::numeric::Kind;
+use zvf_format::numeric::{Dtype, Kind};
 
 use crate::{
     design::{AxisSpec, CellCompression, Design, ManifestForm, Profile},
@@ -138,22 +138,26 @@ impl Encoding {
 
     /// Returns the codec pipeline that starts with `serialiser`, for values of `size` bytes.
     pub(crate) fn codecs(&self, serialiser: Value, size: usize) -> Vec<Value> {
+        let zstd = |level: i32| json!({"name": "zstd", "configuration": {"level": level, "checksum": false}});
+        let blosc = |compressor: &str| {
+            json!({
+                "name": "blosc",
+                "configuration": {
+                    "typesize": size, "cname": compressor, "clevel": 5, "shuffle": "bitshuffle",
+                    "blocksize": 0,
+                },
+            })
+        };
         let mut codecs = vec![serialiser];
         match self.compression {
             CellCompression::None => {}
-            CellCompression::Zstd(level) => codecs.push(json!({
-                "name": "zstd", "configuration": {"level": level, "checksum": false},
-            })),
+            CellCompression::Zstd(level) => codecs.push(zstd(level)),
             CellCompression::Gzip(level) => codecs.push(json!({
                 "name": "gzip", "configuration": {"level": level},
             })),
-            CellCompression::Blosc => codecs.push(json!({
-                "name": "blosc",
-                "configuration": {
-                    "typesize": size, "cname": "zstd", "clevel": 5, "shuffle": "bitshuffle",
-                    "blocksize": 0,
-                },
-            })),
+            CellCompression::Blosc => codecs.push(blosc("zstd")),
+            CellCompression::Auto if size == 1 => codecs.push(zstd(1)),
+            CellCompression::Auto => codecs.push(blosc("lz4")),
         }
         if self.checksum {
             codecs.push(json!({"name": "crc32c"}));
@@ -218,7 +222,7 @@ impl ArrayNode {
         }
         attributes.extend(rest);
         let ones = vec![1; shape.len()];
-        let cell = encoding.codecs(vlen(), 4);
+        let cell = encoding.codecs(vlen(), number_size(&attributes));
         let (chunk_shape, codecs) = match shard {
             None => (ones, cell),
             Some(shard) => {
@@ -276,4 +280,16 @@ impl ArrayNode {
             attributes: Map::new(),
         }
     }
+}
+
+/// Returns the size of the numbers in the cells of an array with these attributes; 1 for cells that
+/// are not numbers.
+fn number_size(attributes: &Map<String, Value>) -> usize {
+    let word = |name: &str| attributes.get(name).and_then(Value::as_str);
+    if word("encoding") == Some("draco") {
+        return 1;
+    }
+    // Fragment indexes and links consist of 64-bit numbers, and name no type.
+    let dtype = word("dtype").and_then(|dtype| Dtype::parse(dtype).ok());
+    dtype.map_or(8, Dtype::size)
 }

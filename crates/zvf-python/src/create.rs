@@ -365,7 +365,7 @@ pub(crate) fn out_of_bounds(given: &mut Keywords<'_>) -> PyResult<Option<OutOfBo
     given.word("out_of_bounds", parse, "raise, ignore or expand")
 }
 
-pub(crate) const COMPRESSIONS: &str = "none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL";
+pub(crate) const COMPRESSIONS: &str = "none, auto, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL";
 
 /// Parses the compression of cells.
 pub(crate) fn compression(word: &str) -> Option<CellCompression> {
@@ -376,6 +376,7 @@ pub(crate) fn compression(word: &str) -> Option<CellCompression> {
     match (codec, level) {
         ("none", None) => Some(CellCompression::None),
         ("blosc", None) => Some(CellCompression::Blosc),
+        ("auto", None) => Some(CellCompression::Auto),
         ("zstd", None) => Some(CellCompression::Zstd(ZSTD_LEVEL)),
         ("zstd", Some(level)) => Some(CellCompression::Zstd(level.parse().ok()?)),
         ("gzip", None) => Some(CellCompression::Gzip(GZIP_LEVEL)),

@@ -67,7 +67,12 @@ async fn codecs(dataset: &Dataset) -> Result<(CellCompression, CellChecksums), F
                         .unwrap_or(5),
                 );
             }
-            "blosc" => compression = CellCompression::Blosc,
+            "blosc" => {
+                compression = match configuration.get("cname").and_then(Value::as_str) {
+                    Some("lz4") => CellCompression::Auto,
+                    _ => CellCompression::Blosc,
+                };
+            }
             _ => {}
         }
     }

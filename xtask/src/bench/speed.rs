@@ -212,7 +212,7 @@ impl Set<'_> {
             .arg(&vertices);
         export.arg(&data).run()?;
         let mut sides = Vec::new();
-        for form in ["plain", "zstd"] {
+        for form in ["plain", "auto"] {
             let run = ours(self.binary, self.kind, self.vertices, form, &stores);
             sides.push(Worker::start(&format!("zvf {form}"), run)?);
         }
@@ -268,7 +268,7 @@ impl Set<'_> {
         match (side, step) {
             ("zvf plain", "validate" | "pyramid" | "floor") => false,
             ("zarr-vectors", "validate" | "pyramid") => self.vertices <= 1_000_000,
-            ("zvf zstd", _) => true,
+            ("zvf auto", _) => true,
             (_, "stream" | "floor") => side.starts_with("zvf"),
             _ if step.ends_with("nothing kept") => side.starts_with("zvf"),
             _ => true,

@@ -109,6 +109,7 @@ pub(super) fn compression(compression: CellCompression) -> Value {
         CellCompression::None => json!(null),
         CellCompression::Zstd(level) => json!(["zstd", level]),
         CellCompression::Blosc => json!(["blosc"]),
+        CellCompression::Auto => json!(["auto"]),
         CellCompression::Gzip(level) => json!(["gzip", level]),
     }
 }
@@ -121,6 +122,7 @@ pub(super) fn read_compression(json: &Value) -> Option<CellCompression> {
         (Some("zstd"), Some(level)) => CellCompression::Zstd(level.try_into().ok()?),
         (Some("gzip"), Some(level)) => CellCompression::Gzip(level.try_into().ok()?),
         (Some("blosc"), _) => CellCompression::Blosc,
+        (Some("auto"), _) => CellCompression::Auto,
         _ => return None,
     })
 }

@@ -33,7 +33,9 @@ pub(crate) enum ValueError {
     OddBounds(usize),
     #[error("on axis {0}, counted from 0, the lower bound is above the upper one")]
     ReversedBounds(usize),
-    #[error("unknown compression {0:?}; use none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL")]
+    #[error(
+        "unknown compression {0:?}; use none, auto, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL"
+    )]
     Compression(String),
     #[error("unknown encoding {0:?}; use raw, draco or draco:BITS")]
     Encoding(String),
@@ -140,6 +142,7 @@ pub(crate) fn compression(text: &str) -> Result<CellCompression, ValueError> {
     match (name, level) {
         ("none", None) => Ok(CellCompression::None),
         ("blosc", None) => Ok(CellCompression::Blosc),
+        ("auto", None) => Ok(CellCompression::Auto),
         ("zstd", _) => Ok(CellCompression::Zstd(
             level_within("zstd", 1, 22)?.unwrap_or(ZSTD_LEVEL),
         )),
@@ -331,6 +334,7 @@ mod tests {
         assert_eq!(compression("gzip"), Ok(CellCompression::Gzip(5)));
         assert_eq!(compression("gzip:0"), Ok(CellCompression::Gzip(0)));
         assert_eq!(compression("blosc"), Ok(CellCompression::Blosc));
+        assert_eq!(compression("auto"), Ok(CellCompression::Auto));
         let level = ValueError::CompressionLevel {
             codec: "zstd",
             min: 1,

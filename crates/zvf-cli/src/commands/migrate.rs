@@ -41,7 +41,7 @@ pub struct MigrateArgs {
     #[arg(long, default_value = Profile::default().name(),
         value_parser = named(PROFILES, Profile::name))]
     profile: Profile,
-    /// Compression of cells: none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL.
+    /// Compression of cells: none, auto, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL.
     #[arg(long, value_name = "CODEC", default_value = "none", value_parser = values::compression)]
     compression: CellCompression,
     /// Write cells without checksums.

@@ -119,7 +119,7 @@ fn times(page: &mut String, set: &Value) -> Result<()> {
         let Some(figures) = steps.get(step) else {
             continue;
         };
-        let ours = ["zvf plain", "zvf zstd"].map(|side| figures[side]["median"].as_f64());
+        let ours = ["zvf plain", "zvf auto"].map(|side| figures[side]["median"].as_f64());
         let ours = ours.into_iter().flatten().reduce(f64::min);
         let cells = sides
             .iter()
@@ -287,7 +287,10 @@ fn scaling(page: &mut String, all: &Value) -> Result<()> {
     let Some(cores) = scaling["cores"].as_object() else {
         return Ok(());
     };
-    writeln!(page, "\nOne core and all cores, milliseconds, zstd:\n")?;
+    writeln!(
+        page,
+        "\nOne core and all cores, milliseconds, compressed:\n"
+    )?;
     writeln!(
         page,
         "| geometry | step | one | all | gain |\n|---|---|--:|--:|--:|"

@@ -23,7 +23,7 @@ pub(super) fn measure(binary: &Path, scratch: &Path, quick: bool) -> Result<Valu
         };
         let mut rows = Vec::new();
         for size in sizes {
-            let run = ours(binary, kind, *size, "zstd", &stores);
+            let run = ours(binary, kind, *size, "auto", &stores);
             rows.push((*size, times(&mut Worker::start("zvf", run)?, steps)));
             put_aside(&stores)?;
         }
@@ -102,9 +102,9 @@ fn cores(binary: &Path, stores: &Path, vertices: u64) -> Result<Value> {
             .words("serve")
             .arg(kind)
             .arg(vertices.to_string());
-        let one = one.arg("zstd").arg(stores.join("one"));
+        let one = one.arg("auto").arg(stores.join("one"));
         let mut one = Worker::start("one core", one)?;
-        let run = ours(binary, kind, vertices, "zstd", &stores.join("all"));
+        let run = ours(binary, kind, vertices, "auto", &stores.join("all"));
         let mut all = Worker::start("all cores", run)?;
         let mut steps = Map::new();
         for step in ["write", "whole", "validate", "pyramid"] {

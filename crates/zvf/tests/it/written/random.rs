@@ -122,6 +122,7 @@ fn design(random: &mut Random, kind: GeometryKind, profile: Profile) -> Design {
         CellCompression::Zstd(1),
         CellCompression::Gzip(3),
         CellCompression::Blosc,
+        CellCompression::Auto,
     ];
     design.compression = *random.pick(&compressions);
     if random.chance(40) {
