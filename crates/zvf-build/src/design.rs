@@ -54,11 +54,11 @@ pub enum CellCompression {
     Zstd(i32),
     /// Blosc: Zstandard over bit-shuffled bytes.
     Blosc,
-    /// The codec for the type of each array: LZ4 over bit-shuffled bytes, in Blosc, for numbers of
-    /// more than one byte, and Zstandard at level 1 for everything else.
+    /// LZ4 over bit-shuffled bytes, in Blosc, for the cells of chunks and for tables of numbers, and
+    /// Zstandard at level 1 for other tables.
     ///
-    /// Numbers take less space than with Zstandard alone, and are encoded and decoded at more than
-    /// twice the speed. `docs/adr/0034` has the measurements.
+    /// Numbers take less space than with Zstandard alone, and are encoded and decoded faster.
+    /// `docs/adr/0034` has the measurements.
     Auto,
     /// Gzip at a level.
     Gzip(u32),

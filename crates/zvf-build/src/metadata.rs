@@ -1,7 +1,7 @@
 //! Metadata of nodes, and codec pipelines.
 
 use serde_json::{Map, Value, json};
-use zvf_format::numeric::{Dtype, Kind};
+use zvf_format::numeric::Kind;
 
 use crate::{
     design::{AxisSpec, CellCompression, Design, ManifestForm, Profile},
@@ -136,6 +136,18 @@ impl Encoding {
         }
     }
 
+    /// Returns the size by which the cells of chunks are shuffled, the same for all their arrays:
+    /// cells are encoded before the attributes of their array are known.
+    ///
+    /// The bits of two numbers of 4 bytes are separated as well as those of one of 8, but not the
+    /// other way around.
+    fn number_size(&self) -> usize {
+        match self.compression {
+            CellCompression::Auto => 8,
+            _ => 4,
+        }
+    }
+
     /// Returns the codec pipeline that starts with `serialiser`, for values of `size` bytes.
     pub(crate) fn codecs(&self, serialiser: Value, size: usize) -> Vec<Value> {
         let zstd = |level: i32| json!({"name": "zstd", "configuration": {"level": level, "checksum": false}});
@@ -222,7 +234,7 @@ impl ArrayNode {
         }
         attributes.extend(rest);
         let ones = vec![1; shape.len()];
-        let cell = encoding.codecs(vlen(), number_size(&attributes));
+        let cell = encoding.codecs(vlen(), encoding.number_size());
         let (chunk_shape, codecs) = match shard {
             None => (ones, cell),
             Some(shard) => {
@@ -276,20 +288,8 @@ impl ArrayNode {
             data_type: json!(Kind::UInt8.name()),
             chunk_shape: vec![length.max(1)],
             fill: json!(0),
-            codecs: encoding.codecs(bytes(1), 4),
+            codecs: encoding.codecs(bytes(1), encoding.number_size()),
             attributes: Map::new(),
         }
     }
-}
-
-/// Returns the size of the numbers in the cells of an array with these attributes; 1 for cells that
-/// are not numbers.
-fn number_size(attributes: &Map<String, Value>) -> usize {
-    let word = |name: &str| attributes.get(name).and_then(Value::as_str);
-    if word("encoding") == Some("draco") {
-        return 1;
-    }
-    // Fragment indexes and links consist of 64-bit numbers, and name no type.
-    let dtype = word("dtype").and_then(|dtype| Dtype::parse(dtype).ok());
-    dtype.map_or(8, Dtype::size)
 }

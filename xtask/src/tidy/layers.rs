@@ -58,6 +58,7 @@ const FILES: &[&str] = &[
 /// Benchmarks use the façade, and the kernels of the layers below.
 const BENCH: &[&str] = &[
     "zvf",
+    "zvf-codecs",
     "zvf-dense",
     "zvf-format",
     "zvf-model",

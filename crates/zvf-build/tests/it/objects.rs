@@ -57,16 +57,17 @@ fn blosc_compresses_long_text_by_letter() {
     assert_eq!(codecs[1]["configuration"]["typesize"], 4);
 }
 
-/// Numbers are compressed by their own size, and everything else by zstd.
+/// Cells of chunks have one codec, and tables one for their type.
 #[test]
-fn auto_compression_depends_on_the_type_of_each_array() {
+fn auto_compression_shuffles_numbers() {
     let mut geometry = row(4);
     geometry.object_ids = Some(vec![1, 1, 2, 2]);
     geometry.vertex = vec![
         numbers("wide", [0.5; 4]),
         Column::new("narrow", NumericColumn::from_values(1, [7_u8; 4])),
     ];
-    geometry.object = vec![Column::text("name", vec![Some("one"), None])];
+    let weights = NumericColumn::float32(1, [0.5, 1.5]);
+    geometry.object = vec![Column::new("weight", weights)];
     let mut design = design(GeometryKind::Points);
     design.compression = CellCompression::Auto;
     let outputs = WritePlan::new(geometry, design).unwrap().rest().unwrap();
@@ -77,10 +78,11 @@ fn auto_compression_depends_on_the_type_of_each_array() {
     };
     let lz4 = |size| ("blosc".to_owned(), Some(size));
     let zstd = ("zstd".to_owned(), None);
-    assert_eq!(codec("0/vertices"), lz4(4));
+    assert_eq!(codec("0/vertices"), lz4(8));
     assert_eq!(codec("0/vertex_fragments"), lz4(8));
     assert_eq!(codec("0/vertex_attributes/wide"), lz4(8));
-    assert_eq!(codec("0/vertex_attributes/narrow"), zstd);
+    assert_eq!(codec("0/vertex_attributes/narrow"), lz4(8));
+    assert_eq!(codec("0/object_attributes/weight"), lz4(4));
     assert_eq!(codec("0/object_index/manifests"), zstd);
     let configuration = &node(&outputs, "0/vertices")["codecs"][1]["configuration"];
     assert_eq!(configuration["cname"], "lz4");
