@@ -11,8 +11,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{stores::Bench, text};
 
-/// Number of points, one to a chunk: the commands write about as many files.
-const POINTS: usize = 400;
+/// Number of points, one to a chunk: commands write several files for each, and are still at it when
+/// the first ones are seen, in memory as on a disk.
+const POINTS: usize = 2_000;
 
 /// Writes a table of points, each in a chunk of its own.
 fn points(bench: &Bench) {
@@ -217,16 +218,30 @@ fn failed_writes_can_be_repeated() {
     assert_eq!(staged, None);
 }
 
-/// Returns the processes whose arguments contain `text`.
+/// Returns the state of a process and the process that started it; `None` if it has ended.
 #[cfg(target_os = "linux")]
-fn processes(text: &str) -> Vec<u32> {
+fn state_and_parent(process: &str) -> Option<(char, u32)> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name of the program is in parentheses and may contain spaces.
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let state = fields.next()?.chars().next()?;
+    Some((state, fields.next()?.parse().ok()?))
+}
+
+/// Returns the processes that a process has started.
+#[cfg(target_os = "linux")]
+fn children(parent: u32) -> Vec<String> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
-    let with_text = entries.filter(|entry| {
-        let arguments = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&arguments).contains(text)
-    });
-    let ids = with_text.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    ids.collect()
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let has_parent =
+        |name: &String| state_and_parent(name).is_some_and(|(_, found)| found == parent);
+    names.filter(has_parent).collect()
+}
+
+/// Returns whether a process has ended. A dead one may be left until it is waited for.
+#[cfg(target_os = "linux")]
+fn has_ended(process: &str) -> bool {
+    state_and_parent(process).is_none_or(|(state, _)| matches!(state, 'Z' | 'X'))
 }
 
 /// Waits until a condition holds, for as long as a loaded machine may take.
@@ -273,23 +288,39 @@ fn a_killed_command_leaves_no_working_process() {
     let table: String = rows.collect();
     bench.file("a.csv", &format!("x,y,fa\n{table}"));
     bench.says(&CREATE);
-    let line = ["pyramid", "@a.zv", "--levels", "1", "--workers", "2"];
-    let folder = bench.path("a.zv").display().to_string();
+    let line = [
+        "pyramid",
+        "@a.zv",
+        "--levels",
+        "1",
+        "--workers",
+        "2",
+        "--overwrite",
+    ];
     // On a busy machine a command may end before its tasks are seen.
     let seen = (0..20).find_map(|_| {
         let mut child = start(&bench, &line);
+        let id = Pid::from_child(&child);
         loop {
-            if processes(&folder).iter().any(|id| *id != child.id()) {
-                break Some(child);
+            if !children(child.id()).is_empty() {
+                // A process that is stopped starts no other task.
+                kill_process(id, Signal::STOP).unwrap();
+                let tasks = children(child.id());
+                if !tasks.iter().all(|task| has_ended(task)) {
+                    break Some((child, tasks));
+                }
+                kill_process(id, Signal::CONT).unwrap();
             }
             if child.try_wait().unwrap().is_some() {
                 break None;
             }
         }
     });
-    let mut child = seen.unwrap();
+    let (mut child, tasks) = seen.unwrap();
     kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
-    wait_until("ending all tasks", || processes(&folder).is_empty());
+    wait_until("ending all tasks", || {
+        tasks.iter().all(|task| has_ended(task))
+    });
     child.wait().unwrap();
     // What is left does not matter.
     bench.says(&line);
