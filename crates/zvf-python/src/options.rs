@@ -115,7 +115,7 @@ impl<'py> Keywords<'py> {
         }
         // Also of sets, which are no sequences.
         let ids = value.try_iter().and_then(|ids| {
-            let ids = ids.map(|id| Ok(id?.extract::<i64>()?));
+            let ids = ids.map(|id| id?.extract::<i64>());
             ids.collect::<PyResult<Vec<i64>>>()
         });
         ids.map_err(|error| wrong(name, &error)).map(Some)
