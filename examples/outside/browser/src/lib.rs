@@ -40,7 +40,7 @@ impl Level {
     /// Returns the paths of the cells in a box, which the page fetches at once.
     pub fn cells(&self, lower: &[f64], upper: &[f64]) -> Result<Vec<String>, Box<dyn Error>> {
         let chunks = self.root.chunk_shape.chunks_touching(&Bounds::new(lower, upper)?);
-        let present = self.presence.cells().filter(|present| chunks.contains(present.chunk));
+        let present = self.presence.cells().filter(|present| chunks.contains(&present.chunk));
         let keys = present.map(|present| self.array.chunk_key(&self.node, &present.cell));
         keys.map(|key| Ok(key?.as_str().to_owned())).collect()
     }
