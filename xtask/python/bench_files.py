@@ -13,9 +13,10 @@ process, of Python above that of its imports.
 
 The floor of a format is a plain sequential read of the file and the cheapest decode of its numbers
 that numpy does, into an array for each field: for text the parser of pandas, for LAZ the decoder of
-lazrs, without the fields.
+lazrs, without the fields. GraphML, geff and GeoParquet have none: their judges are the cheapest decoders.
 """
 
+import importlib
 import json
 import os
 import pathlib
@@ -24,10 +25,14 @@ import shutil
 import subprocess
 import sys
 import time
+import zipfile
 
 RUNS = 3
 LONG = 15
 MEMORY = 256 << 20
+# Formats that zvf only reads, and formats without a floor.
+READ_ONLY = {"surface.pial", "network.graphml", "network.geff"}
+WITHOUT_FLOOR = {"network.graphml", "network.geff", "roads.geoparquet"}
 
 
 def make(folder, vertices):
@@ -93,6 +98,42 @@ def make(folder, vertices):
         part.rename(neurons)
 
 
+    packed = folder / "tracts.trx"
+    if not packed.exists():
+        from trx import trx_file_memmap
+
+        tractogram = nibabel.streamlines.load(trk).tractogram
+        trx_file_memmap.save(trx_file_memmap.TrxFile.from_tractogram(tractogram, str(trk)), str(packed))
+    cortex = folder / "surface.pial"
+    if not cortex.exists():
+        points, triangles = (array.data for array in nibabel.load(folder / "surface.gii").darrays)
+        nibabel.freesurfer.write_geometry(cortex, points, triangles)
+    network = folder / "network.graphml"
+    if not network.exists():
+        import geff
+        import networkx
+
+        many = max(100, vertices // 100)
+        places = random.uniform(0, 1000, (many, 3))
+        graph = networkx.Graph()
+        graph.add_nodes_from((node, dict(zip("xyz", map(float, place)))) for node, place in enumerate(places))
+        ends = random.integers(0, many, (many * 2, 2))
+        graph.add_edges_from((int(one), int(two), {"weight": 0.5}) for one, two in ends if one != two)
+        networkx.write_graphml(graph, network)
+        remove(folder / "network.geff")
+        geff.write(graph, folder / "network.geff", axis_names=list("zyx"), axis_types=["space"] * 3)
+    roads = folder / "roads.geoparquet"
+    if not roads.exists():
+        import geopandas
+        import shapely
+
+        many = max(10, vertices // 1000)
+        places = random.uniform(0, 1e5, (many, 1, 2)) + np.cumsum(random.normal(0, 5, (many, 100, 2)), 1)
+        lines = shapely.linestrings(places)
+        frame = {"lanes": random.integers(1, 5, many), "speed": random.uniform(20, 130, many)}
+        geopandas.GeoDataFrame(frame, geometry=lines, crs="EPSG:25832").to_parquet(roads)
+
+
 def theirs(task, path, out):
     """Runs a task of another program in this process, and prints its time and memory."""
     path, out = pathlib.Path(path), pathlib.Path(out)
@@ -130,6 +171,28 @@ def theirs(task, path, out):
     def navis_read():
         return navis.read_swc(path, parallel=False, progress=False)
 
+    def trx_read():
+        found = trx_file_memmap.load(str(path)).streamlines
+        return np.array(found._data), np.array(found._offsets)
+
+    def trx_copy():
+        trx_file_memmap.save(trx_file_memmap.load(str(path)), str(out))
+
+    def freesurfer_read():
+        return nibabel.freesurfer.read_geometry(path)
+
+    def networkx_read():
+        return networkx.read_graphml(path)
+
+    def geff_read():
+        return geff.read(path)
+
+    def geopandas_read():
+        return geopandas.read_parquet(path)
+
+    def geopandas_copy():
+        geopandas.read_parquet(path).to_parquet(out)
+
     def floor():
         if path.is_dir():
             options = dict(sep=" ", header=None, engine="c")
@@ -138,7 +201,14 @@ def theirs(task, path, out):
             return pandas.read_csv(path, sep=" ", header=None, names=list("abcd"), dtype=str, engine="c")
         if path.suffix == ".laz":
             return laspy.read(path).points.array
+        if path.suffix == ".trx":
+            with zipfile.ZipFile(path) as archive:
+                members = (archive.read(name) for name in archive.namelist())
+                return [np.frombuffer(data, "u1").copy() for data in members]
         data = path.read_bytes()
+        if path.suffix == ".pial":
+            rest = len(data) % 4
+            return np.frombuffer(data, ">i4", offset=rest).astype("i4"), np.frombuffer(data, ">f4", offset=rest).astype("f4")
         if path.suffix == ".gii":
             return surface_read()
         if path.suffix == ".las":
@@ -159,10 +229,11 @@ def theirs(task, path, out):
             return places, faces["corners"].astype("i8")
         return np.frombuffer(data, "f4", offset=len(data) % 4).copy()
 
-    needs = dict(nibabel="nibabel", surface="nibabel", laspy="laspy", trimesh="trimesh", navis="navis", floor="pandas")
-    name = needs[task.split("_")[0]]
+    needs = dict(surface="nibabel", freesurfer="nibabel", trx="trx.trx_file_memmap", floor="pandas")
+    name = task.split("_")[0]
+    name = needs.get(name, name)
     for module in {name, "laspy", "nibabel", "pandas"} if task == "floor" else {name}:
-        globals()[module] = __import__(module)
+        globals()[module.split(".")[-1]] = importlib.import_module(module)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start, busy = time.perf_counter(), time.process_time()
     kept = locals()[task]()
@@ -223,13 +294,18 @@ def main(folder, zvf, read, vertices, names):
     peers = {
         "tracts.trk": ["nibabel_eager", "nibabel_lazy", "nibabel_copy"],
         "tracts.tck": ["nibabel_eager", "nibabel_lazy", "nibabel_copy"],
+        "tracts.trx": ["trx_read", "trx_copy"],
         "cloud.las": ["laspy_read", "laspy_copy"],
         "cloud.laz": ["laspy_read", "laspy_copy"],
         "surface.ply": ["trimesh_read", "trimesh_copy"],
         "surface.obj": ["trimesh_read", "trimesh_copy"],
         "surface.stl": ["trimesh_read", "trimesh_copy"],
         "surface.gii": ["surface_read", "surface_copy"],
+        "surface.pial": ["freesurfer_read"],
         "neurons": ["navis_read"],
+        "network.graphml": ["networkx_read"],
+        "network.geff": ["geff_read"],
+        "roads.geoparquet": ["geopandas_read", "geopandas_copy"],
     }
     report = folder / "files.json"
     results = json.loads(report.read_text())["results"] if names and report.exists() else {}
@@ -248,6 +324,10 @@ def main(folder, zvf, read, vertices, names):
             "convert": ([zvf, "convert", source, copy, *quiet], copy),
             "floor": (["theirs", "floor", source, "-"], folder / "none"),
         }
+        if name in READ_ONLY:
+            del runs["query"], runs["convert"]
+        if name in WITHOUT_FLOOR:
+            del runs["floor"]
         runs |= {task: (["theirs", task, source, their_copy], their_copy) for task in tasks}
         if name in ("tracts.trk", "tracts.tck") and zvtools.exists():
             words = [zvtools, "convert", source, their_store, "--chunk-shape", "32,32,32", "--overwrite"]
@@ -258,7 +338,7 @@ def main(folder, zvf, read, vertices, names):
         print(f"{name}, {size >> 20} MiB, load {os.getloadavg()[0]:.1f}")
         for task, one in found.items():
             print(f"  {task:14} {one['seconds']:9.3f} s {one['processor']:9.3f} s of processors {one['peak'] >> 20:7} MiB")
-        for task in [*tasks, *(["zvtools"] if "zvtools" in found else []), "floor"]:
+        for task in [*tasks, *(extra for extra in ("zvtools", "floor") if extra in found)]:
             of_task = {"zvtools": "create", "floor": "read"}
             ours = of_task.get(task, "convert" if task.endswith("copy") else "read")
             elapsed, busy = (found[task][of] / found[ours][of] for of in ("seconds", "processor"))
