@@ -83,6 +83,19 @@ def test_levels_that_differ_in_their_options() -> None:
     assert built.vertices == 4, "the component of one face is dropped"
 
 
+def test_additive_levels_are_declared_as_refinement() -> None:
+    stores = [cloud(f"{name}.zv", chunk_shape=(5, 5, 5)) for name in ("ours", "draft")]
+    for store, refinement in zip(stores, (False, True), strict=True):
+        store.pyramid(levels=2, method="subset", cell=(2, 2, 2), additive=True, seed=1,
+                      refinement=refinement)  # fmt: skip
+    declared = [attributes(f"{name}.zv/1")["zarr_vectors_level"] for name in ("ours", "draft")]
+    assert [block.get("refinement") for block in declared] == [None, "add"]
+    for level in range(3):
+        found = [zvf.open(f"{name}.zv").query(level=level) for name in ("ours", "draft")]
+        one, other = (sorted(result.positions.tolist()) for result in found)
+        assert one == other
+
+
 def test_links_keep_to_the_design() -> None:
     zvf.create("graph.zv", kind="graphs", **NEURON, directed=True, duplicate=True,
                chunk_shape=(5, 5, 5), table_compression="zstd:3", purpose="scan",
