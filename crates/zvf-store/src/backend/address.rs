@@ -116,6 +116,21 @@ mod tests {
         check_network("az://container/x", Scheme::Azure);
     }
 
+    /// Whichever tables `idna_adapter` is built with.
+    #[test]
+    fn host_names_of_other_scripts_are_encoded() {
+        for (text, host) in [
+            ("https://B\u{fc}cher.example/x", "xn--bcher-kva.example"),
+            ("https://bu\u{308}cher.example/x", "xn--bcher-kva.example"),
+            ("https://\u{65e5}\u{672c}.example/x", "xn--wgv71a.example"),
+        ] {
+            let Address::Network(_, url) = Address::parse(text).unwrap() else {
+                panic!("{text} is not on a network");
+            };
+            assert_eq!(url.host_str(), Some(host));
+        }
+    }
+
     #[test]
     fn invalid_addresses_are_rejected() {
         for text in ["s3:", "http://", "https://h/x?sig=1", "file://host/x"] {
