@@ -7,7 +7,7 @@ use std::{
 
 use crate::run::{Run, program};
 
-/// Where Linux keeps files in memory.
+/// The folder in which Linux keeps files in memory.
 const MEMORY: &str = "/dev/shm";
 /// Free space that tests may need, in kibibytes.
 const NEEDED: u64 = 8_000_000;

@@ -57,6 +57,7 @@ pub enum Interpolation {
 /// The value of positions outside all voxels. A position is inside a voxel if it is at most half a
 /// voxel away from its centre along each axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Outside {
     /// A fixed value.
     Fill(f64),

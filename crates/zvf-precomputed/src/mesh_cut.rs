@@ -18,8 +18,8 @@ use crate::{
 const MAX_DEPTH: u32 = 10;
 /// Parts to which a triangle may be cut, on average.
 const MAX_PARTS: f64 = 4.0;
-/// Triangles that are cut at once.
-const AT_ONCE: usize = 1 << 14;
+/// Number of triangles cut per batch.
+const BATCH_TRIANGLES: usize = 1 << 14;
 
 /// A point of the lattice of a level. Coordinates have fewer than 28 bits.
 type Point = [i64; 3];
@@ -374,7 +374,7 @@ impl LevelGrid {
         let points: Vec<[i32; 3]> = points.collect();
         let point = |row: u32| Some(points.get(usize::try_from(row).ok()?)?.map(i64::from));
         let mut nodes: BTreeMap<[u32; 3], Vec<LocalTriangle>> = BTreeMap::new();
-        for triangles in mesh.triangles.chunks(AT_ONCE) {
+        for triangles in mesh.triangles.chunks(BATCH_TRIANGLES) {
             let triangles = triangles.iter();
             let triangles =
                 triangles.filter_map(|[a, b, c]| Some([point(*a)?, point(*b)?, point(*c)?]));

@@ -98,7 +98,7 @@ fn region(given: &mut Keywords<'_>, query: &mut Query) -> PyResult<()> {
     let place = given.numbers("nearest")?;
     let k: Option<usize> = given.get("k")?;
     match (place, k) {
-        (Some(_), Some(0)) => return Err(PyValueError::new_err("k is 0; ask for 1 or more")),
+        (Some(_), Some(0)) => return Err(PyValueError::new_err("k is 0; it must be at least 1")),
         (Some(place), k) => {
             let place = Position::new(&place).map_err(|error| unusable(&error))?;
             *query = query.clone().nearest(place, k.unwrap_or(1));

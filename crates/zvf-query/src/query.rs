@@ -124,6 +124,7 @@ pub enum Shape {
 /// its geometry, together with the coarser levels that complete it. [`Query::own_level`] selects
 /// what the level itself stores.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum LevelChoice {
     /// The level with this number.
     Number(LevelId),
@@ -211,6 +212,7 @@ impl From<Sphere> for Region {
 /// The treatment of segments and faces that cross the border of a region under
 /// [`Mode::Clip`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Clip {
     /// Splits them: the part inside ends in new vertices on the border. Attributes of a new
     /// vertex are interpolated if they are floats, and copied from the nearer end otherwise.

@@ -68,6 +68,7 @@ impl FromStr for Color {
 
 /// Background of a picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Background {
     /// Nearly black.
     #[default]

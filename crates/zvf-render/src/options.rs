@@ -12,6 +12,7 @@ use crate::{
 
 /// The source of colours.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum ColorBy {
     /// By orientation for paths, by object for skeletons and graphs, one colour otherwise.
     #[default]

@@ -5,6 +5,7 @@ use crate::color::{Background, Color};
 /// Colours of numbers, from the lowest to the highest. Lightness grows evenly, so that the maps
 /// also work in grey and for colour-blind readers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Colormap {
     /// Violet, teal, yellow.
     #[default]

@@ -7,7 +7,7 @@ use zvf_model::layout::ArrayRole;
 use crate::error::RenderError;
 
 /// Number of fragment indexes read per batch.
-const AT_ONCE: usize = 256;
+const BATCH_INDEXES: usize = 256;
 
 /// A histogram of sizes by powers of two: bucket 0 counts zeros, bucket n counts 2ⁿ⁻¹ to 2ⁿ - 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub async fn level_statistics(
             .stored_array(level.level, &ArrayRole::VertexFragments)
             .await;
         if let Some(part) = part.map_err(zvf::Error::Query)? {
-            for chunks in part.chunks().chunks(AT_ONCE) {
+            for chunks in part.chunks().chunks(BATCH_INDEXES) {
                 for cell in session.stored_cells(&part, chunks).await {
                     match cell.ok().as_deref().map(FragmentIndex::parse) {
                         Some(Ok(index)) => shape.add(&index),

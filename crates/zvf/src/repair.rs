@@ -37,6 +37,7 @@ type Change<'a> = (&'a [String], Option<&'a Value>);
 
 /// The result of a repair.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct RepairReport {
     /// Repaired findings, in order.
     pub repaired: Vec<Finding>,

@@ -142,7 +142,7 @@ fn damaged_input_is_read_or_refused() {
                 }
                 Err(CommandFailure::Failed(text) | CommandFailure::Usage(text)) => {
                     assert!(case > 0, "{end}: the intact file is refused: {text}");
-                    // What is wrong with the geometry, and not with the file, does not name it.
+                    // An error of the geometry does not name the file.
                     named += u32::from(text.contains(&format!("in.{end}")));
                     refused += 1;
                 }

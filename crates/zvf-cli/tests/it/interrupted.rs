@@ -322,7 +322,7 @@ fn a_killed_command_leaves_no_working_process() {
         tasks.iter().all(|task| has_ended(task))
     });
     child.wait().unwrap();
-    // What is left does not matter.
+    // The remaining output is ignored.
     bench.says(&line);
 }
 

@@ -118,7 +118,7 @@ fn or(left: Option<bool>, right: Option<bool>) -> Option<bool> {
 
 struct Table<'a> {
     rows: &'a [Row],
-    /// Whether the columns of numbers are read in bulk where they have no missing values.
+    /// Reads columns of numbers without missing values in bulk.
     in_bulk: bool,
 }
 

@@ -128,7 +128,7 @@ fn an_interrupted_export_to_a_bucket_is_continued() {
         );
     }
 
-    // What was uploaded is not uploaded again: other bytes of the same size remain.
+    // Uploaded files are not uploaded again: other bytes of the same size remain.
     let uploaded = folder.join("annotations/by_id/0.shard");
     let mut bytes = fs::read(&uploaded).unwrap();
     bytes.fill(7);

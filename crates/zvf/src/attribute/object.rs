@@ -29,6 +29,7 @@ use crate::{
 
 /// Reduction of the values of an object's vertices to one value. NaN is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ObjectReduction {
     /// The mean.
     Mean,

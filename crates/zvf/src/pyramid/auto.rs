@@ -29,6 +29,7 @@ const HALVINGS: u32 = 24;
 
 /// The method that reduces the number of vertices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MethodKind {
     /// Merges the vertices of a cell into one.
     Bins,

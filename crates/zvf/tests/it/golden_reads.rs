@@ -1,7 +1,7 @@
 //! Recorded reads of every golden store, run as queries, and levels as recorded.
 //!
-//! Where the result of the reference has the same meaning as ours, the two must be equal. Otherwise
-//! the expected result is derived from the recorded level, and what both results have in common is
+//! A result of the reference that has the same meaning as ours must be equal to it. Otherwise the
+//! expected result is derived from the recorded level, and the common part of both results is
 //! compared with the reference.
 
 mod again;

@@ -235,7 +235,7 @@ pub(crate) struct SurfaceInvariants {
     pub(crate) pieces: usize,
     /// Number of boundaries.
     pub(crate) loops: usize,
-    /// Whether the mesh is a consistently oriented manifold.
+    /// True if the mesh is a consistently oriented manifold.
     pub(crate) is_surface: bool,
 }
 

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Cells of links read at once.
-const CELLS_AT_ONCE: usize = 256;
+const BATCH_CELLS: usize = 256;
 
 /// Emits a whole level: vertices chunk by chunk, then links cell by cell. Only the rows that the
 /// vertices of each chunk went to are held.
@@ -136,7 +136,7 @@ impl LinkWork<'_> {
         let mut children = Vec::new();
         let mut lost = UnreadableChunks::default();
         let cells = self.links.cells(query, None)?;
-        let (mut cells, mut at_once) = (cells.as_slice(), CELLS_AT_ONCE);
+        let (mut cells, mut at_once) = (cells.as_slice(), BATCH_CELLS);
         while let Some(set) = set.filter(|_| !cells.is_empty()) {
             let (now, rest) = cells.split_at(at_once.min(cells.len()));
             let session = self.cells.session;

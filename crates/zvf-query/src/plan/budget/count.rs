@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Maximum number of fragment indexes requested together.
-const AT_ONCE: usize = 4096;
+const BATCH_INDEXES: usize = 4096;
 
 /// Count of a chunk whose vertices cannot be counted. It exceeds any budget, so that other levels
 /// are preferred.
@@ -131,7 +131,7 @@ impl Session<'_> {
             let known = known.get(chunk).filter(|_| fragments.is_none());
             known.inspect(|all| put(chunk, **all)).is_none()
         });
-        for wanted in wanted.chunks(AT_ONCE) {
+        for wanted in wanted.chunks(BATCH_INDEXES) {
             let (mut requested, mut of) = (Vec::new(), Vec::new());
             for (chunk, fragments) in wanted {
                 let Some(cell) = family.wanted(chunk, None) else {
@@ -226,7 +226,7 @@ pub(crate) async fn object_rows(
         wanted.into_iter().filter_map(chunk).collect();
     wanted.retain(|(chunk, _)| allowed.allows(chunk));
     let mut rows = vec![0_u64; indices.len()];
-    for wanted in wanted.chunks(AT_ONCE) {
+    for wanted in wanted.chunks(BATCH_INDEXES) {
         let cells = wanted.iter().map(|(chunk, _)| family.wanted(chunk, None));
         let Some(cells) = cells.collect::<Option<Vec<_>>>() else {
             return Ok(None);

@@ -393,7 +393,7 @@ impl Comparison<'_> {
                                 fragment
                             };
                             let exact = columns::same(column, *row, attribute, at);
-                            // Where a new vertex coincides with another, either is correct.
+                            // If a new vertex coincides with another, either is correct.
                             if self.bbox().is_none() {
                                 exact?;
                             }
