@@ -150,7 +150,11 @@ impl Encoding {
 
     /// Returns the codec pipeline that starts with `serialiser`, for values of `size` bytes.
     pub(crate) fn codecs(&self, serialiser: Value, size: usize) -> Vec<Value> {
-        let zstd = |level: i32| json!({"name": "zstd", "configuration": {"level": level, "checksum": false}});
+        let zstd = |level: i32| {
+            json!({
+                "name": "zstd", "configuration": {"level": level, "checksum": false},
+            })
+        };
         let blosc = |compressor: &str| {
             json!({
                 "name": "blosc",

@@ -24,15 +24,44 @@ pub struct PathIndex {
     axes: usize,
     /// The start of a record whose end is in the next block.
     left: Vec<u8>,
-    /// Manifests of the next cell.
-    manifests: Vec<Vec<u8>>,
-    /// Number of manifests in a cell.
-    per_cell: usize,
-    cells: u64,
+    manifests: ManifestCells,
     ids: RowCells,
     columns: Vec<RowCells>,
     /// Objects that were not read.
     missing: usize,
+}
+
+/// Manifests of the next cell.
+#[derive(Debug)]
+struct ManifestCells {
+    manifests: Vec<Vec<u8>>,
+    /// Number of manifests in a cell.
+    per_cell: usize,
+    cells: u64,
+}
+
+impl ManifestCells {
+    fn push(&mut self, manifest: Vec<u8>, out: &mut Vec<Output>) -> Result<(), BuildError> {
+        self.manifests.push(manifest);
+        match self.manifests.len() == self.per_cell {
+            true => self.flush(out),
+            false => Ok(()),
+        }
+    }
+
+    fn flush(&mut self, out: &mut Vec<Output>) -> Result<(), BuildError> {
+        if !self.manifests.is_empty() {
+            let payload = framed(MANIFESTS_PATH, self.cells, &self.manifests, self.per_cell)?;
+            out.push(Output::Cell {
+                array: MANIFESTS_PATH.to_owned(),
+                index: vec![self.cells],
+                payload,
+            });
+            self.manifests.clear();
+            self.cells += 1;
+        }
+        Ok(())
+    }
 }
 
 /// Rows of the next cell of a table.
@@ -86,9 +115,11 @@ impl PathIndex {
             chunks,
             axes,
             left: Vec::new(),
-            manifests: Vec::new(),
-            per_cell: objects.manifests,
-            cells: 0,
+            manifests: ManifestCells {
+                manifests: Vec::new(),
+                per_cell: objects.manifests,
+                cells: 0,
+            },
             ids: RowCells::new(IDS_PATH.to_owned(), ids, objects.count),
             columns,
             missing: objects.count,
@@ -117,21 +148,13 @@ impl PathIndex {
                     bytes: u64::MAX,
                 })?;
             }
-            self.manifests.push(manifest.finish());
+            self.manifests.push(manifest.finish(), &mut out)?;
             self.ids.push(&path.id.to_le_bytes(), &mut out);
             let mut row = path.row;
             for column in &mut self.columns {
                 let (own, after) = row.split_at(column.rows.row_size());
                 column.push(own, &mut out);
                 row = after;
-            }
-            if self.manifests.len() == self.per_cell {
-                Self::flush(
-                    &mut self.manifests,
-                    &mut self.cells,
-                    self.per_cell,
-                    &mut out,
-                )?;
             }
         }
         self.left = rest.to_vec();
@@ -148,34 +171,11 @@ impl PathIndex {
             return Err(cut());
         }
         let mut out = Vec::new();
-        if !self.manifests.is_empty() {
-            Self::flush(
-                &mut self.manifests,
-                &mut self.cells,
-                self.per_cell,
-                &mut out,
-            )?;
-        }
+        self.manifests.flush(&mut out)?;
         self.ids.flush(&mut out);
         for column in &mut self.columns {
             column.flush(&mut out);
         }
         Ok(out)
-    }
-
-    fn flush(
-        manifests: &mut Vec<Vec<u8>>,
-        cells: &mut u64,
-        per_cell: usize,
-        out: &mut Vec<Output>,
-    ) -> Result<(), BuildError> {
-        out.push(Output::Cell {
-            array: MANIFESTS_PATH.to_owned(),
-            index: vec![*cells],
-            payload: framed(MANIFESTS_PATH, *cells, manifests, per_cell)?,
-        });
-        manifests.clear();
-        *cells += 1;
-        Ok(())
     }
 }

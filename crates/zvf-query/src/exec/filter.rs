@@ -423,7 +423,7 @@ fn is_flagged(flags: Option<&[bool]>, at: usize) -> bool {
     flags.is_none_or(|flags| flags.get(at) == Some(&true))
 }
 
-/// Returns the maximal ranges of consecutive rows for which `is_in` passes.
+/// Returns the maximal ranges of consecutive rows for which `is_in` returns true.
 pub(super) fn ranges(rows: Range<usize>, is_in: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for at in rows.filter(|at| is_in(*at)) {
