@@ -236,7 +236,7 @@ def test_deletions_of_vertices_that_are_refused() -> None:
 def test_sealed_stores_show_damage() -> None:
     sealed = zvf.seal("tracts.zv")
     assert sealed.ok and sealed.transaction == 1
-    zvf.create("new.zv", kind="points", positions=np.eye(3), seal=True, checksums=False)
+    zvf.create("new.zv", kind="points", positions=np.eye(3), checksums=False)
     for store in ["tracts.zv", "new.zv"]:
         cells = [file for file in Path(store, "0/vertices").rglob("*") if file.is_file()]
         cell = next(file for file in cells if file.name != "zarr.json")

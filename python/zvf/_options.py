@@ -271,6 +271,8 @@ class MigrateOptions(OpenOptions, total=False):
     """Name of the new store where the old one has none."""
     skip_damaged: bool
     """Leave out and list parts that cannot be read."""
+    seal: bool
+    """Whether the new store gets an inventory that every reading is checked against; true unless given."""
     overwrite: bool
     """Replace an existing store, which may be the one that is read."""
 
@@ -313,7 +315,7 @@ class CreateOptions(TypedDict, total=False):
     step_links: bool
     """Store steps of paths between chunks as links as well."""
     seal: bool
-    """Seal the store: add an inventory that every reading is checked against."""
+    """Whether the store gets an inventory that every reading is checked against; true unless given."""
     overwrite: bool
     """Replace a store at the address."""
     node_copy: bool

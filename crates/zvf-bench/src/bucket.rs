@@ -108,8 +108,8 @@ pub(crate) fn measure(data: &Data, form: StoreForm, folder: &Path) -> Result<Vec
     let address = path.to_str().context("a path that is not text")?;
     let mut design = data.design();
     form.apply(&mut design);
-    let create =
-        async { zvf::create(address, data.geometry(), design, &CreateOptions::default()).await };
+    let options = CreateOptions::default().seal(form.is_sealed());
+    let create = async { zvf::create(address, data.geometry(), design, &options).await };
     still()?.block_on(create)?;
     let costs = queries(data)?.into_iter().map(|query| cost(address, query));
     let costs = costs.collect();

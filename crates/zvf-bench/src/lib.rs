@@ -40,7 +40,7 @@ zvf-bench serve KIND VERTICES FORM FOLDER
 zvf-bench data KIND VERTICES FOLDER
 zvf-bench bucket KIND VERTICES
 
-KIND is points, streamlines, skeletons, mesh or graph; FORM is plain, bare (no checksums), zstd (level 1), sharded or auto.
+KIND is points, streamlines, skeletons, mesh or graph; FORM is plain, bare (no checksums and no inventory), zstd (level 1), sharded or auto.
 A step is write, open, whole, stream, floor, filter, one, hundred, box-0.1, box-1, box-10, validate or pyramid.";
 
 /// Runs the command line.

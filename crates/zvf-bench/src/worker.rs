@@ -60,6 +60,10 @@ impl StoreForm {
         }
     }
 
+    pub(crate) fn is_sealed(self) -> bool {
+        self != Self::Bare
+    }
+
     pub(crate) fn apply(self, design: &mut Design) {
         if self == Self::Bare {
             design.checksums = CellChecksums::Off;

@@ -42,7 +42,7 @@ use crate::{
         validate::{self, ValidateArgs},
     },
     display::for_terminal,
-    hint::{file_hint, open_hint},
+    hint::{file_hint, open_hint, seal_hint},
     interrupt::end_on_signals,
     outcome::CommandOutcome,
     stop::{self, StopFlag},
@@ -302,7 +302,10 @@ fn print_text(text: &str) -> io::Result<()> {
 fn describe(error: &(dyn Error + 'static)) -> String {
     let message = error_chain(error);
     let hint = error.downcast_ref().and_then(open_hint);
-    match hint.or_else(|| file_hint(error)) {
+    match hint
+        .or_else(|| file_hint(error))
+        .or_else(|| seal_hint(error))
+    {
         Some(hint) => format!("{message}; {hint}"),
         None => message,
     }

@@ -6,7 +6,7 @@ use zvf::{Bbox, Dataset};
 use zvf_build::{BuildError, edit::EditError};
 use zvf_model::{detection::GenerationError, error_chain::error_chain};
 use zvf_query::QueryError;
-use zvf_store::{CreateError, OpenError};
+use zvf_store::{CreateError, OpenError, SealError};
 
 use crate::{display::shell_word, formats::InputFile};
 
@@ -258,6 +258,27 @@ pub(crate) fn file_hint(error: &(dyn Error + 'static)) -> Option<String> {
         }
         io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only: write to another folder",
         _ => return None,
+    };
+    Some(text.to_owned())
+}
+
+/// Returns a hint for an object that differs from the inventory of a sealed store.
+pub(crate) fn seal_hint(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut cause = error;
+    let found = loop {
+        match cause.downcast_ref::<SealError>() {
+            Some(error) => break error,
+            None => cause = cause.source()?,
+        }
+    };
+    let text = match found {
+        SealError::Inventory => {
+            "copy the store again with its folder .zvf, or write a new inventory: zvf validate --seal"
+        }
+        _ => {
+            "restore the file from a copy or, if another program changed the store, seal it again: zvf \
+             validate --seal. zvf query --no-seal reads it as it is"
+        }
     };
     Some(text.to_owned())
 }

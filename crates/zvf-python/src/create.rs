@@ -177,7 +177,7 @@ pub(crate) fn create_options(given: &mut Keywords<'_>) -> PyResult<CreateOptions
     let mut options = CreateOptions::new()
         .overwrite(given.get("overwrite")?.unwrap_or(false))
         .node_copy(given.get("node_copy")?.unwrap_or(true))
-        .seal(given.get("seal")?.unwrap_or(false));
+        .seal(given.get("seal")?.unwrap_or(true));
     if let Some(bytes) = given.get("memory")? {
         options = options.memory(bytes);
     }

@@ -160,6 +160,7 @@ pub(crate) fn migrate<'py>(
     }
     options.name = given.get("name")?;
     options.node_copy = given.get("node_copy")?.unwrap_or(true);
+    options.seal = given.get("seal")?.unwrap_or(true);
     options.skip_damaged = given.get("skip_damaged")?.unwrap_or(false);
     options.overwrite = given.get("overwrite")?.unwrap_or(false);
     let progress = ProgressCallback::new(given.take("progress")?);

@@ -106,8 +106,8 @@ pub use io::{
 pub use store::{Activity, Follow, ObjectStat, OpenOptions, Store};
 pub use threads::{spawn_blocking, spawn_cpu};
 pub use transaction::{
-    CommitError, CommitReport, CreateError, Creation, JobFiles, RecordError, SnapshotError,
-    Transaction, TransactionError,
+    CommitError, CommitReport, CreateError, Creation, CreationPart, JobFiles, RecordError,
+    SnapshotError, Transaction, TransactionError,
 };
 pub use zvf_codecs::{
     ChunkCodecs, CodecsError, DecodeError, DecodedForm, DecodedSize, EncodeError, ShardEntryError,

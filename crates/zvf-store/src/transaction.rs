@@ -35,6 +35,7 @@ mod commit;
 mod conflict;
 mod creation;
 mod creation_marker;
+mod creation_part;
 mod empty_folders;
 mod error;
 mod head;
@@ -72,6 +73,7 @@ use node_copy::NodeChanges;
 use sealing::{SealChanges, SealUpdate};
 
 pub use creation::Creation;
+pub use creation_part::CreationPart;
 pub use error::{CommitError, CreateError, RecordError, TransactionError};
 pub use job::JobFiles;
 pub use snapshot::SnapshotError;

@@ -46,7 +46,7 @@ use crate::{
     writer::{
         cell_writer::{CellWriter, StagedTransaction},
         encode::{Arrays, encoded, text},
-        run,
+        or_changed, run,
     },
 };
 
@@ -272,8 +272,9 @@ fn write(
             }
             Err(error) => {
                 // The next writer deletes leftovers.
+                let base = transaction.base();
                 let _ = transaction.abort().await;
-                Err(error)
+                Err(or_changed(&store, base, error).await)
             }
         }
     })

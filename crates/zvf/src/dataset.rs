@@ -170,15 +170,31 @@ impl Dataset {
     pub(crate) fn open_store(store: Store) -> BoxFuture<'static, Result<Self, Failure>> {
         Box::pin(async move {
             let address = store.to_string();
-            let found = opening::committed(&store, &address).await?;
-            let state = State::open(found, address).await?;
-            let dataset = Self {
-                state: Arc::new(state),
-                following: None,
-            };
-            dataset.check_whole_store().await?;
-            Ok(dataset)
+            for _ in 0..MAX_OPEN_ATTEMPTS {
+                let found = opening::committed(&store, &address).await?;
+                let before = found.clone();
+                let error = match Self::open_committed(found, address.clone()).await {
+                    Ok(dataset) => return Ok(dataset),
+                    Err(error) => error,
+                };
+                // Data of another transaction may look damaged.
+                if opening::committed(&store, &address).await?.is_same(&before) {
+                    return Err(error);
+                }
+            }
+            Err(Failure::Changed { address })
         })
+    }
+
+    #[cfg(feature = "write")]
+    async fn open_committed(found: opening::Root, address: String) -> Result<Self, Failure> {
+        let state = State::open(found, address).await?;
+        let dataset = Self {
+            state: Arc::new(state),
+            following: None,
+        };
+        dataset.check_whole_store().await?;
+        Ok(dataset)
     }
 
     /// Checks that level 0 holds its whole content, so that it can be changed and other levels can be

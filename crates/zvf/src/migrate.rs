@@ -49,6 +49,7 @@ use crate::{
 /// ```
 #[derive(Clone)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "independent options")]
 pub struct MigrateOptions {
     /// Generation and form of the new store. Default: 0.9.
     pub profile: Profile,
@@ -68,6 +69,8 @@ pub struct MigrateOptions {
     pub progress: Option<Progress>,
     /// Adds a [copy of the nodes](zvf_model::node_copy) to a root of 0.9. Default: `true`.
     pub node_copy: bool,
+    /// Seals the new store, as [`CreateOptions::seal`](crate::CreateOptions::seal). Default: `true`.
+    pub seal: bool,
     /// Options both stores are opened with.
     pub open: OpenOptions,
 }
@@ -90,11 +93,12 @@ impl MigrateOptions {
             overwrite: false,
             progress: None,
             node_copy: true,
+            seal: true,
             open: OpenOptions::default(),
         }
     }
 
-    option_setters!(overwrite, progress, node_copy, open);
+    option_setters!(overwrite, progress, node_copy, seal, open);
 
     /// Sets the compression of cells.
     #[must_use]
@@ -243,7 +247,7 @@ fn migrate_in<'a>(
         let begun = match (store.begin_create().await, options.overwrite) {
             (Err(CreateError::Leftovers), true) => store.begin_create_replacing_leftovers().await,
             (Err(CreateError::AlreadyExists), true) => {
-                let (staged, before) = begin_replace(store, copies).await?;
+                let (staged, before) = begin_replace(store, copies, options.seal).await?;
                 let migration = Migration::new(&source, &form, &staged, options);
                 let root = migration.run(name).await?;
                 let (written, report) = migration.finish();
@@ -260,7 +264,7 @@ fn migrate_in<'a>(
         if copies {
             creation.write_node_copy();
         }
-        if source.store().is_sealed() {
+        if options.seal {
             creation.write_seal();
         }
         let migration = Migration::new(&source, &form, &creation, options);

@@ -45,9 +45,17 @@ use self::{
     source::{Known, SortedLinks, Source},
 };
 use crate::{
-    dataset::Dataset, error::Error, failure::Failure, form::form, job::PlannedJob,
-    location::Location, nodes, options::option_setters, task_runner::TaskRunner,
-    unfinished::unfinished, writer::encode::text,
+    dataset::Dataset,
+    error::Error,
+    failure::Failure,
+    form::form,
+    job::PlannedJob,
+    location::Location,
+    nodes,
+    options::option_setters,
+    task_runner::TaskRunner,
+    unfinished::unfinished,
+    writer::{encode::text, or_changed},
 };
 
 pub use auto::{AutoLevels, MethodKind};
@@ -484,7 +492,8 @@ async fn level_at(
         Err((transaction, error)) => {
             // The next writer deletes leftovers.
             let _ = transaction.abort().await;
-            Err(error)
+            let (store, base) = (source.dataset.store(), source.dataset.transaction());
+            Err(or_changed(store, base, error).await)
         }
     }
 }

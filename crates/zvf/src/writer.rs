@@ -77,7 +77,7 @@ pub struct CreateOptions {
     /// the network. Only stores of 0.9 have one. Default: `true`.
     pub node_copy: bool,
     /// Seals the store: writes an inventory of its objects that readers check what they read
-    /// against. Every change of a sealed store keeps it. Default: `false`.
+    /// against. Every change of a sealed store keeps it. Default: `true`.
     pub seal: bool,
     /// Options the store is opened with.
     pub open: OpenOptions,
@@ -92,7 +92,7 @@ impl Default for CreateOptions {
             memory: None,
             runner: None,
             node_copy: true,
-            seal: false,
+            seal: true,
             open: OpenOptions::default(),
         }
     }
@@ -305,24 +305,42 @@ async fn replace(
     options: &CreateOptions,
 ) -> Result<WriteReport, Failure> {
     let copies = copies_nodes(plan.profile(), options.node_copy);
-    let (staged, before) = begin_replace(store, copies).await?;
+    let (staged, before) = begin_replace(store, copies, options.seal).await?;
     let writer = CellWriter::new(staged).with_progress(options.progress.clone());
     let written = write_plan(&writer, plan).await?;
-    let mut staged = writer.into_destination();
-    if options.seal && !staged.transaction().is_sealed() {
-        staged.transaction().seal().await?;
+    finish_replace(writer.into_destination(), before, root(plan), written).await
+}
+
+/// Returns the error of a failed change, or [`Failure::Changed`] if others committed after transaction
+/// `base`: their objects look damaged to a reader of an earlier state.
+pub(crate) async fn or_changed(store: &Store, base: u64, error: Failure) -> Failure {
+    let Ok(now) = store.begin().await else {
+        return error;
+    };
+    let has_changed = now.base() != base;
+    let _ = now.abort().await;
+    match has_changed {
+        true => Failure::Changed {
+            address: store.to_string(),
+        },
+        false => error,
     }
-    finish_replace(staged, before, root(plan), written).await
 }
 
 /// Begins to replace an existing store. Returns the transaction and the files of the store.
 pub(crate) async fn begin_replace(
     store: &Store,
     copies_nodes: bool,
+    is_sealed: bool,
 ) -> Result<(StagedTransaction<Transaction>, Vec<ListedFile>), Failure> {
     let mut transaction = store.begin().await?;
     if copies_nodes {
         transaction.rebuild_node_copy();
+    }
+    if is_sealed {
+        transaction.seal_puts();
+    } else {
+        transaction.remove_seal();
     }
     let before = store.list_to_delete(&Key::root(), MAX_FILES).await?;
     Ok((StagedTransaction::recording(transaction), before))

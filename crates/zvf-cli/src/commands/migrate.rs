@@ -52,6 +52,9 @@ pub struct MigrateArgs {
     /// The copy saves requests when the store is read over the network.
     #[arg(long)]
     no_node_copy: bool,
+    /// Omit the inventory of all files, which every reading of the new store is checked against.
+    #[arg(long)]
+    no_seal: bool,
     /// Skip parts that cannot be read, and list them.
     #[arg(long)]
     skip_damaged: bool,
@@ -77,6 +80,7 @@ pub(crate) async fn run(arguments: &MigrateArgs) -> Result<CommandOutcome, Box<d
         options.checksums = CellChecksums::Off;
     }
     options.node_copy = !arguments.no_node_copy;
+    options.seal = !arguments.no_seal;
     options.skip_damaged = arguments.skip_damaged;
     if arguments.overwrite {
         options.overwrite = true;

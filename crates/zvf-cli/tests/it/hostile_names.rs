@@ -20,6 +20,7 @@ fn store(bench: &Bench) {
         "--from",
         "@a.csv",
         "--no-node-copy",
+        "--no-seal",
     ]);
     let path = bench.path("a.zv/zarr.json");
     let mut root: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();

@@ -79,7 +79,7 @@ pub(crate) fn schedule(plan: &str, numbers: &mut Numbers) -> usize {
             let mut both = [start(task), start(task)];
             // After a few rounds the cluster works.
             if round < 5 && numbers.below(3) > 0 {
-                let delay = u64::try_from(numbers.below(40)).unwrap();
+                let delay = u64::try_from(numbers.below(20)).unwrap();
                 thread::sleep(Duration::from_millis(delay));
                 for child in both.iter_mut().take(1 + numbers.below(2)) {
                     child.kill().unwrap();
@@ -170,11 +170,7 @@ pub(crate) fn input(folder: &Path, kind: &str) -> String {
 #[test]
 fn a_bad_cluster_builds_the_same_stores_as_one_process() {
     for (kind, more, seed) in [
-        (
-            "points",
-            &["--shard=2,2,2", "--seal", "--attribute-unit=v=mm"][..],
-            7,
-        ),
+        ("points", &["--shard=2,2,2", "--attribute-unit=v=mm"][..], 7),
         (
             "streamlines",
             &[

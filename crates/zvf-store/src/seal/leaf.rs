@@ -14,7 +14,7 @@
 //! Names sort nodes before other objects, so that a reader of a listing finds the nodes of a large
 //! store in few leaves.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use zvf_model::key::Key;
@@ -59,7 +59,7 @@ pub(crate) fn encode<'a>(entries: impl IntoIterator<Item = (&'a String, &'a Seal
         push_varint(&mut bytes, as_u64(rest.len()));
         bytes.extend_from_slice(rest);
         push_varint(&mut bytes, entry.size);
-        for block in &entry.blocks {
+        for block in entry.blocks.iter() {
             bytes.extend_from_slice(&block.to_le_bytes());
         }
         if entry.blocks.len() > 1 {
@@ -116,7 +116,7 @@ fn parse_entries(mut rest: &[u8]) -> Option<Entries> {
         let count = usize::try_from(SealEntry::block_count(size)).ok()?;
         let (blocks, after) = rest.split_at_checked(count.checked_mul(4)?)?;
         rest = after;
-        let blocks: Vec<u32> = blocks
+        let blocks: Arc<[u32]> = blocks
             .as_chunks::<4>()
             .0
             .iter()

@@ -21,7 +21,6 @@ use super::{
 };
 use crate::{
     io::{Precondition, WriteError},
-    seal::SealEntry,
     store::Store,
 };
 
@@ -54,7 +53,7 @@ pub struct Creation {
     /// The nodes for the node copy, if one is written.
     nodes: Option<Mutex<NodeChanges>>,
     /// The entries of the inventory, if one is written.
-    seal: Option<Mutex<SealChanges>>,
+    pub(super) seal: Option<Mutex<SealChanges>>,
 }
 
 impl Store {
@@ -238,8 +237,8 @@ impl Creation {
         }
     }
 
-    /// Seals the store: writes an inventory of all its objects. Objects that other processes put
-    /// are listed and read for it.
+    /// Seals the store: writes an inventory of the objects that are put from now on. Records of
+    /// objects that other processes put have to be [merged](Self::merge).
     pub fn write_seal(&mut self) {
         self.seal = Some(Mutex::default());
     }
@@ -268,14 +267,7 @@ impl Creation {
             }
         }
         if let Some(seal) = &self.seal {
-            let entries: Vec<SealEntry> = objects
-                .iter()
-                .map(|(_, bytes)| SealEntry::of(bytes))
-                .collect();
-            let mut seal = seal.lock().unwrap_or_else(PoisonError::into_inner);
-            for ((key, _), entry) in objects.iter().zip(entries) {
-                seal.put(key, entry);
-            }
+            SealChanges::put_all(seal, &objects);
         }
         Ok(self.store.put_many_non_atomic(objects).await?)
     }
@@ -348,11 +340,8 @@ impl Creation {
         seal: &Mutex<SealChanges>,
         root: &[u8],
     ) -> Result<Bytes, CreateError> {
-        let known = seal.lock().unwrap_or_else(PoisonError::into_inner).names();
-        let others = self.store.entries_of_objects(&known).await?;
         let next = {
-            let mut seal = seal.lock().unwrap_or_else(PoisonError::into_inner);
-            seal.extend(others);
+            let seal = seal.lock().unwrap_or_else(PoisonError::into_inner);
             seal.whole(0, "0-")?
         };
         let root = next.write_into(root)?;

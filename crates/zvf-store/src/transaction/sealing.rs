@@ -1,11 +1,14 @@
 //! Upkeep of the inventory of a sealed store.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, PoisonError},
+};
 
 use bytes::Bytes;
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value};
-use zvf_model::key::Key;
+use zvf_model::{base64, key::Key};
 
 use super::{
     Transaction, TransactionError,
@@ -17,7 +20,7 @@ use crate::{
     io::{Read, ReadError, SealError},
     seal::{
         Entries, Inventory, LeafPlace, SealEntry, SealIndex, encode, entry_name, key_of_entry,
-        split,
+        parse, split,
     },
     store::Store,
 };
@@ -70,9 +73,31 @@ impl SealChanges {
         }
     }
 
-    /// Returns the names of all changed objects.
-    pub(super) fn names(&self) -> BTreeSet<String> {
-        self.changed.keys().cloned().collect()
+    /// Adds the entries of objects that are put, with their checksums computed before the lock is
+    /// taken.
+    pub(super) fn put_all(changes: &Mutex<Self>, objects: &[(Key, Bytes)]) {
+        let entries = objects.iter().map(|(_, bytes)| SealEntry::of(bytes));
+        let entries: Vec<SealEntry> = entries.collect();
+        let mut changes = changes.lock().unwrap_or_else(PoisonError::into_inner);
+        for ((key, _), entry) in objects.iter().zip(entries) {
+            changes.put(key, entry);
+        }
+    }
+
+    /// Encodes the entries of objects that were put.
+    pub(super) fn to_text(&self) -> String {
+        let entries = self.changed.iter();
+        let entries = entries.filter_map(|(name, entry)| Some((name, entry.as_ref()?)));
+        base64::encode(&encode(entries))
+    }
+
+    /// Decodes entries.
+    pub(super) fn from_text(text: &str) -> Result<Self, SealError> {
+        let bytes = base64::decode(text.as_bytes()).map_err(|_| SealError::Inventory)?;
+        let entries = parse(&bytes)?.into_iter();
+        Ok(Self {
+            changed: entries.map(|(name, entry)| (name, Some(entry))).collect(),
+        })
     }
 
     /// Adds the changes of `other`.
@@ -154,11 +179,17 @@ impl Transaction {
     ///
     /// [`TransactionError`] if the objects cannot be listed or read.
     pub async fn seal(&mut self) -> Result<(), TransactionError> {
-        let mut entries = self.store.entries_of_objects(&BTreeSet::new()).await?;
+        let mut entries = self.store.without_overlay().read_entries().await?;
         entries.extend(core::mem::take(&mut self.seal));
         self.seal = entries;
         self.seal_update = SealUpdate::Rebuild;
         Ok(())
+    }
+
+    /// Seals the store with the commit: writes an inventory of the objects that this transaction
+    /// puts. They must be all objects of the store.
+    pub fn seal_puts(&mut self) {
+        self.seal_update = SealUpdate::Rebuild;
     }
 
     /// Returns whether the store was sealed when this transaction began.
@@ -269,7 +300,7 @@ impl Store {
         }
         // The objects of a damaged leaf are unknown.
         let is_complete = differences.is_empty();
-        let present = store.read_entries(&BTreeSet::new()).await?;
+        let present = store.read_entries().await?;
         for (name, found) in &present.changed {
             let Some(found) = found else {
                 continue;
@@ -292,18 +323,8 @@ impl Store {
         Ok(differences)
     }
 
-    /// Reads all objects but those of `known` names, and returns their entries.
-    pub(super) async fn entries_of_objects(
-        &self,
-        known: &BTreeSet<String>,
-    ) -> Result<SealChanges, TransactionError> {
-        self.without_overlay().read_entries(known).await
-    }
-
-    async fn read_entries(
-        &self,
-        known: &BTreeSet<String>,
-    ) -> Result<SealChanges, TransactionError> {
+    /// Reads all objects and returns their entries.
+    async fn read_entries(&self) -> Result<SealChanges, TransactionError> {
         let mut entries = SealChanges::default();
         let mut batch = Vec::new();
         let mut batch_bytes = 0_u64;
@@ -311,7 +332,7 @@ impl Store {
         let last = files.len().saturating_sub(1);
         for (number, file) in files.into_iter().enumerate() {
             let key = Key::parse(&file.name)?;
-            if entry_name(&key).is_some_and(|name| !known.contains(&name)) {
+            if entry_name(&key).is_some() {
                 batch_bytes = batch_bytes.saturating_add(file.size);
                 batch.push(Read::full(key));
             }

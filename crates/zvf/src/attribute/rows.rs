@@ -29,7 +29,10 @@ use crate::{
     form::form,
     nodes,
     unfinished::unfinished,
-    writer::cell_writer::{CellWriter, StagedTransaction},
+    writer::{
+        cell_writer::{CellWriter, StagedTransaction},
+        or_changed,
+    },
 };
 
 /// Options for writing attributes from a table.
@@ -162,8 +165,9 @@ pub(crate) async fn write(
         }
         Err(error) => {
             // The next writer deletes leftovers.
+            let base = transaction.base();
             let _ = transaction.abort().await;
-            Err(error)
+            Err(or_changed(&store, base, error).await)
         }
     }
 }

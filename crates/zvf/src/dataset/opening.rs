@@ -43,9 +43,18 @@ pub(crate) struct Opened {
 }
 
 /// The root of a store and the view to read it through.
+#[derive(Clone)]
 pub(crate) struct Root {
     pub(crate) store: Store,
     bytes: Bytes,
+}
+
+#[cfg(feature = "write")]
+impl Root {
+    /// Returns whether two roots have the same contents.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
 }
 
 /// Reads the root of a store for a writer, in its committed state.

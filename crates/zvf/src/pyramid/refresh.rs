@@ -37,7 +37,7 @@ use crate::{
     nodes,
     stale::{STALE_CHUNKS, STALE_LEVELS},
     unfinished::unfinished,
-    writer::encode::text,
+    writer::{encode::text, or_changed},
 };
 
 /// Chunks of a level that changed since the next level was built.
@@ -223,7 +223,7 @@ async fn partly(
         Ok(staged) => staged,
         Err(error) => {
             let _ = build.into_transaction().abort().await;
-            return Err(error);
+            return Err(or_changed(dataset.store(), dataset.transaction(), error).await);
         }
     };
     let Some(root) = staged else {

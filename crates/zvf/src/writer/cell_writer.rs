@@ -20,7 +20,7 @@ use futures_util::{
 };
 use zvf_build::Output;
 use zvf_model::key::Key;
-use zvf_store::{Creation, Store, Transaction, spawn_cpu};
+use zvf_store::{Creation, CreationPart, Transaction, spawn_cpu};
 
 use super::{
     WriteReport,
@@ -56,8 +56,8 @@ impl Destination for Creation {
     }
 }
 
-/// A store that another process creates.
-impl Destination for Store {
+/// A part of a store that another process creates.
+impl Destination for CreationPart {
     fn put(&self, objects: Objects) -> BoxFuture<'_, Result<(), Failure>> {
         Box::pin(async move { Ok(self.put_many(objects).await?) })
     }

@@ -188,6 +188,7 @@ fn create_streamed<'a>(
                     address: &address,
                     scratch: scratch.path(),
                     options,
+                    creation: &creation,
                     writer: writer.with_progress(options.progress.clone()),
                     vertices,
                 };
@@ -289,6 +290,7 @@ struct Making<'a> {
     address: &'a str,
     scratch: &'a Path,
     options: &'a CreateOptions,
+    creation: &'a Creation,
     writer: CellWriter<&'a Creation>,
     vertices: u64,
 }
@@ -310,10 +312,11 @@ impl Making<'_> {
             None => self.here(outline, chunks, &pieces).await?,
             Some(runner) => {
                 let json = outline.to_json(&chunks);
-                let tasks = task::hand_out(self.address, self.scratch, &json, &pieces)?;
+                let is_sealed = self.options.seal;
+                let tasks = task::hand_out(self.address, self.scratch, &json, &pieces, is_sealed)?;
                 let (runner, files) = (Arc::clone(runner), task::files(&tasks));
                 run(move || runner.run(&files).map_err(Failure::Source)).await?;
-                let (results, written) = task::collect(&tasks)?;
+                let (results, written) = task::collect(&tasks, self.creation)?;
                 self.writer.count(&written);
                 results
             }

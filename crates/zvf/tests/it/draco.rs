@@ -44,7 +44,7 @@ async fn store_of(geometry: Geometry, design: Design) -> Store {
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
     let plan = zvf_build::WritePlan::new(geometry, design).unwrap();
-    let options = zvf::CreateOptions::default();
+    let options = zvf::CreateOptions::new().seal(false);
     zvf::create_from_plan(&store, plan, &options).await.unwrap();
     store
 }

@@ -6,9 +6,10 @@ mod fields;
 
 use serde_json::{Value as Json, json};
 use zvf::{
-    Dataset, Editor, Error, ErrorKind, LevelChoice, LevelId, OpenOptions, Query, ValidateOptions,
-    validate,
+    CreateOptions, Dataset, Design, Editor, Error, ErrorKind, Geometry, LevelChoice, LevelId,
+    OpenOptions, Query, ValidateOptions, validate,
 };
+use zvf_build::WritePlan;
 use zvf_model::key::Key;
 use zvf_store::{Read, Store};
 use zvf_testkit::golden::{Files, Golden};
@@ -39,6 +40,16 @@ async fn findings(files: &Files) -> Vec<String> {
     let findings = report.unwrap().findings;
     let line = |found: &zvf::Finding| format!("{} {}", found.rule.code, found.message);
     findings.iter().map(line).collect()
+}
+
+/// Creates a store in memory and returns its files.
+async fn created(geometry: Geometry, design: Design) -> Files {
+    let none: [(&str, &[u8]); 0] = [];
+    let store = Store::from_memory(none).unwrap();
+    let plan = WritePlan::new(geometry, design).unwrap();
+    let options = CreateOptions::new().seal(false);
+    zvf::create_from_plan(&store, plan, &options).await.unwrap();
+    files_of(&store).await
 }
 
 /// Returns all files of a store.

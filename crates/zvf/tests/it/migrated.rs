@@ -15,6 +15,7 @@ async fn migrated(source: &Dataset, profile: Profile) -> Result<(Dataset, Migrat
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).map_err(Error::Open)?;
     options.name = Some("migrated".to_owned());
+    options.seal = false;
     let report = source.migrate(&store, &options).await?;
     let dataset = Dataset::open(store).await?;
     Ok((dataset, report))

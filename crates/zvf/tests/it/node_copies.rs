@@ -55,7 +55,7 @@ async fn open(store: &Store) -> Result<Dataset, Error> {
 /// Returns the files of a graph store before and after an append.
 async fn two_states() -> (Files, Files) {
     let mut case = random::case(3, GeometryKind::Graphs, Profile::V09);
-    let store = edits::store(&mut case).await;
+    let store = edits::unsealed_store(&mut case).await;
     let before = files(&store).await;
     let editor = Editor::open(store.clone()).await.unwrap();
     let mut more = case.geometry.clone();
@@ -262,7 +262,7 @@ fn a_store_created_without_a_copy_stays_without_one() {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
         let plan = WritePlan::new(case.geometry, case.design).unwrap();
-        let mut options = CreateOptions::default();
+        let mut options = CreateOptions::new().seal(false);
         options.node_copy = false;
         zvf::create_from_plan(&store, plan, &options).await.unwrap();
         let editor = Editor::open(store.clone()).await.unwrap();

@@ -50,7 +50,7 @@ def write(
         raise NotOfEngine("fragment_attributes of each chunk")
     address = address_of(target)
     before = None if "://" in address else root_attributes(address)
-    options: dict[str, Any] = {"node_copy": False, "out_of_bounds": out_of_bounds}
+    options: dict[str, Any] = {"node_copy": False, "seal": False, "out_of_bounds": out_of_bounds}
     if before is not None:
         block = _empty_block(address, before)
         bounds = block["bounds"]

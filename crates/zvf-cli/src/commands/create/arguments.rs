@@ -124,11 +124,12 @@ pub struct CreateArgs {
     /// The copy saves requests when the store is read over the network.
     #[arg(long, help_heading = "Store")]
     no_node_copy: bool,
-    /// Seal the store: add an inventory that every reading of it is checked against.
+    /// Omit the inventory of all files.
     ///
-    /// Damaged, exchanged and missing files are then errors. Changes by zvf keep the inventory.
+    /// Every reading of a store with an inventory is checked against it: damaged, exchanged and
+    /// missing files are errors. Omit it if other programs will change the store.
     #[arg(long, help_heading = "Store")]
-    seal: bool,
+    no_seal: bool,
 
     /// Bounds of the store: the lower bound of each axis, then the upper bounds; by default those
     /// of the vertices.
@@ -392,7 +393,7 @@ impl CreateArgs {
             workers: self.workers.map(usize::from),
             overwrite: self.overwrite,
             no_node_copy: self.no_node_copy,
-            seal: self.seal,
+            no_seal: self.no_seal,
         }
     }
 

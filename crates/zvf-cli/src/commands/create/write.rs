@@ -28,8 +28,8 @@ pub struct CreateSettings {
     pub overwrite: bool,
     /// True to omit the copy of the nodes in the root.
     pub no_node_copy: bool,
-    /// Seal the store.
-    pub seal: bool,
+    /// True to omit the inventory.
+    pub no_seal: bool,
 }
 
 /// Settings that cannot be met.
@@ -177,7 +177,7 @@ impl CreateSettings {
             how.overwrite = true;
         }
         how.node_copy = !self.no_node_copy;
-        how.seal = self.seal;
+        how.seal = !self.no_seal;
         how.memory = self.memory;
         how.check = Some(check);
         how.progress = Some(Arc::new(move |done, of| meter.set(done, of)));

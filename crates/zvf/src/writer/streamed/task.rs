@@ -1,15 +1,18 @@
 //! Parts that other processes write, described by files.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 use zvf_build::large::{Outline, PartitionResult};
-use zvf_store::OpenOptions;
+use zvf_store::{Creation, OpenOptions};
 
 use super::{Shared, read};
 use crate::{
     failure::Failure,
-    task_runner::{read_json, write_json},
+    task_runner::{read_json, scratch_error, write_json},
     writer::{WriteReport, cell_writer::CellWriter},
 };
 
@@ -25,6 +28,7 @@ pub(super) fn hand_out(
     folder: &Path,
     outline: &Value,
     pieces: &[PathBuf],
+    is_sealed: bool,
 ) -> Result<Vec<Task>, Failure> {
     let shared = folder.join("outline.json");
     write_json(&shared, outline)?;
@@ -36,6 +40,7 @@ pub(super) fn hand_out(
         };
         let attributes = json!({
             "address": address, "outline": shared, "pieces": pieces, "result": task.result,
+            "seal": is_sealed,
         });
         write_json(&task.file, &attributes)?;
         tasks.push(task);
@@ -48,13 +53,20 @@ pub(super) fn files(tasks: &[Task]) -> Vec<PathBuf> {
     tasks.iter().map(|task| task.file.clone()).collect()
 }
 
-/// Reads the results of all tasks.
-pub(super) fn collect(tasks: &[Task]) -> Result<(Vec<PartitionResult>, WriteReport), Failure> {
+/// Reads the results of all tasks, and adds their objects to the inventory.
+pub(super) fn collect(
+    tasks: &[Task],
+    creation: &Creation,
+) -> Result<(Vec<PartitionResult>, WriteReport), Failure> {
     let mut written = WriteReport::default();
     let mut results = Vec::with_capacity(tasks.len());
     for task in tasks {
         let json = read_json(&task.result)?;
         results.push(PartitionResult::from_json(&json["part"])?);
+        if let Some(entries) = json["entries"].as_str() {
+            let damaged = |source| scratch_error(&task.result, io::Error::other(source));
+            creation.merge(entries).map_err(damaged)?;
+        }
         written.objects += json["objects"].as_u64().unwrap_or(0);
         written.bytes += json["bytes"].as_u64().unwrap_or(0);
     }
@@ -67,12 +79,14 @@ pub(crate) async fn run_part(json: &Value, open: &OpenOptions) -> Result<(), Fai
     let (outline, chunks) = Outline::from_json(&read_json(Path::new(text("outline")))?)?;
     let store = open.create(text("address"))?;
     let shared = Shared::new(outline, chunks)?;
-    let writer = CellWriter::new(store);
+    let is_sealed = json["seal"].as_bool().unwrap_or_default();
+    let writer = CellWriter::new(store.join_creation(is_sealed));
     let pieces = PathBuf::from(text("pieces"));
     let part = shared.make(move || read(&pieces), &writer).await?;
     let written = writer.take_report();
     let result = json!({
         "part": part.to_json(), "objects": written.objects, "bytes": written.bytes,
+        "entries": writer.into_destination().record(),
     });
     write_json(Path::new(text("result")), &result)
 }

@@ -172,7 +172,7 @@ async fn changed(kind: GeometryKind, seed: u64) -> Case {
     let mut random = Random::new(seed ^ 0x5ea1);
     let mut expected = Content::of(&case.geometry, &case.design);
     let name = format!("{kind:?}, seed {seed}: {:?}", case.design);
-    let store = edits::store(&mut case).await;
+    let store = edits::unsealed_store(&mut case).await;
     zvf::seal(store.clone()).await.unwrap();
     let mut states = vec![files_of(&store).await];
     let editor = Editor::open(store.clone()).await.unwrap();
@@ -204,7 +204,7 @@ async fn large() -> Case {
     case.geometry = zvf::Geometry::new(zvf::NumericColumn::float64(2, rows));
     case.design = zvf::Design::new(GeometryKind::Points);
     case.design.chunk_shape = Some(vec![2.0, 2.0]);
-    let store = edits::store(&mut case).await;
+    let store = edits::unsealed_store(&mut case).await;
     zvf::seal(store.clone()).await.unwrap();
     let first = files_of(&store).await;
     let leaves = first.iter().filter(|(key, _)| key.starts_with(".zvf/seal"));
@@ -508,7 +508,7 @@ async fn stores_of_column(checksums: CellChecksums, is_sealed: bool) -> Vec<Case
         case.design.compression = CellCompression::None;
         let mut random = Random::new(seed);
         let mut expected = Content::of(&case.geometry, &case.design);
-        let store = edits::store(&mut case).await;
+        let store = edits::unsealed_store(&mut case).await;
         let options = PyramidOptions::new().levels(PyramidLevels::Auto(one_level()));
         zvf::build_pyramid(&store, &options).await.unwrap();
         if is_sealed {

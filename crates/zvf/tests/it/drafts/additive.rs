@@ -6,14 +6,13 @@ use zvf::{
     GeometryKind, LevelChoice, LevelId, MigrateOptions, NumericColumn, PyramidOptions, Query,
     QueryResult, Shape, build_pyramid,
 };
-use zvf_build::WritePlan;
 use zvf_format::numeric::Value;
 use zvf_model::grid::ChunkCoord;
 use zvf_query::{QueryError, VertexBudget, geometry::Position};
 use zvf_store::Store;
 use zvf_testkit::golden::Files;
 
-use super::{change, files_of, findings, in_memory, set_level, set_root};
+use super::{change, created, files_of, findings, in_memory, set_level, set_root};
 use crate::block_on;
 
 const CHUNK: f64 = 10.0;
@@ -29,16 +28,7 @@ fn store_of(kind: GeometryKind, levels: Vec<Geometry>, scales: &[f64]) -> Files 
         design.bin_shape = Some(vec![CHUNK * scale; 3]);
         design.bounds = Some((vec![0.0; 3], vec![100.0; 3]));
         // Tests call this within a runtime.
-        let created = std::thread::spawn(|| {
-            block_on(async {
-                let none: [(&str, &[u8]); 0] = [];
-                let store = Store::from_memory(none).unwrap();
-                let plan = WritePlan::new(geometry, design).unwrap();
-                let options = CreateOptions::default();
-                zvf::create_from_plan(&store, plan, &options).await.unwrap();
-                files_of(&store).await
-            })
-        });
+        let created = std::thread::spawn(|| block_on(created(geometry, design)));
         let mut files = created.join().unwrap();
         let number = u32::try_from(level).unwrap();
         set_level(&mut files, 0, "level", json!(level));
@@ -518,7 +508,7 @@ fn additive_levels_of_ours_are_declared_as_the_draft_says() {
         let mut stores = Vec::new();
         for refinement in [false, true] {
             let store = Store::from_memory(none).unwrap();
-            let options = CreateOptions::default();
+            let options = CreateOptions::new().seal(false);
             zvf::create(&store, &geometry, design.clone(), &options)
                 .await
                 .unwrap();

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 use zvf::{
-    CreateOptions, Dataset, Design, Editor, ErrorKind, Geometry, GeometryKind, LevelId,
-    MigrateOptions, NumericColumn, Query,
+    Dataset, Design, Editor, ErrorKind, Geometry, GeometryKind, LevelId, MigrateOptions,
+    NumericColumn, Query,
 };
 use zvf_build::WritePlan;
-use zvf_store::{ByteRange, Store};
+use zvf_store::ByteRange;
 use zvf_testkit::golden::Files;
 
-use super::{change, files_of, findings, in_memory, set_root};
+use super::{change, created, files_of, findings, in_memory, set_root};
 use crate::block_on;
 
 const INDEX: &str = "0/object_index";
@@ -42,12 +42,7 @@ async fn written(form: zvf::ManifestForm) -> Files {
     geometry.part_objects = Some(vec![10, 30, 40]);
     let mut design = Design::new(GeometryKind::Polylines).object_index(form);
     design.chunk_shape = Some(vec![10.0; 3]);
-    let none: [(&str, &[u8]); 0] = [];
-    let store = Store::from_memory(none).unwrap();
-    let plan = WritePlan::new(geometry, design).unwrap();
-    let options = CreateOptions::default();
-    zvf::create_from_plan(&store, plan, &options).await.unwrap();
-    let mut files = files_of(&store).await;
+    let mut files = created(geometry, design).await;
     change(&mut files, "zarr.json", |root| {
         root["attributes"]
             .as_object_mut()
@@ -225,12 +220,7 @@ async fn many(form: zvf::ManifestForm, offset: i64) -> Files {
     design.compression = zvf::CellCompression::None;
     design.table_compression = Some(zvf::CellCompression::None);
     design.checksums = zvf::CellChecksums::Off;
-    let none: [(&str, &[u8]); 0] = [];
-    let store = Store::from_memory(none).unwrap();
-    let plan = WritePlan::new(geometry, design).unwrap();
-    let options = CreateOptions::default();
-    zvf::create_from_plan(&store, plan, &options).await.unwrap();
-    files_of(&store).await
+    created(geometry, design).await
 }
 
 /// The spans and blocks of a few objects are read by ranges.

@@ -21,7 +21,7 @@ async fn created(kind: GeometryKind, geometry: Geometry) -> Store {
     design.chunk_shape = Some(vec![10.0; 3]);
     design.bounds = Some((vec![0.0; 3], vec![100.0; 3]));
     let plan = WritePlan::new(geometry, design).unwrap();
-    let options = CreateOptions::default();
+    let options = CreateOptions::new().seal(false);
     zvf::create_from_plan(&store, plan, &options).await.unwrap();
     store
 }

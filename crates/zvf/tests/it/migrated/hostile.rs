@@ -245,7 +245,7 @@ fn a_created_store_survives_migration_and_back() {
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
-        zvf::create_from_plan(&store, plan, &CreateOptions::default())
+        zvf::create_from_plan(&store, plan, &CreateOptions::new().seal(false))
             .await
             .unwrap();
         let files = store

@@ -35,7 +35,7 @@ pub(super) async fn store_of(geometry: zvf_build::Geometry, design: Design) -> S
     let plan = WritePlan::new(geometry, design).unwrap();
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
-    let written = zvf::create_from_plan(&store, plan, &CreateOptions::default()).await;
+    let written = zvf::create_from_plan(&store, plan, &CreateOptions::new().seal(false)).await;
     written.unwrap();
     store
 }

@@ -18,7 +18,7 @@ use crate::{
     validated::own::is_sound,
     written::{
         content::Content,
-        edits::{change, store},
+        edits::{change, unsealed_store},
         random,
     },
 };
@@ -132,7 +132,7 @@ fn check(seed: u64, kind: GeometryKind) {
     let mut random = Random::new(seed ^ 0xbeef);
     let mut expected = Content::of(&case.geometry, &case.design);
     block_on(async {
-        let store = store(&mut case).await;
+        let store = unsealed_store(&mut case).await;
         let dataset = Dataset::open(store.clone()).await.unwrap();
         let mut chunk = dataset.root().chunk_shape.extents().to_vec();
         let mut levels = Vec::new();

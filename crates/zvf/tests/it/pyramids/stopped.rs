@@ -41,7 +41,7 @@ async fn store(kind: GeometryKind, open: &OpenOptions) -> zvf::Store {
     let none: [(&str, &[u8]); 0] = [];
     let store = open.from_memory(none).unwrap();
     let plan = WritePlan::new(geometry, design).unwrap();
-    let written = zvf::create_from_plan(&store, plan, &CreateOptions::default()).await;
+    let written = zvf::create_from_plan(&store, plan, &CreateOptions::new().seal(false)).await;
     written.unwrap();
     store
 }

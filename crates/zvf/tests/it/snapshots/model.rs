@@ -87,7 +87,7 @@ impl Model {
         let mut design = Design::new(GeometryKind::Polylines);
         design.chunk_shape = Some(vec![10.0, 10.0]);
         design.bounds = Some((vec![0.0, 0.0], vec![40.0, 10.0]));
-        let options = CreateOptions::default();
+        let options = CreateOptions::new().seal(false);
         let created = zvf::create(location, geometry, design, &options).await;
         created.unwrap();
         model

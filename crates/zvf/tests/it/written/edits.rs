@@ -15,12 +15,20 @@ use crate::{block_on, validated::own::is_sound};
 
 /// Creates the store of a case with bounds that leave room for more.
 pub(crate) async fn store(case: &mut Case) -> Store {
+    store_with(case, CreateOptions::new()).await
+}
+
+/// Creates the store without an inventory, for tests that compare or change its files.
+pub(crate) async fn unsealed_store(case: &mut Case) -> Store {
+    store_with(case, CreateOptions::new().seal(false)).await
+}
+
+async fn store_with(case: &mut Case, options: CreateOptions) -> Store {
     let axes = case.geometry.axes();
     case.design.bounds = Some((vec![-200.0; axes], vec![200.0; axes]));
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
     let plan = WritePlan::new(case.geometry.clone(), case.design.clone()).unwrap();
-    let options = CreateOptions::default();
     zvf::create_from_plan(&store, plan, &options).await.unwrap();
     store
 }

@@ -21,7 +21,7 @@ fn memory() -> Store {
 async fn store(geometry: Geometry, design: Design) -> Store {
     let store = memory();
     let plan = WritePlan::new(geometry, design).unwrap();
-    let options = CreateOptions::default();
+    let options = CreateOptions::new().seal(false);
     zvf::create_from_plan(&store, plan, &options).await.unwrap();
     store
 }
@@ -336,7 +336,7 @@ fn rejected_writes_leave_no_files() {
         &address,
         geometry,
         design,
-        &CreateOptions::default(),
+        &CreateOptions::new().seal(false),
     ));
     assert!(matches!(refused, Err(Error::Rejected(_))));
     assert!(!path.exists());

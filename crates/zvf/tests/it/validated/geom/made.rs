@@ -92,7 +92,7 @@ pub(super) fn created(geometry: Geometry, design: Design) -> Made {
     let folder = tempfile::tempdir().unwrap();
     let address = folder.path().join("store");
     let address = address.to_str().unwrap();
-    let mut options = CreateOptions::default();
+    let mut options = CreateOptions::new().seal(false);
     // The copy of the nodes would reveal most changes before any other rule.
     options.node_copy = false;
     block_on(zvf::create(address, geometry, design, &options)).unwrap();

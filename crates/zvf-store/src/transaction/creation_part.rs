@@ -1,0 +1,76 @@
+//! Parts of a creation: other processes put objects for it.
+
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use zvf_model::key::Key;
+
+use super::{Creation, TransactionError, check_key, sealing::SealChanges};
+use crate::{io::SealError, store::Store};
+
+/// Objects of a store that another process [creates](Creation).
+///
+/// The creation has to [merge](Creation::merge) the record of the objects, so that they are in the
+/// inventory.
+#[derive(Debug)]
+pub struct CreationPart {
+    store: Store,
+    /// The entries of the inventory, if one is written.
+    seal: Option<Mutex<SealChanges>>,
+}
+
+impl Store {
+    /// Joins the creation of a store by another process. `is_sealed` states whether that creation
+    /// [writes an inventory](Creation::write_seal).
+    #[must_use]
+    pub fn join_creation(&self, is_sealed: bool) -> CreationPart {
+        CreationPart {
+            store: self.clone(),
+            seal: is_sealed.then(Mutex::default),
+        }
+    }
+}
+
+impl CreationPart {
+    /// Puts objects concurrently.
+    ///
+    /// # Errors
+    ///
+    /// [`TransactionError`]; [`TransactionError::Reserved`] for the root's `zarr.json` and for keys
+    /// below `.zvf`.
+    pub async fn put_many(&self, objects: Vec<(Key, Bytes)>) -> Result<(), TransactionError> {
+        for (key, _) in &objects {
+            check_key(key)?;
+        }
+        if let Some(seal) = &self.seal {
+            SealChanges::put_all(seal, &objects);
+        }
+        Ok(self.store.put_many(objects).await?)
+    }
+
+    /// Returns a record of the objects put so far, for [`Creation::merge`]. `None` if no inventory
+    /// is written.
+    pub fn record(&self) -> Option<String> {
+        let seal = self.seal.as_ref()?.lock();
+        Some(seal.unwrap_or_else(PoisonError::into_inner).to_text())
+    }
+}
+
+impl Creation {
+    /// Adds the objects of a [part](CreationPart::record) to the inventory. Does nothing if none is
+    /// written.
+    ///
+    /// # Errors
+    ///
+    /// [`SealError::Inventory`] for a record that is damaged.
+    pub fn merge(&self, record: &str) -> Result<(), SealError> {
+        let Some(seal) = &self.seal else {
+            return Ok(());
+        };
+        let part = SealChanges::from_text(record)?;
+        seal.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(part);
+        Ok(())
+    }
+}
