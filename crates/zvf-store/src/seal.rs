@@ -16,4 +16,4 @@ mod leaf;
 pub(crate) use entry::{Checked, SealEntry, aligned};
 pub(crate) use index::{LeafPlace, MEMBER, SealIndex};
 pub(crate) use inventory::{Inventory, Leaf, child_nodes};
-pub(crate) use leaf::{Entries, encode, entry_name, key_of_entry, parse, split};
+pub(crate) use leaf::{Entries, LeafEntries, encode, entry_name, key_of_entry, parse, split};

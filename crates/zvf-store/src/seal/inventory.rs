@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::lock::Mutex as AsyncMutex;
 use zvf_model::key::Key;
 
-use super::{Entries, LeafPlace, SealIndex, parse};
+use super::{LeafEntries, LeafPlace, SealIndex, parse};
 use crate::io::{ReadError, SealError};
 
 /// The leaves of the inventory, each parsed when its first entry is looked up.
@@ -19,7 +19,7 @@ pub(crate) struct Inventory {
 pub(crate) struct Leaf {
     first: String,
     pub(crate) place: LeafPlace,
-    entries: OnceLock<Arc<Entries>>,
+    entries: OnceLock<Arc<LeafEntries>>,
     /// Held while the leaf is fetched, so that concurrent readers fetch it once.
     pub(crate) fetching: AsyncMutex<()>,
     pub(crate) fetching_blocking: Mutex<()>,
@@ -66,7 +66,7 @@ impl Inventory {
 
 impl Leaf {
     /// Returns the entries if they have been fetched, or stand in the root.
-    pub(crate) fn entries(&self) -> Option<Result<Arc<Entries>, ReadError>> {
+    pub(crate) fn entries(&self) -> Option<Result<Arc<LeafEntries>, ReadError>> {
         if let Some(entries) = self.entries.get() {
             return Some(Ok(Arc::clone(entries)));
         }
@@ -77,7 +77,7 @@ impl Leaf {
     }
 
     /// Sets the entries from the fetched bytes.
-    pub(crate) fn fetched(&self, bytes: Option<&Bytes>) -> Result<Arc<Entries>, ReadError> {
+    pub(crate) fn fetched(&self, bytes: Option<&Bytes>) -> Result<Arc<LeafEntries>, ReadError> {
         let (
             LeafPlace::Object {
                 bytes: size, crc, ..
@@ -93,7 +93,7 @@ impl Leaf {
         self.set(found)
     }
 
-    fn set(&self, bytes: &Bytes) -> Result<Arc<Entries>, ReadError> {
+    fn set(&self, bytes: &Bytes) -> Result<Arc<LeafEntries>, ReadError> {
         let entries = parse(bytes).map_err(|_| self.damaged())?;
         let entries = self.entries.get_or_init(|| Arc::new(entries));
         Ok(Arc::clone(entries))
@@ -116,10 +116,10 @@ impl Leaf {
 
 /// Returns the names of the children of `prefix` that are nodes or contain nodes.
 pub(crate) fn child_nodes<'a>(
-    entries: &'a Entries,
+    entries: &'a LeafEntries,
     prefix: &'a str,
 ) -> impl Iterator<Item = &'a str> {
-    let names = entries.range(prefix.to_owned()..).map(|(name, _)| name);
+    let names = entries.names_from(prefix);
     let below = names.map_while(move |name| name.strip_prefix(prefix));
     below.filter_map(|below| Some(below.split_once('/')?.0))
 }

@@ -14,7 +14,7 @@
 //! Names sort nodes before other objects, so that a reader of a listing finds the nodes of a large
 //! store in few leaves.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use zvf_model::key::Key;
@@ -23,6 +23,8 @@ use super::SealEntry;
 use crate::io::{SealError, is_reserved};
 
 const MAGIC: &[u8; 8] = b"zvfseal1";
+/// Maximum number of bytes of all names of a leaf, which [`LEAF_BYTES`] keeps far below.
+const MAX_NAMES: usize = 256 << 20;
 /// Size from which on a leaf is divided.
 const LEAF_BYTES: usize = 64 << 10;
 
@@ -92,8 +94,77 @@ pub(crate) fn split(entries: &Entries) -> Vec<Vec<(&String, &SealEntry)>> {
     leaves
 }
 
+/// The entries of a leaf as they are read: few allocations, because a leaf is parsed whenever a store
+/// is opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeafEntries {
+    /// The names, one after another.
+    names: String,
+    /// The ends of each entry in `names` and `blocks`.
+    ends: Vec<EntryEnds>,
+    blocks: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct EntryEnds {
+    name: usize,
+    blocks: usize,
+    size: u64,
+    tail: u32,
+}
+
+impl LeafEntries {
+    /// Returns the entry of a name.
+    pub(crate) fn get(&self, name: &str) -> Option<SealEntry> {
+        let at = self.position(name);
+        (self.name(at)? == name).then(|| self.entry(at))?
+    }
+
+    /// Returns all entries in the order of names.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, SealEntry)> {
+        (0..self.ends.len()).filter_map(|at| Some((self.name(at)?, self.entry(at)?)))
+    }
+
+    /// Returns the names from `first` on.
+    pub(crate) fn names_from(&self, first: &str) -> impl Iterator<Item = &str> {
+        (self.position(first)..self.ends.len()).filter_map(|at| self.name(at))
+    }
+
+    /// Returns the number of names before `name`.
+    fn position(&self, name: &str) -> usize {
+        let (mut low, mut high) = (0, self.ends.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.name(middle) {
+                Some(other) if other < name => low = middle.saturating_add(1),
+                _ => high = middle,
+            }
+        }
+        low
+    }
+
+    fn before(&self, at: usize) -> Option<&EntryEnds> {
+        self.ends.get(at.checked_sub(1)?)
+    }
+
+    fn name(&self, at: usize) -> Option<&str> {
+        let start = self.before(at).map_or(0, |ends| ends.name);
+        self.names.get(start..self.ends.get(at)?.name)
+    }
+
+    fn entry(&self, at: usize) -> Option<SealEntry> {
+        let start = self.before(at).map_or(0, |ends| ends.blocks);
+        let ends = self.ends.get(at)?;
+        Some(SealEntry {
+            size: ends.size,
+            blocks: self.blocks.get(start..ends.blocks)?.into(),
+            tail: ends.tail,
+        })
+    }
+}
+
 /// Parses a leaf.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Entries, SealError> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<LeafEntries, SealError> {
     let (body, checksum) = bytes.split_last_chunk::<4>().ok_or(SealError::Inventory)?;
     if crc32fast::hash(body) != u32::from_le_bytes(*checksum) {
         return Err(SealError::Inventory);
@@ -102,39 +173,51 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Entries, SealError> {
     parse_entries(rest).ok_or(SealError::Inventory)
 }
 
-fn parse_entries(mut rest: &[u8]) -> Option<Entries> {
-    let mut entries = Entries::new();
-    let mut previous = String::new();
+fn parse_entries(mut rest: &[u8]) -> Option<LeafEntries> {
+    let mut entries = LeafEntries::default();
+    let mut previous = 0..0_usize;
     while !rest.is_empty() {
         let shared = usize::try_from(take_varint(&mut rest)?).ok()?;
         let length = usize::try_from(take_varint(&mut rest)?).ok()?;
         let (tail, after) = rest.split_at_checked(length)?;
         rest = after;
-        let mut name = previous.get(..shared)?.to_owned();
-        name.push_str(core::str::from_utf8(tail).ok()?);
+        let start = entries.names.len();
+        // Shared bytes multiply: names of a damaged leaf could fill the memory.
+        if shared > previous.len() || start > MAX_NAMES {
+            return None;
+        }
+        let kept = previous.start..previous.start.checked_add(shared)?;
+        if !entries.names.is_char_boundary(kept.end) {
+            return None;
+        }
+        entries.names.extend_from_within(kept);
+        entries.names.push_str(core::str::from_utf8(tail).ok()?);
         let size = take_varint(&mut rest)?;
         let count = usize::try_from(SealEntry::block_count(size)).ok()?;
         let (blocks, after) = rest.split_at_checked(count.checked_mul(4)?)?;
         rest = after;
-        let blocks: Arc<[u32]> = blocks
-            .as_chunks::<4>()
-            .0
-            .iter()
-            .map(|block| u32::from_le_bytes(*block))
-            .collect();
+        let blocks = blocks.as_chunks::<4>().0.iter();
+        let blocks = blocks.map(|block| u32::from_le_bytes(*block));
+        entries.blocks.extend(blocks);
         let mut last = 0;
         if count > 1 {
             let (bytes, after) = rest.split_first_chunk::<4>()?;
             rest = after;
             last = u32::from_le_bytes(*bytes);
         }
-        let entry = SealEntry {
+        let name = start..entries.names.len();
+        if !entries.ends.is_empty()
+            && entries.names.get(previous)? >= entries.names.get(name.clone())?
+        {
+            return None;
+        }
+        entries.ends.push(EntryEnds {
+            name: name.end,
+            blocks: entries.blocks.len(),
             size,
-            blocks,
             tail: last,
-        };
-        previous.clone_from(&name);
-        entries.insert(name, entry);
+        });
+        previous = name;
     }
     Some(entries)
 }
@@ -193,11 +276,50 @@ mod tests {
         ])
     }
 
+    fn map(leaf: &LeafEntries) -> Entries {
+        let entries = leaf.iter();
+        entries
+            .map(|(name, entry)| (name.to_owned(), entry))
+            .collect()
+    }
+
     #[test]
     fn a_leaf_is_read_as_it_was_written() {
         let bytes = encode(&entries());
-        assert_eq!(parse(&bytes).unwrap(), entries());
-        assert_eq!(parse(&encode(&Entries::new())).unwrap(), Entries::new());
+        assert_eq!(map(&parse(&bytes).unwrap()), entries());
+        let none = parse(&encode(&Entries::new())).unwrap();
+        assert_eq!(map(&none), Entries::new());
+        assert_eq!(none.get("n"), None);
+    }
+
+    #[test]
+    fn entries_are_found_by_name() {
+        let all = entries();
+        let leaf = parse(&encode(&all)).unwrap();
+        for (name, entry) in &all {
+            assert_eq!(leaf.get(name).as_ref(), Some(entry));
+            let next = format!("{name}!");
+            assert_eq!(leaf.get(&next), None);
+            let after: Vec<&str> = all
+                .range(next.clone()..)
+                .map(|(name, _)| name.as_str())
+                .collect();
+            assert!(leaf.names_from(&next).eq(after));
+        }
+        assert!(leaf.names_from("").eq(all.keys()));
+    }
+
+    #[test]
+    fn names_that_do_not_ascend_are_refused() {
+        for second in ["b", "a"] {
+            let mut bytes = MAGIC.to_vec();
+            for name in ["b", second] {
+                bytes.extend([0, 1, *name.as_bytes().first().unwrap(), 0]);
+            }
+            let checksum = crc32fast::hash(&bytes);
+            bytes.extend(checksum.to_le_bytes());
+            assert_eq!(parse(&bytes), Err(SealError::Inventory));
+        }
     }
 
     #[test]
@@ -244,7 +366,7 @@ mod tests {
         for leaf in leaves {
             let bytes = encode(leaf);
             assert!(bytes.len() < LEAF_BYTES);
-            read.extend(parse(&bytes).unwrap());
+            read.extend(map(&parse(&bytes).unwrap()));
         }
         assert_eq!(read, all);
     }

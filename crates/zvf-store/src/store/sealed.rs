@@ -12,7 +12,7 @@ use crate::{
         SealError,
     },
     seal::{
-        self, Checked, Entries, Inventory, Leaf, LeafPlace, SealEntry, SealIndex, child_nodes,
+        self, Checked, Inventory, Leaf, LeafEntries, LeafPlace, SealEntry, SealIndex, child_nodes,
         entry_name,
     },
 };
@@ -80,7 +80,7 @@ impl Store {
     ) -> FetchResult {
         let leaf = seal.leaf_of(&name);
         let known = leaf.and_then(Leaf::entries).transpose()?;
-        let known = known.and_then(|entries| entries.get(&name).cloned());
+        let known = known.and_then(|entries| entries.get(&name));
         let request = widen(read, known.as_ref(), budget)?;
         let fetched = self.fetch_unchecked(&request, budget);
         let (fetched, entry) = join(fetched, self.entry(leaf, &name)).await;
@@ -108,7 +108,7 @@ impl Store {
             return self.fetch_at_unchecked(folder, read, open_file, budget);
         };
         let entry = match seal.leaf_of(&name) {
-            Some(leaf) => self.entries_blocking(folder, leaf)?.get(&name).cloned(),
+            Some(leaf) => self.entries_blocking(folder, leaf)?.get(&name),
             None => None,
         };
         let request = widen(read, entry.as_ref(), budget)?;
@@ -187,13 +187,13 @@ impl Store {
 
     async fn entry(&self, leaf: Option<&Leaf>, name: &str) -> Result<Option<SealEntry>, ReadError> {
         match leaf {
-            Some(leaf) => Ok(self.entries(leaf).await?.get(name).cloned()),
+            Some(leaf) => Ok(self.entries(leaf).await?.get(name)),
             None => Ok(None),
         }
     }
 
     /// Returns the entries of a leaf, fetched by the first caller.
-    pub(crate) async fn entries(&self, leaf: &Leaf) -> Result<Arc<Entries>, ReadError> {
+    pub(crate) async fn entries(&self, leaf: &Leaf) -> Result<Arc<LeafEntries>, ReadError> {
         if let Some(entries) = leaf.entries() {
             return entries;
         }
@@ -214,7 +214,11 @@ impl Store {
         leaf.fetched(fetched.as_ref().map(|fetched| &fetched.bytes))
     }
 
-    fn entries_blocking(&self, folder: &FilePath, leaf: &Leaf) -> Result<Arc<Entries>, ReadError> {
+    fn entries_blocking(
+        &self,
+        folder: &FilePath,
+        leaf: &Leaf,
+    ) -> Result<Arc<LeafEntries>, ReadError> {
         if let Some(entries) = leaf.entries() {
             return entries;
         }

@@ -19,8 +19,8 @@ use super::{
 use crate::{
     io::{Read, ReadError, SealError},
     seal::{
-        Entries, Inventory, LeafPlace, SealEntry, SealIndex, encode, entry_name, key_of_entry,
-        parse, split,
+        Entries, Inventory, LeafEntries, LeafPlace, SealEntry, SealIndex, encode, entry_name,
+        key_of_entry, parse, split,
     },
     store::Store,
 };
@@ -94,9 +94,12 @@ impl SealChanges {
     /// Decodes entries.
     pub(super) fn from_text(text: &str) -> Result<Self, SealError> {
         let bytes = base64::decode(text.as_bytes()).map_err(|_| SealError::Inventory)?;
-        let entries = parse(&bytes)?.into_iter();
+        let part = parse(&bytes)?;
+        let entries = part.iter();
         Ok(Self {
-            changed: entries.map(|(name, entry)| (name, Some(entry))).collect(),
+            changed: entries
+                .map(|(name, entry)| (name.to_owned(), Some(entry)))
+                .collect(),
         })
     }
 
@@ -171,6 +174,14 @@ impl NextSeal {
     }
 }
 
+/// Copies the entries of a leaf, to change them.
+fn to_map(leaf: &LeafEntries) -> Entries {
+    let entries = leaf.iter();
+    entries
+        .map(|(name, entry)| (name.to_owned(), entry))
+        .collect()
+}
+
 impl Transaction {
     /// Seals the store with the commit: writes an inventory of all objects, which are read for it.
     /// Changes of a sealed store keep its inventory, without this.
@@ -243,7 +254,7 @@ impl Transaction {
                 continue;
             };
             let mut entries = match inventory.leaf(number) {
-                Some(leaf) => (*self.store.entries(leaf).await?).clone(),
+                Some(leaf) => to_map(&*self.store.entries(leaf).await?),
                 None => Entries::new(),
             };
             for (name, entry) in changes {
@@ -293,7 +304,7 @@ impl Store {
         let inventory = Inventory::new(index);
         for leaf in inventory.leaves() {
             match store.entries(leaf).await {
-                Ok(entries) => listed.extend(entries.iter().map(|(n, e)| (n.clone(), e.clone()))),
+                Ok(entries) => listed.extend(to_map(&entries)),
                 Err(ReadError::Sealed { key, source }) => differences.push((key, source)),
                 Err(error) => return Err(error.into()),
             }
