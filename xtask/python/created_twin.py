@@ -378,8 +378,9 @@ def spoken(path, node):
     """Removes what may differ, for the stated reasons."""
     attributes = dict(node["attributes"])
     if path == ".":
-        # A copy of the other nodes, for our readers.
+        # A copy of the other nodes and the inventory, for our readers.
         attributes.pop("zvf_nodes", None)
+        attributes.pop("zvf_seal", None)
     if "ome" in attributes:
         # The package names a collection after its folder.
         attributes["ome"] = attributes["ome"] | {"name": None}

@@ -3,7 +3,7 @@
 use core::{fmt, time::Duration};
 use std::{
     path::{Path as FilePath, PathBuf},
-    sync::{Arc, OnceLock, atomic::AtomicBool},
+    sync::{Arc, Mutex, OnceLock, atomic::AtomicBool},
 };
 
 use object_store::{ObjectStore, path::Path};
@@ -15,7 +15,7 @@ use zvf_model::{
 use crate::{
     backend::{Address, Backend, BackendProfile, Scheme, SimulatedNetwork},
     io::{MergeLimits, MergePolicy, Read, RetryPolicy},
-    seal::Inventory,
+    seal::{Entries, Inventory},
 };
 
 mod activity;
@@ -64,6 +64,8 @@ pub struct Store {
     snapshot: Option<Arc<Snapshot>>,
     /// The inventory that reads are checked against.
     seal: Option<Arc<Inventory>>,
+    /// Entries of the objects that were read whole, if they are kept.
+    kept: Option<Arc<Mutex<Entries>>>,
 }
 
 /// Default of [`OpenOptions::settled_after`], above the error of clocks that buckets accept.
@@ -157,6 +159,7 @@ impl Store {
             uses_node_copy: profile.is_remote && options.node_copy,
             snapshot: None,
             seal: None,
+            kept: None,
         }
     }
 
@@ -179,6 +182,7 @@ impl Store {
             uses_node_copy: self.uses_node_copy,
             snapshot: None,
             seal: None,
+            kept: None,
         }
     }
 

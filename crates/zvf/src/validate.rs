@@ -81,6 +81,12 @@ pub(crate) fn validate_store(
             Some(bytes) => store.committed_view(bytes).await?,
             None => store,
         };
+        let store = match &root {
+            Some(root) if options.depth >= Depth::Consistency && Store::is_sealed_by(root) => {
+                store.keeping_entries()
+            }
+            _ => store,
+        };
         let cells = CellReader::new(store.clone());
         let mut report = match progress {
             None => zvf_validate::validate(cells.port(), options).await,

@@ -51,8 +51,8 @@ class Work:
         source = self.scratch / "input.npz"
         np.savez(source, **arrays)
         line = [self.program, "create", store or self.store, "--from", source, "--kind", kind]
-        # Levels are added by hand, which would make the copy of the nodes stale.
-        line += ["--quiet", "--no-node-copy", *words]
+        # Levels are added by hand, which would make the copy of the nodes and the inventory stale.
+        line += ["--quiet", "--no-node-copy", "--no-seal", *words]
         done = subprocess.run([str(word) for word in line], capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"{self.folder.name}: zvf create: {done.stderr}")

@@ -25,8 +25,9 @@ impl Store {
         for candidate in self.candidates(read).into_iter().flatten() {
             let fetched = self.fetch_at_key(&candidate, budget).await?;
             // A staged object disappears once it is applied; then the object is at its own key.
-            if fetched.is_some() {
-                return Ok(fetched);
+            if let Some(fetched) = fetched {
+                self.keep_entry(read, &fetched);
+                return Ok(Some(fetched));
             }
         }
         Ok(None)

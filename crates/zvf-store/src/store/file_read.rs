@@ -98,6 +98,9 @@ impl Store {
             }
         }
         self.note_read(None);
+        if let Ok(Some(fetched)) = &result {
+            self.keep_entry(read, fetched);
+        }
         result
     }
 

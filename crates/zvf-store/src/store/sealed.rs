@@ -1,6 +1,9 @@
 //! Checks of reads against the inventory of a sealed store.
 
-use std::{path::Path as FilePath, sync::Arc};
+use std::{
+    path::Path as FilePath,
+    sync::{Arc, PoisonError},
+};
 
 use futures_util::future::{join, try_join_all};
 use zvf_model::{key::Key, metadata::Attributes};
@@ -47,6 +50,12 @@ impl Store {
         attributes.contains_key(seal::MEMBER)
     }
 
+    /// Returns whether a root document may have an inventory.
+    #[doc(hidden)]
+    pub fn is_sealed_by(root: &[u8]) -> bool {
+        SealIndex::may_be_in(root)
+    }
+
     /// Returns this store without checks against the inventory.
     #[must_use]
     #[doc(hidden)]
@@ -55,6 +64,38 @@ impl Store {
             seal: None,
             ..self.clone()
         }
+    }
+
+    /// Returns this store with the entries of objects kept that it reads whole, so that
+    /// [`seal_differences`](Self::seal_differences) does not read them again.
+    #[must_use]
+    #[doc(hidden)]
+    pub fn keeping_entries(&self) -> Self {
+        Self {
+            kept: Some(Arc::default()),
+            ..self.clone()
+        }
+    }
+
+    /// Keeps the entry of an object that was read whole.
+    pub(super) fn keep_entry(&self, read: &Read, fetched: &FetchedRange) {
+        let is_whole = u64::try_from(fetched.bytes.len()) == Ok(fetched.size);
+        let Some(kept) = self.kept.as_ref().filter(|_| is_whole) else {
+            return;
+        };
+        if let Some(name) = entry_name(&read.key) {
+            let entry = SealEntry::of(&fetched.bytes);
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.insert(name, entry);
+        }
+    }
+
+    /// Returns the entry of an object of this size, if it was kept.
+    pub(crate) fn kept_entry(&self, key: &Key, size: u64) -> Option<SealEntry> {
+        let kept = self.kept.as_ref()?.lock();
+        let kept = kept.unwrap_or_else(PoisonError::into_inner);
+        let entry = kept.get(&entry_name(key)?)?;
+        (entry.size == size).then(|| entry.clone())
     }
 
     /// Returns whether reads are checked against an inventory.

@@ -343,7 +343,9 @@ impl Store {
         let last = files.len().saturating_sub(1);
         for (number, file) in files.into_iter().enumerate() {
             let key = Key::parse(&file.name)?;
-            if entry_name(&key).is_some() {
+            if let Some(entry) = self.kept_entry(&key, file.size) {
+                entries.put(&key, entry);
+            } else if entry_name(&key).is_some() {
                 batch_bytes = batch_bytes.saturating_add(file.size);
                 batch.push(Read::full(key));
             }

@@ -167,7 +167,7 @@ pub(crate) async fn write(
             // The next writer deletes leftovers.
             let base = transaction.base();
             let _ = transaction.abort().await;
-            Err(or_changed(&store, base, error).await)
+            Err(or_changed(store, base, error).await)
         }
     }
 }

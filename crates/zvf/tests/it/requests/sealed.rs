@@ -4,7 +4,10 @@
 use core::time::Duration;
 
 use tokio::time::Instant;
-use zvf::{Dataset, Design, Geometry, GeometryKind, NumericColumn, OpenOptions, Query, Store};
+use zvf::{
+    Dataset, Design, Geometry, GeometryKind, NumericColumn, OpenOptions, Query, Store,
+    ValidateOptions,
+};
 use zvf_query::geometry::{Bbox, Position};
 use zvf_store::SimulatedNetwork;
 
@@ -108,6 +111,29 @@ fn a_large_inventory_costs_a_request_for_each_leaf_and_no_round_trip() {
     assert!(leaves[0] >= 1 && leaves[0] <= 3, "{leaves:?}");
     assert!(leaves[1] >= 1 && leaves[1] <= 3, "{leaves:?}");
     assert!(leaves[3] >= leaves[0], "{leaves:?}");
+}
+
+#[test]
+fn validation_reads_no_object_again_for_the_inventory() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build();
+    runtime.unwrap().block_on(async {
+        let mut reads = Vec::new();
+        for is_sealed in [false, true] {
+            let store = create(8, is_sealed).await;
+            store.take_request_log();
+            let report = zvf::validate(store.clone(), &ValidateOptions::default()).await;
+            assert!(report.unwrap().is_ok());
+            let log = store.take_request_log().into_iter();
+            let mut keys: Vec<String> = log.map(|read| read.key.as_str().to_owned()).collect();
+            keys.sort();
+            reads.push(keys);
+        }
+        assert!(reads[0].len() > 64, "{reads:?}");
+        assert_eq!(reads[0], reads[1]);
+    });
 }
 
 /// Paths through many chunks, with an attribute: 40 KiB of positions in some hundred cells.
