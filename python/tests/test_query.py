@@ -146,7 +146,7 @@ def test_selections() -> None:
         ({"objects": [99]}, zvf.NoSuchObjectError, "99"),
         ({"groups": [-1]}, ValueError, "-1"),
         ({"k": 3}, ValueError, "nearest"),
-        ({"nearest": (0, 0, 0), "k": 0}, ValueError, "1 or more"),
+        ({"nearest": (0, 0, 0), "k": 0}, ValueError, "at least 1"),
         ({"level": 7}, zvf.InputError, "7"),
         ({"level": -1}, (ValueError, OverflowError, TypeError), "level"),
         ({"level": 0, "budget": 5}, ValueError, "one of"),

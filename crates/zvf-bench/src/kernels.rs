@@ -285,11 +285,9 @@ fn stored(data: &Data, form: StoreForm) -> Result<Dataset> {
     let mut design = data.design();
     form.apply(&mut design);
     let plan = WritePlan::new(data.geometry(), design)?;
-    now(zvf::create_from_plan(
-        &store,
-        plan,
-        &CreateOptions::default(),
-    ))?;
+    // The first query would parse the inventory, which is no part of these loops.
+    let options = CreateOptions::default().seal(false);
+    now(zvf::create_from_plan(&store, plan, &options))?;
     now(Dataset::open(store))
 }
 

@@ -86,6 +86,7 @@ impl<T: BorrowMut<Transaction>> StagedTransaction<T> {
         }
     }
 
+    #[cfg(feature = "pyramid")]
     pub(crate) fn transaction(&mut self) -> &mut Transaction {
         self.transaction.get_mut().borrow_mut()
     }
