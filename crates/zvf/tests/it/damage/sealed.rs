@@ -14,8 +14,9 @@ use std::{
 };
 
 use zvf::{
-    AutoLevels, CellChecksums, CellCompression, Dataset, Editor, GeometryKind, OpenOptions,
-    Profile, PyramidLevels, PyramidOptions, Query, QueryResult, ShardingPolicy, ValidateOptions,
+    AutoLevels, CellChecksums, CellCompression, CreateOptions, Dataset, Design, Editor, Geometry,
+    GeometryKind, NumericColumn, OpenOptions, OutOfBounds, Profile, PyramidLevels, PyramidOptions,
+    Query, QueryResult, ShardingPolicy, ValidateOptions,
 };
 use zvf_model::key::Key;
 use zvf_store::{Read, Store};
@@ -805,5 +806,41 @@ fn a_store_changed_by_others_is_sealed_again() {
         run(&dataset, &Query::new()).await.unwrap();
         let after = zvf::validate(store, &options).await.unwrap();
         assert_eq!(after.findings, report.findings);
+    });
+}
+
+/// What a change writes anew would have a valid entry, and the damage would pass for data.
+#[test]
+fn a_change_of_a_damaged_cell_is_an_error_that_names_it() {
+    block_on(async {
+        let point = |at: f32| Geometry::new(NumericColumn::float32(3, [at; 3]));
+        let mut design = Design::new(GeometryKind::Points);
+        design.chunk_shape = Some(vec![10.0; 3]);
+        design.bounds = Some((vec![0.0; 3], vec![20.0; 3]));
+        design.checksums = CellChecksums::Off;
+        let store = OpenOptions::default().create("memory:").unwrap();
+        let options = CreateOptions::new();
+        zvf::create(&store, point(1.0), design, &options)
+            .await
+            .unwrap();
+        let mut files = files_of(&store).await;
+        let is_cell = |key: &str| key.starts_with("0/vertices/c/");
+        let cell = files.iter_mut().find(|(key, _)| is_cell(key)).unwrap();
+        *cell.1.last_mut().unwrap() ^= 1;
+        let key = cell.0.clone();
+        let editor = Editor::open(Store::from_memory(files).unwrap())
+            .await
+            .unwrap();
+        let append = |at| {
+            let (editor, point) = (&editor, point(at));
+            async move { editor.append(&point, OutOfBounds::Reject).await }
+        };
+        let error = append(2.0).await.unwrap_err();
+        let error = zvf_model::error_chain::error_chain(&error);
+        assert!(
+            error.contains(&key) && error.contains("inventory"),
+            "{error}"
+        );
+        append(15.0).await.unwrap();
     });
 }
