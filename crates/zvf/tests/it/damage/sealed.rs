@@ -202,8 +202,8 @@ async fn large() -> Case {
     for vertex in 0..10_000_u16 {
         rows.extend([f64::from(vertex % 100), f64::from(vertex / 100)]);
     }
-    case.geometry = zvf::Geometry::new(zvf::NumericColumn::float64(2, rows));
-    case.design = zvf::Design::new(GeometryKind::Points);
+    case.geometry = Geometry::new(NumericColumn::float64(2, rows));
+    case.design = Design::new(GeometryKind::Points);
     case.design.chunk_shape = Some(vec![2.0, 2.0]);
     let store = edits::unsealed_store(&mut case).await;
     zvf::seal(store.clone()).await.unwrap();
@@ -211,8 +211,8 @@ async fn large() -> Case {
     let leaves = first.iter().filter(|(key, _)| key.starts_with(".zvf/seal"));
     assert!(leaves.count() > 1);
     let editor = Editor::open(store.clone()).await.unwrap();
-    let none = zvf::OutOfBounds::Reject;
-    let more = zvf::Geometry::new(zvf::NumericColumn::float64(2, [0.5, 0.5]));
+    let none = OutOfBounds::Reject;
+    let more = Geometry::new(NumericColumn::float64(2, [0.5, 0.5]));
     editor.append(&more, none).await.unwrap();
     with_states("large".to_owned(), vec![first, files_of(&store).await]).await
 }
