@@ -33,6 +33,7 @@ use crate::{
         PlanCheck,
         cell_writer::{CellWriter, StagedTransaction},
         encode::{self, Arrays, encoded},
+        has_moved,
     },
 };
 
@@ -395,7 +396,7 @@ impl Editor {
                     // It may be committed, and must not be applied twice.
                     Failure::Commit(_) => return Err(error),
                     // A read during a concurrent commit may mix two states, which looks damaged.
-                    _ if self.moved_from(base).await? => false,
+                    _ if has_moved(&self.store, base).await? => false,
                     _ => return Err(error),
                 };
                 if counts && left == 0 {
@@ -404,14 +405,6 @@ impl Editor {
                 left = left.saturating_sub(usize::from(counts));
             }
         })
-    }
-
-    /// Returns whether others committed after transaction `base`.
-    async fn moved_from(&self, base: u64) -> Result<bool, Failure> {
-        let now = self.store.begin().await?;
-        let moved = now.base() != base;
-        now.abort().await?;
-        Ok(moved)
     }
 
     async fn attempt(

@@ -311,19 +311,22 @@ async fn replace(
     finish_replace(writer.into_destination(), before, root(plan), written).await
 }
 
+/// Returns whether others committed after transaction `base`.
+pub(crate) async fn has_moved(store: &Store, base: u64) -> Result<bool, Failure> {
+    let now = store.begin().await?;
+    let has_moved = now.base() != base;
+    now.abort().await?;
+    Ok(has_moved)
+}
+
 /// Returns the error of a failed change, or [`Failure::Changed`] if others committed after transaction
 /// `base`: their objects look damaged to a reader of an earlier state.
 pub(crate) async fn or_changed(store: &Store, base: u64, error: Failure) -> Failure {
-    let Ok(now) = store.begin().await else {
-        return error;
-    };
-    let has_changed = now.base() != base;
-    let _ = now.abort().await;
-    match has_changed {
-        true => Failure::Changed {
+    match has_moved(store, base).await {
+        Ok(true) => Failure::Changed {
             address: store.to_string(),
         },
-        false => error,
+        _ => error,
     }
 }
 

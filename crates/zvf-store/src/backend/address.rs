@@ -116,7 +116,7 @@ mod tests {
         check_network("az://container/x", Scheme::Azure);
     }
 
-    /// Whichever tables `idna_adapter` is built with.
+    /// Encodes them alike with either set of tables of `idna_adapter`.
     #[test]
     fn host_names_of_other_scripts_are_encoded() {
         for (text, host) in [

@@ -1,7 +1,6 @@
 //! The entry of one object in the inventory.
 
 use core::ops::Range;
-use std::sync::Arc;
 
 use crate::io::{ByteRange, FetchedRange, SealError};
 
@@ -18,7 +17,7 @@ const BLOCK: u64 = 16 << 10;
 pub(crate) struct SealEntry {
     pub(crate) size: u64,
     /// The checksum of each block.
-    pub(crate) blocks: Arc<[u32]>,
+    pub(crate) blocks: Vec<u32>,
     /// The last four bytes of an object of several blocks, 0 for others. The index of a shard ends
     /// with its checksum, and is read without the rest of its block.
     pub(crate) tail: u32,
@@ -35,7 +34,7 @@ pub(crate) enum Checked {
 
 impl SealEntry {
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        let blocks: Arc<[u32]> = bytes.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
+        let blocks: Vec<u32> = bytes.chunks(BLOCK_BYTES).map(crc32fast::hash).collect();
         let tail = if blocks.len() > 1 { tail(bytes) } else { 0 };
         Self {
             size: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
@@ -64,11 +63,11 @@ impl SealEntry {
         let length = u64::try_from(fetched.bytes.len()).unwrap_or(u64::MAX);
         let end = fetched.start.saturating_add(length);
         let mut checked: Option<Range<u64>> = None;
-        // The blocks that were fetched whole.
         let first = fetched.start.div_ceil(BLOCK);
-        let blocks = usize::try_from(first).ok();
-        let blocks = blocks.and_then(|first| self.blocks.get(first..));
-        for (block, listed) in (first..).zip(blocks.unwrap_or_default()) {
+        let skipped = usize::try_from(first).map_err(|_| SealError::Contents)?;
+        // There is no block from here on if less than the last one was fetched.
+        let blocks = self.blocks.get(skipped..).unwrap_or(&[]);
+        for (block, listed) in (first..).zip(blocks) {
             let start = block.saturating_mul(BLOCK);
             let stop = start.saturating_add(BLOCK).min(self.size);
             if stop > end {

@@ -14,6 +14,7 @@
 //! Names sort nodes before other objects, so that a reader of a listing finds the nodes of a large
 //! store in few leaves.
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
@@ -61,7 +62,7 @@ pub(crate) fn encode<'a>(entries: impl IntoIterator<Item = (&'a String, &'a Seal
         push_varint(&mut bytes, as_u64(rest.len()));
         bytes.extend_from_slice(rest);
         push_varint(&mut bytes, entry.size);
-        for block in entry.blocks.iter() {
+        for block in &entry.blocks {
             bytes.extend_from_slice(&block.to_le_bytes());
         }
         if entry.blocks.len() > 1 {
@@ -100,15 +101,16 @@ pub(crate) fn split(entries: &Entries) -> Vec<Vec<(&String, &SealEntry)>> {
 pub(crate) struct LeafEntries {
     /// The names, one after another.
     names: String,
-    /// The ends of each entry in `names` and `blocks`.
-    ends: Vec<EntryEnds>,
+    /// The checksums of all blocks.
     blocks: Vec<u32>,
+    /// The entries in the order of their names.
+    entries: Vec<LeafEntry>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct EntryEnds {
-    name: usize,
-    blocks: usize,
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct LeafEntry {
+    name: Range<usize>,
+    blocks: Range<usize>,
     size: u64,
     tail: u32,
 }
@@ -116,49 +118,39 @@ struct EntryEnds {
 impl LeafEntries {
     /// Returns the entry of a name.
     pub(crate) fn get(&self, name: &str) -> Option<SealEntry> {
-        let at = self.position(name);
-        (self.name(at)? == name).then(|| self.entry(at))?
+        let found = self.entries.get(self.position(name))?;
+        (self.name(found) == name).then(|| self.entry(found))?
     }
 
-    /// Returns all entries in the order of names.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, SealEntry)> {
-        (0..self.ends.len()).filter_map(|at| Some((self.name(at)?, self.entry(at)?)))
+    /// Returns a copy of all entries.
+    pub(crate) fn to_map(&self) -> Entries {
+        let entries = self.entries.iter();
+        entries
+            .filter_map(|entry| Some((self.name(entry).to_owned(), self.entry(entry)?)))
+            .collect()
     }
 
     /// Returns the names from `first` on.
     pub(crate) fn names_from(&self, first: &str) -> impl Iterator<Item = &str> {
-        (self.position(first)..self.ends.len()).filter_map(|at| self.name(at))
+        let rest = self.entries.get(self.position(first)..);
+        rest.unwrap_or(&[]).iter().map(|entry| self.name(entry))
     }
 
     /// Returns the number of names before `name`.
     fn position(&self, name: &str) -> usize {
-        let (mut low, mut high) = (0, self.ends.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.name(middle) {
-                Some(other) if other < name => low = middle.saturating_add(1),
-                _ => high = middle,
-            }
-        }
-        low
+        self.entries
+            .partition_point(|entry| self.name(entry) < name)
     }
 
-    fn before(&self, at: usize) -> Option<&EntryEnds> {
-        self.ends.get(at.checked_sub(1)?)
+    fn name(&self, entry: &LeafEntry) -> &str {
+        self.names.get(entry.name.clone()).unwrap_or_default()
     }
 
-    fn name(&self, at: usize) -> Option<&str> {
-        let start = self.before(at).map_or(0, |ends| ends.name);
-        self.names.get(start..self.ends.get(at)?.name)
-    }
-
-    fn entry(&self, at: usize) -> Option<SealEntry> {
-        let start = self.before(at).map_or(0, |ends| ends.blocks);
-        let ends = self.ends.get(at)?;
+    fn entry(&self, entry: &LeafEntry) -> Option<SealEntry> {
         Some(SealEntry {
-            size: ends.size,
-            blocks: self.blocks.get(start..ends.blocks)?.into(),
-            tail: ends.tail,
+            size: entry.size,
+            blocks: self.blocks.get(entry.blocks.clone())?.to_vec(),
+            tail: entry.tail,
         })
     }
 }
@@ -196,6 +188,7 @@ fn parse_entries(mut rest: &[u8]) -> Option<LeafEntries> {
         let count = usize::try_from(SealEntry::block_count(size)).ok()?;
         let (blocks, after) = rest.split_at_checked(count.checked_mul(4)?)?;
         rest = after;
+        let first_block = entries.blocks.len();
         let blocks = blocks.as_chunks::<4>().0.iter();
         let blocks = blocks.map(|block| u32::from_le_bytes(*block));
         entries.blocks.extend(blocks);
@@ -206,14 +199,14 @@ fn parse_entries(mut rest: &[u8]) -> Option<LeafEntries> {
             last = u32::from_le_bytes(*bytes);
         }
         let name = start..entries.names.len();
-        if !entries.ends.is_empty()
+        if !entries.entries.is_empty()
             && entries.names.get(previous)? >= entries.names.get(name.clone())?
         {
             return None;
         }
-        entries.ends.push(EntryEnds {
-            name: name.end,
-            blocks: entries.blocks.len(),
+        entries.entries.push(LeafEntry {
+            name: name.clone(),
+            blocks: first_block..entries.blocks.len(),
             size,
             tail: last,
         });
@@ -276,19 +269,12 @@ mod tests {
         ])
     }
 
-    fn map(leaf: &LeafEntries) -> Entries {
-        let entries = leaf.iter();
-        entries
-            .map(|(name, entry)| (name.to_owned(), entry))
-            .collect()
-    }
-
     #[test]
     fn a_leaf_is_read_as_it_was_written() {
         let bytes = encode(&entries());
-        assert_eq!(map(&parse(&bytes).unwrap()), entries());
+        assert_eq!(parse(&bytes).unwrap().to_map(), entries());
         let none = parse(&encode(&Entries::new())).unwrap();
-        assert_eq!(map(&none), Entries::new());
+        assert_eq!(none.to_map(), Entries::new());
         assert_eq!(none.get("n"), None);
     }
 
@@ -366,7 +352,7 @@ mod tests {
         for leaf in leaves {
             let bytes = encode(leaf);
             assert!(bytes.len() < LEAF_BYTES);
-            read.extend(map(&parse(&bytes).unwrap()));
+            read.extend(parse(&bytes).unwrap().to_map());
         }
         assert_eq!(read, all);
     }

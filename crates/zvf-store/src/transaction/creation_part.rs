@@ -15,18 +15,17 @@ use crate::{io::SealError, store::Store};
 #[derive(Debug)]
 pub struct CreationPart {
     store: Store,
-    /// The entries of the inventory, if one is written.
-    seal: Option<Mutex<SealChanges>>,
+    /// The entries of the inventory. Only the creation knows whether it writes one.
+    seal: Mutex<SealChanges>,
 }
 
 impl Store {
-    /// Joins the creation of a store by another process. `is_sealed` states whether that creation
-    /// [writes an inventory](Creation::write_seal).
+    /// Joins the creation of a store by another process.
     #[must_use]
-    pub fn join_creation(&self, is_sealed: bool) -> CreationPart {
+    pub fn join_creation(&self) -> CreationPart {
         CreationPart {
             store: self.clone(),
-            seal: is_sealed.then(Mutex::default),
+            seal: Mutex::default(),
         }
     }
 }
@@ -42,17 +41,14 @@ impl CreationPart {
         for (key, _) in &objects {
             check_key(key)?;
         }
-        if let Some(seal) = &self.seal {
-            SealChanges::put_all(seal, &objects);
-        }
+        SealChanges::put_all(&self.seal, &objects);
         Ok(self.store.put_many(objects).await?)
     }
 
-    /// Returns a record of the objects put so far, for [`Creation::merge`]. `None` if no inventory
-    /// is written.
-    pub fn record(&self) -> Option<String> {
-        let seal = self.seal.as_ref()?.lock();
-        Some(seal.unwrap_or_else(PoisonError::into_inner).to_text())
+    /// Returns a record of the objects put so far, for [`Creation::merge`].
+    pub fn record(&self) -> String {
+        let seal = self.seal.lock();
+        seal.unwrap_or_else(PoisonError::into_inner).to_text()
     }
 }
 

@@ -47,7 +47,7 @@ impl Journal {
                 "bytes": put.bytes, "crc32c": put.crc32c, "was": replaced,
             });
             if let (Some(entry), Some(members)) = (&put.entry, json.as_object_mut()) {
-                members.insert("blocks".to_owned(), json!(&entry.blocks[..]));
+                members.insert("blocks".to_owned(), json!(entry.blocks));
                 members.insert("tail".to_owned(), json!(entry.tail));
             }
             json

@@ -1,7 +1,5 @@
 //! JSON records of transactions, read member by member.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 use zvf_model::key::Key;
 
@@ -89,7 +87,7 @@ impl<'a> Record<'a> {
         }
         let as_u32 = |value: &Value| u32::try_from(value.as_u64()?).ok();
         let blocks = self.list("blocks")?.iter().map(as_u32);
-        let blocks: Option<Arc<[u32]>> = blocks.collect();
+        let blocks: Option<Vec<u32>> = blocks.collect();
         let entry = SealEntry {
             size: self.number("bytes")?,
             blocks: blocks.ok_or_else(|| invalid_member(self.key, "blocks"))?,

@@ -19,8 +19,8 @@ use super::{
 use crate::{
     io::{Read, ReadError, SealError},
     seal::{
-        Entries, Inventory, LeafEntries, LeafPlace, SealEntry, SealIndex, encode, entry_name,
-        key_of_entry, parse, split,
+        Entries, Inventory, LeafPlace, SealEntry, SealIndex, encode, entry_name, key_of_entry,
+        parse, split,
     },
     store::Store,
 };
@@ -94,12 +94,9 @@ impl SealChanges {
     /// Decodes entries.
     pub(super) fn from_text(text: &str) -> Result<Self, SealError> {
         let bytes = base64::decode(text.as_bytes()).map_err(|_| SealError::Inventory)?;
-        let part = parse(&bytes)?;
-        let entries = part.iter();
+        let entries = parse(&bytes)?.to_map().into_iter();
         Ok(Self {
-            changed: entries
-                .map(|(name, entry)| (name.to_owned(), Some(entry)))
-                .collect(),
+            changed: entries.map(|(name, entry)| (name, Some(entry))).collect(),
         })
     }
 
@@ -174,14 +171,6 @@ impl NextSeal {
     }
 }
 
-/// Copies the entries of a leaf, to change them.
-fn to_map(leaf: &LeafEntries) -> Entries {
-    let entries = leaf.iter();
-    entries
-        .map(|(name, entry)| (name.to_owned(), entry))
-        .collect()
-}
-
 impl Transaction {
     /// Seals the store with the commit: writes an inventory of all objects, which are read for it.
     /// Changes of a sealed store keep its inventory, without this.
@@ -254,7 +243,7 @@ impl Transaction {
                 continue;
             };
             let mut entries = match inventory.leaf(number) {
-                Some(leaf) => to_map(&*self.store.entries(leaf).await?),
+                Some(leaf) => self.store.entries(leaf).await?.to_map(),
                 None => Entries::new(),
             };
             for (name, entry) in changes {
@@ -304,7 +293,7 @@ impl Store {
         let inventory = Inventory::new(index);
         for leaf in inventory.leaves() {
             match store.entries(leaf).await {
-                Ok(entries) => listed.extend(to_map(&entries)),
+                Ok(entries) => listed.extend(entries.to_map()),
                 Err(ReadError::Sealed { key, source }) => differences.push((key, source)),
                 Err(error) => return Err(error.into()),
             }

@@ -14,6 +14,7 @@ use crate::{
     dataset::Dataset,
     error::{Error, boxed},
     failure::Failure,
+    writer::has_moved,
 };
 
 impl Editor {
@@ -66,7 +67,7 @@ impl Editor {
                         self.remove_at(Some(transaction), &rows).await
                     }
                     // A read during a concurrent commit may mix two states, which looks damaged.
-                    Err(_) if left > 0 && self.moved_from(transaction).await? => {
+                    Err(_) if left > 0 && has_moved(&self.store, transaction).await? => {
                         left -= 1;
                         continue;
                     }

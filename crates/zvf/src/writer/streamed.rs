@@ -312,8 +312,7 @@ impl Making<'_> {
             None => self.here(outline, chunks, &pieces).await?,
             Some(runner) => {
                 let json = outline.to_json(&chunks);
-                let is_sealed = self.options.seal;
-                let tasks = task::hand_out(self.address, self.scratch, &json, &pieces, is_sealed)?;
+                let tasks = task::hand_out(self.address, self.scratch, &json, &pieces)?;
                 let (runner, files) = (Arc::clone(runner), task::files(&tasks));
                 run(move || runner.run(&files).map_err(Failure::Source)).await?;
                 let (results, written) = task::collect(&tasks, self.creation)?;

@@ -116,13 +116,12 @@ pub(crate) async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Resul
     let (outline, chunks) = Outline::from_json(&outline)?;
     let shared = Shared::new(outline, chunks)?;
     let description = job.description().await?;
-    let is_sealed = flag(&job, &description, "seal")?;
     for part in parts {
         let bytes = match pieces_of_shares(&job, &description, *part).await? {
             Some(bytes) => bytes,
             None => job.get(&pieces(*part)).await?,
         };
-        let writer = CellWriter::new(store.join_creation(is_sealed));
+        let writer = CellWriter::new(store.join_creation());
         let made = shared.make(move || Ok(bytes), &writer).await?;
         let written = writer.take_report();
         let result = json!({
@@ -170,8 +169,8 @@ pub(crate) async fn commit(store: &Store, id: &str) -> Result<WriteReport, Failu
     check(store, id).await?;
     let invalid = || job.problem(TaskPlanError::Invalid);
     let description = job.description().await?;
-    let has_copy = flag(&job, &description, "node_copy")?;
-    let is_sealed = flag(&job, &description, "seal")?;
+    let flag = |name: &str| description[name].as_bool().ok_or_else(invalid);
+    let (has_copy, is_sealed) = (flag("node_copy")?, flag("seal")?);
     let parts = description["parts"].as_u64().ok_or_else(invalid)?;
     let parts = usize::try_from(parts).map_err(|_| invalid())?;
     let state = job.get("state").await?;
@@ -192,11 +191,8 @@ pub(crate) async fn commit(store: &Store, id: &str) -> Result<WriteReport, Failu
         results.push(PartitionResult::from_json(&result["part"])?);
         written.objects += result["objects"].as_u64().unwrap_or(0);
         written.bytes += result["bytes"].as_u64().unwrap_or(0);
-        if let Some(entries) = result["entries"].as_str() {
-            creation.merge(entries).map_err(|_| invalid())?;
-        } else if is_sealed {
-            return Err(invalid());
-        }
+        let entries = result["entries"].as_str().ok_or_else(invalid)?;
+        creation.merge(entries).map_err(|_| invalid())?;
     }
     let writer = CellWriter::new(&creation);
     writer.count(&written);
@@ -207,12 +203,6 @@ pub(crate) async fn commit(store: &Store, id: &str) -> Result<WriteReport, Failu
     let committed = creation.commit(&root).await;
     committed.map_err(|source| failed(store, source))?;
     Ok(written)
-}
-
-/// Returns whether an option of the creation is on.
-fn flag(job: &Job, description: &Value, name: &str) -> Result<bool, Failure> {
-    let flag = description[name].as_bool();
-    flag.ok_or_else(|| job.problem(TaskPlanError::Invalid))
 }
 
 /// Deletes everything that a creation has written, and its reservation.

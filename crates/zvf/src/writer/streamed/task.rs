@@ -28,7 +28,6 @@ pub(super) fn hand_out(
     folder: &Path,
     outline: &Value,
     pieces: &[PathBuf],
-    is_sealed: bool,
 ) -> Result<Vec<Task>, Failure> {
     let shared = folder.join("outline.json");
     write_json(&shared, outline)?;
@@ -40,7 +39,6 @@ pub(super) fn hand_out(
         };
         let attributes = json!({
             "address": address, "outline": shared, "pieces": pieces, "result": task.result,
-            "seal": is_sealed,
         });
         write_json(&task.file, &attributes)?;
         tasks.push(task);
@@ -63,10 +61,9 @@ pub(super) fn collect(
     for task in tasks {
         let json = read_json(&task.result)?;
         results.push(PartitionResult::from_json(&json["part"])?);
-        if let Some(entries) = json["entries"].as_str() {
-            let damaged = |source| scratch_error(&task.result, io::Error::other(source));
-            creation.merge(entries).map_err(damaged)?;
-        }
+        // A record that is absent counts as damaged.
+        let merged = creation.merge(json["entries"].as_str().unwrap_or_default());
+        merged.map_err(|source| scratch_error(&task.result, io::Error::other(source)))?;
         written.objects += json["objects"].as_u64().unwrap_or(0);
         written.bytes += json["bytes"].as_u64().unwrap_or(0);
     }
@@ -79,8 +76,7 @@ pub(crate) async fn run_part(json: &Value, open: &OpenOptions) -> Result<(), Fai
     let (outline, chunks) = Outline::from_json(&read_json(Path::new(text("outline")))?)?;
     let store = open.create(text("address"))?;
     let shared = Shared::new(outline, chunks)?;
-    let is_sealed = json["seal"].as_bool().unwrap_or_default();
-    let writer = CellWriter::new(store.join_creation(is_sealed));
+    let writer = CellWriter::new(store.join_creation());
     let pieces = PathBuf::from(text("pieces"));
     let part = shared.make(move || read(&pieces), &writer).await?;
     let written = writer.take_report();

@@ -809,7 +809,7 @@ fn a_store_changed_by_others_is_sealed_again() {
     });
 }
 
-/// What a change writes anew would have a valid entry, and the damage would pass for data.
+/// Writing damaged data anew would give it a valid entry in the inventory.
 #[test]
 fn a_change_of_a_damaged_cell_is_an_error_that_names_it() {
     block_on(async {
