@@ -10,6 +10,8 @@ and by the package and then sealed with `zvf validate --seal`. For each:
 * the package changes the store with `EditSession`. Queries of what changed are then errors that
   name a file, `zvf query --no-seal` reads what the package reads, and `zvf validate` reports the
   changed files under ZV-L3-123 and no other error;
+* a further move of the vertex replaces one cell and no other file, which an earlier version of the cell
+  does as well: nothing tells this change from damage (ADR 23);
 * `zvf validate --repair --seal` seals the store again, queries return what the package reads, and
   the findings of the package are those before it.
 """
@@ -133,6 +135,20 @@ def change(kind, store):
             session.add_object(level=0, vertices=np.array([[21, 1, 1], [28, 1, 1]], np.float32))
 
 
+def files(store):
+    return {path: path.read_bytes() for path in store.rglob("*") if path.is_file()}
+
+
+def move_again(store):
+    """Moves the vertex once more, and returns the names of the files that this changes."""
+    before = files(store)
+    with EditSession(zb.open_store(str(store), mode="r+"), atomic=False) as session:
+        session.edit_vertex(VertexRef(0, (0, 0, 0), 0, 0), new_pos=[0.5, 0.75, 0.5])
+    after = files(store)
+    changed = [path for path in before.keys() | after.keys() if before.get(path) != after.get(path)]
+    return [path.relative_to(store).as_posix() for path in changed]
+
+
 def check(zvf, kind, store):
     before, read = findings(store), of_package(kind, store)
     require("our queries differ from the package", of_ours(zvf, store) == read)
@@ -140,6 +156,8 @@ def check(zvf, kind, store):
     require(f"differences without a change: {accepted}", DIFFERENCE not in accepted)
 
     change(kind, store)
+    moved = move_again(store)
+    require(f"another move changes {moved}", moved == ["0/vertices/c/0/0/0"])
     changed, after = of_package(kind, store), findings(store)
     require("the package did not change the store", changed != read)
     refused = run(zvf, "query", store, "--quiet")
