@@ -1,10 +1,13 @@
 //! The rows of one cell of an attribute.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use zvf_format::numeric::{NumericRows, columns_of};
 use zvf_model::{array::CellAttribute, grid::ChunkCoord, key::Key};
 
-use crate::error::{Damage, Fault};
+use crate::{
+    error::{Damage, Fault},
+    selection::RowSelection,
+};
 
 /// Rows of an attribute in memory, encoded as in the store.
 #[derive(Clone, Debug)]
@@ -47,4 +50,28 @@ pub(crate) fn value_rows(
     })?;
     let columns = columns.get();
     Ok(CellRows { bytes, columns })
+}
+
+/// Concatenates buffers.
+pub(crate) fn join(mut parts: Vec<Bytes>) -> Bytes {
+    if parts.len() == 1 {
+        return parts.pop().unwrap_or_default();
+    }
+    let size = parts.iter().map(Bytes::len).sum();
+    let mut all = BytesMut::with_capacity(size);
+    for part in parts {
+        all.extend_from_slice(&part);
+    }
+    all.freeze()
+}
+
+/// Returns the loaded rows of a whole cell.
+pub(crate) fn cut(bytes: &Bytes, loaded: &RowSelection, row: u64) -> Bytes {
+    let index = |at: u64| usize::try_from(at.saturating_mul(row)).unwrap_or(usize::MAX);
+    let parts = loaded.runs().iter().map(|run| {
+        let rows = run.rows();
+        let (start, end) = (index(rows.start), index(rows.end).min(bytes.len()));
+        bytes.slice(start.min(end)..end)
+    });
+    join(parts.collect())
 }

@@ -14,10 +14,11 @@
 //! against the vertices.
 //!
 //! `open` opens arrays of 0.9, `legacy` those up to 0.8.1, `unlisted` probes stores that cannot
-//! list; `read` fetches cells and `decode` decodes them.
+//! list; `read` fetches cells, `groups` fetches parts of them, and `decode` decodes them.
 
 mod cells;
 mod decode;
+mod groups;
 mod legacy;
 mod open;
 mod read;
@@ -90,6 +91,8 @@ pub(crate) struct LinkSet {
     /// All cells, in the order of the format.
     pub(crate) cells: Vec<LinkCellSource>,
     sources: Vec<LinkSource>,
+    /// The groups of links inside chunks, if the level declares that they follow the fragments.
+    groups: Option<Arc<ChunkedArray>>,
 }
 
 /// An attribute of links.
@@ -135,6 +138,8 @@ pub(crate) struct LinkRecords {
     /// `true` if records could not be read. Their ends are in `chunks`, or anywhere if `chunks` is
     /// empty.
     pub(crate) is_lost: bool,
+    /// The number of groups of the cell, if only the groups of some fragments were read.
+    pub(crate) groups: Option<u32>,
 }
 
 impl LinkRecords {
@@ -386,7 +391,11 @@ impl Session<'_> {
         opened: OpenedLinks,
         diagnostics: &Diagnostics,
     ) -> Result<LinkSet, QueryError> {
-        let OpenedLinks { sources, cells } = opened;
+        let OpenedLinks {
+            sources,
+            cells,
+            groups,
+        } = opened;
         let mut attributes = Vec::with_capacity(names.len());
         for (at, name) in names.iter().enumerate() {
             attributes.push(attribute(&sources, &cells, at, name, diagnostics)?);
@@ -412,6 +421,7 @@ impl Session<'_> {
             may_be_shuffled: delta == Delta::INTRA && self.links_may_be_shuffled(),
             cells,
             sources,
+            groups,
         })
     }
 
@@ -446,6 +456,7 @@ impl Session<'_> {
 struct OpenedLinks {
     sources: Vec<LinkSource>,
     cells: Vec<LinkCellSource>,
+    groups: Option<Arc<ChunkedArray>>,
 }
 
 /// The type of an attribute, equal in all sources that have it.

@@ -6,7 +6,7 @@ use core::{
     task::Poll,
 };
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, Mutex},
 };
 
@@ -417,18 +417,24 @@ impl LevelQuery<'_> {
             .collect())
     }
 
-    /// Reads cells of links, except those in the cache.
+    /// Reads cells of links, except those in the cache. With `members`, the fragments of objects by
+    /// chunk, cells may have the links of these fragments only.
     pub(crate) async fn read_links(
         &self,
         set: &LinkSet,
         cells: &[usize],
+        members: Option<&BTreeMap<ChunkCoord, BTreeSet<u32>>>,
         diagnostics: &Diagnostics,
     ) -> Result<Vec<LinkRecords>, QueryError> {
         let Some(cache) = &self.cache else {
-            return self
-                .session
-                .link_cells(&self.level, set, cells, diagnostics)
-                .await;
+            let (session, level) = (self.session, &self.level);
+            return match members {
+                Some(members) => {
+                    let read = session.member_links(level, set, cells, members, diagnostics);
+                    read.await
+                }
+                None => session.link_cells(level, set, cells, diagnostics).await,
+            };
         };
         let is_cached = |cell: &&usize| lock(&cache.links).contains_key(*cell);
         let new: Vec<usize> = cells

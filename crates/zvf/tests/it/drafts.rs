@@ -3,6 +3,7 @@
 mod additive;
 mod dense;
 mod fields;
+mod groups;
 
 use serde_json::{Value as Json, json};
 use zvf::{

@@ -1,11 +1,11 @@
 //! Rows of a chunk from the responses to its requests.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use zvf_model::grid::ChunkCoord;
 
 use super::{PendingChunk, Responses, RowRequest, declared_row, take};
 use crate::{
-    catalog::cell_rows::{CellRows, value_rows},
+    catalog::cell_rows::{CellRows, cut, join, value_rows},
     catalog::schema::{ChunkAttribute, Schema},
     error::{Damage, Fault},
     selection::RowSelection,
@@ -80,30 +80,6 @@ fn no_row(schema: &Schema, chunk: &ChunkCoord, end: u64, rows: u64) -> Damage {
     let array = schema.fragments.as_ref().unwrap_or(&schema.vertices);
     let row = end.saturating_sub(1);
     Damage::in_chunk(&array.node, chunk, Fault::NoRow { row, rows })
-}
-
-/// Concatenates buffers.
-fn join(mut parts: Vec<Bytes>) -> Bytes {
-    if parts.len() == 1 {
-        return parts.pop().unwrap_or_default();
-    }
-    let size = parts.iter().map(Bytes::len).sum();
-    let mut all = BytesMut::with_capacity(size);
-    for part in parts {
-        all.extend_from_slice(&part);
-    }
-    all.freeze()
-}
-
-/// Returns the loaded rows of a whole cell.
-fn cut(bytes: &Bytes, loaded: &RowSelection, row: u64) -> Bytes {
-    let index = |at: u64| usize::try_from(at.saturating_mul(row)).unwrap_or(usize::MAX);
-    let parts = loaded.runs().iter().map(|run| {
-        let rows = run.rows();
-        let (start, end) = (index(rows.start), index(rows.end).min(bytes.len()));
-        bytes.slice(start.min(end)..end)
-    });
-    join(parts.collect())
 }
 
 pub(super) enum AttributeRows {

@@ -67,6 +67,7 @@ pub(super) fn empty(width: LinkWidth) -> LinkRecords {
         attributes: Vec::new(),
         is_with_vertices: false,
         is_lost: false,
+        groups: None,
     }
 }
 

@@ -46,7 +46,15 @@ impl Session<'_> {
                 Err(error) => Err(error),
             }
         };
-        let (node, listed) = try_join(node, segments).await?;
+        // Without groups that can be read, cells are read whole.
+        let groups = async {
+            let groups = match level.metadata.fragment_link_groups && delta == Delta::INTRA {
+                true => self.chunked_array(level, &ArrayRole::LinkFragments).await,
+                false => Ok(None),
+            };
+            Ok(groups.ok().flatten())
+        };
+        let ((node, groups), listed) = try_join(try_join(node, groups), segments).await?;
         let Some(node) = node else {
             return match listed {
                 Some(names) if !names.is_empty() => Err(Damage::new(&key, Fault::Missing).into()),
@@ -77,8 +85,11 @@ impl Session<'_> {
         } else {
             Arc::new(self.probe_segments(level, delta, &family, &scales).await?)
         };
-        self.open_arrays(level, &family, &scales, &segments, attributes, view)
-            .await
+        let opened = self.open_arrays(level, &family, &scales, &segments, attributes, view);
+        Ok(OpenedLinks {
+            groups,
+            ..opened.await?
+        })
     }
 
     /// Opens the arrays of these segments in one round trip.

@@ -74,7 +74,12 @@ impl LevelQuery<'_> {
         let read = work.chunks.read_chunks(schema, requests, diagnostics);
         let records = async {
             match &work.links.set {
-                Some(set) => work.cells.read_links(set, &cells, diagnostics).await,
+                Some(set) => {
+                    let cells = work
+                        .cells
+                        .read_links(set, &cells, members.as_ref(), diagnostics);
+                    cells.await
+                }
                 None => Ok(Vec::new()),
             }
         };
@@ -87,10 +92,11 @@ impl LevelQuery<'_> {
             }
         };
         let objects = try_join(objects, filter);
-        let ((objects, filter), (read, records)) =
+        let ((objects, filter), (read, mut records)) =
             try_join(objects, try_join(read, records)).await?;
         self.check_chunks(schema, objects.as_ref(), diagnostics)?;
         let mut graph = LinkGraph::new(self.nodes(schema, chunks.into_iter().zip(read), true));
+        reread_other_groups(work, &cells, &mut records, &graph, diagnostics).await?;
         self.load_ends(work, &records, &allowed, &mut graph, diagnostics)
             .await?;
         let none = BTreeSet::new();
@@ -218,4 +224,45 @@ impl LevelQuery<'_> {
         }
         nodes
     }
+}
+
+/// Reads cells whole of which groups of links were read that do not follow the fragments of their
+/// chunk, although the level declares it.
+async fn reread_other_groups(
+    work: &LinkWork<'_>,
+    cells: &[usize],
+    records: &mut [LinkRecords],
+    graph: &LinkGraph,
+    diagnostics: &Diagnostics,
+) -> Result<(), QueryError> {
+    let follows = |read: &LinkRecords| {
+        let Some(groups) = read.groups else {
+            return true;
+        };
+        // All ends of such a cell are in one chunk.
+        let number = graph.numbers(read).into_iter().next().flatten();
+        let Some(node) = number.and_then(|number| graph.node(number)) else {
+            return true;
+        };
+        let is_loaded = |end: &(u32, u64)| node.chunk.loaded.index_of(end.1).is_some();
+        node.chunk.fragments.len() == groups && read.ends.iter().all(is_loaded)
+    };
+    let wrong = records.iter().enumerate();
+    let wrong = wrong.filter(|(_, read)| !follows(read)).map(|(at, _)| at);
+    let wrong: Vec<usize> = wrong.collect();
+    let (Some(set), false) = (&work.links.set, wrong.is_empty()) else {
+        return Ok(());
+    };
+    let again = wrong.iter().filter_map(|at| cells.get(*at).copied());
+    let again: Vec<usize> = again.collect();
+    let read = work
+        .cells
+        .read_links(set, &again, None, diagnostics)
+        .await?;
+    for (at, read) in wrong.into_iter().zip(read) {
+        if let Some(records) = records.get_mut(at) {
+            *records = read;
+        }
+    }
+    Ok(())
 }
