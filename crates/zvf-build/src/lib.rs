@@ -64,5 +64,6 @@ pub use output::{Output, group_metadata};
 pub use parametric::{Formula, FormulaSet};
 pub use plan::{PlanEstimate, PlanSummary, WritePlan};
 pub use rounding::{Rounding, RoundingError};
+pub use sharding::added_array;
 pub use spatial_layout::SpatialLayout;
 pub use zvf_model::column::{Column, ColumnValues, NumericColumn};

@@ -195,6 +195,33 @@ pub(crate) fn bytes(size: usize) -> Value {
     }
 }
 
+/// Returns the codec of shards of inner chunks.
+pub(crate) fn sharding(inner: &[u64], codecs: &[Value]) -> Value {
+    json!({
+        "name": "sharding_indexed",
+        "configuration": {
+            "chunk_shape": inner,
+            "codecs": codecs,
+            "index_codecs": [
+                {"name": "bytes", "configuration": {"endian": "little"}},
+                {"name": "crc32c"},
+            ],
+            "index_location": "end",
+        },
+    })
+}
+
+/// Returns the codecs of an array, or of its inner chunks if it is sharded.
+pub(crate) fn unsharded(codecs: &[Value]) -> Vec<Value> {
+    match codecs {
+        [codec] if codec["name"].as_str() == Some("sharding_indexed") => {
+            let inner = codec["configuration"]["codecs"].as_array();
+            unsharded(inner.map_or(&[], Vec::as_slice))
+        }
+        codecs => codecs.to_vec(),
+    }
+}
+
 /// Metadata of an array.
 pub(crate) struct ArrayNode {
     pub(crate) shape: Vec<u64>,
@@ -241,21 +268,7 @@ impl ArrayNode {
         let cell = encoding.codecs(vlen(), encoding.number_size());
         let (chunk_shape, codecs) = match shard {
             None => (ones, cell),
-            Some(shard) => {
-                let codec = json!({
-                    "name": "sharding_indexed",
-                    "configuration": {
-                        "chunk_shape": ones,
-                        "codecs": cell,
-                        "index_codecs": [
-                            {"name": "bytes", "configuration": {"endian": "little"}},
-                            {"name": "crc32c"},
-                        ],
-                        "index_location": "end",
-                    },
-                });
-                (shard.to_vec(), vec![codec])
-            }
+            Some(shard) => (shard.to_vec(), vec![sharding(&ones, &cell)]),
         };
         Self {
             shape: shape.clone(),

@@ -1,8 +1,11 @@
 //! Number of chunks in one object of the store.
 
+use serde_json::{Value, json};
+
 use crate::{
     design::{Design, Profile, ShardingPolicy},
     error::BuildError,
+    metadata,
 };
 
 /// Target size of a shard in bytes.
@@ -44,11 +47,50 @@ pub(crate) fn shard(
             what: "shards",
         });
     }
+    checked(shape).map(Some)
+}
+
+/// Returns the shape if shards of it have not too many cells.
+fn checked(shape: Vec<u64>) -> Result<Vec<u64>, BuildError> {
     let cells = shape
         .iter()
         .try_fold(1u64, |n, extent| n.checked_mul(*extent));
     match cells {
-        Some(cells) if cells <= 1 << 20 => Ok(Some(shape)),
+        Some(cells) if cells <= 1 << 20 => Ok(shape),
         _ => Err(BuildError::ShardShape(shape)),
     }
+}
+
+/// Returns the node of an array that is added to a level of 0.9, given the node of another array of the
+/// level: with the shards that the root declares for such arrays or, by default, those of the other
+/// array. As in new levels, there are none if no shard would have two cells.
+///
+/// # Errors
+///
+/// [`BuildError::ShardShape`] if a shard would have too many cells.
+pub fn added_array(other: Value, declared: Option<&[u64]>) -> Result<Value, BuildError> {
+    let mut node = other;
+    let grid: Vec<u64> = node["shape"].as_array().map_or_else(Vec::new, |shape| {
+        shape.iter().filter_map(Value::as_u64).collect()
+    });
+    let Some(declared) = declared.filter(|shape| shape.len() <= grid.len()) else {
+        return Ok(node);
+    };
+    // Attributes that chunk a level have the first axes of its grid.
+    let leading = grid.len() - declared.len();
+    let shard = checked([vec![1; leading], declared.to_vec()].concat())?;
+    let ones = vec![1; grid.len()];
+    let codecs = node["codecs"].as_array().map_or(&[][..], Vec::as_slice);
+    let cell = metadata::unsharded(codecs);
+    let is_shared = shard
+        .iter()
+        .zip(&grid)
+        .any(|(shard, grid)| *shard.min(grid) > 1);
+    let (chunk, codecs) = match is_shared {
+        true => (shard, vec![metadata::sharding(&ones, &cell)]),
+        false => (ones, cell),
+    };
+    node["chunk_grid"]["configuration"]["chunk_shape"] = json!(chunk);
+    node["codecs"] = json!(codecs);
+    Ok(node)
 }

@@ -604,7 +604,8 @@ impl Batch {
     }
 }
 
-/// Returns the node of an attribute, in the form of the vertices, and the nodes above it.
+/// Returns the node of an attribute, in the form of the vertices and in the shards that the root declares
+/// for new arrays, and the nodes above it.
 async fn nodes_of(
     dataset: &Dataset,
     path: &str,
@@ -623,7 +624,8 @@ async fn nodes_of(
     attributes.insert("name".to_owned(), json!(spec.name));
     attributes.insert("dtype".to_owned(), json!(spec.kind.name()));
     attributes.insert("row_shape".to_owned(), json!(spec.row_shape));
-    let mut array = vertices;
+    let declared = dataset.root().shard_shape.as_deref();
+    let mut array = zvf_build::added_array(vertices, declared)?;
     array["attributes"] = Value::Object(attributes);
     let mut outputs = vec![node(path, array)];
     outputs.extend(present(dataset, "vertex_attributes").await?);

@@ -15,6 +15,7 @@ use crate::{
     link_placement::{self, Cell},
     output::group_metadata,
     plan::WritePlan,
+    sharding::added_array,
     stored_column::StoredColumn,
 };
 
@@ -171,7 +172,8 @@ impl LevelSnapshot {
         Ok(columns)
     }
 
-    /// Creates an array with one cell for each chunk, encoded as the vertices are.
+    /// Creates an array with one cell for each chunk, encoded as the vertices are, in the shards that
+    /// the root declares for new arrays.
     pub(super) fn array_like_vertices(
         &mut self,
         path: &str,
@@ -181,7 +183,8 @@ impl LevelSnapshot {
             return Ok(());
         }
         let vertices = self.nodes.get("0/vertices").cloned();
-        let mut node = vertices.ok_or_else(|| EditError::NotLoaded("0/vertices".to_owned()))?;
+        let vertices = vertices.ok_or_else(|| EditError::NotLoaded("0/vertices".to_owned()))?;
+        let mut node = added_array(vertices, self.shards.as_deref())?;
         let array = self.arrays.get("0/vertices").cloned();
         let mut array = array.ok_or_else(|| EditError::NotLoaded("0/vertices".to_owned()))?;
         array.present.clear();

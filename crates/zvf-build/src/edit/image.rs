@@ -34,6 +34,8 @@ pub struct LevelSnapshot {
     pub(super) lower: Vec<f64>,
     pub(super) upper: Vec<f64>,
     pub(super) positions: Kind,
+    /// Chunks per shard of arrays that are added.
+    pub(super) shards: Option<Vec<u64>>,
     /// Attributes of the root.
     pub(super) root: Map<String, Value>,
     /// All nodes of the level by path.
@@ -75,7 +77,8 @@ impl LevelSnapshot {
         nodes: BTreeMap<String, Value>,
     ) -> Result<Self, EditError> {
         // Nodes of unknown kinds are not edited.
-        RootMetadata::parse(&Key::root(), &root).map_err(|error| damaged("zarr.json", error))?;
+        let metadata = RootMetadata::parse(&Key::root(), &root);
+        let metadata = metadata.map_err(|error| damaged("zarr.json", error))?;
         let block = root.get("zarr_vectors").cloned().unwrap_or_default();
         let list = |value: &Value| -> Option<Vec<f64>> {
             value.as_array()?.iter().map(Value::as_f64).collect()
@@ -126,6 +129,7 @@ impl LevelSnapshot {
             lower,
             upper,
             positions: Kind::Float32,
+            shards: metadata.shard_shape,
             root,
             nodes,
             arrays: BTreeMap::new(),

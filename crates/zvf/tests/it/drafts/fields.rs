@@ -1,10 +1,12 @@
 //! Levels that are being built, the claim about groups of links, and fields that are kept.
 
+use std::sync::Arc;
+
 use serde_json::{Value as Json, json};
 use zvf::{
     CreateOptions, Dataset, Design, Editor, Error, ErrorKind, Geometry, GeometryKind,
     MigrateOptions, NumericColumn, OutOfBounds, PyramidOptions, Query, ValidateOptions,
-    build_pyramid, repair, validate,
+    build_pyramid, numeric::Kind, repair, validate,
 };
 use zvf_build::WritePlan;
 use zvf_query::QueryError;
@@ -284,5 +286,94 @@ fn declared_shards_and_the_id_of_the_world_survive_changes() {
             assert_eq!(dataset.root().shard_shape, expected);
             assert_eq!(dataset.root().notes.is_empty(), expected.is_some());
         }
+    });
+}
+
+/// Arrays that are added to a store have the shards that its root declares, those that exist keep
+/// theirs.
+#[test]
+fn added_arrays_follow_the_declared_shards() {
+    block_on(async {
+        // Edges of a graph, each within a chunk.
+        let edges = |from: u16, crossing: bool| {
+            let step = if crossing { 6.0 } else { 1.0 };
+            let at = |n: u16| {
+                [
+                    f32::from(from + n / 2) * 10.0 + 1.0 + f32::from(n % 2) * step,
+                    1.0,
+                    1.0,
+                ]
+            };
+            let rows: Vec<f32> = (0..8).flat_map(at).collect();
+            let mut geometry = Geometry::new(NumericColumn::float32(3, rows));
+            geometry.links = (0..8).collect();
+            if crossing {
+                geometry.links.extend([1, 2, 3, 4]);
+            }
+            geometry
+        };
+        let files = files_of(&created(GeometryKind::Graphs, edges(0, false)).await).await;
+        let mut declared = files.clone();
+        without_copy(&mut declared);
+        set_root(&mut declared, "shard_shape", json!([3, 2, 1]));
+        let (plain, store) = (in_memory(&files), in_memory(&declared));
+        for store in [&plain, &store] {
+            let spec = zvf::AttributeSpec::new("height", Kind::Float64);
+            let of_each = Arc::new(|positions: &[f64]| {
+                let rows = positions.chunks_exact(3);
+                Ok(rows.flat_map(|row| row[0].to_le_bytes()).collect())
+            });
+            zvf::write_vertex_attribute(store.clone(), &spec, of_each)
+                .await
+                .unwrap();
+            let editor = Editor::open(store.clone()).await.unwrap();
+            let dataset = editor.dataset().await.unwrap();
+            let rows = dataset.query(&Query::new().row_ids(true)).await.unwrap();
+            let rows = rows.row_ids.unwrap();
+            let class = NumericColumn::float32(1, (0..8_u16).map(f32::from));
+            let class = [zvf::Column::new("class", class)];
+            let options = zvf::TableOptions::default();
+            editor
+                .write_vertex_attributes(&rows, &class, &options)
+                .await
+                .unwrap();
+            // The first links between chunks.
+            let mut more = edges(4, true);
+            more.vertex = vec![
+                zvf::Column::new("class", NumericColumn::float32(1, [9.0; 8])),
+                zvf::Column::new("height", NumericColumn::float64(1, [7.0; 8])),
+            ];
+            editor.append(&more, OutOfBounds::Reject).await.unwrap();
+            editor.compact().await.unwrap();
+        }
+        let all = async |store: &Store| {
+            let dataset = Dataset::open(store.clone()).await.unwrap();
+            dataset.query(&Query::new()).await.unwrap()
+        };
+        assert_eq!(all(&store).await, all(&plain).await);
+        assert_eq!(codes(&store).await, Vec::<&str>::new());
+        let now = files_of(&store).await;
+        let chunks = |path: &str| {
+            let node = json(&now, &format!("0/{path}/zarr.json"));
+            node["chunk_grid"]["configuration"]["chunk_shape"].clone()
+        };
+        assert_eq!(chunks("vertices"), json!([1, 1, 1]));
+        let crossing = now.iter().filter_map(|(key, _)| {
+            let segment = key.strip_prefix("0/links/0/")?.strip_suffix("/zarr.json")?;
+            segment.contains('+').then(|| format!("links/0/{segment}"))
+        });
+        let crossing: Vec<String> = crossing.collect();
+        assert!(!crossing.is_empty());
+        let added = ["vertex_attributes/height", "vertex_attributes/class"];
+        for path in added.into_iter().chain(crossing.iter().map(String::as_str)) {
+            assert_eq!(chunks(path), json!([3, 2, 1]), "{path}");
+        }
+        // A shard of too many chunks is refused.
+        set_root(&mut declared, "shard_shape", json!(1 << 20));
+        let store = in_memory(&declared);
+        let spec = zvf::AttributeSpec::new("height", Kind::Float64);
+        let zeros = Arc::new(|positions: &[f64]| Ok(vec![0; positions.len() / 3 * 8]));
+        let refused = zvf::write_vertex_attribute(store.clone(), &spec, zeros).await;
+        assert!(refused.is_err());
     });
 }
