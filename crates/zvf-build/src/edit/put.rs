@@ -178,29 +178,6 @@ impl LevelSnapshot {
     }
 
     pub(super) fn put_tables(&mut self, edits: &mut Edits) -> Result<(), EditError> {
-        let codecs = |path: &str, strings: bool, nodes: &BTreeMap<String, Value>| -> Vec<Value> {
-            let own = nodes
-                .get(path)
-                .and_then(|node| node["codecs"].as_array().cloned());
-            let vertices = || {
-                let codecs = nodes.get("0/vertices").map(|node| node["codecs"].clone());
-                let checksum = has_checksum(&codecs.unwrap_or_default());
-                let first = if strings {
-                    metadata::vlen()
-                } else {
-                    metadata::bytes(8)
-                };
-                let mut all = vec![
-                    first,
-                    json!({
-                        "name": "zstd", "configuration": {"level": 1, "checksum": false},
-                    }),
-                ];
-                all.extend(checksum.then(|| json!({"name": "crc32c"})));
-                all
-            };
-            own.unwrap_or_else(vertices)
-        };
         let outputs = &mut edits.tables;
         if let Some(ids) = &self.tables.ids {
             let present = self
@@ -209,16 +186,35 @@ impl LevelSnapshot {
                 .iter()
                 .filter(|bytes| bytes.len() > 4)
                 .count();
+            let layout = match self.tables.is_dense {
+                true => tables::DENSE_LAYOUT,
+                false => "vlen_manifests_v2",
+            };
             let attributes = json!({
                 "zv_array": "object_index", "num_objects": ids.len(), "num_present": present,
-                "sid_ndim": self.axes, "layout": "vlen_manifests_v2",
+                "sid_ndim": self.axes, "layout": layout,
                 "object_ids_sorted": ids.is_sorted(),
             });
             outputs.push(crate::output::group("0/object_index", attributes));
-            let path = "0/object_index/manifests";
-            let own = codecs(path, true, &self.nodes);
-            let max = crate::tables::at_once(&self.tables.manifests);
-            crate::tables::strings(outputs, own, path, Map::new(), &self.tables.manifests, max)?;
+            if self.tables.is_dense {
+                let (spans, blocks) = self.tables.dense_rows(self.axes)?;
+                let arrays = [
+                    ("manifest_spans", 2, spans),
+                    ("manifest_blocks", self.axes.saturating_add(1), blocks),
+                ];
+                for (name, columns, bytes) in arrays {
+                    let path = format!("0/object_index/{name}");
+                    let own = codecs(&path, false, &self.nodes);
+                    let rows = crate::tables::EncodedRows::of_dense_index(columns, &bytes);
+                    crate::tables::rows(outputs, own, &path, Map::new(), &rows);
+                }
+            } else {
+                let path = "0/object_index/manifests";
+                let own = codecs(path, true, &self.nodes);
+                let manifests = &self.tables.manifests;
+                let max = crate::tables::at_once(manifests);
+                crate::tables::strings(outputs, own, path, Map::new(), manifests, max)?;
+            }
             let path = "0/object_index/object_ids";
             let own = codecs(path, false, &self.nodes);
             let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
@@ -261,6 +257,33 @@ impl LevelSnapshot {
         }
         Ok(())
     }
+}
+
+/// Returns the codecs of a table: its own, or for a new table compressed ones, with a checksum if
+/// vertices have one.
+fn codecs(path: &str, strings: bool, nodes: &BTreeMap<String, Value>) -> Vec<Value> {
+    let own = nodes
+        .get(path)
+        .and_then(|node| node["codecs"].as_array().cloned());
+    let vertices = || {
+        let codecs = nodes.get("0/vertices").map(|node| node["codecs"].clone());
+        let checksum = has_checksum(&codecs.unwrap_or_default());
+        let first = if strings {
+            metadata::vlen()
+        } else {
+            metadata::bytes(8)
+        };
+        let mut all = vec![
+            first,
+            json!({
+                "name": "zstd", "configuration": {"level": 1, "checksum": false},
+            }),
+        ];
+        all.extend(checksum.then(|| json!({"name": "crc32c"})));
+        all
+    };
+    // Chunks of tables change their size, so that shards may not divide them any more.
+    own.map_or_else(vertices, |own| metadata::unsharded(&own))
 }
 
 /// Returns whether cells carry a checksum, inside shards or not.

@@ -22,6 +22,8 @@ pub(super) struct Tables {
     pub(super) ids: Option<Vec<i64>>,
     /// Encoded manifest of each object.
     pub(super) manifests: Vec<Vec<u8>>,
+    /// `true` if the index stores the manifests as rows of numbers.
+    pub(super) is_dense: bool,
     pub(super) object: BTreeMap<String, Table>,
     pub(super) groups: Vec<Vec<i64>>,
     pub(super) group: BTreeMap<String, Table>,
@@ -29,6 +31,8 @@ pub(super) struct Tables {
     loose_groups: Option<Vec<Vec<u8>>>,
     /// Loaded ids.
     loose_ids: Option<Vec<i64>>,
+    /// Loaded arrays of a dense index.
+    loose_dense: DenseArrays,
     pub(super) row_of: HashMap<i64, usize>,
 }
 
@@ -60,6 +64,12 @@ impl Tables {
             Some(("object_index", "manifests")) => {
                 self.manifests = items(path, array, rows, chunks)?;
             }
+            Some(("object_index", "manifest_spans")) => {
+                self.loose_dense.spans = Some(Int64Table::of(path, array, chunks)?);
+            }
+            Some(("object_index", "manifest_blocks")) => {
+                self.loose_dense.blocks = Some(Int64Table::of(path, array, chunks)?);
+            }
             Some(("object_index", "object_ids")) => {
                 let bytes = values(path, array, rows, chunks)?.concat();
                 let ids = Int64s::parse(&bytes).map_err(|error| damaged(path, error))?;
@@ -86,14 +96,28 @@ impl Tables {
     ) -> Result<(), EditError> {
         if let Some(index) = index {
             let path = "0/object_index";
-            let layout = index.get("layout").and_then(Value::as_str);
-            if layout.is_some_and(|layout| !layout.starts_with("vlen_manifests_v")) {
-                return Err(EditError::Unsupported(
-                    "the object index is dense; migrate the store, which writes another index",
-                ));
-            }
             if index["sid_ndim"].as_u64() != Some(axes as u64) {
                 return Err(damaged(path, "chunk keys of another number of axes"));
+            }
+            let dense = core::mem::take(&mut self.loose_dense);
+            match index.get("layout").and_then(Value::as_str) {
+                Some(DENSE_LAYOUT) => {
+                    if !self.manifests.is_empty() {
+                        return Err(damaged(path, "it has manifests in two forms"));
+                    }
+                    self.is_dense = true;
+                    let objects = self.loose_ids.as_ref().map_or(0, Vec::len);
+                    self.manifests = dense.manifests(objects, axes)?;
+                }
+                Some(layout) if !layout.starts_with("vlen_manifests_v") => {
+                    return Err(EditError::Unsupported(
+                        "the layout of the object index is unknown",
+                    ));
+                }
+                _ if dense.spans.is_some() || dense.blocks.is_some() => {
+                    return Err(damaged(path, "it has manifests in two forms"));
+                }
+                _ => {}
             }
             let objects = self.manifests.len();
             let ids = match self.loose_ids.take() {
@@ -170,6 +194,23 @@ impl Tables {
         Ok(all)
     }
 
+    /// Encodes the rows of a dense index: the span of each object, and all blocks.
+    pub(super) fn dense_rows(&self, axes: usize) -> Result<(Vec<u8>, Vec<u8>), EditError> {
+        let (mut spans, mut blocks) = (Vec::new(), Vec::new());
+        let mut start = 0_i64;
+        for row in 0..self.manifests.len() {
+            let fragments = self.manifest(row, axes)?;
+            let count = fragments.len() as i64;
+            spans.extend([start, count].map(i64::to_le_bytes));
+            start += count;
+            for (chunk, number) in fragments {
+                blocks.extend(chunk.into_iter().map(i64::to_le_bytes));
+                blocks.push(i64::from(number).to_le_bytes());
+            }
+        }
+        Ok((spans.into_flattened(), blocks.into_flattened()))
+    }
+
     /// Removes emptied chunks from manifests, because their fragment numbers restart at 0 when
     /// vertices return.
     pub(super) fn forget(
@@ -244,6 +285,137 @@ pub(super) fn encoded(fragments: &[(Vec<i64>, u32)], axes: usize) -> Result<Vec<
     Ok(builder.finish())
 }
 
+/// Layout of an index that stores manifests as rows of numbers.
+pub(super) const DENSE_LAYOUT: &str = "dense_manifests_v1";
+
+/// Upper bound on rows that a few bytes can describe: in absent chunks, or blocks that objects of a
+/// dense index share.
+const MAX_DESCRIBED: usize = 1 << 22;
+
+/// Arrays of a dense object index.
+#[derive(Clone, Debug, Default)]
+struct DenseArrays {
+    /// The first block and the number of blocks of each object.
+    spans: Option<Int64Table>,
+    /// Chunk coordinates and fragment of each block.
+    blocks: Option<Int64Table>,
+}
+
+impl DenseArrays {
+    /// Encodes the manifests of as many objects.
+    fn manifests(self, objects: usize, axes: usize) -> Result<Vec<Vec<u8>>, EditError> {
+        let missing = |name: &str| EditError::NotLoaded(format!("0/object_index/{name}"));
+        let spans = self.spans.ok_or_else(|| missing("manifest_spans"))?;
+        let blocks = self.blocks.ok_or_else(|| missing("manifest_blocks"))?;
+        let shapes = [(&spans, 2), (&blocks, axes.saturating_add(1))];
+        for (table, columns) in shapes {
+            if table.columns != columns {
+                let why = format!("{} numbers in a row, not {columns}", table.columns);
+                return Err(damaged(&table.path, why));
+            }
+        }
+        if spans.rows != objects {
+            let why = format!("{} rows for {objects} ids", spans.rows);
+            return Err(damaged(&spans.path, why));
+        }
+        let mut decoded = 0_usize;
+        let mut manifests = Vec::with_capacity(objects);
+        for row in 0..objects {
+            let range = match spans.row(row)?.as_slice() {
+                // The start of an empty object has no meaning.
+                [_, 0] => Some(0..0),
+                [start, count] => {
+                    let start = usize::try_from(*start).ok();
+                    let count = usize::try_from(*count).ok();
+                    let end = start.zip(count).and_then(|(a, b)| a.checked_add(b));
+                    start.zip(end).map(|(start, end)| start..end)
+                }
+                _ => None,
+            };
+            let range = range.filter(|range| range.end <= blocks.rows);
+            let range = range.ok_or_else(|| {
+                let why = format!("row {row} names blocks that do not exist");
+                damaged(&spans.path, why)
+            })?;
+            decoded = decoded.saturating_add(range.len());
+            if decoded > blocks.stored().saturating_add(MAX_DESCRIBED) {
+                return Err(damaged(&spans.path, "too many objects share their blocks"));
+            }
+            let mut builder = ObjectManifestBuilder::new(axes);
+            for at in range {
+                let block = blocks.row(at)?;
+                let pushed = block.split_last().is_some_and(|(fragment, chunk)| {
+                    let fragment = u32::try_from(*fragment);
+                    fragment.is_ok_and(|fragment| builder.push_single(chunk, fragment).is_ok())
+                });
+                if !pushed {
+                    let why = format!("row {at} is not a fragment of a chunk");
+                    return Err(damaged(&blocks.path, why));
+                }
+            }
+            manifests.push(builder.finish());
+        }
+        Ok(manifests)
+    }
+}
+
+/// Rows of `int64`, in chunks of which absent ones hold fill values.
+#[derive(Clone, Debug)]
+struct Int64Table {
+    path: String,
+    rows: usize,
+    columns: usize,
+    /// Number of rows in a chunk.
+    chunk: usize,
+    fill: i64,
+    chunks: Vec<Option<Vec<u8>>>,
+}
+
+impl Int64Table {
+    fn of(path: &str, array: &Array, chunks: Vec<Option<Vec<u8>>>) -> Result<Self, EditError> {
+        let is_table = matches!(array.data_type, DataType::Number(Kind::Int64));
+        let fill = array.fill_value.as_i64();
+        let (&[rows, columns], Some(chunk), Some(fill)) = (
+            array.shape.as_slice(),
+            array.decoded_shape().first(),
+            fill.filter(|_| is_table),
+        ) else {
+            return Err(damaged(path, "it is not a table of int64"));
+        };
+        let size = |extent| usize::try_from(extent).map_err(|error| damaged(path, error));
+        Ok(Self {
+            path: path.to_owned(),
+            rows: size(rows)?,
+            columns: size(columns)?,
+            chunk: size(*chunk)?.max(1),
+            fill,
+            chunks,
+        })
+    }
+
+    /// Returns the number of rows in chunks that are not absent.
+    fn stored(&self) -> usize {
+        let bytes = self.chunks.iter().flatten().map(Vec::len);
+        let row = self.columns.saturating_mul(8).max(1);
+        bytes.fold(0, usize::saturating_add) / row
+    }
+
+    /// Decodes a row, which has few columns.
+    fn row(&self, at: usize) -> Result<Vec<i64>, EditError> {
+        let missing = || damaged(&self.path, format!("row {at} is missing"));
+        let chunk = self.chunks.get(at / self.chunk).ok_or_else(missing)?;
+        let Some(bytes) = chunk else {
+            return Ok(vec![self.fill; self.columns]);
+        };
+        let size = self.columns.saturating_mul(8);
+        let start = (at % self.chunk).saturating_mul(size);
+        let row = bytes.get(start..start.saturating_add(size));
+        let row = row.ok_or_else(missing)?;
+        let row = Int64s::parse(row).map_err(|error| damaged(&self.path, error))?;
+        Ok(row.iter().collect())
+    }
+}
+
 /// Decodes the chunks of a byte string array.
 fn items(
     path: &str,
@@ -254,9 +426,15 @@ fn items(
     let chunk = array.decoded_shape().first().copied().unwrap_or(1);
     let chunk = usize::try_from(chunk).map_err(|error| damaged(path, error))?;
     let mut items = Vec::new();
+    let mut described = 0_usize;
     for bytes in chunks {
         let Some(bytes) = bytes else {
-            items.resize(items.len() + chunk, Vec::new());
+            let absent = chunk.min(rows.saturating_sub(items.len()));
+            described = described.saturating_add(absent);
+            if described > MAX_DESCRIBED {
+                return Err(damaged(path, "too many items in absent chunks"));
+            }
+            items.resize(items.len().saturating_add(absent), Vec::new());
             continue;
         };
         if chunk == 1 {

@@ -24,13 +24,15 @@ const FAMILIES: [(&str, usize); 6] = [
 ];
 
 /// Nodes with a fixed path, each of which may be absent.
-const SINGLE: [&str; 8] = [
+const SINGLE: [&str; 10] = [
     "0",
     "0/vertices",
     "0/vertex_fragments",
     "0/link_fragments",
     "0/object_index",
     "0/object_index/manifests",
+    "0/object_index/manifest_spans",
+    "0/object_index/manifest_blocks",
     "0/object_index/object_ids",
     "0/groups",
 ];

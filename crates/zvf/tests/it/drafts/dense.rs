@@ -5,7 +5,7 @@ use zvf::{
     Dataset, Design, Editor, ErrorKind, Geometry, GeometryKind, LevelId, MigrateOptions,
     NumericColumn, Query,
 };
-use zvf_build::WritePlan;
+use zvf_build::{WritePlan, edit::EditError};
 use zvf_store::ByteRange;
 use zvf_testkit::golden::Files;
 
@@ -140,14 +140,20 @@ fn with(files: &Files, dense: &Dense) -> Files {
     files
 }
 
-/// Checks that a store with a dense index and one with manifests have the same results.
-async fn equal_to(twin: &Files, files: &Files) -> Dataset {
+/// Checks that a store with a dense index and one with manifests have the same results. `ids` are
+/// objects to query, of those that exist.
+async fn equal_to(twin: &Files, files: &Files, ids: &[i64]) -> Dataset {
     let twin = Dataset::open(in_memory(twin)).await.unwrap();
     let dataset = Dataset::open(in_memory(files)).await.unwrap();
     assert_eq!(dataset.root().manifest_layout.as_deref(), Some("dense"));
+    let listed = twin.session().object_list(LevelId::FULL).await.unwrap();
+    let listed = listed.unwrap();
+    let listed: Vec<i64> = (0..listed.len()).filter_map(|at| listed.id(at)).collect();
+    let ids = ids.iter().copied().filter(|id| listed.contains(id));
+    let ids: Vec<i64> = ids.collect();
     for query in [
         Query::new(),
-        Query::new().objects([40, 10]),
+        Query::new().objects(ids),
         Query::new().region(zvf::Bbox::parse("5,0,0,30,9,9").unwrap()),
         Query::new().shape(zvf::Shape::Points),
     ] {
@@ -168,7 +174,7 @@ fn a_dense_index_answers_as_manifests_do() {
         let dense = index_of(&twin).await;
         let files = with(&twin, &dense);
         assert_eq!(findings(&files).await, Vec::<String>::new());
-        let dataset = equal_to(&twin, &files).await;
+        let dataset = equal_to(&twin, &files, &[40, 10]).await;
         let empty = dataset.query(&Query::new().objects([20])).await.unwrap();
         assert_eq!(empty.positions.len(), 0);
         let error = dataset
@@ -202,7 +208,7 @@ fn a_dense_index_of_ours_answers_as_manifests_do() {
             (chunk, &node["data_type"]),
             (&json!([16_384, 4]), &json!("int64"))
         );
-        equal_to(&twin, &files).await;
+        equal_to(&twin, &files, &[40, 10]).await;
     });
 }
 
@@ -316,18 +322,10 @@ fn an_absent_chunk_of_spans_has_empty_objects() {
 }
 
 #[test]
-fn a_dense_index_is_migrated_and_not_edited() {
+fn a_dense_index_is_migrated() {
     block_on(async {
         let twin = paths().await;
-        let files = with(&twin, &index_of(&twin).await);
-        let store = in_memory(&files);
-        let editor = Editor::open(store.clone()).await.unwrap();
-        let error = editor.remove(&[10]).await.unwrap_err();
-        assert!(
-            error.to_string().contains("the object index is dense"),
-            "{error}"
-        );
-        assert_eq!(files_of(&store).await.len(), files.len());
+        let store = in_memory(&with(&twin, &index_of(&twin).await));
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("new.zv").display().to_string();
         zvf::migrate(store, &target, &MigrateOptions::default())
@@ -337,8 +335,132 @@ fn a_dense_index_is_migrated_and_not_edited() {
         let twin = Dataset::open(in_memory(&twin)).await.unwrap();
         let expected = twin.query(&Query::new()).await.unwrap();
         assert_eq!(migrated.query(&Query::new()).await.unwrap(), expected);
-        let removed = Editor::open(&*target).await.unwrap().remove(&[10]).await;
-        removed.unwrap();
+    });
+}
+
+/// Polylines with these ids through several chunks.
+fn more_paths(ids: &[i64]) -> Geometry {
+    let at = |n: u16| [f32::from(n) * 3.0, 1.0, 1.0];
+    let parts = u16::try_from(ids.len()).unwrap();
+    let positions: Vec<f32> = (0..parts).flat_map(|_| (0..9).flat_map(at)).collect();
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
+    geometry.part_offsets = Some((0..=u64::from(parts)).map(|part| part * 9).collect());
+    geometry.part_objects = Some(ids.to_vec());
+    geometry
+}
+
+/// Changes keep the layout, also of an index of another writer that has blocks of no object, an empty
+/// object and several chunks.
+#[test]
+fn a_dense_index_is_kept_by_changes() {
+    block_on(async {
+        let twin_files = paths().await;
+        let mut other = index_of(&twin_files).await;
+        for id in 100..100 + count(2 * ROWS) {
+            other.ids.push(id);
+            other.spans.push([0, 0]);
+        }
+        for files in [
+            with(&twin_files, &other),
+            written(zvf::ManifestForm::Dense).await,
+        ] {
+            let (store, twin) = (in_memory(&files), in_memory(&twin_files));
+            let editors = [
+                Editor::open(store.clone()).await.unwrap(),
+                Editor::open(twin.clone()).await.unwrap(),
+            ];
+            for step in 0..5 {
+                for editor in &editors {
+                    let bounds = zvf::OutOfBounds::Reject;
+                    let changed = match step {
+                        0 => editor.remove(&[10]).await,
+                        1 => editor.append(&more_paths(&[500, 501]), bounds).await,
+                        2 => editor.replace(&more_paths(&[30]), bounds).await,
+                        3 => editor.remove(&[500, 40]).await,
+                        _ => editor.compact().await,
+                    };
+                    changed.unwrap();
+                }
+                let now = files_of(&store).await;
+                assert_eq!(findings(&now).await, Vec::<String>::new(), "step {step}");
+                equal_to(&files_of(&twin).await, &now, &[30, 501]).await;
+                let node = now
+                    .iter()
+                    .find(|(key, _)| *key == format!("{INDEX}/zarr.json"));
+                let node: serde_json::Value = serde_json::from_slice(&node.unwrap().1).unwrap();
+                assert_eq!(node["attributes"]["layout"], "dense_manifests_v1");
+                assert!(!now.iter().any(|(key, _)| key.contains("/manifests/")));
+                // Chunks of the larger arrays before the change are gone.
+                let chunks = now
+                    .iter()
+                    .filter(|(key, _)| key.contains("_index/manifest_spans/c/"));
+                assert_eq!(chunks.count(), 1);
+            }
+            assert!(
+                Editor::open(store)
+                    .await
+                    .unwrap()
+                    .remove(&[10])
+                    .await
+                    .is_err()
+            );
+        }
+    });
+}
+
+/// A change of a damaged index is an error and changes nothing.
+#[test]
+fn a_damaged_dense_index_is_not_changed() {
+    block_on(async {
+        let twin = paths().await;
+        let healthy = index_of(&twin).await;
+        let blocks = count(healthy.blocks.len());
+        let check = async |files: Files, about: &str| {
+            let store = in_memory(&files);
+            let editor = Editor::open(store.clone()).await.unwrap();
+            let error = editor.remove(&[40]).await.unwrap_err();
+            let is_damage = matches!(error, zvf::Error::Edit(EditError::Damaged { .. }));
+            assert!(is_damage && error.to_string().contains(about), "{error}");
+            let mut before = files.clone();
+            let mut after = files_of(&store).await;
+            before.sort();
+            after.sort();
+            assert!(before == after, "{error}");
+        };
+        for span in [
+            [blocks - 1, 2],
+            [-1, 1],
+            [0, -1],
+            [0, 1 << 62],
+            [i64::MAX, i64::MAX],
+        ] {
+            let mut dense = healthy.clone();
+            dense.spans[2] = span;
+            check(with(&twin, &dense), "row 2").await;
+        }
+        for fragment in [-1, 1 << 40] {
+            let mut dense = healthy.clone();
+            let first = usize::try_from(dense.spans[2][0]).unwrap();
+            dense.blocks[first][3] = fragment;
+            check(with(&twin, &dense), "manifest_blocks").await;
+        }
+        // Spans that share blocks multiply them.
+        let mut dense = healthy.clone();
+        dense.blocks.resize(1 << 14, [0, 0, 0, 0]);
+        dense.ids = (0..1 << 12).collect();
+        dense.spans = vec![[0, 1 << 14]; 1 << 12];
+        check(with(&twin, &dense), "share").await;
+        // Arrays that claim rows which they do not have.
+        for (name, rows) in [("manifest_spans", 1_u64 << 50), ("manifest_blocks", 3)] {
+            let mut files = with(&twin, &healthy);
+            change(&mut files, &format!("{INDEX}/{name}/zarr.json"), |node| {
+                node["shape"][0] = json!(rows);
+                node["chunk_grid"]["configuration"]["chunk_shape"][0] = json!(rows);
+            });
+            let store = in_memory(&files);
+            let editor = Editor::open(store.clone()).await.unwrap();
+            assert!(editor.remove(&[40]).await.is_err());
+        }
     });
 }
 
