@@ -149,6 +149,15 @@ impl LoadedChunks {
         diagnostics.skip(Damage::in_chunk(manifests, &chunk.chunk, fault))
     }
 
+    /// Copies the rows of a chunk out of the cells that were read. Returns their size in bytes.
+    pub(crate) fn detach(&mut self, chunk: u32) -> usize {
+        let at = usize::try_from(chunk).unwrap_or(usize::MAX);
+        match self.chunks.get_mut(at) {
+            Some(State::Read(chunk)) => chunk.detach(),
+            _ => 0,
+        }
+    }
+
     /// Evicts chunks that are not needed now, if more than `most` would be held.
     pub(crate) fn keep(&mut self, needed: &BTreeSet<u32>, max: usize) {
         let new = needed.iter().filter(|chunk| !self.knows(**chunk)).count();

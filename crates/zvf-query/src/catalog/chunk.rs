@@ -48,6 +48,8 @@ pub(crate) enum RequestedRows {
     /// At least the rows of these fragments. Cells that are read whole stay whole, so that no row is
     /// copied and rows are indices.
     Covering(Vec<u32>),
+    /// The rows of those of these fragments that the chunk has.
+    Present(Vec<u32>),
     /// The rows of these bins if the chunk has `of` fragments, which shows that its
     /// fragments are bins; otherwise all rows.
     Bins {
@@ -63,7 +65,7 @@ impl RequestedRows {
     fn is_by_index(&self) -> bool {
         matches!(
             self,
-            Self::Fragments(_) | Self::Covering(_) | Self::Bins { .. }
+            Self::Fragments(_) | Self::Covering(_) | Self::Present(_) | Self::Bins { .. }
         )
     }
 }
@@ -132,6 +134,19 @@ impl Chunk {
                 }
             }
         }
+    }
+
+    /// Copies the rows out of the cells that were read, which can then be freed. Returns their size
+    /// in bytes.
+    pub(crate) fn detach(&mut self) -> usize {
+        let cells = self.vertex.iter_mut().chain(&mut self.fragment).flatten();
+        let cells = cells.map(|cell| &mut cell.bytes);
+        let mut size = 0_usize;
+        for bytes in core::iter::once(&mut self.positions).chain(cells) {
+            *bytes = Bytes::copy_from_slice(bytes);
+            size = size.saturating_add(bytes.len());
+        }
+        size
     }
 
     /// Returns start and end of each fragment if all are ranges, and all rows are in memory, so that
@@ -497,6 +512,10 @@ fn request_fragment_rows(
     let fragments = match &pending.request.rows {
         RequestedRows::Fragments(fragments) | RequestedRows::Covering(fragments) => {
             Some(fragments.clone())
+        }
+        RequestedRows::Present(fragments) => {
+            let present = fragments.iter().copied();
+            Some(present.filter(|fragment| *fragment < table.len()).collect())
         }
         RequestedRows::Bins { bins, of } if u64::from(table.len()) == *of => Some(bins.clone()),
         RequestedRows::All | RequestedRows::Rows(_) | RequestedRows::Bins { .. } => None,

@@ -68,6 +68,13 @@ impl Schema {
         let row = self.dtype.size().saturating_mul(self.axes);
         u64::try_from(row).unwrap_or(u64::MAX).max(1)
     }
+
+    /// Returns the approximate size of a vertex with its attributes in bytes.
+    pub(crate) fn row_with_attributes(&self) -> u64 {
+        let attributes = self.vertex.iter();
+        let sizes = attributes.map(|a| u64::try_from(a.metadata.dtype.size()).unwrap_or(8));
+        sizes.fold(self.row(), u64::saturating_add)
+    }
 }
 
 /// Names of attributes by scope.

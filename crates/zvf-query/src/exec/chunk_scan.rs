@@ -129,9 +129,7 @@ impl LevelQuery<'_> {
         let Some(vertices) = self.level.metadata.vertex_count.filter(|count| *count > 0) else {
             return DEFAULT_CHUNKS_PER_GROUP;
         };
-        let attributes = schema.vertex.iter();
-        let attributes = attributes.map(|a| u64::try_from(a.metadata.dtype.size()).unwrap_or(8));
-        let row = attributes.sum::<u64>().saturating_add(schema.row());
+        let row = schema.row_with_attributes();
         let chunk = vertices.div_ceil(count).saturating_mul(row).max(1);
         let max = bytes.checked_div(chunk).unwrap_or(1);
         usize::try_from(max).unwrap_or(usize::MAX).max(1)

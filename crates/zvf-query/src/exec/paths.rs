@@ -3,6 +3,7 @@
 
 mod load;
 mod overlap;
+mod sweep;
 
 use core::ops::ControlFlow;
 use std::{borrow::Cow, collections::BTreeSet};
@@ -178,6 +179,10 @@ impl PathGroups<'_> {
                 true => (rest.len(), BTreeSet::new()),
                 false => path_group(rest, max_chunks, max_paths),
             };
+            if first == 0 && count < rest.len().min(max_paths) {
+                drop(loaded);
+                return self.sweep(max_chunks, emitted, emit).await;
+            }
             if !is_loaded {
                 loaded.keep(&chunks, max_chunks);
             }
