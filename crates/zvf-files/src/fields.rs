@@ -10,6 +10,7 @@ pub(crate) fn gather(records: &[u8], record: usize, at: usize, size: usize, valu
         6 => gather_fixed::<6>(records, record, at, values),
         8 => gather_fixed::<8>(records, record, at, values),
         12 => gather_fixed::<12>(records, record, at, values),
+        24 => gather_fixed::<24>(records, record, at, values),
         _ => {
             for record in records.chunks_exact(record.max(1)) {
                 let end = values.len().saturating_add(size);

@@ -5,19 +5,21 @@
 //! | file | layout |
 //! |---|---|
 //! | surface (`lh.pial`) | `ff ff fe`, two lines of text, i32 vertices, i32 triangles, vertices × 3 f32, triangles × 3 i32, a footer |
+//! | surface of quadrangles | `ff ff fd`, u24 vertices, u24 quadrangles, vertices × 3 f32, quadrangles × 4 u24 |
+//! | old surface of quadrangles | the same with `ff ff ff` and vertices × 3 i16, in hundredths |
 //! | values (`lh.curv`, `lh.thickness`) | `ff ff ff`, i32 vertices, i32 triangles, i32 1, f32 each |
 //! | old values | u24 vertices, u24 triangles, i16 each, in hundredths |
 //! | annotation (`lh.aparc.annot`) | i32 n, n × (i32 vertex, i32 value), i32 1, a table of names and colours |
 //!
 //! Coordinates are those of the file (surface RAS), in millimetres. Values become vertex attributes
 //! named after the part of the file name after the hemisphere; the table of an annotation is in the
-//! key `labels` of `headers/freesurfer`, with `stamp` and `footer` (base64) of the surface. Surfaces
-//! of quadrangles (`ff ff ff`, `ff ff fd`) are refused.
+//! key `labels` of `headers/freesurfer`, with `stamp` and `footer` (base64) of the surface. Quadrangles
+//! keep their corners.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
-use zvf::{Column, ColumnValues, GeometryKind, NumericColumn, numeric::Kind};
+use zvf::{Column, ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::Kind};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileHeader, FileReadOptions, WholeReader,
@@ -25,6 +27,11 @@ use crate::{
     overlay::{self, SurfaceValues},
 };
 use zvf_model::base64;
+
+/// The first bytes of surfaces of triangles, and of quadrangles.
+const TRIANGLES: [u8; 3] = [0xff, 0xff, 0xfe];
+const QUADRANGLES: [u8; 3] = [0xff, 0xff, 0xfd];
+const OLD_QUADRANGLES: [u8; 3] = [0xff, 0xff, 0xff];
 
 /// Upper bound on the kept footer, in bytes.
 const FOOTER: u64 = 8 << 10;
@@ -39,33 +46,30 @@ pub(crate) fn open(
 ) -> Result<WholeReader, FileError> {
     let mut file = ByteReader::open(path, options.unpacked)?;
     let magic: [u8; 3] = file.array("the signature")?;
-    if magic != [0xff, 0xff, 0xfe] {
-        let found = format!("{magic:02x?}");
-        let expected = "a surface of triangles starts with ff ff fe; convert it with mris_convert";
-        return Err(file.error(FileFault::field("the signature", found, expected)));
-    }
-    let (mut stamp, mut line) = (Vec::new(), Vec::new());
-    file.line(&mut stamp)?;
-    file.line(&mut line)?;
-    let vertices = count(&mut file, "the number of vertices")?;
-    let triangles = count(&mut file, "the number of triangles")?;
-    let mut positions = NumericColumn::new(Kind::Float32, 3);
-    file.take(
-        &mut positions.bytes,
-        vertices.saturating_mul(12),
-        "the vertices",
-    )?;
-    let mut corners = Vec::new();
-    file.take(&mut corners, triangles.saturating_mul(12), "the triangles")?;
-    swap(&mut positions.bytes);
-    swap(&mut corners);
-    let mut geometry = overlay::mesh(positions, &corners).map_err(|fault| fault.of(path))?;
+    let mut stamp = Vec::new();
+    let mut geometry = match magic {
+        TRIANGLES => {
+            let mut line = Vec::new();
+            file.line(&mut stamp)?;
+            file.line(&mut line)?;
+            triangles(&mut file)?
+        }
+        QUADRANGLES | OLD_QUADRANGLES => quadrangles(&mut file, magic == OLD_QUADRANGLES)?,
+        _ => {
+            let found = format!("{magic:02x?}");
+            let expected = "surfaces start with ff ff fe, ff ff fd or ff ff ff; the file is another \
+                            format or damaged";
+            return Err(file.error(FileFault::field("the signature", found, expected)));
+        }
+    };
     let description = FileDescription::new(FileFormat::FreeSurfer, GeometryKind::Mesh);
     let mut description = description.axes_xyz(Some("millimeter"));
     description.crs = Some(json!({ "frame": "surface RAS", "unit": "millimeter" }));
     let mut header = FileHeader::new();
-    let stamp = String::from_utf8_lossy(&stamp).trim_end().to_owned();
-    header.insert("stamp".to_owned(), stamp.into());
+    if magic == TRIANGLES {
+        let stamp = String::from_utf8_lossy(&stamp).trim_end().to_owned();
+        header.insert("stamp".to_owned(), stamp.into());
+    }
     let left = file.left();
     if left > FOOTER {
         let note = format!("left out: a footer of {left} bytes");
@@ -78,6 +82,56 @@ pub(crate) fn open(
     overlay::add(&mut geometry, &mut header, overlays)?;
     description.header = header;
     Ok(WholeReader::new(geometry, description))
+}
+
+/// Reads the vertices and triangles of a surface.
+fn triangles(file: &mut ByteReader) -> Result<Geometry, FileError> {
+    let vertices = count(file, "the number of vertices")?;
+    let triangles = count(file, "the number of triangles")?;
+    let mut positions = NumericColumn::new(Kind::Float32, 3);
+    file.take(
+        &mut positions.bytes,
+        vertices.saturating_mul(12),
+        "the vertices",
+    )?;
+    let mut corners = Vec::new();
+    file.take(&mut corners, triangles.saturating_mul(12), "the triangles")?;
+    swap(&mut positions.bytes);
+    let (words, _) = corners.as_chunks::<4>();
+    let corners = words.iter().map(|word| i32::from_be_bytes(*word));
+    overlay::mesh(positions, corners).map_err(|fault| fault.of(file.path()))
+}
+
+/// Reads the vertices and quadrangles of an old surface, whose coordinates are float32, or hundredths
+/// in two bytes if `is_short`.
+fn quadrangles(file: &mut ByteReader, is_short: bool) -> Result<Geometry, FileError> {
+    let vertices = small(file.array("the number of vertices")?);
+    let faces = small(file.array("the number of quadrangles")?);
+    let mut bytes = Vec::new();
+    let size = if is_short { 6 } else { 12 };
+    let mut positions = NumericColumn::new(Kind::Float32, 3);
+    file.take(
+        &mut bytes,
+        u64::from(vertices).saturating_mul(size),
+        "the vertices",
+    )?;
+    if is_short {
+        positions.bytes = hundredths(&bytes);
+    } else {
+        positions.bytes = std::mem::take(&mut bytes);
+        swap(&mut positions.bytes);
+    }
+    file.take(
+        &mut bytes,
+        u64::from(faces).saturating_mul(12),
+        "the quadrangles",
+    )?;
+    let (words, _) = bytes.as_chunks::<3>();
+    let corners = words.iter().map(|word| small(*word).cast_signed());
+    let made = overlay::mesh(positions, corners);
+    let mut geometry = made.map_err(|fault| fault.of(file.path()))?;
+    geometry.link_width = 4;
+    Ok(geometry)
 }
 
 /// Reads a file with values for the vertices of a surface.
@@ -121,16 +175,11 @@ fn scalars(file: &mut ByteReader) -> Result<NumericColumn, FileError> {
         file.take(&mut values.bytes, vertices.saturating_mul(4), "the values")?;
         swap(&mut values.bytes);
     } else {
-        let [high, middle, low] = magic;
-        let vertices = u64::from(u32::from_be_bytes([0, high, middle, low]));
+        let vertices = u64::from(small(magic));
         file.array::<3>("the number of triangles")?;
         let mut bytes = Vec::new();
         file.take(&mut bytes, vertices.saturating_mul(2), "the values")?;
-        let (words, _) = bytes.as_chunks::<2>();
-        let numbers = words
-            .iter()
-            .map(|word| f32::from(i16::from_be_bytes(*word)) / 100.0);
-        values.bytes = numbers.flat_map(f32::to_le_bytes).collect();
+        values.bytes = hundredths(&bytes);
     }
     match file.left() {
         0 => Ok(values),
@@ -215,6 +264,20 @@ fn count(file: &mut ByteReader, what: &'static str) -> Result<u64, FileError> {
         let expected = "it cannot be negative; the file is damaged";
         file.error(FileFault::field(what, number, expected))
     })
+}
+
+/// Returns a number of three bytes.
+fn small([high, middle, low]: [u8; 3]) -> u32 {
+    u32::from_be_bytes([0, high, middle, low])
+}
+
+/// Converts hundredths in two bytes to float32.
+fn hundredths(bytes: &[u8]) -> Vec<u8> {
+    let (words, _) = bytes.as_chunks::<2>();
+    let numbers = words
+        .iter()
+        .map(|word| f32::from(i16::from_be_bytes(*word)) / 100.0);
+    numbers.flat_map(f32::to_le_bytes).collect()
 }
 
 /// Brings 32-bit numbers into little-endian order.

@@ -28,14 +28,12 @@ use zvf::{AxisSpec, Column, ColumnValues, Geometry, GeometryKind, NumericColumn,
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, WholeReader,
+    description::KEPT,
     folder_array::{AbsentChunks, FolderArray, group_attributes},
     names::AttributeNames,
     node_columns::take_coordinates,
     values::to_f64,
 };
-
-/// Upper bound on the metadata that the header keeps.
-const HEADER: usize = 12 << 10;
 
 /// Opens a folder.
 ///
@@ -127,10 +125,10 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
         }
     }
     let kept = Value::Object(metadata.clone());
-    if kept.to_string().len() <= HEADER {
+    if kept.to_string().len() <= KEPT {
         description.header.insert("geff".to_owned(), kept);
     } else {
-        let note = "metadata are longer than 12 KiB and are not kept";
+        let note = "metadata are longer than 8 MiB and are not kept";
         description.notes.push(note.to_owned());
     }
     if !left_out.is_empty() {

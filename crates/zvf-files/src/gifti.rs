@@ -38,6 +38,7 @@ use zvf::{Column, ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileHeader, FileReadOptions, WholeReader,
     overlay::{self, SurfaceValues},
+    values::to_f64,
 };
 
 pub use writer::GiftiWriter;
@@ -57,9 +58,10 @@ pub(crate) fn open(
     let missing =
         "the file has no POINTSET and TRIANGLE; read the surface, and add this file by --with";
     let missing = || FileFault::Unsupported(missing).of(path);
-    let points = take("POINTSET").ok_or_else(missing)?;
-    let triangles = take("TRIANGLE").ok_or_else(missing)?;
-    let mut geometry = surface(&points, &triangles).map_err(|fault| fault.of(path))?;
+    let mut points = take("POINTSET").ok_or_else(missing)?;
+    let mut triangles = take("TRIANGLE").ok_or_else(missing)?;
+    let made = surface(&mut points, &mut triangles);
+    let mut geometry = made.map_err(|fault| fault.of(path))?;
     let mut description =
         FileDescription::new(FileFormat::Gii, GeometryKind::Mesh).axes_xyz(Some("millimeter"));
     let frame = points.matrices.first().map(|[space, ..]| space.clone());
@@ -84,23 +86,41 @@ pub(crate) fn read_overlay(path: &Path, limit: u64) -> Result<SurfaceValues, Fil
     Ok(overlay_of(file, path))
 }
 
-fn surface(points: &DataArray, triangles: &DataArray) -> Result<Geometry, FileFault> {
-    let kinds = [
-        ("the points", &points.values, Kind::Float32),
-        ("the triangles", &triangles.values, Kind::Int32),
-    ];
-    for (field, values, kind) in kinds {
-        if values.kind != kind || values.width != 3 {
+/// Returns the mesh of two arrays, and takes their values.
+fn surface(points: &mut DataArray, triangles: &mut DataArray) -> Result<Geometry, FileFault> {
+    use Kind::{Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+
+    let whole = [Int32, UInt8, Int8, Int16, UInt16, UInt32, Int64, UInt64];
+    for (field, values, kinds) in [
+        ("the points", &points.values, [Float32, Float64].as_slice()),
+        ("the triangles", &triangles.values, whole.as_slice()),
+    ] {
+        if !kinds.contains(&values.kind) || values.width != 3 {
             let found = format!(
                 "an array of {} columns of {}",
                 values.width,
                 values.kind.name()
             );
-            let expected = "points are float32 and triangles int32, with 3 columns";
+            let expected = "points are floats and triangles integers, with 3 columns";
             return Err(FileFault::field(field, found, expected));
         }
     }
-    overlay::mesh(points.values.clone(), &triangles.values.bytes)
+    let empty = || NumericColumn::new(Float32, 3);
+    let positions = std::mem::replace(&mut points.values, empty());
+    let corners = std::mem::replace(&mut triangles.values, empty());
+    if corners.kind == Int32 {
+        let (words, _) = corners.bytes.as_chunks::<4>();
+        return overlay::mesh(positions, words.iter().map(|it| i32::from_le_bytes(*it)));
+    }
+    let corners = to_f64(&corners).unwrap_or_default();
+    // A corner that int32 does not hold is in no mesh.
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        reason = "numbers out of range become the last int32, which no vertex has"
+    )]
+    let corners = corners.into_iter().map(|corner| corner as i32);
+    overlay::mesh(positions, corners)
 }
 
 /// Returns the arrays of a file as attributes.

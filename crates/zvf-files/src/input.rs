@@ -133,8 +133,13 @@ impl ByteReader {
         what: &'static str,
     ) -> Result<(), FileError> {
         self.check(length, what)?;
-        bytes.clear();
-        bytes.resize(usize::try_from(length).unwrap_or(usize::MAX), 0);
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        if bytes.capacity() < length {
+            // The allocator has pages of zeros, which nothing writes before the file is read.
+            *bytes = vec![0; length];
+        } else {
+            bytes.resize(length, 0);
+        }
         self.fill(bytes, what)
     }
 

@@ -24,7 +24,7 @@ use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions,
     input::ByteReader,
     polygons::PolygonList,
-    text::{LineReader, number},
+    text::{CUT, LineReader, number},
     values::{is_float32, narrow},
     whole::WholeReader,
 };
@@ -50,6 +50,8 @@ struct ObjContent {
     /// True if objects share a vertex.
     shares: bool,
     left_out: BTreeSet<String>,
+    /// True if the last line has no end.
+    is_cut: bool,
 }
 
 /// Opens a file.
@@ -58,6 +60,11 @@ struct ObjContent {
 ///
 /// [`FileError`] if the file is damaged.
 pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError> {
+    let (again, reading) = (path.to_path_buf(), options.clone());
+    Ok(read(path, options)?.reread(move || read(&again, &reading)))
+}
+
+fn read(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError> {
     let file = ByteReader::open(path, options.unpacked)?;
     let mut lines = LineReader::new(file);
     let mut content = ObjContent::default();
@@ -78,6 +85,11 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
         added.map_err(|fault| lines.error(fault))?;
         joined.clear();
     }
+    if !joined.is_empty() {
+        let added = content.add(&joined);
+        added.map_err(|fault| lines.error(fault))?;
+    }
+    content.is_cut = lines.is_cut();
     content.finish(path)
 }
 
@@ -222,6 +234,7 @@ impl ObjContent {
             polygons,
             edges,
             left_out,
+            is_cut,
             ..
         } = self;
         let linked = if has_faces {
@@ -238,6 +251,9 @@ impl ObjContent {
             }
         };
         linked.map_err(|fault| fault.of(path))?;
+        if is_cut {
+            description.notes.push(CUT.to_owned());
+        }
         if !left_out.is_empty() {
             let list: Vec<&str> = left_out.iter().map(String::as_str).collect();
             description

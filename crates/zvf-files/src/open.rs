@@ -21,6 +21,7 @@ use crate::{
     tck::{TckReader, TckWriter},
     trk::{TrkReader, TrkWriter},
     trx::{TrxReader, TrxWriter},
+    whole::WholeReader,
 };
 
 impl FileReadOptions {
@@ -70,8 +71,8 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
         FileFormat::Obj => Box::new(obj::open(path, options)?),
         FileFormat::Stl => Box::new(stl::open(path, options)?),
         FileFormat::Las | FileFormat::Laz => Box::new(LasReader::open(path, options)?),
-        FileFormat::Gii => Box::new(gifti::open(path, options, overlays(options)?)?),
-        FileFormat::FreeSurfer => Box::new(freesurfer::open(path, options, overlays(options)?)?),
+        FileFormat::Gii => Box::new(surface(path, options, gifti::open)?),
+        FileFormat::FreeSurfer => Box::new(surface(path, options, freesurfer::open)?),
         FileFormat::GraphMl => Box::new(graphml::open(path, options)?),
         FileFormat::EdgeList => Box::new(edge_list::open(path, options)?),
         FileFormat::Geff => Box::new(geff::open(path, options)?),
@@ -116,6 +117,21 @@ fn check_distinct(path: &Path, with: &[PathBuf]) -> Result<(), FileError> {
         }
     }
     Ok(())
+}
+
+/// Reads the surface of a format.
+type OpenSurface =
+    fn(&Path, &FileReadOptions, Vec<SurfaceValues>) -> Result<WholeReader, FileError>;
+
+/// Opens a surface with the files of values of its vertices.
+fn surface(
+    path: &Path,
+    options: &FileReadOptions,
+    open: OpenSurface,
+) -> Result<WholeReader, FileError> {
+    let (again, reading) = (path.to_path_buf(), options.clone());
+    let reader = open(path, options, overlays(options)?)?;
+    Ok(reader.reread(move || open(&again, &reading, overlays(&reading)?)))
 }
 
 /// Reads the files with values of vertices: GIFTI by the extension, else those of `FreeSurfer`.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use zvf::{Column, ColumnValues, Geometry, NumericColumn};
 
-use crate::{FileError, FileFault, FileHeader, names::AttributeNames};
+use crate::{FileError, FileFault, FileHeader, names::AttributeNames, values::not_finite};
 
 /// Values of the vertices of a surface.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(crate) fn add(
 ) -> Result<(), FileError> {
     let mut names = AttributeNames::default();
     let rows = |count: usize| -> NumericColumn { (0..u32::MAX).take(count).collect() };
-    let faces = geometry.links.len() / 3;
+    let faces = geometry.link_count();
     let row = Column::new(names.add("source_row"), rows(geometry.vertices()));
     geometry.vertex.push(row);
     geometry.link.push(Column::new("source_link", rows(faces)));
@@ -65,28 +65,28 @@ pub(crate) fn add(
     Ok(())
 }
 
-/// Returns a mesh of coordinates and of triangles as little-endian int32.
-pub(crate) fn mesh(positions: NumericColumn, triangles: &[u8]) -> Result<Geometry, FileFault> {
-    let (numbers, _) = positions.bytes.as_chunks::<4>();
-    let mut numbers = numbers.iter().map(|bytes| f32::from_le_bytes(*bytes));
-    if let Some(number) = numbers.find(|number| !number.is_finite()) {
-        return Err(FileFault::NotFinite(number.into()));
+/// Returns a mesh of coordinates and of the corners of triangles.
+pub(crate) fn mesh(
+    positions: NumericColumn,
+    corners: impl ExactSizeIterator<Item = i32>,
+) -> Result<Geometry, FileFault> {
+    if let Some(value) = not_finite(&positions) {
+        return Err(FileFault::NotFinite(value));
     }
     if positions.is_empty() {
         return Err(FileFault::Empty);
     }
-    let vertices = i64::try_from(positions.len()).unwrap_or(i64::MAX);
-    let (corners, _) = triangles.as_chunks::<4>();
-    let corners = corners
-        .iter()
-        .map(|bytes| i64::from(i32::from_le_bytes(*bytes)));
-    let mut links = Vec::new();
-    for corner in corners {
-        if !(0..vertices).contains(&corner) {
-            let expected = "a triangle names vertices from 0 on; the file is cut or damaged";
-            return Err(FileFault::field("a corner", corner, expected));
-        }
-        links.push(corner);
+    let mut links = Vec::with_capacity(corners.len());
+    let (mut least, mut most) = (0, 0);
+    links.extend(corners.map(|corner| {
+        (least, most) = (corner.min(least), corner.max(most));
+        i64::from(corner)
+    }));
+    let is_past = usize::try_from(most).is_ok_and(|most| most >= positions.len());
+    if least < 0 || is_past && !links.is_empty() {
+        let corner = if least < 0 { least } else { most };
+        let expected = "a triangle names vertices from 0 on; the file is cut or damaged";
+        return Err(FileFault::field("a corner", corner, expected));
     }
     let mut geometry = Geometry::new(positions);
     geometry.link_width = 3;

@@ -38,7 +38,7 @@ use zvf::{Geometry, GeometryKind};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, input::ByteReader,
-    polygons::PolygonList, values::not_finite, whole::WholeReader,
+    polygons::PolygonList, text::CUT, values::not_finite, whole::WholeReader,
 };
 use columns::PropertyColumns;
 use header::{ElementDeclaration, PlyHeader};
@@ -50,6 +50,11 @@ use values::PlyValues;
 ///
 /// [`FileError`] if the file is damaged.
 pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError> {
+    let (again, reading) = (path.to_path_buf(), options.clone());
+    Ok(read(path, options)?.reread(move || read(&again, &reading)))
+}
+
+fn read(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError> {
     let mut file = ByteReader::open(path, options.unpacked)?;
     let header = PlyHeader::read(&mut file)?;
     let mut values = PlyValues::new(file, header.form, header.lines);
@@ -69,11 +74,14 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
         }
     }
     values.finish()?;
+    if values.is_cut() {
+        content.notes.push(CUT.to_owned());
+    }
     match header.comments {
         Some(comments) => content.comments = comments,
         None => content
             .notes
-            .push("comments are longer than 12 KiB and are not kept".to_owned()),
+            .push("comments are longer than 8 MiB and are not kept".to_owned()),
     }
     content.finish(path)
 }

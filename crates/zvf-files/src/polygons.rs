@@ -64,26 +64,31 @@ impl PolygonList {
         Ok(())
     }
 
-    /// Adds `count` polygons of `width` corners each. Returns the greatest of all their corners.
+    /// Adds polygons of `N` corners each. Returns the greatest of all their corners.
     ///
     /// # Errors
     ///
     /// [`FileFault::Field`] for fewer than 3 corners.
-    pub(crate) fn push_equal(
+    pub(crate) fn push_arrays<const N: usize>(
         &mut self,
-        width: usize,
-        count: usize,
-        corners: impl Iterator<Item = u32>,
+        polygons: impl ExactSizeIterator<Item = [u32; N]>,
     ) -> Result<u32, FileFault> {
-        let mut last = 0;
-        self.corners.reserve(width.saturating_mul(count));
-        // `for_each` of nested iterators is a nest of loops, `extend` is not.
-        corners.for_each(|corner| {
-            last = last.max(corner);
-            self.corners.push(i64::from(corner));
-        });
+        let count = polygons.len();
+        let start = self.corners.len();
+        self.corners
+            .resize(start.saturating_add(count.saturating_mul(N)), 0);
+        let new = self.corners.get_mut(start..).unwrap_or_default();
+        let (targets, _) = new.as_chunks_mut::<N>();
+        let mut last = [0; N];
+        for (target, polygon) in targets.iter_mut().zip(polygons) {
+            for ((target, last), corner) in target.iter_mut().zip(&mut last).zip(polygon) {
+                *target = i64::from(corner);
+                *last = corner.max(*last);
+            }
+        }
+        let last = last.into_iter().max().unwrap_or(0);
         self.last = self.last.max(last);
-        self.add_ends(width, count)?;
+        self.add_ends(N, count)?;
         Ok(last)
     }
 

@@ -44,11 +44,29 @@ const START: u64 = 84;
 const BLOCK: u64 = 1 << 12;
 
 /// Vertices that are joined by their bits.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct WeldedCorners {
     numbers: HashMap<[u8; 12], u32, CornerHashes>,
+    /// The corners that were read last, by their hash. Facets that share a corner follow each other
+    /// in most files, so that few corners are looked up among all.
+    recent: Vec<([u8; 12], u32)>,
     positions: Vec<u8>,
     corners: Vec<i64>,
+}
+
+/// Number of recent corners, whose memory fits into the cache of a core.
+const RECENT: usize = 1 << 14;
+
+impl Default for WeldedCorners {
+    fn default() -> Self {
+        Self {
+            numbers: HashMap::default(),
+            // No corner has this number.
+            recent: vec![([0; 12], u32::MAX); RECENT],
+            positions: Vec::new(),
+            corners: Vec::new(),
+        }
+    }
 }
 
 /// Hashes of corners that take a multiplication. The keys are random, so that no file can be made of
@@ -79,6 +97,15 @@ impl BuildHasher for CornerHashes {
 struct CornerHasher {
     keys: [u64; 2],
     hash: u64,
+}
+
+impl CornerHashes {
+    #[inline]
+    fn hash_of(&self, corner: &[u8; 12]) -> u64 {
+        let mut hasher = self.build_hasher();
+        hasher.write(corner);
+        hasher.finish()
+    }
 }
 
 impl Hasher for CornerHasher {
@@ -122,11 +149,21 @@ impl WeldedCorners {
     }
 
     fn push(&mut self, corner: [u8; 12]) {
-        let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
-        let number = *self.numbers.entry(corner).or_insert(next);
-        if number == next {
-            self.positions.extend_from_slice(&corner);
-        }
+        let hash = usize::try_from(self.numbers.hasher().hash_of(&corner) >> 32).unwrap_or(0);
+        let number = match self.recent.get_mut(hash % RECENT) {
+            Some((recent, number)) if *recent == corner && *number != u32::MAX => *number,
+            place => {
+                let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+                let number = *self.numbers.entry(corner).or_insert(next);
+                if number == next {
+                    self.positions.extend_from_slice(&corner);
+                }
+                if let Some(place) = place {
+                    *place = (corner, number);
+                }
+                number
+            }
+        };
         self.corners.push(i64::from(number));
     }
 
@@ -146,8 +183,13 @@ impl WeldedCorners {
 ///
 /// [`FileError`] if the file is damaged.
 pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError> {
+    let (again, reading) = (path.to_path_buf(), options.clone());
+    Ok(read(path, options)?.reread(move || read(&again, &reading)))
+}
+
+fn read(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError> {
     let mut file = ByteReader::open(path, options.unpacked)?;
-    let description = FileDescription::new(FileFormat::Stl, GeometryKind::Mesh).axes_xyz(None);
+    let mut description = FileDescription::new(FileFormat::Stl, GeometryKind::Mesh).axes_xyz(None);
     let length = file.length();
     if length >= START {
         file.seek(80)?;
@@ -168,7 +210,11 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
         return Err(FileFault::field("the size of the file", length, expected).of(path));
     }
     file.seek(0)?;
-    let geometry = text(LineReader::new(file))?;
+    let (geometry, is_ended) = text(LineReader::new(file))?;
+    if !is_ended {
+        let note = "the last solid has no line endsolid; the file may be cut off";
+        description.notes.push(note.to_owned());
+    }
     Ok(WholeReader::new(geometry, description))
 }
 
@@ -226,6 +272,8 @@ struct StlText {
     solids: Vec<i64>,
     /// Number of corners of the current facet.
     in_facet: Option<u32>,
+    /// True after the end of a solid.
+    is_ended: bool,
 }
 
 impl StlText {
@@ -236,7 +284,11 @@ impl StlText {
                 let name = line.trim().strip_prefix("solid").unwrap_or_default().trim();
                 self.names.push((!name.is_empty()).then(|| name.to_owned()));
             }
-            "facet" => self.in_facet = Some(0),
+            "facet" => {
+                self.in_facet = Some(0);
+                self.is_ended = false;
+            }
+            "endsolid" => self.is_ended = true,
             "vertex" => {
                 let mut corner = [0; 12];
                 let (numbers, _) = corner.as_chunks_mut::<4>();
@@ -256,7 +308,7 @@ impl StlText {
                 let solid = self.names.len().saturating_sub(1);
                 self.solids.push(i64::try_from(solid).unwrap_or(i64::MAX));
             }
-            "outer" | "endloop" | "endsolid" | "" => {}
+            "outer" | "endloop" | "" => {}
             other => {
                 let other: String = other.chars().take(24).collect();
                 let expected = "it is no keyword of STL; the file is damaged";
@@ -267,7 +319,8 @@ impl StlText {
     }
 }
 
-fn text(mut lines: LineReader) -> Result<Geometry, FileError> {
+/// Reads a text file. Returns whether the last solid has its end as well.
+fn text(mut lines: LineReader) -> Result<(Geometry, bool), FileError> {
     let mut content = StlText::default();
     while let Some(line) = lines.next()? {
         let added = content.add(line);
@@ -278,6 +331,7 @@ fn text(mut lines: LineReader) -> Result<Geometry, FileError> {
         names,
         solids,
         in_facet,
+        is_ended,
     } = content;
     if in_facet.is_some() || corners.corners.len() != solids.len().saturating_mul(3) {
         let expected = "the file ends inside a facet; it is cut off";
@@ -287,9 +341,9 @@ fn text(mut lines: LineReader) -> Result<Geometry, FileError> {
         return Err(lines.error(FileFault::Empty));
     }
     if names.len() < 2 && names.first().is_none_or(Option::is_none) {
-        return Ok(corners.geometry());
+        return Ok((corners.geometry(), is_ended));
     }
-    Ok(with_solids(corners, &solids, &names))
+    Ok((with_solids(corners, &solids, &names), is_ended))
 }
 
 /// Makes each solid an object. Vertices that solids share are copied.

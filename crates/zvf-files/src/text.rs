@@ -9,7 +9,11 @@ pub(crate) struct LineReader {
     buffer: Vec<u8>,
     text: String,
     line: u64,
+    is_cut: bool,
 }
+
+/// Note about a file whose last line has no end.
+pub(crate) const CUT: &str = "the last line has no line end; the file may be cut off";
 
 impl LineReader {
     pub(crate) fn new(file: ByteReader) -> Self {
@@ -23,6 +27,7 @@ impl LineReader {
             buffer: Vec::new(),
             text: String::new(),
             line,
+            is_cut: false,
         }
     }
 
@@ -34,6 +39,7 @@ impl LineReader {
             return Ok(None);
         }
         self.line = self.line.saturating_add(1);
+        self.is_cut = !self.buffer.ends_with(b"\n");
         self.text.clear();
         match std::str::from_utf8(&self.buffer) {
             Ok(text) => self.text.push_str(text.trim_end_matches(['\n', '\r'])),
@@ -42,6 +48,11 @@ impl LineReader {
                 .push_str(String::from_utf8_lossy(&self.buffer).trim_end_matches(['\n', '\r'])),
         }
         Ok(Some(&self.text))
+    }
+
+    /// Returns whether the last line has no end.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// Adds the file and the line to a fault.

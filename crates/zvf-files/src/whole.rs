@@ -1,21 +1,37 @@
 //! Geometry that is read as a whole.
 
-use std::error::Error;
+use std::{error::Error, fmt};
 
 use zvf::{Geometry, GeometrySource, NumericColumn};
 
-use crate::{FileDescription, GeometryReader};
+use crate::{FileDescription, FileError, GeometryReader};
 
 /// Geometry of files that are read as a whole, because links connect any of its vertices.
-#[derive(Debug)]
 pub struct WholeReader {
-    geometry: Geometry,
+    /// `None` once it was given away.
+    geometry: Option<Geometry>,
+    tables: Geometry,
     description: FileDescription,
     is_given: bool,
+    again: Option<Box<Reading>>,
+}
+
+/// Reads the file.
+type Reading = dyn Fn() -> Result<WholeReader, FileError> + Send;
+
+impl fmt::Debug for WholeReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WholeReader")
+            .field("geometry", &self.geometry)
+            .field("tables", &self.tables)
+            .field("description", &self.description)
+            .field("is_given", &self.is_given)
+            .finish_non_exhaustive()
+    }
 }
 
 impl WholeReader {
-    pub(crate) fn new(geometry: Geometry, mut description: FileDescription) -> Self {
+    pub(crate) fn new(mut geometry: Geometry, mut description: FileDescription) -> Self {
         let columns = geometry.vertex.iter().chain(&geometry.link);
         let sizes = columns.map(|attribute| match &attribute.values {
             zvf::ColumnValues::Numeric(numbers) => numbers.bytes.len(),
@@ -25,27 +41,45 @@ impl WholeReader {
         let size = sizes.fold(geometry.positions.bytes.len(), usize::saturating_add);
         let size = size.saturating_add(links);
         description.bytes = u64::try_from(size).unwrap_or(u64::MAX);
+        // The tables are given apart.
+        let mut tables = Geometry::new(NumericColumn::new(geometry.positions.kind, 3));
+        tables.objects = geometry.objects.take();
+        tables.object = std::mem::take(&mut geometry.object);
+        tables.groups = std::mem::take(&mut geometry.groups);
+        tables.group = std::mem::take(&mut geometry.group);
         Self {
-            geometry,
+            geometry: Some(geometry),
+            tables,
             description,
             is_given: false,
+            again: None,
         }
+    }
+
+    /// Gives the geometry away when it is read first, and calls `again` if it is read once more.
+    /// Without this, a copy is kept.
+    #[must_use]
+    pub(crate) fn reread(
+        self,
+        again: impl Fn() -> Result<Self, FileError> + Send + 'static,
+    ) -> Self {
+        let again = Some::<Box<Reading>>(Box::new(again));
+        Self { again, ..self }
     }
 }
 
 impl GeometrySource for WholeReader {
     fn next(&mut self, _: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
-        if self.is_given {
+        if std::mem::replace(&mut self.is_given, true) {
             return Ok(None);
         }
-        self.is_given = true;
-        let mut geometry = self.geometry.clone();
-        // The tables are given apart.
-        geometry.objects = None;
-        geometry.object.clear();
-        geometry.groups.clear();
-        geometry.group.clear();
-        Ok(Some(geometry))
+        Ok(match &self.again {
+            None => self.geometry.clone(),
+            Some(again) => match self.geometry.take() {
+                Some(geometry) => Some(geometry),
+                None => again()?.geometry,
+            },
+        })
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -54,12 +88,7 @@ impl GeometrySource for WholeReader {
     }
 
     fn tables(&self) -> Geometry {
-        let mut tables = Geometry::new(NumericColumn::new(self.geometry.positions.kind, 3));
-        tables.objects.clone_from(&self.geometry.objects);
-        tables.object.clone_from(&self.geometry.object);
-        tables.groups.clone_from(&self.geometry.groups);
-        tables.group.clone_from(&self.geometry.group);
-        tables
+        self.tables.clone()
     }
 }
 

@@ -13,6 +13,20 @@ use zvf::{NumericColumn, numeric::Kind};
 use crate::FileFault;
 use zvf_model::base64;
 
+/// Types of arrays. GIFTI 1.0 has the first three, and programs write the others as well.
+const KINDS: [(&str, Kind); 10] = [
+    ("NIFTI_TYPE_UINT8", Kind::UInt8),
+    ("NIFTI_TYPE_INT32", Kind::Int32),
+    ("NIFTI_TYPE_FLOAT32", Kind::Float32),
+    ("NIFTI_TYPE_INT8", Kind::Int8),
+    ("NIFTI_TYPE_INT16", Kind::Int16),
+    ("NIFTI_TYPE_UINT16", Kind::UInt16),
+    ("NIFTI_TYPE_UINT32", Kind::UInt32),
+    ("NIFTI_TYPE_INT64", Kind::Int64),
+    ("NIFTI_TYPE_UINT64", Kind::UInt64),
+    ("NIFTI_TYPE_FLOAT64", Kind::Float64),
+];
+
 /// Decodes the text of an element `Data` by the attributes of its array.
 pub(super) fn decode(
     attributes: &BTreeMap<String, String>,
@@ -21,15 +35,13 @@ pub(super) fn decode(
     limit: u64,
 ) -> Result<NumericColumn, FileFault> {
     let attribute = |name: &str| attributes.get(name).map_or("", |value| value.trim());
-    let kind = match attribute("DataType") {
-        "NIFTI_TYPE_UINT8" => Kind::UInt8,
-        "NIFTI_TYPE_INT32" => Kind::Int32,
-        "NIFTI_TYPE_FLOAT32" => Kind::Float32,
-        other => {
-            let expected = "NIFTI_TYPE_UINT8, NIFTI_TYPE_INT32 and NIFTI_TYPE_FLOAT32 are read";
-            return Err(FileFault::field("DataType", other, expected));
-        }
-    };
+    let name = attribute("DataType");
+    let kind = KINDS.iter().find(|(other, _)| *other == name);
+    let kind = kind.map(|(_, kind)| *kind).ok_or_else(|| {
+        let expected =
+            "integers of 8 to 64 bits, NIFTI_TYPE_FLOAT32 and NIFTI_TYPE_FLOAT64 are read";
+        FileFault::field("DataType", name, expected)
+    })?;
     let shape = shape(attributes)?;
     let width = shape.iter().skip(1).copied().fold(1, u64::saturating_mul);
     let rows = shape.first().copied().unwrap_or(0);
@@ -120,15 +132,26 @@ fn numbers(text: &[u8], kind: Kind) -> Result<Vec<u8>, FileFault> {
             text: String::from_utf8_lossy(word).chars().take(24).collect(),
         };
         let word = std::str::from_utf8(word).map_err(|_| wrong())?;
-        match kind {
-            Kind::UInt8 => bytes.push(word.parse().map_err(|_| wrong())?),
-            Kind::Int32 => {
-                bytes.extend(word.parse::<i32>().map_err(|_| wrong())?.to_le_bytes());
-            }
-            _ => bytes.extend(word.parse::<f32>().map_err(|_| wrong())?.to_le_bytes()),
-        }
+        append(word, kind, &mut bytes).ok_or_else(wrong)?;
     }
     Ok(bytes)
+}
+
+/// Appends a number of a type, little-endian; `None` if the text is none.
+fn append(word: &str, kind: Kind, bytes: &mut Vec<u8>) -> Option<()> {
+    match kind {
+        Kind::UInt8 => bytes.extend(word.parse::<u8>().ok()?.to_le_bytes()),
+        Kind::Int8 => bytes.extend(word.parse::<i8>().ok()?.to_le_bytes()),
+        Kind::Int16 => bytes.extend(word.parse::<i16>().ok()?.to_le_bytes()),
+        Kind::UInt16 => bytes.extend(word.parse::<u16>().ok()?.to_le_bytes()),
+        Kind::Int32 => bytes.extend(word.parse::<i32>().ok()?.to_le_bytes()),
+        Kind::UInt32 => bytes.extend(word.parse::<u32>().ok()?.to_le_bytes()),
+        Kind::Int64 => bytes.extend(word.parse::<i64>().ok()?.to_le_bytes()),
+        Kind::UInt64 => bytes.extend(word.parse::<u64>().ok()?.to_le_bytes()),
+        Kind::Float64 => bytes.extend(word.parse::<f64>().ok()?.to_le_bytes()),
+        _ => bytes.extend(word.parse::<f32>().ok()?.to_le_bytes()),
+    }
+    Some(())
 }
 
 /// Reads a file in the folder of the GIFTI file.

@@ -130,7 +130,7 @@ pub(super) fn contents(format: u8) -> [bool; 3] {
     ]
 }
 
-/// Returns the values of a point format, except coordinates and wave packets.
+/// Returns the values of a point format, except coordinates.
 pub(super) fn of_format(format: u8) -> Vec<Dimension> {
     use Place::{Bits, Bytes, OldFlags};
 
@@ -174,7 +174,31 @@ pub(super) fn of_format(format: u8) -> Vec<Dimension> {
     if has_infrared {
         all.push(word("nir", end));
     }
+    if has_waves(format) {
+        let size = SIZES.get(usize::from(format)).copied().unwrap_or(0);
+        let start = size.saturating_sub(WAVE_PACKET);
+        let value = |name: &str, kind: Kind, at: usize| {
+            Dimension::new(name, kind, Bytes(start.saturating_add(at)))
+        };
+        let mut direction = value("wave_direction", Kind::Float32, 17);
+        direction.width = 3;
+        all.extend([
+            value("wave_descriptor", Kind::UInt8, 0),
+            value("wave_offset", Kind::UInt64, 1),
+            value("wave_size", Kind::UInt32, 9),
+            value("wave_return", Kind::Float32, 13),
+            direction,
+        ]);
+    }
     all
+}
+
+/// Size of a wave packet of a point, which is the last part of its record before extra bytes.
+const WAVE_PACKET: usize = 29;
+
+/// Returns whether points of a format have wave packets.
+pub(super) fn has_waves(format: u8) -> bool {
+    matches!(format, 4 | 5 | 9 | 10)
 }
 
 /// Name of extra bytes that no record describes.

@@ -15,6 +15,9 @@ use zvf_model::base64;
 /// Upper bound on the size of all variable length records of a file.
 const MAX_RECORD_BYTES: u64 = 4 << 20;
 
+/// Bit of the global encoding: the waveforms of the points are in the file.
+pub(super) const HAS_WAVEFORMS: u8 = 2;
+
 /// Header and records of a file.
 #[derive(Clone, Debug)]
 pub(super) struct LasHeader {
@@ -214,6 +217,16 @@ impl LasHeader {
             self.evlrs.extend(record);
         }
         Ok(())
+    }
+
+    /// Returns whether the waveforms of the points are in the file.
+    pub(super) fn has_waveforms(&self) -> bool {
+        byte_at(&self.bytes, 6) & HAS_WAVEFORMS != 0
+    }
+
+    /// Returns whether the record of waveforms is kept.
+    pub(super) fn keeps_waveforms(&self) -> bool {
+        self.evlrs.iter().any(VariableRecord::is_waveforms)
     }
 
     /// Returns the header as attributes of a store.

@@ -7,7 +7,11 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use laz::{LasZipDecompressor, LazItemRecordBuilder, LazItemType, LazVlr, laszip::ChunkTable};
+use laz::{
+    LasZipDecompressor, LazItemRecordBuilder, LazItemType, LazVlr,
+    laszip::{ChunkTable, ChunkTableEntry},
+    par_decompress,
+};
 
 use super::header::LasHeader;
 use crate::{FileError, FileFault, input::ByteReader};
@@ -17,10 +21,19 @@ const POINT_WISE: u16 = 1;
 /// Compression of each field of a chunk by itself.
 const LAYERED: u16 = 3;
 
+/// Largest size of the records of a chunk that is decompressed beside others, in bytes.
+const LARGEST_CHUNK: u64 = 64 << 20;
+
+/// Size of the records that are decompressed at once, about: most chunks have 50,000 of 20 to 40 bytes.
+const AT_ONCE: usize = 8 << 20;
+
 /// Records that are read from start to end.
 pub(super) enum PointRecords {
     Plain,
+    /// Chunk by chunk.
     Compressed(Box<LasZipDecompressor<'static, BufReader<File>>>),
+    /// Several chunks at once, on all cores.
+    Chunked(Box<ChunkedPoints>),
 }
 
 impl fmt::Debug for PointRecords {
@@ -28,11 +41,21 @@ impl fmt::Debug for PointRecords {
         f.write_str(match self {
             Self::Plain => "Plain",
             Self::Compressed(_) => "Compressed",
+            Self::Chunked(_) => "Chunked",
         })
     }
 }
 
 impl PointRecords {
+    /// Returns the number of points of `record` bytes to read at a time.
+    pub(super) fn step(&self, record: usize) -> usize {
+        match self {
+            // They stay in the cache until their values are taken.
+            Self::Plain | Self::Compressed(_) => 1 << 14,
+            Self::Chunked(_) => (AT_ONCE / record.max(1)).max(1),
+        }
+    }
+
     /// Starts at the first point.
     pub(super) fn open(file: &mut ByteReader, header: &LasHeader) -> Result<Self, FileError> {
         file.seek(header.start.min(file.length()))?;
@@ -59,6 +82,10 @@ impl PointRecords {
                 bytes.clear();
                 bytes.resize(size, 0);
                 let done = guarded(|| points.decompress_many(bytes));
+                done.map_err(|fault| fault.of(file.path()))
+            }
+            Self::Chunked(points) => {
+                let done = points.take(bytes, size, record);
                 done.map_err(|fault| fault.of(file.path()))
             }
         }
@@ -124,7 +151,20 @@ fn open_compressed(
         .find(|vlr| vlr.user == "laszip encoded")
         .map_or(0, |vlr| super::header::u16_at(vlr.data(), 0));
     if compressor != POINT_WISE {
-        check_chunks(&mut file, length, header, &vlr, compressor == LAYERED)?;
+        let chunks = check_chunks(&mut file, length, header, &vlr, compressor == LAYERED)?;
+        if let Some(chunks) = independent(&chunks, header) {
+            // The offset of the table comes first.
+            file.seek(SeekFrom::Start(header.start.saturating_add(8)))?;
+            let points = ChunkedPoints {
+                file,
+                vlr,
+                chunks: chunks.into_iter(),
+                packed: Vec::new(),
+                ready: Vec::new(),
+                used: 0,
+            };
+            return Ok(PointRecords::Chunked(Box::new(points)));
+        }
     }
     file.seek(SeekFrom::Start(header.start))?;
     let source = BufReader::with_capacity(1 << 18, file);
@@ -132,15 +172,88 @@ fn open_compressed(
     Ok(PointRecords::Compressed(Box::new(points)))
 }
 
+/// Returns the chunks with their numbers of points, if they can be decompressed beside each other: these
+/// numbers, for which memory is reserved, are moderate, and the chunks have all points of the file.
+fn independent(chunks: &ChunkTable, header: &LasHeader) -> Option<Vec<ChunkTableEntry>> {
+    let record = u64::try_from(header.record).unwrap_or(u64::MAX).max(1);
+    let mut left = header.points;
+    let mut all = Vec::new();
+    for chunk in chunks {
+        let mut chunk = *chunk;
+        // The table gives the last chunk the size of the others.
+        chunk.point_count = chunk.point_count.min(left);
+        if !(1..=LARGEST_CHUNK / record).contains(&chunk.point_count) {
+            break;
+        }
+        left = left.saturating_sub(chunk.point_count);
+        all.push(chunk);
+    }
+    (left == 0).then_some(all)
+}
+
+/// Points that are decompressed chunk by chunk, several chunks at once.
+pub(super) struct ChunkedPoints {
+    file: File,
+    vlr: LazVlr,
+    /// Chunks that are not yet read.
+    chunks: std::vec::IntoIter<ChunkTableEntry>,
+    packed: Vec<u8>,
+    /// Records of the chunks that were read last.
+    ready: Vec<u8>,
+    /// Number of their bytes that were taken.
+    used: usize,
+}
+
+impl ChunkedPoints {
+    /// Replaces `bytes` by the next `size` bytes of records.
+    fn take(&mut self, bytes: &mut Vec<u8>, size: usize, record: usize) -> Result<(), FileFault> {
+        bytes.clear();
+        while bytes.len() < size {
+            if self.used >= self.ready.len() {
+                self.read(record)?;
+            }
+            let rest = self.ready.get(self.used..).unwrap_or_default();
+            let count = rest.len().min(size.saturating_sub(bytes.len()));
+            bytes.extend_from_slice(rest.get(..count).unwrap_or_default());
+            self.used = self.used.saturating_add(count);
+        }
+        Ok(())
+    }
+
+    /// Reads the next chunks.
+    fn read(&mut self, record: usize) -> Result<(), FileFault> {
+        let (mut points, mut packed) = (0_usize, 0_usize);
+        let mut chunks = Vec::new();
+        while points.saturating_mul(record) < AT_ONCE
+            && let Some(chunk) = self.chunks.next()
+        {
+            let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+            points = points.saturating_add(size(chunk.point_count));
+            packed = packed.saturating_add(size(chunk.byte_count));
+            chunks.push(chunk);
+        }
+        if chunks.is_empty() {
+            return Err(FileFault::Unsupported(DAMAGED));
+        }
+        // `check_chunks` has compared the sizes with the file.
+        self.packed.resize(packed, 0);
+        self.file.read_exact(&mut self.packed)?;
+        self.ready.resize(points.saturating_mul(record), 0);
+        self.used = 0;
+        let (vlr, packed, ready) = (&self.vlr, &self.packed, &mut self.ready);
+        guarded(|| par_decompress(packed, ready, vlr, &chunks))
+    }
+}
+
 /// Checks the sizes for which the decoder reserves memory: the number of chunks, and the layers of
-/// each chunk.
+/// each chunk. Returns the chunks.
 fn check_chunks(
     file: &mut File,
     length: u64,
     header: &LasHeader,
     vlr: &LazVlr,
     is_layered: bool,
-) -> Result<(), FileFault> {
+) -> Result<ChunkTable, FileFault> {
     let damaged = || {
         FileFault::Unsupported(
             "the table of chunks is missing or damaged; write the file again with a program that closes it",
@@ -183,7 +296,7 @@ fn check_chunks(
         }
         start = end;
     }
-    Ok(())
+    Ok(chunks)
 }
 
 /// Checks that the layers of a chunk fit it: after the first point and the number of points comes

@@ -6,7 +6,7 @@ use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric
 
 use super::{
     ORDER, SOURCE_ROW, crs,
-    dimension::{Dimension, UNDESCRIBED, extra, is_extra, names_undescribed, of_format},
+    dimension::{Dimension, UNDESCRIBED, extra, has_waves, is_extra, names_undescribed, of_format},
     header::LasHeader,
     points::PointRecords,
 };
@@ -15,8 +15,6 @@ use crate::{
     input::ByteReader, names::AttributeNames,
 };
 
-/// Number of points that are read at a time.
-const STEP: usize = 1 << 14;
 /// Size of the records whose values are taken together: they stay in the cache while each dimension
 /// passes over them.
 const CACHED: usize = 1 << 14;
@@ -60,9 +58,13 @@ impl LasReader {
         let mut dimensions = of_format(header.format);
         dimensions.extend(extra(&header.vlrs, header.format, header.record));
         describe_extra(&header, &dimensions, &mut description);
-        let has_waves = matches!(header.format, 4 | 5 | 9 | 10);
-        if has_waves {
-            description.notes.push("left out: wave packets".to_owned());
+        if has_waves(header.format) {
+            let note = match (header.has_waveforms(), header.keeps_waveforms()) {
+                (_, true) => None,
+                (true, false) => Some("left out: the waveforms of the points"),
+                (false, false) => Some("the waveforms of the points are in another file (.wdp)"),
+            };
+            description.notes.extend(note.map(str::to_owned));
         }
         if header.large > 0 {
             let large = header.large;
@@ -109,7 +111,8 @@ impl LasReader {
         let first = self.header.points.saturating_sub(self.left);
         let mut columns = PointColumns::new(&self.dimensions);
         while wanted > 0 {
-            let count = usize::try_from(wanted).unwrap_or(STEP).min(STEP);
+            let step = self.records.step(record);
+            let count = usize::try_from(wanted).unwrap_or(step).min(step);
             self.records
                 .take(&mut self.file, &mut self.scratch, count, record)?;
             columns.reserve(count, &self.dimensions);

@@ -47,6 +47,11 @@ impl VariableRecord {
         self.bytes.get(self.head..).unwrap_or_default()
     }
 
+    /// Returns whether the record has the waveforms of the points.
+    pub(super) fn is_waveforms(&self) -> bool {
+        self.user == "LASF_Spec" && self.id == u16::MAX
+    }
+
     /// Returns whether the record describes the packing of the points, which is made anew.
     pub(super) fn is_packing(&self) -> bool {
         matches!(self.user.as_str(), "laszip encoded" | "copc")

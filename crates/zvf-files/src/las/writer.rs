@@ -6,20 +6,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use laz::{LasZipCompressor, LazVlrBuilder};
+use laz::{LazVlrBuilder, ParLasZipCompressor};
 use serde_json::Value;
 use zvf::{Column, ColumnValues, QueryResult, numeric::Kind};
 
 use super::{
     ORDER, crs,
     dimension::{self, DESCRIPTOR, Dimension, EXTRA_BYTES, SIZES, SPECIFICATION},
-    header::LasHeader,
+    header::{HAS_WAVEFORMS, LasHeader},
     numbers::{exact, frame, whole},
     order::OrderedRecords,
     record::VariableRecord,
 };
 use crate::{
     FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult,
+    input::length_of,
     names::original,
     values::{AxisOrder, numbers},
     writer::{OutputSink, groups_left_out, left_out},
@@ -79,7 +80,7 @@ struct Layout {
 /// Target of records.
 enum PointSink {
     Plain(OutputSink),
-    Compressed(Box<LasZipCompressor<'static, OutputSink>>),
+    Compressed(Box<ParLasZipCompressor<OutputSink>>),
 }
 
 impl PointSink {
@@ -114,6 +115,15 @@ impl fmt::Debug for PointSink {
             Self::Compressed(_) => "Compressed",
         })
     }
+}
+
+/// Returns whether a batch has an attribute of numbers with `width` values for each point.
+fn has(batch: &QueryResult, name: &str, width: u32) -> bool {
+    batch.vertex.iter().any(|column| {
+        let values = &column.values;
+        column.name == name
+            && matches!(values, ColumnValues::Numeric(numbers) if numbers.width == width)
+    })
 }
 
 impl LasWriter {
@@ -153,26 +163,38 @@ impl LasWriter {
         Ok(writer)
     }
 
-    /// Chooses format, scale and columns.
-    fn plan(&mut self, batch: &QueryResult, rows: &[[f64; 3]]) -> Layout {
-        let has = |name: &str, width: u32| {
-            batch.vertex.iter().any(|column| {
-                let values = &column.values;
-                column.name == name
-                    && matches!(values, ColumnValues::Numeric(numbers) if numbers.width == width)
-            })
-        };
-        let has_colour = has("rgb", 3);
-        let is_old = self.kept.as_ref().is_some_and(|kept| kept.format < 6) && !has("nir", 1);
-        let format = match (is_old, has("gps_time", 1), has_colour) {
+    /// Chooses the point format: that of the file, as far as the batch has its values.
+    fn format_of(&self, batch: &QueryResult) -> u8 {
+        let (has_time, has_infrared) = (has(batch, "gps_time", 1), has(batch, "nir", 1));
+        let has_colour = has(batch, "rgb", 3);
+        let kept = self.kept.as_ref().map_or(6, |kept| kept.format);
+        let is_old = kept < 6 && !has_infrared;
+        let dimensions = dimension::of_format(kept);
+        let mut waves = dimensions.iter().filter(|it| it.name.starts_with("wave_"));
+        let has_waves =
+            dimension::has_waves(kept) && waves.all(|it| has(batch, &it.name, it.width));
+        match (is_old, has_time, has_colour) {
+            (true, true, has_colour) if has_waves => 4 | u8::from(has_colour),
             (true, has_time, has_colour) => u8::from(has_time) | u8::from(has_colour) << 1,
-            (false, _, _) if has("nir", 1) => 8,
+            (false, ..) if has_waves && (has_colour || has_infrared) => 10,
+            (false, ..) if has_waves => 9,
+            (false, ..) if has_infrared => 8,
             (false, _, true) => 7,
             (false, _, false) => 6,
-        };
+        }
+    }
+
+    /// Chooses format, scale and columns.
+    fn plan(&mut self, batch: &QueryResult, rows: &[[f64; 3]]) -> Layout {
+        let format = self.format_of(batch);
+        let is_old = format < 6;
         let kept = self.kept.as_ref();
         let kept_minor = kept.map_or(4, |kept| kept.minor);
-        let minor = if is_old { kept_minor.max(2) } else { 4 };
+        let minor = match (is_old, format) {
+            (true, 4 | 5) => kept_minor.max(3),
+            (true, _) => kept_minor.max(2),
+            (false, _) => 4,
+        };
         let mut header = kept.map_or_else(Vec::new, |kept| kept.bytes.clone());
         header.resize(header_size(minor), 0);
         if kept.is_none() {
@@ -186,7 +208,7 @@ impl LasWriter {
         };
         let mut columns = Vec::new();
         for standard in dimension::of_format(format) {
-            if has(&standard.name, standard.width) {
+            if has(batch, &standard.name, standard.width) {
                 columns.push((standard.name.clone(), standard));
             }
         }
@@ -373,7 +395,7 @@ impl LasWriter {
         OutputSink::write(&mut sink, &bytes)?;
         let sink = match compression {
             Some(vlr) => {
-                let compressor = LasZipCompressor::new(sink, vlr);
+                let compressor = ParLasZipCompressor::new(sink, vlr);
                 let compressor = compressor.map_err(FileFault::Laz).map_err(in_file)?;
                 PointSink::Compressed(Box::new(compressor))
             }
@@ -580,15 +602,26 @@ impl ResultWriter for LasWriter {
         };
         let mut header = layout.header.clone();
         self.complete(&mut header, &layout).map_err(in_file)?;
-        let extended = self.kept.take().map_or_else(Vec::new, |kept| kept.evlrs);
+        let kept = self.kept.take();
+        if kept.as_ref().is_some_and(|kept| !kept.keeps_waveforms())
+            && let Some(encoding) = header.get_mut(6)
+        {
+            *encoding &= !HAS_WAVEFORMS;
+        }
+        let extended = kept.map_or_else(Vec::new, |kept| kept.evlrs);
         if !extended.is_empty() && layout.minor == 4 {
             let end = sink.seek(SeekFrom::End(0));
             let end = end.map_err(|source| in_file(source.into()))?;
             let count = u32::try_from(extended.len()).unwrap_or(u32::MAX);
             put(&mut header, 235, &end.to_le_bytes());
             put(&mut header, 243, &count.to_le_bytes());
+            let mut at = end;
             for record in &extended {
+                if record.is_waveforms() {
+                    put(&mut header, 227, &at.to_le_bytes());
+                }
                 sink.write(&record.bytes)?;
+                at = at.saturating_add(length_of(&record.bytes));
             }
         }
         let path = sink.publish(|file| {

@@ -15,6 +15,9 @@ const FAMILIES: [(&[&str], &str); 3] = [
     (&["nx", "ny", "nz"], "normal"),
 ];
 
+/// Name of the column of x, y and z, which no property has: names are words.
+const POSITIONS: &str = "x y z";
+
 /// The scalar properties of an element.
 #[derive(Debug, Default)]
 pub(super) struct PropertyColumns {
@@ -44,7 +47,11 @@ impl PropertyColumns {
     ) -> Result<Self, FileError> {
         let mut columns = Self::of(element);
         let has_lists = element.properties.iter().any(|it| it.count.is_some());
-        if !has_lists && values.columns(element.rows, &mut columns.columns)? {
+        if !has_lists && !values.is_text() {
+            if element.name == "vertex" {
+                columns.join_positions();
+            }
+            values.columns(element.rows, &mut columns.columns)?;
             return Ok(columns);
         }
         for _ in 0..element.rows {
@@ -61,6 +68,29 @@ impl PropertyColumns {
             .filter(|property| property.count.is_some());
         columns.left_out = lists.map(|list| format!("list {}", list.name)).collect();
         Ok(columns)
+    }
+
+    /// Joins x, y and z, if they follow each other and have one type, so that they are read at once.
+    fn join_positions(&mut self) {
+        let is_xyz = |columns: &[(String, NumericColumn)]| {
+            let names = columns.iter().map(|(name, _)| name.as_str());
+            let mut pairs = columns.windows(2);
+            names.eq(["x", "y", "z"])
+                && pairs.all(|pair| match pair {
+                    [(_, one), (_, two)] => one.kind == two.kind,
+                    _ => true,
+                })
+        };
+        let Some(at) = self.columns.windows(3).position(is_xyz) else {
+            return;
+        };
+        let rest = self.columns.split_off(at.saturating_add(3));
+        self.columns.truncate(at.saturating_add(1));
+        if let Some((name, column)) = self.columns.last_mut() {
+            POSITIONS.clone_into(name);
+            column.width = 3;
+        }
+        self.columns.extend(rest);
     }
 
     /// Reads a value of a column.
@@ -100,6 +130,9 @@ impl PropertyColumns {
 
     /// Takes the columns x, y and z as positions.
     pub(super) fn positions(&mut self) -> Result<NumericColumn, FileFault> {
+        if let Some(positions) = self.take(POSITIONS) {
+            return Ok(positions);
+        }
         let take = |name| {
             let expected = "the element vertex has to have x, y and z";
             self.take(name).ok_or_else(|| {
@@ -107,7 +140,7 @@ impl PropertyColumns {
             })
         };
         let [x, y, z] = ["x", "y", "z"].map(take);
-        Ok(joined(&[x?, y?, z?]))
+        Ok(joined(vec![x?, y?, z?]))
     }
 
     /// Takes a column of integers.
@@ -136,7 +169,7 @@ impl PropertyColumns {
             let (count, name) = family(&pending);
             let members: Vec<NumericColumn> =
                 pending.drain(..count).map(|(_, column)| column).collect();
-            let values = joined(&members);
+            let values = joined(members);
             if values.len() == self.rows && self.rows > 0 {
                 let name = names.add(&name);
                 attributes.push(Column::new(name, values));
@@ -172,24 +205,22 @@ fn family(columns: &[(String, NumericColumn)]) -> (usize, String) {
 }
 
 /// Joins columns of one number to one column. Columns of several types become float64.
-fn joined(columns: &[NumericColumn]) -> NumericColumn {
-    let kind = columns.first().map_or(Kind::Float32, |column| column.kind);
-    let width = u32::try_from(columns.len()).unwrap_or(u32::MAX);
-    let wide: Vec<NumericColumn>;
-    let mut columns = columns;
-    let mut kind_of_all = kind;
-    if columns.iter().any(|column| column.kind != kind) {
-        let floats = columns
-            .iter()
-            .map(|column| to_f64(column).unwrap_or_default());
-        wide = floats
-            .map(|floats| NumericColumn::float64(1, floats))
-            .collect();
-        columns = &wide;
-        kind_of_all = Kind::Float64;
+fn joined(mut columns: Vec<NumericColumn>) -> NumericColumn {
+    if let [_] = columns.as_slice()
+        && let Some(only) = columns.pop()
+    {
+        return only;
     }
-    let mut all = NumericColumn::new(kind_of_all, width);
-    let size = kind_of_all.size();
+    let mut kind = columns.first().map_or(Kind::Float32, |column| column.kind);
+    let width = u32::try_from(columns.len()).unwrap_or(u32::MAX);
+    if columns.iter().any(|column| column.kind != kind) {
+        for column in &mut columns {
+            *column = NumericColumn::float64(1, to_f64(column).unwrap_or_default());
+        }
+        kind = Kind::Float64;
+    }
+    let mut all = NumericColumn::new(kind, width);
+    let size = kind.size();
     let row = size.saturating_mul(columns.len());
     let rows = columns.iter().map(NumericColumn::len).min().unwrap_or(0);
     all.bytes = vec![0; rows.saturating_mul(row)];

@@ -2,10 +2,8 @@
 
 use zvf::numeric::Kind;
 
-use crate::{FileError, FileFault, FilePlace, input::ByteReader};
+use crate::{FileError, FileFault, FilePlace, description::KEPT, input::ByteReader};
 
-/// Bytes of comments that are kept.
-const KEPT: usize = 12 << 10;
 /// Upper bound on the number of lines.
 const MAX_LINES: u64 = 1 << 16;
 /// Upper bound on the length of a line.
@@ -42,7 +40,7 @@ pub(super) struct PlyHeader {
     pub(super) form: PlyForm,
     pub(super) elements: Vec<ElementDeclaration>,
     /// Lines `comment` and `obj_info`, except the lines that `zvf query -o` adds; `None` if they
-    /// are longer than 12 KiB.
+    /// are longer than 8 MiB.
     pub(super) comments: Option<Vec<String>>,
     /// Number of lines.
     pub(super) lines: u64,

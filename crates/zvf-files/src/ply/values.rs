@@ -19,6 +19,7 @@ pub(super) struct PlyValues {
     line: Vec<u8>,
     at: usize,
     number: u64,
+    is_cut: bool,
 }
 
 impl PlyValues {
@@ -29,6 +30,7 @@ impl PlyValues {
             line: Vec::new(),
             at: 0,
             number: lines,
+            is_cut: false,
         }
     }
 
@@ -57,16 +59,30 @@ impl PlyValues {
         Ok(())
     }
 
-    /// Reads rows of numbers into columns, in blocks. Returns false for text, whose rows have no size.
+    /// Returns whether the data are text, whose rows have no size.
+    pub(super) fn is_text(&self) -> bool {
+        self.form == PlyForm::Ascii
+    }
+
+    /// Returns whether the last line of a text file has no end.
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Reads rows of numbers of a binary file into columns, in blocks.
     pub(super) fn columns(
         &mut self,
         rows: u64,
         columns: &mut [(String, NumericColumn)],
-    ) -> Result<bool, FileError> {
-        if self.form == PlyForm::Ascii {
-            return Ok(false);
+    ) -> Result<(), FileError> {
+        let record: usize = columns.iter().map(|(_, column)| column.row_size()).sum();
+        for (_, column) in &mut *columns {
+            let size = usize::try_from(rows).unwrap_or(usize::MAX);
+            // `PlyValues::check` has compared the rows with the file.
+            column
+                .bytes
+                .reserve_exact(size.saturating_mul(column.row_size()));
         }
-        let record: usize = columns.iter().map(|(_, column)| column.kind.size()).sum();
         let mut block = Vec::new();
         let mut left = rows;
         while left > 0 {
@@ -75,18 +91,19 @@ impl PlyValues {
             self.file.take(&mut block, size, "the rows of an element")?;
             let mut at = 0;
             for (_, column) in &mut *columns {
-                let size = column.kind.size();
+                let size = column.row_size();
                 let start = column.bytes.len();
                 gather(&block, record, at, size, &mut column.bytes);
                 if self.form == PlyForm::BigEndian {
                     let new = column.bytes.get_mut(start..).unwrap_or_default();
-                    new.chunks_exact_mut(size.max(1)).for_each(<[u8]>::reverse);
+                    let numbers = new.chunks_exact_mut(column.kind.size().max(1));
+                    numbers.for_each(<[u8]>::reverse);
                 }
                 at = at.saturating_add(size);
             }
             left = left.saturating_sub(count);
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Reads polygons that have nothing but corners, in blocks of equal numbers of corners. Returns
@@ -126,9 +143,9 @@ impl PlyValues {
             let records = block.get(..end).unwrap_or_default();
             // A size that is known at compile time saves most of the time.
             let pushed = match row {
-                13 => push::<13>(records, row, is_big, polygons),
-                17 => push::<17>(records, row, is_big, polygons),
-                _ => push::<0>(records, row, is_big, polygons),
+                13 => push::<3, 13>(records, is_big, polygons),
+                17 => push::<4, 17>(records, is_big, polygons),
+                _ => push_any(records, row, is_big, polygons),
             };
             let in_file = |fault: FileFault| fault.at(self.file.path(), FilePlace::Byte(start));
             let last = pushed.map_err(in_file)?;
@@ -182,6 +199,7 @@ impl PlyValues {
             let start = rest.iter().position(|byte| !byte.is_ascii_whitespace());
             let Some(start) = start else {
                 self.file.line(&mut self.line)?;
+                self.is_cut = !self.line.ends_with(b"\n");
                 self.at = 0;
                 self.number = self.number.saturating_add(1);
                 if self.line.is_empty() {
@@ -227,6 +245,7 @@ impl PlyValues {
                 if rest.is_empty() {
                     return Ok(());
                 }
+                self.is_cut = !rest.ends_with(b"\n");
             }
         }
         match self.file.left() {
@@ -244,27 +263,47 @@ impl PlyValues {
     }
 }
 
-/// Adds records of polygons of equal numbers of corners. `N` is their size `row`, or 0. Returns the
-/// greatest corner.
-fn push<const N: usize>(
+/// Adds records of polygons of `N` corners each. Returns the greatest corner.
+fn push<const N: usize, const RECORD: usize>(
+    records: &[u8],
+    is_big: bool,
+    polygons: &mut PolygonList,
+) -> Result<u32, FileFault> {
+    let corner = |bytes: &[u8; 4]| match is_big {
+        true => u32::from_be_bytes(*bytes),
+        false => u32::from_le_bytes(*bytes),
+    };
+    let (records, _) = records.as_chunks::<RECORD>();
+    let corners = records.iter().map(|record| {
+        let (numbers, _) = record.get(1..).unwrap_or_default().as_chunks::<4>();
+        let mut corners = [0; N];
+        for (target, number) in corners.iter_mut().zip(numbers) {
+            *target = corner(number);
+        }
+        corners
+    });
+    polygons.push_arrays(corners)
+}
+
+/// Adds records of polygons of `row` bytes. Returns the greatest corner.
+fn push_any(
     records: &[u8],
     row: usize,
     is_big: bool,
     polygons: &mut PolygonList,
 ) -> Result<u32, FileFault> {
-    let row = if N > 0 { N } else { row };
-    let records = records.chunks_exact(row.max(1));
     let corner = |bytes: &[u8; 4]| match is_big {
         true => u32::from_be_bytes(*bytes),
         false => u32::from_le_bytes(*bytes),
     };
-    let width = row.saturating_sub(1).checked_div(4).unwrap_or(0);
-    let count = records.len();
-    let corners = records.flat_map(|polygon| {
-        let (numbers, _) = polygon.get(1..).unwrap_or_default().as_chunks::<4>();
-        numbers.iter().map(corner)
-    });
-    polygons.push_equal(width, count, corners)
+    let mut last = 0;
+    for record in records.chunks_exact(row.max(1)) {
+        let (numbers, _) = record.get(1..).unwrap_or_default().as_chunks::<4>();
+        let corners = numbers.iter().map(corner);
+        last = corners.clone().fold(last, u32::max);
+        polygons.push(corners)?;
+    }
+    Ok(last)
 }
 
 /// Encodes a number, which has to be in the range of its type.

@@ -12,11 +12,9 @@ use zvf::{Column, Geometry, GeometryKind, NumericColumn, numeric::Kind};
 use super::sample::{SwcFile, parse};
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FilePlace, FileReadOptions,
-    input::ByteReader, object_ids::stem, values::narrow, whole::WholeReader,
+    description::KEPT, input::ByteReader, object_ids::stem, text::CUT, values::narrow,
+    whole::WholeReader,
 };
-
-/// Upper bound on the comments that a store keeps, in bytes.
-const KEPT: usize = 12 << 10;
 
 /// Opens SWC files.
 #[derive(Debug)]
@@ -38,12 +36,16 @@ impl SwcReader {
         let mut description =
             FileDescription::new(FileFormat::Swc, GeometryKind::Skeletons).axes_xyz(None);
         let mut files = Vec::with_capacity(paths.len());
+        let mut cut = Vec::new();
         for path in &paths {
             let mut reader = ByteReader::open(path, options.unpacked)?;
             let length = reader.length();
             let mut bytes = Vec::new();
             reader.take(&mut bytes, length, "the file")?;
             let text = String::from_utf8_lossy(&bytes);
+            if !text.ends_with('\n') {
+                cut.push(name_of(path));
+            }
             let file =
                 parse(&text).map_err(|(line, fault)| fault.at(path, FilePlace::Line(line)))?;
             if file.samples.is_empty() {
@@ -62,6 +64,15 @@ impl SwcReader {
             description.notes.push(note.to_owned());
         }
         let ids = numbers.unwrap_or_else(|| crate::reader::ids_of(&names));
+        match cut.as_slice() {
+            [] => {}
+            [_] if paths.len() == 1 => description.notes.push(CUT.to_owned()),
+            [name, ..] => {
+                let count = cut.len();
+                let note = format!("in {count} files, such as {name}.swc, {CUT}");
+                description.notes.push(note);
+            }
+        }
         let geometry = joined(&files, &ids, &names, &paths)?;
         keep_comments(&files, &ids, &mut description);
         if files.iter().any(|file| file.has_more_columns) {
@@ -184,7 +195,7 @@ fn keep_comments(files: &[SwcFile], ids: &[i64], description: &mut FileDescripti
         .map(|(_, text)| text.len().saturating_add(16))
         .fold(0, usize::saturating_add);
     if size > KEPT {
-        let note = "the comments of the files are longer than 12 KiB and are not kept";
+        let note = "the comments of the files are longer than 8 MiB and are not kept";
         description.notes.push(note.to_owned());
         return;
     }

@@ -7,6 +7,7 @@ use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric
 use super::header::{SCALARS, TRACKS, TckHeader};
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
+    description::KEPT,
     input::ByteReader,
     names::AttributeNames,
     reader::{PathBatch, note_empty, object_id},
@@ -15,8 +16,6 @@ use zvf_model::base64;
 
 /// Rows that are read at once.
 const ROWS: usize = 1 << 14;
-/// Upper bound on the part of a header that a store keeps.
-const KEPT: usize = 12 << 10;
 
 /// A TCK file that is read in batches, with its TSF files.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{self, BufReader},
+    io::{BufReader, Read},
     path::{Path, PathBuf},
 };
 
@@ -17,6 +17,8 @@ use crate::{
 
 /// Upper bound on the number of members.
 const MAX_MEMBERS: usize = 1 << 16;
+/// Size of the read buffer.
+const BUFFER: usize = 1 << 18;
 /// Depth of folders: `dpg/GROUP/NAME`.
 const DEEPEST: usize = 3;
 
@@ -91,7 +93,8 @@ impl TrxArchive {
         let path = self.path.clone();
         let open = || File::open(&path).map_err(|source| FileFault::Io(source).of(&path));
         let in_zip = |error: zip::result::ZipError| FileFault::from(error).of(&path);
-        let mut zip = ZipArchive::new(BufReader::new(open()?)).map_err(in_zip)?;
+        let file = BufReader::with_capacity(BUFFER, open()?);
+        let mut zip = ZipArchive::new(file).map_err(in_zip)?;
         let mut left = limit;
         for at in 0..zip.len() {
             let mut member = zip.by_index(at).map_err(in_zip)?;
@@ -108,8 +111,12 @@ impl TrxArchive {
                 let start = member.data_start();
                 let start = start.ok_or_else(|| at_member(FileFault::Broken("no data")))?;
                 // Reads the member once to check its checksum.
-                let read = io::copy(&mut member, &mut io::sink());
-                read.map_err(|error| at_member(error.into()))?;
+                let mut buffer = vec![0; BUFFER];
+                while member
+                    .read(&mut buffer)
+                    .map_err(|error| at_member(error.into()))?
+                    > 0
+                {}
                 (open()?, start)
             } else {
                 let mut file = tempfile::tempfile().map_err(|error| at_member(error.into()))?;

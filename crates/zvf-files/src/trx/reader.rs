@@ -12,16 +12,12 @@ use super::{
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileHeader, FileReadOptions, GeometryReader,
     affine::VoxelMap,
+    description::KEPT,
     input::ByteReader,
     names::AttributeNames,
     reader::{PathBatch, note_empty, object_id},
     values::not_finite,
 };
-
-/// Upper bound on the size of `header.json`.
-const LONGEST_HEADER: u64 = 1 << 20;
-/// Upper bound on the part of `header.json` that a store keeps.
-const KEPT: u64 = 12 << 10;
 
 /// A TRX file or folder that is read in batches.
 #[derive(Debug)]
@@ -70,7 +66,7 @@ impl TrxReader {
         description.header = tables.header;
         let (positions, vertex) = vertex_arrays(&archive, vertices, &mut description.header)?;
         let (offsets, kind) = offsets(&archive, streamlines, vertices)?;
-        keep_header(&archive, header, &mut description);
+        keep_header(header, &mut description);
         let spans = offsets
             .windows(2)
             .filter(|span| matches!(span, [start, end] if start == end));
@@ -165,9 +161,9 @@ impl GeometryReader for TrxReader {
 fn header(archive: &TrxArchive) -> Result<Map<String, Value>, FileError> {
     let name = "header.json";
     let length = archive.length(name);
-    if length == 0 || length > LONGEST_HEADER {
+    if length == 0 || usize::try_from(length).is_ok_and(|length| length > KEPT) {
         let expected =
-            "a TRX file has a header.json of up to 1 MiB; the file is damaged or another format";
+            "a TRX file has a header.json of up to 8 MiB; the file is damaged or another format";
         return Err(archive.error(
             name,
             FileFault::field("the size of the header", length, expected),
@@ -178,11 +174,7 @@ fn header(archive: &TrxArchive) -> Result<Map<String, Value>, FileError> {
 }
 
 /// Keeps the header, and gives its affine map a name that all formats use.
-fn keep_header(
-    archive: &TrxArchive,
-    header: Map<String, Value>,
-    description: &mut FileDescription,
-) {
+fn keep_header(header: Map<String, Value>, description: &mut FileDescription) {
     let kept = &mut description.header;
     if let Some(affine) = header.get("VOXEL_TO_RASMM").and_then(VoxelMap::from_json) {
         kept.insert("voxel_to_rasmm".to_owned(), affine.to_json());
@@ -190,12 +182,7 @@ fn keep_header(
     if let Some(dimensions) = header.get("DIMENSIONS") {
         kept.insert("dimensions".to_owned(), dimensions.clone());
     }
-    if archive.length("header.json") > KEPT {
-        let note = "header.json is longer than 12 KiB and is not kept";
-        description.notes.push(note.to_owned());
-    } else {
-        kept.insert("header".to_owned(), header.into());
-    }
+    kept.insert("header".to_owned(), header.into());
 }
 
 /// Finds the arrays of vertices and checks their sizes.

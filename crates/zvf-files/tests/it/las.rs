@@ -12,7 +12,7 @@ use crate::{
     samples::{self, Random},
 };
 
-const FORMATS: [u8; 7] = [0, 1, 2, 3, 6, 7, 8];
+const FORMATS: [u8; 11] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
 fn word(bytes: &[u8], at: usize) -> usize {
     usize::try_from(u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())).unwrap()

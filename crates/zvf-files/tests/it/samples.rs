@@ -209,10 +209,59 @@ fn las_extra() -> Vec<u8> {
 /// Text of the coordinate reference system of [`las`].
 pub(crate) const WKT: &str = r#"PROJCS["a",UNIT["m",1],AUTHORITY["EPSG","25832"]]"#;
 
+/// Fills a point with random numbers, and returns its number of returns.
+fn las_point(
+    random: &mut Random,
+    point: &mut [u8],
+    format: u8,
+    base: usize,
+    bounds: &mut [(i32, i32); 3],
+) -> usize {
+    for byte in point.iter_mut() {
+        *byte = u8::try_from(random.below(256)).unwrap();
+    }
+    for (axis, (least, most)) in bounds.iter_mut().enumerate() {
+        let value = i32::try_from(random.below(4_000_000)).unwrap() - 2_000_000;
+        put(point, axis * 4, &value.to_le_bytes());
+        (*least, *most) = ((*least).min(value), (*most).max(value));
+    }
+    let returns = 1 + u8::try_from(random.below(5)).unwrap();
+    point[14] = if format < 6 {
+        point[14] & !7
+    } else {
+        point[14] & !15
+    } | returns;
+    // Times and extra numbers are finite.
+    let time = [20, 22][usize::from(format >= 6)];
+    if !matches!(format, 0 | 2) {
+        put(point, time, &f64::from(random.coordinate()).to_le_bytes());
+    }
+    let has_waves = matches!(format, 4 | 5 | 9 | 10);
+    if has_waves {
+        // The crate laz subtracts offsets as signed numbers.
+        put(point, base - 28, &random.below(1 << 40).to_le_bytes());
+    }
+    for number in (0..4).filter(|_| has_waves) {
+        let value = random.coordinate().to_le_bytes();
+        put(point, base - 16 + 4 * number, &value);
+    }
+    put(
+        point,
+        base + 2,
+        &f64::from(random.coordinate()).to_le_bytes(),
+    );
+    usize::from(returns)
+}
+
 /// A LAS file of a point format, with extra bytes and other records.
 pub(crate) fn las(random: &mut Random, format: u8) -> Vec<u8> {
-    let (minor, size) = if format < 6 { (2, 227) } else { (4, 375_u16) };
-    let base: usize = [20, 28, 26, 34, 0, 0, 30, 36, 38][usize::from(format)];
+    let (minor, size) = match format {
+        0..=3 => (2, 227),
+        4 | 5 => (3, 235),
+        _ => (4, 375_u16),
+    };
+    let base: usize = [20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67][usize::from(format)];
+    let has_waves = matches!(format, 4 | 5 | 9 | 10);
     let record = base + 2 + 8 + 5;
     let extra = las_extra();
     let vlrs = [
@@ -248,31 +297,8 @@ pub(crate) fn las(random: &mut Random, format: u8) -> Vec<u8> {
     let mut by_return = [0_u32; 15];
     let mut bounds = [(i32::MAX, i32::MIN); 3];
     for point in points.chunks_exact_mut(record) {
-        for byte in point.iter_mut() {
-            *byte = u8::try_from(random.below(256)).unwrap();
-        }
-        for (axis, (least, most)) in bounds.iter_mut().enumerate() {
-            let value = i32::try_from(random.below(4_000_000)).unwrap() - 2_000_000;
-            put(point, axis * 4, &value.to_le_bytes());
-            (*least, *most) = ((*least).min(value), (*most).max(value));
-        }
-        let returns = 1 + u8::try_from(random.below(5)).unwrap();
-        by_return[usize::from(returns) - 1] += 1;
-        point[14] = if format < 6 {
-            point[14] & !7
-        } else {
-            point[14] & !15
-        } | returns;
-        // Times and extra numbers are finite.
-        let time = [20, 22][usize::from(format >= 6)];
-        if !matches!(format, 0 | 2) {
-            put(point, time, &f64::from(random.coordinate()).to_le_bytes());
-        }
-        put(
-            point,
-            base + 2,
-            &f64::from(random.coordinate()).to_le_bytes(),
-        );
+        let returns = las_point(random, point, format, base, &mut bounds);
+        by_return[returns - 1] += 1;
     }
     for (axis, (least, most)) in bounds.into_iter().enumerate() {
         let scale = [0.01, 0.001, 0.1][axis];
@@ -294,19 +320,25 @@ pub(crate) fn las(random: &mut Random, format: u8) -> Vec<u8> {
             put(&mut bytes, 111 + at * 4, &count.to_le_bytes());
         }
     } else {
-        put(&mut bytes, 6, &[16]);
+        put(&mut bytes, 6, &[if has_waves { 18 } else { 16 }]);
         put(&mut bytes, 247, &u64::from(count).to_le_bytes());
         for (at, count) in by_return.iter().enumerate() {
             put(&mut bytes, 255 + at * 8, &u64::from(*count).to_le_bytes());
         }
         let end = u64::try_from(start + points.len()).unwrap();
         put(&mut bytes, 235, &end.to_le_bytes());
-        put(&mut bytes, 243, &1_u32.to_le_bytes());
+        put(&mut bytes, 243, &[if has_waves { 2 } else { 1 }]);
+        if has_waves {
+            put(&mut bytes, 227, &(end + 70_060).to_le_bytes());
+        }
     }
     bytes.extend(vlrs.concat());
     bytes.extend(points);
     if format >= 6 {
         bytes.extend(las_record("somebody", 8, &vec![3; 70_000], true));
+    }
+    if format >= 9 {
+        bytes.extend(las_record("LASF_Spec", u16::MAX, &[5; 700], true));
     }
     bytes
 }

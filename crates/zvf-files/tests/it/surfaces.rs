@@ -114,8 +114,16 @@ fn errors_of_gifti_name_place_and_reason() {
         (with("2 0 1 1", "2 0 5 1"), "a corner is 5"),
         (with("INTENT_TRIANGLE", "INTENT_SHAPE"), "--with"),
         (
+            with("NIFTI_TYPE_INT32", "NIFTI_TYPE_COMPLEX64"),
+            "DataType is NIFTI_TYPE_COMPLEX64",
+        ),
+        (
             with("NIFTI_TYPE_INT32", "NIFTI_TYPE_FLOAT64"),
-            "DataType is NIFTI_TYPE_FLOAT64",
+            "points are floats and triangles integers",
+        ),
+        (
+            with("NIFTI_TYPE_INT32", "NIFTI_TYPE_INT64").replacen("2 0 1 1", "2 0 5000000000 1", 1),
+            "a corner is 2147483647",
         ),
         (
             with(
@@ -130,6 +138,53 @@ fn errors_of_gifti_name_place_and_reason() {
     for (error, reason) in cases {
         assert!(error.contains(reason), "{reason:?} not in {error:?}");
     }
+}
+
+/// GIFTI 1.0 has three types, and programs write others. They are read, and written in one of the three.
+#[tokio::test]
+async fn gifti_arrays_of_other_types_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let kinds = [
+        ("INT8", "int8"),
+        ("INT16", "int16"),
+        ("UINT16", "uint16"),
+        ("UINT32", "uint32"),
+        ("INT64", "int64"),
+        ("UINT64", "uint64"),
+        ("FLOAT64", "float64"),
+    ];
+    let extra = kinds.map(|(kind, name)| array("SHAPE", name, kind, "1 2 3 4 100"));
+    let text = text_surface(&extra.concat(), 9);
+    let text = text.replacen("TYPE_FLOAT32", "TYPE_FLOAT64", 1);
+    let text = text.replacen("TYPE_INT32", "TYPE_UINT16", 1);
+    fs::write(at("a.surf.gii"), text).unwrap();
+    let options = FileReadOptions::default();
+    let read = |name: &str| {
+        let mut reader = zvf_files::open(&at(name), &options).unwrap();
+        zvf_files::read_whole(reader.as_mut()).unwrap()
+    };
+    let geometry = read("a.surf.gii");
+    assert_eq!(geometry.positions.kind.name(), "float64");
+    assert_eq!(geometry.links, [2, 0, 1, 1, 3, 2, 3, 2, 4]);
+    for (_, name) in kinds {
+        let mut columns = geometry.vertex.iter();
+        let column = columns.find(|column| column.name == name).unwrap();
+        let zvf::ColumnValues::Numeric(numbers) = &column.values else {
+            panic!("{name} is no column of numbers");
+        };
+        assert_eq!(numbers.kind.name(), name);
+        let view = numbers.view().unwrap();
+        let values = (0..5).map(|row| view.value(row, 0).unwrap().to_f64());
+        assert_eq!(values.collect::<Vec<_>>(), [1.0, 2.0, 3.0, 4.0, 100.0]);
+    }
+    import(&at("a.surf.gii"), &at("a.zv"), &options, false).await;
+    let left_out = export(&at("a.zv"), &at("b.surf.gii"), &Query::new()).await;
+    // 0.1 is another number in float32.
+    assert_eq!(left_out, ["1 coordinates are rounded to float32"]);
+    let back = read("b.surf.gii");
+    assert_eq!(back.links, geometry.links);
+    assert_eq!(back.positions.kind.name(), "float32");
 }
 
 fn words(numbers: &[i32]) -> Vec<u8> {
@@ -208,10 +263,50 @@ fn values_of_vertices_are_added_to_a_surface() {
     assert!(error.path.ends_with("lh.curv"), "{error:?}");
 }
 
+/// A surface of two quadrangles, with coordinates in hundredths or as float32.
+fn quadrangles(is_short: bool) -> Vec<u8> {
+    let points: [i16; 18] = [
+        0, 0, 0, 150, 0, 0, 150, -225, 0, 0, -225, 0, 300, 0, 50, 300, -225, 50,
+    ];
+    let mut bytes = vec![0xff, 0xff, if is_short { 0xff } else { 0xfd }];
+    bytes.extend([0, 0, 6, 0, 0, 2]);
+    for point in points {
+        match is_short {
+            true => bytes.extend(point.to_be_bytes()),
+            false => bytes.extend((f32::from(point) / 100.0).to_be_bytes()),
+        }
+    }
+    for corner in [0_u8, 1, 2, 3, 1, 4, 5, 2] {
+        bytes.extend([0, 0, corner]);
+    }
+    bytes
+}
+
+#[test]
+fn surfaces_of_quadrangles_keep_their_corners() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lh.orig");
+    for is_short in [false, true] {
+        fs::write(&path, quadrangles(is_short)).unwrap();
+        let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
+        let geometry = zvf_files::read_whole(reader.as_mut()).unwrap();
+        assert_eq!(geometry.link_width, 4);
+        assert_eq!(geometry.links, [0, 1, 2, 3, 1, 4, 5, 2]);
+        let positions = geometry.positions.to_vec::<f32>().unwrap();
+        assert_eq!(positions[3..9], [1.5, 0.0, 0.0, 1.5, -2.25, 0.0]);
+        assert_eq!(positions[15..], [3.0, -2.25, 0.5]);
+    }
+}
+
 #[test]
 fn damaged_surfaces_are_refused_or_read() {
     prefixes("lh.pial", &pial(), false);
     flips("lh.pial", &pial(), 32);
+    for is_short in [false, true] {
+        let bytes = quadrangles(is_short);
+        prefixes("lh.orig", &bytes, false);
+        flips("lh.orig", &bytes, 33);
+    }
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("lh.pial"), pial()).unwrap();
