@@ -33,6 +33,7 @@ mod requests;
 mod servers;
 mod snapshots;
 mod stores;
+mod sweeps;
 mod tables;
 mod validated;
 #[cfg(feature = "http")]

@@ -1,0 +1,84 @@
+//! Paths whose chunks do not fit into memory together.
+
+use std::ops::ControlFlow;
+
+use zvf::{
+    Column, CreateOptions, Dataset, Design, Geometry, GeometryKind, NumericColumn, OpenOptions,
+    Query, QueryResult,
+};
+
+use crate::block_on;
+
+/// Paths in no spatial order: random walks through a box of 64 chunks.
+fn walks() -> Geometry {
+    const PATHS: u64 = 600;
+    const POINTS: u64 = 40;
+    let mut state = 7_u64;
+    let mut random = move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        f64::from(u32::try_from(state >> 40).unwrap()) / f64::from(1 << 24)
+    };
+    let mut positions = Vec::new();
+    for _ in 0..PATHS {
+        let mut at = [random() * 80.0, random() * 80.0, random() * 80.0];
+        for _ in 0..POINTS {
+            positions.extend(at);
+            at = at.map(|value| (value + random() * 8.0 - 4.0).clamp(0.0, 79.9));
+        }
+    }
+    let values = (0..PATHS * POINTS).map(|row| u32::try_from(row).unwrap());
+    let mut geometry = Geometry::new(NumericColumn::float64(3, positions));
+    geometry.part_offsets = Some((0..=PATHS).map(|path| path * POINTS).collect());
+    geometry.vertex = vec![Column::new("row", values.collect::<NumericColumn>())];
+    geometry
+}
+
+/// A query of all paths reads the store a few times, however small the memory is, instead of all chunks of
+/// each path.
+#[test]
+fn paths_that_go_everywhere_are_read_within_a_budget() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = folder.path().join("walks.zv").display().to_string();
+    let mut design = Design::new(GeometryKind::Streamlines);
+    design.chunk_shape = Some(vec![20.0; 3]);
+    let query = Query::new();
+    block_on(async {
+        let (geometry, options) = (walks(), CreateOptions::default());
+        let created = zvf::create(address.as_str(), &geometry, design, &options);
+        created.await.unwrap();
+        let whole = Dataset::open(address.as_str()).await.unwrap();
+        let expected = whole.query(&query).await.unwrap();
+        let once = whole.store().activity().bytes_read;
+        let options = OpenOptions::default().budget(400 << 10).cache(0);
+        let small = Dataset::open_with(address.as_str(), &options)
+            .await
+            .unwrap();
+        let mut found: Option<QueryResult> = None;
+        let mut batches = 0;
+        let report = small.batches(&query, |batch| {
+            batches += 1;
+            let Some(all) = &mut found else {
+                found = Some(batch);
+                return ControlFlow::Continue(());
+            };
+            let (parts, more) = (all.parts.as_mut().unwrap(), batch.parts.unwrap());
+            parts.offsets.extend(more.offsets.into_iter().skip(1));
+            parts.objects.extend(more.objects);
+            all.positions.append(batch.positions).unwrap();
+            for (column, more) in all.vertex.iter_mut().zip(batch.vertex) {
+                column.append(more).unwrap();
+            }
+            ControlFlow::Continue(())
+        });
+        report.await.unwrap();
+        let found = found.unwrap();
+        assert!(batches > 4, "{batches} batches");
+        assert_eq!(found.positions, expected.positions);
+        assert_eq!(found.parts, expected.parts);
+        assert_eq!(found.vertex, expected.vertex);
+        let bytes = small.store().activity().bytes_read;
+        assert!(bytes < once * 12, "{bytes} bytes, {once} for the whole");
+    });
+}
