@@ -139,6 +139,7 @@ fn started(arguments: Vec<OsString>) -> Cli {
 fn bounds_memory(command: &Command) -> bool {
     match command {
         Command::Create(args) => args.bounds_memory(),
+        Command::Query(args) => args.memory.is_some(),
         #[cfg(feature = "serve")]
         Command::Serve(_) => true,
         _ => false,

@@ -29,7 +29,10 @@ pub use save::{SaveError, save};
 pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let query = arguments.query()?;
     // A single query gains nothing from a cell cache.
-    let options = OpenOptions::default()
+    let defaults = OpenOptions::default();
+    let budget = arguments.memory.unwrap_or(defaults.budget);
+    let options = defaults
+        .budget(budget)
         .cache(0)
         .anonymous(arguments.anonymous)
         .node_copy(!arguments.no_node_copy)
