@@ -60,17 +60,68 @@ fn create(words: &[&str]) {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// Returns a neuron with a soma and two branches.
+/// Returns a neuron with a soma, six dendrites that fork three times, and coordinates of two decimals.
 fn neuron(id: u32) -> String {
-    let mut text = format!("# neuron {id}\n1 1 {id} 0 0 4 -1\n");
-    for sample in 2..40_u32 {
-        let (branch, along) = (sample % 2, f64::from(sample / 2));
-        let parent = if sample < 4 { 1 } else { sample - 2 };
-        let y = 3.0 * along * if branch == 0 { 1.0 } else { -1.0 };
-        let z = 0.25 * along;
-        writeln!(text, "{sample} 3 {id} {y} {z} 0.5 {parent}").unwrap();
+    let mut tree = Tree {
+        text: format!("# neuron {id}\n"),
+        samples: 0,
+        state: u64::from(id),
+    };
+    let soma = [f64::from(id) * 4.0, f64::from(id % 5) * 9.0, 0.0];
+    let root = tree.push(1, soma, 6.0, None);
+    for dendrite in 0..6 {
+        let turn = f64::from(dendrite) * std::f64::consts::TAU / 6.0;
+        tree.grow(root, soma, [turn, 0.35], 3);
     }
-    text
+    tree.text
+}
+
+/// A neuron in the making.
+struct Tree {
+    text: String,
+    samples: u32,
+    state: u64,
+}
+
+impl Tree {
+    /// Returns a number from -1 to 1, the same for each run.
+    fn random(&mut self) -> f64 {
+        self.state = self
+            .state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let bits = u32::try_from(self.state >> 32).unwrap();
+        f64::from(bits) / f64::from(1_u32 << 31) - 1.0
+    }
+
+    fn push(&mut self, kind: u32, at: [f64; 3], radius: f64, parent: Option<u32>) -> u32 {
+        self.samples += 1;
+        let parent = parent.map_or("-1".to_owned(), |parent| parent.to_string());
+        // Adding 0 makes -0 a 0.
+        let [x, y, z, radius] =
+            [at[0], at[1], at[2], radius].map(|value| (value * 100.0).round() / 100.0 + 0.0);
+        let id = self.samples;
+        writeln!(self.text, "{id} {kind} {x} {y} {z} {radius} {parent}").unwrap();
+        id
+    }
+
+    /// Adds a branch in a direction, by its turn and its height, and two branches at its end.
+    fn grow(&mut self, mut parent: u32, mut at: [f64; 3], direction: [f64; 2], forks: u32) {
+        let [mut turn, mut height] = direction;
+        for _ in 0..10 {
+            turn += 0.15 * self.random();
+            height += 0.12 * self.random();
+            at[0] += 3.0 * turn.cos() * height.cos();
+            at[1] += 3.0 * turn.sin() * height.cos();
+            at[2] += 3.0 * height.sin();
+            parent = self.push(3, at, 0.4 + 0.3 * f64::from(forks), Some(parent));
+        }
+        if forks > 0 {
+            for side in [-0.45, 0.45] {
+                self.grow(parent, at, [turn + side, height + 0.3 * side], forks - 1);
+            }
+        }
+    }
 }
 
 /// Returns fibres through a box, with an attribute that is largest in the middle.
