@@ -45,11 +45,11 @@ def make(folder, vertices):
     from nibabel.streamlines import Tractogram
 
     random = np.random.default_rng(23)
-    count = vertices // 100
+    count = vertices // 20
     trk, tck = folder / "tracts.trk", folder / "tracts.tck"
     if not trk.exists():
         start = random.uniform(20, 160, (count, 1, 3))
-        steps = random.normal(0, 0.25, (count, 1, 3)) + random.normal(0, 0.3, (count, 100, 3))
+        steps = random.normal(0, 0.25, (count, 1, 3)) + random.normal(0, 0.3, (count, 20, 3))
         lines = (start + np.cumsum(steps, 1)).astype("f4")
         tractogram = Tractogram(list(lines), affine_to_rasmm=np.eye(4))
         nibabel.streamlines.save(tractogram, str(trk))
