@@ -87,6 +87,30 @@ fn first(positions: &NumericColumn, lower: &[f64], upper: &[f64]) -> BuildError 
     BuildError::AllOutside
 }
 
+/// Returns whether each vertex is stored: those outside the bounds are dropped if the design says so.
+pub(crate) fn kept(positions: &NumericColumn, design: &Design) -> Vec<bool> {
+    match (&design.bounds, design.out_of_bounds) {
+        (Some((lower, upper)), OutOfBounds::Drop) => inside(positions, lower, upper),
+        _ => vec![true; positions.len()],
+    }
+}
+
+/// Returns whether each vertex lies within the bounds.
+fn inside(positions: &NumericColumn, lower: &[f64], upper: &[f64]) -> Vec<bool> {
+    let axes = positions.row_len();
+    let (mut keep, mut values) = (Vec::with_capacity(positions.len()), Vec::new());
+    for start in (0..positions.len()).step_by(coordinates::BLOCK) {
+        let end = (start + coordinates::BLOCK).min(positions.len());
+        coordinates::block(positions, start..end, &mut values);
+        keep.extend(values.chunks_exact(axes).map(|position| {
+            let axes = position.iter().zip(lower.iter().zip(upper));
+            axes.into_iter()
+                .all(|(value, (lower, upper))| lower <= value && value <= upper)
+        }));
+    }
+    keep
+}
+
 /// Drops vertices outside the bounds, paths and links that use them, and objects without any vertex
 /// left.
 fn without(
@@ -95,18 +119,7 @@ fn without(
     lower: &[f64],
     upper: &[f64],
 ) -> Result<Geometry, BuildError> {
-    let positions = &geometry.positions;
-    let axes = positions.row_len();
-    let (mut keep, mut values) = (Vec::with_capacity(positions.len()), Vec::new());
-    for start in (0..positions.len()).step_by(coordinates::BLOCK) {
-        let end = (start + coordinates::BLOCK).min(positions.len());
-        coordinates::block(positions, start..end, &mut values);
-        keep.extend(values.chunks_exact(axes).map(|position| {
-            let inside =
-                |axis: usize| lower[axis] <= position[axis] && position[axis] <= upper[axis];
-            (0..axes).all(inside)
-        }));
-    }
+    let mut keep = inside(&geometry.positions, lower, upper);
     let before = ids(&geometry, is_linked);
     if let Some(offsets) = geometry.part_offsets.take() {
         let mut kept = vec![0];

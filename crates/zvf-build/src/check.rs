@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::{
     design::{Design, ManifestForm, Profile},
     error::BuildError,
-    geometry::{Geometry, GeometryKind},
+    geometry::{Geometry, GeometryKind, LinkNumbering},
 };
 use zvf_format::numeric::Kind;
 use zvf_model::{
@@ -35,6 +35,39 @@ const MAX_OBJECTS: i64 = 1 << 26;
 
 /// Checks that columns of the geometry agree and that the design supports them.
 pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
+    check_columns(geometry, design, || {
+        check_links(geometry, design)?;
+        check_ends(geometry)
+    })
+}
+
+/// Checks a batch. Its links may name vertices of other batches, and it may have no vertices, if
+/// links number the vertices of the input.
+pub(crate) fn check_batch(
+    batch: &Geometry,
+    design: &Design,
+    numbering: LinkNumbering,
+) -> Result<(), BuildError> {
+    let links = || match (batch.links.is_empty(), numbering) {
+        (true, _) => Ok(()),
+        (false, LinkNumbering::Input) => check_links(batch, design),
+        (false, LinkNumbering::Batch) => {
+            check_links(batch, design)?;
+            check_ends(batch)
+        }
+    };
+    if numbering == LinkNumbering::Input && batch.vertices() == 0 && !batch.links.is_empty() {
+        links()?;
+        return attributes("link attribute", &batch.link, batch.link_count());
+    }
+    check_columns(batch, design, links)
+}
+
+fn check_columns(
+    geometry: &Geometry,
+    design: &Design,
+    check_links: impl FnOnce() -> Result<(), BuildError>,
+) -> Result<(), BuildError> {
     let kind = design.kind.name();
     let positions = &geometry.positions;
     let size = positions.row_size();
@@ -88,7 +121,7 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), BuildErr
         (Some(ids), false) => length("column", "object_ids", vertices, ids.len())?,
         (None, _) => {}
     }
-    check_links(geometry, design)?;
+    check_links()?;
     attributes("vertex attribute", &geometry.vertex, vertices)?;
     attributes("link attribute", &geometry.link, geometry.link_count())?;
     if let Some(objects) = &geometry.objects {
@@ -186,6 +219,7 @@ fn check_offsets(offsets: &[u64], vertices: usize, kind: GeometryKind) -> Result
     Ok(())
 }
 
+/// Checks the width of links, and that the kind of geometry has links and their attributes.
 fn check_links(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
     let kind = design.kind.name();
     let width = geometry.link_width;
@@ -220,15 +254,6 @@ fn check_links(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
     if !ends.is_multiple_of(width) {
         return Err(BuildError::PartialLink { ends, width });
     }
-    let vertices = geometry.vertices();
-    let inside = |end: &i64| usize::try_from(*end).is_ok_and(|end| end < vertices);
-    if let Some(at) = geometry.links.iter().position(|end| !inside(end)) {
-        return Err(BuildError::LinkEndOutOfRange {
-            link: at / width,
-            vertex: geometry.links[at],
-            vertices,
-        });
-    }
     if design.kind == GeometryKind::Skeletons && !geometry.link.is_empty() {
         // Links implied by the order of rows have no cell that could hold a value.
         return Err(no_place(
@@ -237,6 +262,20 @@ fn check_links(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
         ));
     }
     Ok(())
+}
+
+/// Checks that links name vertices of the geometry.
+fn check_ends(geometry: &Geometry) -> Result<(), BuildError> {
+    let vertices = geometry.vertices();
+    let inside = |end: &i64| usize::try_from(*end).is_ok_and(|end| end < vertices);
+    match geometry.links.iter().position(|end| !inside(end)) {
+        None => Ok(()),
+        Some(at) => Err(BuildError::LinkEndOutOfRange {
+            link: at / geometry.link_width.max(1),
+            vertex: geometry.links[at],
+            vertices,
+        }),
+    }
 }
 
 /// Checks that names are distinct identifiers and that columns have `rows` rows.

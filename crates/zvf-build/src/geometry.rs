@@ -162,3 +162,14 @@ impl Geometry {
         self.links.len() / self.link_width.max(1)
     }
 }
+
+/// The vertex from which links of a batch number the vertices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LinkNumbering {
+    /// The first vertex of the batch. Links connect vertices of the batch.
+    #[default]
+    Batch,
+    /// The first vertex of the input. Links connect any vertices, and a batch may hold links alone.
+    /// Trees of skeletons are whole in a batch all the same.
+    Input,
+}

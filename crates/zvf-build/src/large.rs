@@ -19,9 +19,14 @@
 //! partitioner of its own; [`GeometrySurvey::append`] and [`Partitioner::append`] combine them in
 //! the order of the shares, as one process would have read them.
 //!
-//! Points and paths only: links of graphs and meshes may reference vertices of any partition.
+//! Links of graphs and meshes name vertices of any share by their numbers in the whole input. Skeletons
+//! come as whole trees. Rows of vertices are known when all shares are combined; then
+//! [`LinkBatch`] finds the ends of links in the tables of [`Partitioner::take_linked`], and
+//! [`LinkDivider`] assigns the links to the partitions that store them.
 
 mod json;
+mod link_batch;
+mod linked_rows;
 mod outline;
 mod part;
 mod path_index;
@@ -32,6 +37,8 @@ mod splitter;
 mod state;
 mod survey;
 
+pub use link_batch::{DividedLinks, LinkBatch, LinkDivider};
+pub use linked_rows::LinkedRows;
 pub use outline::Outline;
 pub use part::{Partition, PartitionResult};
 pub use path_index::PathIndex;

@@ -59,7 +59,7 @@ pub use design::{
     ShardingPolicy,
 };
 pub use error::BuildError;
-pub use geometry::{Geometry, GeometryKind};
+pub use geometry::{Geometry, GeometryKind, LinkNumbering};
 pub use output::{Output, group_metadata};
 pub use parametric::{Formula, FormulaSet};
 pub use plan::{PlanEstimate, PlanSummary, WritePlan};

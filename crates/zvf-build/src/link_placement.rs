@@ -33,6 +33,8 @@ pub(crate) struct Cell {
     pub(crate) codes: Vec<i64>,
     /// Vertex rows in stored order.
     pub(crate) ends: Vec<u32>,
+    /// Number of links of a cell that is written already; 0 for other cells.
+    counted: u32,
 }
 
 /// Order and copies of links between chunks.
@@ -110,15 +112,23 @@ impl LinkPlacement {
         Ok(all.finish())
     }
 
-    /// Places a link between chunks: each copy whose first end is in a chunk for which `own`
-    /// returns true.
-    pub(crate) fn cross(
+    /// Places a link: each copy whose first end is in a chunk for which `own` returns true.
+    pub(crate) fn place(
         &mut self,
         link: u32,
         record: &[(u32, u64)],
         policy: CrossChunkPolicy,
         own: impl Fn(u32) -> bool,
     ) -> Result<(), BuildError> {
+        if let Some((chunk, _)) = record.first()
+            && record.iter().all(|(other, _)| other == chunk)
+        {
+            if own(*chunk) {
+                let cell = self.inside.entry(*chunk).or_default();
+                cell.put_inside(link, record);
+            }
+            return Ok(());
+        }
         crossing(self.width, policy, record, |order| {
             let mut key = [0; MAX_ENDS];
             let chunks = placed(order, record, &mut key);
@@ -132,17 +142,17 @@ impl LinkPlacement {
     /// Returns the number of stored rows, copies included.
     pub(crate) fn physical(&self) -> usize {
         let cells = self.inside.values().chain(self.between.values());
-        cells.map(|cell| cell.links.len()).sum()
+        cells.map(Cell::len).sum()
     }
 }
 
 /// Upper bound on ends of a link.
-const MAX_ENDS: usize = 8;
+pub(crate) const MAX_ENDS: usize = 8;
 /// Lower bound on links of a parallel range.
 const MIN_LINKS: usize = 1 << 15;
 
 /// Calls `put` with the order of the ends of each stored copy of a link between chunks.
-fn crossing(
+pub(crate) fn crossing(
     width: LinkWidth,
     policy: CrossChunkPolicy,
     record: &[(u32, u64)],
@@ -215,8 +225,7 @@ impl Sorter {
             if expected > 0 {
                 cell.reserve(expected, record.len());
             }
-            cell.links.push(link);
-            cell.ends.extend(record.iter().map(|(_, row)| *row as u32));
+            cell.put_inside(link, record);
             return Ok(());
         }
         crossing(self.width, self.policy, record, |order| {
@@ -269,6 +278,24 @@ impl Sorter {
 }
 
 impl Cell {
+    /// Creates a cell of which only the number of links is known.
+    pub(crate) fn counted(links: u32) -> Self {
+        Self {
+            counted: links,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the number of links.
+    pub(crate) fn len(&self) -> usize {
+        self.links.len() + self.counted as usize
+    }
+
+    fn put_inside(&mut self, link: u32, record: &[(u32, u64)]) {
+        self.links.push(link);
+        self.ends.extend(record.iter().map(|(_, row)| *row as u32));
+    }
+
     fn put(&mut self, link: u32, order: Permutation, record: &[(u32, u64)]) {
         self.links.push(link);
         self.codes.push(order.code());

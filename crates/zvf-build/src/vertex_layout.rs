@@ -273,7 +273,7 @@ fn by_chunk(chunks: usize, chunk_of: &[u32], sequence: Option<&[u32]>) -> (Vec<u
 }
 
 /// Returns vertices sorted by object; `None` if the input is in that order.
-fn by_owner(objects: usize, rows: &[u32]) -> Option<Vec<u32>> {
+pub(crate) fn by_owner(objects: usize, rows: &[u32]) -> Option<Vec<u32>> {
     (!rows.is_sorted()).then(|| by_chunk(objects, rows, None).1)
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, error::Error, path::Path};
 
 use serde_json::{Map, Value, json};
-use zvf::{Column, Geometry, GeometrySource};
+use zvf::{Column, Geometry, GeometrySource, LinkNumbering};
 
 use crate::{
     AttributeRename, FileDescription, FileError, FileFault, FileHeader, GeometryReader,
@@ -174,6 +174,10 @@ impl GeometrySource for RenamedReader {
         let mut tables = self.reader.tables();
         self.rename(&mut tables);
         tables
+    }
+
+    fn link_numbering(&self) -> LinkNumbering {
+        self.reader.link_numbering()
     }
 }
 

@@ -143,8 +143,8 @@ pub use writer::{
 };
 #[cfg(feature = "write")]
 pub use zvf_build::{
-    AxisSpec, CellChecksums, CellCompression, Design, Geometry, GeometryKind, ManifestForm,
-    OutOfBounds, PlanSummary, Profile, Purpose, ShardingPolicy,
+    AxisSpec, CellChecksums, CellCompression, Design, Geometry, GeometryKind, LinkNumbering,
+    ManifestForm, OutOfBounds, PlanSummary, Profile, Purpose, ShardingPolicy,
 };
 
 // Pyramids.

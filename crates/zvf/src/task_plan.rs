@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Version of the file, in its member `zvf_task_plan`.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 /// Default number of tasks.
 const TASKS: usize = 16;
 
@@ -51,19 +51,23 @@ pub enum TaskPhase {
     Fill,
     /// Each task divides a share among the parts of the store.
     Divide,
+    /// Each task finds the ends of the links of a share, and divides the links. Only plans of
+    /// skeletons, graphs and meshes have this phase.
+    Link,
     /// Each task writes parts of the result. Plans of input that one process reads begin here.
     Write,
 }
 
 impl TaskPhase {
     /// All phases, in their order.
-    pub const ALL: [Self; 3] = [Self::Fill, Self::Divide, Self::Write];
+    pub const ALL: [Self; 4] = [Self::Fill, Self::Divide, Self::Link, Self::Write];
 
     /// Returns the name in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fill => "fill",
             Self::Divide => "divide",
+            Self::Link => "link",
             Self::Write => "write",
         }
     }
@@ -73,6 +77,7 @@ impl TaskPhase {
         match self {
             Self::Fill => "filled",
             Self::Divide => "divided",
+            Self::Link => "linked",
             Self::Write => "result",
         }
     }
@@ -81,7 +86,7 @@ impl TaskPhase {
     fn advice(self) -> &'static str {
         match self {
             Self::Fill => "fill all shares, then advance it",
-            Self::Divide => "run its tasks, then advance it",
+            Self::Divide | Self::Link => "run its tasks, then advance it",
             Self::Write => "run its tasks, then commit it",
         }
     }
@@ -175,7 +180,8 @@ pub struct TaskStatus {
 }
 
 /// Plans the creation of a store. Reads the geometry twice, partitions it into the reserved folder
-/// of the store, and reserves its address.
+/// of the store, and reserves its address. Geometry with links is read once, as a
+/// [share](plan_shares) of this process.
 ///
 /// The options `overwrite`, `runner` and `progress` are not used.
 ///
@@ -194,8 +200,16 @@ pub fn plan_create<'a>(
         let store = Location::from(&address).create(&options.open)?;
         let count = tasks.tasks.unwrap_or(TASKS).max(1);
         let replaces = tasks.replaces_unfinished;
-        let planned =
-            creation::plan(&store, &address, source, design, options, count, replaces).await?;
+        let planned = match design.kind.is_linked() {
+            true => {
+                let planned =
+                    input::plan_linked(&store, &address, source, design, options, count, replaces);
+                planned.await?
+            }
+            false => {
+                creation::plan(&store, &address, source, design, options, count, replaces).await?
+            }
+        };
         Ok(TaskPlan::new(TaskKind::Create, address, planned, count))
     })
 }
@@ -207,11 +221,16 @@ pub fn plan_create<'a>(
 /// 2. [`advance`](TaskPlan::advance) joins what was found and chooses the shapes.
 /// 3. [`run`](TaskPlan::run) divides a share among the parts of the store.
 /// 4. `advance` joins the divisions.
-/// 5. `run` writes parts, and [`commit`](TaskPlan::commit) publishes the store.
+/// 5. For skeletons, graphs and meshes, `run` divides the links of a share, and `advance` joins them.
+/// 6. `run` writes parts, and [`commit`](TaskPlan::commit) publishes the store.
 ///
 /// The store equals that of [`create_from_source`](crate::create_from_source) for the shares in
 /// their order, with the same chunk shape and shards. Until the commit, the reserved folder of the
 /// store holds the geometry twice.
+///
+/// Links of a batch connect its vertices, or, if the source [says
+/// so](crate::GeometrySource::link_numbering), any vertices of the input. Trees of skeletons are
+/// whole in a batch.
 ///
 /// `tables` has objects, groups and their attributes, and no vertices. The options `overwrite`,
 /// `runner`, `progress` and `check` are not used.
@@ -493,12 +512,20 @@ impl TaskPlan {
                 let done = done.done(self.phase.done()).await?;
                 let missing = shares.iter().filter(|share| !done.contains(share));
                 self.check_missing(missing.copied().collect(), shares.len())?;
-                let parts = input::settle(&store, &self.id, shares).await?;
+                let parts = input::settle(&store, &self.id, shares, None).await?;
                 (TaskPhase::Divide, parts)
             }
             TaskPhase::Divide => {
                 self.check_missing(self.missing(&store).await?, self.tasks)?;
-                (TaskPhase::Write, input::join(&store, &self.id).await?)
+                let phase = match input::has_links(&store, &self.id).await? {
+                    true => TaskPhase::Link,
+                    false => TaskPhase::Write,
+                };
+                (phase, input::join(&store, &self.id).await?)
+            }
+            TaskPhase::Link => {
+                self.check_missing(self.missing(&store).await?, self.tasks)?;
+                (TaskPhase::Write, input::join_links(&store, &self.id).await?)
             }
             TaskPhase::Write => return Err(self.wrong_phase()),
         };
@@ -589,6 +616,9 @@ impl TaskPlan {
             match (self.kind, self.phase) {
                 (TaskKind::Create, TaskPhase::Divide) => {
                     input::divide(&store, &self.id, &parts).await?;
+                }
+                (TaskKind::Create, TaskPhase::Link) => {
+                    Box::pin(input::divide_links(&store, &self.id, &parts)).await?;
                 }
                 (TaskKind::Create, _) => creation::run_parts(&store, &self.id, &parts).await?,
                 (TaskKind::Pyramid, _) => level_tasks::run_parts(&store, &self.id, &parts).await?,

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 use zvf_format::numeric::{Dtype, Kind};
-use zvf_model::grid::{Bins, ChunkShape};
+use zvf_model::{
+    draco::PositionBits,
+    grid::{Bins, ChunkShape},
+};
 
 use crate::{
     design::{CellChecksums, CellCompression, Design, Profile},
@@ -38,6 +41,9 @@ impl Outline {
             "has_objects": self.has_objects,
             "fields": fields.collect::<Vec<Value>>(),
             "object_fields": self.object_fields.iter().map(described).collect::<Vec<Value>>(),
+            "link_width": self.link_width,
+            "link_fields": self.link_fields.iter().map(described).collect::<Vec<Value>>(),
+            "draco": design.draco.map(PositionBits::get),
             "chunks": chunks,
         })
     }
@@ -69,6 +75,7 @@ fn read(json: &Value) -> Option<(Outline, Vec<Vec<i64>>)> {
     };
     design.directed = json["directed"].as_bool()?;
     design.duplicate = json["duplicate"].as_bool()?;
+    design.draco = read_draco(&json["draco"])?;
     let chunk = ChunkShape::new(&floats(&json["chunk"])?).ok()?;
     let bins = match floats(&json["bins"]) {
         None => None,
@@ -98,9 +105,23 @@ fn read(json: &Value) -> Option<(Outline, Vec<Vec<i64>>)> {
         has_objects: json["has_objects"].as_bool()?,
         fields: fields("fields")?,
         object_fields: fields("object_fields")?,
+        link_width: usize::try_from(json["link_width"].as_u64()?).ok()?,
+        link_fields: fields("link_fields")?,
     };
     let chunks = json["chunks"].as_array()?.iter().map(integers);
     Some((outline, chunks.collect::<Option<_>>()?))
+}
+
+/// Parses the bits of a coordinate of Draco streams, or null; `None` if they are invalid.
+#[expect(
+    clippy::option_option,
+    reason = "null is a value, and differs from an invalid one"
+)]
+pub(super) fn read_draco(json: &Value) -> Option<Option<PositionBits>> {
+    match json {
+        Value::Null => Some(None),
+        bits => PositionBits::new(u8::try_from(bits.as_u64()?).ok()?).map(Some),
+    }
 }
 
 /// Serializes a compression; `null` is none.

@@ -1,8 +1,11 @@
 //! Decisions that precede writing.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
-use zvf_format::numeric::Kind;
+use zvf_format::{links::LinkWidth, numeric::Kind};
 
 use crate::{
     bounds,
@@ -34,6 +37,10 @@ pub struct Outline {
     pub(crate) fields: Vec<Field>,
     /// Numeric object attributes of paths that come with the batches.
     pub(crate) object_fields: Vec<Field>,
+    /// Number of ends of a link.
+    pub(crate) link_width: usize,
+    /// Numeric attributes of links.
+    pub(crate) link_fields: Vec<Field>,
 }
 
 /// Contents of a plan made from an outline.
@@ -45,6 +52,7 @@ pub(crate) struct Found {
     pub(crate) objects: Option<ObjectRows>,
     pub(crate) logged: Option<LoggedObjects>,
     pub(crate) links: Option<LinkPlacement>,
+    pub(crate) link: Vec<StoredColumn>,
 }
 
 /// Attribute of vertices or objects.
@@ -65,7 +73,7 @@ impl Outline {
         WritePlan {
             vertex: found.vertex,
             fragment: Vec::new(),
-            link: Vec::new(),
+            link: found.link,
             encoding: Encoding::of_cells(&self.design),
             vertices: found.vertices,
             geometry: found.geometry,
@@ -95,6 +103,34 @@ impl Outline {
         });
         let fields: usize = fields.sum();
         self.positions.0.size() * self.positions.1 + fields + 8
+    }
+
+    /// Returns the bytes of a link in a partition.
+    pub fn link_row_size(&self) -> usize {
+        self.link_width * 8 + self.link_values()
+    }
+
+    /// Returns the bytes of the attributes of a link.
+    pub(super) fn link_values(&self) -> usize {
+        let numbers = self.link_fields.iter().filter_map(|field| field.numbers);
+        numbers.map(|(kind, columns)| kind.size() * columns).sum()
+    }
+
+    /// Returns the number of ends of a link.
+    pub(super) fn link_ends(&self) -> Result<LinkWidth, BuildError> {
+        LinkWidth::new(self.link_width as u64).map_err(|_| BuildError::LinkWidth {
+            kind: self.design.kind.name(),
+            expected: "1 to 8",
+            found: self.link_width,
+        })
+    }
+
+    /// Returns the partition of a chunk.
+    pub(super) fn part_of(&self, chunk: &[i64], parts: usize) -> usize {
+        // This hasher has no seed, so the partition is equal on every machine.
+        let mut hasher = DefaultHasher::new();
+        self.shard_of(chunk).hash(&mut hasher);
+        (hasher.finish() % parts as u64) as usize
     }
 
     /// Estimates the size of the store that the partitions form, with vertices in these chunks.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use zvf_format::numeric::Kind;
 use zvf_format::{
     dictionary::{Code, CodeDtype},
     links::LinkWidth,
@@ -10,17 +11,17 @@ use zvf_format::{
 use crate::{
     design::Profile,
     error::BuildError,
-    geometry::Geometry,
+    geometry::{Geometry, GeometryKind},
     large::outline::{Field, Found, Outline},
     large::piece::Piece,
-    link_placement::{CrossChunkPolicy, LinkPlacement},
+    link_placement::LinkPlacement,
     objects::ObjectRows,
     output::Output,
     plan::{self, WritePlan},
     sizing::FragmentKind,
     spatial_layout,
     stored_column::StoredColumn,
-    vertex_layout::{Grouping, NO_OBJECT, VertexLayout},
+    vertex_layout::{Grouping, NO_OBJECT, Trees, VertexLayout, by_owner},
 };
 use zvf_model::column::{Column, NumericColumn};
 
@@ -37,7 +38,7 @@ pub struct Partition {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartitionResult {
     pub(crate) chunks: Vec<MadeChunk>,
-    /// Number of links by the chunks of their ends, in stored order.
+    /// Number of links by the chunks of their ends, in stored order; one chunk for links inside it.
     pub(crate) links: BTreeMap<Vec<Vec<i64>>, u32>,
 }
 
@@ -78,11 +79,14 @@ impl PartitionResult {
                 fragments: ids.map_or_else(Vec::new, fragments),
             });
         }
-        for (numbers, cell) in &placed_links.between {
+        let inside = placed_links.inside.iter();
+        let inside = inside.map(|(chunk, cell)| (core::slice::from_ref(chunk), cell));
+        let between = placed_links.between.iter();
+        let between = between.map(|(chunks, cell)| (chunks.as_slice(), cell));
+        for (numbers, cell) in inside.chain(between) {
             let coords = numbers.iter();
             let coords = coords.map(|number| layout.chunks[*number as usize].clone());
-            let links = cell.links.len() as u32;
-            result.links.insert(coords.collect(), links);
+            result.links.insert(coords.collect(), cell.len() as u32);
         }
         result
     }
@@ -133,7 +137,11 @@ impl Outline {
             },
             objects: None,
             logged: None,
-            links: None,
+            links: match self.design.kind.is_linked() {
+                true => Some(LinkPlacement::none(self.link_ends()?)),
+                false => None,
+            },
+            link: self.link_columns(&[])?,
         }))
     }
 
@@ -144,27 +152,74 @@ impl Outline {
         number: impl Fn(u32) -> Option<u32>,
         own: impl Fn(u32) -> bool,
     ) -> Result<LinkPlacement, BuildError> {
-        let policy = CrossChunkPolicy {
-            directed: self.design.directed,
-            duplicate: self.design.duplicate,
-        };
+        let policy = self.policy();
         let mut placed_links = LinkPlacement::none(LinkWidth::EDGE);
         for [from, before, to, row] in steps {
             let (Some(from), Some(to)) = (number(*from), number(*to)) else {
                 return Err(super::piece::cut());
             };
             let record = [(from, u64::from(*before)), (to, u64::from(*row))];
-            placed_links.cross(0, &record, policy, &own)?;
+            placed_links.place(0, &record, policy, &own)?;
         }
         Ok(placed_links)
     }
 
-    /// Decodes a partition; `chunks` are all chunks by number.
+    /// Returns the trees of skeletons, whose rows are in depth-first order. `rows` are the objects of
+    /// the vertices.
+    fn trees(
+        &self,
+        roots: &[u8],
+        rows: &[u32],
+        objects: usize,
+    ) -> Result<Option<Trees>, BuildError> {
+        if self.design.kind != GeometryKind::Skeletons {
+            return Ok(None);
+        }
+        if roots.len() != rows.len() {
+            return Err(super::piece::cut());
+        }
+        Ok(Some(Trees {
+            sequence: by_owner(objects, rows).unwrap_or_else(|| (0..rows.len() as u32).collect()),
+            has_parent: roots.iter().map(|root| *root == 0).collect(),
+        }))
+    }
+
+    /// Returns how vertices or paths, of which `rows` are the objects, form fragments.
+    fn grouping<'a>(
+        &self,
+        rows: &'a [u32],
+        objects: usize,
+        trees: Option<&'a Trees>,
+    ) -> Result<Grouping<'a>, BuildError> {
+        let fragments = FragmentKind::of_geometry(self.has_objects);
+        Ok(match (fragments, self.design.kind.is_paths(), trees) {
+            (FragmentKind::Bins, ..) => Grouping::Bins {
+                count: self.space.bin_count()?,
+                empty: self.design.profile == Profile::V09,
+            },
+            (FragmentKind::Objects, true, _) => Grouping::Paths { objects, rows },
+            (FragmentKind::Objects, false, None) => Grouping::Owners { objects, rows },
+            (FragmentKind::Objects, false, Some(trees)) => Grouping::Trees {
+                objects,
+                rows,
+                trees,
+            },
+        })
+    }
+
+    /// Decodes a partition: its rows, and its [divided links](super::DividedLinks). `chunks` are
+    /// all chunks by number.
     ///
     /// # Errors
     ///
     /// [`BuildError`] when the bytes are damaged, or a cell exceeds the limit of the format.
-    pub fn part(&self, mut bytes: &[u8], chunks: &[Vec<i64>]) -> Result<Partition, BuildError> {
+    pub fn part(
+        &self,
+        mut bytes: &[u8],
+        links: &[u8],
+        chunks: &[Vec<i64>],
+    ) -> Result<Partition, BuildError> {
+        let is_linked = self.design.kind.is_linked();
         let mut piece = Piece::default();
         while !bytes.is_empty() {
             piece.read(&mut bytes, self.fields.len())?;
@@ -191,6 +246,8 @@ impl Outline {
         // Chunks at the far end of links need numbers too.
         let mut all = own.clone();
         let named = piece.steps.iter().flat_map(|[a, _, b, _]| [*a, *b]);
+        let linked: BTreeSet<u32> = self.chunks_of(links).collect();
+        let named = named.chain(linked);
         all.extend(named.filter_map(|number| chunks.get(number as usize).cloned()));
         let all: Vec<Vec<i64>> = all.into_iter().collect();
         let number: HashMap<&[i64], u32> = all.iter().map(Vec::as_slice).zip(0..).collect();
@@ -208,27 +265,18 @@ impl Outline {
         ids.dedup();
         let row_of: HashMap<i64, u32> = ids.iter().copied().zip(0..).collect();
         let rows: Vec<u32> = piece.objects.iter().map(|id| row_of[id]).collect();
-        let grouping = match (fragments, self.design.kind.is_paths()) {
-            (FragmentKind::Bins, _) => Grouping::Bins {
-                count: self.space.bin_count()?,
-                empty: self.design.profile == Profile::V09,
-            },
-            (FragmentKind::Objects, true) => Grouping::Paths {
-                objects: ids.len(),
-                rows: &rows,
-            },
-            (FragmentKind::Objects, false) => Grouping::Owners {
-                objects: ids.len(),
-                rows: &rows,
-            },
-        };
+        let trees = self.trees(&piece.roots, &rows, ids.len())?;
+        let grouping = self.grouping(&rows, ids.len(), trees.as_ref())?;
         let layout = VertexLayout::new(assigned, &geometry, &grouping);
         let by_number = |at: u32| {
             let coords = chunks.get(at as usize);
             coords.and_then(|coords| number.get(coords.as_slice()).copied())
         };
         let is_own = |chunk: u32| own.contains(&all[chunk as usize]);
-        let placed_links = self.steps(&piece.steps, by_number, is_own)?;
+        let placed_links = match is_linked {
+            true => self.placed(links, by_number, is_own)?,
+            false => self.steps(&piece.steps, by_number, is_own)?,
+        };
         let owners = (!self.design.kind.is_paths()).then_some(ids.as_slice());
         let result = PartitionResult::of(&layout, &placed_links, owners, is_own);
         let mut plan = self.plan(Found {
@@ -238,7 +286,8 @@ impl Outline {
             layout,
             objects: self.has_objects.then(ObjectRows::default),
             logged: None,
-            links: (!placed_links.between.is_empty()).then_some(placed_links),
+            links: (is_linked || !placed_links.between.is_empty()).then_some(placed_links),
+            link: self.link_columns(links)?,
         });
         plan::check_cells(&plan)?;
         plan.tasks = plan.share_out();
@@ -262,6 +311,29 @@ impl Outline {
     pub(super) fn empty_column(&self, field: &Field) -> Result<StoredColumn, BuildError> {
         let column = field.column(&[], self.design.profile == Profile::V09)?;
         Ok(column.with_channel_names(&self.design.attribute_specs, "vertex"))
+    }
+}
+
+impl Outline {
+    /// Returns the attributes of divided links.
+    pub(super) fn link_columns(&self, links: &[u8]) -> Result<Vec<StoredColumn>, BuildError> {
+        let size = self.link_row_size();
+        let mut start = size - self.link_values();
+        let mut columns = Vec::with_capacity(self.link_fields.len());
+        for field in &self.link_fields {
+            let (kind, width) = field.numbers.unwrap_or((Kind::UInt8, 1));
+            let mut numbers = NumericColumn::new(kind, width as u32);
+            let end = start + numbers.row_size();
+            for record in links.chunks_exact(size) {
+                numbers.bytes.extend_from_slice(&record[start..end]);
+            }
+            start = end;
+            let is_current = self.design.profile == Profile::V09;
+            let column = Column::new(&field.name, numbers);
+            let column = StoredColumn::of(column, "link_attribute", is_current)?;
+            columns.push(column.with_channel_names(&self.design.attribute_specs, "link"));
+        }
+        Ok(columns)
     }
 }
 

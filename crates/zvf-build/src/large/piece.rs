@@ -14,6 +14,8 @@ pub(super) struct Piece {
     pub(super) objects: Vec<i64>,
     /// Number of vertices of each run; empty for points.
     pub(super) stretches: Vec<u32>,
+    /// One for a vertex without a parent, and zero for another; empty except for trees.
+    pub(super) roots: Vec<u8>,
     /// Steps between chunks: chunk number and row of both ends.
     pub(super) steps: Vec<[u32; 4]>,
 }
@@ -23,7 +25,12 @@ impl Piece {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let mut lengths = vec![self.positions.len()];
         lengths.extend(self.fields.iter().map(Vec::len));
-        lengths.extend([self.objects.len(), self.stretches.len(), self.steps.len()]);
+        lengths.extend([
+            self.objects.len(),
+            self.stretches.len(),
+            self.roots.len(),
+            self.steps.len(),
+        ]);
         for length in lengths {
             out.extend((length as u64).to_le_bytes());
         }
@@ -35,6 +42,7 @@ impl Piece {
         self.stretches
             .iter()
             .for_each(|rows| out.extend(rows.to_le_bytes()));
+        out.extend(&self.roots);
         let steps = self.steps.iter().flatten();
         steps.for_each(|number| out.extend(number.to_le_bytes()));
     }
@@ -42,11 +50,11 @@ impl Piece {
     /// Decodes a piece and appends it to this one.
     pub(super) fn read(&mut self, bytes: &mut &[u8], fields: usize) -> Result<(), BuildError> {
         self.fields.resize(fields, Vec::new());
-        let lengths = take(bytes, (fields + 4) * 8)?;
+        let lengths = take(bytes, (fields + 5) * 8)?;
         let lengths: Vec<usize> = numbers(lengths)
             .map(|length| u64::from_le_bytes(length) as usize)
             .collect();
-        let [positions, own @ .., objects, stretches, steps] = lengths.as_slice() else {
+        let [positions, own @ .., objects, stretches, roots, steps] = lengths.as_slice() else {
             return Err(cut());
         };
         self.positions.extend(take(bytes, *positions)?);
@@ -57,6 +65,7 @@ impl Piece {
         self.objects.extend(numbers(ids).map(i64::from_le_bytes));
         let rows = take(bytes, stretches.saturating_mul(4))?;
         self.stretches.extend(numbers(rows).map(u32::from_le_bytes));
+        self.roots.extend(take(bytes, *roots)?);
         for step in take(bytes, steps.saturating_mul(16))?.chunks_exact(16) {
             let mut four = numbers(step).map(u32::from_le_bytes);
             let mut next = || four.next().unwrap_or_default();
@@ -169,6 +178,7 @@ mod tests {
             fields: vec![vec![2; 2], Vec::new()],
             objects: vec![-5, 7],
             stretches: vec![1, 1],
+            roots: vec![1, 0],
             steps: vec![[1, 2, 3, 4]],
         };
         let mut bytes = Vec::new();

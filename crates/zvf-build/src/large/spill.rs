@@ -6,6 +6,7 @@
 //! ...  positions
 //! u64  offsets of paths
 //! i64  ids of paths, of the objects of vertices, of the objects that tables describe
+//! i64  ends of links
 //! ...  values and nulls of each column
 //! ```
 
@@ -21,9 +22,15 @@ use crate::{
     large::piece::{cut, numbers, take},
 };
 
-/// Encodes a batch without links.
+/// Encodes a batch.
 pub fn encode_batch(batch: &Geometry) -> Vec<u8> {
-    let families = [&batch.vertex, &batch.object, &batch.fragment, &batch.group];
+    let families = [
+        &batch.vertex,
+        &batch.object,
+        &batch.fragment,
+        &batch.group,
+        &batch.link,
+    ];
     let positions = &batch.positions;
     let header = json!({
         "positions": [positions.kind.name(), positions.width],
@@ -32,6 +39,8 @@ pub fn encode_batch(batch: &Geometry) -> Vec<u8> {
         "part_objects": batch.part_objects.as_ref().map(Vec::len),
         "object_ids": batch.object_ids.as_ref().map(Vec::len),
         "objects": batch.objects.as_ref().map(Vec::len),
+        "link_width": batch.link_width,
+        "link_ends": batch.links.len(),
         "groups": batch.groups,
         "columns": families.map(|columns| columns.iter().map(column).collect::<Vec<_>>()),
     });
@@ -44,6 +53,7 @@ pub fn encode_batch(batch: &Geometry) -> Vec<u8> {
     for ids in [&batch.part_objects, &batch.object_ids, &batch.objects] {
         out.extend(ids.iter().flatten().flat_map(|id| id.to_le_bytes()));
     }
+    out.extend(batch.links.iter().flat_map(|end| end.to_le_bytes()));
     for column in families.into_iter().flatten() {
         match &column.values {
             ColumnValues::Numeric(numbers) => out.extend(&numbers.bytes),
@@ -73,12 +83,16 @@ pub fn decode_batch(mut bytes: &[u8]) -> Result<Geometry, BuildError> {
     batch.part_objects = optional_numbers(&header["part_objects"], bytes, i64::from_le_bytes)?;
     batch.object_ids = optional_numbers(&header["object_ids"], bytes, i64::from_le_bytes)?;
     batch.objects = optional_numbers(&header["objects"], bytes, i64::from_le_bytes)?;
+    batch.link_width = count(&header["link_width"])?;
+    let ends = &header["link_ends"];
+    batch.links = optional_numbers(ends, bytes, i64::from_le_bytes)?.ok_or_else(cut)?;
     batch.groups = groups(&header["groups"]).ok_or_else(cut)?;
     let families = [
         &mut batch.vertex,
         &mut batch.object,
         &mut batch.fragment,
         &mut batch.group,
+        &mut batch.link,
     ];
     for (columns, family) in families.into_iter().zip(0..) {
         for one in header["columns"][family].as_array().ok_or_else(cut)? {
@@ -192,6 +206,9 @@ mod tests {
         side.nulls = Some(vec![false, true]);
         batch.object = vec![side];
         batch.groups.insert(3, vec![9]);
+        batch.link_width = 3;
+        batch.links = vec![0, 1, 0];
+        batch.link = vec![Column::new("w", NumericColumn::float32(1, [7.0]))];
         let bytes = encode_batch(&batch);
         let again = decode_batch(&bytes).unwrap();
         // NaN is not equal to itself.

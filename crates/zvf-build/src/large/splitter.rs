@@ -1,9 +1,6 @@
 //! Partitioning of batches by chunk.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    hash::{DefaultHasher, Hash, Hasher},
-};
+use std::collections::{BTreeMap, HashMap};
 
 use zvf_format::links::LinkWidth;
 
@@ -11,7 +8,8 @@ use crate::{
     bounds,
     design::{ManifestForm, Profile},
     error::BuildError,
-    geometry::Geometry,
+    geometry::{Geometry, GeometryKind, LinkNumbering},
+    large::linked_rows::{LinkedRows, Runs},
     large::outline::{Field, Found, Outline},
     large::part::{MadeChunk, PartitionResult},
     large::path_index::PathIndex,
@@ -24,9 +22,34 @@ use crate::{
     spatial_layout,
     stored_column::{FillSearch, StoredColumn},
     tables,
-    vertex_layout::{Fragment, Manifests, NO_OBJECT, VertexLayout},
+    vertex_layout::{Fragment, Manifests, NO_OBJECT, Trees, VertexLayout},
 };
 use zvf_model::column::{Column, ColumnValues, NumericColumn};
+
+/// Chunks of the vertices of a batch.
+struct Division<'a> {
+    /// The chunk of each vertex, as an index into `global` and `part_of`.
+    chunk_of: &'a [u32],
+    /// Number of each chunk among all.
+    global: &'a [u32],
+    /// Partition of each chunk.
+    part_of: &'a [usize],
+}
+
+/// Partition, object and number of rows of a run of a path through a chunk.
+type Stretch = (usize, i64, u32);
+
+/// A partition, and the chunks and rows of both ends of a step between chunks.
+type Step = (usize, [u32; 4]);
+
+/// A batch without its links.
+struct UnlinkedBatch {
+    batch: Geometry,
+    /// 1 for each vertex that is the root of a tree.
+    roots: Vec<u8>,
+    /// The vertices that are stored.
+    kept: Vec<bool>,
+}
 
 /// Splits batches, in the order of the survey, into partitions.
 #[derive(Debug)]
@@ -40,6 +63,14 @@ pub struct Partitioner {
     /// Ids, object attributes and runs of paths in input order.
     pub(super) log: PathLog,
     pub(super) words: Vec<HashMap<String, u32>>,
+    /// Rows of each object in each chunk so far, if the geometry has links.
+    pub(super) runs: Runs,
+    /// Run and rows before it for each run of the shares that were appended.
+    shares: Vec<Vec<(u32, u32)>>,
+    /// Rows of the last batch.
+    linked: LinkedRows,
+    /// Number of stored links, without copies.
+    placed: u64,
     /// Number of vertices before the current batch.
     first: u64,
     /// Number of paths before the current batch, with those outside of the bounds.
@@ -59,6 +90,10 @@ impl Partitioner {
             ends: Vec::new(),
             log,
             words,
+            runs: Runs::default(),
+            shares: Vec::new(),
+            linked: LinkedRows::default(),
+            placed: 0,
             first: 0,
             first_path: 0,
         }
@@ -89,6 +124,8 @@ impl Partitioner {
             let sum = end.1.checked_add(*more);
             end.1 = sum.ok_or(BuildError::TooManyVertices(usize::MAX))?;
         }
+        let numbers: Vec<u32> = chunks.iter().map(|(number, _)| *number).collect();
+        self.shares.push(self.runs.append(&share.runs, &numbers)?);
         let mut replay = PathReplay::new(share.log.row_size(), share.chunks.len());
         let (mut log, mut runs) = (share.log.bytes.as_slice(), Vec::new());
         while let Some(path) = replay.next(&mut log)? {
@@ -119,9 +156,36 @@ impl Partitioner {
     ///
     /// [`BuildError`] as in [`GeometrySurvey::add`](super::GeometrySurvey::add).
     pub fn split(&mut self, batch: Geometry) -> Result<BTreeMap<usize, Vec<u8>>, BuildError> {
-        let mut batch = bounds::stored(batch, &self.outline.design)?;
+        self.split_numbered(batch, LinkNumbering::Batch)
+    }
+
+    /// Splits a batch of which links may number the vertices of the whole input. If the geometry has
+    /// links, [`take_linked`](Self::take_linked) returns more that the caller keeps.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] as in [`split`](Self::split); for trees also a cycle, or a tree that is not
+    /// whole.
+    pub fn split_numbered(
+        &mut self,
+        batch: Geometry,
+        numbering: LinkNumbering,
+    ) -> Result<BTreeMap<usize, Vec<u8>>, BuildError> {
+        let mut batch = match batch.vertices() {
+            0 => batch,
+            _ => bounds::stored(batch, &self.outline.design)?,
+        };
         self.name(&mut batch);
+        let first = self.first;
         self.first += batch.vertices() as u64;
+        let is_linked = self.outline.design.kind.is_linked();
+        let (mut roots, mut kept) = (Vec::new(), Vec::new());
+        if is_linked {
+            let Some(linked) = self.take_links(batch, first, numbering)? else {
+                return Ok(BTreeMap::new());
+            };
+            UnlinkedBatch { batch, roots, kept } = linked;
+        }
         let paths = batch.part_offsets.as_ref().map_or(0, |ends| ends.len() - 1);
         self.first_path += paths as u64;
         let batch = match bounds::bounded(batch, &self.outline.design) {
@@ -154,61 +218,35 @@ impl Partitioner {
                 field.extend_from_slice(numbers.row(vertex));
             }
         };
+        let division = Division {
+            chunk_of: &assigned.chunk_of,
+            global: &global,
+            part_of: &part_of,
+        };
         let Some(offsets) = &batch.part_offsets else {
             for vertex in 0..batch.vertices() {
                 let chunk = assigned.chunk_of[vertex] as usize;
                 self.ends[global[chunk] as usize].0 += 1;
                 put(part_of[chunk], vertex);
             }
+            let mut table = Vec::with_capacity(batch.vertices() * 8);
             if let Some(ids) = &batch.object_ids {
                 for (vertex, id) in ids.iter().enumerate() {
-                    let part = part_of[assigned.chunk_of[vertex] as usize];
-                    pieces.entry(part).or_default().objects.push(*id);
+                    let chunk = assigned.chunk_of[vertex] as usize;
+                    let piece = pieces.entry(part_of[chunk]).or_default();
+                    piece.objects.push(*id);
+                    piece.roots.extend(roots.get(vertex));
+                    if is_linked {
+                        let (run, position) = self.runs.add(global[chunk], *id, 1)?;
+                        table.extend(run.to_le_bytes());
+                        table.extend(position.to_le_bytes());
+                    }
                 }
             }
+            self.linked.set_rows(&table, &kept);
             return Ok(written(pieces));
         };
-        let mut stretches: Vec<(usize, i64, u32)> = Vec::new();
-        let mut steps: Vec<(usize, [u32; 4])> = Vec::new();
-        let has_steps = self.outline.design.has_step_links();
-        let ids = batch.part_objects.clone().unwrap_or_default();
-        let (mut row_of_path, mut runs) = (Vec::new(), Vec::new());
-        for (path, ends) in offsets.windows(2).enumerate() {
-            let id = ids[path];
-            runs.clear();
-            let mut last: Option<usize> = None;
-            for vertex in ends[0] as usize..ends[1] as usize {
-                let chunk = assigned.chunk_of[vertex] as usize;
-                put(part_of[chunk], vertex);
-                let at = global[chunk] as usize;
-                let row = self.ends[at].0;
-                let row =
-                    u32::try_from(row).map_err(|_| BuildError::TooManyVertices(usize::MAX))?;
-                if last == Some(chunk) {
-                    if let Some((_, _, rows)) = stretches.last_mut() {
-                        *rows += 1;
-                    }
-                } else {
-                    runs.push(global[chunk]);
-                    self.ends[at].1 += 1;
-                    stretches.push((part_of[chunk], id, 1));
-                    if let Some(last) = last.filter(|_| has_steps) {
-                        // The previous row is the last of its chunk.
-                        let from = global[last];
-                        let before = self.ends[from as usize].0 as u32 - 1;
-                        let step = [from, before, global[chunk], row];
-                        steps.push((part_of[last], step));
-                        if part_of[last] != part_of[chunk] {
-                            steps.push((part_of[chunk], step));
-                        }
-                    }
-                }
-                self.ends[at].0 += 1;
-                last = Some(chunk);
-            }
-            row_of(&batch.object, path, &mut row_of_path);
-            self.log.push(id, &row_of_path, &runs);
-        }
+        let (stretches, steps) = self.divide_paths(&batch, offsets, &division, &mut put)?;
         for (part, id, rows) in stretches {
             let piece = pieces.entry(part).or_default();
             piece.objects.push(id);
@@ -220,12 +258,104 @@ impl Partitioner {
         Ok(written(pieces))
     }
 
+    /// Numbers the rows of paths, and returns their runs through chunks and the steps between them.
+    /// Calls `put` with the partition of each vertex.
+    fn divide_paths(
+        &mut self,
+        batch: &Geometry,
+        offsets: &[u64],
+        division: &Division<'_>,
+        put: &mut dyn FnMut(usize, usize),
+    ) -> Result<(Vec<Stretch>, Vec<Step>), BuildError> {
+        let (mut stretches, mut steps) = (Vec::<Stretch>::new(), Vec::<Step>::new());
+        let has_steps = self.outline.design.has_step_links();
+        let ids = batch.part_objects.as_deref().unwrap_or_default();
+        let (mut row_of_path, mut runs) = (Vec::new(), Vec::new());
+        for (path, ends) in offsets.windows(2).enumerate() {
+            let id = ids[path];
+            runs.clear();
+            let mut last: Option<usize> = None;
+            for vertex in ends[0] as usize..ends[1] as usize {
+                let chunk = division.chunk_of[vertex] as usize;
+                put(division.part_of[chunk], vertex);
+                let at = division.global[chunk] as usize;
+                let row = self.ends[at].0;
+                let row =
+                    u32::try_from(row).map_err(|_| BuildError::TooManyVertices(usize::MAX))?;
+                if last == Some(chunk) {
+                    if let Some((_, _, rows)) = stretches.last_mut() {
+                        *rows += 1;
+                    }
+                } else {
+                    runs.push(division.global[chunk]);
+                    self.ends[at].1 += 1;
+                    stretches.push((division.part_of[chunk], id, 1));
+                    if let Some(last) = last.filter(|_| has_steps) {
+                        // The previous row is the last of its chunk.
+                        let from = division.global[last];
+                        let before = self.ends[from as usize].0 as u32 - 1;
+                        let step = [from, before, division.global[chunk], row];
+                        steps.push((division.part_of[last], step));
+                        if division.part_of[last] != division.part_of[chunk] {
+                            steps.push((division.part_of[chunk], step));
+                        }
+                    }
+                }
+                self.ends[at].0 += 1;
+                last = Some(chunk);
+            }
+            row_of(&batch.object, path, &mut row_of_path);
+            self.log.push(id, &row_of_path, &runs);
+        }
+        Ok((stretches, steps))
+    }
+
+    /// Takes the links of a batch whose first vertex has the number `first`. Returns the batch without
+    /// links, for trees in depth-first order, with the roots and the vertices that are kept; `None` if
+    /// no vertex is kept.
+    fn take_links(
+        &mut self,
+        batch: Geometry,
+        first: u64,
+        numbering: LinkNumbering,
+    ) -> Result<Option<UnlinkedBatch>, BuildError> {
+        self.linked = LinkedRows::default();
+        let is_tree = self.outline.design.kind == GeometryKind::Skeletons;
+        let (mut batch, roots) = if is_tree {
+            let Some(trees) = self.in_tree_order(batch, first, numbering)? else {
+                return Ok(None);
+            };
+            trees
+        } else {
+            (batch, Vec::new())
+        };
+        // Links of trees in order count from the batch.
+        let first = match numbering {
+            LinkNumbering::Input if !is_tree => 0,
+            LinkNumbering::Input | LinkNumbering::Batch => first,
+        };
+        self.linked.links = self.link_records(&batch, first)?;
+        batch.links.clear();
+        batch.link.clear();
+        let kept = bounds::kept(&batch.positions, &self.outline.design);
+        if kept.contains(&true) {
+            return Ok(Some(UnlinkedBatch { batch, roots, kept }));
+        }
+        self.linked.set_rows(&[], &kept);
+        Ok(None)
+    }
+
     /// Assigns default object ids that continue those of earlier batches.
     fn name(&self, batch: &mut Geometry) {
         match (&batch.part_offsets, &batch.part_objects) {
             (Some(offsets), None) => {
                 let first = self.first_path as i64;
                 batch.part_objects = Some((first..first + offsets.len() as i64 - 1).collect());
+            }
+            (None, _) if self.outline.design.kind.is_linked() => {
+                // Linked geometry without ids is a single object.
+                let vertices = batch.vertices();
+                batch.object_ids.get_or_insert_with(|| vec![0; vertices]);
             }
             (None, _) if self.outline.has_objects && batch.object_ids.is_none() => {
                 let first = self.first as i64;
@@ -247,10 +377,119 @@ impl Partitioner {
     }
 
     fn part_of(&self, chunk: &[i64]) -> usize {
-        // This hasher has no seed, so the partition is equal on every machine.
-        let mut hasher = DefaultHasher::new();
-        self.outline.shard_of(chunk).hash(&mut hasher);
-        (hasher.finish() % self.parts as u64) as usize
+        self.outline.part_of(chunk, self.parts)
+    }
+
+    /// Returns the vertices of whole trees in depth-first order, with links that name vertices of the
+    /// batch, and a one for each root; `None` if all vertices are dropped.
+    fn in_tree_order(
+        &self,
+        mut batch: Geometry,
+        first: u64,
+        numbering: LinkNumbering,
+    ) -> Result<Option<(Geometry, Vec<u8>)>, BuildError> {
+        if numbering == LinkNumbering::Input {
+            let vertices = batch.vertices();
+            for end in &mut batch.links {
+                let own = u64::try_from(*end)
+                    .ok()
+                    .and_then(|end| end.checked_sub(first));
+                let own = own.filter(|end| *end < vertices as u64);
+                *end = own.ok_or(BuildError::MissingInput {
+                    kind: "skeletons",
+                    what: "whole trees in each batch",
+                })? as i64;
+            }
+        }
+        if batch.vertices() == 0 {
+            return Ok(None);
+        }
+        let mut batch = match bounds::bounded(batch, &self.outline.design) {
+            Ok((batch, _)) => batch,
+            Err(BuildError::AllOutside) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let owners = batch.object_ids.as_deref().unwrap_or_default();
+        let mut ids = owners.to_vec();
+        ids.sort_unstable();
+        ids.dedup();
+        let numbers: HashMap<i64, u32> = ids.iter().copied().zip(0..).collect();
+        let rows: Vec<u32> = owners.iter().map(|id| numbers[id]).collect();
+        let trees = Trees::new(&batch, &rows, &ids)?;
+        let order = || trees.sequence.iter().map(|vertex| *vertex as usize);
+        let mut number = vec![0i64; batch.vertices()];
+        for (at, vertex) in (0..).zip(order()) {
+            number[vertex] = at;
+        }
+        for end in &mut batch.links {
+            *end = number[*end as usize];
+        }
+        batch.positions = batch.positions.take(order());
+        for column in &mut batch.vertex {
+            *column = column.take(order());
+        }
+        if let Some(ids) = &mut batch.object_ids {
+            *ids = order().map(|vertex| ids[vertex]).collect();
+        }
+        let roots = order().map(|vertex| u8::from(!trees.has_parent[vertex]));
+        let roots = roots.collect();
+        Ok(Some((batch, roots)))
+    }
+
+    /// Returns the links of a batch, whose vertices count from `first`.
+    fn link_records(&self, batch: &Geometry, first: u64) -> Result<Vec<u8>, BuildError> {
+        let width = self.outline.link_width;
+        let mut records = Vec::with_capacity(batch.link_count() * self.outline.link_row_size());
+        if batch.links.is_empty() {
+            return Ok(records);
+        }
+        let fields = self.outline.link_fields.iter();
+        let is_equal = fields.len() == batch.link.len()
+            && fields
+                .zip(&batch.link)
+                .all(|(field, column)| field.holds(column));
+        if batch.link_width != width || !is_equal {
+            return Err(super::piece::cut());
+        }
+        let mut values = Vec::new();
+        for (link, ends) in batch.links.chunks_exact(width).enumerate() {
+            for end in ends {
+                let vertex = u64::try_from(*end).ok();
+                let vertex = vertex.and_then(|vertex| vertex.checked_add(first));
+                let vertex = vertex.ok_or(BuildError::LinkEndOutOfRange {
+                    link,
+                    vertex: *end,
+                    vertices: batch.vertices(),
+                })?;
+                records.extend(vertex.to_le_bytes());
+            }
+            row_of(&batch.link, link, &mut values);
+            records.extend_from_slice(&values);
+        }
+        Ok(records)
+    }
+
+    /// Takes the rows of the last batch, if the geometry has links.
+    pub fn take_linked(&mut self) -> Option<LinkedRows> {
+        let is_linked = self.outline.design.kind.is_linked();
+        is_linked.then(|| core::mem::take(&mut self.linked))
+    }
+
+    /// Returns a table for each share that was appended, in which [`LinkBatch`](super::LinkBatch)
+    /// finds rows. Call it after the last.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] when a chunk has too many rows.
+    pub fn run_tables(&self) -> Result<Vec<Vec<u8>>, BuildError> {
+        self.runs.tables(&self.shares)
+    }
+
+    /// Sets the number of links that all partitions store, without copies.
+    #[must_use]
+    pub fn with_links(mut self, placed: u64) -> Self {
+        self.placed = placed;
+        self
     }
 
     /// Converts attributes to numbers: words by order of appearance.
@@ -400,7 +639,7 @@ impl Partitioner {
         } else {
             Some(self.owners(&mut layout, &mut geometry, found.values())?)
         };
-        let links = self.links(between, |chunk| number.get(chunk).copied().unwrap_or(0));
+        let links = self.links(between, |chunk| number.get(chunk).copied().unwrap_or(0))?;
         let vertex = outline.fields.iter();
         let vertex = vertex.map(|field| outline.empty_column(field));
         let plan = outline.plan(Found {
@@ -411,6 +650,7 @@ impl Partitioner {
             objects,
             logged,
             links,
+            link: outline.link_columns(&[])?,
         });
         let axes = plan.geometry.axes();
         let index = plan.logged.as_ref();
@@ -550,18 +790,27 @@ impl Partitioner {
         &self,
         between: BTreeMap<Vec<Vec<i64>>, u32>,
         number: impl Fn(&[i64]) -> u32,
-    ) -> Option<LinkPlacement> {
-        if between.is_empty() {
-            return None;
+    ) -> Result<Option<LinkPlacement>, BuildError> {
+        let is_linked = self.outline.design.kind.is_linked();
+        if between.is_empty() && !is_linked {
+            return Ok(None);
         }
-        let mut placed_links = LinkPlacement::none(LinkWidth::EDGE);
+        let mut placed_links = LinkPlacement::none(match is_linked {
+            true => self.outline.link_ends()?,
+            false => LinkWidth::EDGE,
+        });
         for (coords, links) in between {
-            let chunks = coords.iter().map(|chunk| number(chunk));
-            let cell = Cell {
-                links: vec![0; links as usize],
-                ..Cell::default()
+            let chunks: Vec<u32> = coords.iter().map(|chunk| number(chunk)).collect();
+            let cell = Cell::counted(links);
+            match chunks.as_slice() {
+                [chunk] => placed_links.inside.insert(*chunk, cell),
+                _ => placed_links.between.insert(chunks, cell),
             };
-            placed_links.between.insert(chunks.collect(), cell);
+        }
+        if is_linked {
+            let placed = usize::try_from(self.placed);
+            placed_links.logical = placed.map_err(|_| super::piece::cut())?;
+            return Ok(Some(placed_links));
         }
         let physical = placed_links.physical();
         // Both chunks of a step hold a copy.
@@ -570,7 +819,7 @@ impl Partitioner {
         } else {
             physical
         };
-        Some(placed_links)
+        Ok(Some(placed_links))
     }
 }
 

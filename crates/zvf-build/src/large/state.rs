@@ -9,12 +9,18 @@
 
 use serde_json::{Map, Value, json};
 use zvf_format::numeric::Kind;
+use zvf_model::draco::PositionBits;
 
 use crate::{
-    design::{AxisSpec, CellCompression, Design, OutOfBounds, Purpose, ShardingPolicy},
+    design::{
+        AxisSpec, CellCompression, Design, ManifestForm, OutOfBounds, Purpose, ShardingPolicy,
+    },
     error::BuildError,
     geometry::Geometry,
-    large::json::{compression, floats, integers, naturals, numeric, read_compression, texts},
+    large::json::{
+        compression, floats, integers, naturals, numeric, read_compression, read_draco, texts,
+    },
+    large::linked_rows::Runs,
     large::outline::Outline,
     large::path_log::PathLog,
     large::piece::{cut, take},
@@ -71,11 +77,13 @@ impl Partitioner {
             "ends": self.ends,
             "words": words.collect::<Vec<_>>(),
             "missing": missing.collect::<Vec<_>>(),
+            "runs": self.runs.len(),
             "paths": self.log.bytes.len(),
         });
         let header = header.to_string();
         let mut out = (header.len() as u64).to_le_bytes().to_vec();
         out.extend(header.bytes());
+        self.runs.write(&mut out);
         out.extend(&self.log.bytes);
         out
     }
@@ -108,6 +116,8 @@ impl Partitioner {
         if share.ends.len() != share.chunks.len() {
             return Err(cut());
         }
+        let runs = count(&header["runs"])?;
+        share.runs = Runs::read(&mut bytes, runs, share.chunks.len())?;
         share.read_paths(&header, &mut bytes)?;
         match bytes.is_empty() {
             true => Ok(share),
@@ -158,6 +168,8 @@ pub fn design_to_json(design: &Design) -> Value {
         "compression": compression(design.compression),
         "table_compression": design.table_compression.map(compression).map(|one| json!([one])),
         "checksums": design.has_checksums(),
+        "draco": design.draco.map(PositionBits::get),
+        "has_dense_index": design.object_index == ManifestForm::Dense,
         "sharding": sharding,
         "directed": design.directed,
         "duplicate": design.duplicate,
@@ -200,6 +212,11 @@ fn read_design(json: &Value) -> Option<Design> {
     design.checksums = match flag("checksums")? {
         true => CellChecksums::On,
         false => CellChecksums::Off,
+    };
+    design.draco = read_draco(&json["draco"])?;
+    design.object_index = match flag("has_dense_index")? {
+        true => ManifestForm::Dense,
+        false => ManifestForm::Manifests,
     };
     design.sharding = match &json["sharding"] {
         Value::String(name) if name == "none" => ShardingPolicy::None,

@@ -6,7 +6,7 @@ use crate::{
     bounds, check, coordinates,
     design::{AxisSpec, Design},
     error::BuildError,
-    geometry::{Geometry, GeometryKind},
+    geometry::{Geometry, GeometryKind, LinkNumbering},
     large::json::{described, field, floats},
     large::outline::{Field, Outline},
     large::piece::cut,
@@ -33,6 +33,9 @@ pub struct GeometrySurvey {
     has_objects: bool,
     /// Attributes of vertices, and those of objects that come with paths.
     fields: Option<[Vec<Field>; 2]>,
+    links: u64,
+    /// Number of ends and attributes of a link.
+    link_form: Option<(usize, Vec<Field>)>,
 }
 
 impl GeometrySurvey {
@@ -40,14 +43,8 @@ impl GeometrySurvey {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] for geometry with links, and for the padded profile.
+    /// [`BuildError`] for the padded profile.
     pub fn new(design: Design, has_objects: bool) -> Result<Self, BuildError> {
-        if design.kind.is_linked() {
-            return Err(BuildError::Unsupported {
-                kind: design.kind.name(),
-                what: "partitioned writing, because their links may connect any partitions",
-            });
-        }
         if design.profile == crate::Profile::Padded {
             // The array shape depends on the fullest chunk, which is known at the end only.
             return Err(BuildError::UnsupportedOption {
@@ -65,6 +62,8 @@ impl GeometrySurvey {
             paths: 0,
             has_objects,
             fields: None,
+            links: 0,
+            link_form: None,
         })
     }
 
@@ -77,6 +76,10 @@ impl GeometrySurvey {
         self.has_objects |= share.has_objects;
         self.vertices += share.vertices;
         self.paths += share.paths;
+        self.links += share.links;
+        if let Some(form) = share.link_form {
+            self.add_link_form(form)?;
+        }
         if let Some(fields) = share.fields {
             self.add_fields(fields)?;
         }
@@ -109,18 +112,20 @@ impl GeometrySurvey {
     /// Serializes the survey, without its design.
     pub fn to_bytes(&self) -> Vec<u8> {
         let fields = self.fields.as_ref();
-        let described = |fields: &[Vec<Field>; 2]| -> Value {
-            let fields = fields.iter();
-            let fields = fields.map(|fields| fields.iter().map(described).collect::<Vec<_>>());
-            fields.collect()
+        let all = |fields: &[Field]| -> Value { fields.iter().map(described).collect() };
+        let families = |families: &[Vec<Field>; 2]| -> Value {
+            families.iter().map(|fields| all(fields)).collect()
         };
+        let form = self.link_form.as_ref();
         let header = json!({
             "extent": self.extent,
             "step": self.step,
             "vertices": self.vertices,
             "paths": self.paths,
             "has_objects": self.has_objects,
-            "fields": fields.map(described),
+            "fields": fields.map(families),
+            "links": self.links,
+            "link_form": form.map(|(width, fields)| json!([width, all(fields)])),
             "is_sampled": self.sample.is_some(),
         });
         let header = header.to_string();
@@ -142,6 +147,13 @@ impl GeometrySurvey {
         let mut survey = Self::new(design, header["has_objects"].as_bool().ok_or_else(cut)?)?;
         let number = |name: &str| header[name].as_u64().ok_or_else(cut);
         (survey.vertices, survey.paths) = (number("vertices")?, number("paths")?);
+        survey.links = number("links")?;
+        if let Value::Array(form) = &header["link_form"] {
+            let width = count(form.first().ok_or_else(cut)?)?;
+            let fields = form.get(1).and_then(Value::as_array).ok_or_else(cut)?;
+            let fields = fields.iter().map(field).collect::<Option<_>>();
+            survey.link_form = Some((width, fields.ok_or_else(cut)?));
+        }
         survey.step = count(&header["step"])?;
         if !survey.step.is_power_of_two() {
             return Err(cut());
@@ -170,7 +182,37 @@ impl GeometrySurvey {
     ///
     /// [`BuildError`] when the batch is inconsistent, or differs from earlier ones.
     pub fn add(&mut self, batch: &Geometry) -> Result<(), BuildError> {
-        check::check(batch, &self.design)?;
+        self.add_numbered(batch, LinkNumbering::Batch)
+    }
+
+    /// Adds a batch of which links may number the vertices of the whole input.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] as [`add`](Self::add).
+    pub fn add_numbered(
+        &mut self,
+        batch: &Geometry,
+        numbering: LinkNumbering,
+    ) -> Result<(), BuildError> {
+        check::check_batch(batch, &self.design, numbering)?;
+        if !batch.links.is_empty() {
+            self.links += batch.link_count() as u64;
+            let is_plain = |column: &Column| {
+                column.nulls.is_none() && matches!(column.values, ColumnValues::Numeric(_))
+            };
+            if !batch.link.iter().all(is_plain) {
+                return Err(BuildError::MissingInput {
+                    kind: "batches",
+                    what: "link attributes of numbers, without missing values",
+                });
+            }
+            let fields = batch.link.iter().map(Field::of).collect();
+            self.add_link_form((batch.link_width, fields))?;
+        }
+        if batch.vertices() == 0 {
+            return Ok(());
+        }
         self.has_objects |= batch.object_ids.is_some();
         let offsets = batch.part_offsets.as_ref();
         let paths = offsets.map_or(0, |ends| ends.len().saturating_sub(1));
@@ -220,6 +262,26 @@ impl GeometrySurvey {
         Ok(())
     }
 
+    fn add_link_form(&mut self, form: (usize, Vec<Field>)) -> Result<(), BuildError> {
+        let like = |before: &(usize, Vec<Field>)| {
+            let fields = before.1.iter().zip(&form.1);
+            before.0 == form.0
+                && before.1.len() == form.1.len()
+                && fields.into_iter().all(|(a, b)| a.like(b))
+        };
+        match &self.link_form {
+            None => self.link_form = Some(form),
+            Some(before) if like(before) => {}
+            Some(_) => {
+                return Err(BuildError::MissingInput {
+                    kind: "batches",
+                    what: "links of equal width with equal attributes in every batch",
+                });
+            }
+        }
+        Ok(())
+    }
+
     fn add_extent(&mut self, lower: &[f64], upper: &[f64]) {
         self.extent = Some(match self.extent.take() {
             None => (lower.to_vec(), upper.to_vec()),
@@ -244,6 +306,11 @@ impl GeometrySurvey {
     /// Returns the number of paths.
     pub fn paths(&self) -> u64 {
         self.paths
+    }
+
+    /// Returns the number of links.
+    pub fn links(&self) -> u64 {
+        self.links
     }
 
     /// Returns the number of vertices.
@@ -298,6 +365,16 @@ impl GeometrySurvey {
         let chunks = (self.vertices * row / per_chunk).max(1);
         let shard = sharding::shard(&design, &grid.shape, chunks, self.vertices * row)?;
         let [fields, object_fields] = self.fields.unwrap_or_default();
+        let (link_width, link_fields) = match self.link_form {
+            Some(form) => form,
+            None if design.kind == GeometryKind::Mesh => {
+                return Err(BuildError::MissingInput {
+                    kind: design.kind.name(),
+                    what: "links",
+                });
+            }
+            None => (2, Vec::new()),
+        };
         Ok(Outline {
             design,
             space,
@@ -308,6 +385,8 @@ impl GeometrySurvey {
             has_objects: self.has_objects,
             fields,
             object_fields,
+            link_width,
+            link_fields,
         })
     }
 }
@@ -346,6 +425,11 @@ impl Field {
                 missing: attribute.texts().any(|text| text.is_none()),
             },
         }
+    }
+
+    /// Returns whether a column has the name and the type.
+    pub(super) fn holds(&self, column: &Column) -> bool {
+        self.like(&Self::of(column))
     }
 
     fn like(&self, other: &Self) -> bool {

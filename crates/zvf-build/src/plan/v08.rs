@@ -9,7 +9,7 @@ use super::{objects, of_fragments, v09};
 use crate::{
     design::Profile,
     error::BuildError,
-    link_placement::{self, LinkPlacement},
+    link_placement::{self, Cell, LinkPlacement},
     metadata::{self, ArrayNode},
     output::{Output, empty_group, group, group_metadata, json_object, node},
     plan::WritePlan,
@@ -238,7 +238,7 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
             outputs.push(dense("links/0", json_object(family)));
             outputs.push(group("0/link_fragments", index("link_fragments")));
         }
-        let between: usize = links.between.values().map(|cell| cell.links.len()).sum();
+        let between: usize = links.between.values().map(Cell::len).sum();
         let family = json!({
             "zv_array": "cross_chunk_links", "level_delta": 0, "link_width": links.width.get(),
             "num_links": between, "sid_ndim": plan.geometry.axes(),

@@ -233,7 +233,7 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
 fn link_family(plan: &WritePlan, links: &LinkPlacement) -> Value {
     // Triangles in streams of vertices are not links of the family.
     let in_streams: usize = match draco::has_triangles(plan) {
-        true => links.inside.values().map(|cell| cell.links.len()).sum(),
+        true => links.inside.values().map(Cell::len).sum(),
         false => 0,
     };
     json!({

@@ -46,8 +46,8 @@ impl Arrays {
         self.0.contains_key(path)
     }
 
-    /// Returns the array at `path`. An array of links that is not among the nodes is stored in the
-    /// form of the vertices.
+    /// Returns the array at `path`. An array of links or of their attributes that is not among the
+    /// nodes is stored in the form of the vertices.
     pub(crate) fn get(&self, path: &str) -> Result<CellArray, Failure> {
         if let Some(array) = self.0.get(path) {
             return Ok(array.clone());
@@ -56,7 +56,7 @@ impl Arrays {
         let vertices = self
             .0
             .get("0/vertices")
-            .filter(|_| path.starts_with("0/links/0/"));
+            .filter(|_| path.starts_with("0/links/0/") || path.starts_with("0/link_attributes/"));
         match vertices {
             Some(vertices) => cell_array(&key, Arc::clone(vertices.metadata())),
             None => Err(Failure::NoCells { node: key }),

@@ -17,7 +17,7 @@ use zvf_model::{column::ColumnValues, fetch::BoxFuture};
 
 use bytes::Bytes;
 use zvf_build::{
-    Design, Geometry, WritePlan,
+    BuildError, Design, Geometry, LinkNumbering, WritePlan,
     large::{GeometrySurvey, Outline, PartitionResult, Partitioner, PathIndex},
 };
 use zvf_store::Creation;
@@ -36,8 +36,8 @@ use crate::{
     },
 };
 
-/// A source of geometry in batches that is read twice: points, or paths that are whole in each
-/// batch.
+/// A source of geometry in batches that is read twice: points, paths that are whole in each batch, or,
+/// for plans of tasks, geometry with links.
 pub trait GeometrySource: Send {
     /// Returns the next batch of about `vertices` vertices; `None` after the last.
     ///
@@ -61,6 +61,12 @@ pub trait GeometrySource: Send {
     /// Numeric attributes of the objects of paths may come with the batches instead, one row for
     /// each path, and are then not held in memory. The tables describe no objects in this case.
     fn tables(&self) -> Geometry;
+
+    /// Returns the vertex from which links number the vertices. Trees of skeletons are whole in a
+    /// batch in any case.
+    fn link_numbering(&self) -> LinkNumbering {
+        LinkNumbering::Batch
+    }
 }
 
 pub(crate) use task::run_part;
@@ -216,7 +222,15 @@ impl Survey {
         options: &CreateOptions,
     ) -> Result<Self, Failure> {
         let memory = memory(options);
+        if design.kind.is_linked() {
+            return Err(Failure::Build(BuildError::Unsupported {
+                kind: design.kind.name(),
+                what: "partitions of one process, because links may connect any of them; plan \
+                       tasks, or create the store from whole geometry",
+            }));
+        }
         let tables = source.tables();
+        check_tables(&design, &tables)?;
         let mut survey = GeometrySurvey::new(design, speaks(&tables))?;
         // The first batch determines the size of a vertex.
         let mut batch = 1 << 16;
@@ -246,6 +260,17 @@ impl Survey {
     }
 }
 
+/// Refuses tables that parts have no place for.
+fn check_tables(design: &Design, tables: &Geometry) -> Result<(), BuildError> {
+    match tables.fragment.is_empty() {
+        true => Ok(()),
+        false => Err(BuildError::Unsupported {
+            kind: design.kind.name(),
+            what: "fragment attributes of geometry that is read in batches",
+        }),
+    }
+}
+
 /// Returns whether tables describe objects or groups.
 fn speaks(tables: &Geometry) -> bool {
     tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty()
@@ -258,7 +283,9 @@ fn row_size(geometry: &Geometry) -> usize {
         ColumnValues::Numeric(numbers) => numbers.row_size(),
         ColumnValues::Dictionary { .. } => 48,
     });
-    geometry.positions.row_size() + attributes.sum::<usize>() + 8
+    // Links count as parts of the vertices that come with them, or as rows of their own.
+    let links = geometry.links.len() * 8 / geometry.vertices().max(geometry.link_count()).max(1);
+    geometry.positions.row_size() + attributes.sum::<usize>() + links + 8
 }
 
 fn memory(options: &CreateOptions) -> u64 {
@@ -336,7 +363,8 @@ impl Making<'_> {
         self.writer.expect(pieces.len());
         for path in pieces {
             let own = path.clone();
-            results.push(shared.make(move || read(&own), &self.writer).await?);
+            let pieces = move || Ok((read(&own)?, Bytes::new()));
+            results.push(shared.make(pieces, &self.writer).await?);
             // The pieces of a finished part are not read again.
             std::fs::remove_file(path).map_err(|source| scratch_error(path, source))?;
             self.writer.done(1);
@@ -432,14 +460,19 @@ impl Shared {
         })
     }
 
-    /// Makes the part of the pieces that `read` returns. A part that is made again is equal.
+    /// Makes the part of the pieces and links that `read` returns. A part that is made again is
+    /// equal.
     async fn make<D: Destination>(
         &self,
-        read: impl FnOnce() -> Result<Bytes, Failure> + Send + 'static,
+        read: impl FnOnce() -> Result<(Bytes, Bytes), Failure> + Send + 'static,
         writer: &CellWriter<D>,
     ) -> Result<PartitionResult, Failure> {
         let (of, by_number) = (Arc::clone(&self.outline), Arc::clone(&self.chunks));
-        let part = run(move || Ok(of.part(&read()?, &by_number)?)).await?;
+        let decode = move || {
+            let (pieces, links) = read()?;
+            Ok(of.part(&pieces, &links, &by_number)?)
+        };
+        let part = run(decode).await?;
         let part = Arc::new(part);
         let (of, to) = (Arc::clone(&part), Arc::clone(&self.arrays));
         let make = move |task| encode::encoded(&to, of.run(task)?);

@@ -121,8 +121,9 @@ pub(crate) async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Resul
             Some(bytes) => bytes,
             None => job.get(&pieces(*part)).await?,
         };
+        let links = links_of_shares(&job, &description, *part).await?;
         let writer = CellWriter::new(store.join_creation());
-        let made = shared.make(move || Ok(bytes), &writer).await?;
+        let made = shared.make(move || Ok((bytes, links)), &writer).await?;
         let written = writer.take_report();
         let result = json!({
             "part": made.to_json(), "objects": written.objects, "bytes": written.bytes,
@@ -145,22 +146,38 @@ async fn pieces_of_shares(
         return Ok(None);
     };
     let of_part = all.get(part).ok_or_else(invalid)?;
-    let number = |json: &Value| {
-        let number = json
-            .as_u64()
-            .and_then(|number| usize::try_from(number).ok());
-        number.ok_or_else(invalid)
-    };
-    let part = number(&of_part[0])?;
+    let part = number(job, &of_part[0])?;
     let mut joined = Vec::new();
     for share in of_part[1].as_array().ok_or_else(invalid)? {
-        let share = number(share)?;
+        let share = number(job, share)?;
         let shift = serde_json::from_slice(&job.get(&shift_name(share)).await?);
         let shift = PieceShift::from_json(&shift.map_err(|_| invalid())?)?;
         let piece = job.get(&piece_name(part, share)).await?;
         joined.extend(shift.apply(piece.into())?);
     }
     Ok(Some(joined.into()))
+}
+
+/// Reads the links of a part from all shares, in their order.
+async fn links_of_shares(job: &Job, description: &Value, part: usize) -> Result<Bytes, Failure> {
+    let invalid = || job.problem(TaskPlanError::Invalid);
+    let Some(all) = description["links"].as_array() else {
+        return Ok(Bytes::new());
+    };
+    let shares = all.get(part).and_then(Value::as_array);
+    let part = number(job, &description["pieces"][part][0])?;
+    let mut joined = Vec::new();
+    for share in shares.ok_or_else(invalid)? {
+        joined.extend(job.get(&links_name(part, number(job, share)?)).await?);
+    }
+    Ok(joined.into())
+}
+
+fn number(job: &Job, json: &Value) -> Result<usize, Failure> {
+    let number = json
+        .as_u64()
+        .and_then(|number| usize::try_from(number).ok());
+    number.ok_or_else(|| job.problem(TaskPlanError::Invalid))
 }
 
 /// Completes the store from the results of all parts.
@@ -175,6 +192,7 @@ pub(crate) async fn commit(store: &Store, id: &str) -> Result<WriteReport, Failu
     let parts = usize::try_from(parts).map_err(|_| invalid())?;
     let state = job.get("state").await?;
     let (splitter, tables) = run(move || Ok(Partitioner::from_bytes(&state)?)).await?;
+    let splitter = splitter.with_links(description["placed"].as_u64().unwrap_or(0));
     let mut written = WriteReport::default();
     let mut results = Vec::new();
     let creation = store.resume_create(id).await;
@@ -226,6 +244,11 @@ fn pieces(part: usize) -> String {
 /// Returns the name of the pieces of a part that come from a share.
 pub(super) fn piece_name(part: usize, share: usize) -> String {
     format!("pieces-{part}-{share}")
+}
+
+/// Returns the name of the links of a part that come from a share.
+pub(super) fn links_name(part: usize, share: usize) -> String {
+    format!("links-{part}-{share}")
 }
 
 /// Returns the name of the change of the pieces of a share.

@@ -4,7 +4,10 @@
 //! |---|---|---|
 //! | fill | reads a share, surveys it and keeps its batches in the job | the surveys are joined |
 //! | divide | divides the batches of a share among the parts of the store | the divisions are joined |
+//! | link | finds the chunks and rows of the links of a share, and divides them too | the lists of links are joined |
 //! | write | writes a part, as after the plan of one process | the store is committed |
+//!
+//! The phase `link` exists for geometry with links only.
 //!
 //! Batches are named by a hash of their contents. A share that is read again, perhaps with other
 //! contents, leaves the batches of the first reading as they are.
@@ -12,21 +15,24 @@
 use std::{
     collections::BTreeMap,
     hash::{DefaultHasher, Hasher},
+    ops::Range,
+    path::Path,
 };
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 use zvf_build::{
-    Design, Geometry,
+    Design, Geometry, LinkNumbering,
     large::{
-        GeometrySurvey, Partitioner, decode_batch, design_from_json, design_to_json, encode_batch,
+        GeometrySurvey, LinkBatch, LinkDivider, LinkedRows, Partitioner, decode_batch,
+        design_from_json, design_to_json, encode_batch,
     },
 };
 use zvf_store::Store;
 
 use super::{
     COPIES, GeometrySource, append, file,
-    job::{check, failed, piece_name, shift_name},
+    job::{abandon, check, failed, links_name, piece_name, shift_name},
     memory, read, row_size, speaks, within,
 };
 use crate::{
@@ -34,11 +40,51 @@ use crate::{
     job::{Job, PlannedJob},
     task_plan_error::TaskPlanError,
     task_runner::scratch_error,
-    writer::{CreateOptions, copies_nodes, named, run},
+    writer::{CreateOptions, PlanCheck, copies_nodes, named, run},
 };
 
 /// Number of vertices in the first batch of a share.
 const FIRST_BATCH: usize = 1 << 16;
+
+/// Plans the creation of a store of geometry with links: one process reads the input as a share, and
+/// runs the phases before the last.
+pub(crate) async fn plan_linked(
+    store: &Store,
+    name: &str,
+    source: &mut dyn GeometrySource,
+    design: Design,
+    options: &CreateOptions,
+    tasks: usize,
+    replaces_leftovers: bool,
+) -> Result<PlannedJob, Failure> {
+    let tables = source.tables();
+    let reserved = reserve(
+        store,
+        name,
+        design,
+        &tables,
+        options,
+        tasks,
+        replaces_leftovers,
+    );
+    let PlannedJob { id, .. } = reserved.await?;
+    let planned = async {
+        fill(store, &id, 0, source).await?;
+        settle(store, &id, &[0], options.check.as_ref()).await?;
+        divide(store, &id, &[0]).await?;
+        join(store, &id).await?;
+        divide_links(store, &id, &[0]).await?;
+        join_links(store, &id).await
+    };
+    match Box::pin(planned).await {
+        Ok(parts) => Ok(PlannedJob { id, parts }),
+        Err(error) => {
+            // Leftovers are marked, and the next creation at this address deletes them.
+            let _ = abandon(store, &id).await;
+            Err(error)
+        }
+    }
+}
 
 /// Reserves the address of a store that shares will fill. `tables` has objects, groups and their
 /// attributes.
@@ -53,6 +99,7 @@ pub(crate) async fn reserve(
 ) -> Result<PlannedJob, Failure> {
     let design = named(design, Some(name));
     // Refuses what cannot be divided before anything is written.
+    super::check_tables(&design, tables)?;
     GeometrySurvey::new(design.clone(), speaks(tables))?;
     let begun = match replaces_leftovers {
         true => store.begin_create_replacing_leftovers().await,
@@ -108,6 +155,12 @@ impl SharedInput {
         self.description["phase"].as_str() == Some(phase)
     }
 
+    /// Returns the number of shares, which the first join fixes.
+    fn shares(&self) -> Result<usize, Failure> {
+        let shares = self.description["shares"].as_array();
+        Ok(shares.ok_or_else(|| self.invalid())?.len())
+    }
+
     /// Returns the number of parts of the phase after the one of a plan.
     fn parts(&self) -> Result<usize, Failure> {
         let parts = usize::try_from(self.number("parts")?);
@@ -147,28 +200,37 @@ pub(crate) async fn fill(
     let has_objects = has_objects.ok_or_else(|| input.invalid())?;
     let mut survey = GeometrySurvey::new(input.design()?, has_objects)?;
     let (mut batches, mut rows) = (Vec::new(), FIRST_BATCH);
+    let numbering = source.link_numbering();
     while let Some(batch) = source.next(rows).map_err(Failure::Source)? {
-        if batch.vertices() == 0 && batch.part_offsets.is_none() {
+        if batch.vertices() == 0 && batch.part_offsets.is_none() && batch.links.is_empty() {
             continue;
         }
         rows = within(memory / COPIES / row_size(&batch) as u64);
-        survey.add(&batch)?;
+        survey.add_numbered(&batch, numbering)?;
         let bytes = encode_batch(&batch);
         let name = batch_name(share, &bytes);
         input.job.put(&name, bytes.into()).await?;
         batches.push(name);
     }
-    let header = json!({"batches": batches});
+    let header = json!({
+        "batches": batches,
+        "numbers_input": numbering == LinkNumbering::Input,
+    });
     let filled = with_header(&header, &survey.to_bytes());
     input.job.put(&filled_name(share), filled).await
 }
 
 /// Joins the surveys of shares, in this order, and decides the shapes. Returns the number of shares.
-pub(crate) async fn settle(store: &Store, id: &str, shares: &[usize]) -> Result<usize, Failure> {
+pub(crate) async fn settle(
+    store: &Store,
+    id: &str,
+    shares: &[usize],
+    check: Option<&PlanCheck>,
+) -> Result<usize, Failure> {
     let mut input = SharedInput::open(store, id).await?;
     if !input.is_in("fill") {
         // A process that died before it wrote the plan had settled the job.
-        return input.parts();
+        return input.shares();
     }
     let design = input.design()?;
     let mut all: Option<GeometrySurvey> = None;
@@ -179,16 +241,25 @@ pub(crate) async fn settle(store: &Store, id: &str, shares: &[usize]) -> Result<
         let first = all
             .as_ref()
             .map_or([0, 0], |all| [all.vertices(), all.paths()]);
-        described.push(json!({"batches": header["batches"], "first": first}));
+        described.push(json!({
+            "batches": header["batches"],
+            "numbers_input": header["numbers_input"],
+            "first": first,
+        }));
         match &mut all {
             None => all = Some(survey),
             Some(all) => all.append(survey)?,
         }
     }
     let all = all.ok_or_else(|| input.job.problem(TaskPlanError::NoShares))?;
-    let vertices = all.vertices();
+    let (vertices, links) = (all.vertices(), all.links());
+    let sample = all.sample().cloned();
     let outline = all.outline()?;
+    if let (Some(check), Some(sample)) = (check, sample) {
+        check(&outline.estimate_sampled(sample, vertices)?).map_err(Failure::Declined)?;
+    }
     let bytes = vertices.saturating_mul(outline.row_size() as u64);
+    let bytes = bytes.saturating_add(links.saturating_mul(outline.link_row_size() as u64));
     let fitting = bytes
         .saturating_mul(COPIES)
         .div_ceil(input.number("memory")?);
@@ -225,47 +296,79 @@ pub(crate) async fn divide(store: &Store, id: &str, numbers: &[usize]) -> Result
             source,
         })?;
         let batches = of_share["batches"].as_array();
-        for name in batches.ok_or_else(|| input.invalid())? {
+        let numbering = match of_share["numbers_input"].as_bool() {
+            Some(true) => LinkNumbering::Input,
+            Some(false) => LinkNumbering::Batch,
+            None => return Err(input.invalid()),
+        };
+        let (mut tables, mut with_links) = (Vec::new(), Vec::new());
+        for (at, name) in batches.ok_or_else(|| input.invalid())?.iter().enumerate() {
             let name = name.as_str().ok_or_else(|| input.invalid())?;
             let bytes = input.job.get(name).await?;
             let folder = scratch.path().to_owned();
             let divided = move || {
-                for (part, bytes) in partitioner.split(decode_batch(&bytes)?)? {
+                let batch = decode_batch(&bytes)?;
+                let vertices = batch.vertices();
+                for (part, bytes) in partitioner.split_numbered(batch, numbering)? {
                     append(&file(&folder, part), &bytes)?;
                 }
-                Ok(partitioner)
+                Ok((partitioner, vertices))
             };
-            partitioner = run(divided).await?;
-        }
-        let mut parts = Vec::new();
-        for part in 0..partitioner.parts() {
-            let path = file(scratch.path(), part);
-            if path.exists() {
+            let vertices;
+            (partitioner, vertices) = run(divided).await?;
+            if let Some(LinkedRows {
+                vertices: table,
+                links,
+            }) = partitioner.take_linked()
+            {
+                tables.push(vertices);
                 input
                     .job
-                    .put(&piece_name(part, *number), read(&path)?)
+                    .put(&table_name(*number, at), table.into())
                     .await?;
-                std::fs::remove_file(&path).map_err(|source| scratch_error(&path, source))?;
-                parts.push(part);
+                if !links.is_empty() {
+                    with_links.push(at);
+                    input
+                        .job
+                        .put(&records_name(*number, at), links.into())
+                        .await?;
+                }
             }
         }
-        let divided = with_header(&json!({"parts": parts}), &partitioner.share_to_bytes());
+        let all = 0..partitioner.parts();
+        let parts = put_parts(&input.job, scratch.path(), all, |part| {
+            piece_name(part, *number)
+        });
+        let parts = parts.await?;
+        let header = json!({"parts": parts, "tables": tables, "links": with_links});
+        let divided = with_header(&header, &partitioner.share_to_bytes());
         input.job.put(&divided_name(*number), divided).await?;
     }
     Ok(())
 }
 
-/// Joins the divisions. Returns the number of parts to write.
+/// Returns whether a plan has a phase in which links are divided.
+pub(crate) async fn has_links(store: &Store, id: &str) -> Result<bool, Failure> {
+    let input = SharedInput::open(store, id).await?;
+    Ok(input.design()?.kind.is_linked())
+}
+
+/// Joins the divisions. Returns the number of parts of the next phase.
 pub(crate) async fn join(store: &Store, id: &str) -> Result<usize, Failure> {
     let mut input = SharedInput::open(store, id).await?;
+    let is_linked = input.design()?.kind.is_linked();
     if !input.is_in("divide") {
-        return input.parts();
+        return match is_linked {
+            true => input.shares(),
+            false => input.parts(),
+        };
     }
     let state = input.job.get("settled").await?;
     let (mut all, _) = Partitioner::from_bytes(&state)?;
     let (unwritten, _) = all.settled();
     let mut pieces: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    for number in 0..input.parts()? {
+    let shares = input.shares()?;
+    for number in 0..shares {
         let (header, share) = input.get(&divided_name(number)).await?;
         let share = Partitioner::share_from_bytes(unwritten.clone(), &share)?;
         let shift = all.append(&share)?.to_json().to_string();
@@ -275,17 +378,180 @@ pub(crate) async fn join(store: &Store, id: &str) -> Result<usize, Failure> {
             let part = part.as_u64().ok_or_else(|| input.invalid())?;
             pieces.entry(part).or_default().push(number);
         }
+        if is_linked {
+            let of_share = &mut input.description["shares"][number];
+            of_share["tables"] = header["tables"].clone();
+            of_share["links"] = header["links"].clone();
+        }
+    }
+    if is_linked {
+        for (number, table) in all.run_tables()?.into_iter().enumerate() {
+            input.job.put(&runs_name(number), table.into()).await?;
+        }
     }
     let tables = decode_batch(&input.job.get("tables").await?)?;
     let (outline, chunks) = all.settled();
     let outline = outline.to_json(&chunks).to_string();
     input.job.put("outline", outline.into()).await?;
     input.job.put("state", all.to_bytes(&tables).into()).await?;
-    let count = pieces.len();
+    let (phase, count) = match is_linked {
+        true => ("link", shares),
+        false => ("write", pieces.len()),
+    };
+    let description = &mut input.description;
+    description["phase"] = json!(phase);
+    description["parts"] = json!(count);
+    description["pieces"] = json!(pieces.into_iter().collect::<Vec<_>>());
+    input.job.describe(&input.description).await?;
+    Ok(count)
+}
+
+/// The place of the vertices of all batches, in the order of the input.
+struct VertexTables {
+    /// First vertex, share and number of each batch.
+    batches: Vec<(u64, usize, usize)>,
+    vertices: u64,
+}
+
+impl VertexTables {
+    fn of(input: &SharedInput) -> Result<Self, Failure> {
+        let mut tables = Self {
+            batches: Vec::new(),
+            vertices: 0,
+        };
+        let shares = input.description["shares"].as_array();
+        for (share, one) in shares.ok_or_else(|| input.invalid())?.iter().enumerate() {
+            let sizes = one["tables"].as_array().ok_or_else(|| input.invalid())?;
+            for (batch, size) in sizes.iter().enumerate() {
+                let size = size.as_u64().ok_or_else(|| input.invalid())?;
+                tables.batches.push((tables.vertices, share, batch));
+                tables.vertices = tables.vertices.saturating_add(size);
+            }
+        }
+        Ok(tables)
+    }
+
+    /// Returns the batch of a vertex.
+    fn batch_of(&self, vertex: u64) -> Option<(u64, usize, usize)> {
+        // A batch without vertices starts where the next one does.
+        let after = self.batches.partition_point(|(first, ..)| *first <= vertex);
+        (vertex < self.vertices).then(|| self.batches.get(after.checked_sub(1)?).copied())?
+    }
+}
+
+/// Finds the ends of the links of shares, and divides the links among the parts of the store.
+pub(crate) async fn divide_links(
+    store: &Store,
+    id: &str,
+    numbers: &[usize],
+) -> Result<(), Failure> {
+    let input = SharedInput::open(store, id).await?;
+    let tables = VertexTables::of(&input)?;
+    let state = input.job.get("state").await?;
+    let prepare = move || {
+        let (all, _) = Partitioner::from_bytes(&state)?;
+        let divider = LinkDivider::new(&all)?;
+        Ok((all.settled().0, divider, all.parts()))
+    };
+    let (outline, mut divider, parts) = run(prepare).await?;
+    for number in numbers {
+        let scratch = tempfile::tempdir().map_err(|source| Failure::Scratch {
+            path: std::env::temp_dir().display().to_string(),
+            source,
+        })?;
+        let (mut placed, mut runs) = (0_u64, (usize::MAX, Bytes::new()));
+        let batches = input.description["shares"][*number]["links"].as_array();
+        for batch in batches.ok_or_else(|| input.invalid())? {
+            let batch = batch.as_u64().and_then(|batch| usize::try_from(batch).ok());
+            let name = records_name(*number, batch.ok_or_else(|| input.invalid())?);
+            let records = input.job.get(&name).await?;
+            let of = outline.clone();
+            let mut links = run(move || Ok(LinkBatch::new(&of, records.into())?)).await?;
+            while let Some(vertex) = links.vertex() {
+                let place = tables.batch_of(vertex);
+                let (first, share, batch) = place.ok_or_else(|| links.lost(tables.vertices))?;
+                if runs.0 != share {
+                    runs = (share, input.job.get(&runs_name(share)).await?);
+                }
+                let table = input.job.get(&table_name(share, batch)).await?;
+                let own = runs.1.clone();
+                let find = move || {
+                    links.find(first, &table, &own)?;
+                    Ok(links)
+                };
+                links = run(find).await?;
+            }
+            let folder = scratch.path().to_owned();
+            let divide = move || {
+                let divided = divider.divide(&links)?;
+                for (part, bytes) in divided.parts {
+                    append(&file(&folder, part), &bytes)?;
+                }
+                Ok((divider, divided.placed))
+            };
+            let more;
+            (divider, more) = run(divide).await?;
+            placed = placed.saturating_add(more);
+        }
+        let own = put_parts(&input.job, scratch.path(), 0..parts, |part| {
+            links_name(part, *number)
+        });
+        let header = json!({"parts": own.await?, "placed": placed});
+        let linked = with_header(&header, &[]);
+        input.job.put(&linked_name(*number), linked).await?;
+    }
+    Ok(())
+}
+
+/// Puts the files of parts into a job. Returns the parts that have one.
+async fn put_parts(
+    job: &Job,
+    folder: &Path,
+    parts: Range<usize>,
+    name: impl Fn(usize) -> String,
+) -> Result<Vec<usize>, Failure> {
+    let mut found = Vec::new();
+    for part in parts {
+        let path = file(folder, part);
+        if path.exists() {
+            job.put(&name(part), read(&path)?).await?;
+            std::fs::remove_file(&path).map_err(|source| scratch_error(&path, source))?;
+            found.push(part);
+        }
+    }
+    Ok(found)
+}
+
+/// Joins the lists of divided links. Returns the number of parts to write.
+pub(crate) async fn join_links(store: &Store, id: &str) -> Result<usize, Failure> {
+    let mut input = SharedInput::open(store, id).await?;
+    if !input.is_in("link") {
+        return input.parts();
+    }
+    let mut links: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    let mut placed = 0_u64;
+    for number in 0..input.shares()? {
+        let (header, _) = input.get(&linked_name(number)).await?;
+        let more = header["placed"].as_u64().ok_or_else(|| input.invalid())?;
+        placed = placed.saturating_add(more);
+        for part in header["parts"].as_array().ok_or_else(|| input.invalid())? {
+            let part = part.as_u64().ok_or_else(|| input.invalid())?;
+            links.entry(part).or_default().push(number);
+        }
+    }
+    let pieces = input.description["pieces"].as_array();
+    let pieces = pieces.ok_or_else(|| input.invalid())?.iter();
+    let of_pieces = pieces.map(|piece| {
+        let part = piece[0].as_u64().ok_or_else(|| input.invalid())?;
+        Ok(links.remove(&part).unwrap_or_default())
+    });
+    let of_pieces = of_pieces.collect::<Result<Vec<_>, Failure>>()?;
+    let count = of_pieces.len();
     let description = &mut input.description;
     description["phase"] = json!("write");
     description["parts"] = json!(count);
-    description["pieces"] = json!(pieces.into_iter().collect::<Vec<_>>());
+    description["links"] = json!(of_pieces);
+    description["placed"] = json!(placed);
     input.job.describe(&input.description).await?;
     Ok(count)
 }
@@ -303,4 +569,23 @@ fn filled_name(share: usize) -> String {
 
 fn divided_name(number: usize) -> String {
     format!("divided-{number}")
+}
+
+fn linked_name(number: usize) -> String {
+    format!("linked-{number}")
+}
+
+/// Returns the name of the vertices of a batch: run and position of each.
+fn table_name(number: usize, batch: usize) -> String {
+    format!("vertices-{number}-{batch}")
+}
+
+/// Returns the name of the links of a batch.
+fn records_name(number: usize, batch: usize) -> String {
+    format!("records-{number}-{batch}")
+}
+
+/// Returns the name of the chunks and first rows of the runs of a share.
+fn runs_name(number: usize) -> String {
+    format!("runs-{number}")
 }

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 use zvf_build::large::{Outline, PartitionResult};
 use zvf_store::{Creation, OpenOptions};
@@ -78,7 +79,9 @@ pub(crate) async fn run_part(json: &Value, open: &OpenOptions) -> Result<(), Fai
     let shared = Shared::new(outline, chunks)?;
     let writer = CellWriter::new(store.join_creation());
     let pieces = PathBuf::from(text("pieces"));
-    let part = shared.make(move || read(&pieces), &writer).await?;
+    let part = shared
+        .make(move || Ok((read(&pieces)?, Bytes::new())), &writer)
+        .await?;
     let written = writer.take_report();
     let result = json!({
         "part": part.to_json(), "objects": written.objects, "bytes": written.bytes,

@@ -9,7 +9,8 @@ use std::{
 };
 
 use zvf::{
-    CreateOptions, GeometrySource, OpenOptions, TaskPhase, TaskPlan, TaskPlanOptions, TaskRunner,
+    CreateOptions, GeometrySource, LinkNumbering, OpenOptions, TaskPhase, TaskPlan,
+    TaskPlanOptions, TaskRunner,
 };
 use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, Profile, ShardingPolicy};
 use zvf_model::column::{Column, ColumnValues};
@@ -127,11 +128,21 @@ impl GeometrySource for Cut {
 }
 
 /// Batches of one share of the input.
-struct Share(std::vec::IntoIter<Geometry>);
+struct Share {
+    batches: std::vec::IntoIter<Geometry>,
+    numbering: LinkNumbering,
+}
+
+impl Share {
+    fn new(batches: &[Geometry], numbering: LinkNumbering) -> Self {
+        let batches = Vec::from(batches).into_iter();
+        Self { batches, numbering }
+    }
+}
 
 impl GeometrySource for Share {
     fn next(&mut self, _: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
-        Ok(self.0.next())
+        Ok(self.batches.next())
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -140,6 +151,10 @@ impl GeometrySource for Share {
 
     fn tables(&self) -> Geometry {
         Geometry::new(NumericColumn::float32(1, []))
+    }
+
+    fn link_numbering(&self) -> LinkNumbering {
+        self.numbering
     }
 }
 
@@ -151,11 +166,32 @@ async fn create_from_shares(
     design: Design,
     options: &CreateOptions,
 ) -> TaskPlan {
-    let open = OpenOptions::default();
     let mut batches = Vec::new();
     while let Some(batch) = source.next(60).unwrap() {
         batches.push(batch);
     }
+    let tables = source.tables();
+    create_from_batches(
+        address,
+        batches,
+        LinkNumbering::Batch,
+        &tables,
+        design,
+        options,
+    )
+    .await
+}
+
+/// Creates a store from batches in shares, as [`create_from_shares`].
+async fn create_from_batches(
+    address: &str,
+    mut batches: Vec<Geometry>,
+    numbering: LinkNumbering,
+    tables: &Geometry,
+    design: Design,
+    options: &CreateOptions,
+) -> TaskPlan {
+    let open = OpenOptions::default();
     // The third share is empty.
     let third = batches.len() / 3;
     let last = batches.split_off(2 * third);
@@ -163,13 +199,12 @@ async fn create_from_shares(
     let shares = [batches, second, Vec::new(), last];
     let mut tasks = TaskPlanOptions::default();
     tasks.tasks = Some(3);
-    let tables = source.tables();
-    let planned = zvf::plan_shares(address, 4, design, &tables, options, &tasks);
+    let planned = zvf::plan_shares(address, 4, design, tables, options, &tasks);
     let mut plan = planned.await.unwrap();
     let again = |plan: &TaskPlan| TaskPlan::from_json(&plan.to_json()).unwrap();
     assert_eq!(plan.status(&open).await.unwrap().missing, [0, 1, 2, 3]);
     for (share, batches) in shares.iter().enumerate().rev() {
-        let mut batches = Share(batches.clone().into_iter());
+        let mut batches = Share::new(batches, numbering);
         assert!(plan.advance(&open).await.is_err());
         assert!(again(&plan).fill(share, &mut batches, &open).await.unwrap());
         assert!(!plan.fill(share, &mut batches, &open).await.unwrap());
@@ -320,6 +355,227 @@ fn batches_make_the_same_store() {
         }
     }
     assert!(inline > 2, "{inline}");
+}
+
+/// Takes rows of vertices and of links of geometry whose links are not paths.
+fn taken(all: &Geometry, rows: &[usize], links: &[usize]) -> Geometry {
+    let (rows, links) = (rows.iter().copied(), links.iter().copied());
+    let width = all.link_width;
+    let columns = |columns: &[Column], rows: &[usize]| -> Vec<Column> {
+        let columns = columns.iter();
+        columns.map(|one| one.take(rows.iter().copied())).collect()
+    };
+    let own: Vec<usize> = links.clone().collect();
+    let vertices: Vec<usize> = rows.clone().collect();
+    Geometry {
+        object_ids: all
+            .object_ids
+            .as_ref()
+            .map(|ids| rows.clone().map(|row| ids[row]).collect()),
+        link_width: width,
+        links: links
+            .flat_map(|link| &all.links[link * width..(link + 1) * width])
+            .copied()
+            .collect(),
+        vertex: columns(&all.vertex, &vertices),
+        link: match own.is_empty() {
+            true => Vec::new(),
+            false => columns(&all.link, &own),
+        },
+        ..Geometry::new(all.positions.take(rows))
+    }
+}
+
+/// Returns skeletons in which the vertices of each tree follow each other, and so do its links, and
+/// the number of vertices and links of each tree.
+fn tree_by_tree(all: &Geometry) -> (Geometry, Vec<[usize; 2]>) {
+    let mut parent: Vec<Option<usize>> = vec![None; all.vertices()];
+    for link in all.links.chunks_exact(2) {
+        parent[link[0] as usize] = Some(link[1] as usize);
+    }
+    let root = |vertex: usize| {
+        let mut root = vertex;
+        while let Some(next) = parent[root] {
+            root = next;
+        }
+        root
+    };
+    let mut rows: Vec<usize> = (0..all.vertices()).collect();
+    rows.sort_by_key(|vertex| root(*vertex));
+    let mut links: Vec<usize> = (0..all.link_count()).collect();
+    links.sort_by_key(|link| root(all.links[link * 2] as usize));
+    let mut sorted = taken(all, &rows, &links);
+    let mut number = vec![0; rows.len()];
+    for (at, row) in (0..).zip(&rows) {
+        number[*row] = at;
+    }
+    for end in &mut sorted.links {
+        *end = number[*end as usize];
+    }
+    (sorted.objects, sorted.object) = (all.objects.clone(), all.object.clone());
+    (sorted.groups, sorted.group) = (all.groups.clone(), all.group.clone());
+    let trees = rows.chunk_by(|a, b| root(*a) == root(*b));
+    let trees = trees.map(|tree| [tree.len(), tree.len() - 1]).collect();
+    (sorted, trees)
+}
+
+/// Batches of trees, with links that count from the batch or from the input.
+fn batches_of_trees(
+    all: &Geometry,
+    trees: &[[usize; 2]],
+    numbering: LinkNumbering,
+) -> Vec<Geometry> {
+    let (mut vertex, mut link) = (0, 0);
+    let batches = trees.chunks(2).map(|trees| {
+        let vertices: usize = trees.iter().map(|tree| tree[0]).sum();
+        let links: usize = trees.iter().map(|tree| tree[1]).sum();
+        let rows: Vec<usize> = (vertex..vertex + vertices).collect();
+        let own: Vec<usize> = (link..link + links).collect();
+        let mut batch = taken(all, &rows, &own);
+        if numbering == LinkNumbering::Batch {
+            for end in &mut batch.links {
+                *end -= vertex as i64;
+            }
+        }
+        (vertex, link) = (vertex + vertices, link + links);
+        batch
+    });
+    batches.collect()
+}
+
+/// Batches of vertices and of links alternately, so that links name vertices of earlier and of later
+/// batches.
+fn batches_of_a_graph(all: &Geometry) -> Vec<Geometry> {
+    let mut batches = Vec::new();
+    let (vertices, links) = (all.vertices(), all.link_count());
+    for step in 0..5 {
+        let part =
+            |count: usize| -> Vec<usize> { (count * step / 5..count * (step + 1) / 5).collect() };
+        batches.push(taken(all, &[], &part(links)));
+        batches.push(taken(all, &part(vertices), &[]));
+    }
+    batches.retain(|batch| batch.vertices() > 0 || !batch.links.is_empty());
+    batches
+}
+
+/// Checks that tasks write a random store of geometry with links as one process does.
+fn check_linked(seed: u64, kind: GeometryKind, profile: Profile) -> bool {
+    let mut case = random::case(seed, kind, profile);
+    let mut all = case.geometry;
+    all.link.retain(|column| {
+        column.nulls.is_none() && matches!(column.values, ColumnValues::Numeric(_))
+    });
+    if case.design.chunk_shape.is_none() || !all.fragment.is_empty() || all.links.is_empty() {
+        return false;
+    }
+    if case.design.sharding == ShardingPolicy::Auto {
+        case.design.sharding = ShardingPolicy::None;
+    }
+    let mut batches = Vec::new();
+    match kind {
+        GeometryKind::Skeletons => {
+            let trees;
+            (all, trees) = tree_by_tree(&all);
+            for numbering in [LinkNumbering::Batch, LinkNumbering::Input] {
+                batches.push((batches_of_trees(&all, &trees, numbering), numbering));
+            }
+        }
+        _ => batches.push((batches_of_a_graph(&all), LinkNumbering::Input)),
+    }
+    let tables = Cut::new(all.clone()).tables();
+    let whole = taken(
+        &all,
+        &(0..all.vertices()).collect::<Vec<_>>(),
+        &(0..all.link_count()).collect::<Vec<_>>(),
+    );
+    batches.push((vec![whole], LinkNumbering::Batch));
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).join("store");
+    let text = |path: &Path| path.display().to_string();
+    let about = format!("seed {seed}, {kind:?}, {:?}", case.design);
+    let design = || case.design.clone();
+    let mut options = CreateOptions::default();
+    block_on(async {
+        let expected = at("whole");
+        let written = zvf::create(&text(&expected), &all, design(), &options).await;
+        let written = written.unwrap_or_else(|error| panic!("{error:?}: {about}"));
+        options.memory = Some(16 << 10);
+        for (number, (batches, numbering)) in batches.into_iter().enumerate() {
+            let shared = at(&format!("shares-{number}"));
+            let made = create_from_batches(
+                &text(&shared),
+                batches.clone(),
+                numbering,
+                &tables,
+                design(),
+                &options,
+            )
+            .await;
+            let vertices = made.report().unwrap()["vertices"].as_u64();
+            assert_eq!(vertices, Some(written.summary.vertices), "{about}");
+            same(&expected, &shared, &about);
+            // One process reads all batches and plans the tasks.
+            let planned = at(&format!("planned-{number}"));
+            let mut source = Tabled {
+                share: Share::new(&batches, numbering),
+                tables: tables.clone(),
+            };
+            let (open, tasks) = (OpenOptions::default(), TaskPlanOptions::default());
+            let address = text(&planned);
+            let plan = zvf::plan_create(&address, &mut source, design(), &options, &tasks);
+            let plan = plan
+                .await
+                .unwrap_or_else(|error| panic!("{error:?}: {about}"));
+            assert_eq!(plan.phase(), TaskPhase::Write);
+            for task in 0..plan.tasks() {
+                plan.run(task, &open).await.unwrap();
+            }
+            let plan = plan.commit_in_memory(&open).await.unwrap();
+            plan.clean(&open).await.unwrap();
+            same(&expected, &planned, &about);
+        }
+    });
+    true
+}
+
+/// Batches with tables.
+struct Tabled {
+    share: Share,
+    tables: Geometry,
+}
+
+impl GeometrySource for Tabled {
+    fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
+        self.share.next(vertices)
+    }
+
+    fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.share.rewind()
+    }
+
+    fn tables(&self) -> Geometry {
+        self.tables.clone()
+    }
+
+    fn link_numbering(&self) -> LinkNumbering {
+        self.share.link_numbering()
+    }
+}
+
+#[test]
+fn tasks_store_links_as_one_process() {
+    let mut checked = 0;
+    for kind in [
+        GeometryKind::Skeletons,
+        GeometryKind::Graphs,
+        GeometryKind::Mesh,
+    ] {
+        for seed in 0..10 {
+            checked += usize::from(check_linked(seed, kind, Profile::V09));
+            checked += usize::from(check_linked(seed, kind, Profile::V08));
+        }
+    }
+    assert!(checked > 20, "{checked}");
 }
 
 /// A source that counts its passes.
