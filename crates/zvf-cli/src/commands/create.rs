@@ -6,6 +6,7 @@ mod field;
 mod output;
 mod plan_check;
 mod rounding_check;
+mod whole_source;
 mod write;
 
 use std::error::Error;
@@ -14,7 +15,7 @@ use zvf::{Design, GeometryKind, GeometrySource, TaskPlan, TaskPlanOptions};
 
 use crate::{
     display::{count_noun, len_u64},
-    formats::{self, GeometryInput, NpzStream},
+    formats::{self, GeometryInput, NpzStream, WholeFile},
     hint::{Operation, with_hint},
     outcome::CommandOutcome,
     progress::{ProgressLine, ProgressMeter},
@@ -23,6 +24,7 @@ use crate::{
 use declarations::AttributeNames;
 use plan_check::PausableProgress;
 use rounding_check::{MeasuredSource, RoundingCheck};
+use whole_source::WholeSource;
 
 pub use arguments::{CreateArgs, CreateUsageError};
 pub use declarations::DeclarationError;
@@ -94,22 +96,34 @@ pub(crate) async fn plan(
         return Err(CreateUsageError::Planned.into());
     }
     let (mut design, mut source): (Design, Box<dyn GeometrySource>);
-    let size;
+    let (size, names);
     if arguments.input.is_field() {
         let reader;
         (design, reader) = field::open(arguments)?;
         size = reader.description().bytes;
         source = reader;
+        names = AttributeNames::of_source(source.as_mut())?;
     } else {
         let kind = arguments.requested_kind()?;
         design = arguments.design(kind)?;
-        let stream = NpzStream::open(&arguments.input.from, &arguments.reading(kind))?;
-        let stream = stream.map_err(CreateSettingsError::NotPlanned)?;
-        stream.description().complete(&mut design, None);
-        size = stream.bytes();
-        source = Box::new(stream);
+        match NpzStream::open(&arguments.input.from, &arguments.reading(kind))? {
+            Ok(stream) => {
+                stream.description().complete(&mut design, None);
+                size = stream.bytes();
+                source = Box::new(stream);
+                names = AttributeNames::of_source(source.as_mut())?;
+            }
+            Err(_) if kind.is_linked() => {
+                let input = formats::read(&arguments.input.from, &arguments.reading(kind))?;
+                input.complete(&mut design);
+                size = len_u64(input.geometry.positions.bytes.len());
+                names = AttributeNames::of(&input.geometry);
+                source = Box::new(WholeSource::new(input.geometry));
+            }
+            Err(reason) => return Err(CreateSettingsError::NotPlanned(reason).into()),
+        }
     }
-    arguments.declare(&mut design, &AttributeNames::of_source(source.as_mut())?)?;
+    arguments.declare(&mut design, &names)?;
     let meter = ProgressMeter::default();
     let what = format!("planning {}", arguments.out);
     let progress = PausableProgress::start(arguments.plan_check(), what, meter.clone());
@@ -142,7 +156,10 @@ fn streamed(
     if options.overwrite {
         return Ok(None);
     }
-    let stream = NpzStream::open(&arguments.input.from, &arguments.reading(kind))?;
+    let stream = match kind.is_linked() {
+        true => Err(WholeFile::Kind(kind.name())),
+        false => NpzStream::open(&arguments.input.from, &arguments.reading(kind))?,
+    };
     if options.workers.is_some() {
         return stream
             .map(Some)

@@ -132,6 +132,17 @@ pub(super) fn ids(
     column.ids()
 }
 
+/// Converts an array to the ends of links.
+pub(super) fn ends(path: &Path, values: ColumnValues) -> Result<Vec<i64>, GeometryReadError> {
+    let column = FileColumn {
+        file: path.into(),
+        label: "links".to_owned(),
+        values,
+        first_text: None,
+    };
+    column.integers()
+}
+
 /// A column and its number of dimensions.
 type Shaped = (FileColumn, usize);
 

@@ -261,6 +261,100 @@ fn a_bad_cluster_builds_the_same_stores_as_one_process() {
     }
 }
 
+/// Writes tables of a graph, of skeletons or of triangles: links between rows of a grid, and between
+/// rows that are far from each other.
+fn linked_tables(folder: &Path, kind: &str) -> String {
+    let at = |name: &str| folder.join(name).display().to_string();
+    let rows = (0..600).map(|at| {
+        let (row, step) = (at / 20, f64::from(at % 20));
+        format!(
+            "{},{row}.5,1.25,{},0.{at}\n",
+            step * 1.5,
+            (at / 40) * 7 % 15
+        )
+    });
+    let header = "x,y,z,object_id,v\n".to_owned();
+    let csv: String = [header].into_iter().chain(rows).collect();
+    fs::write(at("a.csv"), csv).unwrap();
+    let links: Vec<String> = match kind {
+        // Each vertex follows the one before in its object, or the one five before.
+        "skeletons" => (0..600)
+            .filter(|at| at % 40 > 0)
+            .map(|at| {
+                let back = if at % 40 > 5 && at % 7 == 0 { 5 } else { 1 };
+                format!("{at},{}\n", at - back)
+            })
+            .collect(),
+        "graphs" => (0..600)
+            .map(|at| format!("{at},{},{at}.5\n", (at * 37 + 11) % 600))
+            .collect(),
+        _ => (0..598)
+            .map(|at| format!("{at},{},{},{at}.5\n", at + 1, (at * 37 + 1) % 600))
+            .collect(),
+    };
+    let links = links.concat();
+    let header = match kind {
+        "skeletons" => "links[0],links[1]\n",
+        "graphs" => "links[0],links[1],link.w\n",
+        _ => "links[0],links[1],links[2],link.w\n",
+    };
+    fs::write(at("a.links.csv"), [header, &links].concat()).unwrap();
+    at("a.csv")
+}
+
+#[test]
+fn tasks_store_links_that_connect_any_chunks() {
+    for (kind, more, seed) in [
+        ("skeletons", &["--shard=2,2,2"][..], 3),
+        ("graphs", &["--attribute-unit=link.w=mm"], 5),
+        ("mesh", &["--shard=2,2,2"], 9),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let csv = linked_tables(folder.path(), kind);
+        // Graphs and meshes in npz files are read in batches.
+        run(&["convert", &csv, &at("a.npz"), "--kind", kind]);
+        for (number, from) in [csv, at("a.npz")].iter().enumerate() {
+            let (one, many) = (
+                at(&format!("{number}/one.zv")),
+                at(&format!("{number}/many.zv")),
+            );
+            let plan = at(&format!("{number}.json"));
+            let design = [
+                "--from",
+                from,
+                "--kind",
+                kind,
+                "--chunk-shape=8,8,8",
+                "--name=n",
+            ];
+            let design = [&design[..], more].concat();
+            run(&[&["create", &one][..], &design].concat());
+            let words = [
+                "task",
+                "plan",
+                &plan,
+                "--tasks=5",
+                "--json",
+                "create",
+                &many,
+            ];
+            let planned = json(&[&words[..], &design, &["--memory=1MiB"]].concat());
+            assert_eq!(planned["tasks"], 5);
+            let (code, said) = fail(&["task", "commit", &plan]);
+            assert!(said.contains("of 5 tasks are not done"), "{said}");
+            assert_eq!(code, Some(2));
+            let killed = schedule(&plan, &mut Numbers(seed));
+            assert!(killed > 0, "no task was killed");
+            let report = json(&["task", "commit", &plan, "--json"]);
+            assert_eq!(report["report"]["vertices"], 600);
+            assert_eq!(json(&["task", "commit", &plan, "--json"]), report);
+            check_equal(&one, &many, false);
+            run(&["validate", &many, "--level=4"]);
+        }
+    }
+}
+
 #[test]
 fn unfinished_plans_are_replaced_on_request_only() {
     let folder = tempfile::tempdir().unwrap();
@@ -315,7 +409,7 @@ fn unfinished_plans_are_replaced_on_request_only() {
     assert!(said.contains("there is no plan"), "{said}");
     fs::write(
         at("bad.json"),
-        "{\"zvf_task_plan\": 2, \"tasks\": 0, \"parts\": 1}",
+        "{\"zvf_task_plan\": 3, \"tasks\": 0, \"parts\": 1}",
     )
     .unwrap();
     let (_, said) = fail(&["task", "status", &at("bad.json")]);

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use zvf::{ColumnValues, Geometry, GeometrySource, NumericColumn, numeric::Kind};
+use zvf::{ColumnValues, Geometry, GeometrySource, LinkNumbering, NumericColumn, numeric::Kind};
 use zvf_build::Rounding;
 
 use crate::progress::ProgressMeter;
@@ -93,5 +93,9 @@ impl<S: GeometrySource + ?Sized> GeometrySource for MeasuredSource<'_, S> {
 
     fn tables(&self) -> Geometry {
         self.source.tables()
+    }
+
+    fn link_numbering(&self) -> LinkNumbering {
+        self.source.link_numbering()
     }
 }

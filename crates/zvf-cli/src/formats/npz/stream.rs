@@ -1,4 +1,4 @@
-//! Reads points and paths of an npz file in batches, if its arrays are not compressed, as
+//! Reads points, paths, graphs and meshes of an npz file in batches, if its arrays are not compressed, as
 //! `numpy.savez` writes them.
 
 use std::{
@@ -9,9 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use zvf::{Column, ColumnValues, Geometry, GeometryKind, GeometrySource, NumericColumn};
+use zvf::{
+    Column, ColumnValues, Geometry, GeometryKind, GeometrySource, LinkNumbering, NumericColumn,
+};
 
-use super::{ids, member_spans, read_tables};
+use super::{ends, ids, member_spans, read_tables};
 use crate::{
     display::len_u64,
     formats::{
@@ -30,13 +32,16 @@ pub(crate) struct NpzStream {
     /// Offsets of paths, for paths.
     offsets: Option<Vec<u64>>,
     paths: Option<Vec<i64>>,
+    links: Option<NpzMember>,
+    link: Vec<(String, NpzMember)>,
     tables: Geometry,
     description: StoreDescription,
     /// Next vertex or path.
     next: usize,
+    next_link: usize,
 }
 
-/// An array with a row for each vertex.
+/// An array with a row for each vertex or link.
 #[derive(Debug)]
 struct NpzMember {
     /// Offset of its rows in the file.
@@ -54,7 +59,7 @@ pub enum WholeFile {
     #[error("the file is not an npz file; save it with numpy.savez")]
     Format,
     /// The kind of geometry has links.
-    #[error("{0} have links between vertices of all batches")]
+    #[error("links of {0} connect vertices of all batches")]
     Kind(&'static str),
     /// An array is compressed.
     #[error("the array {0} is compressed; save the file with numpy.savez")]
@@ -89,32 +94,23 @@ impl NpzStream {
         options: &GeometryReadOptions,
     ) -> Result<Result<Self, WholeFile>, GeometryReadError> {
         let kind = options.kind;
-        let paths = kind.is_paths();
         if input.format() != Format::Npz {
             return Ok(Err(WholeFile::Format));
         }
-        if !(paths || kind == GeometryKind::Points) {
+        // Trees have to be whole in a batch, which takes all links to find out.
+        if kind == GeometryKind::Skeletons {
             return Ok(Err(WholeFile::Kind(kind.name())));
         }
+        let is_large =
+            |label: &str| is_of_vertices(label) || (kind.is_linked() && is_of_links(label));
         let path = input.path();
         let places = member_spans(path)?;
-        let named = |name: &str| places.iter().any(|(label, _)| label == name);
-        let needs_all = places.iter().find(|(label, _)| {
-            let masked = label.ends_with(".missing") && is_of_vertices(label);
-            masked || label.starts_with("fragment.") || label == "links"
-        });
-        if let Some((label, _)) = needs_all {
-            return Ok(Err(WholeFile::Array(label.clone())));
-        }
-        // Paths as runs of ids are found in the whole.
-        if paths && (!named("part_offsets") || named("object_ids")) {
-            return Ok(Err(WholeFile::Paths));
-        }
-        if !paths && named("part_offsets") {
-            return Ok(Err(WholeFile::Array("part_offsets".to_owned())));
+        let labels: Vec<&str> = places.iter().map(|(label, _)| label.as_str()).collect();
+        if let Some(reason) = whole_arrays(kind, &labels, is_large) {
+            return Ok(Err(reason));
         }
         let mut members = Vec::new();
-        for (label, place) in places.iter().filter(|(label, _)| is_of_vertices(label)) {
+        for (label, place) in places.iter().filter(|(label, _)| is_large(label)) {
             let Some((start, size)) = place else {
                 return Ok(Err(WholeFile::Compressed(label.clone())));
             };
@@ -125,9 +121,14 @@ impl NpzStream {
         }
         let mut positions = None;
         let mut objects = None;
-        let mut vertex = Vec::new();
+        let (mut vertex, mut links, mut link) = (Vec::new(), None, Vec::new());
         for (label, member) in members {
             match label.split_once('.') {
+                Some(("link", _)) if !member.is_numeric() => {
+                    return Ok(Err(WholeFile::Array(label)));
+                }
+                Some(("link", name)) => link.push((name.to_owned(), member)),
+                None if label == "links" => links = Some(member),
                 Some((_, name)) => vertex.push((name.to_owned(), member)),
                 None if label == "positions" => positions = Some(member),
                 None => objects = Some(member),
@@ -137,18 +138,30 @@ impl NpzStream {
             return Ok(Err(WholeFile::Inconsistent));
         };
         let rows = positions.rows();
+        let count = links.as_ref().map_or(0, NpzMember::rows);
+        let has_ends = |links: &NpzMember| links.header.shape.len() == 2 && links.is_numeric();
+        if !links.as_ref().is_none_or(has_ends)
+            || link.iter().any(|(_, member)| member.rows() != count)
+        {
+            return Ok(Err(WholeFile::Inconsistent));
+        }
         if vertex.iter().any(|(_, member)| member.rows() != rows) {
             return Ok(Err(WholeFile::Inconsistent));
         }
         // All other arrays are small and are read at once.
         let columns = positions.header.shape.get(1).copied().unwrap_or(1);
         let columns = u32::try_from(columns).unwrap_or(u32::MAX);
-        let mut small = read_tables(input, options, is_of_vertices, columns)?;
+        let mut small = read_tables(input, options, is_large, columns)?;
         let mut renaming = Renaming::new(&options.renames);
         renaming.apply(&mut small);
         for (name, _) in &mut vertex {
             let new = renaming.name("vertex", name);
             small.description.rename_attribute("vertex", name, &new);
+            *name = new;
+        }
+        for (name, _) in &mut link {
+            let new = renaming.name("link", name);
+            small.description.rename_attribute("link", name, &new);
             *name = new;
         }
         renaming.finish(path)?;
@@ -177,9 +190,12 @@ impl NpzStream {
             vertex,
             offsets,
             paths,
+            links,
+            link,
             tables,
             description,
             next: 0,
+            next_link: 0,
         }))
     }
 
@@ -193,7 +209,41 @@ impl NpzStream {
         let members = self.vertex.iter().map(|(_, member)| member);
         let members = members.chain(&self.objects).chain([&self.positions]);
         let rows: usize = members.map(|member| member.row).sum();
-        len_u64(rows).saturating_mul(len_u64(self.positions.rows()))
+        let vertices = len_u64(rows).saturating_mul(len_u64(self.positions.rows()));
+        let members = self.link.iter().map(|(_, member)| member);
+        let members = members.chain(&self.links);
+        let links =
+            members.map(|member| len_u64(member.rows()).saturating_mul(len_u64(member.row)));
+        links.fold(vertices, u64::saturating_add)
+    }
+
+    /// Reads a batch of links, after all vertices.
+    fn next_links(
+        &mut self,
+        links: usize,
+    ) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
+        let Some(member) = &self.links else {
+            return Ok(None);
+        };
+        let first = self.next_link;
+        let end = first.saturating_add(links.max(1)).min(member.rows());
+        if first >= end {
+            return Ok(None);
+        }
+        let rows = end.saturating_sub(first);
+        let mut geometry = self.tables();
+        geometry.objects = None;
+        geometry.object.clear();
+        geometry.groups.clear();
+        geometry.group.clear();
+        geometry.link_width = member.header.shape.get(1).copied().unwrap_or(0);
+        geometry.links = ends(&self.path, self.read(member, first, rows)?)?;
+        for (name, member) in &self.link {
+            let values = self.read(member, first, rows)?;
+            geometry.link.push(Column::new(name.clone(), values));
+        }
+        self.next_link = end;
+        Ok(Some(geometry))
     }
 
     fn read(
@@ -243,6 +293,11 @@ impl NpzMember {
         Ok(Ok(Self { start, header, row }))
     }
 
+    fn is_numeric(&self) -> bool {
+        let none = self.header.rows(0, Vec::new());
+        matches!(none, Ok(ColumnValues::Numeric(_)))
+    }
+
     fn rows(&self) -> usize {
         self.header.shape.first().copied().unwrap_or(0)
     }
@@ -279,7 +334,7 @@ impl GeometrySource for NpzStream {
             }
         };
         if first >= end {
-            return Ok(None);
+            return self.next_links(vertices);
         }
         let rows = end.saturating_sub(first);
         let ColumnValues::Numeric(positions) = self.read(&self.positions, first, rows)? else {
@@ -297,6 +352,11 @@ impl GeometrySource for NpzStream {
             };
             let name = name.clone();
             geometry.vertex.push(Column::new(name, values));
+        }
+        for (name, member) in &self.link {
+            // Links come after all vertices, and their attributes are named before.
+            let values = member.header.rows(0, Vec::new())?;
+            geometry.link.push(Column::new(name.clone(), values));
         }
         if let Some(member) = &self.objects {
             let values = self.read(member, first, rows)?;
@@ -319,7 +379,12 @@ impl GeometrySource for NpzStream {
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
         self.next = 0;
+        self.next_link = 0;
         Ok(())
+    }
+
+    fn link_numbering(&self) -> LinkNumbering {
+        LinkNumbering::Input
     }
 
     fn tables(&self) -> Geometry {
@@ -328,5 +393,30 @@ impl GeometrySource for NpzStream {
             vertex: Vec::new(),
             ..self.tables.clone()
         }
+    }
+}
+fn is_of_links(label: &str) -> bool {
+    label == "links" || label.starts_with("link.")
+}
+
+/// Returns the reason to read a file with these arrays whole.
+fn whole_arrays(
+    kind: GeometryKind,
+    labels: &[&str],
+    is_large: impl Fn(&str) -> bool,
+) -> Option<WholeFile> {
+    let needs_all = labels.iter().find(|label| {
+        let masked = label.ends_with(".missing") && is_large(label);
+        masked || label.starts_with("fragment.") || (**label == "links" && !kind.is_linked())
+    });
+    if let Some(label) = needs_all {
+        return Some(WholeFile::Array((*label).to_owned()));
+    }
+    let has_parts = labels.contains(&"part_offsets");
+    match kind.is_paths() {
+        // Paths as runs of ids are found in the whole.
+        true if !has_parts || labels.contains(&"object_ids") => Some(WholeFile::Paths),
+        false if has_parts => Some(WholeFile::Array("part_offsets".to_owned())),
+        _ => None,
     }
 }
