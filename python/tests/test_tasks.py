@@ -108,6 +108,57 @@ def test_shares_of_paths_results_and_files_make_one_store() -> None:
     assert finish(plan)["objects"] == 10
 
 
+def graph(at: int) -> dict[str, Any]:
+    """Return a share of a graph: a chain of 200 vertices with a link to the share before."""
+    numbers = np.random.default_rng(at)
+    first = 200 * at
+    links = np.stack([np.arange(first + 1, first + 200), np.arange(first, first + 199)], axis=1)
+    links = np.concatenate([links, [[first, max(first - 120, 7)]]])
+    return {"positions": 30 * numbers.random((200, 3)), "links": links,
+            "object_ids": numbers.integers(0, 3, 200), "link": {"w": numbers.random(200)}}  # fmt: skip
+
+
+def tree(at: int) -> dict[str, Any]:
+    numbers = np.random.default_rng(at)
+    children = np.arange(1, 150)
+    parents = np.array([numbers.integers(max(0, child - 4), child) for child in children])
+    return {"positions": np.cumsum(numbers.random((150, 3)), axis=0),
+            "links": np.stack([children, parents], axis=1), "object_ids": np.full(150, 9 - at),
+            "vertex": {"radius": numbers.random(150)}}  # fmt: skip
+
+
+def joined(parts: list[dict[str, Any]], offset: int = 0) -> dict[str, Any]:
+    """Return the whole input; links of a part count from its first vertex, or from `offset` on."""
+    whole = {name: np.concatenate([part[name] for part in parts])
+             for name in ("positions", "object_ids")}  # fmt: skip
+    links = [part["links"] + at * offset for at, part in enumerate(parts)]
+    families = {family: {name: np.concatenate([part[family][name] for part in parts])
+                         for name in parts[0][family]}
+                for family in ("vertex", "link") if family in parts[0]}  # fmt: skip
+    return {**whole, "links": np.concatenate(links), **families}
+
+
+def test_links_connect_shares() -> None:
+    design: Any = {"kind": "graphs", "chunk_shape": (10, 10, 10), "name": "one"}
+    parts = [graph(at) for at in range(SHARES)]
+    zvf.create("whole.zv", **joined(parts), **design)
+    plan = zvf.plan_shares("many.zv", SHARES, tasks=3, **design)
+    for at, part in enumerate(parts):
+        alone = {name: part[name] for name in ("links", "link")}
+        rest = {name: part[name] for name in ("positions", "object_ids")}
+        assert plan.fill(at, [alone, rest], links="input")
+    assert finish(plan)["vertices"] == 200 * SHARES
+    assert files("many.zv") == files("whole.zv")
+    design["kind"] = "skeletons"
+    trees = [tree(at) for at in range(SHARES)]
+    zvf.create("trees.zv", **joined(trees, 150), **design)
+    plan = zvf.plan_shares("tasks.zv", SHARES, tasks=2, **design)
+    for at, part in enumerate(trees):
+        plan.fill(at, part)
+    finish(plan)
+    assert files("tasks.zv") == files("trees.zv")
+
+
 def test_chosen_shares_make_the_store() -> None:
     plan = zvf.plan_shares("some.zv", 0, kind="points", chunk_shape=(10, 10, 10), tasks=2)
     for at in (7, 2, 4):
@@ -130,8 +181,12 @@ def finish_from(plan: zvf.TaskPlan) -> dict[str, Any]:
 
 
 def test_faults_of_plans_are_named() -> None:
-    with pytest.raises(zvf.InputError, match="links"):
-        zvf.plan_shares("graph.zv", 1, kind="graphs")
+    graph = zvf.plan_shares("graph.zv", 1, kind="graphs")
+    with pytest.raises(TypeError, match="a table has no links"):
+        graph.fill(0, share(0))
+    with pytest.raises(zvf.InputError, match="vertex"):
+        graph.fill(0, {"positions": np.eye(3), "links": [[0, 3]]})
+    graph.discard()
     with pytest.raises(ValueError, match="overwrite"):
         zvf.plan_shares("tracts.zv", 1, kind="points", overwrite=True)
     with pytest.raises(zvf.ExistsError):
@@ -237,6 +292,12 @@ def test_dask_reads_and_writes_stores() -> None:
         assert made["vertex.label"].tolist() == expected.vertex["label"].tolist()
         counts = zvf.dask.read_bag("whole.zv", partitions=3, where="q > 60").map(len).compute()
         assert len(counts) == 3 and sum(counts) == len(expected)
+
+        trees = dask.bag.from_sequence(range(SHARES), npartitions=SHARES).map(tree)
+        forest: Any = {"kind": "skeletons", "chunk_shape": (10, 10, 10), "name": "one"}
+        zvf.create("trees.zv", **joined([tree(at) for at in range(SHARES)], 150), **forest)
+        zvf.dask.create(trees, "forest.zv", tasks=4, **forest)
+        assert files("forest.zv") == files("trees.zv")
 
         def fail(at: int) -> Any:
             if at:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ._result import Result
 from ._tables import arrays_of, is_table
 
 PATHS = ("lines", "polylines", "streamlines")
+LINKED = ("skeletons", "graphs", "mesh")
 CLIENT = ("anonymous", "options")
 
 
@@ -64,7 +65,8 @@ class TaskPlan:
 
     @property
     def phase(self) -> str:
-        """`fill`, `divide` or `write`. Plans begin with `write`, except those of `plan_shares`."""
+        """`fill`, `divide`, `link` or `write`. Plans begin with `write`, except those of
+        `plan_shares`; only plans of skeletons, graphs and meshes have the phase `link`."""
         return self._described["phase"]
 
     @property
@@ -101,6 +103,7 @@ class TaskPlan:
         *,
         kind: str | None = None,
         companions: Sequence[str | os.PathLike[str]] = (),
+        links: Literal["batch", "input"] = "batch",
     ) -> bool:
         """Read a share of the input, counted from 0, and keep it for the next phase.
 
@@ -110,19 +113,25 @@ class TaskPlan:
             share: The share.
             source: A file as for `zvf.create`; or a batch, or several batches: tables of pandas,
                 polars or Arrow, results of queries, or dictionaries of `positions`,
-                `part_offsets`, `part_objects`, `object_ids` and `vertex`. Paths are whole in each
-                batch.
+                `part_offsets`, `part_objects`, `object_ids`, `links`, `vertex` and `link`. Paths
+                are whole in each batch, and so are the trees of skeletons.
             kind: Kind of the geometry of a file that may have several, or of tables, if the plan
                 comes from `read_plan`.
             companions: Files that belong to a file.
+            links: What links of batches count vertices from: the first of the batch, or the first
+                of the whole input, which is that of the first share. Links of graphs and meshes then
+                connect vertices of any shares, and a batch may be a dictionary of links alone.
         """
+        if links not in ("batch", "input"):
+            raise ValueError(f"links is {links!r}; use batch or input")
         if isinstance(source, (str, os.PathLike)):
             files = [os.fspath(path) for path in companions]
             keywords = {"kind": kind, "companions": files}
             return self._raw.fill_from_file(share, os.fspath(source), keywords)
         batches = [source] if is_table(source) or isinstance(source, Result) else source
         kind = kind or self._kind
-        return self._raw.fill(share, [self._batch(batch, kind) for batch in batches])
+        made = [self._batch(batch, kind) for batch in batches]
+        return self._raw.fill(share, made, links == "input")
 
     def _batch(self, batch: Any, kind: str | None) -> dict[str, Any]:
         if isinstance(batch, Result):
@@ -131,9 +140,11 @@ class TaskPlan:
             if batch.part_offsets is not None and len(batch.part_offsets):
                 # Those of a batch count from the start of the whole result.
                 arrays["part_offsets"] = batch.part_offsets - batch.part_offsets[0]
+            if batch.links is not None:
+                arrays |= {"links": batch.links - batch.first_row, "link": batch.link}
             return geometry({**arrays, "vertex": batch.vertex})
-        if isinstance(batch, Mapping) and "positions" in batch:
-            return geometry(batch)
+        if isinstance(batch, Mapping) and ("positions" in batch or "links" in batch):
+            return geometry({"positions": np.zeros((0, 1)), **batch})
         if not is_table(batch):
             raise TypeError(
                 f"a batch is a {type(batch).__name__}; use a table, a result of a query, or a "
@@ -141,6 +152,8 @@ class TaskPlan:
             )
         if kind is None:
             raise TypeError("kind is missing; it tells what the columns of a table are")
+        if kind in LINKED:
+            raise TypeError(f"a table has no links; fill {kind} from dictionaries of arrays or files")
         return geometry(arrays_of(batch, self._axes, kind in PATHS))
 
     def run(self, task: int, /) -> bool:
@@ -200,7 +213,7 @@ def plan_create(
     restart: bool = False,
     **options: Unpack[CreateOptions],
 ) -> TaskPlan:
-    """Plan the creation of a store from a file of points or paths, which this process divides.
+    """Plan the creation of a store from a file, which this process divides.
 
     Args:
         store: Address of the new store, which is reserved.
@@ -237,15 +250,15 @@ def plan_shares(
     restart: bool = False,
     **options: Unpack[CreateOptions],
 ) -> TaskPlan:
-    """Plan the creation of a store of points or paths from shares of input that tasks read.
+    """Plan the creation of a store from shares of input that tasks read.
 
-    Fill each share, advance the plan, run its tasks, advance it again, run its tasks, and commit.
+    Fill each share, advance the plan and run its tasks until the phase is `write`, and commit.
     The store equals that of the shares in their order, read by one process.
 
     Args:
         store: Address of the new store, which is reserved.
         shares: Number of shares.
-        kind: points, lines, polylines or streamlines.
+        kind: points, lines, polylines, streamlines, skeletons, graphs or mesh.
         object: Attributes of objects, one row for each of `objects`.
         objects: Ids of the objects that these rows describe.
         groups: Object ids by group number, or by name.

@@ -91,11 +91,12 @@ def create(
     objects: Any = None,
     groups: Mapping[Any, Any] | None = None,
     group: Any = None,
+    links: Literal["batch", "input"] = "batch",
     tasks: int | None = None,
     restart: bool = False,
     **options: Unpack[CreateOptions],
 ) -> dict[str, Any]:
-    """Write a bag or a dataframe as a new store of points or paths, on the workers.
+    """Write a bag or a dataframe as a new store, on the workers.
 
     A partition is computed once. Its geometry is kept beside the store until the end. If the work
     fails, what was written is deleted; if this process is killed, `restart=True` deletes it.
@@ -103,13 +104,15 @@ def create(
     Args:
         data: A `dask.dataframe` with a row for each vertex, as a table of `zvf.create`; or a
             bag of such tables, of results of queries, or of dictionaries of arrays. The rows of a
-            path are in one table.
+            path are in one table, and those of a tree in one dictionary. Only dictionaries and
+            results have links.
         store: Address of the new store, which all workers can write.
-        kind: points, lines, polylines or streamlines.
+        kind: points, lines, polylines, streamlines, skeletons, graphs or mesh.
         object: Attributes of objects, one row for each of `objects`.
         objects: Ids of the objects that these rows describe.
         groups: Object ids by group number, or by name.
         group: Attributes of groups.
+        links: What links count vertices from, as in `TaskPlan.fill`.
         tasks: Number of tasks that write the store; twice the number of partitions unless given.
         restart: Discard an unfinished creation at the address.
         **options: `CreateOptions` lists the design of the store.
@@ -124,7 +127,7 @@ def create(
     )  # fmt: skip
     try:
         fill = dask.delayed(_fill, pure=False)
-        dask.compute(*[fill(plan, share, part) for share, part in enumerate(parts)])
+        dask.compute(*[fill(plan, share, part, links) for share, part in enumerate(parts)])
         while plan.phase != "write":
             plan = plan.advance()
             _run(plan)
@@ -160,10 +163,12 @@ def _run_task(plan: TaskPlan, task: int) -> bool:
     return plan.run(task)
 
 
-def _fill(plan: TaskPlan, share: int, source: Any) -> bool:
+def _fill(
+    plan: TaskPlan, share: int, source: Any, links: Literal["batch", "input"]
+) -> bool:
     if isinstance(source, Iterator):
         source = list(source)
-    return plan.fill(share, source)
+    return plan.fill(share, source, links=links)
 
 
 def _results(part: Partition) -> Iterable[Result]:

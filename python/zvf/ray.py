@@ -121,8 +121,9 @@ class StoreDatasink(Datasink):  # type: ignore[misc]
         """Write the store from the rows of all tasks, in their order, and publish it."""
         plan = self._reserved().advance(sorted(write_result.write_returns))
         _run(plan)
-        plan = plan.advance()
-        _run(plan)
+        while plan.phase != "write":
+            plan = plan.advance()
+            _run(plan)
         self.report = plan.commit()
 
     def on_write_failed(self, error: Exception) -> None:

@@ -8,8 +8,8 @@ use pyo3::{
     types::{PyDict, PyList},
 };
 use zvf::{
-    CreateOptions, Geometry, GeometrySource, NumericColumn, OpenOptions, TaskPlan, TaskPlanOptions,
-    numeric::Kind,
+    CreateOptions, Geometry, GeometrySource, LinkNumbering, NumericColumn, OpenOptions, TaskPlan,
+    TaskPlanOptions, numeric::Kind,
 };
 use zvf_files::FileReadOptions;
 
@@ -70,10 +70,17 @@ impl PyTaskPlan {
         py: Python<'_>,
         share: usize,
         batches: Vec<Bound<'_, PyDict>>,
+        numbers_input: bool,
     ) -> PyResult<bool> {
         let batches = batches.into_iter().map(|batch| geometry(&batch));
         let batches: Vec<Geometry> = batches.collect::<PyResult<_>>()?;
-        let mut source = ShareBatches(batches.into_iter());
+        let mut source = ShareBatches {
+            batches: batches.into_iter(),
+            numbering: match numbers_input {
+                true => LinkNumbering::Input,
+                false => LinkNumbering::Batch,
+            },
+        };
         engine::run(py, self.plan.fill(share, &mut source, &self.open))
     }
 
@@ -134,11 +141,14 @@ impl PyTaskPlan {
 }
 
 /// Batches of a share.
-struct ShareBatches(vec::IntoIter<Geometry>);
+struct ShareBatches {
+    batches: vec::IntoIter<Geometry>,
+    numbering: LinkNumbering,
+}
 
 impl GeometrySource for ShareBatches {
     fn next(&mut self, _: usize) -> Result<Option<Geometry>, Box<dyn StdError + Send + Sync>> {
-        Ok(self.0.next())
+        Ok(self.batches.next())
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn StdError + Send + Sync>> {
@@ -147,6 +157,10 @@ impl GeometrySource for ShareBatches {
 
     fn tables(&self) -> Geometry {
         Geometry::new(NumericColumn::new(Kind::Float32, 1))
+    }
+
+    fn link_numbering(&self) -> LinkNumbering {
+        self.numbering
     }
 }
 
