@@ -3,6 +3,7 @@
 mod bulk;
 mod pieces;
 
+pub(crate) use bulk::VertexPart;
 pub(crate) use pieces::{PieceBlock, PieceSpan};
 
 use std::sync::Arc;

@@ -112,6 +112,15 @@ impl Chunk {
         runs
     }
 
+    /// Returns the vertices in memory of these fragments, in their order.
+    pub(crate) fn runs_of(&self, fragments: &[u32]) -> RowSelection {
+        let mut runs = RowSelection::default();
+        for fragment in fragments {
+            self.push_fragment(*fragment, |run| runs.push(run));
+        }
+        runs
+    }
+
     /// Calls `push` for each run of the vertices of a fragment that are in memory.
     pub(crate) fn push_fragment(&self, fragment: u32, mut push: impl FnMut(RowRun)) {
         match self.fragments.rows(fragment) {

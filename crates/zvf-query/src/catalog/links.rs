@@ -16,6 +16,7 @@
 //! `open` opens arrays of 0.9, `legacy` those up to 0.8.1, `unlisted` probes stores that cannot
 //! list; `read` fetches cells, `groups` fetches parts of them, and `decode` decodes them.
 
+mod by_chunk;
 mod cells;
 mod decode;
 mod groups;
@@ -29,7 +30,7 @@ mod unlisted;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use futures_util::future::try_join;
@@ -56,6 +57,7 @@ use crate::{
     error::{Damage, Fault, QueryError},
 };
 
+use by_chunk::CellsByChunk;
 pub use cells::{CellLinks, LinkBlobs, LinkCells};
 pub use stored::{StoredLinkFamily, StoredLinks};
 
@@ -90,6 +92,8 @@ pub(crate) struct LinkSet {
     pub(crate) may_be_shuffled: bool,
     /// All cells, in the order of the format.
     pub(crate) cells: Vec<LinkCellSource>,
+    /// The cells at each chunk, once a query has asked for those of some chunks.
+    by_chunk: OnceLock<CellsByChunk>,
     sources: Vec<LinkSource>,
     /// The groups of links inside chunks, if the level declares that they follow the fragments.
     groups: Option<Arc<ChunkedArray>>,
@@ -215,6 +219,16 @@ enum LinkCellForm {
 }
 
 impl LinkSet {
+    /// Returns the cells that may have an end in one of these chunks, ascending. The first call
+    /// visits all cells.
+    pub(crate) fn cells_at<'c>(
+        &self,
+        chunks: impl IntoIterator<Item = &'c ChunkCoord>,
+    ) -> Vec<usize> {
+        let by_chunk = self.by_chunk.get_or_init(|| CellsByChunk::of(&self.cells));
+        by_chunk.at(chunks)
+    }
+
     /// Returns the number of ends per link; `None` for an empty set.
     ///
     /// # Errors
@@ -420,6 +434,7 @@ impl Session<'_> {
             rows_are_known,
             may_be_shuffled: delta == Delta::INTRA && self.links_may_be_shuffled(),
             cells,
+            by_chunk: OnceLock::new(),
             sources,
             groups,
         })

@@ -11,6 +11,7 @@ use crate::catalog::level::CachedLookup;
 
 mod builder;
 mod dense;
+mod fragments_by_chunk;
 mod ids;
 mod interner;
 mod lookup;
@@ -22,6 +23,7 @@ mod table;
 mod tests;
 mod transitions;
 
+pub(crate) use fragments_by_chunk::FragmentsByChunk;
 pub(crate) use ids::ObjectIds;
 pub use lookup::ObjectLookup;
 pub use owners::ChunkOwners;

@@ -6,7 +6,7 @@ use zvf_format::numeric::Kind;
 
 use super::{
     filter::ranges,
-    links::{LinkBuilder, LinkGraph, LinkVertices, SelectedLinks},
+    links::{LinkBuilder, LinkGraph, LinkVertices, SelectedEnd, SelectedLinks},
 };
 use crate::{
     batch::loaded::LoadedChunks,
@@ -124,8 +124,8 @@ impl<'c> BorderClip<'c> {
         let mut corners = Vec::new();
         for (ends, record) in links.iter() {
             corners.clear();
-            corners.extend(ends.iter().filter_map(|end| vertices.row(end)));
-            let at = |end: &(usize, usize)| graph.position(end);
+            corners.extend(ends.iter().filter_map(|end| vertices.row(*end)));
+            let at = |end: &SelectedEnd| graph.position(*end);
             let positions: Vec<&[f64]> = ends.iter().filter_map(at).collect();
             if is_untouched(bbox, &positions) {
                 builder.push_rows(&corners, record);

@@ -57,20 +57,49 @@ pub(crate) struct SelectedRows<'c> {
 pub(crate) struct RowMarks {
     /// True if a requested fragment has the row.
     pub(crate) is_member: Vec<bool>,
-    /// True if the predicate is true for the row.
-    pub(crate) passes: Vec<bool>,
+    /// True if the predicate is true for the row; `None` if it is for all members.
+    pub(crate) passes: Option<Vec<bool>>,
     /// True if the row is in the region; `None` without a region.
     pub(crate) inside: Option<Vec<bool>>,
 }
 
 impl RowMarks {
+    /// Returns whether the predicate selects a row by itself.
+    pub(crate) fn passes(&self, index: usize) -> bool {
+        let passes = self.passes.as_ref().unwrap_or(&self.is_member);
+        passes.get(index) == Some(&true)
+    }
+
     /// Returns whether region and predicate select a row by itself.
     pub(crate) fn is_selected(&self, index: usize) -> bool {
-        self.passes.get(index) == Some(&true)
+        self.passes(index)
             && self
                 .inside
                 .as_ref()
                 .is_none_or(|inside| inside.get(index) == Some(&true))
+    }
+
+    /// Returns whether region and predicate select all members by themselves.
+    pub(crate) fn selects_all(&self) -> bool {
+        self.passes.is_none() && self.inside.is_none()
+    }
+
+    /// Adds the rows that are selected by themselves to flags of rows.
+    pub(crate) fn add_selected(&self, flags: &mut [bool]) {
+        let passes = self.passes.as_ref().unwrap_or(&self.is_member);
+        let flags = flags.iter_mut().zip(passes);
+        match &self.inside {
+            Some(inside) => {
+                for ((flag, passes), inside) in flags.zip(inside) {
+                    *flag |= *passes && *inside;
+                }
+            }
+            None => {
+                for (flag, passes) in flags {
+                    *flag |= *passes;
+                }
+            }
+        }
     }
 }
 
@@ -174,20 +203,27 @@ impl<'f> Filter<'f> {
         rows: &RowSelection,
         owners: &Owners,
     ) -> Result<RowMarks, QueryError> {
+        let rows_in_memory = chunk.loaded.len();
         let mut marks = RowMarks {
-            is_member: vec![false; chunk.loaded.len()],
-            passes: vec![false; chunk.loaded.len()],
+            is_member: vec![false; rows_in_memory],
+            passes: None,
             inside: self.inside(chunk),
         };
-        let passes = self.evaluate(chunk, rows, owners)?;
-        for (run, passes) in rows.iter().zip(passes) {
-            if let Some(is_member) = marks.is_member.get_mut(run.index) {
-                *is_member = true;
+        for run in rows.runs() {
+            if let Some(members) = marks.is_member.get_mut(run.indices()) {
+                members.fill(true);
             }
-            // A row of several fragments is selected if it is selected in one of them.
-            if let Some(flag) = marks.passes.get_mut(run.index) {
-                *flag |= passes;
+        }
+        if self.predicate.is_some() {
+            let mut flags = vec![false; rows_in_memory];
+            let passes = self.evaluate(chunk, rows, owners)?;
+            for (run, passes) in rows.iter().zip(passes) {
+                // A row of several fragments is selected if it is selected in one of them.
+                if let Some(flag) = flags.get_mut(run.index) {
+                    *flag |= passes;
+                }
             }
+            marks.passes = Some(flags);
         }
         Ok(marks)
     }

@@ -7,7 +7,7 @@ use super::{
     clip::{Between, BorderClip, PathPart},
     filter::SelectedRows,
     limit::Limit,
-    links::{LinkGraph, LinkVertices, SelectedLinks},
+    links::{LinkGraph, LinkNode, LinkVertices, SelectedLinks},
 };
 use crate::{
     batch::{
@@ -15,6 +15,7 @@ use crate::{
         vertices::{Owners, VertexBuilder},
     },
     catalog::{chunk::Chunk, objects::ObjectSet, schema::Schema},
+    cores::on_cores,
     diagnostics::Diagnostics,
     error::QueryError,
     resolve::query::{Batching, LevelQuery},
@@ -324,26 +325,35 @@ impl LinkGather<'_> {
         mut vertices: LinkVertices,
         diagnostics: &Diagnostics,
     ) -> Result<LinkVertices, QueryError> {
-        let is_end = links.marks(self.graph);
-        let none = Owners::default();
         let passes_others = !others.is_reached();
-        for (number, is_end) in is_end.iter().enumerate() {
-            let Some(node) = self.graph.node(number) else {
-                vertices.skip_chunk();
-                continue;
-            };
-            let is_end = |index: usize| is_end.get(index) == Some(&true);
-            let is_kept =
-                |index: usize| is_end(index) || passes_others && node.marks.is_selected(index);
-            let mut kept: RowSelection =
-                node.rows.iter().filter(|run| is_kept(run.index)).collect();
-            if links.is_empty() {
-                others.truncate(&mut kept);
+        let nodes = self.graph.chunks.iter().map(|(_, node)| node.as_ref());
+        let rows = nodes.clone().flatten().map(|node| node.rows.len());
+        let bytes = rows.sum::<usize>().saturating_mul(size_of::<u64>());
+        let selects_all = passes_others && nodes.clone().flatten().all(LinkNode::selects_all);
+        let mut kept: Vec<RowSelection> = if selects_all {
+            let rows = |node: Option<&LinkNode>| node.map(|node| node.rows.clone());
+            nodes.map(|node| rows(node).unwrap_or_default()).collect()
+        } else {
+            let flags = nodes.zip(links.marks(self.graph)).collect();
+            on_cores(flags, bytes, |(node, mut flags)| match node {
+                Some(node) => {
+                    if passes_others {
+                        node.marks.add_selected(&mut flags);
+                    }
+                    let mut kept = node.rows.clone();
+                    kept.keep_indices(&flags);
+                    kept
+                }
+                None => RowSelection::default(),
+            })
+        };
+        if links.is_empty() {
+            for kept in &mut kept {
+                others.truncate(kept);
             }
-            let owners = self.owners.get(number).unwrap_or(&none);
-            let object = |fragment| owners.id(fragment, self.objects);
-            vertices.push(self.schema, node, &kept, object, diagnostics)?;
         }
+        let objects = (self.owners, self.objects);
+        vertices.push(self.schema, self.graph, &kept, objects, diagnostics)?;
         Ok(vertices)
     }
 }

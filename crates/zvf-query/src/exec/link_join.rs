@@ -73,7 +73,6 @@ pub(crate) async fn execute(
     };
     let mut vertices = gather.copy(&links, others, vertices, diagnostics)?;
     let mut builder = LinkBuilder::new(work.links.set.as_deref(), &query.shown.link);
-    builder.reserve(links.ends());
     match clip {
         Some(clip) => clip.links(&graph, &links, &mut vertices, &mut builder),
         None => vertices.push_links(&links, &mut builder),
@@ -105,10 +104,10 @@ fn limit_links(
         return;
     }
     if work.links.implied {
-        links.sort_by_first_end(|(number, index)| {
-            let rows = graph.node(*number).map(|node| node.rows.iter());
-            let at = rows.and_then(|mut rows| rows.position(|run| run.index == *index));
-            (*number, at)
+        links.sort_by_first_end(|end| {
+            let rows = graph.node(end.chunk()).map(|node| node.rows.iter());
+            let at = rows.and_then(|mut rows| rows.position(|run| run.index == end.index()));
+            (end.chunk(), at)
         });
     }
     links.truncate(limit.take(usize::MAX));

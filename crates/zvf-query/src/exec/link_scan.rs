@@ -5,11 +5,13 @@ use std::sync::Arc;
 use zvf_format::path::Delta;
 use zvf_model::grid::ChunkCoord;
 
-use super::{object_scan::FragmentsByChunk, operator::LinkScan};
+use super::operator::LinkScan;
 use crate::{
     catalog::links::{LinkCellSource, LinkSet, LinkSetCache, LinkView},
+    catalog::objects::FragmentsByChunk,
     diagnostics::Diagnostics,
     error::QueryError,
+    geometry::Mode,
     resolve::query::LevelQuery,
     sync::lock,
 };
@@ -24,20 +26,29 @@ impl LinkScan {
     ) -> Result<Vec<usize>, QueryError> {
         let allowed = query.allowed()?;
         let is_scanned = |chunk: &ChunkCoord| {
-            allowed.allows(chunk) && members.is_none_or(|members| members.contains_key(chunk))
+            allowed.allows(chunk) && members.is_none_or(|members| members.contains(chunk))
+        };
+        let is_within = query.link_mode() == Mode::Within;
+        let reaches = |chunks: &[ChunkCoord]| match &query.area {
+            None => true,
+            // Links with an end outside the region are not selected.
+            Some(area) if is_within => self.concerns(chunks, |chunk| area.may_contain(chunk)),
+            Some(area) => area.may_cross(chunks),
         };
         let is_candidate = |cell: &LinkCellSource| {
-            let reaches = |chunks: &Vec<ChunkCoord>| {
-                let area = query.area.as_ref();
-                area.is_none_or(|area| area.may_cross(chunks))
-            };
             let chunks = cell.chunks.as_ref();
             self.has_rows(cell)
-                && chunks.is_none_or(|chunks| self.concerns(chunks, is_scanned) && reaches(chunks))
+                && chunks.is_none_or(|chunks| reaches(chunks) && self.concerns(chunks, is_scanned))
         };
-        let cells = self.set.iter().flat_map(|set| &set.cells).enumerate();
-        let cells = cells.filter(|(_, cell)| is_candidate(cell));
-        Ok(cells.map(|(at, _)| at).collect())
+        let Some(set) = &self.set else {
+            return Ok(Vec::new());
+        };
+        let mut cells = match members {
+            Some(members) => set.cells_at(members.chunks()),
+            None => (0..set.cells.len()).collect(),
+        };
+        cells.retain(|cell| set.cells.get(*cell).is_some_and(is_candidate));
+        Ok(cells)
     }
 
     /// Returns whether the rows of a cell are those of vertices: writers of paths stored other

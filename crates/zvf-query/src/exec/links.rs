@@ -4,6 +4,6 @@ mod builder;
 mod graph;
 mod vertices;
 
-pub(crate) use builder::{LinkBuilder, NumberedLinks};
-pub(crate) use graph::{LinkGraph, LinkNode, LinkRun, SelectedLinks};
+pub(crate) use builder::{LinkBuilder, NumberedLinks, UnstoredLinks};
+pub(crate) use graph::{LinkGraph, LinkNode, LinkRun, SelectedEnd, SelectedLinks};
 pub(crate) use vertices::LinkVertices;

@@ -1,16 +1,17 @@
 //! Scan of objects: which objects a query is about, and which object a fragment belongs to.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
-use zvf_model::{grid::ChunkCoord, key::Key};
+use zvf_model::key::Key;
 
 use crate::{
     batch::vertices::Owners,
     catalog::{
-        chunk::Chunk, chunked_array::child, level::Session, objects::ObjectSet, schema::Schema,
+        chunk::Chunk,
+        chunked_array::child,
+        level::Session,
+        objects::{FragmentsByChunk, ObjectSet},
+        schema::Schema,
     },
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
@@ -27,9 +28,6 @@ pub(crate) struct SelectedObjects {
     /// Results of the predicate on objects, by index.
     passes: Option<Vec<bool>>,
 }
-
-/// Fragments of selected objects, by chunk.
-pub(crate) type FragmentsByChunk = BTreeMap<ChunkCoord, BTreeSet<u32>>;
 
 impl SelectedObjects {
     /// Returns whether the predicate on objects is true for an object.
@@ -147,20 +145,9 @@ impl LevelQuery<'_> {
     ) -> Result<(FragmentsByChunk, Arc<ObjectSet>), QueryError> {
         let selected = self.selected_objects(diagnostics).await?;
         let selected = selected.ok_or(QueryError::NoObjects(self.level.id()))?;
-        let mut members = FragmentsByChunk::new();
-        for index in selected.indices.iter().copied() {
-            if !selected.is_selected(index) {
-                continue;
-            }
-            for piece in selected.objects.fragments(index) {
-                if let Some(chunk) = selected.objects.chunk(piece.chunk) {
-                    members
-                        .entry(chunk.clone())
-                        .or_default()
-                        .insert(piece.fragment);
-                }
-            }
-        }
+        let indices = selected.indices.iter().copied();
+        let indices = indices.filter(|index| selected.is_selected(*index));
+        let members = FragmentsByChunk::of(&selected.objects, indices);
         Ok((members, selected.objects))
     }
 

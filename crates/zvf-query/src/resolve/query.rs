@@ -6,7 +6,7 @@ use core::{
     task::Poll,
 };
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex},
 };
 
@@ -26,7 +26,7 @@ use crate::{
     catalog::chunked_array::EVERYWHERE,
     catalog::level::{Level, Session},
     catalog::links::{LinkRecords, LinkSet},
-    catalog::objects::ObjectSet,
+    catalog::objects::{FragmentsByChunk, ObjectSet},
     catalog::schema::{Names, Schema, nameless},
     diagnostics::Diagnostics,
     error::QueryError,
@@ -423,7 +423,7 @@ impl LevelQuery<'_> {
         &self,
         set: &LinkSet,
         cells: &[usize],
-        members: Option<&BTreeMap<ChunkCoord, BTreeSet<u32>>>,
+        members: Option<&FragmentsByChunk>,
         diagnostics: &Diagnostics,
     ) -> Result<Vec<LinkRecords>, QueryError> {
         let Some(cache) = &self.cache else {

@@ -1,66 +1,137 @@
 //! Vertices of many chunks, copied on all cores.
 
-use super::VertexBuilder;
+use super::{Owners, VertexBuilder};
 use crate::{
     batch::columns::{Copying, Room},
     catalog::chunk::Chunk,
+    catalog::objects::ObjectSet,
     catalog::schema::Schema,
-    cores::{WORTH, on_cores},
+    cores::{MIN_PARALLEL_BYTES, on_cores},
+    result::NO_OBJECT,
     selection::RowSelection,
 };
 
+/// Vertices of a chunk to append.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VertexPart<'p> {
+    pub(crate) chunk: &'p Chunk,
+    pub(crate) rows: &'p RowSelection,
+    /// The objects of the fragments of the chunk.
+    pub(crate) owners: &'p Owners,
+}
+
+/// A copy that one core makes.
+enum BulkCopy<'b> {
+    Column(Copying<'b>),
+    /// The ids of the objects of a part.
+    Ids(&'b mut [i64], VertexPart<'b>),
+}
+
+impl BulkCopy<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Column(column) => column.len(),
+            Self::Ids(ids, _) => size_of_val(*ids),
+        }
+    }
+
+    fn run(self, objects: Option<&ObjectSet>) {
+        match self {
+            Self::Column(column) => column.run(),
+            Self::Ids(mut ids, part) => {
+                for run in part.rows.runs() {
+                    let (own, rest) = ids.split_at_mut(run.len.min(ids.len()));
+                    own.fill(part.owners.id(run.fragment, objects));
+                    ids = rest;
+                }
+            }
+        }
+    }
+}
+
 impl VertexBuilder {
-    /// Appends all vertices of chunks on all cores, and returns whether it did: all columns must be
-    /// numeric, and the chunks large enough. Memory is reserved for `expected` vertices.
+    /// Appends all vertices of chunks, as [`push_parts`](Self::push_parts).
     pub(crate) fn push_chunks(
         &mut self,
         schema: &Schema,
         chunks: &[Option<Chunk>],
         expected: usize,
     ) -> bool {
-        let is_simple =
-            self.fragment.is_empty() && self.object_ids.is_none() && self.row_ids.is_none();
-        if !is_simple {
+        if self.object_ids.is_some() {
             return false;
         }
+        let owners = Owners::default();
         let chunks = chunks.iter().flatten();
         let chunks: Vec<(&Chunk, RowSelection)> =
             chunks.map(|chunk| (chunk, chunk.runs())).collect();
-        let bytes = chunks.iter().map(|(chunk, _)| chunk.positions.len());
-        let is_small = bytes.sum::<usize>() < WORTH;
+        let parts = chunks.iter().map(|(chunk, rows)| VertexPart {
+            chunk,
+            rows,
+            owners: &owners,
+        });
+        self.push_parts(schema, &parts.collect::<Vec<_>>(), expected, None)
+    }
+
+    /// Appends vertices of chunks on all cores, and returns whether it did: all columns must be
+    /// numeric, and the vertices many enough. Memory is reserved for `expected` vertices.
+    pub(crate) fn push_parts(
+        &mut self,
+        schema: &Schema,
+        parts: &[VertexPart<'_>],
+        expected: usize,
+        objects: Option<&ObjectSet>,
+    ) -> bool {
+        if !self.fragment.is_empty() || self.row_ids.is_some() {
+            return false;
+        }
+        let row = self.positions.row_size();
+        let new = parts.iter().map(|part| part.rows.len());
+        let new = new.fold(0, usize::saturating_add);
+        let is_small = new.saturating_mul(row) < MIN_PARALLEL_BYTES;
         // Reused memory would be zeroed first.
         if is_small && !self.has_room {
             return false;
         }
         let mut widths = Vec::with_capacity(self.vertex.len());
         for (at, builder) in &self.vertex {
-            let cells = chunks.iter();
-            let cells = cells.map(|(chunk, _)| chunk.vertex.get(*at)?.as_ref());
+            let cells = parts.iter();
+            let cells = cells.map(|part| part.chunk.vertex.get(*at)?.as_ref());
             let Some(width) = builder.width_with(cells) else {
                 return false;
             };
             widths.push(width);
         }
-        let new = chunks.iter().map(|(_, runs)| runs.len());
         let capacity = Room {
             before: self.rows,
-            rows: new.fold(self.rows, usize::saturating_add),
+            rows: self.rows.saturating_add(new),
             expected,
         };
-        let row = self.positions.row_size();
         capacity.make(&mut self.positions.bytes, row);
-        let parts = chunks.iter().map(|(chunk, runs)| (&*chunk.positions, runs));
+        let columns = parts.iter().map(|part| (&*part.chunk.positions, part.rows));
         let form = (schema.dtype, self.positions.width);
-        let mut all = Copying::of(&mut self.positions.bytes, capacity.before, form, parts);
+        let mut all = Copying::of(&mut self.positions.bytes, capacity.before, form, columns);
         for ((at, builder), width) in self.vertex.iter_mut().zip(widths) {
-            let parts = chunks.iter().map(|(chunk, runs)| {
-                let cell = chunk.vertex.get(*at).and_then(Option::as_ref);
-                (cell.map_or(&[][..], |cell| &cell.bytes), runs)
+            let columns = parts.iter().map(|part| {
+                let cell = part.chunk.vertex.get(*at).and_then(Option::as_ref);
+                (cell.map_or(&[][..], |cell| &cell.bytes), part.rows)
             });
-            all.extend(builder.push_all(width, capacity, parts));
+            all.extend(builder.push_all(width, capacity, columns));
         }
-        let bytes = all.iter().map(Copying::len).sum();
-        on_cores(all, bytes, Copying::run);
+        let mut all: Vec<BulkCopy<'_>> = all.into_iter().map(BulkCopy::Column).collect();
+        if let Some(ids) = &mut self.object_ids {
+            match ids.is_empty() {
+                true => *ids = vec![NO_OBJECT; capacity.rows],
+                false => ids.resize(capacity.rows, NO_OBJECT),
+            }
+            let mut rest = ids.get_mut(capacity.before..).unwrap_or_default();
+            for part in parts {
+                let (own, after) = rest.split_at_mut(part.rows.len().min(rest.len()));
+                rest = after;
+                all.push(BulkCopy::Ids(own, *part));
+            }
+        }
+        let bytes = all.iter().map(BulkCopy::len).sum();
+        on_cores(all, bytes, |copy| copy.run(objects));
         self.rows = capacity.rows;
         self.has_room = true;
         true

@@ -5,17 +5,11 @@
 //! A cell whose groups contradict the declaration is read whole.
 
 use core::ops::Range;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::try_join;
-use zvf_model::{
-    fetch::{AnyArray, Fetched, Wanted},
-    grid::ChunkCoord,
-};
+use zvf_model::fetch::{AnyArray, Fetched, Wanted};
 
 use super::{
     AttributeCells, LinkCellForm, LinkCellSource, LinkRecords, LinkSet, LinkSource, LinkStorage,
@@ -26,6 +20,7 @@ use crate::{
     catalog::chunked_array::ChunkedArray,
     catalog::fragments::{FragmentRows, FragmentTable},
     catalog::level::{Level, Session},
+    catalog::objects::FragmentsByChunk,
     diagnostics::Diagnostics,
     error::QueryError,
     selection::RowSelection,
@@ -38,7 +33,7 @@ struct PartialCell<'s> {
     cell: &'s LinkCellSource,
     source: &'s LinkSource,
     links: &'s ChunkedArray,
-    fragments: &'s BTreeSet<u32>,
+    fragments: &'s [u32],
 }
 
 /// The rows of a cell that are requested.
@@ -70,7 +65,7 @@ impl Session<'_> {
         level: &Level,
         set: &LinkSet,
         cells: &[usize],
-        members: &BTreeMap<ChunkCoord, BTreeSet<u32>>,
+        members: &FragmentsByChunk,
         diagnostics: &Diagnostics,
     ) -> Result<Vec<LinkRecords>, QueryError> {
         let Some(groups) = &set.groups else {
@@ -189,7 +184,7 @@ fn partial_cell<'s>(
     at: usize,
     number: usize,
     groups: &ChunkedArray,
-    members: &'s BTreeMap<ChunkCoord, BTreeSet<u32>>,
+    members: &'s FragmentsByChunk,
 ) -> Option<PartialCell<'s>> {
     let cell = set.cells.get(number)?;
     let source = set.sources.get(cell.source)?;

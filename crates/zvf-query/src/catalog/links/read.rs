@@ -23,8 +23,12 @@ use crate::{
     sync::lock,
 };
 
-/// Number of cells whose records are decoded at a time.
-const CELLS_AT_A_TIME: usize = 16;
+/// Bytes of payloads that are decoded at a time: enough for all cores, and little memory.
+const BYTES_AT_A_TIME: usize = 1 << 20;
+/// Bytes that a cell counts at least, which bounds the number of cells decoded at a time.
+const MIN_CELL_BYTES: usize = 4 << 10;
+/// The same for streams whose records may be much larger than they are.
+const MIN_STREAM_BYTES: usize = BYTES_AT_A_TIME / 16;
 
 type FetchResult = Result<Option<Fetched>, FetchError>;
 
@@ -47,17 +51,17 @@ pub(crate) struct FetchedLinks<'s> {
 impl FetchedLinks<'_> {
     /// Returns the size of the payloads of links in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let links = self
-            .requested
-            .iter()
-            .filter_map(|requested| requested.links);
-        let bytes = links.map(|slot| match self.results.get(slot) {
-            Some(result) => lock(result).as_ref().map_or(0, |result| {
-                result.as_ref().map_or(0, |fetched| fetched.bytes.len())
-            }),
-            None => 0,
-        });
-        bytes.sum()
+        let links = self.requested.iter();
+        links.map(|requested| self.bytes_of(requested)).sum()
+    }
+
+    /// Returns the size of the payload of a cell in bytes.
+    fn bytes_of(&self, requested: &CellResults<'_>) -> usize {
+        let result = requested.links.and_then(|slot| self.results.get(slot));
+        result.map_or(0, |result| match &*lock(result) {
+            Ok(Some(fetched)) => fetched.bytes.len(),
+            Ok(None) | Err(_) => 0,
+        })
     }
 
     /// Returns whether a fetch exceeded the memory budget.
@@ -70,22 +74,32 @@ impl FetchedLinks<'_> {
     }
 
     /// Decodes the cells on all cores, passes each to `work`, and passes the results to `give` in
-    /// order. Only a bounded number of cells is decoded at a time.
+    /// order, some at a time. About [`BYTES_AT_A_TIME`] are decoded at a time.
     pub(crate) fn each<T: MaybeSend>(
         self,
         diagnostics: &Diagnostics,
         work: impl Fn(LinkRecords) -> Result<T, QueryError> + MaybeSync,
-        mut give: impl FnMut(T) -> Result<(), QueryError>,
+        mut give: impl FnMut(Vec<T>) -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
         let fragments = self.fragments.as_deref();
-        let bytes = self.bytes();
-        for some in self.requested.chunks(CELLS_AT_A_TIME) {
+        let mut rest = self.requested.as_slice();
+        while !rest.is_empty() {
+            let mut bytes = 0_usize;
+            let count = rest.iter().take_while(|requested| {
+                let is_in = bytes < BYTES_AT_A_TIME;
+                let min = match requested.source.form {
+                    LinkCellForm::Draco(_) => MIN_STREAM_BYTES,
+                    _ => MIN_CELL_BYTES,
+                };
+                bytes = bytes.saturating_add(self.bytes_of(requested).max(min));
+                is_in
+            });
+            let (some, after) = rest.split_at(count.count());
+            rest = after;
             let done = on_cores(some.iter().collect(), bytes, |requested| {
                 work(finish(requested, fragments, &self.results, diagnostics)?)
             });
-            for done in done {
-                give(done?)?;
-            }
+            give(done.into_iter().collect::<Result<_, _>>()?)?;
         }
         Ok(())
     }
@@ -105,8 +119,9 @@ impl Session<'_> {
         let budget = self.fetch.budget();
         let mut bytes = 0_u64;
         let mut read = Vec::with_capacity(cells.len());
-        fetched.each(diagnostics, Ok, |records: LinkRecords| {
-            bytes = bytes.saturating_add(records.size());
+        fetched.each(diagnostics, Ok, |records: Vec<LinkRecords>| {
+            let sizes = records.iter().map(LinkRecords::size);
+            bytes = sizes.fold(bytes, u64::saturating_add);
             if bytes > budget {
                 return Err(QueryError::OverBudget {
                     what: "links",
@@ -114,7 +129,7 @@ impl Session<'_> {
                     budget,
                 });
             }
-            read.push(records);
+            read.extend(records);
             Ok(())
         })?;
         Ok(read)

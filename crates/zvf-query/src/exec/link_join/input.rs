@@ -56,7 +56,7 @@ impl LevelQuery<'_> {
         };
         let mut chunks = self.near_chunks_where(schema, |chunk| {
             let members = members.as_ref();
-            members.is_none_or(|members| members.contains_key(chunk))
+            members.is_none_or(|members| members.contains(chunk))
         })?;
         let mut cells = work.links.cells(self, members.as_ref())?;
         if self.filter.is_never {
@@ -65,9 +65,12 @@ impl LevelQuery<'_> {
         }
         let requests = chunks.iter().map(|chunk| {
             let fragments = members.as_ref().and_then(|members| members.get(chunk));
-            let rows = fragments.map_or(RequestedRows::All, |fragments| {
-                RequestedRows::Fragments(fragments.iter().copied().collect())
-            });
+            let rows = match fragments.map(<[u32]>::to_vec) {
+                None => RequestedRows::All,
+                // A region also asks for ends of links in other fragments, if they are in memory.
+                Some(fragments) if self.area.is_some() => RequestedRows::Fragments(fragments),
+                Some(fragments) => RequestedRows::Covering(fragments),
+            };
             work.request(chunk, rows)
         });
         let requests = requests.collect();
@@ -99,7 +102,6 @@ impl LevelQuery<'_> {
         reread_other_groups(work, &cells, &mut records, &graph, diagnostics).await?;
         self.load_ends(work, &records, &allowed, &mut graph, diagnostics)
             .await?;
-        let none = BTreeSet::new();
         let loaded = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
         let bytes = loaded.map(|node| node.chunk.positions.len()).sum();
         let nodes: Vec<_> = graph.chunks.iter_mut().collect();
@@ -111,13 +113,10 @@ impl LevelQuery<'_> {
             if let Some(set) = &work.links.set {
                 set.note_fragments(coord, node.chunk.fragments.len(), diagnostics);
             }
-            node.rows = node.chunk.runs();
-            if let Some(members) = &members {
-                let members = members.get(coord).unwrap_or(&none);
-                let runs = node.rows.runs().iter().copied();
-                let own = runs.filter(|run| members.contains(&run.fragment));
-                node.rows = own.collect();
-            }
+            node.rows = match &members {
+                None => node.chunk.runs(),
+                Some(members) => node.chunk.runs_of(members.get(coord).unwrap_or_default()),
+            };
             node.marks = filter.mark(&node.chunk, &node.rows, &owners)?;
             Ok(owners)
         });
@@ -142,7 +141,7 @@ impl LevelQuery<'_> {
         let Some(area) = &self.area else {
             return Ok(());
         };
-        if self.area_mode == Mode::Within {
+        if self.link_mode() == Mode::Within {
             return Ok(());
         }
         let mut wanted: BTreeMap<ChunkCoord, BTreeSet<u64>> = BTreeMap::new();
@@ -213,7 +212,7 @@ impl LevelQuery<'_> {
             |(at, chunk): (_, Option<Chunk>)| (at, chunk.map(|c| LinkNode::new(c, is_whole)));
         let mut nodes: Vec<_> = read.map(node).collect();
         // Links within a box need only the marks of their ends.
-        let by_ends = |area: &Area| self.area_mode == Mode::Within && area.decides_by_corners();
+        let by_ends = |area: &Area| self.link_mode() == Mode::Within && area.decides_by_corners();
         if self.area.as_ref().is_some_and(|area| !by_ends(area)) {
             let loaded = nodes.iter_mut().filter_map(|(_, node)| node.as_mut());
             let loaded: Vec<&mut LinkNode> = loaded.collect();

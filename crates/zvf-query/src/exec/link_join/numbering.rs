@@ -2,7 +2,7 @@
 
 use zvf_model::grid::ChunkCoord;
 
-use super::row_map::{Found, RowMap};
+use super::row_map::{ChunkRows, Found, RowMap};
 use crate::{
     catalog::links::LinkRecords,
     diagnostics::Diagnostics,
@@ -33,14 +33,33 @@ impl Numbering<'_> {
             records: None,
             children: Vec::new(),
         };
+        // Nearly all ends have a row.
+        let chunks = of_cell.iter().zip(&is_out);
+        let chunks = chunks.map(|(chunk, is_out)| chunk.filter(|_| !is_out));
+        let chunks: Vec<Option<&ChunkRows>> = chunks.collect();
+        let row_of = |end: &(u32, u64)| {
+            let chunk = chunks.get(usize::try_from(end.0).ok()?)?;
+            (*chunk)?.row(end.1, records)
+        };
         for (at, ends) in records.ends.chunks(width).enumerate() {
+            let before = numbered.ends.len();
+            numbered.ends.extend(ends.iter().map_while(row_of));
+            if numbered.ends.len().saturating_sub(before) == records.width {
+                if self.implied {
+                    numbered.children.extend(numbered.ends.get(before).copied());
+                }
+                if let Some(kept) = &mut numbered.records {
+                    kept.push(at);
+                }
+                continue;
+            }
+            numbered.ends.truncate(before);
             if self.implied
                 && let Some(child) = ends.first()
                 && let Found::Row(row) = RowMap::find(&of_cell, records, *child)
             {
                 numbered.children.push(row);
             }
-            let before = numbered.ends.len();
             for end in ends {
                 let number = usize::try_from(end.0).unwrap_or(usize::MAX);
                 if is_out.get(number) == Some(&true) {

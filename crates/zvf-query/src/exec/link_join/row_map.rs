@@ -128,14 +128,26 @@ impl RowMap {
         Some(rows.first..rows.end)
     }
 
-    /// Returns the links between consecutive rows of a fragment: child and parent.
-    pub(super) fn implied(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let mut starts = self.starts.iter().copied().peekable();
-        (0..self.rows).filter_map(move |row| {
-            if starts.next_if_eq(&row).is_some() {
-                return None;
+    /// Returns the number of rows, and the rows that start a fragment, ascending.
+    pub(super) fn starts(&self) -> (u64, &[u64]) {
+        (self.rows, &self.starts)
+    }
+}
+
+impl ChunkRows {
+    /// Returns the row of the result that a row of the chunk went to; `None` if only
+    /// [`RowMap::find`] tells why there is none.
+    pub(super) fn row(&self, row: u64, records: &LinkRecords) -> Option<u64> {
+        let is_lost = self.order == VertexOrder::Lost && !records.is_with_vertices;
+        if is_lost || row >= self.rows {
+            return None;
+        }
+        match &self.moved {
+            None => Some(self.first.saturating_add(row)),
+            Some(moved) => {
+                let row = moved.get(usize::try_from(row).ok()?).copied()?;
+                (row != NOWHERE).then_some(row)
             }
-            Some((row, row.checked_sub(1)?))
-        })
+        }
     }
 }

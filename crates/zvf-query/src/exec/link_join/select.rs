@@ -9,7 +9,7 @@ use crate::{
     cores::on_cores,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    exec::links::{LinkGraph, LinkNode, LinkRun, SelectedLinks},
+    exec::links::{LinkGraph, LinkNode, LinkRun, SelectedEnd, SelectedLinks},
     geometry::{Mode, Primitive},
     predicate::{Scope, Truth},
     query::Clip,
@@ -17,11 +17,29 @@ use crate::{
 };
 
 /// The selected links of a cell.
-#[derive(Default)]
 struct Stored {
     links: LinkRun,
-    /// First ends of all links: numbers of chunks and rows.
-    children: Vec<(usize, u64)>,
+    /// First ends of all links that are in memory, of skeletons.
+    children: Vec<SelectedEnd>,
+}
+
+/// The chunk of an end of the links of a cell.
+enum EndChunk<'g> {
+    /// It was not read.
+    Unread,
+    /// It could not be read.
+    Lost,
+    Read(u32, &'g LinkNode),
+}
+
+/// The test of a link with ends that are in memory.
+#[derive(Clone, Copy)]
+enum LinkTest {
+    /// All links pass.
+    None,
+    /// Links with all ends inside the region pass.
+    Inside,
+    Full,
 }
 
 impl LevelQuery<'_> {
@@ -35,11 +53,11 @@ impl LevelQuery<'_> {
     ) -> Result<SelectedLinks, QueryError> {
         let allowed = self.allowed()?;
         let mut links = SelectedLinks::default();
-        // First ends of stored links, by the number of their chunk.
-        let mut children: Vec<Vec<u64>> = vec![Vec::new(); graph.chunks.len()];
+        // First ends of stored links, as indices of rows, by the number of their chunk.
+        let mut children: Vec<Vec<u32>> = vec![Vec::new(); graph.chunks.len()];
         let mut lost = UnreadableChunks::default();
         let ends = records.iter().map(|read| read.ends.len());
-        let bytes = ends.sum::<usize>().saturating_mul(size_of::<u64>());
+        let bytes = ends.sum::<usize>().saturating_mul(BYTES_PER_END);
         let cells = records.iter().enumerate().collect();
         let stored = on_cores(cells, bytes, |(cell, read)| {
             self.stored_links(work, (cell, read), graph, &allowed, diagnostics)
@@ -48,26 +66,30 @@ impl LevelQuery<'_> {
             lost.add(read);
             let stored = stored?;
             links.push(stored.links);
-            for (number, row) in stored.children {
-                if let Some(rows) = children.get_mut(number) {
-                    rows.push(row);
+            for child in stored.children {
+                if let Some(rows) = children.get_mut(child.chunk()) {
+                    rows.push(child.index);
                 }
             }
         }
         // An implied link has no attributes.
         if work.links.implied && self.unstored_pass(work)? {
-            let nodes = graph.chunks.iter().zip(children).enumerate().collect();
+            let nodes = graph.chunks.iter().zip(children);
+            let nodes = (0_u32..).zip(nodes).collect();
             let loaded = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
-            let bytes = loaded.map(|node| node.chunk.positions.len()).sum();
+            let rows = loaded.map(|node| node.rows.len()).sum::<usize>();
+            let bytes = rows.saturating_mul(2 * BYTES_PER_END);
             let implied = on_cores(nodes, bytes, |(number, ((coord, node), children))| {
                 let node = node.as_ref().filter(|node| node.is_whole);
                 match node.filter(|_| !lost.has(coord)) {
-                    Some(node) => self.implied_links(number, node, children, graph),
-                    None => LinkRun::default(),
+                    Some(node) => self.implied_links(number, node, &children, graph).map(Some),
+                    None => Ok(None),
                 }
             });
             for more in implied {
-                links.push(more);
+                if let Some(more) = more? {
+                    links.push(more);
+                }
             }
         }
         Ok(links)
@@ -83,23 +105,29 @@ impl LevelQuery<'_> {
         diagnostics: &Diagnostics,
     ) -> Result<Stored, QueryError> {
         let passes = self.links_pass(work, read)?;
-        let mut stored = Stored::default();
-        // Without a region and a predicate, nearly all are selected.
-        if self.area.is_none() && passes.is_none() {
-            stored.links = LinkRun::with_capacity(read.len(), read.width);
-        }
-        let mut link = Vec::new();
-        let numbers = graph.numbers(read);
-        let number_of = |end: (u32, u64)| {
-            let at = usize::try_from(end.0).ok()?;
-            numbers.get(at).copied().flatten()
+        let slots: Vec<EndChunk<'_>> = graph.numbers(read).into_iter().map(slot(graph)).collect();
+        let chunk = match slots.as_slice() {
+            [EndChunk::Read(number, _)] => Some(*number),
+            _ => None,
         };
+        let mut stored = Stored {
+            links: LinkRun::of_cell(cell, read.width, chunk),
+            children: Vec::new(),
+        };
+        let test = self.link_test();
+        // Without a region and a predicate, nearly all are selected.
+        if matches!(test, LinkTest::None) && passes.is_none() && !self.selects_objects() {
+            stored.links.reserve(read.len());
+        }
+        let mut link = Vec::with_capacity(read.width);
+        let slot_of = |end: (u32, u64)| slots.get(usize::try_from(end.0).ok()?);
         'records: for (at, ends) in read.ends.chunks(read.width.max(1)).enumerate() {
             if work.links.implied
                 && let Some(child) = ends.first()
-                && let Some(number) = number_of(*child)
+                && let Some(EndChunk::Read(number, node)) = slot_of(*child)
+                && let Some(index) = node.chunk.loaded.index_of(child.1)
             {
-                stored.children.push((number, child.1));
+                stored.children.push(SelectedEnd::new(*number, index)?);
             }
             if passes
                 .as_ref()
@@ -109,19 +137,21 @@ impl LevelQuery<'_> {
             }
             link.clear();
             for end in ends {
-                let number = number_of(*end);
                 // A link with an end that was not read is not selected.
-                let Some((number, node)) = number.and_then(|n| Some((n, graph.node(n)?))) else {
-                    if self.area.is_none()
-                        && !self.selects_objects()
-                        && number.is_none()
-                        && let Some(chunk) = read.chunk_of(*end)
-                        && allowed.allows(chunk)
-                    {
-                        let fault = Fault::NoChunk(chunk.clone());
-                        diagnostics.skip(Damage::new(&read.node, fault))?;
+                let (number, node) = match slot_of(*end) {
+                    Some(EndChunk::Read(number, node)) => (*number, *node),
+                    Some(EndChunk::Lost) => continue 'records,
+                    Some(EndChunk::Unread) | None => {
+                        if self.area.is_none()
+                            && !self.selects_objects()
+                            && let Some(chunk) = read.chunk_of(*end)
+                            && allowed.allows(chunk)
+                        {
+                            let fault = Fault::NoChunk(chunk.clone());
+                            diagnostics.skip(Damage::new(&read.node, fault))?;
+                        }
+                        continue 'records;
                     }
-                    continue 'records;
                 };
                 if node.chunk.order == VertexOrder::Lost && !read.is_with_vertices {
                     let chunk = &node.chunk.chunk;
@@ -141,10 +171,10 @@ impl LevelQuery<'_> {
                 if node.marks.is_member.get(index) != Some(&true) {
                     continue 'records;
                 }
-                link.push((number, index));
+                link.push(SelectedEnd::new(number, index)?);
             }
-            if self.selects_link(&link, graph) {
-                stored.links.push(&link, Some((cell, at)));
+            if self.selects_link(test, &link, graph) {
+                stored.links.push_record(&link, at);
             }
         }
         Ok(stored)
@@ -154,28 +184,53 @@ impl LevelQuery<'_> {
     /// `children`, whose links are stored.
     fn implied_links(
         &self,
-        number: usize,
+        number: u32,
         node: &LinkNode,
-        mut children: Vec<u64>,
+        children: &[u32],
         graph: &LinkGraph,
-    ) -> LinkRun {
+    ) -> Result<LinkRun, QueryError> {
+        let test = self.link_test();
+        let mut links = LinkRun::implied(number);
         // Without a region, nearly all are selected.
-        let mut links = match self.area {
-            None => LinkRun::with_capacity(node.rows.len(), 2),
-            Some(_) => LinkRun::default(),
-        };
-        children.sort_unstable();
-        for (parent, child) in node.rows.iter().zip(node.rows.iter().skip(1)) {
-            let explicit = || children.binary_search(&child.row).is_ok();
-            if parent.fragment != child.fragment || explicit() {
-                continue;
-            }
-            let ends = [(number, child.index), (number, parent.index)];
-            if self.selects_link(&ends, graph) {
-                links.push(&ends, None);
+        if matches!(test, LinkTest::None) {
+            links.reserve(node.rows.len());
+        }
+        let mut is_stored = vec![false; node.chunk.loaded.len()];
+        for child in children {
+            let at = usize::try_from(*child).ok();
+            if let Some(is_stored) = at.and_then(|at| is_stored.get_mut(at)) {
+                *is_stored = true;
             }
         }
-        links
+        let inside = node.marks.inside.as_deref();
+        let passes = |ends: &[SelectedEnd; 2]| match test {
+            LinkTest::None => true,
+            LinkTest::Inside => inside.is_some_and(|inside| {
+                let mut ends = ends.iter();
+                ends.all(|end| inside.get(end.index()) == Some(&true))
+            }),
+            LinkTest::Full => self.selects_link(test, ends, graph),
+        };
+        // The last row, with its fragment.
+        let mut before: Option<(u32, SelectedEnd)> = None;
+        for run in node.rows.runs() {
+            let last = before.filter(|(fragment, _)| *fragment == run.fragment);
+            let mut parent = last.map(|(_, end)| end);
+            for index in run.indices() {
+                let child = SelectedEnd::new(number, index)?;
+                if let Some(parent) = parent
+                    && is_stored.get(index) == Some(&false)
+                {
+                    let ends = [child, parent];
+                    if passes(&ends) {
+                        links.push_implied(ends);
+                    }
+                }
+                parent = Some(child);
+            }
+            before = parent.map(|end| (run.fragment, end));
+        }
+        Ok(links)
     }
 
     /// Returns whether the predicate on links is true for a link without attributes.
@@ -219,12 +274,43 @@ impl LevelQuery<'_> {
         Ok(Some(truths.into_iter().map(Truth::is_true).collect()))
     }
 
+    /// Returns the way in which the region selects links: links that are dropped at its border are
+    /// selected if they are within it.
+    pub(in crate::exec) fn link_mode(&self) -> Mode {
+        match (self.area_mode, self.query.clip) {
+            (Mode::Clip, Clip::Drop) => Mode::Within,
+            (mode, _) => mode,
+        }
+    }
+
+    fn link_test(&self) -> LinkTest {
+        match &self.area {
+            _ if self.filter.vertex.is_some() => LinkTest::Full,
+            None => LinkTest::None,
+            Some(area) if self.link_mode() == Mode::Within && area.decides_by_corners() => {
+                LinkTest::Inside
+            }
+            Some(_) => LinkTest::Full,
+        }
+    }
+
     /// Returns whether region and predicate select a link.
-    fn selects_link(&self, ends: &[(usize, usize)], graph: &LinkGraph) -> bool {
+    fn selects_link(&self, test: LinkTest, ends: &[SelectedEnd], graph: &LinkGraph) -> bool {
+        // The marks of the ends mostly decide, without geometry.
+        let is_inside = |end: &SelectedEnd| {
+            let node = graph.node(end.chunk());
+            let inside = node.and_then(|node| node.marks.inside.as_ref());
+            inside.is_some_and(|inside| inside.get(end.index()) == Some(&true))
+        };
+        match test {
+            LinkTest::None => return true,
+            LinkTest::Inside => return ends.iter().all(is_inside),
+            LinkTest::Full => {}
+        }
         if self.filter.vertex.is_some() {
-            let mut passes = ends.iter().map(|(number, index)| {
-                let node = graph.node(*number);
-                node.is_some_and(|node| node.marks.passes.get(*index) == Some(&true))
+            let mut passes = ends.iter().map(|end| {
+                let node = graph.node(end.chunk());
+                node.is_some_and(|node| node.marks.passes(end.index()))
             });
             let by_filter = match self.predicate_mode() {
                 Mode::Touch => passes.any(|passes| passes),
@@ -237,26 +323,13 @@ impl LevelQuery<'_> {
         let Some(area) = &self.area else {
             return true;
         };
-        let mode = match (self.area_mode, self.query.clip) {
-            (Mode::Clip, Clip::Drop) => Mode::Within,
-            (mode, _) => mode,
-        };
-        // The marks of the ends mostly decide, without geometry.
-        let is_inside = |(number, index): &(usize, usize)| {
-            let inside = graph
-                .node(*number)
-                .and_then(|node| node.marks.inside.as_ref());
-            inside.is_some_and(|inside| inside.get(*index) == Some(&true))
-        };
+        let mode = self.link_mode();
         match ends.iter().all(is_inside) {
             false if mode == Mode::Within => return false,
             true if area.decides_by_corners() => return true,
             _ => {}
         }
-        let at = |(number, index): &(usize, usize)| {
-            let end = (*number, *index);
-            graph.position(&end).unwrap_or_default()
-        };
+        let at = |end: &SelectedEnd| graph.position(*end).unwrap_or_default();
         match ends {
             [a] => area.selects(mode, Primitive::Polygon(&[at(a)])),
             [a, b] => area.selects(mode, Primitive::Polygon(&[at(a), at(b)])),
@@ -265,6 +338,21 @@ impl LevelQuery<'_> {
                 let corners: Vec<&[f64]> = more.iter().map(at).collect();
                 area.selects(mode, Primitive::Polygon(&corners))
             }
+        }
+    }
+}
+
+/// Bytes of an end of a link, with what selecting it takes.
+const BYTES_PER_END: usize = 8;
+
+fn slot<'g>(graph: &'g LinkGraph) -> impl Fn(Option<usize>) -> EndChunk<'g> {
+    move |number| {
+        let Some(number) = number else {
+            return EndChunk::Unread;
+        };
+        match (u32::try_from(number), graph.node(number)) {
+            (Ok(at), Some(node)) => EndChunk::Read(at, node),
+            _ => EndChunk::Lost,
         }
     }
 }

@@ -13,8 +13,12 @@ use crate::{
     },
     error::QueryError,
     exec::{
-        chunk_scan::ChunkGroups, context::ExecContext, filter::SelectedRows, gather::VertexGather,
-        links::LinkBuilder, pipeline::Pipeline,
+        chunk_scan::ChunkGroups,
+        context::ExecContext,
+        filter::SelectedRows,
+        gather::VertexGather,
+        links::{LinkBuilder, UnstoredLinks},
+        pipeline::Pipeline,
     },
     resolve::query::{Batching, Emit},
     result::Links,
@@ -146,16 +150,21 @@ impl LinkWork<'_> {
                 at_once = now.len().div_ceil(2);
                 continue;
             }
-            // A row of links has a number for each end.
-            links.reserve(read.bytes() / size_of::<u64>());
+            // A row of links has a number for each end. Other cells are expected to be alike, but
+            // those between chunks are smaller.
+            let ends = read.bytes() / size_of::<u64>();
+            let alike = ends.saturating_mul(cells.len()) / now.len().max(1);
+            let expected = alike.min(ends.saturating_mul(4));
             let number = |records: LinkRecords| {
                 let numbered = numbering.number(&records)?;
                 Ok((records, numbered))
             };
-            read.each(diagnostics, number, |(records, numbered)| {
-                lost.add(&records);
-                children.extend_from_slice(&numbered.children);
-                links.push_cell(&records, &numbered)
+            read.each(diagnostics, number, |numbered| {
+                for (records, numbered) in &numbered {
+                    lost.add(records);
+                    children.extend_from_slice(&numbered.children);
+                }
+                links.push_cells(&numbered, expected)
             })?;
             cells = rest;
             if !self.links.implied && links.size() >= max_bytes {
@@ -172,13 +181,13 @@ impl LinkWork<'_> {
         if self.links.implied {
             children.sort_unstable();
             let lost = lost.rows(map);
-            let mut stored = children.iter().peekable();
-            let implied = map.implied().filter(|(child, _)| {
-                let is_lost = lost.iter().any(|rows| rows.contains(child));
-                while stored.next_if(|other| *other < child).is_some() {}
-                !is_lost && stored.peek() != Some(&child)
+            let (rows, starts) = map.starts();
+            links.weave(&UnstoredLinks {
+                rows,
+                starts,
+                stored: &children,
+                lost: &lost,
             });
-            links.weave(implied);
         }
         let mut last = query.empty_result();
         query.vertices(schema, self.scan.owners).finish(&mut last);

@@ -4,6 +4,8 @@ use zvf_model::grid::ChunkCoord;
 
 use crate::{
     catalog::{chunk::Chunk, coordinates::Coordinates, links::LinkRecords},
+    cores::on_cores,
+    error::QueryError,
     exec::filter::RowMarks,
     selection::RowSelection,
 };
@@ -49,8 +51,8 @@ impl LinkGraph {
     }
 
     /// Returns the position of an end.
-    pub(crate) fn position(&self, (number, index): &End) -> Option<&[f64]> {
-        Some(self.node(*number)?.coordinates.at(*index))
+    pub(crate) fn position(&self, end: SelectedEnd) -> Option<&[f64]> {
+        Some(self.node(end.chunk())?.coordinates.at(end.index()))
     }
 }
 
@@ -77,6 +79,11 @@ impl LinkNode {
         }
     }
 
+    /// Returns whether all vertices of the requested fragments are selected by themselves.
+    pub(crate) fn selects_all(&self) -> bool {
+        self.marks.selects_all()
+    }
+
     pub(crate) fn position(&self, row: u64) -> Option<&[f64]> {
         let index = self.chunk.loaded.index_of(row)?;
         Some(self.coordinates.at(index))
@@ -84,61 +91,123 @@ impl LinkNode {
 }
 
 /// The end of a link: the number of its chunk, and its index among the rows in memory.
-type End = (usize, usize);
-
-/// Selected links of one cell or chunk, in order.
-#[derive(Default)]
-pub(crate) struct LinkRun {
-    ends: Vec<End>,
-    links: Vec<Link>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SelectedEnd {
+    pub(crate) chunk: u32,
+    pub(crate) index: u32,
 }
 
-/// A selected link: the range of its ends, and the cell and record that store it; `None` if a
-/// fragment implies the link.
-#[derive(Clone, Copy)]
-struct Link {
-    first: usize,
+impl SelectedEnd {
+    /// # Errors
+    ///
+    /// [`QueryError::Unsupported`] if the chunk has more rows than an end can number.
+    pub(crate) fn new(chunk: u32, index: usize) -> Result<Self, QueryError> {
+        let index = u32::try_from(index).map_err(|_| TOO_MANY_ROWS)?;
+        Ok(Self { chunk, index })
+    }
+
+    pub(crate) fn chunk(self) -> usize {
+        usize::try_from(self.chunk).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn index(self) -> usize {
+        usize::try_from(self.index).unwrap_or(usize::MAX)
+    }
+}
+
+const TOO_MANY_ROWS: QueryError =
+    QueryError::Unsupported("selected links of a chunk of more than 4294967295 rows");
+
+/// Selected links of one cell or chunk, in order. All have the same number of ends.
+pub(crate) struct LinkRun {
     width: usize,
-    record: Option<(usize, usize)>,
+    ends: Vec<SelectedEnd>,
+    records: Records,
+    /// The chunk of all ends, if they are in one.
+    chunk: Option<u32>,
+}
+
+/// The cell and record that store each link.
+enum Records {
+    /// None: fragments imply the links.
+    Implied,
+    /// Records of one cell.
+    OfCell(usize, Vec<usize>),
+    Each(Vec<Option<(usize, usize)>>),
 }
 
 impl LinkRun {
-    /// Creates an empty list with capacity for links of `width` ends.
-    pub(crate) fn with_capacity(links: usize, width: usize) -> Self {
+    /// Creates an empty list of links that a fragment of a chunk implies.
+    pub(crate) fn implied(chunk: u32) -> Self {
         Self {
-            ends: Vec::with_capacity(links.saturating_mul(width)),
-            links: Vec::with_capacity(links),
+            width: 2,
+            ends: Vec::new(),
+            records: Records::Implied,
+            chunk: Some(chunk),
         }
     }
 
-    pub(crate) fn push(&mut self, ends: &[End], record: Option<(usize, usize)>) {
-        let (first, width) = (self.ends.len(), ends.len());
+    /// Creates an empty list of links of `width` ends that a cell stores. `chunk` is that of all
+    /// ends, if they are in one.
+    pub(crate) fn of_cell(cell: usize, width: usize, chunk: Option<u32>) -> Self {
+        Self {
+            width: width.max(1),
+            ends: Vec::new(),
+            records: Records::OfCell(cell, Vec::new()),
+            chunk,
+        }
+    }
+
+    /// Reserves memory for links.
+    pub(crate) fn reserve(&mut self, links: usize) {
+        self.ends.reserve_exact(links.saturating_mul(self.width));
+        if let Records::OfCell(_, records) = &mut self.records {
+            records.reserve_exact(links);
+        }
+    }
+
+    /// Appends an implied link.
+    pub(crate) fn push_implied(&mut self, ends: [SelectedEnd; 2]) {
+        self.ends.extend(ends);
+    }
+
+    /// Appends the link of a record of the cell.
+    pub(crate) fn push_record(&mut self, ends: &[SelectedEnd], record: usize) {
         self.ends.extend_from_slice(ends);
-        self.links.push(Link {
-            first,
-            width,
-            record,
-        });
+        if let Records::OfCell(_, records) = &mut self.records {
+            records.push(record);
+        }
     }
 
-    fn append(&mut self, other: &Self) {
-        let before = self.ends.len();
-        self.ends.extend_from_slice(&other.ends);
-        self.links.extend(other.links.iter().map(|link| Link {
-            first: link.first.saturating_add(before),
-            ..*link
-        }));
+    pub(crate) fn ends(&self) -> &[SelectedEnd] {
+        &self.ends
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&[End], Option<(usize, usize)>)> {
-        self.links
-            .iter()
-            .map(|link| (self.ends_of(link), link.record))
+    /// Returns the chunk of all ends, if they are in one.
+    pub(crate) fn chunk(&self) -> Option<u32> {
+        self.chunk
     }
 
-    fn ends_of(&self, link: &Link) -> &[End] {
-        let end = link.first.saturating_add(link.width);
-        self.ends.get(link.first..end).unwrap_or_default()
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    /// Returns the cell and record of a link; `None` if a fragment implies it.
+    fn record(&self, link: usize) -> Option<(usize, usize)> {
+        match &self.records {
+            Records::Implied => None,
+            Records::OfCell(cell, records) => Some((*cell, *records.get(link)?)),
+            Records::Each(records) => records.get(link).copied().flatten(),
+        }
+    }
+
+    /// Returns the cell and record of each link; `None` if a fragment implies it.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Option<(usize, usize)>> {
+        (0..self.len()).map(|link| self.record(link))
+    }
+
+    fn truncate(&mut self, links: usize) {
+        self.ends.truncate(links.saturating_mul(self.width));
     }
 }
 
@@ -149,42 +218,51 @@ pub(crate) struct SelectedLinks(Vec<LinkRun>);
 
 impl SelectedLinks {
     pub(crate) fn push(&mut self, more: LinkRun) {
-        self.0.push(more);
+        if more.len() > 0 {
+            self.0.push(more);
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.iter().all(|part| part.links.is_empty())
+        self.0.is_empty()
     }
 
-    /// Returns the number of ends of all links.
-    pub(crate) fn ends(&self) -> usize {
-        let ends = self.0.iter().map(|part| part.ends.len());
-        ends.fold(0, usize::saturating_add)
+    pub(crate) fn runs(&self) -> &[LinkRun] {
+        &self.0
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[End], Option<(usize, usize)>)> {
-        self.0.iter().flat_map(LinkRun::iter)
+    /// Returns the ends of each link, and the cell and record that store it.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[SelectedEnd], Option<(usize, usize)>)> {
+        let runs = self.0.iter();
+        runs.flat_map(|run| run.ends.chunks_exact(run.width).zip(run.records()))
     }
 
     /// Keeps the first `max` links.
     pub(crate) fn truncate(&mut self, max: usize) {
         let mut left = max;
-        for part in &mut self.0 {
-            part.links.truncate(left);
-            left = left.saturating_sub(part.links.len());
+        for run in &mut self.0 {
+            run.truncate(left);
+            left = left.saturating_sub(run.len());
         }
+        self.0.retain(|run| run.len() > 0);
     }
 
-    /// Sorts links by the key of their first ends.
-    pub(crate) fn sort_by_first_end<K: Ord>(&mut self, key: impl Fn(&End) -> K) {
-        let mut all = LinkRun::default();
-        for part in self.0.drain(..) {
-            all.append(&part);
+    /// Sorts links by the key of their first ends, stably.
+    pub(crate) fn sort_by_first_end<K: Ord>(&mut self, key: impl Fn(SelectedEnd) -> K) {
+        let mut links: Vec<_> = self.iter().collect();
+        links.sort_by_cached_key(|(ends, _)| ends.first().copied().map(&key));
+        let mut sorted: Vec<LinkRun> = Vec::new();
+        for same in links.chunk_by(|(a, _), (b, _)| a.len() == b.len()) {
+            let ends = same.iter().flat_map(|(ends, _)| ends.iter().copied());
+            let records = same.iter().map(|(_, record)| *record);
+            sorted.push(LinkRun {
+                width: same.first().map_or(1, |(ends, _)| ends.len()),
+                ends: ends.collect(),
+                records: Records::Each(records.collect()),
+                chunk: None,
+            });
         }
-        let mut links = core::mem::take(&mut all.links);
-        links.sort_by_cached_key(|link| all.ends_of(link).first().map(&key));
-        all.links = links;
-        self.0.push(all);
+        self.0 = sorted;
     }
 
     /// Returns flags of the rows that are ends, by the number of their chunk.
@@ -192,12 +270,34 @@ impl SelectedLinks {
         let rows = |node: Option<&LinkNode>| node.map_or(0, |node| node.marks.is_member.len());
         let nodes = graph.chunks.iter().map(|(_, node)| node.as_ref());
         let mut is_end: Vec<Vec<bool>> = nodes.map(|node| vec![false; rows(node)]).collect();
-        for (number, index) in self.iter().flat_map(|(ends, _)| ends) {
-            let flags = is_end.get_mut(*number);
-            if let Some(flag) = flags.and_then(|flags| flags.get_mut(*index)) {
-                *flag = true;
+        let mut of_chunk: Vec<Vec<&LinkRun>> = is_end.iter().map(|_| Vec::new()).collect();
+        let mut bytes = 0_usize;
+        for run in &self.0 {
+            let chunk = run.chunk.and_then(|chunk| usize::try_from(chunk).ok());
+            if let Some(runs) = chunk.and_then(|chunk| of_chunk.get_mut(chunk)) {
+                bytes = bytes.saturating_add(size_of_val(run.ends.as_slice()));
+                runs.push(run);
+                continue;
+            }
+            for end in &run.ends {
+                let flags = is_end.get_mut(end.chunk());
+                if let Some(flag) = flags.and_then(|flags| flags.get_mut(end.index())) {
+                    *flag = true;
+                }
             }
         }
-        is_end
+        let chunks = is_end.into_iter().zip(of_chunk).collect();
+        on_cores(
+            chunks,
+            bytes,
+            |(mut flags, runs): (Vec<bool>, Vec<&LinkRun>)| {
+                for end in runs.iter().flat_map(|run| &run.ends) {
+                    if let Some(flag) = flags.get_mut(end.index()) {
+                        *flag = true;
+                    }
+                }
+                flags
+            },
+        )
     }
 }

@@ -1,9 +1,14 @@
 //! The gathered vertices of a graph and where its ends went.
 
-use super::{LinkBuilder, LinkNode, SelectedLinks};
+use super::{LinkBuilder, LinkGraph, SelectedEnd, SelectedLinks};
 use crate::{
-    batch::vertices::VertexBuilder, catalog::schema::Schema, diagnostics::Diagnostics,
-    error::QueryError, result::QueryResult, selection::RowSelection,
+    batch::vertices::{Owners, VertexBuilder, VertexPart},
+    catalog::{objects::ObjectSet, schema::Schema},
+    cores::on_cores,
+    diagnostics::Diagnostics,
+    error::QueryError,
+    result::QueryResult,
+    selection::RowSelection,
 };
 
 /// The row of an end that was not gathered.
@@ -12,10 +17,63 @@ const ABSENT: usize = usize::MAX;
 /// Gathered vertices, and the row of each end of a link.
 pub(crate) struct LinkVertices {
     builder: VertexBuilder,
-    /// The row of each vertex, by the number of its chunk and its index there.
-    rows: Vec<Vec<usize>>,
+    /// Where the vertices of each chunk went, by the number of the chunk.
+    chunks: Vec<GatheredRows>,
     /// Rows inside the region, if vertices outside are gathered only to split links.
     inside: Option<Vec<usize>>,
+}
+
+/// The rows of the result that the rows of a chunk in memory went to.
+#[derive(Default)]
+struct GatheredRows {
+    first: usize,
+    len: usize,
+    /// For each row its place after the first; `None` if they are in order.
+    places: Option<Vec<usize>>,
+}
+
+impl GatheredRows {
+    /// Numbers the `kept` rows of a chunk, of which `rows` are in memory.
+    fn of(kept: &RowSelection, rows: usize) -> Self {
+        let mut next = 0_usize;
+        let in_order = kept.runs().iter().all(|run| {
+            let goes_on = run.index == next;
+            next = next.saturating_add(run.len);
+            goes_on
+        });
+        let places = (!in_order).then(|| {
+            let mut places = vec![ABSENT; rows];
+            let mut before = 0_usize;
+            for run in kept.runs() {
+                let own = places.get_mut(run.indices()).unwrap_or_default();
+                for (place, known) in (before..).zip(own) {
+                    // The first of several fragments.
+                    if *known == ABSENT {
+                        *known = place;
+                    }
+                }
+                before = before.saturating_add(run.len);
+            }
+            places
+        });
+        Self {
+            first: 0,
+            len: kept.len(),
+            places,
+        }
+    }
+
+    /// Returns the row of the result that a row in memory went to.
+    fn row(&self, index: usize) -> Option<usize> {
+        let place = match &self.places {
+            Some(places) => places
+                .get(index)
+                .copied()
+                .filter(|place| *place != ABSENT)?,
+            None => Some(index).filter(|index| *index < self.len)?,
+        };
+        Some(self.first.saturating_add(place))
+    }
 }
 
 impl LinkVertices {
@@ -24,46 +82,67 @@ impl LinkVertices {
     pub(crate) fn new(builder: VertexBuilder, splits: bool) -> Self {
         Self {
             builder,
-            rows: Vec::new(),
+            chunks: Vec::new(),
             inside: splits.then(Vec::new),
         }
     }
 
-    /// Appends vertices of the next chunk of the graph.
+    /// Appends the `kept` vertices of each chunk of the graph, on all cores where possible.
     pub(crate) fn push(
         &mut self,
         schema: &Schema,
-        node: &LinkNode,
-        kept: &RowSelection,
-        object: impl Fn(u32) -> i64,
+        graph: &LinkGraph,
+        kept: &[RowSelection],
+        (owners, objects): (&[Owners], Option<&ObjectSet>),
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
-        let mut rows = vec![ABSENT; node.marks.is_member.len()];
-        for (row, run) in (self.builder.rows()..).zip(kept.iter()) {
-            // The first of several fragments.
-            if let Some(known) = rows.get_mut(run.index).filter(|known| **known == ABSENT) {
-                *known = row;
-            }
-            if let Some(inside) = &mut self.inside
-                && node.marks.is_selected(run.index)
-            {
-                inside.push(row);
+        let nodes = graph.chunks.iter().map(|(_, node)| node.as_ref());
+        let numbered: Vec<_> = nodes.clone().zip(kept).collect();
+        let rows = kept.iter().map(RowSelection::len).sum::<usize>();
+        let bytes = rows.saturating_mul(size_of::<usize>());
+        self.chunks = on_cores(numbered, bytes, |(node, kept)| match node {
+            Some(node) => GatheredRows::of(kept, node.chunk.loaded.len()),
+            None => GatheredRows::default(),
+        });
+        let mut first = self.builder.rows();
+        for chunk in &mut self.chunks {
+            chunk.first = first;
+            first = first.saturating_add(chunk.len);
+        }
+        if let Some(inside) = &mut self.inside {
+            for ((node, kept), chunk) in nodes.clone().zip(kept).zip(&self.chunks) {
+                let is_selected = |index| node.is_some_and(|node| node.marks.is_selected(index));
+                let rows = (chunk.first..).zip(kept.iter());
+                let rows = rows.filter(|(_, run)| is_selected(run.index));
+                inside.extend(rows.map(|(row, _)| row));
             }
         }
-        self.rows.push(rows);
-        self.builder
-            .push(schema, &node.chunk, kept, object, diagnostics)
-    }
-
-    /// Appends an unreadable chunk.
-    pub(crate) fn skip_chunk(&mut self) {
-        self.rows.push(Vec::new());
+        let none = Owners::default();
+        let owners = owners.iter().chain(core::iter::repeat(&none));
+        let parts = nodes.zip(kept).zip(owners);
+        let parts = parts.filter_map(|((node, rows), owners)| {
+            let chunk = &node?.chunk;
+            Some(VertexPart {
+                chunk,
+                rows,
+                owners,
+            })
+        });
+        let parts: Vec<_> = parts.collect();
+        if self.builder.push_parts(schema, &parts, rows, objects) {
+            return Ok(());
+        }
+        for part in parts {
+            let object = |fragment| part.owners.id(fragment, objects);
+            self.builder
+                .push(schema, part.chunk, part.rows, object, diagnostics)?;
+        }
+        Ok(())
     }
 
     /// Returns the row of an end.
-    pub(crate) fn row(&self, (number, index): &(usize, usize)) -> Option<usize> {
-        let row = self.rows.get(*number)?.get(*index).copied()?;
-        (row != ABSENT).then_some(row)
+    pub(crate) fn row(&self, end: SelectedEnd) -> Option<usize> {
+        self.chunks.get(end.chunk())?.row(end.index())
     }
 
     /// Appends a new vertex between others and returns its row.
@@ -76,14 +155,31 @@ impl LinkVertices {
         row
     }
 
-    /// Appends links to `builder` by the rows of their ends.
+    /// Appends links to `builder` by the rows of their ends, on all cores.
     pub(crate) fn push_links(&self, links: &SelectedLinks, builder: &mut LinkBuilder) {
-        let mut corners = Vec::new();
-        for (ends, record) in links.iter() {
-            corners.clear();
-            corners.extend(ends.iter().filter_map(|end| self.row(end)));
-            builder.push_rows(&corners, record);
-        }
+        let none = GatheredRows::default();
+        builder.push_runs(links.runs(), |run, to| {
+            let number = |row: Option<usize>| {
+                // All ends are gathered.
+                row.and_then(|row| u64::try_from(row).ok())
+                    .unwrap_or(u64::MAX)
+            };
+            let chunk = run
+                .chunk()
+                .map(|chunk| usize::try_from(chunk).unwrap_or(usize::MAX));
+            match chunk.map(|chunk| self.chunks.get(chunk).unwrap_or(&none)) {
+                Some(chunk) => {
+                    for (to, end) in to.iter_mut().zip(run.ends()) {
+                        *to = number(chunk.row(end.index()));
+                    }
+                }
+                None => {
+                    for (to, end) in to.iter_mut().zip(run.ends()) {
+                        *to = number(self.row(*end));
+                    }
+                }
+            }
+        });
     }
 
     /// Drops the vertices outside the region and renumbers the ends of links.

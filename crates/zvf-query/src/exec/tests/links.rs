@@ -1,9 +1,14 @@
 //! Link joins and level jumps: vertices and links of a graph.
 
-use serde_json::json;
-use zvf_format::links::{LinkRowsBuilder, LinkWidth, Permutation, RowForm};
+use core::ops::Range;
 
-use super::{run, store, xs};
+use serde_json::json;
+use zvf_format::{
+    fragment::FragmentIndexBuilder,
+    links::{LinkRowsBuilder, LinkWidth, Permutation, RowForm},
+};
+
+use super::{run, store, values, xs};
 use crate::{
     geometry::{Bbox, Mode},
     memory::MemoryStore,
@@ -176,4 +181,94 @@ fn a_level_jump_follows_links_to_the_other_level() {
     let (result, _, operators) = run(&memory, &query);
     assert_eq!(xs(&result), [15.0]);
     assert_eq!(operators[0], "LevelJump");
+}
+
+/// Number of vertices in each chunk of a large skeleton.
+const ROWS: u16 = 65_000;
+
+/// Creates the skeleton of the other tests with [`ROWS`] vertices in each chunk, half of them of
+/// each object.
+fn large_skeleton() -> MemoryStore {
+    let mut memory = store("skeleton", "implicit_sequential_with_branches");
+    let bytes = |values: &mut dyn Iterator<Item = f32>| -> Vec<u8> {
+        values.flat_map(f32::to_le_bytes).collect()
+    };
+    let at = |first: f32| {
+        let xs = (0..ROWS).map(|row| first + f32::from(row) / 8192.0);
+        bytes(&mut xs.flat_map(|x| [x, 1.0]))
+    };
+    let radius = || bytes(&mut (0..ROWS).map(f32::from));
+    let index = || {
+        let (half, rows) = (u64::from(ROWS / 2), u64::from(ROWS));
+        let mut index = FragmentIndexBuilder::default();
+        index.push_range(0..half).unwrap();
+        index.push_range(half..rows).unwrap();
+        index.finish()
+    };
+    let each = |west: Vec<u8>, east: Vec<u8>| [([0, 0], west), ([1, 0], east)];
+    let float32 = json!({"dtype": "float32"});
+    memory.cells("0/vertices", float32.clone(), &each(at(0.0), at(10.0)));
+    memory.cells(
+        "0/vertex_attributes/radius",
+        float32,
+        &each(radius(), radius()),
+    );
+    memory.cells("0/vertex_fragments", json!({}), &each(index(), index()));
+    memory
+}
+
+/// Returns the links of fragments of the large skeleton, as child and parent. `east` is the first
+/// vertex of the other chunk, to which the third vertex is linked.
+fn large_links(fragments: &[Range<u64>], east: u64, has_stored: bool) -> Vec<u64> {
+    let stored = |row: u64| match row {
+        0 => Some(1),
+        1 => Some(2),
+        2 => Some(east),
+        row if row == east => Some(row + 1),
+        _ => None,
+    };
+    let mut links = Vec::new();
+    for fragment in fragments {
+        for row in fragment.clone() {
+            match stored(row).filter(|_| has_stored) {
+                Some(parent) => links.extend([row, parent]),
+                None if row > fragment.start => links.extend([row, row - 1]),
+                None => {}
+            }
+        }
+    }
+    links
+}
+
+#[test]
+fn large_joins_are_gathered_on_all_cores() {
+    let memory = large_skeleton();
+    let (half, rows) = (u64::from(ROWS / 2), u64::from(ROWS));
+    for (object, radii, has_stored) in [(7, 0..ROWS / 2, true), (9, ROWS / 2..ROWS, false)] {
+        let (result, ..) = run(&memory, &Query::new().objects([object]));
+        let radii: Vec<f64> = radii.clone().chain(radii).map(f64::from).collect();
+        assert!(values(&result.vertex[0]) == radii, "{object}");
+        let ids = result.object_ids.as_ref().unwrap();
+        assert!(ids.len() == radii.len() && ids.iter().all(|id| *id == object));
+        let expected = large_links(&[0..half, half..rows], half, has_stored);
+        assert!(result.links.unwrap().ends == expected, "{object}");
+    }
+    let (result, ..) = run(&memory, &Query::new());
+    let fragments = [
+        0..half,
+        half..rows,
+        rows..rows + half,
+        rows + half..2 * rows,
+    ];
+    assert!(result.links.unwrap().ends == large_links(&fragments, rows, true));
+    // Rows up to 6 * 8192; the link from the third to the other chunk leaves the box.
+    let (result, ..) = run(&memory, &in_box("0,0,6,2", Mode::Within));
+    let ids = result.object_ids.as_ref().unwrap();
+    let inside = 6 * 8192 + 1;
+    assert_eq!(u64::try_from(ids.len()), Ok(inside));
+    let of_seven = ids.iter().take_while(|id| **id == 7).count();
+    assert_eq!(u64::try_from(of_seven), Ok(half));
+    let mut expected = large_links(&[0..half, half..inside], rows, true);
+    expected.drain(4..6);
+    assert!(result.links.unwrap().ends == expected);
 }

@@ -233,7 +233,7 @@ fn links_take_no_more_memory_than_allowed() {
         matches!(
             error,
             QueryError::OverBudget {
-                bytes: 64,
+                bytes: 128,
                 budget: 40,
                 ..
             }
