@@ -188,7 +188,22 @@ def test_damage_names_key_and_chunk() -> None:
     with pytest.raises(zvf.DamagedError) as caught:
         tracts.query()
     assert caught.value.key is not None and "vertices" in caught.value.key
+    assert caught.value.chunk is not None
+    # Processes of Dask, Ray and multiprocessing send exceptions by pickle.
+    sent = pickle.loads(pickle.dumps(caught.value))
+    assert type(sent) is zvf.DamagedError and str(sent) == str(caught.value)
+    assert (sent.key, sent.chunk) == (caught.value.key, caught.value.chunk)
     assert tracts.query(keep_going=True).skipped
+
+
+def test_zip_files_are_stores() -> None:
+    shutil.make_archive("tracts", "zip", "tracts.zv")
+    tracts = zvf.open("tracts.zip")
+    assert tracts.query(objects=8).vertex["fa"].tolist() == [0.7, 0.8]
+    assert len(pickle.loads(pickle.dumps(tracts)).query()) == 5
+    Path("short.zip").write_bytes(Path("tracts.zip").read_bytes()[:-30])
+    with pytest.raises(zvf.Error, match=r"short\.zip"):
+        zvf.open("short.zip")
 
 
 def test_handles_pickle() -> None:

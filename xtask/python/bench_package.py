@@ -1,6 +1,6 @@
 """Compares the Python package zvf with zarr-vectors in one process.
 
-Usage: bench_package.py VERTICES [KIND]... [--cpu]
+Usage: bench_package.py VERTICES [KIND]... [--cpu] [--folder FOLDER] [--tasks TASK,...]
 
 Prints the times of each in milliseconds, and their ratio: the least of several runs, and the mean
 of random boxes and objects, which differ in each run. With --cpu, the times are those of all cores
@@ -9,10 +9,15 @@ zvf, which uses several cores at once. Both read the store that zarr-vectors wro
 once opened; set TMPDIR to a folder in memory to leave out the disk, to which zvf flushes what it
 writes. zvf has its default options, which keep cells in memory; the last column is the
 time without.
+
+--folder keeps the stores, and --tasks names what is measured: overhead, write, open, whole, boxes,
+object, objects, filter, append. All stores of one folder have the same number of vertices. Later
+runs without `write` read them, so that a long measurement can be done in steps.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import gc
 import shutil
@@ -33,13 +38,18 @@ import zvf  # noqa: E402
 from zarr_vectors.ops import EditSession  # noqa: E402
 from zarr_vectors.types import graphs, lines, meshes, points, polylines  # noqa: E402
 
-KINDS = ("points", "lines", "streamlines", "graphs", "skeletons", "mesh")
+KINDS = ("points", "lines", "polylines", "streamlines", "skeletons", "graphs", "mesh")
+TASKS = "overhead write open whole boxes object objects filter append".split()
+# Kinds whose objects zarr-vectors cannot select, and whose whole levels come without objects.
+LINKED = ("graphs", "skeletons", "mesh")
 PATH = 50
 """Vertices of a path and of an object."""
 SIDE = 100.0
 EXTENT = 1000.0
-LONG = 5000.0
+LONG = 2000.0
 """Milliseconds of a call that needs no further one to warm up."""
+ENOUGH = 4000.0
+"""Milliseconds after which no call is repeated."""
 
 clock = time.perf_counter
 
@@ -57,13 +67,13 @@ def best(work: Callable[[], Any], repeats: int) -> float:
     times = []
     for _ in range(repeats):
         times.append(once(work))
-        if sum(times) > 20_000:
+        if sum(times) > ENOUGH:
             break
     return min(times)
 
 
 def mean(work: Callable[[Any], Any], arguments: list[Any]) -> float:
-    """Returns the mean time of calls with these arguments in milliseconds, for up to 10 s."""
+    """Returns the mean time of calls with these arguments in milliseconds."""
     first = once(lambda: work(arguments[0]))
     if first > LONG:
         return first
@@ -72,7 +82,7 @@ def mean(work: Callable[[Any], Any], arguments: list[Any]) -> float:
     for argument in arguments:
         work(argument)
         count += 1
-        if clock() - start > 10:
+        if 1000 * (clock() - start) > ENOUGH:
             break
     return 1000 * (clock() - start) / count
 
@@ -110,9 +120,10 @@ class Case:
             common |= {"vertex_attributes": {"fa": value.reshape(-1, 2)}}
             ours |= {"part_offsets": np.arange(0, len(flat) + 1, 2)}
             self.objects = len(flat) // 2
-        elif kind == "streamlines":
+        elif kind in ("polylines", "streamlines"):
             self.theirs = (polylines.write_polylines, list(walk))
             common |= {"vertex_attributes": {"fa": list(value.reshape(-1, PATH))}}
+            common |= {"geometry_type": kind[:-1]}
             ours |= {"part_offsets": np.arange(0, len(flat) + 1, PATH)}
         elif kind in ("graphs", "skeletons"):
             self.theirs = (graphs.write_graph, flat, edges)
@@ -153,24 +164,34 @@ def report(
     print(f"| {kind} | {task} | {' | '.join(cells)} |", flush=True)
 
 
-def compare(kind: str, vertices: int, folder: Path) -> None:
+def compare(kind: str, vertices: int, folder: Path, tasks: list[str]) -> None:
     case = Case(kind, vertices)
     path, mine = folder / f"{kind}.theirs", folder / f"{kind}.ours"
     repeats = 1 if vertices > 2_000_000 else 2
-    theirs = best(again(path, case.write_theirs), repeats)
-    report(kind, "write", theirs, best(again(mine, case.write_ours), 3))
-    report(kind, "open", best(lambda: zarr_vectors.open(path), 5), best(lambda: zvf.open(path), 20))
+    if "write" in tasks:
+        theirs = best(again(path, case.write_theirs), repeats)
+        report(kind, "write", theirs, best(again(mine, case.write_ours), 3))
+    if "open" in tasks:
+        theirs = best(lambda: zarr_vectors.open(path), 5)
+        report(kind, "open", theirs, best(lambda: zvf.open(path), 20))
     their, our, bare = zarr_vectors.open(path), zvf.open(path), zvf.open(path, cache=0)
-    counts = (their.read().vertex_count, len(our.query()))
-    assert counts[0] == counts[1], counts
-    # zarr-vectors returns no objects of points, graphs and meshes with a whole level.
-    whole = {} if kind in ("lines", "streamlines") else {"owners": False}
-    report(
-        kind, "whole", best(their.read, repeats + 1),
-        best(lambda: our.query(**whole), 5), best(lambda: bare.query(**whole), 5),
-    )  # fmt: skip
+    if "whole" in tasks:
+        read: list[Any] = [None]
+
+        def read_all() -> None:
+            read[0] = their.read()
+
+        # zarr-vectors returns no objects of points, graphs and meshes with a whole level.
+        whole = {"owners": False} if kind == "points" or kind in LINKED else {}
+        report(
+            kind, "whole", best(read_all, repeats + 1),
+            best(lambda: our.query(**whole), 5), best(lambda: bare.query(**whole), 5),
+        )  # fmt: skip
+        counts = (read[0].vertex_count, len(our.query()))
+        assert counts[0] == counts[1], counts
+        del read
     rng = np.random.default_rng(9)
-    for side in (20, 100):
+    for side in (20, 100) if "boxes" in tasks else ():
         low = rng.uniform(0, EXTENT - side, (200, 3))
         boxes = [(corner.tolist(), (corner + side).tolist()) for corner in low]
         report(
@@ -179,10 +200,12 @@ def compare(kind: str, vertices: int, folder: Path) -> None:
             mean(lambda box: our.query(bbox=box), boxes),
             mean(lambda box: bare.query(bbox=box), boxes),
         )  # fmt: skip
-    for task, count in (("object", 1), ("100 objects", 100)):
+    for name, task, count in (("object", "object", 1), ("objects", "100 objects", 100)):
+        if name not in tasks:
+            continue
         chosen = [rng.choice(case.objects, count, replace=False).tolist() for _ in range(100)]
         theirs = None
-        if kind not in ("graphs", "skeletons", "mesh"):
+        if kind not in LINKED:
             theirs = mean(lambda ids: their.select(objects=ids).read(), chosen[:20])
         report(
             kind, task, theirs,
@@ -194,12 +217,14 @@ def compare(kind: str, vertices: int, folder: Path) -> None:
         found = their.read()
         return found.restrict(found.attributes["fa"] > 0.99)
 
-    report(
-        kind, "filter", best(masked, repeats),
-        best(lambda: our.query(where="fa > 0.99"), 5),
-        best(lambda: bare.query(where="fa > 0.99"), 5),
-    )  # fmt: skip
-    append(kind, case, folder)
+    if "filter" in tasks:
+        report(
+            kind, "filter", best(masked, repeats),
+            best(lambda: our.query(where="fa > 0.99"), 5),
+            best(lambda: bare.query(where="fa > 0.99"), 5),
+        )  # fmt: skip
+    if "append" in tasks:
+        append(kind, case, folder)
 
 
 def append(kind: str, case: Case, folder: Path) -> None:
@@ -213,7 +238,7 @@ def append(kind: str, case: Case, folder: Path) -> None:
     flat, count = added.reshape(-1, 3), len(added)
     ids = np.arange(case.objects, case.objects + count)
     options: dict[str, Any] = {"positions": flat, "vertex": {"fa": np.zeros(len(flat), np.float32)}}
-    if kind in ("lines", "streamlines"):
+    if kind not in ("points", *LINKED):
         width = 2 if kind == "lines" else PATH
         options["part_offsets"] = np.arange(0, len(flat) + 1, width)
         parts = len(flat) // width
@@ -295,20 +320,32 @@ def overhead(folder: Path) -> None:
 
 def main() -> None:
     global clock
-    words = [word for word in sys.argv[1:] if word != "--cpu"]
-    if "--cpu" in sys.argv:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("vertices", type=float)
+    parser.add_argument("kinds", nargs="*", metavar="KIND")
+    parser.add_argument("--cpu", action="store_true")
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--tasks", type=lambda text: text.split(","), default=TASKS)
+    given = parser.parse_args()
+    for words, known in ((given.kinds, KINDS), (given.tasks, TASKS)):
+        if unknown := set(words) - set(known):
+            parser.error(f"there is no {min(unknown)}; there are {', '.join(known)}")
+    if given.cpu:
         clock = time.process_time
-    vertices = int(float(words[0]))
     asyncio.set_event_loop(asyncio.new_event_loop())
-    folder = Path(tempfile.mkdtemp(prefix="bench-package-"))
+    folder = given.folder or Path(tempfile.mkdtemp(prefix="bench-package-"))
+    folder.mkdir(parents=True, exist_ok=True)
     try:
-        overhead(folder)
+        if "overhead" in given.tasks:
+            with tempfile.TemporaryDirectory() as scratch:
+                overhead(Path(scratch))
         print("| kind | task | zarr-vectors | zvf | ratio | zvf, no cache |")
         print("|---|---|---:|---:|---:|---:|")
-        for kind in words[1:] or KINDS:
-            compare(kind, vertices, folder)
+        for kind in given.kinds or KINDS:
+            compare(kind, int(given.vertices), folder, given.tasks)
     finally:
-        shutil.rmtree(folder)
+        if given.folder is None:
+            shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

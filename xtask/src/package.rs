@@ -29,7 +29,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     all()
 }
 
-/// Builds the wheel as `pip install .` does, checks its size, and runs it in a new environment.
+/// Builds the wheel as `pip install .` does, but smaller, checks its size, and runs it in a new environment.
 pub(crate) fn wheel() -> Result<Done> {
     let Some(python) = python::package()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
@@ -39,7 +39,9 @@ pub(crate) fn wheel() -> Result<Done> {
         fs::remove_dir_all(&folder)?;
     }
     program(&python)
-        .words("-m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir")
+        .words("-m pip wheel --quiet --disable-pip-version-check --no-deps")
+        // 3 % smaller than with the default level.
+        .words("--config-settings build-args=--compression-level=9 --wheel-dir")
         .arg(&folder)
         .arg(workspace::root())
         .run()?;

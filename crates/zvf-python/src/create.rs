@@ -218,10 +218,11 @@ pub(crate) fn geometry(given: &Bound<'_, PyDict>) -> PyResult<Geometry> {
     geometry.part_objects = ids(given, "part_objects")?;
     geometry.object_ids = ids(given, "object_ids")?;
     geometry.objects = ids(given, "objects")?;
+    let py = given.py();
     if let Some(links) = given.get_item("links")? {
         let links: PyReadonlyArray2<'_, i64> = links.extract()?;
         geometry.link_width = links.as_array().ncols();
-        geometry.links = links.as_slice()?.to_vec();
+        geometry.links = copy(py, links.as_slice()?);
     }
     geometry.vertex = family(given, "vertex")?;
     geometry.link = family(given, "link")?;
@@ -243,7 +244,12 @@ pub(crate) fn ids(given: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<Vec<
         return Ok(None);
     };
     let ids: PyReadonlyArray1<'_, i64> = ids.extract()?;
-    Ok(Some(ids.as_slice()?.to_vec()))
+    Ok(Some(copy(given.py(), ids.as_slice()?)))
+}
+
+/// Copies values without the GIL.
+fn copy<T: Copy + Send + Sync>(py: Python<'_>, values: &[T]) -> Vec<T> {
+    py.detach(|| values.to_vec())
 }
 
 fn family(given: &Bound<'_, PyDict>, family: &str) -> PyResult<Vec<Column>> {
@@ -270,7 +276,8 @@ pub(crate) fn attributes(columns: &Bound<'_, PyDict>) -> PyResult<Vec<Column>> {
 /// Copies numbers from `(type, width, bytes)`.
 fn numbers(column: &Bound<'_, PyAny>) -> PyResult<NumericColumn> {
     let (kind, width, bytes): (String, u32, PyReadonlyArray1<'_, u8>) = column.extract()?;
-    Ok(NumericColumn::new(self::kind(&kind)?, width).with_bytes(bytes.as_slice()?.to_vec()))
+    let bytes = copy(column.py(), bytes.as_slice()?);
+    Ok(NumericColumn::new(self::kind(&kind)?, width).with_bytes(bytes))
 }
 
 fn kind(name: &str) -> PyResult<Kind> {
