@@ -82,7 +82,7 @@ def test_results_become_files() -> None:
         assert len(arrays["row_ids"]) == 5
     assert tracts.save("high.parquet", where="fa > 0.6").vertices == 2
     assert tracts.save("all.stl.tck").left_out
-    with pytest.raises(zvf.InputError, match="vertex.fa: not held by tck; .* strict=False"):
+    with pytest.raises(zvf.InputError, match="vertex.fa: not supported by tck; .* strict=False"):
         tracts.save("strict.tck", strict=True)
     assert not Path("strict.tck").exists()
 
@@ -118,7 +118,7 @@ def test_files_are_converted() -> None:
         zvf.convert("points.csv", "points.las", kind="kinds")
     with pytest.raises(zvf.Error, match="kind"):
         zvf.convert("points.csv", "points.las")
-    with pytest.raises(zvf.Error, match="vertex.fa: not held by tck"):
+    with pytest.raises(zvf.Error, match="vertex.fa: not supported by tck"):
         zvf.convert("tracts.trk", "strict.tck", strict=True)
     assert not Path("strict.tck").exists()
 

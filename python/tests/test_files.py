@@ -184,7 +184,7 @@ def test_saved_results_become_stores(form: str) -> None:
 
 def test_geoparquet_is_written_and_read() -> None:
     saved = zvf.open("tracts.zv").save("tracts.geoparquet")
-    assert saved.left_out == ["2 groups: not held by geoparquet"]
+    assert saved.left_out == ["2 groups: not supported by geoparquet"]
     # By its metadata, not by its extension.
     Path("tracts.geoparquet").rename("tracts.parquet")
     report = zvf.create("again.zv", source="tracts.parquet")

@@ -83,7 +83,7 @@ def convert(
 
     >>> saved = zvf.open("tracts.zv").save("tracts.trk")
     >>> zvf.convert("tracts.trk", "tracts.tck").left_out[1]
-    'vertex.fa: not held by tck'
+    'vertex.fa: not supported by tck'
     """
     words = ["convert", *(f"--with={os.fspath(path)}" for path in companions)]
     words += [f"--kind={kind}"] if kind is not None else []

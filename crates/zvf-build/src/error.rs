@@ -40,13 +40,13 @@ pub enum BuildError {
     #[error("positions cannot be of type {0:?}; use floats or integers")]
     PositionKind(Kind),
     /// A dense object index in an older profile.
-    #[error("only stores of 0.9 have a dense object index")]
+    #[error("only stores of 0.9 can have a dense object index")]
     DenseIndex,
     /// Vertices that Draco cannot encode.
     #[error("vertices cannot be encoded with Draco: {0}")]
     NoDraco(&'static str),
     /// A chunk that Draco cannot encode.
-    #[error("the chunk {chunk}")]
+    #[error("chunk {chunk} cannot be encoded")]
     Draco {
         /// The chunk.
         chunk: String,
@@ -55,7 +55,7 @@ pub enum BuildError {
     },
     /// A coordinate is infinite or NaN.
     #[error(
-        "vertex {vertex} has a coordinate of {value} on axis {axis}, and positions are finite; \
+        "vertex {vertex} has a coordinate of {value} on axis {axis}, but positions must be finite; \
          remove the vertex (vertices and axes count from 0)"
     )]
     NotFinite {
@@ -82,7 +82,7 @@ pub enum BuildError {
     },
     /// A vertex lies outside the bounds of the store.
     #[error(
-        "vertex {vertex} lies outside the bounds on axis {axis}: {value} is not in {lower} to {upper}; ignore or expand allow it"
+        "vertex {vertex} lies outside the bounds on axis {axis}: {value} is not in {lower} to {upper}; drop such items, or expand the bounds"
     )]
     OutOfBounds {
         /// The vertex.
@@ -165,7 +165,7 @@ pub enum BuildError {
     },
     /// Positions have more axes than a store can have.
     #[error(
-        "positions have {vertices} rows of {axes} coordinates, and a vertex has 1 to 32; \
+        "positions have {vertices} rows of {axes} coordinates, but a vertex has 1 to 32; \
          transpose them if they have a column for each vertex"
     )]
     PositionAxes {
@@ -312,7 +312,7 @@ pub enum BuildError {
     TooManyChunks,
     /// A cell is larger than the 4 GiB limit of the format.
     #[error(
-        "chunk {chunk} holds {bytes} bytes of {array}, and a cell at most 4294967295; choose smaller chunks"
+        "chunk {chunk} holds {bytes} bytes of {array}, but a cell holds at most 4294967295; choose smaller chunks"
     )]
     CellSize {
         /// The chunk.
@@ -370,7 +370,7 @@ pub enum BuildError {
     Crs,
     /// A declaration of an attribute names an unknown scope.
     #[error(
-        "{0:?} is no scope of attributes; declare them under vertex, fragment, link, object or group"
+        "{0:?} is not a scope of attributes; declare them under vertex, fragment, link, object or group"
     )]
     AttributeScope(String),
 }

@@ -112,7 +112,7 @@ pub(crate) fn choose(
         "read at once"
     };
     let why = format!(
-        "edge {edge}: about {shared:.0} vertices ({:.0} kB) to a chunk, for what is {kind}",
+        "edge {edge}: about {shared:.0} vertices ({:.0} kB) to a chunk, for data that is {kind}",
         shared * bytes / 1024.0
     );
     #[expect(

@@ -374,7 +374,8 @@ fn level_names(result: &QueryResult) -> String {
 fn object_data_left_out(result: &QueryResult, format: Format) -> impl Iterator<Item = String> + '_ {
     let attributes = result.object.iter();
     let attributes =
-        attributes.map(move |column| format!("object.{}: not held by {format}", column.name));
+        attributes.map(move |column| format!("object.{}: not supported by {format}", column.name));
     let groups = result.groups.iter();
-    attributes.chain(groups.map(move |group| format!("group.{}: not held by {format}", group.id)))
+    attributes
+        .chain(groups.map(move |group| format!("group.{}: not supported by {format}", group.id)))
 }

@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn lines_fit_80_columns() {
         let address = "s3://a-bucket-with-a-long-name/and/folders/below/it/tracts.zv";
-        let what = format!("making levels of {address}");
+        let what = format!("building levels of {address}");
         let counts = "12 345 678 requests, 123 456 789 012 bytes read, 12 345 678 written";
         let shown = line(&what, counts);
         assert!(shown.chars().count() + SPINNER <= COLUMNS, "{shown}");

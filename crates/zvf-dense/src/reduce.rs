@@ -127,7 +127,7 @@ fn kept(array: &dyn DenseArray, axes: &[usize]) -> Result<Vec<bool>, DenseError>
             _ => {
                 return Err(DenseError::Reduction {
                     name: array.name().to_owned(),
-                    fault: "an axis is not there, or given twice",
+                    fault: "an axis does not exist, or is given twice",
                 });
             }
         }

@@ -164,7 +164,9 @@ where
             return Err(fail("it has no elements"));
         }
         if space.iter().any(|extent| *extent > kernel::MAX_VOXELS) {
-            return Err(fail("an axis has more voxels than positions tell apart"));
+            return Err(fail(
+                "an axis has more voxels than positions can distinguish",
+            ));
         }
         let affine = options.affine.clone();
         if affine.as_ref().is_some_and(|affine| affine.axes() != axes) {

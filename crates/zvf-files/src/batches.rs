@@ -152,7 +152,9 @@ impl ResultState {
             let ends: Option<Vec<u64>> = batch.links.into_iter().map(end).collect();
             result.links = Some(Links {
                 width: u32::try_from(batch.link_width).unwrap_or(u32::MAX),
-                ends: ends.ok_or(FileFault::Broken("a link ends in a vertex not there"))?,
+                ends: ends.ok_or(FileFault::Broken(
+                    "a link refers to a vertex that does not exist",
+                ))?,
             });
         }
         if let Some(ids) = batch.object_ids {

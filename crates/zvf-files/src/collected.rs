@@ -59,7 +59,7 @@ impl WholeResult {
                     .iter()
                     .filter(|column| scope != "vertex" || is_kept(column));
                 let lines =
-                    out.map(|column| format!("{scope}.{}: not held by {format}", column.name));
+                    out.map(|column| format!("{scope}.{}: not supported by {format}", column.name));
                 self.left_out.extend(lines);
             }
         }
@@ -92,7 +92,9 @@ impl WholeResult {
         for corners in self.links.chunks_exact(self.width.max(1)) {
             let row = |corner: &u64| usize::try_from(*corner).ok().filter(|row| *row < count);
             let rows: Option<Vec<usize>> = corners.iter().map(row).collect();
-            let rows = rows.ok_or(FileFault::Broken("a link ends in a vertex not there"))?;
+            let rows = rows.ok_or(FileFault::Broken(
+                "a link refers to a vertex that does not exist",
+            ))?;
             let Some((first, rest)) = rows.split_first() else {
                 continue;
             };

@@ -57,7 +57,7 @@ pub enum FileFault {
     #[error("cannot be read or written")]
     Io(#[from] io::Error),
     /// The bytes end inside an item.
-    #[error("{what} needs {needed} bytes and {left} are left; the file is cut off or damaged")]
+    #[error("{what} needs {needed} bytes, but {left} are left; the file is cut off or damaged")]
     Truncated {
         /// The item.
         what: &'static str,
@@ -93,7 +93,7 @@ pub enum FileFault {
     },
     /// A file with values of vertices belongs to another surface.
     #[error(
-        "has values of {found} vertices, and the surface has {vertices}; give the file of this surface"
+        "has values of {found} vertices, but the surface has {vertices}; name the file of this surface"
     )]
     OtherSurface {
         /// Number of values.
@@ -134,7 +134,7 @@ pub enum FileFault {
     #[error("a coordinate is {0}; stores hold finite coordinates only")]
     NotFinite(f64),
     /// A coordinate exceeds the 32-bit floats of the format.
-    #[error("{format} holds coordinates of 32 bits, and one is {value:e}; write csv or npz")]
+    #[error("{format} holds coordinates of 32 bits, but one is {value:e}; write csv or npz")]
     CoordinateRange {
         /// The format.
         format: &'static str,
@@ -142,7 +142,7 @@ pub enum FileFault {
         value: f64,
     },
     /// Text that is not a number.
-    #[error("{text:?} is no number where {what} is expected")]
+    #[error("{text:?} is not a number; expected {what}")]
     Number {
         /// The expected item.
         what: &'static str,
@@ -150,7 +150,7 @@ pub enum FileFault {
         text: String,
     },
     /// Two entries have one name.
-    #[error("{0:?} is there twice; rename one of them")]
+    #[error("{0:?} occurs twice; rename one of the two")]
     Twice(String),
     /// An attribute to rename does not exist.
     #[error("has no attribute {name}; it has {}", list(present))]
@@ -173,10 +173,10 @@ pub enum FileFault {
     #[error("holds no vertices, and a store without vertices cannot be created")]
     Empty,
     /// No format is known for a name.
-    #[error("the extension names no format of this command; use {0}")]
+    #[error("this command has no format with this extension; use {0}")]
     Extension(&'static str),
     /// This build lacks the format.
-    #[error("this build has no {0}; build it with the feature `{0}`")]
+    #[error("this build does not support {0}; build it with the feature `{0}`")]
     NotBuilt(&'static str),
     /// The file cannot be read as geometry of the requested kind.
     #[error("{format} holds {holds}, not {requested}; leave out the kind")]
@@ -202,7 +202,7 @@ pub enum FileFault {
     #[error("coordinates of kind {} cannot be written", .0.name())]
     Coordinates(Kind),
     /// The result contradicts itself.
-    #[error("the result is broken: {0}")]
+    #[error("the result is inconsistent: {0}")]
     Broken(&'static str),
     /// The archive is damaged.
     #[error("the archive cannot be read or written")]
@@ -211,16 +211,16 @@ pub enum FileFault {
     #[error("the compressed points cannot be read or written")]
     Laz(#[from] laz::LasZipError),
     /// XML that cannot be parsed.
-    #[error("is no valid XML")]
+    #[error("is not valid XML")]
     Xml(#[from] quick_xml::Error),
     /// JSON that cannot be parsed.
-    #[error("is no valid JSON")]
+    #[error("is not valid JSON")]
     Json(#[from] serde_json::Error),
     /// Metadata of a Zarr array that cannot be used.
     #[error("the metadata of the array cannot be used")]
     Metadata(#[source] Box<MetadataError>),
     /// Codecs of a Zarr array that are not read.
-    #[error("the codecs of the array are not read")]
+    #[error("the codecs of the array are not supported")]
     Codecs(#[source] Box<CodecsError>),
     /// A chunk of a Zarr array that cannot be decoded.
     #[error("the chunk is damaged")]
@@ -238,7 +238,7 @@ pub enum FileFault {
     #[error("a column cannot be converted")]
     Conversion(#[source] Box<zvf_arrow::ConversionError>),
     /// A document of precomputed data that cannot be used.
-    #[error("is no document of a source that can be read")]
+    #[error("is not the info document of a supported source")]
     Info(#[from] InfoError),
     /// A value of precomputed data that cannot be decoded.
     #[error("the value is damaged")]

@@ -372,7 +372,7 @@ impl FolderArray {
             _ => None,
         };
         bytes.ok_or_else(|| {
-            let expected = "absent chunks have this value, which is not read for this type";
+            let expected = "absent chunks have this value, which is not supported for this type";
             FileFault::field("the fill value", value, expected).of(&self.folder)
         })
     }
@@ -411,12 +411,12 @@ fn translated(old: &Value) -> Result<Value, FileFault> {
     if !filters.is_empty() && !is_text {
         let found = filters.iter().map(|filter| filter["id"].to_string());
         let found: Vec<String> = found.collect();
-        let expected = "filters of Zarr 2 are not read; write the array with Zarr 3";
+        let expected = "filters of Zarr 2 are not supported; write the array with Zarr 3";
         return Err(FileFault::field("filters", found.join(", "), expected));
     }
     let rank = old["shape"].as_array().map_or(0, Vec::len);
     if old["order"] == "F" && rank > 1 {
-        let expected = "chunks are read in the order C; write the array with Zarr 3";
+        let expected = "only chunks in the order C are supported; write the array with Zarr 3";
         return Err(FileFault::field("order", "F", expected));
     }
     let name = old["dtype"].as_str().unwrap_or_default();

@@ -56,7 +56,7 @@ pub(crate) fn open(
         place.map(|place| file.arrays.remove(place))
     };
     let missing =
-        "the file has no POINTSET and TRIANGLE; read the surface, and add this file by --with";
+        "the file has no POINTSET and TRIANGLE; read the surface, and add this file with --with";
     let missing = || FileFault::Unsupported(missing).of(path);
     let mut points = take("POINTSET").ok_or_else(missing)?;
     let mut triangles = take("TRIANGLE").ok_or_else(missing)?;

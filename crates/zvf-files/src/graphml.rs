@@ -362,7 +362,9 @@ impl GraphContent {
             let row = row.and_then(|row| i64::try_from(row).ok());
             row.ok_or_else(|| match end {
                 EdgeEnd::Id(id) => FileFault::UnknownNode(id.chars().take(64).collect()),
-                EdgeEnd::Row(_) => FileFault::Broken("a link ends in a vertex not there"),
+                EdgeEnd::Row(_) => {
+                    FileFault::Broken("a link refers to a vertex that does not exist")
+                }
             })
         };
         self.ends.iter().flatten().map(row).collect()

@@ -67,7 +67,7 @@ fn check(ids: &[i64], names: &[String]) -> Result<(), FileFault> {
     match ids.iter().find(|id| !seen.insert(**id)) {
         None => Ok(()),
         Some(id) => {
-            let expected = "it is there twice, and each file is an object of its own";
+            let expected = "it occurs twice, but each file is a separate object";
             Err(FileFault::field("an id", id, expected))
         }
     }

@@ -81,7 +81,7 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
         SourceKind::MultilodMesh => Box::new(multilod::open(&source, options)?),
         #[cfg(not(feature = "draco"))]
         SourceKind::MultilodMesh => {
-            let why = "this build reads no Draco meshes; build zvf-files with the feature `draco`";
+            let why = "this build does not support Draco meshes; build zvf-files with the feature `draco`";
             return Err(FileFault::Unsupported(why).of(path));
         }
         SourceKind::SegmentProperties => return Err(FileFault::NoLayer.of(path)),

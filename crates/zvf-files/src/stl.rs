@@ -311,7 +311,7 @@ impl StlText {
             "outer" | "endloop" | "" => {}
             other => {
                 let other: String = other.chars().take(24).collect();
-                let expected = "it is no keyword of STL; the file is damaged";
+                let expected = "it is not a keyword of STL; the file is damaged";
                 return Err(FileFault::field("a word", format!("{other:?}"), expected));
             }
         }

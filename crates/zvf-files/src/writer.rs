@@ -157,11 +157,11 @@ pub(crate) fn left_out<'a>(
     format: &'a str,
 ) -> impl Iterator<Item = String> + 'a {
     let columns = columns.iter();
-    columns.map(move |column| format!("{scope}.{}: not held by {format}", column.name))
+    columns.map(move |column| format!("{scope}.{}: not supported by {format}", column.name))
 }
 
 /// Lists the groups that a format cannot hold.
 pub(crate) fn groups_left_out(tables: &GroupTables, format: &str) -> Option<String> {
     let count = tables.groups.len();
-    (count > 0).then(|| format!("{count} groups: not held by {format}"))
+    (count > 0).then(|| format!("{count} groups: not supported by {format}"))
 }

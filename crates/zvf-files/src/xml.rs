@@ -110,7 +110,7 @@ impl XmlReader {
                     self.text.extend_from_slice(text.as_bytes());
                 }
                 Event::DocType(text) if text.contains(&b'[') => {
-                    let reason = "the file defines entities, which are not read; remove them";
+                    let reason = "the file defines entities, which are not supported; remove them";
                     return Err(FileFault::Unsupported(reason));
                 }
                 Event::Eof => break,

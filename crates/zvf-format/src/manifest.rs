@@ -408,7 +408,7 @@ pub enum ManifestError {
 #[non_exhaustive]
 pub enum BlockFault {
     /// The bytes end inside it.
-    #[error("bytes end inside it")]
+    #[error("bytes end inside the block")]
     Truncated,
     /// The mode is not 0, 1 or 2.
     #[error("mode is {0}, not 0, 1 or 2")]

@@ -121,7 +121,7 @@ pub enum OpenRowsError {
     #[error("the first row starts at {0}, not at 0")]
     First(i64),
     /// This row starts before its predecessor.
-    #[error("row {0} starts before the row in front of it")]
+    #[error("row {0} starts before the previous row")]
     Descending(usize),
     /// The last row starts here, past the end of `data`.
     #[error("the last row starts at {0}, past the end of the data")]

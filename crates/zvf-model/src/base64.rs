@@ -12,7 +12,7 @@ pub enum Base64Error {
     #[error("the text has other characters than those of base64")]
     Character,
     /// Characters follow the padding.
-    #[error("the text continues after its end")]
+    #[error("the text continues after its padding")]
     AfterEnd,
     /// The last byte is incomplete, or the padding is too long.
     #[error("the text ends inside a byte")]

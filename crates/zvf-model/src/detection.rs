@@ -141,10 +141,10 @@ pub struct Detection {
 #[non_exhaustive]
 pub enum DetectionNote {
     /// The root has no `zv_version`.
-    #[error("zv_version is missing, the structure decides")]
+    #[error("zv_version is missing; the generation follows from the structure")]
     VersionMissing,
     /// `zv_version` is malformed.
-    #[error("zv_version is {0}, which is not a version; the structure decides")]
+    #[error("zv_version is {0}, which is not a version; the generation follows from the structure")]
     VersionMalformed(Excerpt),
     /// The structure belongs to another generation.
     #[error("zv_version is {version}, but the store is laid out as {generation}")]
@@ -165,35 +165,35 @@ pub enum DetectionNote {
 pub enum GenerationError {
     /// Format 0.5 or older.
     #[error(
-        "a store of format 0.5 or older, which is not read: it has {0}; rewrite it with the software that wrote it"
+        "stores of format 0.5 or older are not supported, and this one has {0}; rewrite it with the software that wrote it"
     )]
     TooOld(OldSign),
     /// A version that are unknown to this crate.
     #[error(
-        "format version {0} is not known, 0.6 to 0.9 are: use a newer reader, or correct zv_version if it is wrong"
+        "format version {0} is unknown, as only 0.6 to 0.9 are supported; use a newer reader, or correct zv_version if it is wrong"
     )]
     UnknownVersion(Version),
     /// The development layout 0.8.0-P.
     #[error(
-        "cross_chunk_links is nested by chunk (development layout 0.8.0-P, partitioned_v1), which is not read: rewrite the store with the branch that wrote it"
+        "cross_chunk_links is nested by chunk (development layout 0.8.0-P, partitioned_v1), which is not supported: rewrite the store with the branch that wrote it"
     )]
     Partitioned,
     /// The development layout 0.8.0-S.
     #[error(
-        "cross_chunk_links has arrays by number of chunks (development layout 0.8.0-S, sharded_v1), which is not read: rewrite the store with the branch that wrote it"
+        "cross_chunk_links has arrays by number of chunks (development layout 0.8.0-S, sharded_v1), which is not supported: rewrite the store with the branch that wrote it"
     )]
     Sharded,
     /// The packed development layout.
     #[error(
-        "cross_chunk_links is one array with cell_keys (packed_sharded), which is not read: rewrite the store without packing"
+        "cross_chunk_links is one array with cell_keys (packed_sharded), which is not supported: rewrite the store without packing"
     )]
     Packed,
     /// `vertices` has a form of no generation.
-    #[error("vertices is {0:?}, which no generation has: this is not a store, or a damaged store")]
+    #[error("vertices is {0:?}, which no generation has: this is not a store, or it is damaged")]
     Vertices(NodeForm),
     /// Nodes of different generations.
     #[error(
-        "{first} is as in generation {first_generation}, {second} as in {second_generation}: the store is a mix, or of a development version; rewrite it with the software that wrote it"
+        "{first} has the form of generation {first_generation}, but {second} that of {second_generation}: the store mixes generations, or a development version wrote it; rewrite it with the software that wrote it"
     )]
     Contradiction {
         /// A node.
@@ -206,7 +206,7 @@ pub enum GenerationError {
         second_generation: Generation,
     },
     /// Neither version nor structure determines the generation.
-    #[error("neither zv_version nor any array says which generation the store is")]
+    #[error("neither zv_version nor any array shows the generation of the store")]
     Undetermined,
 }
 

@@ -102,7 +102,7 @@ pub trait Fetch: MaybeSync {
             Err(FetchError {
                 key,
                 problem: FetchProblem::Unlistable,
-                source: "this port lists no files".into(),
+                source: "this port cannot list files".into(),
             })
         }
     }

@@ -139,7 +139,7 @@ impl Bounds {
 
 /// Corners of a box that do not match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a box between corners of {lower} and {upper} axes")]
+#[error("the corners of a box have {lower} and {upper} axes")]
 pub struct BoundsError {
     /// Axes of the lower corner.
     pub lower: usize,

@@ -187,7 +187,7 @@ pub enum MetadataFault {
         limit: usize,
     },
     /// Invalid JSON, or nested too deeply.
-    #[error("no JSON: line {line}, column {column}")]
+    #[error("not valid JSON: line {line}, column {column}")]
     Syntax {
         /// Counted from 1.
         line: usize,
@@ -240,7 +240,7 @@ pub enum MetadataFault {
         limit: usize,
     },
     /// A product of extents that does not fit 64 bits.
-    #[error("the extents multiply to more than 64 bits hold")]
+    #[error("the product of the extents exceeds 64 bits")]
     Product,
     /// A chunk that is not a whole number of inner chunks.
     #[error("an inner chunk of {inner} does not divide a chunk of {outer}")]
@@ -259,7 +259,7 @@ pub enum MetadataFault {
         expected: &'static str,
     },
     /// A field with `must_understand` that is not supported.
-    #[error("\"{0}\" must be understood to read the array, and is not")]
+    #[error("\"{0}\" must be understood to read the array, but is not supported")]
     Extension(Excerpt),
     /// Capabilities that a reader has to implement, and this one does not.
     #[error("the store requires {0}, which this version does not implement; use a newer version")]
@@ -295,7 +295,7 @@ pub enum MetadataFault {
     #[error(transparent)]
     Key(#[from] KeyError),
     /// A duplicate of a value that must be unique.
-    #[error("\"{0}\" stands there twice")]
+    #[error("\"{0}\" occurs twice")]
     Twice(Excerpt),
     /// Two parts of the metadata that contradict each other.
     #[error("{found} disagrees with {with}")]

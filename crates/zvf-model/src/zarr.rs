@@ -276,7 +276,7 @@ impl Array {
 #[non_exhaustive]
 pub enum IndexError {
     /// Another number of dimensions.
-    #[error("an index of {found} numbers into {expected} dimensions")]
+    #[error("an index has {found} numbers, but the array has {expected} dimensions")]
     Rank {
         /// Number of dimensions.
         expected: usize,
@@ -284,7 +284,7 @@ pub enum IndexError {
         found: usize,
     },
     /// Past the end of a dimension.
-    #[error("index {found} of dimension {dimension}, which has {extent}")]
+    #[error("index {found} is outside dimension {dimension}, which has an extent of {extent}")]
     Outside {
         /// The dimension.
         dimension: usize,

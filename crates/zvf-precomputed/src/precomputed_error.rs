@@ -14,7 +14,7 @@ pub enum PrecomputedError {
     #[error("the number of {0} does not fit its field")]
     Count(&'static str),
     /// A row of an edge or triangle is not below the number of vertices.
-    #[error("row {row} is named, but there are {vertices} vertices")]
+    #[error("row {row} is referenced, but there are {vertices} vertices")]
     Row {
         /// The row.
         row: u32,
@@ -22,7 +22,7 @@ pub enum PrecomputedError {
         vertices: u32,
     },
     /// The number of coordinates is not that of the kind of annotation.
-    #[error("an annotation has {found} coordinates where {wanted} are needed")]
+    #[error("an annotation has {found} coordinates, but needs {wanted}")]
     Coordinates {
         /// The coordinates that the value has.
         found: usize,
@@ -36,7 +36,7 @@ pub enum PrecomputedError {
     #[error("the {0} of an annotation are not those of the info document")]
     Schema(&'static str),
     /// A column does not have a value for each row.
-    #[error("attribute {attribute} has {found} bytes where {wanted} are needed")]
+    #[error("attribute {attribute} has {found} bytes, but needs {wanted}")]
     Column {
         /// Position of the attribute in the document.
         attribute: usize,
@@ -49,7 +49,7 @@ pub enum PrecomputedError {
     #[error("the {0} of a mesh cannot be used: it is not finite, not positive, or too large")]
     Manifest(&'static str),
     /// The nodes of a level of a multi-resolution mesh are not in Z order.
-    #[error("the nodes of level {0} are not in Z order, or one of them is there twice")]
+    #[error("the nodes of level {0} are not in Z order, or one of them occurs twice")]
     NodeOrder(usize),
     /// A node of a multi-resolution mesh is missing.
     #[error("level {level} has no node {node:?}, in which a finer fragment lies")]

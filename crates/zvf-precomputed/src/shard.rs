@@ -29,16 +29,16 @@ pub enum ShardError {
         shard: u64,
     },
     /// A key was added twice.
-    #[error("key {0} is there twice")]
+    #[error("key {0} occurs twice")]
     Twice(u64),
     /// The file ends inside the index of the shard.
     #[error("the shard ends inside its index")]
     Index,
     /// The index of a minishard is outside of the file, or not rows of three columns.
-    #[error("the index of minishard {0} is outside of the shard, or damaged")]
+    #[error("the index of minishard {0} is outside the shard, or damaged")]
     Minishard(u64),
     /// A value is outside of the file.
-    #[error("the value of key {0} is outside of the shard")]
+    #[error("the value of key {0} is outside the shard")]
     Outside(u64),
     /// A value is not gzip, or larger than the limit.
     #[error("the value of key {key} is damaged, or larger than {limit} bytes")]

@@ -14,8 +14,8 @@ pub fn closest<'a>(name: &str, present: impl IntoIterator<Item = &'a str>) -> Op
     let name = name.to_lowercase();
     let slips = |other: &str| strsim::damerau_levenshtein(&name, &other.to_lowercase());
     let near = present.into_iter().map(|other| (slips(other), other));
-    // One typing error in a name of two letters leaves half of it; a distance of more than a third,
-    // or of the whole name, means another name.
+    // One error is accepted in any name of two letters or more. Otherwise, a distance of more than
+    // a third of the letters means another name.
     let letters = name.chars().count();
     let near = near.filter(|(slips, _)| match slips {
         0 => true,

@@ -67,12 +67,12 @@ pub enum QueryError {
     )]
     Unfinished(Key),
     /// No level matches the request.
-    #[error("no level is as fine: level 0 itself has a larger scale")]
+    #[error("no level has so small a scale: the scale of level 0 is larger already")]
     NoScale,
     /// Every level has more vertices than the budget.
     #[error(
-        "what is selected has {vertices} vertices in level {level}, and no level has fewer; \
-         the budget is {budget}"
+        "the selection has {vertices} vertices on level {level}, and no level has fewer, but the \
+         budget is {budget}"
     )]
     OverVertices {
         /// The level with the fewest vertices.
@@ -84,12 +84,12 @@ pub enum QueryError {
     },
     /// An attribute has different forms on different levels.
     #[error(
-        "{0}: has rows of another width in another level, which go into no one column; \
-         leave it out, or name a level"
+        "{0}: has a different number of channels on another level, so its rows do not form one \
+         column; leave it out, or name a level"
     )]
     Mixed(String),
     /// The level has no object of this id.
-    #[error("there is no object {id} in level {level}; keep going to leave it out")]
+    #[error("level {level} has no object {id}; keep going to skip it")]
     NoObject {
         /// The id.
         id: i64,
@@ -97,7 +97,7 @@ pub enum QueryError {
         level: LevelId,
     },
     /// The level has no such group.
-    #[error("there is no group {id} in level {level}; keep going to leave it out")]
+    #[error("level {level} has no group {id}; keep going to skip it")]
     NoGroup {
         /// The group.
         id: u64,
@@ -119,20 +119,20 @@ pub enum QueryError {
     },
     /// Only a listing reveals the existing attributes.
     #[error(
-        "{}: cannot be listed, so its attributes are not known; \
-         name the attributes to read with their scopes, or none", _0.key
+        "{}: cannot be listed, so its attributes are unknown; \
+         name the attributes to read with their scopes, or select none", _0.key
     )]
     Nameless(#[source] FetchError),
-    /// There is no further geometry of this name.
-    #[error("there is no further geometry {0:?}")]
+    /// There is no additional geometry of this name.
+    #[error("there is no additional geometry {0:?}")]
     NoGeometry(String),
     /// The predicate does not match the attributes.
-    #[error("the predicate does not fit this level")]
+    #[error("the predicate does not match the attributes of this level")]
     Bind(#[from] BindError),
     /// A part of a predicate combines columns that have no row in common.
     #[error(
-        "{part}: compares {} with {} attributes, which have no row in common; \
-         join parts about each of them by and", left.name(), right.name()
+        "{part}: compares {} attributes with {} attributes, whose rows do not correspond; \
+         write a condition for each of them and join both with `and`", left.name(), right.name()
     )]
     Scopes {
         /// The part.
@@ -143,7 +143,7 @@ pub enum QueryError {
         right: Scope,
     },
     /// A position or region has another number of axes than the store.
-    #[error("{found} axes are given, the store has {expected}")]
+    #[error("{found} axes are given, but the store has {expected}")]
     Axes {
         /// Axes of the store.
         expected: usize,
@@ -151,7 +151,7 @@ pub enum QueryError {
         found: usize,
     },
     /// A chunk key with another number of coordinates than the level has.
-    #[error("chunk {chunk} has {found} coordinates, those of level {level} have {expected}")]
+    #[error("chunk {chunk} has {found} coordinates, but chunks of level {level} have {expected}")]
     Chunk {
         /// The chunk.
         chunk: ChunkCoord,
@@ -169,7 +169,7 @@ pub enum QueryError {
     #[error("{0}")]
     Unsupported(&'static str),
     /// The encoding of vertices is not supported.
-    #[error("{node}: vertices have the encoding {encoding:?}, which is not known")]
+    #[error("{node}: vertices have the unknown encoding {encoding:?}")]
     Encoding {
         /// The array of the vertices.
         node: Key,
@@ -178,13 +178,13 @@ pub enum QueryError {
     },
     /// The store has links in a form that its layout does not define.
     #[error(
-        "{0}/cross_chunk_links: a store of 0.9 with links as generations before it kept them; \
-         only early development versions wrote that, and it is not read"
+        "{0}/cross_chunk_links: a store of 0.9 has links in the form of older generations, which \
+         only early development versions wrote; this form cannot be read"
     )]
     LegacyLinks(Key),
     /// The result exceeds the memory budget.
     #[error(
-        "{what} take {bytes} bytes, the memory budget is {budget}; \
+        "{what} take {bytes} bytes, but the memory budget is {budget}; \
          select less, or raise the budget"
     )]
     OverBudget {
@@ -401,10 +401,10 @@ pub enum Fault {
     #[error("does not list its chunks")]
     Unlisted,
     /// It is the wrong kind of node.
-    #[error("is not the kind of node it has to be")]
+    #[error("is a node of the wrong kind")]
     Kind,
     /// Its length is not a whole number of rows.
-    #[error("{bytes} bytes are not a whole number of {row} byte rows")]
+    #[error("{bytes} bytes are not a whole number of rows of {row} bytes")]
     Rows {
         /// Its length in bytes.
         bytes: u64,
@@ -412,7 +412,7 @@ pub enum Fault {
         row: u64,
     },
     /// Its number of rows differs from that of related data.
-    #[error("{bytes} bytes do not make {rows} rows")]
+    #[error("{bytes} bytes do not divide into {rows} rows")]
     Uneven {
         /// Its length in bytes.
         bytes: u64,
@@ -423,7 +423,7 @@ pub enum Fault {
     #[error(transparent)]
     Draco(#[from] DracoError),
     /// It is in the order of rows of the writer, but the vertices are in another.
-    #[error("belongs to vertices in an order that their Draco stream has lost")]
+    #[error("refers to an order of vertices that their Draco stream has not kept")]
     OrderLost,
     /// It names a missing row.
     #[error("names row {row} of {rows}")]
@@ -473,19 +473,19 @@ pub enum Fault {
         source: Box<Self>,
     },
     /// More of its rows have faults than are reported one by one.
-    #[error("{0} more of its rows cannot be read")]
+    #[error("{0} more rows cannot be read")]
     MoreRows(u64),
     /// Two objects have the same id.
-    #[error("has the id {0} twice")]
+    #[error("contains the id {0} twice")]
     Twice(i64),
     /// Ids are declared to ascend but do not.
-    #[error("is declared to be sorted, and is not")]
+    #[error("is declared as sorted, but is not")]
     Order,
     /// A fill value that its type cannot represent.
-    #[error("has a fill value that is not of its type")]
+    #[error("has a fill value of another type")]
     Fill,
     /// Text that is not valid UTF-8 or UTF-32.
-    #[error("is not text")]
+    #[error("is not valid text")]
     Text,
     /// Invalid fragment index.
     #[error("is not a fragment index")]
@@ -509,22 +509,22 @@ pub enum Fault {
     #[error("is not a column of codes")]
     Codes(#[from] DictionaryCodesError),
     /// Invalid rows of links.
-    #[error("are not links")]
+    #[error("is not a cell of links")]
     Links(#[from] LinkRowsError),
     /// Invalid groups of links.
-    #[error("are not links")]
+    #[error("is not a cell of groups of links")]
     RaggedLinks(#[from] RaggedLinksError),
     /// Invalid cross-chunk links.
-    #[error("are not links between chunks")]
+    #[error("is not a cell of links between chunks")]
     CrossChunkCell(#[from] CrossChunkCellError),
     /// Invalid table of cross-chunk links.
     #[error("is not a table of links between chunks")]
     CrossChunkTable(#[from] CrossChunkTableError),
     /// Invalid permutation.
-    #[error("has an order of ends that is none")]
+    #[error("has an invalid order of ends")]
     Permutation(#[from] PermutationError),
     /// The width of links differs from that of others on the same level.
-    #[error("holds links of {found} ends, where others have {expected}")]
+    #[error("holds links of {found} ends, but others have {expected}")]
     Width {
         /// Width of its links.
         found: usize,
@@ -532,7 +532,7 @@ pub enum Fault {
         expected: usize,
     },
     /// The length of its chunk keys differs from that of the level.
-    #[error("has chunk keys of {found} numbers, the level has {expected}")]
+    #[error("has chunk keys of {found} numbers, but the level has {expected}")]
     Arity {
         /// Length of its keys.
         found: usize,
@@ -540,18 +540,18 @@ pub enum Fault {
         expected: usize,
     },
     /// Links without a declared number of ends.
-    #[error("does not say how many ends its links have")]
+    #[error("does not declare the number of ends of its links")]
     NoWidth,
     /// Rows that are not integers.
-    #[error("holds no integers, as rows must be")]
+    #[error("holds values that are not integers, but rows of links are integers")]
     NoIntegers,
     /// The type of values differs from that of the same attribute elsewhere.
-    #[error("has values of another type than the same attribute elsewhere")]
+    #[error("has values of another type than other parts of the attribute")]
     Values,
     /// A name that is not a cell of links.
-    #[error("is not a cell of links")]
+    #[error("is not the name of a cell of links")]
     LinkCell,
     /// Chunks of a size that links cannot refer to.
-    #[error("has chunks that links cannot be followed to")]
+    #[error("has a chunk size that links cannot refer to")]
     Scale(#[from] ScaleError),
 }

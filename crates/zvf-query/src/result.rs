@@ -79,7 +79,7 @@ pub struct QueryResult {
 
 impl QueryResult {
     /// Returns the objects of the vertices, once for each run of equal ids.
-    pub(crate) fn objects_met(&self) -> impl Iterator<Item = i64> + '_ {
+    pub(crate) fn owners_of_rows(&self) -> impl Iterator<Item = i64> + '_ {
         let ids = self.object_ids.as_deref().unwrap_or_default();
         ids.chunk_by(|a, b| a == b)
             .filter_map(|same| same.first().copied())

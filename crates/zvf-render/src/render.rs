@@ -255,7 +255,7 @@ async fn survey(
     if survey.extent.is_empty() {
         return Err(RenderError::Empty(match survey.vertices {
             0 => "nothing was found",
-            _ => "no vertex has a place",
+            _ => "no vertex has a position",
         }));
     }
     Ok((survey, query, outcome))

@@ -82,8 +82,9 @@ impl Scene {
                     .checked_sub(first)
                     .and_then(|at| usize::try_from(at).ok());
                 let at = at.filter(|at| *at <= rows);
-                at.map(|at| base + at)
-                    .ok_or(RenderError::InvalidResult("a path leaves its vertices"))
+                at.map(|at| base + at).ok_or(RenderError::InvalidResult(
+                    "a path refers to vertices that do not exist",
+                ))
             });
             // The last offset of one batch equals the first offset of the next.
             if !parts.offsets.is_empty() {
@@ -103,7 +104,7 @@ impl Scene {
             let ends = links.ends.iter().map(|end| {
                 let end = u32::try_from(*end).ok();
                 end.ok_or(RenderError::InvalidResult(
-                    "a link ends in a vertex not there",
+                    "a link refers to a vertex that does not exist",
                 ))
             });
             for end in ends {

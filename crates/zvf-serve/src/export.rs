@@ -162,10 +162,10 @@ pub enum ExportError {
     #[error("{} exists; name another folder, or remove it", .0.display())]
     Exists(PathBuf),
     /// The hidden folder of an interrupted export has the name of a folder with other files.
-    #[error("{} is in the way, and not an interrupted export; move or remove it", .0.display())]
+    #[error("{} exists, but is not an interrupted export; move or remove it", .0.display())]
     NoExport(PathBuf),
     /// Another process writes the same export.
-    #[error("another process exports to {}; wait for its end", .0.display())]
+    #[error("another process is exporting to {}; wait until it has finished", .0.display())]
     Running(PathBuf),
     /// The folder cannot be created or moved to its place.
     #[error("the folder {} cannot be written", folder.display())]

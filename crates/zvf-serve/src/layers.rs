@@ -139,7 +139,7 @@ pub enum LayerError {
     #[error("a value cannot be encoded")]
     Value(#[from] PrecomputedError),
     /// The store has nothing to show.
-    #[error("the store has no vertex with finite coordinates, so that there is nothing to show")]
+    #[error("the store has no vertex with finite coordinates, so there is nothing to show")]
     Empty,
     /// Skeletons and meshes of a store whose axes are not three axes of space.
     #[error("skeletons and meshes need three axes of space, but the store has {0}")]

@@ -242,7 +242,7 @@ pub enum ServeError {
     )]
     Token(SocketAddr),
     /// The token cannot stand in a path.
-    #[error("a token has 8 to 128 letters, digits, hyphens and underscores")]
+    #[error("a token must have 8 to 128 letters, digits, hyphens and underscores")]
     TokenText,
     /// The folder has no viewer.
     #[error("{} has no viewer", folder.display())]

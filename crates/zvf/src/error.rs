@@ -286,7 +286,7 @@ impl fmt::Display for Error {
             Self::Unfinished { address } => {
                 return write!(
                     f,
-                    "{address} is not complete: its creation is under way or was interrupted"
+                    "{address} is not complete: its creation is in progress or was interrupted"
                 );
             }
             Self::Changed { address } => {
@@ -326,7 +326,7 @@ impl fmt::Display for Error {
             Self::OutdatedRows { expected, found } => {
                 return write!(
                     f,
-                    "the row ids are of transaction {expected}, and the store is at transaction \
+                    "the row ids are of transaction {expected}, but the store is at transaction \
                      {found}; query them again"
                 );
             }

@@ -44,7 +44,7 @@ pub(crate) enum Failure {
         address: String,
     },
     /// A creation began at the address and has not completed.
-    #[error("{address} is not complete: its creation is under way or was interrupted")]
+    #[error("{address} is not complete: its creation is in progress or was interrupted")]
     Unfinished {
         /// The address.
         address: String,
@@ -176,7 +176,7 @@ pub(crate) enum Failure {
         node: Key,
     },
     /// Fragments reach past the end of their chunk.
-    #[error("{node}: reaches {rows} rows in a chunk of {capacity}")]
+    #[error("{node}: refers to {rows} rows of a chunk that has {capacity}")]
     NoRoom {
         /// The fragment index.
         node: Key,
@@ -186,7 +186,7 @@ pub(crate) enum Failure {
         capacity: u64,
     },
     /// The numbers of manifests and objects differ.
-    #[error("{node}: has {manifests} manifests for {objects} objects")]
+    #[error("{node}: has {manifests} manifests, but {objects} objects")]
     Manifests {
         /// The array.
         node: Key,
@@ -196,7 +196,7 @@ pub(crate) enum Failure {
         objects: u64,
     },
     /// An array has more chunks than the limit.
-    #[error("{node}: is cut into {cells} chunks, more than the limit")]
+    #[error("{node}: has {cells} chunks, which exceeds the limit")]
     TooManyCells {
         /// The array.
         node: Key,
@@ -336,7 +336,7 @@ pub(crate) enum Failure {
     /// A level holds a part of its content, so that a change of it would be computed from a part.
     #[error(
         "{level}: the level is additive, and coarser levels hold the rest of its content; build \
-         complete levels with zvf pyramid --overwrite, or write what a query of it returns to a new \
+         complete levels with zvf pyramid --overwrite, or write the result of a query to a new \
          store"
     )]
     AdditiveLevel {
@@ -353,7 +353,7 @@ pub(crate) enum Failure {
     },
     /// Addresses of vertices belong to another transaction than that of the store.
     #[error(
-        "the row ids are of transaction {expected}, and the store is at transaction {found}; query \
+        "the row ids are of transaction {expected}, but the store is at transaction {found}; query \
          them again"
     )]
     OutdatedRows {
@@ -410,7 +410,7 @@ pub(crate) enum Failure {
         source: TaskPlanError,
     },
     /// Parts cannot be kept between two passes.
-    #[error("{path} cannot be used for what does not fit in memory")]
+    #[error("{path} cannot hold the data that does not fit in memory")]
     Scratch {
         /// The file or folder.
         path: String,

@@ -14,7 +14,7 @@ use zvf_model::column::NumericColumn;
 #[non_exhaustive]
 pub enum AggregateError {
     /// The bytes end inside a row.
-    #[error("values end inside a row")]
+    #[error("the values end inside a row")]
     Rows(#[from] NumericRowsError),
     /// The number of values in a row is 0 or too large.
     #[error("a row cannot have {0} values")]

@@ -92,7 +92,7 @@ impl LevelSnapshot {
             .into_iter()
             .find(|kind| Some(kind.geometry_type()) == first);
         let kind = kind.ok_or(EditError::Unsupported(
-            "the store does not say what it holds",
+            "the store does not declare its kind of geometry",
         ))?;
         let level = nodes
             .get("0")
@@ -119,7 +119,10 @@ impl LevelSnapshot {
         let corners = corner(0).zip(corner(1));
         let (lower, upper) = corners.ok_or_else(|| missing("bounds"))?;
         if lower.len() != axes || upper.len() != axes {
-            return Err(damaged("zarr.json", "bounds of another number of axes"));
+            return Err(damaged(
+                "zarr.json",
+                "its bounds have another number of axes",
+            ));
         }
         let mut image = Self {
             kind,
@@ -180,7 +183,7 @@ impl LevelSnapshot {
                 ));
             }
             if attributes.get("encoding").and_then(Value::as_str) == Some("draco") {
-                return Err(EditError::Unsupported("vertices are stored as Draco"));
+                return Err(EditError::Unsupported("vertices are encoded with Draco"));
             }
             let array = PerChunk {
                 origin: origin.unwrap_or_else(|| vec![0; self.axes]),

@@ -95,7 +95,7 @@ impl MigrationTarget {
                 known.is_some_and(|known| known != value)
             };
             if put("vertex_count", json!(facts.vertices)) {
-                wrong.push("a count of vertices that was not that of the rows");
+                wrong.push("a count of vertices that differed from the rows");
             }
             put("level", json!(level));
             let declared = block.get("arrays_present").and_then(Value::as_array);

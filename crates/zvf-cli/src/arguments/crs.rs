@@ -30,7 +30,9 @@ pub(crate) enum CrsError {
     Code { authority: String, code: String },
     #[error("the brackets or quotes of the WKT do not match")]
     Wkt,
-    #[error("a name has a letter; give PROJJSON, WKT, a name or a code such as EPSG:25832")]
+    #[error(
+        "a name must contain a letter; give PROJJSON, WKT, a name or a code such as EPSG:25832"
+    )]
     Name,
 }
 

@@ -39,7 +39,7 @@ pub(crate) enum ValueError {
     Compression(String),
     #[error("unknown encoding {0:?}; use raw, draco or draco:BITS")]
     Encoding(String),
-    #[error("a coordinate has 1 to 30 bits")]
+    #[error("write 1 to 30 bits for a coordinate")]
     DracoBits,
     #[error("the level of {codec} must be {min} to {max}")]
     CompressionLevel {

@@ -271,7 +271,7 @@ impl DoctorReport {
         let (folder, writable) = &self.temporary;
         let state = match writable {
             Ok(()) => "can be written".to_owned(),
-            Err(why) => format!("cannot be written: {why}; set TMPDIR to a folder that can"),
+            Err(why) => format!("cannot be written: {why}; set TMPDIR to a writable folder"),
         };
         line("temporary", format!("{}, {state}", folder.display()));
         if let Some(store) = &self.store {

@@ -169,7 +169,7 @@ async fn write_attributes(
         let scope = table.key.scope();
         let columns = table.left_out.join(", ");
         notes.push(format!(
-            "left out, because they are no attributes of a {scope}: {columns}"
+            "left out, because they are not attributes of a {scope}: {columns}"
         ));
     }
     Ok(work.attributes_done(&names, table.key, len_u64(table.ids.len()), &written, notes)?)

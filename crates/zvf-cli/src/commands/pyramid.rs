@@ -164,7 +164,7 @@ enum PyramidUsageError {
         "{0:?} is not a choice of objects; use random, length, coverage, group or attribute:NAME"
     )]
     Choice(String),
-    #[error("a plan of tasks has neither --refresh nor --workers; leave them out")]
+    #[error("a plan of tasks supports neither --refresh nor --workers; leave them out")]
     Planned,
 }
 
@@ -182,7 +182,7 @@ pub(crate) async fn run(arguments: &PyramidArgs) -> Result<CommandOutcome, Box<d
         }
         shown.set(before.1 + done, before.1 + of);
     }));
-    let what = format!("making levels of {}", arguments.store);
+    let what = format!("building levels of {}", arguments.store);
     let progress = ProgressLine::with_meter(arguments.quiet, what, meter);
     let made = match arguments.refresh {
         true => zvf::refresh_pyramid(&arguments.store, &options).await,

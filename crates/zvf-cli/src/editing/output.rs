@@ -109,10 +109,10 @@ impl EditOutput {
                 lines.extend(self.named());
                 if self.objects.is_empty() && changed.links > 0 {
                     let links = count_noun(changed.links, "link", "links");
-                    lines.push(format!("  {links} with a removed end went as well"));
+                    lines.push(format!("  {links} with a removed end also removed"));
                 } else if changed.severed > 0 {
                     let links = count_noun(changed.severed, "link", "links");
-                    lines.push(format!("  {links} to other objects went as well"));
+                    lines.push(format!("  {links} to other objects also removed"));
                 }
                 lines.push(format!(
                     "  {} changed, {} bytes written, transaction {}",

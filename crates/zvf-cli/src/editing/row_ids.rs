@@ -4,7 +4,7 @@ use crate::formats::{InputFile, KeyedTable};
 
 /// A number that is not the address of a vertex.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}: row_id {id} is negative, and row ids are not; query them again")]
+#[error("{file}: row_id {id} is negative, but row ids are not; query them again")]
 pub(crate) struct RowIdError {
     file: String,
     id: i64,

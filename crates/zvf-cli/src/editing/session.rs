@@ -151,7 +151,7 @@ impl EditSession {
             return Vec::new();
         }
         let note = format!(
-            "only level 0 changed; coarser ones ({}) show what was there before",
+            "only level 0 changed; coarser levels ({}) show the previous state",
             coarser.join(", ")
         );
         vec![note]

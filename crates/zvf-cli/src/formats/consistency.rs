@@ -58,7 +58,7 @@ fn ends(links: &Links, vertices: usize) -> Result<(), ResultWriteError> {
     let is_there = |end: &u64| usize::try_from(*end).is_ok_and(|end| end < vertices);
     if !links.ends.iter().all(is_there) {
         return Err(ResultWriteError::Broken(
-            "a link ends in a vertex not there",
+            "a link refers to a vertex that does not exist",
         ));
     }
     Ok(())

@@ -213,7 +213,7 @@ fn attributes(scopes: &Value) -> Result<AttributeDeclarations, String> {
     let mut parsed = AttributeDeclarations::new();
     for (scope, attributes) in scopes {
         if !Scope::ALL.iter().any(|known| known.name() == scope) {
-            return Err(format!("attributes has {scope:?}, which is no scope"));
+            return Err(format!("attributes has {scope:?}, which is not a scope"));
         }
         let attributes = attributes.as_object();
         let attributes =
@@ -266,7 +266,7 @@ mod tests {
                 "the header trk is not an object",
             ),
             (r#"{"attributes": 1}"#, "attributes is not an object"),
-            (r#"{"attributes": {"node": {}}}"#, "which is no scope"),
+            (r#"{"attributes": {"node": {}}}"#, "which is not a scope"),
             (
                 r#"{"attributes": {"vertex": {"fa": "x"}}}"#,
                 "attributes.vertex.fa is not an object",

@@ -23,7 +23,7 @@ pub enum GeometryReadError {
         source: io::Error,
     },
     /// Parts of paths need ids that do not exist.
-    #[error("{}: paths have several parts, and no object id is left above the largest", path.display())]
+    #[error("{}: paths have several parts, but no object id is left above the largest", path.display())]
     ObjectIds {
         /// The file.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub enum GeometryReadError {
         reason: String,
     },
     /// The file is not a zip file, or is damaged.
-    #[error("{} is no npz file, or is cut off or damaged", path.display())]
+    #[error("{} is not an npz file, or is truncated or damaged", path.display())]
     Zip {
         /// The file.
         path: PathBuf,
@@ -153,7 +153,7 @@ pub enum GeometryReadError {
         kind: &'static str,
     },
     /// A file of links is given for an npz file, which contains its links.
-    #[error("{} already contains its links; --links is for csv, arrow and parquet", path.display())]
+    #[error("{} already contains its links; --links applies to csv, arrow and parquet files", path.display())]
     LinksInside {
         /// The file.
         path: PathBuf,
@@ -268,7 +268,7 @@ pub enum ColumnError {
     #[error("row {0} is below 0")]
     Negative(usize),
     /// An unexpected number of columns.
-    #[error("has {found} numbers in a row, not {expected}")]
+    #[error("has {found} numbers in a row, but needs {expected}")]
     Columns {
         /// Expected number.
         expected: usize,
@@ -464,7 +464,7 @@ pub enum ResultWriteError {
     #[error("this build of zvf cannot write {0}; build zvf with the feature `{0}`")]
     NotBuilt(Format),
     /// A column has an unexpected number of rows.
-    #[error("{column} has {found} rows, not {needed}")]
+    #[error("{column} has {found} rows, but needs {needed}")]
     Rows {
         /// The column.
         column: String,

@@ -81,7 +81,7 @@ impl Format {
         );
         let crs = crs.filter(|crs| crs.get("frame").is_none())?;
         let is_lost = !self.is_interchange() && !is_held && !crs.is_null();
-        is_lost.then(|| format!("coordinate reference system: not held by {self}"))
+        is_lost.then(|| format!("coordinate reference system: not supported by {self}"))
     }
 
     /// Returns whether the format holds a header of the store.

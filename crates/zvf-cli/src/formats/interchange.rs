@@ -204,7 +204,7 @@ fn paths_of_object_runs(geometry: &mut Geometry) -> Option<String> {
     geometry.part_objects = Some(objects);
     again.map(|id| {
         format!(
-            "the rows of object {id} and perhaps others do not follow each other, and each run of rows is a path; sort the rows by object_id if an object is one path"
+            "the rows of object {id}, and perhaps of others, are not consecutive, so each run of rows is a path; sort the rows by object_id if an object is one path"
         )
     })
 }
@@ -435,11 +435,11 @@ impl GeometryInput {
         }
         let paths = count_noun(
             len_u64(sources.len()),
-            "path is a further part",
-            "paths are further parts",
+            "path is an additional part",
+            "paths are additional parts",
         );
         self.notes.push(format!(
-            "{paths} of the object of another; the store keeps each part as an object of its own, and object.{SOURCE_OBJECT} holds the id of the whole"
+            "{paths} of an object that another path starts; the store keeps each part as a separate object, and object.{SOURCE_OBJECT} holds the id of the original"
         ));
         Ok(())
     }

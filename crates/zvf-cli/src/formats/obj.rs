@@ -206,13 +206,14 @@ fn left_out(result: &QueryResult, names: Option<&BTreeMap<i64, &str>>) -> Vec<St
     ];
     let mut lines = Vec::new();
     if result.object_ids.is_some() && !keeps_ids(result, names) {
-        lines.push("object_id: not held by obj".to_owned());
+        lines.push("object_id: not supported by obj".to_owned());
     }
     for (scope, columns) in scopes {
         let columns = columns.iter();
-        lines.extend(columns.map(|column| format!("{scope}.{}: not held by obj", column.name)));
+        lines
+            .extend(columns.map(|column| format!("{scope}.{}: not supported by obj", column.name)));
     }
-    let name = names.map(|_| format!("object.name: not held by {}", Format::Obj));
+    let name = names.map(|_| format!("object.name: not supported by {}", Format::Obj));
     let others = super::object_data_left_out(result, Format::Obj);
     lines.extend(others.filter(|line| Some(line) != name.as_ref()));
     lines

@@ -137,7 +137,7 @@ pub enum OutputFileError {
     NotBuilt(Format),
     /// A word in braces that stands for nothing.
     #[error(
-        "{{{0}}} stands for nothing; in the name of a file, {{object}} is the id of an object and {{name}} its attribute name"
+        "{{{0}}} is not a placeholder; in the name of a file, {{object}} stands for the id of an object and {{name}} for its attribute name"
     )]
     Placeholder(String),
     /// The folder does not exist.

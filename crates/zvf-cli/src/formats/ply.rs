@@ -191,7 +191,7 @@ impl<'a> PlyElement<'a> {
                 Some(Kind::Complex64 | Kind::Complex128) => "complex numbers are",
                 Some(_) => "integers beyond 53 bits are",
             };
-            let line = format!("{}: {what} not held by ply", column.name);
+            let line = format!("{}: {what} not supported by ply", column.name);
             self.left_out.push(line);
             return false;
         };

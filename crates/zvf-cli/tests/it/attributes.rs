@@ -63,7 +63,7 @@ fn columns_of_a_query_are_given_back() {
         // The file says to which transaction its addresses belong.
         let said = bench.refused(&["edit", "@a.zv", "--attributes", &file]);
         assert!(
-            said.contains("of transaction 0, and the store is at transaction 1"),
+            said.contains("of transaction 0, but the store is at transaction 1"),
             "{end}: {said}"
         );
     }

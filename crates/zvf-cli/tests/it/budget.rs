@@ -84,8 +84,8 @@ fn a_budget_reports_the_chosen_levels() {
     assert_eq!(table, bench.result("@a.zv", &["--level", "2"]));
     let said = bench.refused(&["query", "@a.zv", "--budget", "1"]);
     let expected = format!(
-        "error: what is selected has {top} vertices in level 2, and no level has fewer; \
-         the budget is 1; \
+        "error: the selection has {top} vertices on level 2, and no level has fewer, but the \
+         budget is 1; \
          raise --budget or narrow the query; zvf pyramid makes coarser levels, with fewer objects by --sparsity\n"
     );
     assert_eq!(said, expected);

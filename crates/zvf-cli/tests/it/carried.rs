@@ -296,7 +296,7 @@ async fn clipped_paths_become_objects_of_their_own() {
         let report: Value = serde_json::from_str(&report).unwrap();
         assert_eq!(report["objects"], 3, "{end}");
         let note = report["notes"][0].as_str().unwrap();
-        assert!(note.starts_with("1 path is a further part"), "{note}");
+        assert!(note.starts_with("1 path is an additional part"), "{note}");
 
         let result = zvf::Dataset::open(&copy).await.unwrap();
         let result = result.query(&zvf::Query::new()).await.unwrap();
@@ -367,7 +367,7 @@ async fn declarations_of_attributes_follow_the_attributes() {
         let output = zvf(&[&create[..], &["--describe", "rbg=red"]].concat());
         assert_eq!(output.status.code(), Some(2));
         let said = text(&output.stderr);
-        let expected = "rbg is no attribute of the file, which has vertex.rgb";
+        let expected = "rbg is not an attribute of the file, which has vertex.rgb";
         assert!(said.contains(expected), "{said}");
     }
     let report = run(&["validate", &source]);

@@ -328,7 +328,7 @@ fn edits_that_would_lose_links_to_others_are_rejected() {
     let said = bench.says(&["delete", "@a.zv", "--object", "5"]);
     assert!(
         said.contains(
-            "1 vertex removed, 1 object\n  object 5\n  1 link to other objects went as well"
+            "1 vertex removed, 1 object\n  object 5\n  1 link to other objects also removed"
         ),
         "{said}"
     );

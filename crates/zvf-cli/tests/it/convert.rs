@@ -91,7 +91,7 @@ fn losses_are_reported_and_refused_by_strict() {
         "notes": [],
         "left_out": [
             "positions: float64 is rounded to float32 in tck",
-            "vertex.fa: not held by tck",
+            "vertex.fa: not supported by tck",
         ],
     });
     assert_eq!(said, expected);

@@ -35,10 +35,7 @@ fn annotations(folder: &Path) -> BTreeMap<u64, Annotation> {
         let list = AnnotationList::decode(bytes, &layout).unwrap();
         assert!(u64::try_from(list.ids.len()).unwrap() <= limit);
         for (id, annotation) in list.ids.into_iter().zip(list.annotations) {
-            assert!(
-                found.insert(id, annotation).is_none(),
-                "{id} is there twice"
-            );
+            assert!(found.insert(id, annotation).is_none(), "{id} occurs twice");
         }
     };
     for level in &info.spatial {

@@ -140,7 +140,7 @@ fn an_inconsistent_result_is_not_written() {
             });
         }
     };
-    let absent = "the result is inconsistent: a link ends in a vertex not there";
+    let absent = "the result is inconsistent: a link refers to a vertex that does not exist";
     check_broken(ends(2, &[0, 3]), absent);
     let cut = "the result is inconsistent: links end inside a row";
     check_broken(ends(2, &[0, 1, 2]), cut);

@@ -61,7 +61,7 @@ fn errors_of_first_files_say_what_to_do() {
     fs::write(bench.path("a.npz"), "no zip file").unwrap();
     let said = bench.refused(&["create", "@a.zv", "--kind", "points", "--from", "@a.npz"]);
     assert!(
-        said.ends_with("a.npz is no npz file, or is cut off or damaged\n"),
+        said.ends_with("a.npz is not an npz file, or is truncated or damaged\n"),
         "{said}"
     );
     bench.file("a.ply", "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nend_header\n0 0\n");

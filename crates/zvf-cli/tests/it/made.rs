@@ -116,7 +116,7 @@ fn an_existing_store_is_replaced_only_on_request() {
     let line = ["create", "@a.zv", "--kind", "points", "--from"];
     bench.says(&[&line[..], &["@a.csv"]].concat());
     let said = bench.refused(&[&line[..], &["@b.csv"]].concat());
-    let expected = "error: /a.zv cannot be created: there is a store already; \
+    let expected = "error: /a.zv cannot be created: a store already exists; \
         replace it with --overwrite, or add to it with zvf append\n";
     assert_eq!(said, expected);
     assert_eq!(bench.result("@a.zv", &[]), "x,y\n1,2\n");

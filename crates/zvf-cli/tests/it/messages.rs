@@ -303,7 +303,7 @@ fn reference_systems_that_a_format_does_not_hold_are_listed() {
     bench.file("square.ply", SQUARE);
     let create = ["create", "@a.zv", "--from", "@square.ply", "--crs"];
     bench.says(&[&create[..], &["EPSG:25832", "--quiet"]].concat());
-    let lost = "coordinate reference system: not held by ";
+    let lost = "coordinate reference system: not supported by ";
     for end in ["ply", "obj", "stl", "gii"] {
         let file = format!("@b.{end}");
         let said = bench.says(&["query", "@a.zv", "-o", &file]);

@@ -37,7 +37,7 @@ fn errors_contain_a_hint() {
     unpack("zvf-07", "graph.zv", &bench.path("old.zv"));
     let said = bench.refused(&["migrate", "@old.zv", "@old.zv"]);
     assert!(
-        said.contains("there is a store already; replace it with --overwrite"),
+        said.contains("a store already exists; replace it with --overwrite"),
         "{said}"
     );
     let said = bench.refused(&["migrate", "@no.zv", "@new.zv"]);

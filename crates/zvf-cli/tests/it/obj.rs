@@ -87,7 +87,7 @@ fn faces_are_below_the_name_of_their_object() {
     assert_eq!(lines(&result), faces(["o soma", "o vessel α"]));
     let folder = tempfile::tempdir().unwrap();
     let found = written(&result, folder.path(), "a.obj").unwrap();
-    assert_eq!(found.left_out, ["object_id: not held by obj"]);
+    assert_eq!(found.left_out, ["object_id: not supported by obj"]);
 }
 
 #[test]
@@ -95,10 +95,10 @@ fn omitted_data_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let found = written(&graph(), folder.path(), "a.obj").unwrap();
     // The names `object_ID` keep the ids.
-    assert_eq!(found.left_out, ["link.weight: not held by obj"]);
+    assert_eq!(found.left_out, ["link.weight: not supported by obj"]);
     let found = written(&points(), folder.path(), "a.obj").unwrap();
     assert_eq!(found.left_out.len(), 12);
-    assert_eq!(found.left_out[11], "group.5: not held by obj");
+    assert_eq!(found.left_out[11], "group.5: not supported by obj");
 }
 
 #[test]

@@ -167,13 +167,13 @@ fn data_without_a_ply_type_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let found = written(&points(), folder.path(), "a.ply").unwrap();
     let expected = [
-        "vertex.kind: text is not held by ply",
-        "vertex.big: integers beyond 53 bits are not held by ply",
-        "vertex.wave: complex numbers are not held by ply",
-        "fragment.label: text is not held by ply",
-        "object.length: not held by ply",
-        "object.count: not held by ply",
-        "group.5: not held by ply",
+        "vertex.kind: text is not supported by ply",
+        "vertex.big: integers beyond 53 bits are not supported by ply",
+        "vertex.wave: complex numbers are not supported by ply",
+        "fragment.label: text is not supported by ply",
+        "object.length: not supported by ply",
+        "object.count: not supported by ply",
+        "group.5: not supported by ply",
     ];
     assert_eq!(found.left_out, expected);
 }

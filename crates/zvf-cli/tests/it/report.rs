@@ -72,7 +72,7 @@ fn skipped_written_and_omitted_data_is_reported() {
     assert_eq!(found["notes"], json!(["an old defect"]));
     assert_eq!(found["output"], file);
     assert_eq!(found["files"], json!([file]));
-    let left_out = ["link.weight: not held by obj"];
+    let left_out = ["link.weight: not supported by obj"];
     assert_eq!(found["left_out"], json!(left_out));
     let expected = format!(
         "\
@@ -82,7 +82,7 @@ a.zv, level 0
 
 written: {file}
 missing: 0/vertices/c/0/0/0: cut short
-left out: link.weight: not held by obj
+left out: link.weight: not supported by obj
 note: an old defect"
     );
     assert_eq!(report.text(), expected);

@@ -75,7 +75,7 @@ fn absurd_plans_are_confirmed_on_a_terminal() {
         };
         assert_eq!(code, 2, "{said}");
         assert_eq!(said.matches(QUESTION).count(), 1, "{said}");
-        assert!(said.contains("there is a store already"), "{said}");
+        assert!(said.contains("a store already exists"), "{said}");
     }
 }
 
@@ -112,7 +112,7 @@ fn input_in_batches_is_confirmed_before_its_second_pass() {
     let line = [&line[..], &["--memory", "100KiB"], &SHAPE].concat();
     for (input, sentence) in [
         ("n\n", "60 000 files of 20 000 chunks"),
-        ("y\n", "there is a store already"),
+        ("y\n", "a store already exists"),
     ] {
         let Some((code, said)) = on_terminal(&bench, &line, input) else {
             return;

@@ -191,7 +191,7 @@ fn errors_exit_with_1_and_anything_else_with_0() {
     let output = zvf(&["validate", address, "--level", "2", "--limit", "0"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).contains("and 1 more\n"));
-    assert!(text(&output.stdout).ends_with("1 warning; checked to L2: nodes and what they say\n"));
+    assert!(text(&output.stdout).ends_with("1 warning; checked to L2: nodes and their metadata\n"));
 }
 
 #[test]

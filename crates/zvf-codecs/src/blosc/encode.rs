@@ -454,18 +454,18 @@ fn signed(len: usize) -> i32 {
 #[non_exhaustive]
 pub enum BloscEncodeError {
     /// `BloscLZ` only decodes.
-    #[error("nothing is written with this codec")]
+    #[error("chunks cannot be written with this codec")]
     Codec,
     /// The filters are incompatible with each other or with the items.
-    #[error("filters that cannot be applied to such items, or not in this order")]
+    #[error("the filters cannot be applied to these items in this order")]
     Filters,
     /// Items or blocks have no bytes.
-    #[error("items and blocks have bytes")]
+    #[error("items and blocks must have at least one byte")]
     Zero,
     /// The data is longer than a chunk can hold.
     #[error("a chunk cannot hold {0} bytes")]
     Length(usize),
     /// The value is not one item, or the length is not a multiple of it.
-    #[error("not a value that can be repeated")]
+    #[error("the value cannot be repeated")]
     Value,
 }

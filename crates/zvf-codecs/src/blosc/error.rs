@@ -8,27 +8,27 @@ pub enum ChunkError {
     #[error("bytes end inside the chunk")]
     Truncated,
     /// The version of the chunk format is not supported.
-    #[error("chunk version {0} is not supported, only 5, and 2 of Blosc 1, are")]
+    #[error("chunk version {0} is not supported, only 2 (Blosc 1) and 5 (Blosc 2) are")]
     Version(u8),
     /// A length in the header is negative.
     #[error("a length in the chunk's header is negative")]
     Negative,
     /// Items have no bytes.
-    #[error("chunk has items of no bytes")]
+    #[error("the items of the chunk have no bytes")]
     Typesize,
     /// Blocks have no bytes, but the chunk does.
-    #[error("chunk has blocks of no bytes")]
+    #[error("the blocks of the chunk have no bytes")]
     Blocksize,
     /// The stored length is too short for the content, or does not match the content of a raw
     /// chunk.
-    #[error("chunk is stored in {0} bytes, which its contents are not")]
+    #[error("the chunk declares {0} stored bytes, which does not match its contents")]
     Cbytes(u32),
     /// Flags that are invalid in files or not supported: variable-length blocks, lazy, instrumented
     /// and big-endian chunks.
     #[error("flags {0:#04x} and {1:#04x} of the chunk are not supported")]
     Flags(u8, u8),
     /// The kind of special chunk is not defined.
-    #[error("special chunks of kind {0} do not exist")]
+    #[error("the kind of special chunk {0} is unknown")]
     Special(u8),
     /// The codec number in the flags of the chunk is not supported.
     #[error("codec format {0} is not supported")]
@@ -37,7 +37,7 @@ pub enum ChunkError {
     #[error("filter {0} is not supported")]
     Filter(u8),
     /// A block starts outside the block area of the chunk.
-    #[error("block {block} starts at {start}, where no block can be")]
+    #[error("block {block} starts at {start}, where no block can start")]
     BlockStart {
         /// The block number.
         block: u32,
@@ -45,16 +45,16 @@ pub enum ChunkError {
         start: i32,
     },
     /// The length of the dictionary is not 1 to 32768.
-    #[error("dictionary of {0} bytes")]
+    #[error("a dictionary of {0} bytes is not supported")]
     Dictionary(i32),
     /// The block does not exist, or its length differs from the length of the buffer.
-    #[error("block {0} is not in the chunk, or not as long as the buffer")]
+    #[error("block {0} is not in the chunk, or differs from the buffer in length")]
     Block(u32),
     /// The length of the buffer differs from the length of the chunk.
-    #[error("chunk decodes to {0} bytes, not to as many as there is room for")]
+    #[error("the chunk decodes to {0} bytes, but the buffer has another length")]
     Length(u32),
     /// The first block or the dictionary is needed and missing.
-    #[error("a block was not given what it is decoded with")]
+    #[error("a block cannot be decoded without the first block or the dictionary")]
     Context,
     /// The length of the repeated value does not match the items.
     #[error("a value of {0} bytes cannot be repeated here")]
@@ -86,7 +86,7 @@ pub enum StreamError {
     #[error("token {0:#04x} does not start a run")]
     Token(u8),
     /// The codec rejects the bytes.
-    #[error("not a stream of its codec")]
+    #[error("the stream is not valid for its codec")]
     Codec,
     /// The decoded length is wrong.
     #[error("stream decodes to {found} bytes, not {want}")]

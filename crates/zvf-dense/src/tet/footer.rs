@@ -181,6 +181,6 @@ fn spill(json: &Map<String, Value>, key: &str) -> Result<Option<SpillRef>, TetEr
         (Some(offset), Some(len), Some(2)) if offset.checked_add(len).is_some() => {
             Ok(Some(SpillRef { offset, len }))
         }
-        _ => Err(fault(key, "no object of offset and len")),
+        _ => Err(fault(key, "not an object with offset and len")),
     }
 }

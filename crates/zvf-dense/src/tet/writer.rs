@@ -176,7 +176,10 @@ impl TetWriter {
         let current = self.datasets.get(self.current);
         let is_complete = current.is_some_and(|current| current.put == current.chunks);
         if next != Some(dataset) || !is_complete || dataset >= self.datasets.len() {
-            return Err(self.order(dataset, "datasets come in the order they were given in"));
+            return Err(self.order(
+                dataset,
+                "datasets must be written in the order in which they were declared",
+            ));
         }
         self.flush()?;
         self.current = dataset;

@@ -52,7 +52,8 @@ impl Separator {
             }
         }
         if is_quoted {
-            let why = "a quote is not closed in its line; fields of several lines are not read";
+            let why =
+                "a quote is not closed in its line; fields of several lines are not supported";
             return Err(FileFault::Unsupported(why));
         }
         fields.push(field.trim().to_owned());

@@ -300,7 +300,7 @@ impl TableContent {
             .any(|column| column.name == SOURCE_OBJECT)
         {
             notes.push(format!(
-                "further parts of an object are objects of their own; object.{SOURCE_OBJECT} holds the id of the whole"
+                "additional parts of an object become separate objects; object.{SOURCE_OBJECT} holds the id of the whole"
             ));
         }
         if !self.left_out.is_empty() {
@@ -372,7 +372,7 @@ impl TableContent {
             let id = if used.insert(source) {
                 source
             } else {
-                let why = "no object ids are left for further parts of objects";
+                let why = "no object ids are left for additional parts of objects";
                 last = last.checked_add(1).ok_or(FileFault::Unsupported(why))?;
                 last
             };

@@ -107,7 +107,7 @@ impl GeoParquetWriter {
         });
         let units = description.axes.iter().filter(|axis| axis.unit.is_some());
         if units.count() > 0 {
-            left_out.push(format!("units of axes: not held by {FORMAT}"));
+            left_out.push(format!("units of axes: not supported by {FORMAT}"));
         }
         Ok(Self {
             path: path.to_path_buf(),
@@ -224,8 +224,8 @@ impl GeoParquetWriter {
             let scopes = [("vertex", &batch.vertex), ("fragment", &batch.fragment)];
             for (scope, columns) in scopes {
                 let names = columns.iter().map(|column| &column.name);
-                let lines =
-                    names.map(|name| format!("{scope}.{name}: not held by {FORMAT} beside links"));
+                let lines = names
+                    .map(|name| format!("{scope}.{name}: not supported by {FORMAT} beside links"));
                 self.left_out.extend(lines);
             }
         }
@@ -250,7 +250,9 @@ impl GeoParquetWriter {
             let rows: Vec<usize> = rows.collect();
             let places = rows.iter().map(|row| linked.positions.get(*row).copied());
             let places: Option<Vec<[f64; 3]>> = places.collect();
-            let places = places.ok_or(FileFault::Broken("a link ends in a vertex not there"))?;
+            let places = places.ok_or(FileFault::Broken(
+                "a link refers to a vertex that does not exist",
+            ))?;
             Ok((places, rows.first().and_then(|row| owner(*row))))
         };
         let has_objects = linked.objects.iter().any(|id| *id >= 0);
@@ -307,7 +309,7 @@ impl GeoParquetWriter {
             .count();
         if alone > 0 {
             self.left_out.push(format!(
-                "{alone} objects without links: not held by {FORMAT}"
+                "{alone} objects without links: not supported by {FORMAT}"
             ));
         }
         let all: Vec<(i64, Vec<[[f64; 3]; 2]>)> = of_object.into_iter().collect();

@@ -128,7 +128,7 @@ impl GiftiWriter {
     /// Returns an attribute in a type of GIFTI.
     fn converted(&mut self, column: &Column) -> Option<NumericColumn> {
         let Some(values) = numbers(column) else {
-            let line = format!("vertex.{}: not held by gii", column.name);
+            let line = format!("vertex.{}: not supported by gii", column.name);
             self.left_out.push(line);
             return None;
         };
@@ -150,7 +150,7 @@ impl GiftiWriter {
             return Some(made);
         }
         let Some(bytes) = to_f32_bytes(&values) else {
-            let line = format!("vertex.{}: not held by gii", column.name);
+            let line = format!("vertex.{}: not supported by gii", column.name);
             self.left_out.push(line);
             return None;
         };

@@ -63,7 +63,7 @@ impl LasHeader {
             let length = u64::from(u16_at(&head, 20));
             total = total.saturating_add(length).saturating_add(54);
             if length.saturating_add(54) > left || total > MAX_RECORD_BYTES {
-                let expected = "the records have to end before the points and to be smaller than 4 MiB; the file is damaged";
+                let expected = "the records must end before the points and be smaller than 4 MiB; the file is damaged";
                 let fault =
                     FileFault::field("the size of a variable length record", length, expected);
                 return Err(file.error(fault));

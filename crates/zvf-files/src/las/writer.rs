@@ -307,7 +307,7 @@ impl LasWriter {
         }
         if batch.object_ids.is_some() {
             self.left_out
-                .push("the objects of the points: not held by las".to_owned());
+                .push("the objects of the points: not supported by las".to_owned());
         }
     }
 
@@ -318,7 +318,7 @@ impl LasWriter {
         described: &[[u8; DESCRIPTOR]],
         at: usize,
     ) -> Result<(Dimension, [u8; DESCRIPTOR]), &'static str> {
-        let values = numbers(column).ok_or("text is not held by las")?;
+        let values = numbers(column).ok_or("las does not support text")?;
         let name = original(self.names.as_ref(), &column.name);
         let kind = match values.kind {
             Kind::Bool => Kind::UInt8,

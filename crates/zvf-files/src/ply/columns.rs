@@ -134,7 +134,7 @@ impl PropertyColumns {
             return Ok(positions);
         }
         let take = |name| {
-            let expected = "the element vertex has to have x, y and z";
+            let expected = "the element vertex must have x, y and z";
             self.take(name).ok_or_else(|| {
                 FileFault::field("the element vertex", format!("without {name}"), expected)
             })

@@ -97,7 +97,7 @@ impl PlyHeader {
                 }
                 ["end_header"] => {
                     let Some(form) = form else {
-                        let expected = "the header has to have this line";
+                        let expected = "the header must have this line";
                         return Err(in_line(FileFault::field("format", "absent", expected)));
                     };
                     return Ok(Self {
@@ -156,7 +156,7 @@ impl PlyHeader {
 
 fn unknown(line: &str) -> FileFault {
     let line: String = line.trim().chars().take(48).collect();
-    let expected = "it is no line of a PLY header; the file is damaged";
+    let expected = "it is not a line of a PLY header; the file is damaged";
     FileFault::field("a line of the header", format!("{line:?}"), expected)
 }
 

@@ -29,7 +29,7 @@ pub(super) fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     let in_file = |fault: FileFault| fault.of(path);
     let metadata = fs::metadata(path).map_err(|source| in_file(source.into()))?;
     if !metadata.is_file() {
-        return Err(in_file(FileFault::Unsupported("is no file")));
+        return Err(in_file(FileFault::Unsupported("is not a file")));
     }
     let too_large = || in_file(FileFault::Unpacked { limit });
     if metadata.len() > limit {

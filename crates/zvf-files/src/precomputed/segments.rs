@@ -115,7 +115,7 @@ fn read(
         (Some(folder), Some((bytes, _)), _) => Ok(Some((folder, bytes))),
         (_, _, Some(own)) => {
             description.notes.push(format!(
-                "properties of segments are left out: {own:?} is no folder with them below the source"
+                "properties of segments are left out: {own:?} is not a folder with them below the source"
             ));
             Ok(None)
         }

@@ -82,7 +82,7 @@ pub(super) fn open(
         if trees.is_none() {
             description.kind = GeometryKind::Graphs;
             if options.kind.is_none() {
-                let note = "edges form circles, so that the store has graphs instead of skeletons";
+                let note = "edges form cycles, so the store has graphs instead of skeletons";
                 description.notes.push(note.to_owned());
             }
         }

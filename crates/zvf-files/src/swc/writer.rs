@@ -96,7 +96,8 @@ impl SwcWriter {
         ];
         for (scope, columns) in scopes {
             let lines = columns.into_iter();
-            let lines = lines.map(|column| format!("{scope}.{}: not held by swc", column.name));
+            let lines =
+                lines.map(|column| format!("{scope}.{}: not supported by swc", column.name));
             self.left_out.extend(lines);
         }
     }

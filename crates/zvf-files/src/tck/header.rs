@@ -54,7 +54,7 @@ impl TckHeader {
         }
         file.seek(0)?;
         if start > LONGEST {
-            let expected = "the data have to start within 16 MiB";
+            let expected = "the data must start within 16 MiB";
             return Err(FileFault::field("file", start, expected).of(&path));
         }
         file.take(&mut bytes, start, "the header")?;
@@ -131,7 +131,7 @@ fn fields(text: &[u8], magic: &str, length: u64) -> Result<DataFields, (u64, Fil
     let missing = |field| {
         (
             0,
-            FileFault::field(field, "absent", "the header has to have this line"),
+            FileFault::field(field, "absent", "the header must have this line"),
         )
     };
     let (kind, is_big_endian) = datatype.ok_or_else(|| missing("datatype"))?;

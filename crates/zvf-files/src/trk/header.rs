@@ -76,7 +76,7 @@ impl TrkHeader {
             (1000, _) => false,
             (_, 1000) => true,
             (found, _) => {
-                return Err(FileFault::field("hdr_size", found, "it has to be 1000"));
+                return Err(FileFault::field("hdr_size", found, "it must be 1000"));
             }
         };
         let i16_at = |at: usize| match is_big_endian {
@@ -168,7 +168,7 @@ impl TrkHeader {
         if let Some(kept) = kept.and_then(Value::as_str) {
             let bytes = base64::decode(kept.as_bytes()).map_err(FileFault::base64)?;
             let bytes: [u8; SIZE] = bytes.try_into().map_err(|bytes: Vec<u8>| {
-                let expected = "headers/trk of the store has to hold 1000 bytes";
+                let expected = "headers/trk of the store must hold 1000 bytes";
                 FileFault::field(
                     "the kept header",
                     format!("{} bytes", bytes.len()),

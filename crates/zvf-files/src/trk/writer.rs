@@ -132,7 +132,7 @@ impl TrkWriter {
             let limit = format!("{scope}.{}", column.name);
             let zvf::ColumnValues::Numeric(values) = &column.values else {
                 self.left_out
-                    .push(format!("{limit}: text is not held by trk"));
+                    .push(format!("{limit}: trk does not support text"));
                 continue;
             };
             let width = values.row_len();

@@ -56,7 +56,7 @@ impl TrxReader {
         let header = header(&archive)?;
         let [streamlines, vertices] = ["NB_STREAMLINES", "NB_VERTICES"].map(|key| {
             let value = header.get(key).and_then(Value::as_u64);
-            let expected = "header.json has to give this number";
+            let expected = "header.json must give this number";
             value.ok_or_else(|| {
                 archive.error("header.json", FileFault::field(key, "absent", expected))
             })

@@ -393,7 +393,7 @@ fn ids_of_swc_files_are_given() {
         ),
         (
             read(FileObjectIds::List(vec![1, 2, 1])),
-            "an id is 1; it is there twice",
+            "an id is 1; it occurs twice",
         ),
         (
             read(FileObjectIds::List(vec![1, 2, -3])),
@@ -403,7 +403,7 @@ fn ids_of_swc_files_are_given() {
             table("a,1\nb,2\n"),
             "ids.csv: the name is c d; the table of ids has no line",
         ),
-        (table("a,1\na.swc,2\n"), "line 2: \"a\" is there twice"),
+        (table("a,1\na.swc,2\n"), "line 2: \"a\" occurs twice"),
         (table("a,1\nb,x\n"), "line 2: \"x\" is no number"),
     ] {
         let error = found.unwrap_err();
@@ -424,7 +424,7 @@ fn damaged_swc_is_refused_or_read() {
     let cases = [
         (
             "1 1 0 0 0 1 -1\n1 1 0 0 0 1 -1\n",
-            "line 2: \"the id 1\" is there twice",
+            "line 2: \"the id 1\" occurs twice",
         ),
         (
             "1 1 0 0 0 1 9\n",
@@ -441,7 +441,7 @@ fn damaged_swc_is_refused_or_read() {
         ("1 1 0 0 0 1\n", "line 1: the parent is absent"),
         (
             "1 1 0 x 0 1 -1\n",
-            "line 1: \"x\" is no number where y is expected",
+            "line 1: \"x\" is not a number; expected y",
         ),
         ("1 1 0 0 nan 1 -1\n", "a coordinate is NaN"),
         ("1 1 0 0 0 1 0\n", "a root has the parent -1"),

@@ -88,7 +88,7 @@ fn errors_of_graphml_name_place_and_reason() {
         ),
         (
             with("<node id=\"c\">", "<node id=\"a\">"),
-            "\"a\" is there twice",
+            "\"a\" occurs twice",
         ),
         (
             with("<data key=\"d1\">5</data>", ""),
@@ -226,7 +226,7 @@ fn errors_of_edge_lists_name_file_line_and_reason() {
         ),
         (
             edges("a b\n", "id,x,y\na,0,1\na,0,1\n"),
-            "\"a\" is there twice",
+            "\"a\" occurs twice",
         ),
         (
             edges("a b\n", "id,x,y\na,0,1\nb,0,\n"),

@@ -932,7 +932,7 @@ fn names_do_not_lead_out_of_the_source() {
         br#"{"fragments": ["1:0:0", "1:0:0"]}"#.to_vec(),
     );
     let why = Source::new(&files).refused();
-    assert!(why.contains("\"1:0:0\" is there twice"), "{why}");
+    assert!(why.contains("\"1:0:0\" occurs twice"), "{why}");
     let mut files = annotations(AnnotationKind::Point, None, &[]);
     with_info_text(&mut files, r#""key":"spatial1""#, r#""key":"../spatial1""#);
     let why = Source::new(&files).refused();

@@ -147,7 +147,10 @@ fn losses_are_listed() {
         .push(Column::new("v", (0_u8..4).collect::<NumericColumn>()));
     let path = folder.path().join("a.geoparquet");
     let left_out = write(&graph, GeometryKind::Graphs, &path);
-    assert_eq!(left_out, ["vertex.v: not held by geoparquet beside links"]);
+    assert_eq!(
+        left_out,
+        ["vertex.v: not supported by geoparquet beside links"]
+    );
 }
 
 #[test]

@@ -439,7 +439,7 @@ pub enum NdMetalayerError {
         axis: usize,
     },
     /// Chunk or block is empty where the array is not.
-    #[error("chunk or block is empty on axis {axis}, the array is not")]
+    #[error("chunk or block is empty on axis {axis}, but the array is not")]
     Zero {
         /// The first such axis.
         axis: usize,
@@ -491,13 +491,13 @@ impl fmt::Display for NdPart {
 #[non_exhaustive]
 pub enum NdGeometryError {
     /// The frame's blocks are not as long as the array's.
-    #[error("frame has blocks of {0} bytes, the array has not")]
+    #[error("frame has blocks of {0} bytes, but the array has others")]
     Blocksize(u32),
     /// The frame's chunks are not as long as the array's.
-    #[error("frame has chunks of {0} bytes, the array has not")]
+    #[error("frame has chunks of {0} bytes, but the array has others")]
     Chunksize(u32),
     /// The total length of the frame's chunks differs from the array's.
-    #[error("frame has {0} bytes in all chunks, the array has not")]
+    #[error("frame has {0} bytes in all chunks, but the array has another size")]
     Nbytes(u64),
 }
 

@@ -60,7 +60,7 @@ pub enum CrossChunkCellError {
     #[error(transparent)]
     Rows(#[from] LinkRowsError),
     /// The header declares another number of records than the bytes contain.
-    #[error("{declared} records declared, bytes hold {found}")]
+    #[error("{declared} records are declared, but the bytes hold {found}")]
     RecordCount {
         /// The declared number.
         declared: usize,

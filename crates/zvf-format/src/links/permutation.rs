@@ -202,7 +202,7 @@ fn nth_one(bits: u8, nth: u8) -> u8 {
 #[non_exhaustive]
 pub enum PermutationError {
     /// The code is negative or not below the factorial of the width.
-    #[error("permutation code {code} is not one of the {width}! there are")]
+    #[error("permutation code {code} is not below {width}!")]
     Code {
         /// The link width.
         width: LinkWidth,

@@ -213,7 +213,7 @@ pub enum LinkRowsError {
     #[error("{0} bytes are not a whole number of link rows")]
     Length(usize),
     /// A vertex row is negative.
-    #[error("link row {row} names a negative vertex row")]
+    #[error("link row {row} refers to a negative vertex row")]
     Vertex {
         /// The row at fault.
         row: usize,

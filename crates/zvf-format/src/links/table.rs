@@ -143,7 +143,7 @@ pub enum CrossChunkTableError {
     #[error("{0} bytes are not a whole number of cross-chunk records")]
     Length(usize),
     /// A vertex row is negative.
-    #[error("record {record} names a negative vertex row")]
+    #[error("record {record} refers to a negative vertex row")]
     Vertex {
         /// The record at fault.
         record: usize,

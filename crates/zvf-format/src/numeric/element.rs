@@ -394,7 +394,7 @@ impl<T: Element> fmt::Debug for Elements<'_, T> {
 
 /// The destination of a copy has the wrong length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{needed} values do not go into {found} places")]
+#[error("{needed} values do not fit into {found} places")]
 pub struct CopyLength {
     /// Number of values.
     pub needed: usize,

@@ -16,7 +16,7 @@ pub(super) enum Sign {
 #[non_exhaustive]
 pub enum NumberFault {
     /// The spelling is not canonical.
-    #[error("not a number in its one spelling")]
+    #[error("not a number in canonical form")]
     Spelling,
     /// The value exceeds the type.
     #[error("number out of range")]

@@ -480,7 +480,7 @@ pub enum DirectoryError {
     #[error("bytes end inside the directory's length")]
     Truncated,
     /// The blob length is not that of the bytes up to the chunk index.
-    #[error("directory declares {declared} bytes of records, {found} are there")]
+    #[error("directory declares {declared} bytes of records, but {found} are present")]
     BlobLen {
         /// The value of the length field.
         declared: u64,

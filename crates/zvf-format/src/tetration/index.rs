@@ -499,7 +499,7 @@ pub enum RowFault {
 #[non_exhaustive]
 pub enum ChunkMapError {
     /// The number of rows differs from the number of tiles.
-    #[error("{rows} rows are not one for each tile of the datasets' grids")]
+    #[error("the index has {rows} rows, but needs one for each tile of the datasets")]
     Rows {
         /// Rows in the index.
         rows: u64,
@@ -537,7 +537,7 @@ pub enum ChunkFault {
         axis: usize,
     },
     /// The decoded length is not that of the tile.
-    #[error("{0} bytes decoded are not the length of the tile")]
+    #[error("the payload decodes to {0} bytes, which is not the length of the tile")]
     TileLen(u64),
     /// The payload overlaps the index or extends past the end of payloads.
     #[error("payload {start}..{end} is outside the file's payloads")]

@@ -191,7 +191,7 @@ pub enum SuperblockError {
     #[error("chunk index offset and length overflow")]
     IndexOverflow,
     /// No datasets, but a directory or an index.
-    #[error("no datasets, but the chunk index is not the empty one at 32")]
+    #[error("there are no datasets, but the chunk index is not empty or does not start at 32")]
     Empty,
     /// The index does not start at a possible end of a directory.
     #[error("chunk index offset {0} is not 40 plus a multiple of 8")]

@@ -200,7 +200,7 @@ struct LocalRange {
 #[non_exhaustive]
 pub enum BinsError {
     /// Another number of axes.
-    #[error("a bin of {bin} axes in a chunk of {chunk}")]
+    #[error("a bin has {bin} axes, but the chunk has {chunk}")]
     Axes {
         /// Axes of the bin.
         bin: usize,
@@ -218,6 +218,6 @@ pub enum BinsError {
         chunk: f64,
     },
     /// The number of bins exceeds 64 bits.
-    #[error("a chunk has more bins than 64 bits count")]
+    #[error("a chunk has more bins than 64-bit numbers can count")]
     Count,
 }

@@ -103,7 +103,7 @@ pub enum ShapeError {
     #[error("{0} axes, not 1 to {MAX_RANK}")]
     Axes(usize),
     /// An extent that is not finite and above 0.
-    #[error("an extent of {0}, not finite and above 0")]
+    #[error("an extent is {0}, but must be finite and above 0")]
     Extent(f64),
 }
 
@@ -112,7 +112,7 @@ pub enum ShapeError {
 #[non_exhaustive]
 pub enum ScaleError {
     /// Another number of axes.
-    #[error("a chunk of {level} axes over one of {root}")]
+    #[error("the chunk shape of the level has {level} axes, but that of the root has {root}")]
     Axes {
         /// Axes of the level's chunk shape.
         level: usize,

@@ -117,7 +117,7 @@ impl<'de> Visitor<'de> for Unique {
                 .insert(name, members.next_value_seed(Self)?)
                 .is_some()
             {
-                return Err(A::Error::custom("a member stands twice"));
+                return Err(A::Error::custom("a member occurs twice"));
             }
         }
         Ok(Value::Object(object))

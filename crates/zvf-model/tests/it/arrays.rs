@@ -85,7 +85,7 @@ fn contradictory_presence_lists_are_rejected() {
     let chunks = |chunks: Json| presence(&json!({"nonempty_chunks": chunks}));
     refused(
         chunks(json!(["0.0", "0.0"])),
-        "attributes.nonempty_chunks: \"0.0\" stands there twice",
+        "attributes.nonempty_chunks: \"0.0\" occurs twice",
     );
     refused(
         chunks(json!(["0.0", "3.0"])),
@@ -97,7 +97,7 @@ fn contradictory_presence_lists_are_rejected() {
     );
     refused(
         chunks(json!(["0.+1"])),
-        "attributes.nonempty_chunks[0]: \"0.+1\": number 1: not a number in its one spelling",
+        "attributes.nonempty_chunks[0]: \"0.+1\": number 1: not a number in canonical form",
     );
     refused(
         chunks(json!([0])),

@@ -70,7 +70,9 @@ fn newer_stores_are_rejected_with_a_hint() {
         evidence.vertices = Some(CELLS);
         refused(
             &evidence,
-            &format!("format version {version} is not known, 0.6 to 0.9 are: use a newer reader"),
+            &format!(
+                "format version {version} is unknown, as only 0.6 to 0.9 are supported; use a newer reader"
+            ),
         );
     }
 }
@@ -226,7 +228,7 @@ fn nodes_of_two_generations_are_refused_or_noted() {
     evidence.cross_chunk_links = vec![family(NodeForm::Group, json!({}), &cells)];
     refused(
         &evidence,
-        "vertices is as in generation 0.9, cross_chunk_links as in 0.8.1: the store is a mix",
+        "vertices has the form of generation 0.9, but cross_chunk_links that of 0.8.1: the store mixes generations",
     );
     let mut evidence = store("0.7.0");
     evidence.vertices = Some(NodeForm::Group);

@@ -104,7 +104,7 @@ const CASES: &[(&str, Shown)] = &[
     ("graph_physical_records", Value),
     (
         "links_segment_malformed",
-        Error("\"1.0\": number 0: not a number in its one spelling"),
+        Error("\"1.0\": number 0: not a number in canonical form"),
     ),
     (
         "links_segment_negative",

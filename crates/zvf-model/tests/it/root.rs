@@ -189,7 +189,7 @@ fn tolerated_faults_are_noted() {
     let root = noted(
         "/multiscales/0/datasets",
         json!([{"path": "0"}, {"path": "0"}]),
-        "multiscales[0].datasets[1]: \"0\" stands there twice; ignored",
+        "multiscales[0].datasets[1]: \"0\" occurs twice; ignored",
     );
     assert_eq!(root.datasets.len(), 1);
     noted(

@@ -204,13 +204,13 @@ fn every_fault_of_a_grid_names_its_place() {
     check(
         "/shape",
         huge,
-        "shape: the extents multiply to more than 64 bits hold",
+        "shape: the product of the extents exceeds 64 bits",
     );
     let hidden = json!([0, u64::MAX, u64::MAX]);
     check(
         "/shape",
         hidden,
-        "shape: the extents multiply to more than 64 bits hold",
+        "shape: the product of the extents exceeds 64 bits",
     );
     check(
         "/shape",
@@ -248,7 +248,7 @@ fn every_fault_of_a_grid_names_its_place() {
     check(
         "/storage_transformers",
         json!([{"name": "magic"}]),
-        "storage_transformers[0]: \"magic\" must be understood to read the array, and is not",
+        "storage_transformers[0]: \"magic\" must be understood to read the array, but is not supported",
     );
 }
 
@@ -276,7 +276,7 @@ fn every_fault_of_sharding_names_its_place() {
 
 #[test]
 fn members_that_must_be_understood_are_rejected() {
-    let message = "\"paint\" must be understood to read the array, and is not";
+    let message = "\"paint\" must be understood to read the array, but is not supported";
     refused(
         array(),
         "/paint",
@@ -300,7 +300,10 @@ fn members_that_must_be_understood_are_rejected() {
 fn invalid_nodes_are_rejected() {
     let file = key("zarr.json");
     let error = Node::parse(&file, b"{\n  nope").unwrap_err();
-    assert_eq!(error.to_string(), "zarr.json: $: no JSON: line 2, column 3");
+    assert_eq!(
+        error.to_string(),
+        "zarr.json: $: not valid JSON: line 2, column 3"
+    );
     let error = Node::parse_within(&file, &[b' '; 100], 99).unwrap_err();
     assert_eq!(
         error.to_string(),

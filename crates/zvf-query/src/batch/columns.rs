@@ -172,12 +172,12 @@ impl ColumnBuilder {
         let columns = self.check_width(cell)?;
         let (bytes, dtype) = (&mut self.bytes, self.metadata.dtype);
         push_runs(bytes, &cell.bytes, dtype, columns, vertices);
-        self.there(vertices.len());
+        self.count_values(vertices.len());
         Ok(())
     }
 
-    /// Returns the number of columns of all cells, if they hold numbers, none is missing, and the
-    /// numbers agree.
+    /// Returns the number of columns that all cells have. `None` if a cell is missing or has
+    /// another number of columns, or if the column holds text.
     pub(crate) fn width_of<'c>(
         &self,
         mut cells: impl Iterator<Item = Option<&'c CellRows>>,
@@ -211,12 +211,12 @@ impl ColumnBuilder {
         self.columns = Some(columns);
         let dtype = self.metadata.dtype;
         capacity.make(&mut self.bytes, row_size(dtype, columns));
-        self.there(capacity.rows.saturating_sub(capacity.before));
+        self.count_values(capacity.rows.saturating_sub(capacity.before));
         Copying::of(&mut self.bytes, capacity.before, (dtype, columns), parts)
     }
 
     /// Releases memory that was reserved and not used.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn release_unused(&mut self) {
         if self.words.is_none() {
             let bytes = self.rows.saturating_mul(self.row_size());
             self.bytes.truncate(bytes);
@@ -227,7 +227,7 @@ impl ColumnBuilder {
     pub(crate) fn zeroed(&mut self, columns: u32, rows: usize) -> &mut [u8] {
         self.columns = Some(columns);
         self.bytes = zeroed(rows, row_size(self.metadata.dtype, columns));
-        self.there(rows);
+        self.count_values(rows);
         &mut self.bytes
     }
 
@@ -257,10 +257,10 @@ impl ColumnBuilder {
             if let Some(index) = *index {
                 let value = rows_at(&cell.bytes, row, index..index.saturating_add(1));
                 self.bytes.extend_from_slice(value);
-                self.there(1);
+                self.count_values(1);
             } else {
                 self.bytes.resize(self.bytes.len().saturating_add(row), 0);
-                self.gone(1);
+                self.count_nulls(1);
             }
         }
         to_little(&mut self.bytes, start, dtype);
@@ -277,18 +277,18 @@ impl ColumnBuilder {
         let count = u32::try_from(words).unwrap_or(u32::MAX);
         let fill = self.metadata.dictionary.as_ref().and_then(|d| d.fill);
         let before = self.codes.len();
-        let mut any_gone = false;
+        let mut any_null = false;
         for index in indices {
             let value = index.and_then(|index| value_at(cell, dtype, index));
             let code = match value {
                 Some(value) => code_of(value, fill, count)?,
                 None => None,
             };
-            any_gone |= code.is_none();
+            any_null |= code.is_none();
             self.codes.push(code.unwrap_or(u32::MAX));
         }
         let new = self.codes.get(before..).unwrap_or_default();
-        if any_gone {
+        if any_null {
             self.missing.resize(self.rows, false);
             self.missing
                 .extend(new.iter().map(|code| *code == u32::MAX));
@@ -296,7 +296,7 @@ impl ColumnBuilder {
             self.rows = self.rows.saturating_add(new.len());
         } else {
             let new = new.len();
-            self.there(new);
+            self.count_values(new);
         }
         Ok(())
     }
@@ -315,7 +315,7 @@ impl ColumnBuilder {
     }
 
     /// Counts rows with a value.
-    fn there(&mut self, rows: usize) {
+    fn count_values(&mut self, rows: usize) {
         self.rows = self.rows.saturating_add(rows);
         if self.any_missing {
             self.missing.resize(self.rows, false);
@@ -323,7 +323,7 @@ impl ColumnBuilder {
     }
 
     /// Counts nulls.
-    fn gone(&mut self, rows: usize) {
+    fn count_nulls(&mut self, rows: usize) {
         if rows > 0 {
             self.missing.resize(self.rows, false);
             self.any_missing = true;
@@ -336,7 +336,7 @@ impl ColumnBuilder {
 
     /// Appends nulls.
     pub(crate) fn skip(&mut self, rows: usize) {
-        self.gone(rows);
+        self.count_nulls(rows);
         if self.words.is_some() {
             self.codes.resize(self.rows, u32::MAX);
         } else if self.columns.is_some() {
@@ -367,11 +367,11 @@ impl ColumnBuilder {
             self.skip(1);
             return;
         };
-        let removed = self.is_gone(nearest);
+        let removed = self.is_null(nearest);
         let code = self.codes.get(nearest).copied();
         match removed {
-            true => self.gone(1),
-            false => self.there(1),
+            true => self.count_nulls(1),
+            false => self.count_values(1),
         }
         if self.words.is_some() {
             self.codes.push(code.unwrap_or(u32::MAX));
@@ -385,9 +385,9 @@ impl ColumnBuilder {
             let from = at.saturating_mul(size);
             from..from.saturating_add(size)
         };
-        let all_there = rows.iter().all(|(at, _)| !self.is_gone(*at));
+        let all_present = rows.iter().all(|(at, _)| !self.is_null(*at));
         let blended = match self.metadata.dtype.kind() {
-            kind @ (Kind::Float32 | Kind::Float64) if all_there && !removed => {
+            kind @ (Kind::Float32 | Kind::Float64) if all_present && !removed => {
                 let width = kind.size();
                 let values = (0..size / width.max(1)).flat_map(|at| {
                     let value = |from: usize| {
@@ -427,7 +427,7 @@ impl ColumnBuilder {
     }
 
     /// Returns whether a row is null or does not exist.
-    fn is_gone(&self, row: usize) -> bool {
+    fn is_null(&self, row: usize) -> bool {
         let missing = self.missing.get(row).copied();
         row >= self.rows || missing.unwrap_or(false)
     }

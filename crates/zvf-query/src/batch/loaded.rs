@@ -55,8 +55,8 @@ impl LoadedChunks {
         each.collect()
     }
 
-    /// Returns start and end of each fragment, by the number of its chunk; none for chunks of which
-    /// rows are missing, or with a fragment that is not a range.
+    /// Returns start and end of each fragment, by the number of its chunk. The list is empty for a
+    /// chunk that is not loaded whole, and for a chunk with a fragment that is not a range.
     pub(crate) fn ranges(&self) -> Vec<&[[u32; 2]]> {
         let ranges = self.chunks.iter().map(|state| match state {
             State::Read(chunk) => chunk.ranges().unwrap_or_default(),

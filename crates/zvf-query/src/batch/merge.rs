@@ -128,7 +128,7 @@ impl CollectedResult {
 }
 
 pub(crate) fn over_budget(bytes: u64, budget: u64) -> QueryError {
-    let what = "what is selected would";
+    let what = "the result would";
     QueryError::OverBudget {
         what,
         bytes,

@@ -147,7 +147,7 @@ impl VertexBuilder {
 
     /// Reserves memory for this many vertices in all.
     pub(crate) fn reserve(&mut self, vertices: usize) {
-        self.settle();
+        self.release_unused();
         let more = vertices.saturating_sub(self.rows);
         let row = self.positions.row_size();
         self.positions.bytes.reserve(more.saturating_mul(row));
@@ -166,7 +166,7 @@ impl VertexBuilder {
         object: impl Fn(u32) -> i64,
         diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
-        self.settle();
+        self.release_unused();
         let rows = self.rows.saturating_add(vertices.len());
         push_runs(
             &mut self.positions.bytes,
@@ -216,7 +216,7 @@ impl VertexBuilder {
 
     /// Appends a vertex blended from earlier rows with these weights.
     pub(crate) fn blend(&mut self, position: &[f64], rows: &[(usize, f64)]) {
-        self.settle();
+        self.release_unused();
         let kind = self.positions.kind;
         let bytes = position.iter().flat_map(|value| match kind {
             zvf_format::numeric::Kind::Float32 | zvf_format::numeric::Kind::Float64 => {
@@ -248,7 +248,7 @@ impl VertexBuilder {
 
     /// Keeps these rows, in this order.
     pub(crate) fn gather(&mut self, rows: &[usize]) {
-        self.settle();
+        self.release_unused();
         let mut bytes = Vec::new();
         let size = self.positions.row_size();
         bytes.reserve(rows.len().saturating_mul(size));
@@ -278,7 +278,7 @@ impl VertexBuilder {
 
     /// Puts the columns into a batch.
     pub(crate) fn finish(mut self, result: &mut QueryResult) {
-        self.settle();
+        self.release_unused();
         result.positions = self.positions;
         result.vertex = self.vertex.into_iter().map(|(_, b)| b.finish()).collect();
         result.fragment = self.fragment.into_iter().map(|(_, b)| b.finish()).collect();

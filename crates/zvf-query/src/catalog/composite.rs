@@ -163,7 +163,7 @@ impl Session<'_> {
             return Err(Damage::new(&family.node, Fault::Count { found, expected }).into());
         }
         diagnostics.note(format!(
-            "{}: counts vertices in the order they were given in, which is not stored",
+            "{}: counts vertices in the order of the input, which is not stored",
             family.node
         ));
         Ok(Some(Links {

@@ -116,9 +116,9 @@ pub(crate) struct LinkCellSource {
     pub(crate) chunks: Option<Vec<ChunkCoord>>,
     /// `true` if all ends are in one chunk of one level.
     pub(crate) is_inside: bool,
-    /// Which source.
+    /// Number of the source in the set.
     source: usize,
-    /// Its index there: the chunk, or all numbers of a cell key.
+    /// Index of the cell in its source: the chunk, or all numbers of a cell key.
     at: ChunkCoord,
 }
 
@@ -166,7 +166,7 @@ impl LinkRecords {
     }
 }
 
-/// Cells that are stored alike.
+/// Cells that are stored in one form.
 #[derive(Debug)]
 struct LinkSource {
     /// The node that describes them.
@@ -183,14 +183,14 @@ struct LinkSource {
     family: usize,
     /// Number of records that the family declares, if any.
     records: Option<u64>,
-    /// As in the set.
+    /// Values of the attributes of the set, in their order; `None` for one without values.
     attributes: Vec<Option<AttributeCells>>,
 }
 
 #[derive(Debug)]
 enum LinkStorage {
     Each(Arc<ChunkedArray>),
-    /// The array of a table; the flag tells that it may be absent because there are no records.
+    /// The array of a table; if the flag is `true`, it may be absent, because there are no records.
     Table(Key, bool),
 }
 

@@ -203,16 +203,15 @@ impl<'c> BorderClip<'c> {
 }
 
 /// The error of a region that splits nothing.
-const UNSPLITTABLE_REGION: QueryError = QueryError::Unsupported(
-    "a sphere does not cut: clip by a box, or drop what crosses the border",
-);
+const UNSPLITTABLE_REGION: QueryError =
+    QueryError::Unsupported("a sphere cannot clip: clip by a box, or drop what crosses the border");
 
 /// Checks that positions have a type that new vertices can have.
 fn check_splittable(schema: &Schema) -> Result<(), QueryError> {
     match schema.dtype.kind() {
         Kind::Float32 | Kind::Float64 => Ok(()),
         _ => Err(QueryError::Unsupported(
-            "positions that are not float32 or float64 are not cut: drop what crosses the border",
+            "only positions of type float32 or float64 can be clipped: drop what crosses the border",
         )),
     }
 }

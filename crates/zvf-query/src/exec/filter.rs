@@ -22,7 +22,7 @@ use crate::{
 
 /// Vertices that a predicate is evaluated on at once: its columns stay in the cache.
 const ROWS_PER_EVALUATION: usize = 1 << 12;
-/// Mean length of runs from which on a predicate is evaluated run by run.
+/// Minimum mean length of runs for which a predicate is evaluated run by run.
 const LONG_RUN: usize = 64;
 
 /// The operator that selects rows by region and predicate.

@@ -112,7 +112,7 @@ impl<'g> VertexGather<'g> {
         let empty = self.query.vertices(self.schema, self.owners);
         let mut batch = self.query.empty_result();
         core::mem::replace(&mut self.builder, empty).finish(&mut batch);
-        self.objects.extend(batch.objects_met());
+        self.objects.extend(batch.owners_of_rows());
         batch
     }
 
@@ -158,7 +158,7 @@ fn portions(
 }
 
 impl LevelQuery<'_> {
-    /// Returns the size in bytes from which on a batch is emitted.
+    /// Returns the size in bytes at which a batch is emitted.
     pub(crate) fn batch_size(&self) -> u64 {
         let budget = self.session.fetch.budget();
         let share = (budget / 8).clamp(1, MAX_BATCH_BYTES);

@@ -83,7 +83,7 @@ pub(crate) async fn execute(
                 let next = session.level(next).await?;
                 let reached = scope.hop(&level, &next, &rows, step, diagnostics).await?;
                 rows = reached.ok_or(QueryError::Unsupported(
-                    "no links between these levels are stored",
+                    "the store has no links between these levels",
                 ))?;
                 level = next;
             }
@@ -273,7 +273,7 @@ impl LevelQuery<'_> {
         }
         let mut result = self.empty_result();
         vertices.finish(&mut result);
-        let ids = result.objects_met().collect();
+        let ids = result.owners_of_rows().collect();
         self.add_objects(&mut result, objects.as_ref(), &ids, diagnostics)
             .await?;
         let _ = emit(result);

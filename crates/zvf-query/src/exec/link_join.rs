@@ -83,7 +83,7 @@ pub(crate) async fn execute(
     }
     let mut batch = query.empty_result();
     vertices.finish(&mut batch);
-    let ids = batch.objects_met().collect();
+    let ids = batch.owners_of_rows().collect();
     let columns = context.scope(pipeline.columns());
     columns
         .add_objects(&mut batch, objects.as_ref(), &ids, diagnostics)

@@ -71,8 +71,8 @@ impl LinkScan {
 impl LevelQuery<'_> {
     /// Returns the links of the level.
     ///
-    /// Naming all their cells takes longer than a small query, so they are cached in the level,
-    /// unless naming them reports something that each query must repeat.
+    /// Listing all cells takes longer than a small query, so the links are cached in the level,
+    /// unless the listing records damage or notes that each query must report.
     pub(crate) async fn link_set(
         &self,
         diagnostics: &Diagnostics,

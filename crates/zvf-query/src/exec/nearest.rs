@@ -298,7 +298,7 @@ async fn nearest_points(
     let mut result = query.empty_result();
     vertices.finish(&mut result);
     result.distances = Some(distances);
-    let ids = result.objects_met().collect();
+    let ids = result.owners_of_rows().collect();
     columns
         .add_objects(&mut result, objects.as_ref(), &ids, diagnostics)
         .await?;

@@ -1,4 +1,4 @@
-//! Scan of objects: which objects a query is about, and which object a fragment belongs to.
+//! Scan of objects: selection of the objects of a query, and lookup of the owners of fragments.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::{
     sync::lock,
 };
 
-/// Objects that a query looks at.
+/// Objects that a query reads.
 pub(crate) struct SelectedObjects {
     pub(crate) objects: Arc<ObjectSet>,
     /// Indices of the objects, in the order of the query.

@@ -34,7 +34,7 @@ pub(crate) enum Operator {
     ObjectScan(ObjectScan),
     /// Reads cells of links.
     LinkScan(LinkScan),
-    /// Reads a further geometry of a composite store.
+    /// Reads an additional geometry of a composite store.
     GeometryScan(String),
     /// Returns one batch without rows: the level has no vertices.
     Empty(Empty),

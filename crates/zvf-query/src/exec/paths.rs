@@ -37,9 +37,9 @@ use crate::{
     selection::RowSelection,
 };
 
-/// Number of paths that are filtered and cut between two points at which a query can be dropped.
+/// Number of paths that are filtered and clipped between two points at which a query can be dropped.
 const PATHS_PER_YIELD: usize = 1024;
-/// The same for blocks of paths that are filtered on all cores.
+/// Number of blocks of paths that are filtered on all cores between two such points.
 const BLOCKS_PER_YIELD: usize = 256;
 
 impl PathScan {
@@ -219,8 +219,8 @@ impl LevelQuery<'_> {
         }
     }
 
-    /// Returns the number of chunks that paths may hold at once. Paths go to and fro: chunks
-    /// that are evicted are read again.
+    /// Returns the number of chunks that paths may hold at once. Other paths may return to an
+    /// evicted chunk, which is then read again.
     fn path_group_size(&self, schema: &Schema) -> usize {
         let listed = schema.vertices.count().unwrap_or(1);
         self.group_size(schema, listed, self.session.fetch.budget() / 4)
@@ -444,8 +444,8 @@ impl PathWork<'_> {
     }
 }
 
-/// Returns the number of the first paths that together need at most `most` chunks, but at most
-/// `max_paths`, and these chunks.
+/// Returns the number of leading paths that together need at most `max` chunks, limited to
+/// `max_paths`, and the chunks that they need.
 fn path_group(paths: &[Path<'_>], max: usize, max_paths: usize) -> (usize, BTreeSet<u32>) {
     let mut chunks: Vec<u32> = Vec::new();
     let mut is_in: Vec<bool> = Vec::new();

@@ -163,12 +163,14 @@ impl Session<'_> {
     fn check_goes_with(&self, query: &Query, budget: &VertexBudget) -> Result<(), QueryError> {
         if query.drill.is_some() || query.nearest.is_some() || query.geometry.is_some() {
             return Err(QueryError::Unsupported(
-                "a budget goes with no drill, nearest or further geometry: name a level",
+                "a budget cannot be combined with a level jump, a search for the nearest or an \
+                 additional geometry: name a level",
             ));
         }
         if query.chunks.is_some() {
             return Err(QueryError::Unsupported(
-                "chunks are those of one level: name it, or give a region with the budget",
+                "chunks belong to one level, but a budget may choose several: name the level, or \
+                 give a region",
             ));
         }
         let (expected, focus) = (self.root.axes.len(), budget.focus);

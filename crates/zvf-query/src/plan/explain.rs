@@ -394,7 +394,7 @@ impl PlanNode {
         // The search runs its input repeatedly, so the reads of the input are not listed.
         if let Operator::Nearest(_) = self.operator {
             push(
-                "the next nearest chunks, until none that is left holds anything nearer",
+                "the next nearest chunks, until no other chunk can hold a nearer item",
                 true,
             );
             return Ok(());
@@ -415,17 +415,20 @@ impl PlanNode {
             }
             Operator::ChunkScan(scan) if query.selects_objects() => {
                 push(
-                    "fragment indexes of the chunks the objects are in, and links between these",
+                    "fragment indexes of the chunks of the objects, and the links between them",
                     true,
                 );
-                push("their rows there", scan.schema.has_rows_in_part());
+                push(
+                    "the rows of their fragments",
+                    scan.schema.has_rows_in_part(),
+                );
             }
             Operator::ChunkScan(_) if query.shape == Shape::Points => {
                 push("the rows of the bins that the region touches", false);
             }
             Operator::LinkJoin if query.area.is_some() => {
                 push(
-                    "vertices at the other ends of links that may come into the region",
+                    "vertices at the other ends of links that may enter the region",
                     true,
                 );
             }
@@ -438,13 +441,16 @@ impl PlanNode {
                         "fragment indexes of other chunks that the paths go through",
                         true,
                     );
-                    push("their rows there", scan.schema.has_rows_in_part());
-                } else if !is_path || query.all_at_once(&scan.schema)?.is_empty() {
                     push(
-                        "fragment indexes of the chunks that the objects are in",
-                        true,
+                        "the rows of their fragments",
+                        scan.schema.has_rows_in_part(),
                     );
-                    push("their rows there", scan.schema.has_rows_in_part());
+                } else if !is_path || query.all_at_once(&scan.schema)?.is_empty() {
+                    push("fragment indexes of the chunks of the objects", true);
+                    push(
+                        "the rows of their fragments",
+                        scan.schema.has_rows_in_part(),
+                    );
                 }
             }
             Operator::ObjectColumns if !query.shown.object.is_empty() => {
@@ -452,7 +458,7 @@ impl PlanNode {
             }
             Operator::LevelJump(_) => {
                 push("links between the levels", true);
-                push("the vertices they lead to", true);
+                push("the vertices at their other ends", true);
             }
             Operator::ObjectScan(_)
             | Operator::ChunkScan(_)

@@ -499,7 +499,7 @@ impl ChunkUnion {
         number
     }
 
-    /// Returns the root of the set that a chunk is in, and shortens the way there.
+    /// Returns the root of the set that a chunk is in, and compresses the path to it.
     fn root(&mut self, mut number: usize) -> usize {
         while let Some(parent) = self.parents.get(number).copied() {
             if parent == number {

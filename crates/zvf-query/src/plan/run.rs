@@ -425,7 +425,7 @@ impl Session<'_> {
         Ok(levels)
     }
 
-    /// Runs a query on alternatives until one has at most `most` vertices. A limit does not make the
+    /// Runs a query on alternatives until one has at most `max` vertices. A limit does not make the
     /// result finer: a query with a limit runs twice, first without it.
     async fn run_alternatives(
         &self,

@@ -34,11 +34,11 @@ impl BatchSender {
     }
 }
 
-/// A result as a stream of batches, which concatenated in order are the result.
+/// A result as a stream of batches. Concatenated in order, the batches are the result.
 ///
-/// The query runs while the stream is polled, and not ahead of it: it stops at each batch until that
-/// batch was taken. Dropping the stream ends the query. After an error the stream ends; batches
-/// before it are correct.
+/// The query runs only while the stream is polled: it stops at each batch until the batch is taken.
+/// Dropping the stream ends the query. After an error the stream ends; batches before the error are
+/// correct.
 #[must_use = "a stream does nothing unless polled"]
 pub struct BatchStream<E> {
     work: Option<BoxFuture<'static, Result<QueryReport, E>>>,

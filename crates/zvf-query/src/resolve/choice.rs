@@ -228,7 +228,7 @@ impl Session<'_> {
                 Ok(last)
             }
             LevelChoice::Budget(_) => Err(QueryError::Unsupported(
-                "a budget chooses no single level here: name one",
+                "a budget may choose several levels, but this needs one level: name it",
             )),
         }
     }
@@ -311,9 +311,9 @@ fn check_union(query: &Query, root: &RootMetadata) -> Result<(), QueryError> {
     let single = query.drill.is_some() || query.nearest.is_some() || query.geometry.is_some();
     if single || shape == Shape::Links && query.limit.is_some() {
         return Err(QueryError::Unsupported(
-            "the level is additive, so that its content is on coarser levels as well: the nearest, \
-             linked vertices, further geometries and a number of links are read of one level only; \
-             query all in a region, or the level's own content",
+            "the level is additive, so a part of its content is on coarser levels: a search for the \
+             nearest, a level jump, an additional geometry and a limit on links need one level; \
+             query a region without them, or the level's own content",
         ));
     }
     Ok(())

@@ -29,7 +29,7 @@ pub(super) async fn write(
     notes: &mut Vec<String>,
 ) -> Result<Layer, ExportError> {
     if !survey.vertex.columns.is_empty() {
-        notes.push("attributes of vertices are left out: meshes have no place for them".to_owned());
+        notes.push("attributes of vertices are left out: meshes cannot hold them".to_owned());
     }
     let folder = LayerKind::Meshes.folder();
     if let Some(json) = survey.segments.to_json() {

@@ -84,7 +84,7 @@ impl VolumePlacement {
 
 /// A map of voxels that is not finite, or that gives voxels no volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the voxels have no volume, or are not at finite positions")]
+#[error("the voxels have no volume, or their positions are not finite")]
 pub struct VolumePlacementError;
 
 /// A dense array that is served.

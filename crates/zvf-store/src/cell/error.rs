@@ -50,7 +50,7 @@ pub enum CellError {
         source: VlenFrameError,
     },
     /// A frame does not hold one item, as a chunk of one element requires.
-    #[error("{key}: a frame of {found} items where the chunk has one element")]
+    #[error("{key}: is a frame of {found} items, but the chunk has one element")]
     ItemCount {
         /// The object.
         key: Key,

@@ -44,5 +44,5 @@ pub(super) fn check(path: &Path) -> io::Result<()> {
 }
 
 fn irregular() -> io::Error {
-    io::Error::other("it is no regular file; delete or replace it")
+    io::Error::other("it is not a regular file; delete or replace it")
 }

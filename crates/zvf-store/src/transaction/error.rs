@@ -9,10 +9,10 @@ use crate::io::{ListError, ReadError, WriteError};
 #[non_exhaustive]
 pub enum TransactionError {
     /// There is no store, because there is no root.
-    #[error("there is no store: zarr.json is missing")]
+    #[error("no store exists: zarr.json is missing")]
     NoStore,
     /// The key is the root's `zarr.json`, which the commit puts, or lies below `.zvf`.
-    #[error("{key}: is reserved; a transaction cannot put or delete it")]
+    #[error("{key} is reserved; a transaction cannot put or delete it")]
     Reserved {
         /// The key.
         key: Key,
@@ -134,10 +134,10 @@ pub enum CommitError {
 #[non_exhaustive]
 pub enum CreateError {
     /// A store exists already.
-    #[error("there is a store already")]
+    #[error("a store already exists")]
     AlreadyExists,
     /// The place holds objects that do not belong to a store.
-    #[error("the place is not empty and not a store: it contains {0}")]
+    #[error("the location is not empty and is not a store: it contains {0}")]
     NotEmpty(String),
     /// Another process is creating the store.
     #[error("another process is creating the store")]

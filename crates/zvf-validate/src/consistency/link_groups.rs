@@ -94,7 +94,7 @@ fn compare(
         return ClaimCheck::Unknown;
     }
     if fragments.len() != groups.len() {
-        return ClaimCheck::Different("there are not as many groups as fragments");
+        return ClaimCheck::Different("the numbers of groups and fragments differ");
     }
     let links = ends.chunks_exact(part.width().get());
     let count = u64::try_from(links.len()).unwrap_or(u64::MAX);

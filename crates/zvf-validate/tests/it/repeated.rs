@@ -27,7 +27,7 @@ fn repeated_members_are_found_in_every_node() {
         assert_ne!(repeated, text, "{file}");
         *json = repeated.into_bytes();
         let found = lines(&files);
-        let expected = format!("\"{member}\" stands there twice; the last one is used");
+        let expected = format!("\"{member}\" occurs twice; the last one is used");
         let is_named = found
             .iter()
             .any(|line| line.contains("ZV-L2-012") && line.contains(&expected));

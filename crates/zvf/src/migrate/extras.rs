@@ -71,9 +71,8 @@ impl Migration<'_> {
                 if chunks < 2 {
                     continue;
                 }
-                let why =
-                    "they count vertices in the order they were given in, which is not stored";
-                let what = "which vertices links of a further geometry mean, in several chunks";
+                let why = "they count vertices in the order of the input, which is not stored";
+                let what = "the vertices to which links of an additional geometry refer, in several chunks";
                 self.lost(
                     MigrationNote::new(path, what, ends.len() as u64 / width as u64).because(why),
                 );

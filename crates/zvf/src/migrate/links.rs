@@ -178,11 +178,11 @@ impl Migration<'_> {
                 .filter(|cell| cells.width(*cell) == Some(*other))
                 .count();
             let why = format!(
-                "links of {} ends, where those inside chunks have {}",
+                "links of {} ends, but links inside chunks have {}",
                 other.get(),
                 width.get()
             );
-            let what = "cells of links of another number of ends";
+            let what = "cells of links with another number of ends";
             self.lost(MigrationNote::new(node.to_string(), what, count as u64).because(why));
         }
         self.links_of(level, delta, cells, *width).await
@@ -260,7 +260,7 @@ impl Migration<'_> {
         let target = target.filter(|target| self.source.levels().contains(target));
         let Some(target) = target else {
             if self.form.has_ids() {
-                let why = "their chunks are taken for as large as those of the root";
+                let why = "their chunks are assumed to be as large as those of the root";
                 let path = format!("{}/links/{delta}", level.path);
                 self.lost(MigrationNote::new(path, "the level that links lead to", 1).because(why));
             }

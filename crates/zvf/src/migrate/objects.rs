@@ -95,10 +95,10 @@ impl Migration<'_> {
         if let Some(declared) = manifests.index().num_present
             && declared != present
         {
-            let what = "a count of objects that was not that of the manifests";
+            let what = "a count of objects that differed from the manifests";
             self.repaired(MigrationNote::new(manifests.node().to_string(), what, 1));
         }
-        let what = "manifests that were never written, and are empty now";
+        let what = "manifests that were never written and are now empty";
         self.repaired(MigrationNote::new(
             manifests.node().to_string(),
             what,
@@ -284,15 +284,15 @@ impl Migration<'_> {
         let path = manifests.node().to_string();
         level.facts.shares_fragments = true;
         if !level.says_shared {
-            let what = "fragments that several objects name, which was not declared";
+            let what = "fragments that several objects share, which was not declared";
             self.repaired(MigrationNote::new(&path, what, shared));
         }
         let generation = self.source.layout().generation;
         let old = matches!(generation, Generation::V0_6 | Generation::V0_7);
         let kinds = &self.source.root().geometry_kinds;
         if old && kinds.contains(&GeometryType::Mesh) {
-            let why = "up to 0.7, all objects of a mesh name one fragment of each chunk";
-            let what = "which vertices are those of which object";
+            let why = "up to 0.7, all objects of a mesh refer to one fragment of each chunk";
+            let what = "the assignment of vertices to objects";
             self.lost(MigrationNote::new(path, what, shared).because(why));
         }
     }
@@ -316,7 +316,7 @@ impl Migration<'_> {
             let count = rows.values.len() as u64;
             self.lost(MigrationNote::new(
                 path,
-                "text, of which 0.8 has no form",
+                "text, for which 0.8 has no form",
                 count,
             ));
             return Ok(());
@@ -324,7 +324,7 @@ impl Migration<'_> {
         if let Some(kind) = changed_type(&rows)
             && self.form.has_ids()
         {
-            let what = "truth values, which are numbers now that some are absent";
+            let what = "truth values, now stored as numbers because some are absent";
             self.lost(MigrationNote::new(&path, what, rows.values.len() as u64).because(kind));
         }
         self.parent(&folder).await?;
@@ -337,7 +337,7 @@ impl Migration<'_> {
     fn check_extents(&self, path: &str, old: &serde_json::Map<String, serde_json::Value>) {
         let shape = old.get("shape").and_then(serde_json::Value::as_array);
         if shape.is_some_and(|shape| shape.len() > 2) {
-            let what = "the shape of rows of several axes, which are flat now";
+            let what = "the shape of rows of several axes, which are now flat";
             self.lost(MigrationNote::new(path, what, 1));
         }
     }
@@ -438,7 +438,7 @@ impl Migration<'_> {
             let count = rows.values.len() as u64;
             self.lost(MigrationNote::new(
                 path,
-                "text, of which 0.8 has no form",
+                "text, for which 0.8 has no form",
                 count,
             ));
             return Ok(());

@@ -351,7 +351,7 @@ impl Migration<'_> {
         if !fits {
             if let Some(shape) = shape {
                 let why = format!("{shape:?} for {columns} values");
-                let what = "a shape of rows that is not that of the values";
+                let what = "a shape of rows that differs from the values";
                 self.repaired(MigrationNote::new(path, what, 1).because(why));
             }
             if !self.form.keeps_empty_cells() || shape.is_some() {

@@ -344,10 +344,7 @@ fn outdated(job: &Job, error: Failure) -> Failure {
 }
 
 fn no_task(path: &Path) -> Failure {
-    let source = std::io::Error::new(
-        std::io::ErrorKind::InvalidData,
-        "does not say what a task does or did",
-    );
+    let source = std::io::Error::new(std::io::ErrorKind::InvalidData, "does not describe a task");
     scratch_error(path, source)
 }
 

@@ -312,7 +312,9 @@ fn links_between_chunks_of_lost_order_are_errors() {
             let error = run(&files, &query).await.unwrap_err();
             assert!(error.starts_with("0/links/0/"), "{error}");
             assert!(
-                error.ends_with("belongs to vertices in an order that their Draco stream has lost")
+                error.ends_with(
+                    "refers to an order of vertices that their Draco stream has not kept"
+                )
             );
         }
         assert!(codes(&files).await.contains(&"ZV-L3-018".to_owned()));

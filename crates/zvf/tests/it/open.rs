@@ -178,7 +178,7 @@ fn repeated_members_are_noted() {
         let store = OpenOptions::default().from_memory(objects).unwrap();
         let dataset = block_on(Dataset::open(store)).unwrap();
         let notes = block_on(dataset.info()).unwrap().notes;
-        let expected = format!("\"{member}\" stands there twice; the last one is used");
+        let expected = format!("\"{member}\" occurs twice; the last one is used");
         assert!(
             notes.iter().any(|note| note.ends_with(&expected)),
             "{file}: {notes:?}"

@@ -56,7 +56,10 @@ fn fragments_past_the_end_of_the_array_are_an_error() {
     let error = info(5).unwrap_err();
     assert!(matches!(error, Error::Damaged(_)), "{error:?}");
     let message = error.to_string();
-    assert!(message.contains("6 rows in a chunk of 5"), "{message}");
+    assert!(
+        message.contains("6 rows of a chunk that has 5"),
+        "{message}"
+    );
     assert!(
         error.to_string().starts_with("0/vertex_fragments/0.0.0"),
         "{error}"

@@ -242,16 +242,18 @@ fn purpose_name(purpose: Purpose) -> &'static str {
 #[non_exhaustive]
 pub enum CreateUsageError {
     /// The kind is neither given nor in the file.
-    #[error("a {0} file does not say what its vertices form; give --kind, as --kind points")]
+    #[error(
+        "a {0} file does not say what its vertices form; name the kind of geometry, as in --kind points"
+    )]
     Kind(Format),
     /// Further files are given for a format without any.
     #[error(
-        "--with is of no use for {0} files; it goes with .tck, .swc, .gii, .edgelist and FreeSurfer surfaces; \
+        "--with does not apply to {0} files, only to .tck, .swc, .gii, .edgelist and FreeSurfer surfaces; \
          to join several files, create a store from the first and add the others with zvf append"
     )]
     With(Format),
     /// An option that is for other formats.
-    #[error("{option} is not for {format} files; leave it out")]
+    #[error("{option} does not apply to {format} files; leave it out")]
     Field {
         /// The option.
         option: &'static str,
@@ -259,7 +261,7 @@ pub enum CreateUsageError {
         format: Format,
     },
     /// An option that is for tables only.
-    #[error("{option} is for tables and npz files; leave it out for {format} files")]
+    #[error("{option} applies to tables and npz files only; leave it out for {format} files")]
     Table {
         /// The option.
         option: &'static str,
@@ -271,7 +273,7 @@ pub enum CreateUsageError {
     Attribute(#[from] DeclarationError),
     /// An option that a plan of tasks does not have.
     #[error(
-        "a plan of tasks has neither --overwrite nor --workers; delete the old store first, and let \
+        "a plan of tasks supports neither --overwrite nor --workers; delete the old store first, and let \
          a scheduler run the tasks"
     )]
     Planned,

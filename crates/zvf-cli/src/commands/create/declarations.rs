@@ -30,9 +30,9 @@ fn attribute_problem(name: &str, names: &[String]) -> String {
     let same: Vec<&str> = names.iter().filter(is_same).map(String::as_str).collect();
     match (&same[..], names) {
         ([_, _, ..], _) => format!("names several attributes; write {}", same.join(" or ")),
-        (_, []) => "is no attribute: the file has none".to_owned(),
+        (_, []) => "is not an attribute: the file has none".to_owned(),
         _ => format!(
-            "is no attribute of the file, which has {}",
+            "is not an attribute of the file, which has {}",
             names.join(", ")
         ),
     }

@@ -103,7 +103,7 @@ impl DemoOutput {
         }));
         lines.extend(text_table::align(&rows));
         lines.push(String::new());
-        lines.push("Five queries, each of a store that was just opened:".to_owned());
+        lines.push("Five queries, each on a newly opened store:".to_owned());
         for (taken, number) in self.queries.iter().zip(1_u32..) {
             let planned = count_noun(taken.planned_requests, "request", "requests");
             let bytes = taken.planned_bytes.map_or("?".to_owned(), group_digits);
@@ -144,7 +144,7 @@ impl DemoOutput {
         );
         lines.extend([
             String::new(),
-            format!("All of it took {:.1} s.", self.seconds),
+            format!("The demo took {:.1} s.", self.seconds),
         ]);
         lines.join("\n")
     }

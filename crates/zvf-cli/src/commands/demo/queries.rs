@@ -31,7 +31,7 @@ pub(super) struct QueryRun {
 pub(super) fn steps() -> Vec<DemoQuery> {
     vec![
         DemoQuery {
-            title: "a box: streamlines that come into it, whole",
+            title: "a box: whole streamlines that enter it",
             file: "tracts.zv",
             arguments: "--bbox -6,-40,10,6,-30,20",
             query: || Ok(Query::new().region(Bbox::parse("-6,-40,10,6,-30,20")?)),
@@ -52,13 +52,13 @@ pub(super) fn steps() -> Vec<DemoQuery> {
             },
         },
         DemoQuery {
-            title: "the five cells nearest to a place",
+            title: "the five cells nearest to a position",
             file: "cells.zv",
             arguments: "--nearest 0,450,1200 --k 5",
             query: || Ok(Query::new().nearest(Position::new(&[0.0, 450.0, 1200.0])?, 5)),
         },
         DemoQuery {
-            title: "an overview: no more vertices than a budget",
+            title: "an overview: at most a given number of vertices",
             file: "cells.zv",
             arguments: "--budget 20000",
             query: || Ok(Query::new().level(VertexBudget::new(20_000))),

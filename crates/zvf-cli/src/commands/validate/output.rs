@@ -99,7 +99,7 @@ pub fn table(validated: Validated<'_>) -> String {
 /// Formats the repairs.
 fn mended(repaired: &RepairReport) -> String {
     let Some(transaction) = repaired.transaction else {
-        return "\nnothing that can be repaired without guessing\n".to_owned();
+        return "\nnothing can be repaired without guessing\n".to_owned();
     };
     let mut text = format!("\nrepaired in transaction {transaction}\n");
     for finding in &repaired.repaired {
@@ -159,7 +159,7 @@ fn verdict(depth: Depth, report: &ValidationReport) -> String {
     };
     let checked = match depth {
         Depth::Structure => "nodes".to_owned(),
-        Depth::Metadata => "nodes and what they say".to_owned(),
+        Depth::Metadata => "nodes and their metadata".to_owned(),
         _ => {
             let cells = count_noun(report.cells, "cell", "cells");
             format!("{cells}, {} bytes", group_digits(report.bytes))

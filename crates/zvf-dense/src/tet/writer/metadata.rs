@@ -41,7 +41,7 @@ pub(super) fn check(datasets: &[Dataset]) -> Result<(), TetError> {
         }
         for (key, value) in &spec.attributes {
             let text = value.as_str().filter(|text| is_text(text) && is_text(key));
-            text.ok_or_else(|| fault(place(key), "no text of 1 to 1024 bytes"))?;
+            text.ok_or_else(|| fault(place(key), "not a text of 1 to 1024 bytes"))?;
         }
         if let Some(names) = &spec.dimension_names {
             let place = || format!("datasets.{}.dim_names", spec.name);
@@ -49,7 +49,7 @@ pub(super) fn check(datasets: &[Dataset]) -> Result<(), TetError> {
                 return Err(fault(place(), "not one for each axis"));
             }
             if !names.iter().all(|name| is_text(name)) {
-                return Err(fault(place(), "no text of 1 to 1024 bytes"));
+                return Err(fault(place(), "not a text of 1 to 1024 bytes"));
             }
         }
     }

@@ -123,7 +123,7 @@ pub enum TrailerError {
     #[error("fingerprint of kind {0} is not supported")]
     Fingerprint(u8),
     /// The length is not that of the bytes.
-    #[error("trailer declares {0} bytes, others are there")]
+    #[error("trailer declares {0} bytes, but has another length")]
     Len(u32),
     /// The metalayers are invalid.
     #[error("trailer metalayers")]

@@ -30,7 +30,7 @@ pub enum NdLimit {
     #[error("the extent of array, chunk or block is past the format's bits")]
     Extent,
     /// Chunk or block is empty where the array is not.
-    #[error("chunk or block is empty, the array is not")]
+    #[error("chunk or block is empty, but the array is not")]
     Zero,
     /// The block is larger than its chunk.
     #[error("the block is larger than the chunk")]

@@ -39,7 +39,7 @@ pub enum DatasetLimit {
     DuplicateName,
     /// The rank is not 1 to 8, or the two shapes differ in it.
     #[error(
-        "shape of rank {shape} and chunk shape of rank {chunk_shape}, not both the same 1 to 8"
+        "shape of rank {shape} and chunk shape of rank {chunk_shape}; both must have the same rank, 1 to 8"
     )]
     Rank {
         /// Axes of the shape.

@@ -138,12 +138,12 @@ impl VertexBuilder {
     }
 
     /// Releases memory that was reserved and not used.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn release_unused(&mut self) {
         if core::mem::take(&mut self.has_room) {
             let bytes = self.rows.saturating_mul(self.positions.row_size());
             self.positions.bytes.truncate(bytes);
             for (_, builder) in &mut self.vertex {
-                builder.settle();
+                builder.release_unused();
             }
         }
     }

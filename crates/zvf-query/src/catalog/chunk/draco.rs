@@ -53,8 +53,8 @@ pub(super) fn decode(
         let rows = u64::try_from(cell.positions.len()).unwrap_or(u64::MAX);
         if cell.order == VertexOrder::Lost {
             if let Some(table) = &pending.table {
-                // Encoders that lose the order leave vertices out that no triangle names, and divide
-                // those at which triangles only touch.
+                // Encoders that do not keep the order drop vertices without a triangle, and
+                // duplicate vertices at which triangles only touch.
                 if table.len() != 1 {
                     return Err(damage(Fault::OrderLost));
                 }

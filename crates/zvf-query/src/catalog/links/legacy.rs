@@ -316,7 +316,7 @@ fn keyed(
             let mut others = chunks.iter();
             others.all(|other| other >= first)
         });
-        // Of the copies of a link, the one led by its least chunk is kept.
+        // The copy of a link that starts in its least chunk represents the link.
         if family.store == LinkStore::Duplicate && view == LinkView::Logical && !leads {
             continue;
         }

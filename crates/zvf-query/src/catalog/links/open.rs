@@ -129,7 +129,7 @@ impl Session<'_> {
                 let Some(chunks) = ends(&chunk, &offsets, scales) else {
                     return Err(Damage::in_chunk(&cells.node, &chunk, Fault::Range).into());
                 };
-                // Of the copies of a link, the one in its least chunk is kept.
+                // The copy of a link in its least chunk represents the link.
                 let is_copy = family.store == LinkStore::Duplicate
                     && family.delta == Delta::INTRA
                     && chunks.iter().any(|other| *other < chunk);

@@ -269,7 +269,9 @@ fn join(family: &mut StoredLinkFamily, records: &[&LinkRecords]) -> Result<(), Q
             let number = chunk.and_then(|chunk| renumbered.get(chunk));
             let number = number.and_then(|number| u32::try_from(*number).ok());
             // Every index fits: there are fewer chunks than bytes in memory.
-            let number = number.ok_or(QueryError::Unsupported("that many chunks of links"))?;
+            let number = number.ok_or(QueryError::Unsupported(
+                "the links refer to too many chunks",
+            ))?;
             family.ends.push((number, *row));
         }
     }

@@ -86,11 +86,11 @@ impl Session<'_> {
     ) -> Result<Vec<String>, QueryError> {
         let key = self.link_node(level, &ArrayRole::LinkFamily(delta))?;
         let Some(expected) = family.physical_records() else {
-            return Err(unlistable(&key, "nothing says how many links there are"));
+            return Err(unlistable(&key, "the number of links is not declared"));
         };
         let tried = neighbours(family, scales.len());
         let Some(tried) = tried else {
-            return Err(unlistable(&key, "there may be too many arrays to look for"));
+            return Err(unlistable(&key, "there may be too many arrays to probe"));
         };
         let mut keys = Vec::with_capacity(tried.len());
         for segment in &tried {
@@ -106,7 +106,7 @@ impl Session<'_> {
         let opened = self.open_arrays(level, family, scales, &found, &[], LinkView::Stored);
         let loaded = self.count_records(&opened.await?).await?;
         if loaded != expected {
-            return Err(unlistable(&key, "there are links that were not found"));
+            return Err(unlistable(&key, "some links were not found"));
         }
         Self::remember_children(level, key, found.clone());
         Ok(found)

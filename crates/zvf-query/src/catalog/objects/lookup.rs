@@ -423,7 +423,7 @@ fn some_of(
                 payload = Some(fetched.bytes);
                 None
             }
-            Some(Ok(None)) if must_be_there(table, manifests, cell) => {
+            Some(Ok(None)) if is_required(table, manifests, cell) => {
                 Some(manifests.damage(cell, Fault::MissingCell))
             }
             Some(Ok(None)) => None,
@@ -467,7 +467,7 @@ fn some_of(
 
 /// Returns whether a cell cannot consist of empty manifests only: the index declares objects that
 /// are present, or the cell is the only one.
-fn must_be_there(table: &ObjectTable, manifests: &ByteStringArray, cell: u64) -> bool {
+fn is_required(table: &ObjectTable, manifests: &ByteStringArray, cell: u64) -> bool {
     let (_, rows) = manifests.rows_of(cell);
     match table.index.num_present {
         Some(present) => present.saturating_add(rows) > table.rows(),

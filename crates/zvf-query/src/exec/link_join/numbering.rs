@@ -1,4 +1,4 @@
-//! Numbering of the links of a cell by the rows of the result that their ends went to.
+//! Translation of the ends of links from rows of chunks to rows of the result.
 
 use zvf_model::grid::ChunkCoord;
 

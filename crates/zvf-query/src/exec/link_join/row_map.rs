@@ -1,4 +1,4 @@
-//! The rows of the result that the rows of chunks went to.
+//! Map from rows of chunks to rows of the result.
 
 use core::ops::Range;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use crate::{
     catalog::chunk::Chunk, catalog::links::LinkRecords, error::Fault, selection::RowSelection,
 };
 
-/// The rows of the result that the rows of chunks went to.
+/// Map from rows of chunks to rows of the result.
 #[derive(Default)]
 pub(super) struct RowMap {
     chunks: HashMap<ChunkCoord, ChunkRows>,

@@ -142,7 +142,7 @@ fn mirror(
         let message = format!("{} links, but {at} has {}", down.records, up.records);
         context.report(&rules::LINK_MIRROR, other, message);
     } else if up.digest != down.digest {
-        let message = format!("as many links as {at}, but not the same ones");
+        let message = format!("as many links as {at}, but other ones");
         context.report(&rules::LINK_MIRROR, other, message);
     }
 }

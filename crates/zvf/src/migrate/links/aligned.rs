@@ -129,7 +129,7 @@ impl Migration<'_> {
             let path = index_to.path.clone();
             let attributes = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
             index_to.end(self, attributes).await?;
-            let what = "groups of links that were missing: all of a chunk are one now";
+            let what = "groups of links that were missing; the links of a chunk are now one group";
             self.repaired(MigrationNote::new(path, what, made_up));
         }
         if !cells.0.is_empty() {
@@ -266,7 +266,7 @@ impl Migration<'_> {
             .count();
         let why = "up to 0.8.0, vertices of several objects in a chunk were put in order after \
                    their links were numbered";
-        let what = "chunks whose links may name other vertices";
+        let what = "chunks whose links may refer to the wrong vertices";
         let path = format!("{}/links/0", level.path);
         self.lost(MigrationNote::new(path, what, several as u64).because(why));
     }

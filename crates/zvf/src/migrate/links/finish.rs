@@ -128,7 +128,7 @@ impl Migration<'_> {
                     .write(vec![form.attribute_family(name, links.logical)])
                     .await?;
             }
-            let what = "values of links that had none beside others that had";
+            let what = "values of links that had none, now filled in";
             let path = format!("{path}/link_attributes/{name}/{}", form.delta);
             self.lost(MigrationNote::new(path, what, links.made_up[number]));
         }
@@ -149,7 +149,7 @@ impl Migration<'_> {
                 false => links.logical,
             };
             let is_wrong = count("num_links").is_some_and(|declared| declared != found);
-            let what = "a count of links that was not that of the records";
+            let what = "a count of links that differed from the records";
             self.repaired(MigrationNote::new(
                 node.to_string(),
                 what,
@@ -162,9 +162,9 @@ impl Migration<'_> {
             .pop()
             .map(|(node, _)| node.to_string());
         let node = node.unwrap_or_default();
-        let what = "links between pieces of paths that named other rows than those of their ends";
+        let what = "links between pieces of paths with wrong rows";
         self.repaired(MigrationNote::new(&node, what, links.mended));
-        let what = "rows of links between chunks, which no path explains";
+        let what = "rows of links between chunks that match no path";
         self.lost(MigrationNote::new(&node, what, links.unexplained));
         let what = "copies of links that were missing";
         self.repaired(MigrationNote::new(&node, what, links.copies));

@@ -98,11 +98,11 @@ const WITHOUT_KEY: &[&str] = &[
     "memory: has no level",
     "memory: is not a Zarr store: it has no zarr.json",
     "there is no level 1",
-    "there is no group 0 in level 0",
+    "level 0 has no group 0",
     // Without ids, objects are numbered by row, as a note says.
-    "there is no object 4 in level 0",
+    "level 0 has no object 4",
     // Without the vertices node, a store of 0.9 looks like a mix of generations.
-    "vertices is as in generation 0.8.1, links as in 0.9",
+    "vertices has the form of generation 0.8.1, but links that of 0.9",
 ];
 
 /// An accepted difference of a result without an error.

@@ -225,7 +225,7 @@ const CASES: &[(&str, &[Row])] = &[
     (
         "links_segment_malformed",
         &with_links(
-            "0/links/0/1.0: attributes.offsets: \"1.0\": number 0: not a number in its one spelling",
+            "0/links/0/1.0: attributes.offsets: \"1.0\": number 0: not a number in canonical form",
         ),
     ),
     (
@@ -234,7 +234,7 @@ const CASES: &[(&str, &[Row])] = &[
     ),
     (
         "links_family_meta_missing",
-        &with_links("0/links/0: does not say how many ends its links have"),
+        &with_links("0/links/0: does not declare the number of ends of its links"),
     ),
     (
         "links_missing_chunk",

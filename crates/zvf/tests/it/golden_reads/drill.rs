@@ -95,7 +95,7 @@ fn check(dataset: &Dataset, expected: &Json, levels: &[i32], tally: &mut Tally, 
                     tally.equal(result.level, LevelId::new(number(to)), &at);
                 }
                 (Err(zvf::Error::Query(QueryError::Unsupported(why))), None) => {
-                    tally.equal(why, "no links between these levels are stored", &at);
+                    tally.equal(why, "the store has no links between these levels", &at);
                 }
                 other => tally.differs(format!("{at}: {other:?}")),
             }

@@ -15,9 +15,8 @@ use crate::{
     requests::snapshot,
 };
 
-const BRIDGES: &str =
-    "links between pieces of paths that named other rows than those of their ends";
-const WIDTH: &str = "cells of links of another number of ends";
+const BRIDGES: &str = "links between pieces of paths with wrong rows";
+const WIDTH: &str = "cells of links with another number of ends";
 
 /// Formats a report, one line per item.
 fn lines(store: &str, report: &MigrateReport) -> Vec<String> {
