@@ -59,7 +59,7 @@ impl StoredColumn {
         })
     }
 
-    /// Names the channels as a declaration of the attribute does, if it has their number.
+    /// Sets the channel names of a declaration of the attribute, if their number is right.
     pub(crate) fn with_channel_names(mut self, specs: &AttributeDeclarations, scope: &str) -> Self {
         let declared = || {
             specs
@@ -256,7 +256,7 @@ pub(crate) struct FillSearch {
     /// Type of the stored values.
     pub(crate) kind: Kind,
     pub(crate) columns: usize,
-    /// Values that are left, the convention of the format first.
+    /// Values that are still possible, the convention of the format first.
     candidates: Vec<(Value, Vec<u8>)>,
 }
 

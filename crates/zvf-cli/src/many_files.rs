@@ -6,7 +6,7 @@ use zvf_build::PlanEstimate;
 
 use crate::display::{count_noun, group_digits};
 
-/// Number of files from which on very small chunks are refused.
+/// Number of files at which very small chunks are refused.
 const MANY_FILES: u64 = 50_000;
 /// Number of vertices in a chunk below which chunks are very small.
 const FEW_VERTICES: u64 = 64;

@@ -20,7 +20,7 @@ impl CellType {
     ///
     /// # Errors
     ///
-    /// [`FileFault::Number`] for text that is no value of the type.
+    /// [`FileFault::Number`] for text that is not a value of the type.
     pub(crate) fn check(self, text: &str) -> Result<(), FileFault> {
         let (fits, what) = match self {
             Self::Bool => (boolean(text).is_some(), "true or false"),

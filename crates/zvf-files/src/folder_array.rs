@@ -44,7 +44,7 @@ pub(crate) struct FolderArray {
     codecs: ChunkCodecs,
 }
 
-/// Reads the attributes of a group; `None` if the folder is no group.
+/// Reads the attributes of a group; `None` if the folder is not a group.
 pub(crate) fn group_attributes(folder: &Path) -> Result<Option<Value>, FileError> {
     if let Some(mut node) = document(&folder.join("zarr.json"))? {
         return Ok(node.get_mut("attributes").map(Value::take));

@@ -39,7 +39,7 @@ use crate::{
 ///
 /// # Errors
 ///
-/// [`FileError`] if the folder is no geff of version 1, or an array is damaged.
+/// [`FileError`] if the folder is not a geff of version 1, or an array is damaged.
 pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError> {
     let attributes = group_attributes(path)?.unwrap_or_default();
     let Some(metadata) = attributes.get("geff").and_then(Value::as_object) else {
@@ -111,7 +111,7 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
             }
             column.name = name;
         }
-        // Coordinates are no attributes of the store.
+        // Coordinates are not attributes of the store.
         if let Some(declared) = description.attributes.get_mut(scope) {
             declared.retain(|name, _| columns.iter().any(|column| column.name == *name));
         }

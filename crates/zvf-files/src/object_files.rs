@@ -28,7 +28,7 @@ impl ObjectFiles {
         })
     }
 
-    /// Returns the file of the next object. An object whose name is no name of a file has its id in
+    /// Returns the file of the next object. An object whose name is not a valid file name has its id in
     /// the place of the name.
     ///
     /// # Errors

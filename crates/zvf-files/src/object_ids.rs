@@ -27,7 +27,7 @@ impl FileObjectIds {
     ///
     /// # Errors
     ///
-    /// [`FileError`] of `path` if a list has another number of ids, or an id is there twice; of the
+    /// [`FileError`] of `path` if a list has another number of ids, or an id occurs twice; of the
     /// table if it is damaged, or lacks a name.
     pub(crate) fn of(
         &self,

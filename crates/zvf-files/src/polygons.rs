@@ -105,7 +105,7 @@ impl PolygonList {
     ///
     /// # Errors
     ///
-    /// [`FileFault::Field`] for a corner that is no vertex.
+    /// [`FileFault::Field`] for a corner that is not a vertex.
     pub(crate) fn add_to(
         self,
         geometry: &mut Geometry,

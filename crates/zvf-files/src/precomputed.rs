@@ -16,7 +16,7 @@
 //! # In a store
 //!
 //! The id of a segment is the id of an object, and properties of segments are attributes of objects:
-//! labels, descriptions and strings are text, where empty text is no value; the tags of a segment are
+//! labels, descriptions and strings are text, where empty text is the absence of a value; the tags of a segment are
 //! one text with blanks between them. A property or attribute has its identifier as name, or its
 //! description if that is a name from which the identifier is made, as `FA` for `fA`.
 //!

@@ -18,7 +18,7 @@ pub enum ErrorKind {
     Unavailable,
     /// The store, or the level, object or attribute that was named, does not exist.
     NotFound,
-    /// Other work stands in the way: another writer was first, or something exists already.
+    /// Other work prevents it: another writer was first, or something already exists.
     Conflict,
     /// The query, geometry or option is not valid for this store.
     InvalidInput,

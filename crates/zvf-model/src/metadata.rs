@@ -60,7 +60,7 @@ impl MetadataError {
 }
 
 impl MetadataNote {
-    /// Returns the note of a member that stands in its object twice.
+    /// Returns the note of a member that occurs twice in its object.
     pub(crate) fn repeated(path: &str) -> Self {
         let name = path.rsplit('.').next().unwrap_or(path);
         Self {

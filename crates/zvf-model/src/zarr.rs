@@ -59,7 +59,7 @@ pub enum Node {
 pub struct GroupNode {
     /// Its attributes, unchanged.
     pub attributes: Attributes,
-    /// Paths of members of its JSON that stand in their object twice. The last one counts.
+    /// Paths of members of its JSON that occur twice in their object. The last one counts.
     pub repeated: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ pub struct Array {
     pub codecs: Codecs,
     /// Its attributes, unchanged.
     pub attributes: Attributes,
-    /// Paths of members of its JSON that stand in their object twice. The last one counts.
+    /// Paths of members of its JSON that occur twice in their object. The last one counts.
     pub repeated: Vec<String>,
 }
 
@@ -156,7 +156,7 @@ impl Node {
         }
     }
 
-    /// Returns a fault for each member of the JSON that stands in its object twice.
+    /// Returns a fault for each member of the JSON that occurs twice in its object.
     pub fn repeated(&self) -> Vec<MetadataNote> {
         let repeated = match self {
             Self::Group(group) => &group.repeated,

@@ -21,7 +21,7 @@ pub enum ShardHash {
 /// The encoding of values or of minishard indexes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShardEncoding {
-    /// As they are.
+    /// Values without compression.
     #[default]
     Raw,
     /// Compressed with gzip.

@@ -15,7 +15,7 @@ pub(crate) struct FoundResult {
     pub(crate) transaction: Option<u64>,
 }
 
-/// Why there is no result.
+/// The reason for the absence of a result.
 pub(crate) enum QueryFailure {
     Engine(zvf::Error),
     /// A commit during the query makes its addresses of vertices useless.

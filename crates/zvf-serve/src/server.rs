@@ -241,7 +241,7 @@ pub enum ServeError {
         "other machines can reach {0}; set a token (--token), which the path of each request begins with"
     )]
     Token(SocketAddr),
-    /// The token cannot stand in a path.
+    /// The token cannot be part of a path.
     #[error("a token must have 8 to 128 letters, digits, hyphens and underscores")]
     TokenText,
     /// The folder has no viewer.
@@ -635,7 +635,7 @@ impl Shared {
     }
 }
 
-/// Returns whether a token can stand in a path and is not easily guessed.
+/// Returns whether a token can be part of a path and is not easily guessed.
 fn is_token(token: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     (8..=128).contains(&token.len()) && token.bytes().all(is_plain)

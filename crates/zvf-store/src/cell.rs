@@ -96,9 +96,9 @@ enum CacheMode {
     Bypass,
 }
 
-/// Size from which on decoding runs on other threads.
+/// Minimum size of a cell that is decoded on other threads.
 const PARALLEL_DECODE_BYTES: usize = 64 << 10;
-/// Cost of reading and decoding, in bytes of decompression, from which on waking other threads
+/// Minimum cost of reading and decoding, in bytes of decompression, for which waking other threads
 /// pays off.
 const PARALLEL_READ_COST: usize = 192 << 10;
 /// Cost of opening and closing a file, in bytes of decompression.

@@ -61,7 +61,7 @@
 //! or none.
 //!
 //! To read a store that other processes write to, read from [`Store::snapshot`], and call
-//! [`Store::confirm_snapshot`] after the reads: it tells whether all of them are of one transaction.
+//! [`Store::confirm_snapshot`] after the reads: it checks that all of them are of one transaction.
 //! The protocol, and its limits on buckets, are described in `docs/adr/0007`.
 //!
 //! # Kinds of store

@@ -1,7 +1,7 @@
 //! The inventory of a sealed store: the size and the checksums of every object but the root.
 //!
 //! The entries are sorted by name and divided into leaves. The root lists the leaves in its
-//! attribute `zvf_seal`: a small leaf stands in the root itself, others are objects below
+//! attribute `zvf_seal`: a small leaf is stored in the root itself, others are objects below
 //! `.zvf/seal`. A commit writes the leaves anew in which an entry changed, before the root that
 //! refers to them.
 //!

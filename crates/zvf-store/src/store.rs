@@ -94,7 +94,7 @@ struct Inner {
     checks_seal: bool,
 }
 
-/// Capabilities of a server that only its responses tell.
+/// Capabilities of a server, known only from its responses.
 #[derive(Debug, Default)]
 pub(crate) struct Capabilities {
     pub(crate) lacks_suffixes: AtomicBool,
@@ -147,7 +147,7 @@ impl Store {
             write_hook: options.write_hook.clone(),
             simulated_network: options.simulated_network,
             settled_after: options.settled_after.unwrap_or(SETTLED_AFTER),
-            // A simulated network stands for one whose objects are settled, unless a test says more.
+            // Objects of a simulated network count as settled, unless a test sets another age.
             checks_head: options.snapshots
                 && (options.simulated_network.is_none() || options.settled_after.is_some()),
             checks_seal: options.seal,
@@ -254,8 +254,8 @@ impl Store {
         self.snapshot.as_ref()
     }
 
-    /// Returns the age from which on an object is not newer than a head that is seen; `None` if the
-    /// head is compared after every read, which takes no request in a folder or in memory.
+    /// Returns the age at which an object cannot be newer than the head; `None` if the head is
+    /// compared after every read, which takes no request in a folder or in memory.
     pub(crate) fn settled_after(&self) -> Option<Duration> {
         let is_simulated = self.inner.simulated_network.is_some();
         let is_near = self.folder().is_some() || self.inner.name == "memory:";

@@ -152,7 +152,7 @@ pub struct CommitReport {
     /// The number of the transaction: one more than that of the previous one.
     pub transaction: u64,
     /// The reason why not all objects are at their keys, as on a full disk. The transaction is
-    /// committed all the same: readers see the new state and find staged objects through the
+    /// committed nevertheless: readers see the new state and find staged objects through the
     /// journal. The next [`begin`](Store::begin) moves the rest.
     pub unfinished: Option<TransactionError>,
 }

@@ -20,7 +20,7 @@ const FILE: &str = "zarr.json";
 /// Maximum number of nodes per request to the port.
 const BATCH: usize = 512;
 
-/// Reports a member that stands in its object twice.
+/// Reports a member that occurs twice in its object.
 fn report_repeated(context: &Context<'_>, key: &Key, found: &MetadataNote) {
     let message = format!("{}; {}", found.fault, found.assumed);
     context.report_at(&metadata::DUPLICATE, key, &found.path, message);

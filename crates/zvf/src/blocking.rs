@@ -38,7 +38,7 @@ use crate::{error::Error, location::Location};
 ///
 /// # Errors
 ///
-/// Those of the operation; [`Error::Runtime`] if the runtime cannot be started.
+/// The errors of the operation; [`Error::Runtime`] if the runtime cannot be started.
 ///
 /// # Panics
 ///

@@ -94,7 +94,7 @@ pub enum Error {
     Source(#[source] Box<dyn core::error::Error + Send + Sync>),
     /// The check of the expected size stopped the creation.
     Declined(#[source] Box<dyn core::error::Error + Send + Sync>),
-    /// Something stands at the address where a store is to be created, or it cannot be written.
+    /// Something exists at the address where a store is to be created, or it cannot be written.
     Create {
         /// The address.
         address: String,

@@ -487,7 +487,7 @@ impl TaskPlan {
         })
     }
 
-    /// Ends the first phase with these shares in this order, of which any number may be filled;
+    /// Ends the first phase with these shares in this order. Any number of them may be filled;
     /// see [`advance`](Self::advance).
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use super::types::{bounds, generics, path, shown, signature, text};
 /// Traits that derive macros implement for the compiler and that users never name.
 const NOISE: [&str; 2] = ["StructuralPartialEq", "TrivialClone"];
 
-/// Traits that most types have, which stand beside the type instead of on lines of their own.
+/// Traits that most types implement, listed beside the type instead of on separate lines.
 const DERIVED: [&str; 9] = [
     "Clone",
     "Copy",

@@ -144,7 +144,7 @@ impl Module {
         }
     }
 
-    /// Reads what stands between `use` and its semicolon.
+    /// Reads the text between `use` and its semicolon.
     fn import(&mut self, tokens: &[TokenTree], base: &[String], is_public: bool) {
         for (path, name) in use_tree(tokens, &[]) {
             let relative =
@@ -271,7 +271,7 @@ fn use_tree(tokens: &[TokenTree], prefix: &[String]) -> Vec<(Vec<String>, String
     found
 }
 
-/// Resolves a path that starts with `crate`, `self` or `super` against the module it stands in.
+/// Resolves a path that starts with `crate`, `self` or `super` in its module.
 fn absolute(path: &[String], base: &[String]) -> Option<Vec<String>> {
     let (first, rest) = path.split_first()?;
     match first.as_str() {

@@ -75,7 +75,7 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
             return merge;
         };
         let positions = rows.iter().flat_map(|row| block.position(*row as usize));
-        // As with collapsed edges, values are aggregated.
+        // Values are aggregated as those of collapsed edges.
         let positions = MergedPositions::Computed(positions.copied().collect());
         return VertexMerge { positions, ..merge };
     }
@@ -88,7 +88,7 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
     let keep = keep.clamp(0.0, 1.0);
     let goal = (f64::from(free) * keep).ceil() as u32;
     let edge_lengths = EdgeLengths::of(&mesh, &edges);
-    // Infinite without a share to keep: then the tolerance alone decides.
+    // Infinite if no share to keep is given: the tolerance alone decides.
     let target = edge_lengths.mean / keep.sqrt();
     let tolerance = match tolerance {
         f64::INFINITY if edge_lengths.mean > 0.0 => target,

@@ -284,7 +284,7 @@ impl LevelSnapshot {
         self.links.as_ref().map_or(2, |family| family.width)
     }
 
-    /// Returns an id above all object ids; `None` without an object index.
+    /// Returns an id greater than all object ids; `None` without an object index.
     pub fn next_id(&self) -> Option<i64> {
         let ids = self.tables.ids.as_ref()?;
         Some(ids.iter().max().map_or(0, |id| id.saturating_add(1)).max(0))

@@ -519,7 +519,7 @@ pub enum ResultWriteError {
     },
     /// A name with a placeholder for objects, and a result without objects.
     #[error(
-        "{} stands for a file for each object, but no vertex has an object; write the name without {{object}} and {{name}}",
+        "{} names a file for each object, but no vertex has an object; write the name without {{object}} and {{name}}",
         .0.display()
     )]
     NoObjects(PathBuf),

@@ -87,7 +87,7 @@ impl OutputFile {
     }
 }
 
-/// Returns a word in braces that is no placeholder for an object.
+/// Returns a word in braces that is not a placeholder for an object.
 fn unknown_placeholder(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_string_lossy();
     let words = name.split('{').skip(1);
@@ -135,7 +135,7 @@ pub enum OutputFileError {
     /// This build lacks the format.
     #[error("this build of zvf cannot write {0}; rebuild it with the feature `{0}`")]
     NotBuilt(Format),
-    /// A word in braces that stands for nothing.
+    /// A word in braces that is not a placeholder.
     #[error(
         "{{{0}}} is not a placeholder; in the name of a file, {{object}} stands for the id of an object and {{name}} for its attribute name"
     )]

@@ -118,8 +118,8 @@ impl GridCells {
         Self::of(axes.map(|(range, &len)| range.parts(len)))
     }
 
-    /// Creates an iterator over the smaller cells inside a cell, of which a selection with these steps has
-    /// `parts`.
+    /// Creates an iterator over the smaller cells inside a cell that contain elements of a selection:
+    /// `parts` of the cell, at the steps of `ranges`.
     pub fn within(parts: &[CellPart], ranges: &[AxisRange], cell: &[u64]) -> Self {
         let axes = parts.iter().zip(ranges).zip(cell);
         Self::of(axes.map(|((part, range), &len)| part.parts(range.step(), len)))

@@ -43,7 +43,7 @@ pub struct LasWriter {
     order: Option<String>,
     file: Option<OpenFile>,
     left_out: Vec<String>,
-    /// Number of coordinates that are no multiple of the scale.
+    /// Number of coordinates that are not multiples of the scale.
     rounded: u64,
     points: u64,
     by_return: [u64; 15],
@@ -311,7 +311,7 @@ impl LasWriter {
         }
     }
 
-    /// Returns the place and the description of a column that is no value of the point format.
+    /// Returns the place and the description of a column that is not a value of the point format.
     fn extra(
         &self,
         column: &Column,

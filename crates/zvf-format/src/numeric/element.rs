@@ -74,7 +74,7 @@ impl Kind {
     /// ```
     /// use zvf_format::numeric::{Dtype, Element, KindVisitor, NumericRows};
     ///
-    /// /// How many values there are, whatever they are.
+    /// /// Counts values of any type.
     /// struct Count<'a>(NumericRows<'a>);
     ///
     /// impl KindVisitor for Count<'_> {

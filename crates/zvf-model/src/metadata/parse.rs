@@ -1,4 +1,4 @@
-//! JSON documents, with the members that stand in an object twice.
+//! JSON documents, with the members that occur twice in an object.
 
 use core::fmt;
 
@@ -11,7 +11,7 @@ const MAX_REPEATED: usize = 16;
 /// A parsed document.
 pub(crate) struct Document {
     pub(crate) value: Value,
-    /// Paths of members that stand in their object twice, at most [`MAX_REPEATED`]. `value` has the
+    /// Paths of members that occur twice in their object, at most [`MAX_REPEATED`]. `value` has the
     /// last of each, as most readers do.
     pub(crate) repeated: Vec<String>,
 }

@@ -123,7 +123,7 @@ impl RecordLayout {
     ///
     /// # Errors
     ///
-    /// As for [`write`](Self::write).
+    /// The errors of [`write`](Self::write).
     pub fn encode_single(
         &self,
         annotation: &Annotation,

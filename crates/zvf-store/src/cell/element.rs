@@ -245,7 +245,7 @@ impl Element {
         parts.iter().zip(results).map(result).collect()
     }
 
-    /// Returns the size of a payload of which parts are read; `None` for an absent cell.
+    /// Returns the size of a payload that is read in parts; `None` for an absent cell.
     fn size(
         &self,
         head: Option<ReadResult>,

@@ -27,8 +27,8 @@ impl MergePolicy {
 
 /// The cost of gaps where requests have a high latency and run concurrently.
 ///
-/// As long as all requests of a batch are in flight at once, one more adds no time, but the bytes
-/// of a gap do.
+/// While all requests of a batch are in flight together, one more request adds no time, but the
+/// bytes of a gap do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GapPolicy {
     /// A gap up to this size always costs less than a request.

@@ -11,8 +11,8 @@ const BLOCK: u64 = 16 << 10;
 
 /// The size and the checksums of an object.
 ///
-/// The checksum is the CRC-32 of gzip. CRC-32C does not tell cells apart: it is the same for all
-/// bytes of one length that end with their own CRC-32C, as most cells do.
+/// The checksum is the CRC-32 of gzip. CRC-32C cannot distinguish cells: it is equal for all bytes
+/// of one length that end with their own CRC-32C, as most cells do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SealEntry {
     pub(crate) size: u64,
@@ -48,7 +48,7 @@ impl SealEntry {
         size.div_ceil(BLOCK)
     }
 
-    /// Checks the fetched bytes of which `wanted` are used.
+    /// Checks fetched bytes; only the bytes in `wanted` are used.
     pub(crate) fn check(
         &self,
         fetched: &FetchedRange,
@@ -65,7 +65,7 @@ impl SealEntry {
         let mut checked: Option<Range<u64>> = None;
         let first = fetched.start.div_ceil(BLOCK);
         let skipped = usize::try_from(first).map_err(|_| SealError::Contents)?;
-        // There is no block from here on if less than the last one was fetched.
+        // No block is checked if the fetched range starts inside the last one.
         let blocks = self.blocks.get(skipped..).unwrap_or(&[]);
         for (block, listed) in (first..).zip(blocks) {
             let start = block.saturating_mul(BLOCK);
@@ -90,7 +90,7 @@ impl SealEntry {
         if is_tail && tail(&fetched.bytes) != self.tail {
             return Err(SealError::Contents);
         }
-        // An index of a shard has a checksum of its own, which stands in the tail.
+        // An index of a shard has its own checksum, which is in the tail.
         Ok(if is_tail && wanted.end == self.size {
             Checked::Whole
         } else {

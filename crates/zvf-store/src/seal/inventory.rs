@@ -65,7 +65,7 @@ impl Inventory {
 }
 
 impl Leaf {
-    /// Returns the entries if they have been fetched, or stand in the root.
+    /// Returns the entries if they have been fetched, or are stored in the root.
     pub(crate) fn entries(&self) -> Option<Result<Arc<LeafEntries>, ReadError>> {
         if let Some(entries) = self.entries.get() {
             return Some(Ok(Arc::clone(entries)));

@@ -26,7 +26,7 @@ use crate::io::{SealError, is_reserved};
 const MAGIC: &[u8; 8] = b"zvfseal1";
 /// Maximum number of bytes of all names of a leaf, which [`LEAF_BYTES`] keeps far below.
 const MAX_NAMES: usize = 256 << 20;
-/// Size from which on a leaf is divided.
+/// Size at which a leaf is divided.
 const LEAF_BYTES: usize = 64 << 10;
 
 /// Entries by the name of their object.

@@ -13,7 +13,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// As those of [`OpenOptions::from_object_store`].
+    /// The errors of [`OpenOptions::from_object_store`].
     pub fn from_object_store(
         objects: Arc<dyn ObjectStore>,
         prefix: &str,

@@ -22,7 +22,7 @@ fn cache_of(memory: Option<u64>) -> u64 {
 }
 
 /// Returns the memory that the process may use: that of the machine, or the limit of its control
-/// group, as containers have. `None` where the system does not tell.
+/// group, as containers have. `None` where the system does not report it.
 fn memory() -> Option<u64> {
     let machine = total(&fs::read_to_string("/proc/meminfo").ok()?)?;
     let limits = [

@@ -82,11 +82,11 @@ pub struct OpenOptions {
     /// Checks all reads against the inventory of a sealed store. Default: `true`. Turn it off to
     /// read a store that another program changed after it was sealed.
     pub seal: bool,
-    /// Age from which on an object over the network cannot belong to a transaction that was
-    /// committed after the store was opened. Default: one hour.
+    /// Age at which an object over the network cannot belong to a transaction that was committed
+    /// after the store was opened. Default: one hour.
     ///
     /// The age is the difference between the clock of this machine and the time of the last change
-    /// that the server reports, and so has to exceed the error of both clocks.
+    /// that the server reports, so it must exceed the error of both clocks.
     pub settled_after: Option<Duration>,
     /// Checks after the reads of a query that the store was not changed meanwhile. Default: `true`.
     ///

@@ -31,7 +31,7 @@ use crate::{
     io::{ObjectVersion, Read, ReadError},
 };
 
-/// Age from which on the times of a file tell two contents apart. Times are kept in ticks of up to
+/// Age at which the times of a file distinguish two contents. Times are kept in ticks of up to
 /// 10 ms, and of 2 s on FAT.
 const RECENT: Duration = Duration::from_secs(3);
 
@@ -46,7 +46,7 @@ pub(crate) struct Snapshot {
     /// The head was replaced.
     is_gone: AtomicBool,
     /// Objects last modified before this time, in milliseconds since 1970, are not newer than the
-    /// head; `i64::MIN` if times tell nothing.
+    /// head; `i64::MIN` if times are not reliable.
     settled_before: AtomicI64,
 }
 

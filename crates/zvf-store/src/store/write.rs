@@ -188,7 +188,7 @@ impl Store {
         let outcome = match self.retry_policy().run(delete, gave_up_early).await {
             Err(Failure::NotFound { .. }) => Ok(()),
             Err(failure) if is_below_file(&failure) => Ok(()),
-            // A folder is not an object. It stands in place of the file when a transaction that
+            // A folder is not an object. It is in place of the file when a transaction that
             // deleted the file and put objects below its name is applied a second time.
             Err(_) if self.is_folder(key) => Ok(()),
             outcome => outcome.map_err(|failure| self.write_error(key, failure)),

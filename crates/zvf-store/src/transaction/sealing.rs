@@ -25,7 +25,7 @@ use crate::{
     store::Store,
 };
 
-/// Leaves of up to this size together stand in the root.
+/// Maximum total size of leaves that are stored in the root.
 const INLINE_BYTES: usize = 8 << 10;
 /// Maximum number of bytes of objects that are read at a time to seal a store.
 const BATCH_BYTES: u64 = 64 << 20;

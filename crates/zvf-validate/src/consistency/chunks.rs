@@ -196,7 +196,7 @@ impl<'a> ChunkChecks<'a> {
             self.all_counted = false;
             return;
         };
-        // Encoders that lose the order leave vertices out that no triangle names, and divide those at
+        // Encoders that do not keep the order drop vertices without a triangle, and duplicate those at
         // which triangles only touch.
         let is_whole =
             order == VertexOrder::Lost && parsed.as_ref().is_some_and(|index| index.len() == 1);

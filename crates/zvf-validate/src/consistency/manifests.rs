@@ -274,7 +274,7 @@ impl Manifests {
                 let mut left = context.fetch.budget() / 8;
                 for (row, span) in (0_u64..).zip(spanned.chunks_exact(2)) {
                     let count = span.get(1).copied().unwrap_or_default();
-                    // More than there are is a fault of the row.
+                    // A count beyond the blocks is a fault of the row.
                     let taken = u64::try_from(count).unwrap_or(0).min(blocks.len);
                     let Some(rest) = left.checked_sub(taken) else {
                         let message = "the spans name more blocks than the memory budget allows";

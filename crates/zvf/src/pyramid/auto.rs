@@ -115,7 +115,7 @@ struct Sample {
 }
 
 impl AutoLevels {
-    /// Returns options of which the contents of the store determine all.
+    /// Returns options that the contents of the store determine completely.
     pub fn new() -> Self {
         Self::default()
     }

@@ -3,7 +3,7 @@
 use super::super::{NO_VERTEX, VertexBlock};
 
 /// Returns the vertices of connected pieces with fewer than `cull` faces and without pinned
-/// vertices. A vertex without a face, which is no part of the surface, is always such a piece.
+/// vertices. A vertex without a face is not part of the surface and is always such a piece.
 pub(super) fn too_small(block: &VertexBlock, cull: u32) -> Vec<bool> {
     let cull = cull.max(1);
     let mut pieces = Pieces::new(block.len());

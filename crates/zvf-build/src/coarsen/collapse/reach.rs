@@ -24,7 +24,7 @@ const GENTLE: f64 = 0.5;
 const TURNS: usize = 16;
 /// Tolerance of the point-in-face test.
 const SLACK: f64 = 1e-9;
-/// Weight of the new vertex from which on it covers a point's deficit itself.
+/// Minimum weight at which the new vertex itself covers the deficit of a point.
 const NEAR: f64 = 0.3;
 
 /// Vertex projected around the new one: two coordinates, height and radius.

@@ -13,7 +13,7 @@ pub(super) struct Declaration {
     text: String,
 }
 
-/// A name that does not stand for one attribute.
+/// A name that does not identify one attribute.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name} {}", attribute_problem(name, names))]
 #[non_exhaustive]
@@ -24,7 +24,7 @@ pub struct DeclarationError {
     pub names: Vec<String>,
 }
 
-/// Says why a name does not stand for one attribute.
+/// Explains why a name does not identify one attribute.
 fn attribute_problem(name: &str, names: &[String]) -> String {
     let is_same = |full: &&String| full.split_once('.').is_some_and(|(_, own)| own == name);
     let same: Vec<&str> = names.iter().filter(is_same).map(String::as_str).collect();
@@ -95,7 +95,7 @@ impl AttributeNames {
     ///
     /// # Errors
     ///
-    /// Returns [`DeclarationError`] if a name stands for no attribute or for several.
+    /// Returns [`DeclarationError`] if a name identifies no attribute or several.
     pub(super) fn declare(
         &self,
         design: &mut Design,

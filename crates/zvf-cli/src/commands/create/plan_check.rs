@@ -15,7 +15,7 @@ use crate::{
     progress::{ProgressLine, ProgressMeter},
 };
 
-/// Files and bytes from which on the plan is printed.
+/// Numbers of files and bytes at which the plan is printed.
 const LARGE_FILES: u64 = 10_000;
 const LARGE_BYTES: u64 = 256 << 20;
 

@@ -7,7 +7,7 @@ use zvf_build::Rounding;
 
 use crate::progress::ProgressMeter;
 
-/// Ratio of error and extent from which on rounding is reported. Coordinates around 0 that are
+/// Ratio of error to extent above which rounding is reported. Coordinates around 0 that are
 /// stored as float32 stay below it.
 const REPORTED: f64 = 1e-6;
 

@@ -40,7 +40,7 @@ pub(crate) struct PieceSpan {
     len: u32,
 }
 
-/// The length of a piece whose fragment lists its rows, or of which not all rows are in memory.
+/// The length of a piece whose fragment lists its rows, or whose rows are not all in memory.
 const LISTED: u32 = u32::MAX;
 
 impl PieceSpan {

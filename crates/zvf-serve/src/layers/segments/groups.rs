@@ -7,7 +7,7 @@ use zvf_query::predicate::Scope;
 use super::SegmentTable;
 use crate::layers::LayerError;
 
-/// Groups that are shown: each is a tag, of which the viewer reads 65 535.
+/// Maximum number of groups that are shown: each is a tag, and the viewer reads 65 535 tags.
 const MAX_GROUPS: u64 = 60_000;
 /// Members of all groups.
 const MAX_MEMBERS: u64 = 2 << 20;

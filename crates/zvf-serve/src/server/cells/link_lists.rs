@@ -19,7 +19,7 @@ use crate::{
     spill::{PartitionId, Spill, SpillEntry, SpillError},
 };
 
-/// Parts of the lists of a level, of which one is in memory while it is written.
+/// Parts of the lists of a level. One part is in memory while it is written.
 const BUCKETS: u64 = 64;
 /// Bytes of entries in memory.
 const BUFFERED: usize = 32 << 20;

@@ -117,7 +117,7 @@ pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &
 }
 
 /// Returns the vertices of the faces of a mesh; `None` for other geometry, and if some faces cannot
-/// be read. Vertices without a face are no part of the surface, and coarser levels lack them.
+/// be read. Vertices without a face are not part of the surface, and coarser levels lack them.
 async fn on_faces(view: &LevelView<'_, '_>, numbers: &VertexNumbers) -> Option<Flags> {
     let sum = view.counts.links.get(&Delta::INTRA)?;
     let width = sum.width.map_or(0, LinkWidth::get);
