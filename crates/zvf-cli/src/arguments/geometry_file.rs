@@ -21,7 +21,7 @@ pub struct GeometryFileArgs {
     /// NAME.objects.csv and NAME.groups.csv beside NAME.csv.
     #[arg(long, value_name = "FILE", value_parser = InputFile::parse)]
     pub(crate) from: InputFile,
-    /// Further .swc files, as a shell makes of a pattern: --from neurons/*.swc.
+    /// Additional .swc files, to which a shell expands a pattern: --from neurons/*.swc.
     #[arg(value_name = "FILE")]
     further: Vec<PathBuf>,
     #[command(flatten)]
@@ -50,17 +50,17 @@ pub struct GeometryReadingArgs {
     /// Table of links, if it is not beside the file.
     #[arg(long, value_name = "FILE", value_parser = InputFile::parse)]
     links: Option<InputFile>,
-    /// New name for an attribute, as 'Curvature (mm)=curvature'; may be repeated.
+    /// New name for an attribute, such as 'Curvature (mm)=curvature'; may be repeated.
     ///
-    /// Needed where a name of a table or npz file cannot be stored. In tables also for the columns
-    /// `object_id` and `part`: `--rename track=object_id`.
+    /// Needed for a name in a table or npz file that cannot be stored. In tables, also names the
+    /// columns `object_id` and `part`: `--rename track=object_id`.
     #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
     rename: Vec<Rename>,
-    /// Treatment of missing numbers: refuse the file, or store NaN, which makes integers floats.
+    /// Treatment of missing numbers: refuse the file, or store NaN, which turns integers into floats.
     #[arg(long, default_value = "refuse", value_parser = named(GAPS.map(|(gaps, _)| gaps), gaps_name))]
     pub(crate) missing: MissingPolicy,
-    /// Treatment of vertices outside the bounds: fail, drop them with all that needs them, or
-    /// extend the bounds.
+    /// Treatment of vertices outside the bounds: fail, drop them with the paths and links that use
+    /// them, or extend the bounds.
     #[arg(long, help_heading = "Space", default_value = "raise",
         value_parser = named(OUT_OF_BOUNDS.map(|(what, _)| what), out_of_bounds_name))]
     pub(crate) out_of_bounds: OutOfBounds,

@@ -63,8 +63,8 @@ pub struct SelectionArgs {
     #[arg(long = "chunk", value_name = "I.J.K", help_heading = "Selection", value_delimiter = ',',
         value_parser = values::chunk, allow_hyphen_values = true)]
     chunks: Vec<ChunkCoord>,
-    /// Select only rows of vertices, links and objects for which this is true, as "vertex.radius > 2
-    /// and kind = 'axon'".
+    /// Select only vertices, links and objects for which a predicate is true, such as
+    /// "vertex.radius > 2 and kind = 'axon'".
     #[arg(long = "where", value_name = "EXPR", help_heading = "Selection",
         value_parser = Predicate::parse, allow_hyphen_values = true)]
     filter: Option<Predicate>,

@@ -18,9 +18,9 @@ use crate::{
 /// Delete objects or vertices, and the links to them
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Deletes whole objects: those with the given ids, or those of which the query finds any part. In a store
-without objects, and with --vertices, deletes the selected vertices: those inside the region for which --where is true.
-Vertices of paths and skeletons cannot be deleted one by one.
+    after_help = "Deletes whole objects: the objects with the given ids, or every object of which the query finds a part. In a
+store without objects, and with --vertices, deletes the selected vertices: those inside the region for which --where is
+true. Vertices of paths and skeletons cannot be deleted one by one.
 
 Examples:
   zvf delete tracts.zv --where \"object.length < 5\" --dry-run
@@ -42,7 +42,7 @@ pub(crate) struct DeleteArgs {
     /// or .parquet, as written by zvf query --row-ids.
     #[arg(long, value_name = "FILE", help_heading = "Selection", value_parser = InputFile::parse)]
     rows: Option<InputFile>,
-    /// Transaction to which the addresses belong, if the table does not say so; fails if the store
+    /// Transaction to which the addresses belong, if the table does not name it; fails if the store
     /// is at another one.
     #[arg(long, value_name = "N", help_heading = "Selection", requires = "rows")]
     at_transaction: Option<u64>,

@@ -21,9 +21,10 @@ use crate::{
 lacks. In a store of points without objects, the points of the file replace those with the addresses in its column
 row_id, as written by zvf query --row-ids.
 
-A table of --attributes has a column row_id, as written by zvf query --row-ids, and attributes of vertices, or a column
-object_id and attributes of objects. Rows that it lacks keep their values; in new attributes they have none, which
-requires floats or text for vertices. Axes, part, object and attributes of other items are left out.
+A table of --attributes has either a column row_id, as written by zvf query --row-ids, and attributes of vertices, or a
+column object_id and attributes of objects. Vertices and objects that the table does not name keep their values. In new
+attributes they have no value, which requires floats or text for vertices. Columns of axes, parts, objects and
+attributes of other items are left out.
 
 Examples:
   zvf query tracts.zv --object 7 -o seven.csv
@@ -46,24 +47,23 @@ pub(crate) struct EditArgs {
     #[arg(long, value_name = "FILE", help_heading = "Attributes", value_parser = InputFile::parse,
         conflicts_with_all = ["from", "remove", "links", "axes"])]
     attributes: Option<InputFile>,
-    /// Column that says to which vertex or object a row belongs; by default `row_id` if the table
-    /// has it, or else `object_id`.
+    /// Column that names the vertex or object of each row; by default `row_id` if the table has it,
+    /// or else `object_id`.
     #[arg(long, value_name = "COLUMN", help_heading = "Attributes", requires = "attributes",
         value_parser = named(TableKey::ALL, TableKey::name))]
     key: Option<TableKey>,
     /// Replace existing attributes of another type. Rows that are not in the table lose their value.
     #[arg(long, help_heading = "Attributes", requires = "attributes")]
     replace: bool,
-    /// Transaction to which the row ids belong, if the file does not say so; fails if the store is at
-    /// another one.
+    /// Transaction to which the row ids belong, if the file does not name it; fails if the store is
+    /// at another one.
     #[arg(long, value_name = "N", help_heading = "Selection")]
     at_transaction: Option<u64>,
     #[command(flatten)]
     addition: AdditionArgs,
-    /// Replace these objects instead; the file may have other ids.
+    /// Replace these objects instead of those with the ids of the file, which may have other ids.
     ///
-    /// This splits, merges and renames objects. Objects with the ids of the file are then not
-    /// replaced.
+    /// This splits, merges and renumbers objects.
     #[arg(
         long,
         value_name = "ID",

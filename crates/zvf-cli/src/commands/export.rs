@@ -40,8 +40,8 @@ struct PrecomputedArgs {
     /// Folder to write, which must not exist, or address of an empty prefix of a bucket. The same
     /// command continues an interrupted export.
     output: String,
-    /// Write every index as shards. Without it, indexes of up to 10 000 values are a file for each
-    /// value.
+    /// Write every index as shards. Otherwise, indexes of up to 10,000 values are written as one file
+    /// for each value.
     #[arg(long)]
     sharded: bool,
     /// Layers to write; by default all that the kind of geometry has.

@@ -24,7 +24,7 @@ pub(crate) struct InfoArgs {
     /// Send unsigned requests, for public buckets.
     #[arg(long)]
     anonymous: bool,
-    /// Count all links that queries return, beside the stored ones.
+    /// Count all links that queries return, in addition to the stored links.
     ///
     /// In skeletons, the order of rows implies most links. Counting them reads fragments and links.
     #[arg(long)]

@@ -7,7 +7,7 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Write a manual page for each command into a folder, as zvf-query.1
+/// Write a manual page for each command into a folder, such as zvf-query.1
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zvf man man1")]

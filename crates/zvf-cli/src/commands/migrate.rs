@@ -19,7 +19,7 @@ pub use output::MigrateOutput;
 /// Profiles to which stores can be migrated.
 const PROFILES: [Profile; 2] = [Profile::V09, Profile::V08];
 
-/// Rewrite a store of 0.6 to 0.9 as one of 0.9 or 0.8
+/// Rewrite a store of 0.6 to 0.9 as a store of 0.9 or 0.8
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The old store stays unchanged. Cells keep their bytes if both generations encode them equally. Known defects of
@@ -52,7 +52,7 @@ pub struct MigrateArgs {
     /// The copy saves requests when the store is read over the network.
     #[arg(long)]
     no_node_copy: bool,
-    /// Omit the inventory of all files, which every reading of the new store is checked against.
+    /// Omit the inventory of all files, against which every read of the new store is checked.
     #[arg(long)]
     no_seal: bool,
     /// Skip parts that cannot be read, and list them.

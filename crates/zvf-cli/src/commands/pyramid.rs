@@ -27,7 +27,7 @@ pub use output::PyramidOutput;
 /// Build coarser levels of a store, for views of large regions
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "By default, the method follows from the kind of geometry, and the coarsest level has less than 100 000 vertices
+    after_help = "By default, the method follows from the kind of geometry, and the coarsest level has fewer than 100,000 vertices
 or one chunk. Objects keep their ids, attributes and groups. Each level appears when it is complete.
 
 Examples:
@@ -88,7 +88,7 @@ pub struct PyramidArgs {
     /// Number of chunks along each axis that form one chunk of the next level.
     #[arg(long, value_name = "N")]
     chunk_scale: Option<u32>,
-    /// Combine chunks in shards: a number of chunks along each axis, as --shard=4,4,4, auto or
+    /// Combine chunks in shards: a number of chunks along each axis, such as --shard=4,4,4, auto or
     /// none; by default as the store declares, or as level 0.
     #[arg(long, value_name = "auto|none|I,J,K", value_parser = shards)]
     shard: Option<ShardingPolicy>,

@@ -76,7 +76,7 @@ pub(crate) struct RenderArgs {
     #[arg(long, help_heading = "Look", conflicts_with = "title")]
     bare: bool,
 
-    /// Level number; by default the finest level with at most 3 000 000 vertices, or the coarsest.
+    /// Level number; by default the finest level with at most 3,000,000 vertices, or the coarsest.
     #[arg(long, value_name = "N", group = "of_level", help_heading = "Selection")]
     level: Option<u32>,
     /// Draw at most this many vertices, as fine as possible.

@@ -67,7 +67,7 @@ pub(crate) struct ServeArgs {
     /// Name of this machine, used in links and accepted in requests.
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
-    /// Origin whose pages may read responses, besides that of the viewer; * stands for all.
+    /// Origin whose pages may read responses, besides that of the viewer; * allows all.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
     /// Address of the Neuroglancer instance that the link opens.

@@ -59,12 +59,12 @@ impl TaskArgs {
     }
 }
 
-/// Write a plan: reads the input, and reserves the place of a new store
+/// Write a plan: read the input, and reserve the address of a new store
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "After `create` and `pyramid` stand the arguments of `zvf create` and `zvf pyramid`. A plan of `pyramid`
-is for the first level that does not exist; plan again after its commit. A plan with 0 tasks means
-that all levels exist."
+    after_help = "`create` and `pyramid` take the arguments of `zvf create` and `zvf pyramid`. A plan of `pyramid` is for
+the first level that does not exist; plan again after its commit. A plan with 0 tasks means that all
+levels exist."
 )]
 struct PlanArgs {
     /// Plan to write: a file or an address.
@@ -119,7 +119,7 @@ struct StatusArgs {
     json: bool,
 }
 
-/// Publish the result after all tasks, and delete what the tasks shared
+/// Publish the result after all tasks, and delete the files that the tasks shared
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Fails if a task is missing, or the store was changed since the plan was made. Repeating a commit has

@@ -51,17 +51,17 @@ pub(crate) struct ValidateArgs {
     /// Send unsigned requests, for public buckets.
     #[arg(long)]
     anonymous: bool,
-    /// Repair the store first, in one transaction.
+    /// Repair the store first, each round of repairs in one transaction.
     ///
     /// Repairs only values that follow from other data: chunk lists, counts, capabilities, bounds,
     /// owners of fragments.
     #[arg(long, conflicts_with_all = ["rules", "anonymous"])]
     repair: bool,
-    /// Seal the store after the checks, if they find no error: add an inventory that every reading
-    /// of the store is checked against.
+    /// Seal the store after the checks, if they find no error: add an inventory against which every
+    /// read of the store is checked.
     ///
-    /// Also seals a store again that another program changed. Its files differ from the former
-    /// inventory, which is then a warning, as nothing distinguishes a change from damage.
+    /// A store that another program changed is sealed again. Its files differ from the former
+    /// inventory, which causes a warning, because nothing distinguishes a change from damage.
     #[arg(long, conflicts_with_all = ["rules", "anonymous"])]
     seal: bool,
     /// Print one JSON object.

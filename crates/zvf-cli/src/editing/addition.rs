@@ -25,7 +25,7 @@ pub(crate) struct AdditionArgs {
         value_delimiter = ','
     )]
     axes: Vec<String>,
-    /// Write even very many small files, as geometry of a larger scale than the store needs.
+    /// Write even very many small files, which geometry of a larger scale than the store needs.
     #[arg(long, help_heading = "Execution")]
     yes: bool,
 }

@@ -40,24 +40,24 @@ pub struct CreateArgs {
     /// Store to create: a folder, or an address that this build supports.
     pub(super) out: String,
 
-    /// Kind of the geometry; taken from the file if it has one, as a .trk has.
+    /// Kind of geometry; by default that of the file, if the format determines it, as .trk does.
     ///
     /// Skeletons of precomputed data can be read as graphs, or as streamlines if they are paths.
     #[arg(long, value_parser = named(GeometryKind::ALL, GeometryKind::name))]
     pub(super) kind: Option<GeometryKind>,
     #[command(flatten)]
     pub(super) input: GeometryFileArgs,
-    /// File that belongs to the one of --from: a .tsf of a .tck, a further .swc, a shape, func, label,
+    /// File that belongs to the file of --from: a .tsf of a .tck, another .swc, a shape, func, label,
     /// curvature or annotation file of a surface, or the table of the nodes of an .edgelist; may be
     /// repeated.
     #[arg(long, value_name = "FILE")]
     pub(super) with: Vec<PathBuf>,
-    /// Ids of the objects of .swc files: one for each file, as 17,42, or a table of names and ids, as
-    /// ids.csv; by default the names, if they are different numbers.
+    /// Ids of the objects of .swc files: one for each file, such as 17,42, or a table of names and
+    /// ids, such as ids.csv; by default the file names, if all of them are different numbers.
     #[arg(long, value_name = "ID,…|FILE", value_parser = values::object_ids)]
     ids: Option<FileObjectIds>,
-    /// Keep the order of the points of .las and .laz files, as the attribute `source_row`, so that
-    /// they are written in this order again.
+    /// Store the order of the points of .las and .laz files as the attribute `source_row`, so that
+    /// they can be written in this order again.
     #[arg(long)]
     keep_order: bool,
 
@@ -88,7 +88,7 @@ pub struct CreateArgs {
     /// Compression of the tables of objects and groups; by default that of cells, or zstd if cells
     /// are not compressed.
     ///
-    /// Without compression (none) and --no-checksum, a program without decompression, as on a
+    /// With none and --no-checksum, a program without decompression, for example on a
     /// microcontroller, can read the store.
     #[arg(long, value_name = "CODEC", help_heading = "Store", value_parser = values::compression)]
     table_compression: Option<CellCompression>,
@@ -105,7 +105,7 @@ pub struct CreateArgs {
     #[arg(long, help_heading = "Store", default_value = "manifests",
         value_parser = named(INDEX_FORMS.map(|(form, _)| form), index_form_name))]
     object_index: ManifestForm,
-    /// Combine chunks in shards: a number of chunks along each axis, as --shard=4,4,4, or auto.
+    /// Combine chunks in shards: a number of chunks along each axis, such as --shard=4,4,4, or auto.
     ///
     /// Without a value, or with auto, a shard holds about 16 MB.
     #[arg(long, value_name = "auto|I,J,K", help_heading = "Store", num_args = 0..=1,
@@ -126,8 +126,8 @@ pub struct CreateArgs {
     no_node_copy: bool,
     /// Omit the inventory of all files.
     ///
-    /// Every reading of a store with an inventory is checked against it: damaged, exchanged and
-    /// missing files are errors. Omit it if other programs will change the store.
+    /// Every read of a store with an inventory is checked against it: damaged, exchanged and missing
+    /// files are errors. Omit the inventory if other programs will change the store.
     #[arg(long, help_heading = "Store")]
     no_seal: bool,
 
@@ -139,9 +139,9 @@ pub struct CreateArgs {
     /// Axes in order, with optional units and types; for a table, the columns with these names, and
     /// for a graph the attributes of its nodes.
     ///
-    /// Units are those of OME-Zarr, as micrometer, foot or second, and others of UDUNITS-2, as
-    /// degree. Types are space, which is the default, time and channel. Without a value, lists the
-    /// columns of the table.
+    /// Units are those of OME-Zarr, such as micrometer, foot or second, and others of UDUNITS-2, such
+    /// as degree. Types are space (the default), time and channel. Without a value, lists the columns
+    /// of the table.
     #[arg(long, value_name = "NAME[:UNIT[:TYPE]],…", help_heading = "Space",
         num_args = 0..=1, default_missing_value = "", value_parser = values::axes)]
     axes: Option<Axes>,
@@ -155,11 +155,11 @@ pub struct CreateArgs {
     #[arg(long, help_heading = "Space")]
     name: Option<String>,
 
-    /// Unit of an attribute, as radius=micrometer or object.length=mm; may be repeated.
+    /// Unit of an attribute, such as radius=micrometer or object.length=mm; may be repeated.
     #[arg(long, value_name = "NAME=UNIT", help_heading = "Attributes",
         value_parser = declarations::parse)]
     attribute_unit: Vec<Declaration>,
-    /// Description of an attribute, as 'fa=fractional anisotropy'; may be repeated.
+    /// Description of an attribute, such as 'fa=fractional anisotropy'; may be repeated.
     #[arg(long, value_name = "NAME=TEXT", help_heading = "Attributes",
         value_parser = declarations::parse)]
     describe: Vec<Declaration>,
@@ -177,7 +177,7 @@ pub struct CreateArgs {
     #[arg(long, help_heading = "Links")]
     step_links: bool,
 
-    /// Limit the memory for geometry, as 2GiB; fail if it needs more.
+    /// Limit the memory for geometry, for example to 2GiB; fail if it needs more.
     #[arg(long, value_name = "SIZE", help_heading = "Execution", value_parser = values::size)]
     memory: Option<u64>,
     /// Number of threads; by default one per processor.

@@ -17,7 +17,7 @@ use crate::{
     outcome::CommandOutcome,
 };
 
-/// Write one or several datasets to a file, or append them to one; equal input makes equal files
+/// Write one or several datasets to a file, or append them to one; equal input gives equal files
 #[derive(Debug, clap::Args)]
 pub(crate) struct TetCreateArgs {
     /// File to write.
