@@ -7,7 +7,7 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use zvf::{
     AttributeReport, AutoLevels, ChangeSummary, CrossLevel, Editor, MethodKind, ObjectSelection,
     OpenOptions, PyramidLevels, PyramidOptions, TableOptions,
-    coarsen::{Aggregation, Amount, Placement, Sparsity, Strategy},
+    coarsen::{Aggregation, Placement},
 };
 
 use crate::{
@@ -333,8 +333,13 @@ pub(crate) fn pyramid_options(given: &mut Keywords<'_>) -> PyResult<PyramidOptio
         .get("sparsity_by")?
         .unwrap_or_else(|| "random".to_owned());
     for fewer in factors(given, "sparsity", |factor| factor >= 1.0, "1 or more")? {
-        let kept = kept(&choice, automatic.seed, fewer)?;
-        automatic.sparsity.push(kept);
+        let kept = ObjectSelection::parse(&choice, automatic.seed, 1.0 / fewer);
+        let wrong = || {
+            PyValueError::new_err(format!(
+                "sparsity_by is {choice:?}; use random, length, coverage, group or attribute:NAME"
+            ))
+        };
+        automatic.sparsity.push(kept.ok_or_else(wrong)?);
     }
     let mut options = PyramidOptions::default();
     options.levels = PyramidLevels::Auto(automatic);
@@ -387,34 +392,4 @@ fn factors(
         ))),
         None => Ok(factors),
     }
-}
-
-/// Parses the choice of objects to keep.
-fn kept(text: &str, seed: u64, fewer: f64) -> PyResult<ObjectSelection> {
-    let mut attribute = None;
-    let strategy = match text.split_once(':') {
-        None if text == "random" => Strategy::Random { seed },
-        None if text == "length" => Strategy::Length,
-        None if text == "coverage" => Strategy::Coverage,
-        None if text == "group" => Strategy::PerGroup { seed },
-        Some(("attribute", name)) => {
-            let (name, descending) = match name.rsplit_once(':') {
-                Some((name, "least")) => (name, false),
-                Some((name, "greatest")) => (name, true),
-                _ => (name, true),
-            };
-            attribute = Some(name.to_owned());
-            Strategy::Attribute { descending }
-        }
-        _ => {
-            return Err(PyValueError::new_err(format!(
-                "sparsity_by is {text:?}; use random, length, coverage, group or attribute:NAME"
-            )));
-        }
-    };
-    let amount = Amount::Share(1.0 / fewer);
-    Ok(ObjectSelection {
-        sparsity: Sparsity { amount, strategy },
-        attribute,
-    })
 }

@@ -25,7 +25,7 @@ use zvf_model::{
     zarr::Node,
 };
 use zvf_query::{Session, StoredArray};
-use zvf_store::{OpenOptions, Transaction};
+use zvf_store::{OpenOptions, Store, Transaction};
 
 pub use object::ObjectReduction;
 pub use rows::TableOptions;
@@ -263,21 +263,31 @@ fn write(
                 }
             }
         };
-        match staged.await {
-            Ok((root, mut written)) => {
-                let committed = transaction.commit(&root).await?;
-                written.unfinished = unfinished(&committed);
-                written.transaction = committed.transaction;
-                Ok(written)
-            }
-            Err(error) => {
-                // The next writer deletes leftovers.
-                let base = transaction.base();
-                let _ = transaction.abort().await;
-                Err(or_changed(&store, base, error).await)
-            }
-        }
+        let staged = staged.await;
+        conclude(&store, transaction, staged).await
     })
+}
+
+/// Commits a transaction with the root that was staged for it, or aborts it after an error.
+async fn conclude(
+    store: &Store,
+    mut transaction: Transaction,
+    staged: Result<(Bytes, AttributeReport), Failure>,
+) -> Result<AttributeReport, Failure> {
+    match staged {
+        Ok((root, mut written)) => {
+            let committed = transaction.commit(&root).await?;
+            written.unfinished = unfinished(&committed);
+            written.transaction = committed.transaction;
+            Ok(written)
+        }
+        Err(error) => {
+            // The next writer deletes leftovers.
+            let base = transaction.base();
+            let _ = transaction.abort().await;
+            Err(or_changed(store, base, error).await)
+        }
+    }
 }
 
 /// The location of an attribute.

@@ -10,7 +10,7 @@ use std::{
 use zvf::{
     AutoLevels, CrossLevel, MethodKind, ObjectSelection, PyramidLevels, PyramidOptions,
     ShardingPolicy, TaskPlan, TaskPlanOptions,
-    coarsen::{Aggregation, Amount, Placement, Sparsity, Strategy},
+    coarsen::{Aggregation, Placement},
 };
 
 use crate::{
@@ -250,9 +250,9 @@ fn options(arguments: &PyramidArgs) -> Result<PyramidOptions, Box<dyn Error>> {
         if !(*fewer >= 1.0 && fewer.is_finite()) {
             return Err(PyramidUsageError::Sparsity(*fewer).into());
         }
-        automatic
-            .sparsity
-            .push(kept(&arguments.sparsity_by, arguments.seed, *fewer)?);
+        let kept = ObjectSelection::parse(&arguments.sparsity_by, arguments.seed, 1.0 / fewer);
+        let wrong = || PyramidUsageError::Choice(arguments.sparsity_by.clone());
+        automatic.sparsity.push(kept.ok_or_else(wrong)?);
     }
     let mut options = PyramidOptions::default();
     options.levels = PyramidLevels::Auto(automatic);
@@ -270,33 +270,4 @@ fn options(arguments: &PyramidArgs) -> Result<PyramidOptions, Box<dyn Error>> {
     let workers = arguments.workers.map(usize::from);
     options.runner = workers.map(|workers| WorkerPool::new(workers).shared());
     Ok(options)
-}
-
-/// Parses the choice of objects to keep.
-fn kept(text: &str, seed: u64, fewer: f64) -> Result<ObjectSelection, PyramidUsageError> {
-    let mut attribute = None;
-    let strategy = match text.split_once(':') {
-        None => match text {
-            "random" => Strategy::Random { seed },
-            "length" => Strategy::Length,
-            "coverage" => Strategy::Coverage,
-            "group" => Strategy::PerGroup { seed },
-            other => return Err(PyramidUsageError::Choice(other.to_owned())),
-        },
-        Some(("attribute", name)) => {
-            let (name, descending) = match name.rsplit_once(':') {
-                Some((name, "least")) => (name, false),
-                Some((name, "greatest")) => (name, true),
-                _ => (name, true),
-            };
-            attribute = Some(name.to_owned());
-            Strategy::Attribute { descending }
-        }
-        Some(_) => return Err(PyramidUsageError::Choice(text.to_owned())),
-    };
-    let amount = Amount::Share(1.0 / fewer);
-    Ok(ObjectSelection {
-        sparsity: Sparsity { amount, strategy },
-        attribute,
-    })
 }

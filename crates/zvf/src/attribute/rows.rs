@@ -20,7 +20,7 @@ use zvf_query::{StoredArray, predicate::Scope};
 use zvf_store::{Store, Transaction};
 
 use super::{
-    AttributeLocation, AttributeReport, AttributeSpec, Batch, Values, json_of, present,
+    AttributeLocation, AttributeReport, AttributeSpec, Batch, Values, conclude, json_of, present,
     raw_vertices, root, stage,
 };
 use crate::{
@@ -28,11 +28,7 @@ use crate::{
     failure::Failure,
     form::form,
     nodes,
-    unfinished::unfinished,
-    writer::{
-        cell_writer::{CellWriter, StagedTransaction},
-        or_changed,
-    },
+    writer::cell_writer::{CellWriter, StagedTransaction},
 };
 
 /// Options for writing attributes from a table.
@@ -156,20 +152,8 @@ pub(crate) async fn write(
             }
         }
     };
-    match staged.await {
-        Ok((root, mut written)) => {
-            let committed = transaction.commit(&root).await?;
-            written.unfinished = unfinished(&committed);
-            written.transaction = committed.transaction;
-            Ok(written)
-        }
-        Err(error) => {
-            // The next writer deletes leftovers.
-            let base = transaction.base();
-            let _ = transaction.abort().await;
-            Err(or_changed(store, base, error).await)
-        }
-    }
+    let staged = staged.await;
+    conclude(store, transaction, staged).await
 }
 
 fn check_lengths(columns: &[Column], keys: usize) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use zvf_build::{
     ShardingPolicy,
-    coarsen::{Aggregation, CoarsenMethod, Sparsity},
+    coarsen::{Aggregation, Amount, CoarsenMethod, Sparsity, Strategy},
 };
 use zvf_format::numeric::Kind;
 
@@ -32,9 +32,51 @@ pub struct ObjectSelection {
     /// Number of objects, and the strategy that selects them.
     pub sparsity: Sparsity,
     /// Object attribute that [`Strategy::Attribute`] ranks by.
-    ///
-    /// [`Strategy::Attribute`]: zvf_build::coarsen::Strategy::Attribute
     pub attribute: Option<String>,
+}
+
+impl ObjectSelection {
+    /// Parses a choice of objects as given on the command line: `random`, `length`, `coverage`,
+    /// `group`, `attribute:NAME`, `attribute:NAME:greatest` or `attribute:NAME:least`.
+    ///
+    /// `share` is the share of the objects to keep, and `seed` is used for random choices.
+    /// Returns `None` for other text.
+    ///
+    /// ```
+    /// use zvf::ObjectSelection;
+    ///
+    /// let longest = ObjectSelection::parse("attribute:length", 0, 0.5).ok_or("not a choice")?;
+    /// assert_eq!(longest.attribute.as_deref(), Some("length"));
+    /// assert_eq!(ObjectSelection::parse("longest", 0, 0.5), None);
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn parse(choice: &str, seed: u64, share: f64) -> Option<Self> {
+        let mut attribute = None;
+        let strategy = match choice.split_once(':') {
+            None => match choice {
+                "random" => Strategy::Random { seed },
+                "length" => Strategy::Length,
+                "coverage" => Strategy::Coverage,
+                "group" => Strategy::PerGroup { seed },
+                _ => return None,
+            },
+            Some(("attribute", name)) => {
+                let (name, descending) = match name.rsplit_once(':') {
+                    Some((name, "least")) => (name, false),
+                    Some((name, "greatest")) => (name, true),
+                    _ => (name, true),
+                };
+                attribute = Some(name.to_owned());
+                Strategy::Attribute { descending }
+            }
+            Some(_) => return None,
+        };
+        let amount = Amount::Share(share);
+        Some(Self {
+            sparsity: Sparsity { amount, strategy },
+            attribute,
+        })
+    }
 }
 
 /// The aggregation of attributes.
@@ -60,8 +102,8 @@ impl Coarsening {
         });
         if is_coded && !rule.suits_codes() {
             return Err(Failure::NoPyramid {
-                why: "the values of an attribute are words, of which there is no mean, sum, least or \
-                      greatest: use own, mode or count",
+                why: "the values of an attribute are words, which have no mean, sum, minimum or \
+                      maximum: use own, mode or count",
             });
         }
         Ok(if self.is_again { rule.again() } else { rule })
