@@ -199,7 +199,7 @@ impl ResultBatches {
             let first = first.parse();
             result.first_row = first.map_err(|_| ConversionError::Metadata(FIRST_ROW))?;
         }
-        let mut vertices = Taken::new(self.vertices);
+        let mut vertices = BatchColumns::new(self.vertices);
         let position = vertices.take("position");
         let position = position.ok_or(ConversionError::Missing("position"))?;
         if position.null_count() > 0 {
@@ -219,12 +219,12 @@ impl ResultBatches {
         result.vertex = vertices.attributes("vertex.")?;
         result.fragment = vertices.attributes("fragment.")?;
         if let Some(batch) = self.parts {
-            let mut parts = Taken::new(batch);
+            let mut parts = BatchColumns::new(batch);
             distances = distances.or(parts.distances()?);
             result.parts = Some(parts_of(&mut parts)?);
         }
         if let Some(batch) = self.links {
-            let mut links = Taken::new(batch);
+            let mut links = BatchColumns::new(batch);
             distances = distances.or(links.distances()?);
             let ends = links.take("link").ok_or(ConversionError::Missing("link"))?;
             let width = match ends.data_type() {
@@ -243,7 +243,7 @@ impl ResultBatches {
             result.link = links.attributes("link.")?;
         }
         if let Some(batch) = self.objects {
-            let mut objects = Taken::new(batch);
+            let mut objects = BatchColumns::new(batch);
             let ids = objects.integers::<Int64Type>("object_id")?;
             result.objects = vec_of(ids.ok_or(ConversionError::Missing("object_id"))?);
             result.object = objects.attributes("object.")?;
@@ -321,7 +321,7 @@ fn parts_batch(
     columns.finish(rows, HashMap::new())
 }
 
-fn parts_of(batch: &mut Taken) -> Result<Parts, ConversionError> {
+fn parts_of(batch: &mut BatchColumns) -> Result<Parts, ConversionError> {
     let objects = batch.integers::<Int64Type>("object_id")?;
     let objects = objects.ok_or(ConversionError::Missing("object_id"))?;
     let starts = batch.integers::<UInt64Type>("start")?;
@@ -343,7 +343,7 @@ fn parts_of(batch: &mut Taken) -> Result<Parts, ConversionError> {
 }
 
 fn groups_of(batch: RecordBatch) -> Result<Vec<ObjectGroup>, ConversionError> {
-    let mut columns = Taken::new(batch);
+    let mut columns = BatchColumns::new(batch);
     let ids = columns.integers::<UInt64Type>("group")?;
     let ids = ids.ok_or(ConversionError::Missing("group"))?;
     let members = columns.integers::<Int64Type>("object_id")?;
@@ -387,12 +387,12 @@ fn default_axes(width: u32) -> Vec<String> {
 }
 
 /// The columns of a batch, to be taken by name.
-struct Taken {
+struct BatchColumns {
     schema: Arc<Schema>,
     columns: Vec<Option<ArrayRef>>,
 }
 
-impl Taken {
+impl BatchColumns {
     fn new(batch: RecordBatch) -> Self {
         let (schema, columns, _) = batch.into_parts();
         Self {

@@ -26,7 +26,7 @@ pub use quantile::quantiles;
 use zvf_format::numeric::{ByteOrder, Kind};
 
 use crate::{ArrayView, DenseArray, DenseError, Hyperslab, hyperslab::product};
-use cell::{Cell, Wanted};
+use cell::{Cell, Statistics};
 use number::Number;
 
 /// A reduction of the values along some axes.
@@ -203,7 +203,7 @@ impl Task for Fold<'_> {
         let count = count.filter(|_| needed <= budget);
         let count = count.ok_or(DenseError::Budget { needed, budget })?;
         let mut cells = vec![Cell::default(); count];
-        let wanted = Wanted::of(self.reduction);
+        let wanted = Statistics::of(self.reduction);
         let strides = strides(array.shape(), &kept);
         array.visit_chunks(&mut |selection, bytes| {
             let mut first = 0_usize;
@@ -252,7 +252,7 @@ fn fold<T: Number>(
     first: usize,
     left: &mut &[u8],
     cells: &mut [Cell],
-    wanted: Wanted,
+    wanted: Statistics,
 ) {
     let (axis, inner) = match axes {
         [] => (

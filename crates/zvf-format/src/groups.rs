@@ -106,8 +106,8 @@ impl<'a> GroupMembers<'a> {
     /// Returns the members in order. A range may span up to 2^64 − 1 of them.
     pub fn iter(&self) -> Members<'a> {
         match self.0 {
-            Form::List(ids) => Members(Left::List(ids.numbers().iter())),
-            Form::Range { start, stop } => Members(Left::Range(start..stop)),
+            Form::List(ids) => Members(Remaining::List(ids.numbers().iter())),
+            Form::Range { start, stop } => Members(Remaining::Range(start..stop)),
         }
     }
 
@@ -171,10 +171,10 @@ impl<'a> IntoIterator for &GroupMembers<'a> {
 
 /// Object ids one by one, created by [`GroupMembers::iter`].
 #[derive(Clone, Debug)]
-pub struct Members<'a>(Left<'a>);
+pub struct Members<'a>(Remaining<'a>);
 
 #[derive(Clone, Debug)]
-enum Left<'a> {
+enum Remaining<'a> {
     List(core::slice::Iter<'a, I64>),
     Range(Range<i64>),
 }
@@ -184,15 +184,15 @@ impl Iterator for Members<'_> {
 
     fn next(&mut self) -> Option<i64> {
         match &mut self.0 {
-            Left::List(ids) => ids.next().map(|id| id.get()),
-            Left::Range(ids) => ids.next(),
+            Remaining::List(ids) => ids.next().map(|id| id.get()),
+            Remaining::Range(ids) => ids.next(),
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         match &self.0 {
-            Left::List(ids) => ids.size_hint(),
-            Left::Range(ids) => ids.size_hint(),
+            Remaining::List(ids) => ids.size_hint(),
+            Remaining::Range(ids) => ids.size_hint(),
         }
     }
 }

@@ -56,11 +56,11 @@ struct Short {
 
 /// State of a key in a copy.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Known {
+pub enum CopiedNode {
     /// No node.
     Absent,
     /// A node that must be read separately.
-    Apart,
+    Separate,
     /// The node's `zarr.json`.
     Node(Value),
 }
@@ -123,17 +123,17 @@ impl NodeCopy {
     }
 
     /// Returns the state of a node other than the root.
-    pub fn get(&self, key: &Key) -> Known {
+    pub fn get(&self, key: &Key) -> CopiedNode {
         match self.nodes.get(key) {
-            None => Known::Absent,
-            Some(None) => Known::Apart,
+            None => CopiedNode::Absent,
+            Some(None) => CopiedNode::Separate,
             Some(Some(node)) => {
                 let mut whole = self.forms.get(node.form).cloned().unwrap_or_default();
                 if let Some(attributes) = &node.attributes {
                     let attributes = Value::Object(attributes.clone());
                     whole.insert("attributes".to_owned(), attributes);
                 }
-                Known::Node(Value::Object(whole))
+                CopiedNode::Node(Value::Object(whole))
             }
         }
     }

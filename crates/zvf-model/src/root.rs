@@ -76,7 +76,7 @@ words! {
 words! {
     /// Storage of connections between chunks.
     pub enum CrossChunkStrategy as "a strategy for links between chunks" {
-        /// As links.
+        /// Links between chunks.
         ExplicitLinks = "explicit_links",
         /// Vertices on the border are stored in both chunks.
         BoundaryDeduplication = "boundary_deduplication",

@@ -86,12 +86,12 @@ const EXPOSED: &str = "Content-Range, Content-Length, Content-Encoding, Accept-R
 pub struct ServeOptions {
     /// The address on which the server listens: a free port of the loopback interface by default.
     pub bind: SocketAddr,
-    /// A secret that the path of every request begins with. Other addresses than those of the
-    /// loopback interface require one.
+    /// A secret that the path of every request begins with. Required unless the address is one of
+    /// the loopback interface.
     pub token: Option<String>,
-    /// Further names of this server that requests may have in the `Host` header.
+    /// Additional names of this server that are accepted in the `Host` header of requests.
     pub hosts: Vec<String>,
-    /// Further origins whose pages may read responses; `*` stands for all.
+    /// Additional origins whose pages may read responses; `*` allows all.
     pub origins: Vec<String>,
     /// The address of the viewer that links lead to.
     pub viewer: String,

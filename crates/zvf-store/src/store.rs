@@ -9,7 +9,7 @@ use std::{
 use object_store::{ObjectStore, path::Path};
 use zvf_model::{
     key::Key,
-    node_copy::{Known, NodeCopy},
+    node_copy::{CopiedNode, NodeCopy},
 };
 
 use crate::{
@@ -216,10 +216,10 @@ impl Store {
 
     /// Returns what the node copy knows of a node, or `None` when the node has to be read.
     #[doc(hidden)]
-    pub fn copied_node(&self, key: &Key) -> Option<Known> {
+    pub fn copied_node(&self, key: &Key) -> Option<CopiedNode> {
         let copy = self.node_copy.as_ref().filter(|_| !key.is_root())?;
         match copy.get(key) {
-            Known::Apart => None,
+            CopiedNode::Separate => None,
             known => Some(known),
         }
     }

@@ -142,11 +142,11 @@ impl ValidationReport {
 #[derive(Debug)]
 pub(crate) struct Findings {
     limit: usize,
-    inner: Mutex<Found>,
+    inner: Mutex<Collected>,
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct Collected {
     report: ValidationReport,
     /// Number of listed findings by code.
     listed: BTreeMap<&'static str, usize>,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use zvf_model::{
     fetch::{MaybeSend, MaybeSync, Port},
     key::Key,
-    node_copy::Known,
+    node_copy::CopiedNode,
     zarr::{Array, Node},
 };
 use zvf_query::QueryError;
@@ -65,7 +65,7 @@ pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>
     for key in keys {
         let file = metadata(key)?;
         known.push(match store.copied_node(key) {
-            Some(Known::Node(json)) => Some(Some(Node::from_json(&file, json)?)),
+            Some(CopiedNode::Node(json)) => Some(Some(Node::from_json(&file, json)?)),
             Some(_) => Some(None),
             None => {
                 reads.push(Read::full(file));

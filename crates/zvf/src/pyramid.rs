@@ -42,7 +42,7 @@ use zvf_store::{OpenOptions, Store, Transaction};
 use self::{
     build::{Build, NewLevel},
     design::Coarsening,
-    source::{Known, SortedLinks, Source},
+    source::{LevelSize, SortedLinks, Source},
 };
 use crate::{
     dataset::Dataset,
@@ -345,12 +345,12 @@ fn levels<'a>(
 ) -> BoxFuture<'a, Result<Levels, Failure>> {
     Box::pin(async move {
         let store = &store.without_node_copy();
-        if let Some(made) = once(store, options, tasks).await? {
+        if let Some(made) = additive_levels(store, options, tasks).await? {
             return Ok(made);
         }
         let mut made = PyramidReport::default();
         let mut before: Option<LevelDesign> = None;
-        let mut known: Option<Known> = None;
+        let mut known: Option<LevelSize> = None;
         for step in 0.. {
             let number = first.saturating_add(step);
             let dataset = Dataset::open_store(store.clone()).await?;
@@ -366,7 +366,7 @@ fn levels<'a>(
                 PyramidLevels::Explicit(levels) => levels.get(step as usize).cloned(),
                 PyramidLevels::Auto(automatic) => {
                     if known.is_none() && automatic.counts() {
-                        known = Some(source.known().await?);
+                        known = Some(source.size().await?);
                     }
                     automatic
                         .next(&source, step, known, before.as_ref())
@@ -393,7 +393,7 @@ fn levels<'a>(
                 counts
             };
             let fine = known.map(|known| known.vertices);
-            known = Some(Known {
+            known = Some(LevelSize {
                 vertices,
                 chunks,
                 fewer: fine.map(|fine| fine as f64 / vertices.max(1) as f64),
@@ -408,7 +408,7 @@ fn levels<'a>(
 }
 
 /// Builds additive levels, which contain each point once, if requested.
-async fn once(
+async fn additive_levels(
     store: &Store,
     options: &PyramidOptions,
     tasks: Option<usize>,
@@ -441,7 +441,11 @@ async fn once(
         let source = Source::open(&dataset, LevelId::FULL, &coarsening).await?;
         check_rules(&source, options)?;
         if let (None, PyramidLevels::Auto(automatic)) = (&designs, &options.levels) {
-            designs = Some(automatic.once(&source, source.known().await?).await?);
+            designs = Some(
+                automatic
+                    .design_additive(&source, source.size().await?)
+                    .await?,
+            );
         }
         let design = designs.as_ref().and_then(|designs| designs.get(target - 1));
         let Some(design) = design else { break };

@@ -55,7 +55,7 @@ pub fn aggregate(
             match numbers.kind {
                 $(Kind::$kind => rows.elements::<$number>().map(|values| {
                     let table = Table::new(values, numbers.row_len(), parent, count, missing);
-                    table.become_fewer(rule, own, numbers)
+                    table.apply(rule, own, numbers)
                 }),)*
             }
         };
@@ -95,7 +95,7 @@ impl<'a, T: Number> Table<'a, T> {
     }
 
     /// Applies a rule to all rows.
-    fn become_fewer(
+    fn apply(
         &self,
         rule: Aggregation,
         own: Option<&[u32]>,

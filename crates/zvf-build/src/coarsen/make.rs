@@ -132,7 +132,7 @@ impl Coarsener {
                 made.vertex.push(None);
                 continue;
             };
-            let values = field.become_fewer(&values, &stored, rows, own.as_deref())?;
+            let values = field.aggregate(&values, &stored, rows, own.as_deref())?;
             made.vertex.push((rows > 0).then_some(values));
         }
         self.fragments(input, &gathered, &order, &row_of, &mut made)?;
@@ -291,7 +291,7 @@ impl Coarsener {
             let values = field.values(&cells, &counts, &names)?;
             let is_whole = own.iter().all(|from| *from != NO_VERTEX) && count > 0;
             let values = values.filter(|_| is_whole);
-            let values = values.map(|values| field.become_fewer(&values, &into, count, Some(&own)));
+            let values = values.map(|values| field.aggregate(&values, &into, count, Some(&own)));
             made.fragment.push(values.transpose()?);
         }
         Ok(())
@@ -364,7 +364,7 @@ impl Coarsener {
                 .collect();
             let values = field.values(&cells, &counts, &names)?;
             let count = made.link_count as usize;
-            let values = values.map(|values| field.become_fewer(&values, &stored, count, None));
+            let values = values.map(|values| field.aggregate(&values, &stored, count, None));
             made.link.push(values.transpose()?);
         }
         Ok(())
@@ -435,7 +435,7 @@ impl AggregatedAttribute {
         count: usize,
     ) -> Result<Option<Vec<u8>>, CoarsenError> {
         let values = self.values(cells, counts, names)?;
-        let values = values.map(|values| self.become_fewer(&values, into, count, None));
+        let values = values.map(|values| self.aggregate(&values, into, count, None));
         values.transpose()
     }
 
@@ -451,7 +451,7 @@ impl AggregatedAttribute {
     }
 
     /// Aggregates rows into `count` rows by the map `into`.
-    pub(super) fn become_fewer(
+    pub(super) fn aggregate(
         &self,
         values: &NumericColumn,
         into: &[u32],

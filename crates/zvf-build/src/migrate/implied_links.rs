@@ -18,7 +18,7 @@ pub struct ImpliedLinks {
 
 /// Result of repairing the links between two chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mended {
+pub(crate) enum LinkRepair {
     /// Number of links with corrected rows.
     Rows(u64),
     /// Number of stored links, which differs from the implied number.
@@ -68,13 +68,13 @@ impl ImpliedLinks {
     }
 
     /// Corrects the rows of links from one chunk to another.
-    pub(crate) fn mend(&self, from: &[i64], to: &[i64], stored: &mut [(u64, u64)]) -> Mended {
+    pub(crate) fn repair(&self, from: &[i64], to: &[i64], stored: &mut [(u64, u64)]) -> LinkRepair {
         let implied = self
             .between(from, to)
             .map(Vec::as_slice)
             .unwrap_or_default();
         if implied.len() != stored.len() {
-            return Mended::Unexplained(stored.len() as u64);
+            return LinkRepair::Unexplained(stored.len() as u64);
         }
         let sorted = |rows: &[(u64, u64)]| {
             let mut rows = rows.to_vec();
@@ -83,14 +83,14 @@ impl ImpliedLinks {
         };
         // A different order of equal links is correct.
         if sorted(implied) == sorted(stored) {
-            return Mended::Rows(0);
+            return LinkRepair::Rows(0);
         }
         let mut wrong = 0;
         for (stored, implied) in stored.iter_mut().zip(implied) {
             wrong += u64::from(stored != implied);
             *stored = *implied;
         }
-        Mended::Rows(wrong)
+        LinkRepair::Rows(wrong)
     }
 }
 
@@ -110,28 +110,31 @@ mod tests {
     #[test]
     fn zero_rows_are_replaced_by_implied_rows() {
         let mut stored = [(0, 0), (0, 0)];
-        let mended = bridges().mend(&[0], &[1], &mut stored);
-        assert_eq!((mended, stored), (Mended::Rows(2), [(3, 5), (9, 0)]));
+        let repair = bridges().repair(&[0], &[1], &mut stored);
+        assert_eq!((repair, stored), (LinkRepair::Rows(2), [(3, 5), (9, 0)]));
         let mut back = [(6, 0)];
-        assert_eq!(bridges().mend(&[1], &[0], &mut back), Mended::Rows(1));
+        assert_eq!(bridges().repair(&[1], &[0], &mut back), LinkRepair::Rows(1));
         assert_eq!(back, [(6, 4)]);
     }
 
     #[test]
     fn correct_rows_keep_their_order() {
         let mut stored = [(9, 0), (3, 5)];
-        assert_eq!(bridges().mend(&[0], &[1], &mut stored), Mended::Rows(0));
+        assert_eq!(
+            bridges().repair(&[0], &[1], &mut stored),
+            LinkRepair::Rows(0)
+        );
         assert_eq!(stored, [(9, 0), (3, 5)]);
     }
 
     #[test]
     fn unexplained_links_are_kept() {
         let mut stored = [(0, 0)];
-        let mended = bridges().mend(&[0], &[1], &mut stored);
-        assert_eq!((mended, stored), (Mended::Unexplained(1), [(0, 0)]));
+        let repair = bridges().repair(&[0], &[1], &mut stored);
+        assert_eq!((repair, stored), (LinkRepair::Unexplained(1), [(0, 0)]));
         assert_eq!(
-            bridges().mend(&[1], &[2], &mut stored),
-            Mended::Unexplained(1)
+            bridges().repair(&[1], &[2], &mut stored),
+            LinkRepair::Unexplained(1)
         );
         assert_eq!(bridges().count(&[0], &[1]), 2);
     }

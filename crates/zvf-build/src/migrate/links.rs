@@ -12,7 +12,7 @@ use zvf_format::{
 
 use super::{
     MigrationTarget,
-    implied_links::{ImpliedLinks, Mended},
+    implied_links::{ImpliedLinks, LinkRepair},
     overlaid,
 };
 use crate::{
@@ -445,7 +445,7 @@ impl LinkTarget {
 
     /// Corrects the rows of links between runs of paths. Returns the numbers of corrected and of
     /// unexplained links.
-    pub fn mend(
+    pub fn repair(
         &self,
         bridges: &ImpliedLinks,
         chunks: &[&[i64]],
@@ -467,9 +467,9 @@ impl LinkTarget {
         for ((from, to), links) in end_chunks {
             let row = |link: &usize| (ends[link * 2].1, ends[link * 2 + 1].1);
             let mut rows: Vec<(u64, u64)> = links.iter().map(row).collect();
-            match bridges.mend(chunks[from as usize], chunks[to as usize], &mut rows) {
-                Mended::Unexplained(count) => unexplained += count,
-                Mended::Rows(count) => {
+            match bridges.repair(chunks[from as usize], chunks[to as usize], &mut rows) {
+                LinkRepair::Unexplained(count) => unexplained += count,
+                LinkRepair::Rows(count) => {
                     wrong += count;
                     for (link, (first, last)) in links.into_iter().zip(rows) {
                         ends[link * 2].1 = first;
@@ -483,7 +483,7 @@ impl LinkTarget {
 
     /// Removes duplicate copies of links. Returns the remaining links and the number of missing
     /// copies. `leaders` are the chunks that hold the copies.
-    pub fn once(&self, ends: &[(u32, u64)], leaders: &[u32]) -> (Vec<usize>, u64) {
+    pub fn without_copies(&self, ends: &[(u32, u64)], leaders: &[u32]) -> (Vec<usize>, u64) {
         let mut by_leader: BTreeMap<u32, ByRecord<'_>> = BTreeMap::new();
         let records = ends.chunks_exact(self.width.get());
         for ((link, record), leader) in records.enumerate().zip(leaders) {

@@ -244,7 +244,7 @@ fn rules_are_listed() {
     let rule = json!({
         "code": "ZV-L1-001", "severity": "error", "level": 1, "title": "no zarr.json at the root",
         "meaning": "The root has no `zarr.json`: the address does not name a store, or names a folder inside or above one.",
-        "mend": "give the address of the folder that holds the store's zarr.json", "repairs": false,
+        "remedy": "give the address of the folder that holds the store's zarr.json", "repairs": false,
     });
     assert_eq!(found["rules"][0], rule);
 }

@@ -12,13 +12,13 @@ const SHARED: usize = 1 << 19;
 
 /// The statistics that a reduction needs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct Statistics {
     sum: bool,
     ends: bool,
     spread: bool,
 }
 
-impl Wanted {
+impl Statistics {
     pub(super) fn of(reduction: Reduction) -> Self {
         use Reduction as R;
         Self {
@@ -61,7 +61,7 @@ fn float(count: u64) -> f64 {
 impl Cell {
     /// Adds one value.
     #[inline]
-    pub(super) fn add<T: Number>(&mut self, value: T, wanted: Wanted) {
+    pub(super) fn add<T: Number>(&mut self, value: T, wanted: Statistics) {
         let float_value = value.float();
         if T::IS_FLOAT && float_value.is_nan() {
             self.nans = self.nans.wrapping_add(1);
@@ -113,7 +113,7 @@ impl Cell {
     }
 
     /// Adds contiguous values, on several threads if there are many.
-    pub(super) fn add_run<T: Number>(&mut self, bytes: &[u8], wanted: Wanted) {
+    pub(super) fn add_run<T: Number>(&mut self, bytes: &[u8], wanted: Statistics) {
         let len = RUN.saturating_mul(T::SIZE);
         if bytes.len() < SHARED {
             for run in bytes.chunks(len) {
@@ -132,7 +132,7 @@ impl Cell {
 
     /// Accumulates values that fit in a cache, in several passes: loops with a single task are several
     /// times as fast.
-    fn of_run<T: Number>(bytes: &[u8], wanted: Wanted) -> Self {
+    fn of_run<T: Number>(bytes: &[u8], wanted: Statistics) -> Self {
         let all = u64::try_from(bytes.len() / T::SIZE).unwrap_or(u64::MAX);
         let is_nan = |value: T| T::IS_FLOAT && value.float().is_nan();
         let nans = if T::IS_FLOAT {

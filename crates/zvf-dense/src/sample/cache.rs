@@ -24,14 +24,14 @@ pub(super) struct Tile {
 /// A cache of tiles with least-recently-used eviction.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    kept: HashMap<u64, Kept>,
+    kept: HashMap<u64, CachedTile>,
     /// Memory of all cached tiles.
     bytes: u64,
     clock: u64,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedTile {
     tile: Arc<Tile>,
     cost: u64,
     used: u64,
@@ -77,7 +77,7 @@ impl Cache {
             self.bytes = self.bytes.saturating_add(cost);
             let (number, used) = (tile.number, self.clock);
             let tile = Arc::new(tile);
-            self.kept.insert(number, Kept { tile, cost, used });
+            self.kept.insert(number, CachedTile { tile, cost, used });
         }
         let tiles = numbers.iter().filter_map(|number| self.kept.get(number));
         Ok((tiles.map(|kept| Arc::clone(&kept.tile)).collect(), reads))

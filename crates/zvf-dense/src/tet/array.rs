@@ -39,7 +39,7 @@ pub struct TetArray {
 }
 
 /// A tile to read.
-struct Wanted {
+struct TileRead {
     number: u64,
     tile: Tile,
     /// The byte range to read from the file.
@@ -116,10 +116,10 @@ impl TetArray {
 
     /// Plans the read of a tile from its selected `parts`. Reads of raw tiles are limited to the
     /// selected rows.
-    fn wanted(&self, parts: &[CellPart], selection: &Hyperslab) -> Option<Wanted> {
+    fn wanted(&self, parts: &[CellPart], selection: &Hyperslab) -> Option<TileRead> {
         let (number, tile, extents) = self.tile(parts)?;
         let raw_len = product(extents.iter().copied().chain([self.size()]))?;
-        let mut wanted = Wanted {
+        let mut wanted = TileRead {
             number,
             tile,
             span: tile.span(),
@@ -138,7 +138,7 @@ impl TetArray {
     }
 
     /// Reads and decodes a batch: one read of all ranges, then decoding on all threads.
-    fn decode_all(&self, batch: &[&Wanted]) -> Result<Vec<Cow<'_, [u8]>>, DenseError> {
+    fn decode_all(&self, batch: &[&TileRead]) -> Result<Vec<Cow<'_, [u8]>>, DenseError> {
         let ranges: Vec<Range<u64>> = batch.iter().map(|wanted| wanted.span.clone()).collect();
         let stored = self.file.source.read_ranges(&ranges)?;
         if batch.iter().all(|wanted| !wanted.tile.is_zstd) {
@@ -157,10 +157,10 @@ impl TetArray {
 
     fn visit_batch(
         &self,
-        batch: &mut Vec<(Hyperslab, Wanted)>,
+        batch: &mut Vec<(Hyperslab, TileRead)>,
         visit: &mut ChunkVisitor<'_>,
     ) -> Result<(), DenseError> {
-        let wanted: Vec<&Wanted> = batch.iter().map(|(_, wanted)| wanted).collect();
+        let wanted: Vec<&TileRead> = batch.iter().map(|(_, wanted)| wanted).collect();
         let decoded = self.decode_all(&wanted)?;
         for ((selection, _), bytes) in batch.iter().zip(&decoded) {
             visit(selection, bytes)?;
@@ -171,11 +171,11 @@ impl TetArray {
 
     fn flush(
         &self,
-        batch: &mut Vec<Wanted>,
+        batch: &mut Vec<TileRead>,
         selection: &Hyperslab,
         into: &mut [u8],
     ) -> Result<(), DenseError> {
-        let wanted: Vec<&Wanted> = batch.iter().collect();
+        let wanted: Vec<&TileRead> = batch.iter().collect();
         let decoded = self.decode_all(&wanted)?;
         let pieces = batch.iter().zip(&decoded);
         let pieces = pieces.map(|(wanted, bytes)| ScatterPiece {
@@ -201,7 +201,7 @@ impl TetArray {
     fn decode(
         &self,
         decoder: &mut io::Result<Decompressor<'_>>,
-        wanted: &Wanted,
+        wanted: &TileRead,
         stored: &[u8],
     ) -> Result<Vec<u8>, DenseError> {
         let fault = |source: io::Error| {
@@ -338,7 +338,7 @@ impl DenseArray for TetArray {
         let grid = &self.info.grid;
         let whole = Hyperslab::whole(grid.shape());
         let mut cells = grid.chunks(&whole);
-        let mut batch: Vec<(Hyperslab, Wanted)> = Vec::new();
+        let mut batch: Vec<(Hyperslab, TileRead)> = Vec::new();
         let mut held = 0_u64;
         loop {
             let next = match cells.next() {
@@ -386,7 +386,7 @@ impl DenseArray for TetArray {
         }
         let is_borrowed = self.file.source.bytes().is_some();
         let max = BATCH_BYTES;
-        let mut batch: Vec<Wanted> = Vec::new();
+        let mut batch: Vec<TileRead> = Vec::new();
         let mut held = 0_u64;
         let mut cells = self.info.grid.chunks(selection);
         while let Some(parts) = cells.next() {

@@ -409,17 +409,17 @@ pub enum FrameHeaderError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Length {
-    /// Of the header.
+    /// Length of the header.
     Header,
-    /// Of all chunks decoded.
+    /// Total length of the decoded chunks.
     Nbytes,
-    /// Of all chunks as stored.
+    /// Total length of the stored chunks.
     Cbytes,
-    /// Of an item.
+    /// Length of an item.
     Typesize,
-    /// Of a block decoded.
+    /// Length of a decoded block.
     Blocksize,
-    /// Of a chunk decoded.
+    /// Length of a decoded chunk.
     Chunksize,
 }
 

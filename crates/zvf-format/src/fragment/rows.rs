@@ -32,8 +32,8 @@ impl<'a> Rows<'a> {
     /// Returns the row numbers, in fragment order.
     pub fn iter(&self) -> RowsIter<'a> {
         match self {
-            Self::Range(rows) => RowsIter(Left::Range(rows.clone())),
-            Self::List(rows) => RowsIter(Left::List(rows.rows.iter())),
+            Self::Range(rows) => RowsIter(Remaining::Range(rows.clone())),
+            Self::List(rows) => RowsIter(Remaining::List(rows.rows.iter())),
         }
     }
 }
@@ -58,10 +58,10 @@ impl<'a> IntoIterator for &Rows<'a> {
 
 /// Row numbers one by one, created by [`Rows::iter`].
 #[derive(Clone, Debug)]
-pub struct RowsIter<'a>(Left<'a>);
+pub struct RowsIter<'a>(Remaining<'a>);
 
 #[derive(Clone, Debug)]
-enum Left<'a> {
+enum Remaining<'a> {
     Range(Range<u64>),
     List(core::slice::Iter<'a, I64>),
 }
@@ -71,15 +71,15 @@ impl Iterator for RowsIter<'_> {
 
     fn next(&mut self) -> Option<u64> {
         match &mut self.0 {
-            Left::Range(rows) => rows.next(),
-            Left::List(rows) => rows.next().map(|row| row.get().unsigned()),
+            Remaining::Range(rows) => rows.next(),
+            Remaining::List(rows) => rows.next().map(|row| row.get().unsigned()),
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         match &self.0 {
-            Left::Range(rows) => rows.size_hint(),
-            Left::List(rows) => rows.size_hint(),
+            Remaining::Range(rows) => rows.size_hint(),
+            Remaining::List(rows) => rows.size_hint(),
         }
     }
 }

@@ -12,15 +12,15 @@ use super::{ByteOrder, Kind};
 /// One value of any kind, widened without loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// Of kind `bool`.
+    /// Value of kind `bool`.
     Bool(bool),
-    /// Of a signed kind.
+    /// Value of a signed kind.
     Int(i64),
-    /// Of an unsigned kind.
+    /// Value of an unsigned kind.
     UInt(u64),
-    /// Of a float kind. A NaN stays NaN; only [`Elements`] preserves its bits.
+    /// Value of a float kind. A NaN stays NaN; only [`Elements`] preserves its bits.
     Float(f64),
-    /// Of a complex kind.
+    /// Value of a complex kind.
     Complex {
         /// Real part.
         re: f64,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, MaybeSend, Wanted};
 use crate::{
     key::Key,
-    node_copy::{Known, NodeCopy},
+    node_copy::{CopiedNode, NodeCopy},
     payload_cache::{PayloadCache, PayloadKey},
     zarr::{Array, Node},
 };
@@ -96,10 +96,10 @@ impl<F: Fetch> CachedFetch<F> {
     }
 
     /// Returns what the copy knows of a node; `None` if it has to be read.
-    fn copied(&self, key: &Key) -> Option<Known> {
+    fn copied(&self, key: &Key) -> Option<CopiedNode> {
         let copy = self.nodes.as_ref().filter(|_| !key.is_root())?;
         match copy.get(key) {
-            Known::Apart => None,
+            CopiedNode::Separate => None,
             known => Some(known),
         }
     }
@@ -262,7 +262,7 @@ impl<F: Fetch + MaybeSend> Fetch for CachedFetch<F> {
         };
         let mut read = read.into_iter();
         let nodes = keys.iter().zip(copied).map(|(key, copied)| match copied {
-            Some(Known::Node(json)) => {
+            Some(CopiedNode::Node(json)) => {
                 let metadata = metadata(key)?;
                 let node = Node::from_json(&metadata, json);
                 node.map(Some).map_err(|source| damaged(&metadata, source))

@@ -18,7 +18,7 @@ pub struct Codec {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Codecs {
     chain: Vec<Codec>,
-    /// Of the one sharding codec in the chain.
+    /// Layout of shards, if the chain contains the sharding codec.
     sharding: Option<Box<Sharding>>,
 }
 

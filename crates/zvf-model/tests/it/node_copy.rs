@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use zvf_model::{
     key::Key,
-    node_copy::{Known, LONGEST, MAX_BYTES, MAX_NODES, MEMBER, NodeCopy},
+    node_copy::{CopiedNode, LONGEST, MAX_BYTES, MAX_NODES, MEMBER, NodeCopy},
 };
 
 fn key(path: &str) -> Key {
@@ -47,10 +47,10 @@ fn only_inserted_nodes_are_known() {
     let copy = again(&copy, 3);
     assert_eq!(copy.transaction(), 3);
     for (path, node) in nodes {
-        assert_eq!(copy.get(&key(path)), Known::Node(node), "{path}");
+        assert_eq!(copy.get(&key(path)), CopiedNode::Node(node), "{path}");
     }
     for path in ["0/gone", "1", "0/links/0", "0/link"] {
-        assert_eq!(copy.get(&key(path)), Known::Absent, "{path}");
+        assert_eq!(copy.get(&key(path)), CopiedNode::Absent, "{path}");
     }
     assert_eq!(copy.children(&Key::root()), ["0", "00"]);
     assert_eq!(copy.children(&key("0")), ["links", "links-too"]);
@@ -87,7 +87,7 @@ fn long_nodes_must_be_read_separately() {
     copy.put(key("2"), group(&json!([])));
     let copy = again(&copy, 0);
     for path in ["0", "1", "2"] {
-        assert_eq!(copy.get(&key(path)), Known::Apart, "{path}");
+        assert_eq!(copy.get(&key(path)), CopiedNode::Separate, "{path}");
     }
 }
 
@@ -104,10 +104,10 @@ fn a_copy_is_bounded() {
     let json = copy.to_json(0).unwrap();
     assert!(json.to_string().len() <= MAX_BYTES + 1000);
     let copy = again(&copy, 0);
-    assert!(matches!(copy.get(&key("short")), Known::Node(_)));
+    assert!(matches!(copy.get(&key("short")), CopiedNode::Node(_)));
     let apart = copy
         .keys()
-        .filter(|key| copy.get(key) == Known::Apart)
+        .filter(|key| copy.get(key) == CopiedNode::Separate)
         .count();
     assert!((60..80).contains(&apart), "{apart}");
 

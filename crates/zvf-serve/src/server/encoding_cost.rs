@@ -6,9 +6,9 @@ use crate::layers::skeletons::SkeletonLayer;
 /// Bytes of memory for each vertex and link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EncodingCost {
-    /// Of an object that a query selects: its chunks are in memory as a whole, besides the result.
+    /// Cost of an object that a query selects: all its chunks are in memory, besides the result.
     selected: RowCost,
-    /// Of an object that is collected from batches of its level.
+    /// Cost of an object that is collected from batches of its level.
     streamed: RowCost,
     /// `true` if the coarser levels are encoded with the object.
     pub(super) has_all_levels: bool,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use zvf_model::{
     fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port, Wanted},
     key::Key,
-    node_copy::Known,
+    node_copy::CopiedNode,
     zarr::{Array, Node},
 };
 
@@ -63,7 +63,7 @@ impl Fetch for CellReader {
             let file = key.metadata();
             let file = file.map_err(|source| error(key, FetchProblem::Damaged, source))?;
             known.push(match self.store().copied_node(key) {
-                Some(Known::Node(json)) => Some(Some(node(&file, json)?)),
+                Some(CopiedNode::Node(json)) => Some(Some(node(&file, json)?)),
                 Some(_) => Some(None),
                 None => {
                     reads.push(Read::full(file));

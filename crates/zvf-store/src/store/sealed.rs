@@ -294,7 +294,7 @@ fn widen(read: &Read, entry: Option<&SealEntry>, budget: &ByteBudget) -> Result<
         ByteRange::Bounded(range) => range.end.saturating_sub(range.start),
         ByteRange::Full | ByteRange::From(_) | ByteRange::Suffix(_) => 0,
     };
-    // Of bounded ranges, the bytes that are wanted have been reserved.
+    // The requested bytes of a bounded range are reserved already.
     budget.reserve(
         &read.key,
         length(&range).saturating_sub(length(&read.range)),

@@ -2,7 +2,7 @@
 
 use zvf_model::{
     key::Key,
-    node_copy::{Known, MEMBER, NodeCopy},
+    node_copy::{CopiedNode, MEMBER, NodeCopy},
     zarr::Node,
 };
 
@@ -39,7 +39,7 @@ pub(super) fn check(context: &Context<'_>, store: &StoreMetadata) {
     for key in copy.keys() {
         match copy.get(key) {
             _ if !store.tree.has_file(key) => wrong.push(format!("{key} does not exist")),
-            Known::Node(json) => {
+            CopiedNode::Node(json) => {
                 // An unreadable node is reported already.
                 let same =
                     |node: &Node| Node::from_json(key, json).is_ok_and(|copied| copied == *node);
@@ -47,11 +47,11 @@ pub(super) fn check(context: &Context<'_>, store: &StoreMetadata) {
                     wrong.push(format!("{key} differs"));
                 }
             }
-            Known::Absent | Known::Apart => {}
+            CopiedNode::Absent | CopiedNode::Separate => {}
         }
     }
     for path in store.tree.keys().filter(|path| !path.is_empty()) {
-        if Key::parse(path).is_ok_and(|key| copy.get(&key) == Known::Absent) {
+        if Key::parse(path).is_ok_and(|key| copy.get(&key) == CopiedNode::Absent) {
             wrong.push(format!("{path} is missing"));
         }
     }

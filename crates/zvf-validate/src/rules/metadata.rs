@@ -45,8 +45,8 @@ rules! { Metadata;
     /// A list does not have one value per axis, corner or entry.
     LIST_LENGTH = "ZV-L2-011", Error, "a list of the wrong length",
         Advice("add the missing values, or remove the surplus");
-    /// A list or table names an entry twice, of which readers use the first, or a JSON object has a
-    /// member twice, of which readers use the last.
+    /// A list or table names an entry twice, and readers use the first, or a JSON object has a member
+    /// twice, and readers use the last.
     DUPLICATE = "ZV-L2-012", Warning, "a duplicate entry",
         Advice("remove one of the two");
     /// A field disagrees with another field, or with the path of its node. Readers follow the path.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use futures_util::lock::Mutex;
 use serde_json::Value;
-use zvf_model::{key::Key, level::LevelId, node_copy::Known};
+use zvf_model::{key::Key, level::LevelId, node_copy::CopiedNode};
 use zvf_query::LevelCache;
 use zvf_store::{CellReader, Read, Store};
 
@@ -49,7 +49,7 @@ impl NodeCopyCheck {
         for key in keys {
             let file = nodes::metadata(&key)?;
             match store.copied_node(&key) {
-                Some(Known::Node(json)) => expected.push((file, Some(json))),
+                Some(CopiedNode::Node(json)) => expected.push((file, Some(json))),
                 Some(_) => expected.push((file, None)),
                 // The copy lacks the node, so that it is read in any case.
                 None => {}

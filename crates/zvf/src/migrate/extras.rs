@@ -121,7 +121,7 @@ impl Migration<'_> {
                     Err(damage) => self.damaged(damage)?,
                 }
             }
-            batches.saw(end - at, bytes);
+            batches.adapt(end - at, bytes);
             self.writer.done(end - at);
             at = end;
         }

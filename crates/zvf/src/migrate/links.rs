@@ -46,7 +46,7 @@ pub(super) struct Links<'a> {
     pub(super) logical: u64,
     pub(super) crossing: u64,
     pub(super) physical: u64,
-    mended: u64,
+    repaired: u64,
     unexplained: u64,
     copies: u64,
 }
@@ -78,11 +78,11 @@ impl Links<'_> {
     }
 
     /// Corrects the rows of links between pieces of paths.
-    fn mend(&mut self, level: &Level, gathered: &mut Gathered) {
+    fn repair(&mut self, level: &Level, gathered: &mut Gathered) {
         if let Some(bridges) = &level.bridges {
             let chunks: Vec<&[i64]> = gathered.chunks.iter().map(ChunkCoord::coords).collect();
-            let (mended, unexplained) = self.form.mend(bridges, &chunks, &mut gathered.ends);
-            self.mended += mended;
+            let (repaired, unexplained) = self.form.repair(bridges, &chunks, &mut gathered.ends);
+            self.repaired += repaired;
             self.unexplained += unexplained;
         }
     }
@@ -214,7 +214,7 @@ impl Migration<'_> {
             logical: 0,
             crossing: 0,
             physical: 0,
-            mended: 0,
+            repaired: 0,
             unexplained: 0,
             copies: 0,
         };
@@ -310,7 +310,7 @@ impl Migration<'_> {
             drop(read);
             let parts = gathered.apart(&links.form);
             self.writer.expect(parts.len());
-            links.mend(level, &mut gathered);
+            links.repair(level, &mut gathered);
             let mut outputs = Vec::new();
             for (number, part) in parts.iter().enumerate() {
                 self.file(links, &gathered, part, &mut outputs)?;
@@ -338,12 +338,12 @@ impl Migration<'_> {
                 let own: Vec<CellLinks> = read.by_ref().take(unit.cells.len()).flatten().collect();
                 let mut gathered = Gathered::of(links.cells, &own);
                 bytes += gathered.ends.len() as u64 * 16;
-                links.mend(level, &mut gathered);
-                let kept = self.once(links, &gathered);
+                links.repair(level, &mut gathered);
+                let kept = self.without_copies(links, &gathered);
                 self.file(links, &gathered, &kept, &mut outputs)?;
             }
             self.writer.write(outputs).await?;
-            batches.saw(end - at, bytes);
+            batches.adapt(end - at, bytes);
             self.writer.done(end - at);
             at = end;
         }
@@ -373,14 +373,14 @@ impl Migration<'_> {
     }
 
     /// Selects one copy of each link.
-    fn once(&self, links: &mut Links<'_>, gathered: &Gathered) -> Vec<usize> {
+    fn without_copies(&self, links: &mut Links<'_>, gathered: &Gathered) -> Vec<usize> {
         let count = gathered.ends.len() / links.form.width.get();
         // Since 0.9, links between levels have no copies.
         let old = self.source.layout().links == LinkForms::PerDelta;
         if !links.form.duplicate || !(old || links.form.delta == Delta::INTRA) {
             return (0..count).collect();
         }
-        let (kept, missing) = links.form.once(&gathered.ends, &gathered.leaders);
+        let (kept, missing) = links.form.without_copies(&gathered.ends, &gathered.leaders);
         links.copies += missing;
         kept
     }

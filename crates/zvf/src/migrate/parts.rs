@@ -43,7 +43,7 @@ impl Batches {
     }
 
     /// Adapts the size of the next batch to the bytes of this one.
-    pub(super) fn saw(&mut self, cells: usize, bytes: u64) {
+    pub(super) fn adapt(&mut self, cells: usize, bytes: u64) {
         let each = (bytes / cells.max(1) as u64).max(1);
         self.0 = usize::try_from(BATCH_BYTES / each)
             .unwrap_or(MAX_BATCH)
@@ -255,7 +255,7 @@ impl Migration<'_> {
                 rows_to.cell(self, at, Vec::from(cells.rows), &mut waiting)?;
                 index_to.cell(self, at, Vec::from(cells.index), &mut waiting)?;
             }
-            batches.saw(count, bytes);
+            batches.adapt(count, bytes);
             self.writer.done(count);
             at = end;
         }
@@ -320,7 +320,7 @@ impl Migration<'_> {
                 bytes += cell.len() as u64;
                 target.cell(self, chunk.coords(), Vec::from(cell), &mut waiting)?;
             }
-            batches.saw(count, bytes);
+            batches.adapt(count, bytes);
             self.writer.done(count);
             at = end;
         }

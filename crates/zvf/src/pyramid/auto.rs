@@ -8,7 +8,7 @@ use zvf_model::{grid::ChunkCoord, root::GeometryType};
 
 use super::{
     LevelDesign, ObjectSelection,
-    source::{Known, Source},
+    source::{LevelSize, Source},
 };
 use crate::failure::Failure;
 
@@ -148,7 +148,7 @@ impl AutoLevels {
         &self,
         source: &Source<'_>,
         step: u32,
-        known: Option<Known>,
+        known: Option<LevelSize>,
         before: Option<&LevelDesign>,
     ) -> Result<Option<LevelDesign>, Failure> {
         let is_last = match self.levels {
@@ -272,7 +272,11 @@ impl AutoLevels {
     }
 
     /// Selects objects to keep if objects have little more than a point each.
-    fn fewer_points(&self, source: &Source<'_>, known: Option<Known>) -> Option<ObjectSelection> {
+    fn fewer_points(
+        &self,
+        source: &Source<'_>,
+        known: Option<LevelSize>,
+    ) -> Option<ObjectSelection> {
         let (objects, known) = (source.objects.as_deref()?, known?);
         let indices = (0..objects.len()).filter(|index| !objects.fragments(*index).is_empty());
         let is_many = indices.count() as f64 * 2.0 > known.vertices as f64 / 2.0;
@@ -285,12 +289,12 @@ impl AutoLevels {
         })
     }
 
-    /// Designs additive levels, all at once. Each is drawn from level 0 with the same seed, so that
-    /// each point is on one level. Cells and chunks double from level to level.
-    pub(super) async fn once(
+    /// Designs all additive levels. Each is a sample of level 0 with the same seed, so that each
+    /// point is on one level. Cells and chunks double from level to level.
+    pub(super) async fn design_additive(
         &self,
         source: &Source<'_>,
-        known: Known,
+        known: LevelSize,
     ) -> Result<Vec<LevelDesign>, Failure> {
         if !self.factors.is_empty()
             || !self.sparsity.is_empty()
@@ -350,7 +354,7 @@ impl AutoLevels {
     fn method_for(
         &self,
         source: &Source<'_>,
-        known: Option<Known>,
+        known: Option<LevelSize>,
         before: Option<&LevelDesign>,
     ) -> MethodKind {
         if let Some(method) = self.method {

@@ -174,7 +174,7 @@ impl Build<'_> {
                     columns: wide,
                 };
                 let attributes = form.attribute(&array_key, about, arity, from.len() as u64);
-                new.push(NewCell::said(
+                new.push(NewCell::with_attributes(
                     form.attribute_path(&field.name, &array_key),
                     &at,
                     own,

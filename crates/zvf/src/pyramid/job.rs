@@ -134,7 +134,12 @@ impl NewCell {
     }
 
     /// Creates a cell of an array whose attributes depend on the cell.
-    pub(super) fn said(path: String, chunk: &[i64], payload: Vec<u8>, attributes: Value) -> Self {
+    pub(super) fn with_attributes(
+        path: String,
+        chunk: &[i64],
+        payload: Vec<u8>,
+        attributes: Value,
+    ) -> Self {
         let mut cell = Self::new(path, chunk, payload);
         cell.put.attributes = Some(attributes);
         cell

@@ -328,7 +328,7 @@ async fn stage(
             );
         }
     }
-    let removed = counts::Gone::read(build, stale).await?;
+    let removed = counts::RemovedCounts::read(build, stale).await?;
     build.only = Some((stale.clone(), beside));
     build.chunks(&sorted).await?;
     build.crossing(&sorted).await?;

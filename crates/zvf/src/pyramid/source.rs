@@ -32,7 +32,7 @@ use crate::{
 
 /// Size of a level that another level is built from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct LevelSize {
     pub(super) vertices: u64,
     pub(super) chunks: u64,
     /// Ratio of the vertices of the next finer level to its own.
@@ -305,9 +305,9 @@ impl<'a> Source<'a> {
     }
 
     /// Counts vertices and chunks.
-    pub(super) async fn known(&self) -> Result<Known, Failure> {
+    pub(super) async fn size(&self) -> Result<LevelSize, Failure> {
         let info = crate::dataset::count_level(self.dataset, &self.metadata).await?;
-        Ok(Known {
+        Ok(LevelSize {
             vertices: info.vertices.unwrap_or(0),
             chunks: info.chunks,
             fewer: None,

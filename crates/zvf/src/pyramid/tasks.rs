@@ -225,7 +225,7 @@ impl LevelTask {
         build.make_groups(&sorted, groups, range).await?;
         let mut rows = Vec::new();
         build.count_written();
-        let tally = told(&build.tally, &mut rows);
+        let tally = encode_tally(&build.tally, &mut rows);
         let staged = build.transaction().staged_journal();
         let staged: Value = serde_json::from_slice(&staged).map_err(|_| invalid())?;
         Ok((json!({"tally": tally, "staged": staged}), rows))
@@ -349,7 +349,7 @@ fn no_task(path: &Path) -> Failure {
 }
 
 /// Returns the results of a task as JSON, and appends its row numbers to `bytes`.
-fn told(tally: &Tally, bytes: &mut Vec<u8>) -> Value {
+fn encode_tally(tally: &Tally, bytes: &mut Vec<u8>) -> Value {
     for (named, chunk) in &tally.named {
         for number in [named.object, named.at, named.fragment, *chunk] {
             bytes.extend_from_slice(&number.to_le_bytes());
@@ -378,7 +378,7 @@ fn told(tally: &Tally, bytes: &mut Vec<u8>) -> Value {
     })
 }
 
-/// Parses the results that [`told`] returns.
+/// Parses the results that [`encode_tally`] returns.
 fn tally(attributes: &Value, bytes: &[u8]) -> Option<Tally> {
     let count = |name: &str| attributes.get(name)?.as_u64();
     let coords = |attributes: &Value| {

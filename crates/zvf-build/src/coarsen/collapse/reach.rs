@@ -29,7 +29,7 @@ const NEAR: f64 = 0.3;
 
 /// Vertex projected around the new one: two coordinates, height and radius.
 #[derive(Clone, Copy)]
-struct Seen {
+struct ProjectedVertex {
     at: Vector,
     radius: f64,
 }
@@ -38,7 +38,7 @@ struct Seen {
 #[derive(Default)]
 pub(super) struct View {
     normals: Vec<Vector>,
-    points: Vec<Seen>,
+    points: Vec<ProjectedVertex>,
     old: Vec<[usize; 3]>,
     new: Vec<[usize; 3]>,
     /// Ends of new edges.
@@ -101,7 +101,7 @@ impl View {
         let north = cross(up, east);
         let see = |at: Vector, radius: f64| {
             let way = sub(at, edge.position);
-            Seen {
+            ProjectedVertex {
                 at: [dot(way, east), dot(way, north), dot(way, up)],
                 radius,
             }

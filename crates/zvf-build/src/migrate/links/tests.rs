@@ -65,11 +65,11 @@ fn duplicates_are_removed_and_missing_copies_counted() {
     let form = links(Profile::V09, 0, (false, true));
     let (a, b) = ([(0, 1), (1, 2)], [(1, 5), (0, 6)]);
     let ends = [a, b, a, b].concat();
-    assert_eq!(form.once(&ends, &[0, 0, 1, 1]), (vec![0, 1], 0));
-    assert_eq!(form.once(&ends[..6], &[0, 0, 1]), (vec![0, 1], 1));
-    assert_eq!(form.once(&ends[2..6], &[0, 1]), (vec![0, 1], 2));
+    assert_eq!(form.without_copies(&ends, &[0, 0, 1, 1]), (vec![0, 1], 0));
+    assert_eq!(form.without_copies(&ends[..6], &[0, 0, 1]), (vec![0, 1], 1));
+    assert_eq!(form.without_copies(&ends[2..6], &[0, 1]), (vec![0, 1], 2));
     assert_eq!(
-        form.once(&[a, a, a, a].concat(), &[0, 0, 1, 1]),
+        form.without_copies(&[a, a, a, a].concat(), &[0, 0, 1, 1]),
         (vec![0, 1], 0)
     );
 }

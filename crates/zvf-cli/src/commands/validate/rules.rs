@@ -22,7 +22,7 @@ pub fn rules_as_json() -> Value {
             "level": rule.depth.number(),
             "title": rule.title,
             "meaning": rule.meaning.trim(),
-            "mend": rule.remedy.text(),
+            "remedy": rule.remedy.text(),
             "repairs": matches!(rule.remedy, Remedy::Repair(_)),
         })
     });

@@ -24,21 +24,25 @@ pub(super) enum Overlap {
     Confirmed,
 }
 
-/// The loaded part of a piece.
-enum Known<'l> {
+/// Positions of a piece that is loaded, or the chunk of one that is not.
+enum PiecePositions<'l> {
     /// In memory: its positions.
     Read(Coordinates),
     /// Outside the region's chunks.
     Elsewhere(&'l ChunkCoord),
 }
 
-fn known<'l>(piece: ObjectFragment, work: &'l PathWork<'_>, loaded: &LoadedChunks) -> Known<'l> {
+fn positions_of<'l>(
+    piece: ObjectFragment,
+    work: &'l PathWork<'_>,
+    loaded: &LoadedChunks,
+) -> PiecePositions<'l> {
     match work.objects.chunk(piece.chunk) {
-        Some(chunk) if !loaded.knows(piece.chunk) => Known::Elsewhere(chunk),
+        Some(chunk) if !loaded.knows(piece.chunk) => PiecePositions::Elsewhere(chunk),
         _ => {
             let rows = rows_of_piece(piece, loaded);
             let runs = rows.runs().iter().copied();
-            Known::Read(loaded.positions(runs, work.schema))
+            PiecePositions::Read(loaded.positions(runs, work.schema))
         }
     }
 }
@@ -51,12 +55,15 @@ pub(super) fn overlap(
     area: &Area,
     mode: Mode,
 ) -> Overlap {
-    let pieces = path.pieces.iter().map(|piece| known(*piece, work, loaded));
+    let pieces = path
+        .pieces
+        .iter()
+        .map(|piece| positions_of(*piece, work, loaded));
     if mode == Mode::Within && work.filter.splits_paths() {
         // A part that the predicate leaves may lie within the region although the path does not.
         let mut positions = pieces.filter_map(|piece| match piece {
-            Known::Read(positions) => Some(positions),
-            Known::Elsewhere(_) => None,
+            PiecePositions::Read(positions) => Some(positions),
+            PiecePositions::Elsewhere(_) => None,
         });
         let is_inside = |positions: Coordinates| {
             let mut positions = positions.iter();
@@ -71,7 +78,7 @@ pub(super) fn overlap(
     if mode == Mode::Within {
         let mut any = false;
         for piece in pieces {
-            if let Known::Read(positions) = piece {
+            if let PiecePositions::Read(positions) = piece {
                 any |= positions.len() > 0;
                 let inside = |position| area.contains(Primitive::Point(position));
                 if !positions.iter().all(inside) {
@@ -86,41 +93,43 @@ pub(super) fn overlap(
             Overlap::None
         };
     }
-    let mut last: Option<Last<'_>> = None;
+    let mut last: Option<PreviousEnd<'_>> = None;
     for piece in pieces {
         let may_touch = match &piece {
-            Known::Read(positions) => {
+            PiecePositions::Read(positions) => {
                 if touches(positions, area) {
                     return Overlap::Confirmed;
                 }
                 match (&last, positions.iter().next()) {
                     (_, None) => continue,
                     (None, Some(first)) => area.touches(Primitive::Point(first)),
-                    (Some(Last::At(before)), Some(first)) => {
+                    (Some(PreviousEnd::At(before)), Some(first)) => {
                         if area.touches(Primitive::Segment([before, first])) {
                             return Overlap::Confirmed;
                         }
                         false
                     }
-                    (Some(Last::In(chunk)), Some(first)) => area.may_meet(&[first], &[*chunk]),
+                    (Some(PreviousEnd::In(chunk)), Some(first)) => {
+                        area.may_meet(&[first], &[*chunk])
+                    }
                 }
             }
-            Known::Elsewhere(chunk) => match &last {
+            PiecePositions::Elsewhere(chunk) => match &last {
                 None => false,
-                Some(Last::At(before)) => area.may_meet(&[before], &[*chunk]),
-                Some(Last::In(before)) => area.may_meet(&[], &[before, *chunk]),
+                Some(PreviousEnd::At(before)) => area.may_meet(&[before], &[*chunk]),
+                Some(PreviousEnd::In(before)) => area.may_meet(&[], &[before, *chunk]),
             },
         };
         if may_touch {
             return Overlap::Possible;
         }
         last = match piece {
-            Known::Read(positions) => {
+            PiecePositions::Read(positions) => {
                 let end = positions.len().checked_sub(1);
                 end.and_then(|end| Position::new(positions.at(end)).ok())
-                    .map(Last::At)
+                    .map(PreviousEnd::At)
             }
-            Known::Elsewhere(chunk) => Some(Last::In(chunk)),
+            PiecePositions::Elsewhere(chunk) => Some(PreviousEnd::In(chunk)),
         };
     }
     Overlap::None
@@ -135,8 +144,8 @@ fn touches(positions: &Coordinates, area: &Area) -> bool {
     is_near && pairs.any(|(a, b)| area.touches(Primitive::Segment([a, b])))
 }
 
-/// The end of the piece before.
-enum Last<'l> {
+/// The last vertex of the previous piece, or its chunk if the piece is not loaded.
+enum PreviousEnd<'l> {
     At(Position),
     In(&'l ChunkCoord),
 }
@@ -158,9 +167,9 @@ pub(super) fn may_cross(
     else {
         return false;
     };
-    let meets = |piece: &ObjectFragment, from_end: bool| match known(*piece, work, loaded) {
-        Known::Elsewhere(chunk) => Some(area.may_meet(&[], &[here, chunk])),
-        Known::Read(positions) => {
+    let meets = |piece: &ObjectFragment, from_end: bool| match positions_of(*piece, work, loaded) {
+        PiecePositions::Elsewhere(chunk) => Some(area.may_meet(&[], &[here, chunk])),
+        PiecePositions::Read(positions) => {
             let end = match from_end {
                 true => positions.iter().next_back(),
                 false => positions.iter().next(),

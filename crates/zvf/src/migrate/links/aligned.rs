@@ -121,7 +121,7 @@ impl Migration<'_> {
                 }
             }
             self.writer.write(outputs).await?;
-            batches.saw(end - at, bytes);
+            batches.adapt(end - at, bytes);
             self.writer.done(end - at);
             at = end;
         }

@@ -163,7 +163,7 @@ impl Migration<'_> {
             .map(|(node, _)| node.to_string());
         let node = node.unwrap_or_default();
         let what = "links between pieces of paths with wrong rows";
-        self.repaired(MigrationNote::new(&node, what, links.mended));
+        self.repaired(MigrationNote::new(&node, what, links.repaired));
         let what = "rows of links between chunks that match no path";
         self.lost(MigrationNote::new(&node, what, links.unexplained));
         let what = "copies of links that were missing";

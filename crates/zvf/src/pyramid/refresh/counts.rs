@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 /// Previous counts of a level, and the part of them that is rebuilt.
 #[derive(Debug, Default)]
-pub(super) struct Gone {
+pub(super) struct RemovedCounts {
     rows: Count,
     chunks: Count,
     /// Links by level and delta.
@@ -25,7 +25,7 @@ struct Count {
     removed: u64,
 }
 
-impl Gone {
+impl RemovedCounts {
     pub(super) async fn read(
         build: &Build<'_>,
         stale: &BTreeSet<ChunkCoord>,
