@@ -62,7 +62,7 @@ def column(name: str, values: NDArray[Any]) -> RawColumn:
 def _plain(
     name: str, values: NDArray[Any], words: list[str] | None, nulls: NDArray[np.bool_] | None
 ) -> dict[str, Any]:
-    """Return a column as the extension module takes it."""
+    """Return a column in the form that the extension module accepts."""
     if words is not None:
         missing = values >= len(words)
         if nulls is not None:

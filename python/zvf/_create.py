@@ -19,7 +19,7 @@ PATHS = ("lines", "polylines", "streamlines")
 
 @dataclass(frozen=True)
 class CreateReport:
-    """What was written."""
+    """Contents of a new store."""
 
     vertices: int
     objects: int
@@ -65,14 +65,15 @@ def create(
 
     Args:
         store: Address of the new store.
-        kind: points, lines, polylines, streamlines, skeletons, graphs or mesh. Files have one,
-            except tables and `.npz`.
+        kind: points, lines, polylines, streamlines, skeletons, graphs or mesh. Required for
+            arrays, tables and `.npz` files; other files have a kind of their own.
         source: A .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz or .gii file, also compressed
             with gzip, a FreeSurfer surface, a folder of .swc, or a folder of precomputed data of
-            Neuroglancer; a .npz, .csv, .arrow or .parquet file, which `Dataset.save` writes too,
-            with the tables beside it; a result of a query; or a table, whose columns x, y, z (or
-            those that `axes` names) are coordinates. `object_id`, and `part` of paths, group the
-            rows of a table, and other columns are attributes of vertices. Arrays add to a table.
+            Neuroglancer; a .npz, .csv, .arrow or .parquet file with the tables beside it, as
+            `Dataset.save` writes them; a result of a query; or a table whose columns x, y, z (or
+            those that `axes` names) are coordinates. The columns `object_id`, and `part` for
+            paths, group the rows of a table. Other columns are attributes of vertices. Arrays may
+            be given in addition to a table.
         positions: Coordinates, one row for each vertex.
         part_offsets: Paths: part p is the rows `part_offsets[p]` to `part_offsets[p + 1]`.
         part_objects: Object of each path; paths are numbered from 0 unless given.
@@ -85,7 +86,7 @@ def create(
         objects: Ids of the objects that these rows describe; all, ascending, unless given.
         groups: Object ids by group number, or by name; names become the attribute `name`.
         group: Attributes of groups, one row for each group.
-        companions: Files that belong to `source`, as the .tsf of a .tck.
+        companions: Files that belong to `source`, such as the .tsf files of a .tck file.
         progress: A function of the cells written and of all cells, or `True` for a bar.
         **options: `CreateOptions` lists the design of the store.
 
@@ -97,8 +98,9 @@ def create(
     ['a', 'b', None]
 
     Raises:
-        InputError: The geometry does not fit together or the design, or the file is not valid.
-        ExistsError: There is something at the address.
+        InputError: The geometry is inconsistent or does not match the design, or the file is not
+            valid.
+        ExistsError: Something exists at the address.
     """
     given = {
         "positions": positions, "part_offsets": part_offsets, "part_objects": part_objects,

@@ -47,9 +47,9 @@ from ._result import Batches, Result
 class Dataset:
     """An open store.
 
-    `zvf.open` makes one. It may be used from several threads and pickled: the copy opens the same
-    address with the same options, so what `memory:` holds is not part of it. Its own changes are
-    visible at once; `reload` makes those of others visible.
+    `zvf.open` returns one. It may be used by several threads, and may be pickled: the copy opens
+    the same address with the same options, so it does not contain a store in `memory:`. Changes
+    made by the dataset are visible at once, and `reload` makes those of others visible.
     """
 
     __slots__ = ("_address", "_options", "_raw", "_root")
@@ -75,7 +75,7 @@ class Dataset:
 
     @property
     def generation(self) -> str:
-        """The generation of the format, as `0.9`."""
+        """The generation of the format, such as `0.9`."""
         return self._root["generation"]
 
     @property
@@ -95,7 +95,7 @@ class Dataset:
 
     @property
     def bounds(self) -> tuple[list[float], list[float]] | None:
-        """The declared bounds: the lower ones and the upper ones; `None` if malformed."""
+        """The declared lower and upper bounds; `None` if malformed."""
         return self._root["bounds"]
 
     @property
@@ -156,9 +156,9 @@ class Dataset:
         return Result(self._raw.query({**options}))
 
     async def aquery(self, **options: Unpack[QueryOptions]) -> Result:
-        """Run a query while the event loop of asyncio runs, as `await tracts.aquery(...)`.
+        """Run a query without blocking the event loop of asyncio: `await tracts.aquery(...)`.
 
-        Many queries may run at a time. Cancelling the task ends the query.
+        Several queries may run concurrently. Cancelling the task ends the query.
 
         >>> import asyncio
         >>> async def both(tracts):
@@ -176,12 +176,13 @@ class Dataset:
         """Run a query and write its whole result to a file.
 
         The extension selects the format: .csv, .npz, .arrow, .parquet, .ply, .obj, .trk, .tck,
-        .trx, .swc, .stl, .las, .laz, .gii or .glb. Tables have further files for links, objects and
-        groups. A `.swc` file name with `{object}` or `{name}` stands for a file for each object.
+        .trx, .swc, .stl, .las, .laz, .gii or .glb. Tables have additional files for links, objects
+        and groups. If the name of a `.swc` file contains `{object}` or `{name}`, each object is
+        written to a file of its own.
 
         Args:
             file: The file, which is replaced if it exists.
-            strict: Write nothing if the format cannot hold everything.
+            strict: Fail, and write nothing, if the format cannot hold the whole result.
             **options: The query; `QueryOptions` lists the arguments.
 
         >>> saved = zvf.open("tracts.zv").save("near.csv", bbox=((0, 0, 0), (2, 2, 2)))
@@ -204,7 +205,8 @@ class Dataset:
     ) -> PrecomputedReport:
         """Write the store as sources of Neuroglancer, which any static file server can serve.
 
-        `folder` is a new folder, or the address of an empty prefix of a bucket. `PrecomputedOptions` lists the arguments.
+        `folder` is a new folder, or the address of an empty prefix of a bucket.
+        `PrecomputedOptions` lists the arguments.
 
         >>> zvf.open("tracts.zv").export_precomputed("tracts.precomputed").layers
         [('annotations', 2), ('skeletons', 2), ('groups', 2)]
@@ -215,10 +217,10 @@ class Dataset:
         return PrecomputedReport(**raw)
 
     def batches(self, **options: Unpack[BatchOptions]) -> Batches:
-        """Run a query and return its result in batches, which together are the result.
+        """Run a query and return its result in batches.
 
-        The query runs while batches are taken, so memory is bounded by the size of a batch. A path
-        is not cut.
+        The query runs while batches are taken, so memory is bounded by the size of a batch. Paths
+        are not cut.
 
         >>> [len(batch) for batch in zvf.open("tracts.zv").batches(batch_rows=3)]
         [3, 2]
@@ -226,11 +228,11 @@ class Dataset:
         return Batches(self._raw.batches({**options}))
 
     def partitions(self, parts: int, /, **options: Unpack[QueryOptions]) -> list[Partition]:
-        """Divide a query into at most `parts` independent parts of about equal size, for other
+        """Divide a query into at most `parts` independent parts of similar size, for other
         processes. Each vertex, path and link of the result is in one of them.
 
         Points are divided by chunk, paths by object, and geometry with links by groups of chunks
-        that no link leaves, which may be one group. Object and row numbers are those of the part.
+        that no link leaves, which may be one group. Object and row numbers refer to the part.
 
         >>> [part.rows for part in zvf.open("tracts.zv").partitions(2)]
         [3, 2]
@@ -249,7 +251,7 @@ class Dataset:
         return Result(self._raw.query({**options, "nearest": position, "k": k}))
 
     def count(self, **options: Unpack[QueryOptions]) -> Counts:
-        """Count what a query selects, without reading what only its result needs.
+        """Count what a query selects, without reading data that only the result needs.
 
         >>> zvf.open("tracts.zv").count(where="fa > 0.3").vertices
         5
@@ -268,7 +270,7 @@ class Dataset:
         return Plan(**found)
 
     def analyze(self, **options: Unpack[QueryOptions]) -> list[Operator]:
-        """Run a query, drop its result, and return its operators with the requests they made.
+        """Run a query, discard its result, and return its operators with the requests they made.
 
         >>> len(zvf.open("tracts.zv").analyze()) > 0
         True
@@ -284,8 +286,8 @@ class Dataset:
     ) -> ChangeReport:
         """Add objects, in one transaction. `GeometryArrays` lists the arguments.
 
-        Objects without ids get new ones above all others. Lists of numbers become the types of the
-        store; arrays keep theirs, which must be those of the store.
+        Objects without ids get new ids above all others. Lists of numbers are converted to the
+        types of the store. Arrays must have these types.
 
         >>> tracts = zvf.open("tracts.zv")
         >>> added = tracts.append(positions=[[4, 4, 4], [5, 5, 5]], part_offsets=[0, 2],
@@ -428,7 +430,7 @@ class Dataset:
             transaction: The transaction to which they belong: `Result.transaction`.
             object: Attributes of objects by name, one row for each of `objects`.
             objects: Ids of objects.
-            replace: Replace attributes of another type, of which the other rows are lost.
+            replace: Replace attributes of another type. Their other rows are lost.
 
         >>> tracts = zvf.open("tracts.zv")
         >>> found = tracts.query(where="fa > 0.5", row_ids=True)
@@ -497,7 +499,7 @@ class Dataset:
         """Sample a volume at every vertex of level 0, and store the values as an attribute.
 
         Axis i of the store, after the affine, is axis i of the volume, and the centre of voxel n is
-        at n. Further axes of the volume become several values for each vertex. The attribute is
+        at n. If the volume has additional axes, each vertex gets several values. The attribute is
         written in one transaction.
 
         Args:

@@ -21,11 +21,12 @@ IDS = ("part_offsets", "part_objects", "object_ids", "objects")
 def geometry(
     given: Mapping[str, Any], types: Mapping[str, np.dtype[Any]] | None = None
 ) -> dict[str, Any]:
-    """Convert the arguments of `zvf.create`; those that are `None` are left out.
+    """Convert the arguments of `zvf.create` that are not `None`.
 
     Args:
         given: The arguments.
-        types: Types of attributes, as `vertex.fa`, for columns that have none, as lists.
+        types: Types of attributes by name, such as `vertex.fa`, for columns without a type, such as
+            lists.
     """
     unknown = given.keys() - {"positions", "links", "groups", *IDS, *FAMILIES}
     if unknown:
@@ -85,8 +86,8 @@ def _groups(groups: Mapping[Any, Any], attributes: dict[str, Any]) -> dict[str, 
 
 
 def is_arrow(values: Any) -> bool:
-    """Return whether an object gives Arrow data away by a PyCapsule. pandas does so only if pyarrow
-    is installed, and its columns are NumPy arrays without."""
+    """Return whether an object exports Arrow data by a PyCapsule. pandas does so only if pyarrow is
+    installed; otherwise its columns are NumPy arrays."""
     is_pandas = hasattr(values, "iloc")
     return not is_pandas and (
         hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__")

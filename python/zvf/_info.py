@@ -1,4 +1,4 @@
-"""What a store and its plans contain."""
+"""Contents of stores, and plans of queries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class AttributeInfo:
     dtype: str
     """Type of a value, or `text`."""
     channels: int | None
-    """Values in a row, if the metadata tell."""
+    """Number of values in a row, if the metadata declare it."""
     channel_names: list[str]
     """Names of the channels, if any."""
     unit: str | None
@@ -34,9 +34,9 @@ class LevelInfo:
     chunks: int
     bytes: int
     is_additive: bool
-    """Whether a point is stored on one level only."""
+    """True if each point is stored on one level only."""
     is_behind: bool
-    """Whether a finer level changed since the level was built."""
+    """True if a finer level has changed since the level was built."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class StoreInfo:
 
 @dataclass(frozen=True)
 class Counts:
-    """What a query selects."""
+    """Number of vertices, parts, objects and links that a query selects."""
 
     level: int
     vertices: int
@@ -85,11 +85,11 @@ class Plan:
     """The plan of a query. `print` shows its operators as a tree."""
 
     requests: int
-    """Requests that the first round trip makes."""
+    """Number of requests in the first round trip."""
     bytes: int | None
-    """Bytes that they read, if known."""
+    """Number of bytes that they read, if known."""
     at_most: int | None
-    """Bytes of all chunks in question, if known."""
+    """Total size of the candidate chunks in bytes, if known."""
     levels: list[tuple[int, int]]
     operators: list[Operator]
     notes: list[str]

@@ -21,41 +21,44 @@ class OpenOptions(TypedDict, total=False):
     anonymous: bool
     """Send unsigned requests, for public buckets."""
     memory_budget: int
-    """Most bytes that one call may read and one chunk may decode to; 1 GiB unless given."""
+    """Maximum number of bytes that one call may read and one chunk may decode to; 1 GiB unless
+    given."""
     cache: int
-    """Size of the cache of decoded cells in bytes; a share of the machine's memory unless given, 0
-    turns it off."""
+    """Size of the cache of decoded cells in bytes; a share of the machine's memory unless given.
+    0 disables the cache."""
     concurrency: int
-    """Most requests at a time."""
+    """Maximum number of concurrent requests."""
     retries: int
-    """Most retries of a request."""
+    """Maximum number of retries of a request."""
     timeout: float
-    """Seconds that one request may take."""
+    """Time limit of a request in seconds."""
     node_copy: bool
-    """Whether the copy of the metadata in the root of a remote store may be used."""
+    """Use the copy of the metadata in the root of a remote store."""
     check_seal: bool
-    """Whether a sealed store is checked against its inventory; true unless given."""
+    """Check a sealed store against its inventory; true unless given."""
     follow: Literal["never", "when_gone", "always"]
-    """When queries go on with the changes of others: never, which is an error once the state that
-    was opened is gone; then, unless given; or at every query."""
+    """When queries use changes by other writers. `never`: a query fails once the state that was
+    opened no longer exists. `when_gone`, the default: the store is then opened again. `always`:
+    every query uses the newest state."""
     options: Mapping[str, str]
     """Options of the client of the bucket, by name."""
 
 
 class QueryOptions(TypedDict, total=False):
-    """What a query selects, and what it returns. All selections must hold, but `groups` adds to
-    `objects`."""
+    """Selection and contents of the result of a query. The result contains what all selections
+    select, except that `groups` adds to `objects`."""
 
     bbox: Bounds
     """Select by a box. Bounds may be infinite."""
     sphere: tuple[Numbers, float]
     """Select by a sphere: its centre and its radius."""
     nearest: Numbers
-    """Select what is nearest to a position."""
+    """Select the vertices, paths or links nearest to a position."""
     k: int
     """Number of nearest vertices, paths or links."""
     mode: Literal["touch", "within", "clip"]
-    """Treatment of what crosses the border of the region: whole, dropped or cut."""
+    """Treatment of geometry that crosses the border of the region: return it whole, drop it, or
+    cut it."""
     clip: Literal["split", "drop"]
     """With `mode="clip"`: cut segments and faces at the border, or drop them."""
     objects: Ids
@@ -65,11 +68,11 @@ class QueryOptions(TypedDict, total=False):
     chunks: Sequence[Sequence[int]]
     """Select by chunk."""
     where: str
-    """Filter by attributes, as "vertex.radius > 2 and kind = 'axon'"."""
+    """Filter by attributes, such as "vertex.radius > 2 and kind = 'axon'"."""
     chunked_by: object
     """Value of the attribute by which the level is chunked."""
     select: Sequence[str]
-    """Attributes to read, as "fa" or "object.length"; all unless given."""
+    """Attributes to read, such as "fa" or "object.length"; all unless given."""
     level: int
     """Level to read; 0, the finest, unless given."""
     scale: float
@@ -83,25 +86,25 @@ class QueryOptions(TypedDict, total=False):
     own_level: bool
     """Return what an additive level itself stores, without the levels that complete it."""
     drill: int
-    """Return what the selection is linked to this many levels away."""
+    """Return the vertices that the selection is linked to, this number of levels away."""
     geometry: str
     """Additional geometry of a composite store."""
     owners: bool
-    """Whether each vertex comes with its object; true unless given."""
+    """Return the object of each vertex; true unless given."""
     row_ids: bool
-    """Whether each vertex comes with its address, for `Dataset.write_attributes` and
+    """Return the address of each vertex, for `Dataset.write_attributes` and
     `Dataset.delete_vertices`. Requires level 0."""
     limit: int
-    """Most vertices, paths or links to return."""
+    """Maximum number of vertices, paths or links to return."""
     keep_going: bool
     """Skip damaged parts and list them in `Result.skipped` instead of failing."""
 
 
 class BatchOptions(QueryOptions, total=False):
-    """What a query returns, and in what batches."""
+    """Query and size of its batches."""
 
     batch_rows: int
-    """Most vertices, or links, in a batch; 65,536 unless given. A path is not cut."""
+    """Maximum number of vertices, or links, in a batch; 65,536 unless given. Paths are not cut."""
     batch_bytes: int
     """Approximate size of a batch in bytes; 16 MiB unless given."""
 
@@ -136,12 +139,13 @@ class GeometryArrays(TypedDict, total=False):
 
 
 class PyramidOptions(TypedDict, total=False):
-    """How coarser levels are built. The method follows from the kind of geometry unless given."""
+    """Design of coarser levels."""
 
     method: Literal["bins", "subset", "simplify", "stride", "collapse"]
-    """Method of reduction."""
+    """Method of reduction; depends on the kind of geometry unless given."""
     levels: int
-    """Number of levels; down to 100,000 vertices or one chunk unless given."""
+    """Number of levels. Unless given, levels are built until one has fewer than 100,000 vertices or
+    one chunk."""
     factors: Numbers
     """Growth of cells, tolerances or strides with each level."""
     cell: Numbers
@@ -153,19 +157,19 @@ class PyramidOptions(TypedDict, total=False):
     share: bool
     """Let objects share vertices."""
     keep: int
-    """Points that a subset keeps per cell."""
+    """Number of points that a subset keeps in each cell."""
     seed: int
     """Seed of random choices."""
     cull: int
     """Drop connected components of meshes with fewer faces."""
     additive: bool
-    """A level omits the points of coarser levels."""
+    """Omit the points of coarser levels from each level."""
     refinement: bool
     """Declare additive levels by `refinement: add`, a draft of the format after 0.9.2."""
     chunk_scale: int
-    """Chunks along each axis that form one chunk of the next level."""
+    """Number of chunks along each axis that form one chunk of the next level."""
     sharding: Literal["auto", "none"] | Sequence[int]
-    """Number of chunks along each axis of a shard; as level 0 unless given."""
+    """Number of chunks along each axis of a shard; that of level 0 unless given."""
     sparsity: Numbers
     """Factor by which the number of objects shrinks with each level."""
     sparsity_by: str
@@ -175,7 +179,7 @@ class PyramidOptions(TypedDict, total=False):
     cross_level: Literal["none", "implicit", "explicit"]
     """Links between levels."""
     depth: int
-    """Most levels that a link spans; -1 for all."""
+    """Maximum number of levels that a link spans; -1 for all."""
     overwrite: bool
     """Replace existing levels."""
     refresh: bool
@@ -183,26 +187,27 @@ class PyramidOptions(TypedDict, total=False):
 
 
 class SampleOptions(TypedDict, total=False):
-    """How a volume is sampled."""
+    """Sampling of a volume."""
 
     interpolation: Literal["nearest", "linear", "cubic"]
     """Interpolation between voxels; linear unless given."""
     affine: Sequence[Sequence[float]] | NDArray[Any]
-    """Matrix from positions to voxels, with a row and a column more than there are axes."""
+    """Matrix from positions to voxels. It has one row and one column more than there are axes."""
     outside: float | Literal["edge"]
-    """Value outside the volume, or that of the nearest voxel; NaN or 0 unless given."""
+    """Value outside the volume, or "edge" for the value of the nearest voxel; NaN, or 0 for
+    integers, unless given."""
     reduce: Literal["mean", "sum", "min", "max"]
     """Store an attribute of objects, aggregated from their vertices."""
     dataset: str
-    """Dataset of a `.tet`."""
+    """Dataset of a `.tet` file."""
     overwrite: bool
-    """Replace an attribute of this name."""
+    """Replace an existing attribute of this name."""
     memory: int
-    """Most bytes of voxels."""
+    """Maximum memory for voxels in bytes."""
 
 
 class RenderOptions(TypedDict, total=False):
-    """How a store is drawn."""
+    """Picture of a store."""
 
     size: tuple[int, int]
     """Width and height in pixels; 1200 and 900 unless given."""
@@ -215,15 +220,15 @@ class RenderOptions(TypedDict, total=False):
     palette: Literal["viridis", "cividis", "inferno"]
     """Colours of numbers."""
     range: tuple[float, float]
-    """Numbers at both ends of the palette; percentiles 2 and 98 unless given."""
+    """Values at the ends of the palette; percentiles 2 and 98 unless given."""
     background: Literal["dark", "light"]
     """Background."""
     level: int
-    """Level to draw; by its number of vertices unless given."""
+    """Level to draw; chosen by the number of vertices unless given."""
     budget: int
     """Draw at most this many vertices, as fine as possible."""
     bbox: Bounds
-    """Draw only what is in a box."""
+    """Draw only the contents of a box."""
     geometry: str
     """Additional geometry of a composite store."""
     stroke: float
@@ -237,7 +242,7 @@ class RenderOptions(TypedDict, total=False):
 
 
 class PrecomputedOptions(TypedDict, total=False):
-    """How a store is written for Neuroglancer."""
+    """Export to Neuroglancer."""
 
     layers: Sequence[Literal["annotations", "skeletons", "meshes", "segments", "groups"]]
     """Layers to write; all that the kind of geometry has unless given."""
@@ -246,39 +251,40 @@ class PrecomputedOptions(TypedDict, total=False):
     sharded: bool
     """Write every index as shards."""
     mesh_format: Literal["draco", "legacy"]
-    """Form of meshes: Draco fragments with levels of detail unless given, or level 0 without compression."""
+    """Format of meshes: `draco`, the default, writes Draco fragments with levels of detail, and
+    `legacy` writes level 0 without compression."""
     url: str
     """Address at which the folder will be served, for a link to Neuroglancer."""
 
 
 class ValidateOptions(OpenOptions, total=False):
-    """What is checked."""
+    """Extent of a validation."""
 
     level: Literal[1, 2, 3, 4]
-    """1 nodes, 2 metadata, 3 cells, 4 geometry; 4 unless given."""
+    """Depth of the validation: 1 nodes, 2 metadata, 3 cells, 4 geometry; 4 unless given."""
     limit: int
-    """Most findings of one rule that are listed."""
+    """Maximum number of listed findings of each rule."""
 
 
 class MigrateOptions(OpenOptions, total=False):
-    """What a store is rewritten as."""
+    """Form of a migrated store."""
 
     profile: Literal["0.9", "0.8"]
     """Generation of the new store; 0.9 unless given."""
     compression: str
     """Compression of cells: none, auto, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL."""
     name: str
-    """Name of the new store where the old one has none."""
+    """Name of the new store, if the old one has none."""
     skip_damaged: bool
-    """Leave out and list parts that cannot be read."""
+    """Leave out parts that cannot be read, and list them."""
     seal: bool
-    """Whether the new store gets an inventory that every reading is checked against; true unless given."""
+    """Write an inventory of all files, against which every read is checked; true unless given."""
     overwrite: bool
-    """Replace an existing store, which may be the one that is read."""
+    """Replace an existing store, which may be the one that is migrated."""
 
 
 class CreateOptions(TypedDict, total=False):
-    """Design of a new store, and how to write it."""
+    """Design of a new store, and options for writing it."""
 
     chunk_shape: Numbers
     """Extent of a chunk along each axis; chosen by the number of vertices unless given."""
@@ -299,29 +305,29 @@ class CreateOptions(TypedDict, total=False):
     compression: str
     """Compression of cells: none, auto, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL."""
     table_compression: str
-    """Compression of the tables of objects and groups; as of cells unless given."""
+    """Compression of the tables of objects and groups; that of cells unless given."""
     checksums: bool
-    """Whether cells have checksums; true unless given."""
+    """Store checksums of cells; true unless given."""
     sharding: Literal["auto", "none"] | Sequence[int]
     """Number of chunks along each axis of a shard."""
     profile: str
     """Generation of the format."""
     purpose: Literal["auto", "lookup", "scan"]
-    """What the chunks are sized for."""
+    """Reads that the size of chunks is chosen for."""
     directed: bool
-    """Whether the links of a graph have a direction."""
+    """Declare that the links of a graph have a direction."""
     duplicate: bool
-    """Whether links across chunks are stored in both."""
+    """Store a link between chunks in both of them."""
     step_links: bool
-    """Store steps of paths between chunks as links as well."""
+    """Store the steps of paths between chunks also as links."""
     seal: bool
-    """Whether the store gets an inventory that every reading is checked against; true unless given."""
+    """Write an inventory of all files, against which every read is checked; true unless given."""
     overwrite: bool
     """Replace a store at the address."""
     node_copy: bool
     """Copy the metadata of all nodes into the root, so that remote stores open in one request."""
     memory: int
-    """Most bytes of memory to use."""
+    """Maximum memory to use in bytes."""
     anonymous: bool
     """Send unsigned requests."""
     options: Mapping[str, str]

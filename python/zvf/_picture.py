@@ -22,7 +22,7 @@ class Picture:
         vertices: Number of vertices that were drawn.
         items: Number of points, paths or links that were drawn.
         skipped_vertices: Number of vertices without a valid position.
-        colors: What the colours stand for.
+        colors: Meaning of the colours.
         notes: Defects of the store that were worked around.
     """
 

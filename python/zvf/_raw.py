@@ -1,4 +1,4 @@
-"""What the extension module returns, as types, and its columns as arrays."""
+"""Types of the values that the extension module returns, and its columns as arrays."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class ChangeReport:
     chunks: int
     """Number of changed chunks."""
     severed: int
-    """Number of links removed because one of their ends was, while another stayed."""
+    """Number of links removed because one of their ends was removed."""
     bytes: int
     """Number of bytes written."""
 
@@ -85,7 +85,7 @@ class SavedFiles:
     vertices: int
     """Number of vertices in them."""
     left_out: list[str]
-    """What their format does not hold."""
+    """Data that their format cannot store."""
     notes: list[str]
     """Defects of the source that were worked around."""
 
@@ -101,7 +101,7 @@ class PrecomputedReport:
     bytes: int
     """Number of bytes."""
     notes: list[str]
-    """What the layers lack."""
+    """Data that the layers do not contain."""
     neuroglancer: str | None
     """A link to the viewer, if the address of the folder is given."""
 
@@ -123,9 +123,9 @@ class Finding:
     message: str
     """The fault."""
     remedy: str
-    """What to do."""
+    """The remedy."""
     repairable: bool
-    """Whether `zvf.repair` mends it."""
+    """True if `zvf.repair` repairs it."""
 
     def __str__(self) -> str:
         place = ", ".join(part for part in (self.path or "/", self.location) if part)
@@ -139,13 +139,13 @@ class Validation:
     findings: list[Finding]
     """Findings by path."""
     unlisted: dict[str, int]
-    """Number of further findings by the code of their rule."""
+    """Number of findings that are not listed, by the code of their rule."""
     cells: int
     """Number of checked cells."""
     bytes: int
     """Number of decoded bytes of checked cells."""
     ok: bool
-    """Whether there is no error."""
+    """True if there is no error."""
 
     def __bool__(self) -> bool:
         return self.ok
@@ -158,12 +158,12 @@ class Validation:
 
 @dataclass(frozen=True)
 class Repair(Validation):
-    """What was repaired, and the findings that are left."""
+    """The repaired findings and the remaining ones."""
 
     repaired: list[Finding]
     """Findings that were repaired."""
     transaction: int | None
-    """Number of the transaction, if anything was."""
+    """Number of the transaction, if anything was repaired."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class Migration:
     repaired: list[str]
     """Faults of the old store that the new one does not have."""
     lost: list[str]
-    """What the new store does not contain."""
+    """Contents of the old store that the new one does not have."""
 
 
 def findings(raw: dict[str, Any]) -> dict[str, Any]:

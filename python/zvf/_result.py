@@ -18,8 +18,8 @@ class Columns(Mapping[str, NDArray[Any]]):
     """Attributes by name, one row for each vertex, link or object.
 
     Numbers are read-only arrays in the memory of the result. A column with missing values is a
-    masked array. Text is an array of `str`, and of `None` for missing values; it is made when it is
-    first used. `categories` returns text without making it.
+    masked array. Text is an array of `str`, with `None` for missing values, and is created when it
+    is first used. `categories` returns text without creating this array.
     """
 
     __slots__ = ("_raw", "_made")
@@ -56,7 +56,7 @@ class Columns(Mapping[str, NDArray[Any]]):
 
 
 NO_OBJECT = -1
-"""The object of vertices without one."""
+"""The object id of vertices without an object."""
 
 
 def _are_equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
@@ -70,14 +70,15 @@ class Result:
     """The result of a query, as columns.
 
     Arrays are read-only and own the memory that the engine filled: nothing is copied. A result is
-    also the Arrow table of its vertices, as `polars.DataFrame(result)`; see `table`.
+    also the Arrow table of its vertices: `polars.DataFrame(result)`. See `table`.
 
     Attributes:
         positions: Coordinates, one row for each vertex.
         part_offsets: Paths: part p is the rows `part_offsets[p]` to `part_offsets[p + 1]`.
         part_objects: Object of each part.
-        object_ids: Object of each vertex, for geometry other than paths; -1 is none, -2 several.
-        row_ids: Address of each vertex, if the query asks for it.
+        object_ids: Object of each vertex, for geometry other than paths; -1 for none, -2 for
+            several.
+        row_ids: Address of each vertex, if the query requests it.
         transaction: The transaction to which these addresses belong.
         links: Edges or faces as rows of `positions`; (child, parent) for skeletons.
         objects: Objects of the result, one for each row of `object`.
@@ -85,9 +86,9 @@ class Result:
         fragment: Attributes of the fragment of each vertex.
         link: Attributes of links.
         object: Attributes of objects.
-        distances: Distances of a query for the nearest.
+        distances: Distances of the nearest vertices, paths or links, if the query selects these.
         groups: Members of the groups that the query names.
-        level: The level; the finest where there are several.
+        level: The level; the finest one if there are several.
         levels: Level and number of vertices, if the rows come from several levels.
         first_row: Number of vertices in earlier batches.
         axes: Names of the axes.
@@ -167,9 +168,9 @@ class Result:
         )
 
     def arrays(self) -> GeometryArrays:
-        """Return the arguments of `zvf.create` and of `Dataset.append` that hold this result.
+        """Return this result as arguments of `zvf.create` and of `Dataset.append`.
 
-        `zvf.create("near.zv", kind=..., source=result)` takes the result itself.
+        `zvf.create("near.zv", kind=..., source=result)` accepts the result itself.
 
         Raises:
             ValueError: Some vertices belong to no object or to several, or an attribute of
@@ -200,7 +201,7 @@ class Result:
             if columns := getattr(self, family):
                 made[family] = columns
         if self.groups:
-            # Of a group, those of its objects that are in the result.
+            # Members of groups that are not in the result are left out.
             made["groups"] = {
                 group: ids[np.isin(ids, self.objects)] for group, ids in self.groups.items()
             }
@@ -225,10 +226,10 @@ class Result:
         return made
 
     def table(self, name: Literal["vertices", "objects", "links"] = "vertices") -> Table:
-        """Return a table for pyarrow, polars, DuckDB and others that take Arrow data.
+        """Return a table for pyarrow, polars, DuckDB and other packages that accept Arrow data.
 
         The columns are those of the files that `zvf query -o` writes. `vertices` has a column for
-        each axis, then `row_id` if the query asks for it, `part` for paths, `object_id`,
+        each axis, then `row_id` if the query requests it, `part` for paths, `object_id`,
         `vertex.NAME` and `fragment.NAME`. `objects` has `object_id` and `object.NAME`. `links` has
         `links`, a list of rows of vertices, and `link.NAME`. A result itself is the table of its
         vertices.
@@ -314,7 +315,7 @@ class Batches(Iterator[Result]):
         skipped: Key and reason of the parts that could not be read.
         notes: Defects of the store that were worked around.
 
-    The attributes are complete once all batches were taken.
+    The attributes are complete once all batches have been taken.
     """
 
     __slots__ = ("_raw", "levels", "notes", "skipped")

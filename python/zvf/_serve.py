@@ -21,7 +21,7 @@ class Server:
         link: The link that opens the viewer with all layers.
         address: The address of the server.
         state: The state of the viewer, as JSON.
-        notes: What the viewer shows differently, as rounded values.
+        notes: Differences between the store and what the viewer shows, such as rounded values.
     """
 
     __slots__ = ("_raw", "address", "link", "notes", "state")
@@ -34,7 +34,7 @@ class Server:
         self.notes: list[str] = raw.notes
 
     def stop(self) -> None:
-        """End the server after the answers that it has begun."""
+        """Stop the server after it has finished the responses that it has begun."""
         self._raw.stop()
 
     def __enter__(self) -> Server:
@@ -62,10 +62,10 @@ def serve(
     voxel_size: float | None = None,
     progress: Progress = None,
 ) -> Server:
-    """Serve stores and dense arrays to Neuroglancer, beside the work of this program.
+    """Serve stores and dense arrays to Neuroglancer from threads of this program.
 
-    Layers are computed when the viewer asks for them. Requests from this machine, and pages of the
-    viewer, are answered only, unless `bind` and `origins` say otherwise.
+    Layers are computed when the viewer requests them. Unless `bind` and `origins` allow more, only
+    requests from this machine and from pages of the viewer are served.
 
     Args:
         *stores: Open stores, and addresses of stores and of dense arrays with three axes.
@@ -73,12 +73,12 @@ def serve(
         bind: Address to listen on. "0.0.0.0" makes the stores readable for every machine that
             reaches this one, and needs a token.
         token: Secret that the path of each request must begin with; the link contains it.
-        hosts: Names of this machine in links; requests to them are answered.
-        origins: Origins whose pages may read answers, besides the viewer; "*" stands for all.
+        hosts: Names of this machine that clients may use. The link contains the first one.
+        origins: Origins whose pages may read responses, besides the viewer; "*" allows all.
         viewer: Address of the Neuroglancer instance that the link opens.
         client: Folder of a Neuroglancer client to serve, so that no internet is needed.
-        voxel_size: Edge of a voxel of dense arrays in metres; that of the header of a NIfTI file,
-            or 0.001, unless given.
+        voxel_size: Edge length of a voxel of dense arrays in metres; that in the header of a NIfTI
+            file, or 0.001, unless given.
         progress: A function of the vertices read and of all vertices, or `True` for a bar.
 
     >>> with zvf.serve("tracts.zv", port=0) as server:

@@ -32,7 +32,7 @@ def validate(
 
 
 def repair(store: str | os.PathLike[str], /, **options: Unpack[ValidateOptions]) -> Repair:
-    """Repair what has one correct value, in one transaction, and check the store.
+    """Repair the findings that have one correct value, and check the store.
 
     >>> zvf.repair("tracts.zv").repaired
     []
@@ -49,8 +49,8 @@ def seal(
 ) -> Seal:
     """Check a store, and seal it if there is no error.
 
-    A sealed store has an inventory that every reading is checked against: damaged, exchanged and
-    missing files are errors. Changes by zvf keep the inventory.
+    A sealed store has an inventory of all files, against which every read is checked: damaged,
+    exchanged and missing files are errors. Changes by zvf update the inventory.
 
     >>> zvf.seal("tracts.zv").ok
     True
@@ -79,7 +79,7 @@ def convert(
         target: A file of any format that `Dataset.save` writes.
         kind: Kind of the geometry, for tables.
         companions: Files that belong to `source`.
-        strict: Write nothing if the format of `target` cannot hold everything.
+        strict: Fail, and write nothing, if the format of `target` cannot hold all data.
 
     >>> saved = zvf.open("tracts.zv").save("tracts.trk")
     >>> zvf.convert("tracts.trk", "tracts.tck").left_out[1]

@@ -168,7 +168,7 @@ def open(
         path: A `.tet`, `.b2nd`, `.cat`, `.npy`, `.nii` or `.nii.gz` file, a sparse directory of
             Blosc2, or the folder of a Zarr array of version 2 or 3.
         dataset: Dataset of a `.tet`; optional if it has only one.
-        memory: Most bytes that one slice may take.
+        memory: Maximum memory of a slice in bytes.
 
     Raises:
         NotFoundError: There is no such file.
@@ -195,12 +195,12 @@ def convert(
         source: A file or folder that `open` reads.
         target: The file or folder to write; its extension selects the format.
         dataset: Dataset of a `.tet`; optional if it has only one.
-        chunks: Elements of a chunk along each axis; as in `source` or about 1 MiB unless given.
+        chunks: Elements of a chunk along each axis; as in `source`, or about 1 MiB, unless given.
         compression: Compression of chunks; none for .tet, zstd for Zarr and blosc for .b2nd unless
             given.
         level: Level of the compression.
         checksums: Write a checksum of each chunk of a `.tet`.
-        memory: Most bytes for values.
+        memory: Maximum memory for values in bytes.
 
     Returns:
         What the format of `target` cannot hold.
