@@ -203,7 +203,7 @@ pub struct CommandReport {
     pub is_negative: bool,
 }
 
-/// Why a command has no report.
+/// The reason why a command has no report.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandFailure {

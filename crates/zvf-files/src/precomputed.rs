@@ -4,7 +4,7 @@
 //!
 //! | `@type` | geometry |
 //! |---|---|
-//! | `neuroglancer_skeletons` | skeletons, or graphs if edges form circles |
+//! | `neuroglancer_skeletons` | skeletons, or graphs if edges form cycles |
 //! | `neuroglancer_annotations_v1` | points, lines or polylines; boxes and ellipsoids are refused |
 //! | `neuroglancer_legacy_mesh` | meshes |
 //! | `neuroglancer_multilod_draco` | meshes of the finest level of detail, with the feature `draco` |

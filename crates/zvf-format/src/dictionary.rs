@@ -167,7 +167,7 @@ impl PartialEq for DictionaryCodes<'_> {
 
 impl Eq for DictionaryCodes<'_> {}
 
-/// Why bytes are not dictionary codes.
+/// The reason why bytes are not dictionary codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DictionaryCodesError {

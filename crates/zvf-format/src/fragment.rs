@@ -415,7 +415,7 @@ impl fmt::Debug for Fragments<'_> {
     }
 }
 
-/// Why bytes are not a fragment index.
+/// The reason why bytes are not a fragment index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FragmentIndexError {

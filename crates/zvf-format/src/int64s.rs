@@ -83,7 +83,7 @@ impl fmt::Debug for Int64s<'_> {
     }
 }
 
-/// Why bytes are not packed i64 numbers.
+/// The reason why bytes are not packed i64 numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Int64sError {

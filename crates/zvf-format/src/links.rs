@@ -49,7 +49,8 @@
 //! ```
 //!
 //! 0 is the identity and always a legal code of geometry without orientation.
-//! Which order is stored:
+//!
+//! The stored order is:
 //!
 //! * `canonical` and not directed: endpoints ascending by chunk coordinates, as
 //!   numbers, axis by axis, then by vertex row; equal ones keep their order. In

@@ -383,7 +383,7 @@ impl fmt::Debug for CheckedBlocks<'_> {
     }
 }
 
-/// Why bytes are not an object manifest.
+/// The reason why bytes are not an object manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestError {

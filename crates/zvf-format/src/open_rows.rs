@@ -110,7 +110,7 @@ impl fmt::Debug for OpenRows<'_> {
     }
 }
 
-/// Why two files are not open rows.
+/// The reason why two files are not open rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenRowsError {

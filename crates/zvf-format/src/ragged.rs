@@ -129,7 +129,7 @@ pub fn encode<G: AsRef<[u8]>>(groups: &[G]) -> Vec<u8> {
     bytes
 }
 
-/// Why bytes are not a ragged blob.
+/// The reason why bytes are not a ragged blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RaggedError {

@@ -244,7 +244,7 @@ fn slice(file: &[u8], span: Range<u64>) -> Option<&[u8]> {
     file.get(start..end)
 }
 
-/// Why bytes are not a `.tet` file.
+/// The reason why bytes are not a `.tet` file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {

@@ -171,7 +171,7 @@ impl fmt::Debug for Items<'_> {
     }
 }
 
-/// Why bytes are not a vlen-bytes frame.
+/// The reason why bytes are not a vlen-bytes frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VlenFrameError {

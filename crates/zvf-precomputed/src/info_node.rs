@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Why a document is not the `info` of a source.
+/// The reason why a document is not the `info` of a source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InfoError {

@@ -1,6 +1,6 @@
 //! Compressed Morton codes: the keys of cells in shards.
 
-/// Why a cell has no code.
+/// The reason why a cell has no code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MortonError {

@@ -1,6 +1,6 @@
 //! The error of values in binary form.
 
-/// Why a value cannot be encoded or decoded.
+/// The reason why a value cannot be encoded or decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrecomputedError {

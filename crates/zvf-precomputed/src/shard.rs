@@ -16,7 +16,7 @@ use crate::{
 /// Size of a key in the index of a minishard.
 const KEY: usize = 24;
 
-/// Why a shard cannot be written or read.
+/// The reason why a shard cannot be written or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShardError {

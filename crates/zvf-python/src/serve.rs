@@ -222,7 +222,7 @@ fn volume(name: String, path: &str, edge: Option<f64>) -> Result<LayerSource, Se
     Ok(LayerSource::volume(name, Arc::from(array), map))
 }
 
-/// Why nothing is served.
+/// The reason why nothing is served.
 enum ServeFailure {
     Store(zvf::Error),
     Array(OpenArrayError),

@@ -90,7 +90,7 @@ pub struct ChangeSummary {
     pub objects: Vec<i64>,
     /// Number of changed chunks.
     pub chunks: u64,
-    /// Number of removed links: a link goes with each of its ends.
+    /// Number of removed links. A link is removed if one of its ends is.
     pub links: u64,
     /// Number of links removed because one of their ends was, while another end stayed.
     pub severed: u64,

@@ -45,8 +45,8 @@
 //! its futures, except that buckets require tokio.
 //!
 //! The types of geometry, queries and findings are re-exported from `zvf-build`, `zvf-query`,
-//! `zvf-validate`, `zvf-store`, `zvf-model` and `zvf-format`. Use these crates directly for what is
-//! not re-exported, or to depend on less.
+//! `zvf-validate`, `zvf-store`, `zvf-model` and `zvf-format`. Use these crates directly for items
+//! that are not re-exported, or to have fewer dependencies.
 
 #[cfg(feature = "write")]
 mod attribute;

@@ -246,7 +246,7 @@ pub struct LevelReport {
     pub method: &'static str,
     /// Number of stored vertices.
     pub vertices: u64,
-    /// Number of vertices that objects name, counted once for each naming.
+    /// Number of references of objects to vertices. A shared vertex counts several times.
     pub named: u64,
     /// Number of chunks with vertices.
     pub chunks: u64,

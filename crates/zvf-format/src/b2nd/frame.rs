@@ -355,7 +355,7 @@ impl fmt::Debug for FrameHeader<'_> {
     }
 }
 
-/// Why bytes do not start with a frame header.
+/// The reason why bytes do not start with a frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameHeaderError {
@@ -531,7 +531,7 @@ impl fmt::Debug for Blosc2Frame<'_> {
     }
 }
 
-/// Why bytes do not start with a frame.
+/// The reason why bytes do not start with a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {

@@ -400,7 +400,7 @@ impl PartialEq for NdExtents<'_> {
 
 impl Eq for NdExtents<'_> {}
 
-/// Why bytes are not an array metalayer.
+/// The reason why bytes are not an array metalayer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NdMetalayerError {
@@ -486,7 +486,7 @@ impl fmt::Display for NdPart {
     }
 }
 
-/// Why an array does not belong to a frame.
+/// The reason why an array does not belong to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NdGeometryError {
@@ -523,7 +523,7 @@ impl<'a> Blosc2Frame<'a> {
     }
 }
 
-/// Why a frame's array is broken.
+/// The reason why a frame's array is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NdError {

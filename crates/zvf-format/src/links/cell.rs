@@ -49,7 +49,7 @@ impl fmt::Debug for CrossChunkCell<'_> {
     }
 }
 
-/// Why bytes are not a cross-chunk cell.
+/// The reason why bytes are not a cross-chunk cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CrossChunkCellError {

@@ -64,7 +64,7 @@ impl fmt::Debug for RaggedLinks<'_> {
     }
 }
 
-/// Why bytes are not a ragged blob of link rows.
+/// The reason why bytes are not a ragged blob of link rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RaggedLinksError {

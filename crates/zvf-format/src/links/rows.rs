@@ -205,7 +205,7 @@ impl fmt::Debug for LinkRow<'_> {
     }
 }
 
-/// Why bytes are not link rows.
+/// The reason why bytes are not link rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkRowsError {

@@ -135,7 +135,7 @@ pub struct Endpoint<'a> {
     pub vertex: u64,
 }
 
-/// Why bytes are not a cross-chunk record table.
+/// The reason why bytes are not a cross-chunk record table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CrossChunkTableError {

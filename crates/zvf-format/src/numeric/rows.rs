@@ -160,7 +160,7 @@ fn width(columns: NonZeroU32) -> usize {
     usize::try_from(columns.get()).unwrap_or(usize::MAX)
 }
 
-/// Why bytes are not rows of numbers.
+/// The reason why bytes are not rows of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NumericRowsError {

@@ -472,7 +472,7 @@ impl fmt::Display for TetDtype {
     }
 }
 
-/// Why bytes are not a dataset directory.
+/// The reason why bytes are not a dataset directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DirectoryError {

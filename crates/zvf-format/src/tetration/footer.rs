@@ -154,7 +154,7 @@ impl fmt::Debug for Footer<'_> {
     }
 }
 
-/// Why bytes do not end with a footer.
+/// The reason why bytes do not end with a footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FooterError {

@@ -444,7 +444,7 @@ impl PartialEq for ChunkRow<'_> {
 
 impl Eq for ChunkRow<'_> {}
 
-/// Why bytes are not a chunk index.
+/// The reason why bytes are not a chunk index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChunkIndexError {
@@ -494,7 +494,7 @@ pub enum RowFault {
     SpanOverflow,
 }
 
-/// Why a chunk index does not belong to a directory and a file.
+/// The reason why a chunk index does not belong to a directory and a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChunkMapError {

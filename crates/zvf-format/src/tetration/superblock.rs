@@ -174,7 +174,7 @@ impl Superblock {
     }
 }
 
-/// Why bytes are not a superblock.
+/// The reason why bytes are not a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SuperblockError {

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use super::{coalesce::MergeLimits, range::ByteRange};
 
-/// When ranges of one object are merged into one request.
+/// Limits for merging ranges of one object into one request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MergePolicy {
     pub(crate) limits: MergeLimits,

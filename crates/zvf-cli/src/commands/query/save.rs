@@ -7,7 +7,7 @@ use zvf::{Column, ColumnValues, Dataset, GeometryType, NumericColumn, Query, Que
 use super::{QueryOutput, description::Described};
 use crate::formats::{self, Format, LosslessTarget, OutputFile, ResultWriteError};
 
-/// Why a result is not in a file.
+/// The reason why a result is not in a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SaveError {

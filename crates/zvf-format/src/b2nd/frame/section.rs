@@ -239,7 +239,7 @@ pub struct Metalayer<'a> {
     pub body: &'a [u8],
 }
 
-/// Why bytes are not the metalayers of a header or trailer.
+/// The reason why bytes are not the metalayers of a header or trailer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetalayersError {

@@ -106,7 +106,7 @@ impl<'a> Trailer<'a> {
     }
 }
 
-/// Why bytes do not end with a trailer.
+/// The reason why bytes do not end with a trailer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrailerError {
