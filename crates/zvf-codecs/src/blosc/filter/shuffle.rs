@@ -70,7 +70,7 @@ fn join_4(planes: [&Lanes; 4], items: &mut [[u8; 4]; LANES]) {
     *items = transmute!(fours(planes));
 }
 
-fn join_8(planes: [&Lanes; 8], items: &mut [[u8; 8]; LANES]) {
+pub(super) fn join_8(planes: [&Lanes; 8], items: &mut [[u8; 8]; LANES]) {
     let ([low, high], _) = planes.as_chunks::<4>() else {
         return;
     };
@@ -107,12 +107,57 @@ pub(super) fn apply(width: usize, items: &[u8], planes: &mut [u8]) {
     let (items, rest) = items.split_at(count * width);
     let (planes, tail) = planes.split_at_mut(count * width);
     tail.copy_from_slice(rest);
+    let done = match width {
+        2 => apply_lanes::<2>(items, planes),
+        4 => apply_lanes::<4>(items, planes),
+        8 => apply_lanes::<8>(items, planes),
+        _ => 0,
+    };
     for (byte, plane) in planes.chunks_exact_mut(count.max(1)).enumerate() {
-        let values = items.iter().skip(byte).step_by(width);
-        for (place, value) in plane.iter_mut().zip(values) {
+        let values = items.iter().skip(byte).step_by(width).skip(done);
+        for (place, value) in plane.iter_mut().skip(done).zip(values) {
             *place = *value;
         }
     }
+}
+
+/// Splits [`LANES`] items at a time, and returns the number of split items.
+fn apply_lanes<const W: usize>(items: &[u8], planes: &mut [u8]) -> usize {
+    let count = items.len() / W;
+    let (lanes, _) = items.as_chunks::<W>().0.as_chunks::<LANES>();
+    for (at, items) in lanes.iter().enumerate() {
+        let planes = planes.chunks_exact_mut(count.max(1));
+        for (plane, lanes) in planes.zip(split(items)) {
+            if let Some(place) = plane.as_chunks_mut().0.get_mut(at) {
+                *place = lanes;
+            }
+        }
+    }
+    lanes.len() * LANES
+}
+
+/// Splits items of 1, 2, 4 or 8 bytes into planes.
+pub(super) fn split<const W: usize>(items: &[[u8; W]; LANES]) -> [Lanes; W] {
+    let mut planes = [[0; LANES]; W];
+    for (place, lanes) in planes.iter_mut().zip(items.as_flattened().as_chunks().0) {
+        *place = *lanes;
+    }
+    if W == 1 {
+        return planes;
+    }
+    // The position of a byte is the number of its item, 4 bits, and of the byte in the item.
+    // Interleaving both halves rotates the position by one bit, so that the number of the byte comes
+    // first after four times.
+    for _ in 0..4 {
+        let (low, high) = planes.split_at(W / 2);
+        let mut rotated = [[0; LANES]; W];
+        let pairs = rotated.as_chunks_mut::<2>().0.iter_mut();
+        for ((pair, low), high) in pairs.zip(low).zip(high) {
+            *pair = interleave::bytes(*low, *high);
+        }
+        planes = rotated;
+    }
+    planes
 }
 
 #[cfg(test)]
@@ -122,11 +167,11 @@ mod tests {
     #[test]
     fn all_widths_match_the_bytewise_definition() {
         for width in (1..=17).chain([200, 255]) {
-            for len in [0, 1, 7, width - 1, width, 8 * width, 37 * width + width / 2] {
+            for count in [0, 1, 7, 8, 16, 37, 160] {
+                let len = count * width + width / 2;
                 let planes: Vec<u8> = (0..len)
                     .map(|i| (i * 7 + i / 256_usize).to_le_bytes()[0])
                     .collect();
-                let count = len / width;
                 let mut want = planes.clone();
                 for i in 0..count {
                     for j in 0..width {
