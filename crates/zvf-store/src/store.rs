@@ -14,7 +14,7 @@ use zvf_model::{
 
 use crate::{
     backend::{Address, Backend, BackendProfile, Scheme, SimulatedNetwork},
-    io::{MergeLimits, MergePolicy, Read, RetryPolicy},
+    io::{ListedFile, MergeLimits, MergePolicy, Read, RetryPolicy},
     seal::{Entries, Inventory},
 };
 
@@ -25,6 +25,7 @@ mod file_write;
 #[cfg(feature = "object_store")]
 mod from_object_store;
 mod list;
+mod list_folder;
 mod machine_memory;
 mod options;
 mod overlay;
@@ -64,8 +65,17 @@ pub struct Store {
     snapshot: Option<Arc<Snapshot>>,
     /// The inventory that reads are checked against.
     seal: Option<Arc<Inventory>>,
-    /// Entries of the objects that were read whole, if they are kept.
-    kept: Option<Arc<Mutex<Entries>>>,
+    /// What was seen of the store, if it is kept.
+    kept: Option<Arc<SeenObjects>>,
+}
+
+/// Facts that [`Store::seal_differences`] needs, from reads before it.
+#[derive(Debug, Default)]
+struct SeenObjects {
+    /// Entries of the objects that were read whole.
+    entries: Mutex<Entries>,
+    /// The listing of the whole store.
+    files: OnceLock<Vec<ListedFile>>,
 }
 
 /// Default of [`OpenOptions::settled_after`], above the error of clocks that buckets accept.

@@ -37,8 +37,13 @@ impl Store {
             prefix: prefix.clone(),
             limit,
         };
-        let mut files = match self.backend() {
-            Backend::Objects(objects) => {
+        let from_folder = self.list_folder(prefix, limit).await;
+        let mut files = match (from_folder, self.backend()) {
+            (Some(mut files), _) => {
+                files.retain(|file| self.is_visible(prefix, &file.name));
+                files
+            }
+            (None, Backend::Objects(objects)) => {
                 let path = &self.path(prefix)?;
                 let list = || async move {
                     let mut found = objects.list(Some(path));
@@ -65,7 +70,7 @@ impl Store {
                 files.map_err(|source| list_error(prefix, source))?
             }
             #[cfg(feature = "zip")]
-            Backend::Zip(archive) => {
+            (None, Backend::Zip(archive)) => {
                 let mut files = archive.list_all(prefix.as_str());
                 files.retain(|file| self.is_visible(prefix, &file.name));
                 files
@@ -82,6 +87,9 @@ impl Store {
             self.check_listing_works(prefix).await?;
         }
         files.sort_unstable();
+        if prefix.is_root() {
+            self.keep_files(&files);
+        }
         Ok(files)
     }
 

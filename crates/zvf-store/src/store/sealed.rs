@@ -11,8 +11,8 @@ use zvf_model::{key::Key, metadata::Attributes};
 use super::{Store, file_read::OpenFile};
 use crate::{
     io::{
-        ByteBudget, ByteRange, FetchResult, FetchedRange, ListError, Listing, Read, ReadError,
-        SealError,
+        ByteBudget, ByteRange, FetchResult, FetchedRange, ListError, ListedFile, Listing, Read,
+        ReadError, SealError,
     },
     seal::{
         self, Checked, Inventory, Leaf, LeafEntries, LeafPlace, SealEntry, SealIndex, child_nodes,
@@ -85,17 +85,30 @@ impl Store {
         };
         if let Some(name) = entry_name(&read.key) {
             let entry = SealEntry::of(&fetched.bytes);
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.insert(name, entry);
+            let entries = kept.entries.lock();
+            let mut entries = entries.unwrap_or_else(PoisonError::into_inner);
+            entries.insert(name, entry);
+        }
+    }
+
+    /// Keeps the listing of the whole store.
+    pub(super) fn keep_files(&self, files: &[ListedFile]) {
+        if let Some(kept) = &self.kept {
+            kept.files.get_or_init(|| files.to_vec());
         }
     }
 
     /// Returns the entry of an object of this size, if it was kept.
     pub(crate) fn kept_entry(&self, key: &Key, size: u64) -> Option<SealEntry> {
-        let kept = self.kept.as_ref()?.lock();
-        let kept = kept.unwrap_or_else(PoisonError::into_inner);
-        let entry = kept.get(&entry_name(key)?)?;
+        let entries = self.kept.as_ref()?.entries.lock();
+        let entries = entries.unwrap_or_else(PoisonError::into_inner);
+        let entry = entries.get(&entry_name(key)?)?;
         (entry.size == size).then(|| entry.clone())
+    }
+
+    /// Returns the listing of the whole store, if it was kept.
+    pub(crate) fn kept_files(&self) -> Option<&[ListedFile]> {
+        Some(self.kept.as_ref()?.files.get()?)
     }
 
     /// Returns whether reads are checked against an inventory.

@@ -328,7 +328,10 @@ impl Store {
         let mut entries = SealChanges::default();
         let mut batch = Vec::new();
         let mut batch_bytes = 0_u64;
-        let files = self.list_all(&Key::root(), usize::MAX).await?;
+        let files = match self.kept_files() {
+            Some(files) => files.to_vec(),
+            None => self.list_all(&Key::root(), usize::MAX).await?,
+        };
         let last = files.len().saturating_sub(1);
         for (number, file) in files.into_iter().enumerate() {
             let key = Key::parse(&file.name)?;

@@ -83,3 +83,54 @@ fn a_subtree_is_listed_with_relative_paths() {
         assert!(matches!(error, ListError::TooMany { limit: 3, .. }));
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_folder_is_listed_as_object_store_lists_it() {
+    use std::{fs, os::unix::fs::symlink, path::Path};
+
+    use futures_util::TryStreamExt;
+    use object_store::{ObjectStore, local::LocalFileSystem};
+
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("zarr.json"), "outside").unwrap();
+    let file = |name: &'static str| {
+        let write = move |folder: &Path| fs::write(folder.join(name), name).unwrap();
+        Box::new(write) as Box<dyn Fn(&Path)>
+    };
+    let link = |to: &'static str| {
+        let to = outside.path().join(to);
+        let link = move |folder: &Path| symlink(&to, folder.join("link")).unwrap();
+        Box::new(link) as Box<dyn Fn(&Path)>
+    };
+    let cases = [
+        (file("+1.0_2-3"), 1),
+        (file("a b"), 1),
+        (file("é"), 1),
+        (file("x%20y"), 1),
+        (file("back\\slash"), 1),
+        // The name of a temporary file.
+        (file("c#1"), 0),
+        (file("c#x"), 1),
+        (link("zarr.json"), 1),
+        (link(""), 1),
+        (link("missing"), 0),
+    ];
+    for (number, (change, more)) in cases.into_iter().enumerate() {
+        let (stores, folder) = stores();
+        change(&folder.path().join("0/vertices"));
+        let objects = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
+        let expected = block_on(objects.list(None).try_collect::<Vec<_>>()).unwrap();
+        let expected = expected.into_iter();
+        let expected = expected.map(|object| (object.location.to_string(), object.size));
+        let mut expected: Vec<_> = expected.collect();
+        expected.sort();
+        assert_eq!(expected.len(), KEYS.len() + more, "case {number}");
+        let found = block_on(stores[1].list_all(&key(""), 100)).unwrap();
+        let found: Vec<_> = found
+            .into_iter()
+            .map(|file| (file.name, file.size))
+            .collect();
+        assert_eq!(found, expected, "case {number}");
+    }
+}
