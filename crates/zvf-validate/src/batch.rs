@@ -1,9 +1,10 @@
 //! Reads cells of several parts chunk by chunk, in batches of bounded size.
 
 use bytes::Bytes;
+use futures_util::future::join;
 use zvf_model::{
     error_chain::error_chain,
-    fetch::{FetchError, FetchProblem},
+    fetch::{AnyArray, FetchError, FetchProblem, Fetched, Wanted},
     grid::ChunkCoord,
 };
 
@@ -18,6 +19,8 @@ use crate::{
 const MAX_CHUNKS: usize = 512;
 /// Assumed size in bytes of a cell whose size no listing shows.
 const UNKNOWN: u64 = 64 << 10;
+/// Share of the port's recommendation that a batch takes, so that reads and checks overlap.
+const SHARE: u64 = 8;
 
 /// The result of reading a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,29 +44,85 @@ impl CellPayload {
 }
 
 /// Reads the cells of all `parts` for each of `chunks`, and calls `each` per chunk with the cells
-/// in the order of `parts`. Reports unreadable cells. One round trip per batch.
+/// in the order of `parts`. Reports unreadable cells. One round trip per batch; the next batch is
+/// read while `each` checks the last.
 pub(crate) async fn each_chunk(
     context: &Context<'_>,
     parts: &[&ChunkedPart],
     chunks: &[ChunkCoord],
     mut each: impl FnMut(&ChunkCoord, &[CellPayload]) + Send,
 ) {
-    let mut rest = chunks;
-    while !rest.is_empty() {
-        let (batch, after) = rest.split_at(batch_len(context, parts, rest));
-        rest = after;
+    let mut next = ChunkBatch::first_of(context, parts, chunks);
+    let mut read: Option<(ChunkBatch<'_>, Vec<FetchedCell>)> = None;
+    loop {
+        let reading = async {
+            let batch = next.take()?;
+            let results = context.fetch.cells(&batch.wanted).await;
+            Some((batch, results))
+        };
+        let checking = async {
+            if let Some((batch, results)) = read.take() {
+                batch.check(context, parts, results, &mut each);
+            }
+        };
+        // The reads come first: they run on other threads while this one checks.
+        (read, ()) = join(reading, checking).await;
+        let Some((batch, _)) = &read else {
+            return;
+        };
+        next = ChunkBatch::first_of(context, parts, batch.rest);
+    }
+}
+
+/// The result of reading a cell.
+type FetchedCell = Result<Option<Fetched>, FetchError>;
+
+/// Chunks whose cells are read at once.
+struct ChunkBatch<'c> {
+    chunks: &'c [ChunkCoord],
+    /// The chunks after this batch.
+    rest: &'c [ChunkCoord],
+    wanted: Vec<Wanted<AnyArray>>,
+    /// Whether each part has a cell for each chunk.
+    requested: Vec<bool>,
+}
+
+impl<'c> ChunkBatch<'c> {
+    /// Returns the first batch of `chunks`, or `None` if there are none.
+    fn first_of(
+        context: &Context<'_>,
+        parts: &[&ChunkedPart],
+        chunks: &'c [ChunkCoord],
+    ) -> Option<Self> {
+        let (chunks, rest) = chunks.split_at(batch_len(context, parts, chunks));
         let mut wanted = Vec::new();
         let mut requested = Vec::new();
-        for chunk in batch {
+        for chunk in chunks {
             for part in parts {
                 let want = part.wanted(chunk);
                 requested.push(want.is_some());
                 wanted.extend(want);
             }
         }
-        let mut results = context.fetch.cells(&wanted).await.into_iter();
-        let mut requested = requested.into_iter();
-        for chunk in batch {
+        (!chunks.is_empty()).then_some(Self {
+            chunks,
+            rest,
+            wanted,
+            requested,
+        })
+    }
+
+    /// Calls `each` for every chunk.
+    fn check(
+        self,
+        context: &Context<'_>,
+        parts: &[&ChunkedPart],
+        results: Vec<FetchedCell>,
+        each: &mut impl FnMut(&ChunkCoord, &[CellPayload]),
+    ) {
+        let mut results = results.into_iter();
+        let mut requested = self.requested.into_iter();
+        for chunk in self.chunks {
             let mut cells = Vec::with_capacity(parts.len());
             for part in parts {
                 let cell = match requested.next() {
@@ -83,7 +142,7 @@ fn take(
     context: &Context<'_>,
     part: &ChunkedPart,
     chunk: &ChunkCoord,
-    result: Result<Option<zvf_model::fetch::Fetched>, FetchError>,
+    result: FetchedCell,
 ) -> CellPayload {
     match result {
         Ok(Some(found)) => {
@@ -114,9 +173,13 @@ pub(crate) fn rule_of(error: &FetchError) -> &'static Rule {
     }
 }
 
-/// Returns the number of chunks in the next batch, at least 1.
+/// Returns the number of chunks in the next batch, at least 1 if there are any.
 fn batch_len(context: &Context<'_>, parts: &[&ChunkedPart], chunks: &[ChunkCoord]) -> usize {
-    let max = context.options.batch_bytes;
+    let mut max = context.options.batch_bytes;
+    // Cells of a shard are read together, and the listing does not show their sizes.
+    if parts.iter().all(|part| part.is_sized()) {
+        max = max.min(context.fetch.at_once() / SHARE);
+    }
     let mut bytes = 0_u64;
     let mut len = 0_usize;
     for chunk in chunks.iter().take(MAX_CHUNKS) {

@@ -113,6 +113,15 @@ impl ChunkedPart {
         }
     }
 
+    /// Returns whether the listing shows the size of every cell.
+    pub(crate) fn is_sized(&self) -> bool {
+        match &self.form {
+            CellStorage::Elements { stored, .. } => stored.is_some(),
+            CellStorage::Padded { .. } => false,
+            CellStorage::Children(_) => true,
+        }
+    }
+
     /// Returns the stored size of a cell in bytes, if the listing shows it.
     pub(crate) fn stored_size(&self, chunk: &ChunkCoord) -> Option<u64> {
         match &self.form {

@@ -17,7 +17,8 @@ pub struct ValidateOptions {
     pub depth: Depth,
     /// Maximum number of findings listed per rule; further ones are only counted. Default: 1000.
     pub max_findings_per_rule: usize,
-    /// Maximum number of stored bytes of cells read in one batch. Default: 16 MiB.
+    /// Maximum number of stored bytes of cells read in one batch. While a batch is checked, the next
+    /// one is read. Default: 16 MiB.
     pub batch_bytes: u64,
 }
 
