@@ -52,6 +52,18 @@ pub(crate) fn block(positions: &NumericColumn, rows: Range<usize>, out: &mut Vec
     }
 }
 
+/// Returns the largest whole number that is not above `value`, or the nearest one that fits.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "casts saturate, and a whole number comes back as it was"
+)]
+pub(crate) fn floor(value: f64) -> i64 {
+    // Without SSE 4.1, `f64::floor` is a function call.
+    let near = value as i64;
+    near.saturating_sub(i64::from(near as f64 > value))
+}
+
 /// Returns the row ranges of all blocks.
 pub(crate) fn blocks(rows: usize) -> impl IndexedParallelIterator<Item = Range<usize>> {
     let count = rows.div_ceil(BLOCK);
@@ -293,6 +305,25 @@ mod tests {
         assert!(f16::from_le_bytes([half[0], half[1]]).to_f64() < 8.0);
         let double = rounded(&[8.0], 1, Kind::Float64, &[0.0], &[8.0]);
         assert_eq!(double, 8.0_f64.next_down().to_le_bytes());
+    }
+
+    #[test]
+    fn floor_is_that_of_the_library() {
+        let numbers = [
+            0.0,
+            0.5,
+            1.0,
+            2.75,
+            4e15,
+            9.2e18,
+            1e19,
+            1e300,
+            f64::INFINITY,
+        ];
+        for number in numbers.into_iter().flat_map(|number| [number, -number]) {
+            assert_eq!(floor(number), number.floor() as i64, "{number}");
+        }
+        assert_eq!(floor(f64::NAN), 0);
     }
 
     #[test]

@@ -1,9 +1,6 @@
 //! Choice of chunk and bin shapes for a design that leaves them open.
 
-use std::{
-    collections::HashMap,
-    hash::{BuildHasherDefault, Hasher},
-};
+use rayon::prelude::*;
 
 use crate::{coordinates, design::Purpose};
 use zvf_model::column::NumericColumn;
@@ -18,6 +15,8 @@ const SCAN: f64 = 1024.0 * 1024.0;
 const BIN: f64 = 100.0;
 /// Upper bound on sampled vertices.
 const SAMPLE: usize = 50_000;
+/// Number of sampled vertices from which on another thread pays off.
+const MIN_PART: usize = 4096;
 /// Upper bound on bins of a chunk: each takes 16 bytes of its fragment index.
 const MAX_BINS: f64 = 4096.0;
 
@@ -159,15 +158,15 @@ impl Sample {
     /// Estimates the number of vertices in the chunk of the median vertex. A few crowded chunks do
     /// not decide alone, but none may hold more than sixteen times the median.
     fn neighbours(&self, edge: f64) -> f64 {
-        let mut chunks: HashMap<u64, usize, BuildHasherDefault<Mixed>> = HashMap::default();
-        for position in self.values.chunks_exact(self.axes) {
-            #[expect(clippy::cast_possible_truncation, reason = "an estimate; it saturates")]
-            let steps = position.iter().map(|x| (x / edge).floor() as i64);
+        let positions = self.values.par_chunks_exact(self.axes);
+        let chunks = positions.with_min_len(MIN_PART).map(|position| {
+            let steps = position.iter().map(|x| coordinates::floor(x / edge));
             // A hash collision, of probability 2^-30, only blurs an estimate.
-            let chunk = steps.fold(0u64, |mixed, step| mix(mixed ^ step.cast_unsigned()));
-            *chunks.entry(chunk).or_default() += 1;
-        }
-        let mut counts: Vec<usize> = chunks.into_values().collect();
+            steps.fold(0u64, |mixed, step| mix(mixed ^ step.cast_unsigned()))
+        });
+        let mut chunks: Vec<u64> = chunks.collect();
+        chunks.par_sort_unstable();
+        let mut counts: Vec<usize> = chunks.chunk_by(|a, b| a == b).map(<[u64]>::len).collect();
         counts.sort_unstable();
         let half = self.values.len() / self.axes.max(1) / 2;
         let mut seen = 0;
@@ -185,26 +184,6 @@ impl Sample {
 fn mix(number: u64) -> u64 {
     let product = u128::from(number ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;
     (product ^ (product >> 64)) as u64
-}
-
-/// Hasher that passes mixed integers through.
-#[derive(Default)]
-struct Mixed(u64);
-
-impl Hasher for Mixed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = mix(self.0 ^ u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = number;
-    }
 }
 
 /// Rounds up to a short decimal: 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6 or 8 times a power of ten.

@@ -247,27 +247,36 @@ impl VertexLayout {
 /// Counting sort by chunk. Returns offsets of chunks and vertices in `sequence` order, or input
 /// order.
 fn by_chunk(chunks: usize, chunk_of: &[u32], sequence: Option<&[u32]>) -> (Vec<usize>, Vec<u32>) {
+    // Vertices of paths follow each other in a chunk, so a run costs less than its vertices.
+    let runs = || chunk_of.chunk_by(|a, b| a == b);
     let mut starts = vec![0usize; chunks + 1];
-    for chunk in chunk_of {
-        starts[*chunk as usize + 1] += 1;
+    for run in runs() {
+        starts[run[0] as usize + 1] += run.len();
     }
     for at in 1..starts.len() {
         starts[at] += starts[at - 1];
     }
     let mut next = starts.clone();
     let mut order = vec![0; chunk_of.len()];
-    let mut put = |vertex: u32, chunk: u32| {
-        let slot = &mut next[chunk as usize];
-        order[*slot] = vertex;
-        *slot += 1;
-    };
     match sequence {
-        None => (0..)
-            .zip(chunk_of)
-            .for_each(|(vertex, chunk)| put(vertex, *chunk)),
-        Some(sequence) => sequence
-            .iter()
-            .for_each(|vertex| put(*vertex, chunk_of[*vertex as usize])),
+        None => {
+            let mut vertex = 0;
+            for run in runs() {
+                let slot = &mut next[run[0] as usize];
+                for place in &mut order[*slot..*slot + run.len()] {
+                    *place = vertex;
+                    vertex += 1;
+                }
+                *slot += run.len();
+            }
+        }
+        Some(sequence) => {
+            for vertex in sequence {
+                let slot = &mut next[chunk_of[*vertex as usize] as usize];
+                order[*slot] = *vertex;
+                *slot += 1;
+            }
+        }
     }
     (starts, order)
 }

@@ -20,7 +20,7 @@ use crate::{
 
 use self::{
     cell_writer::{CellWriter, Destination, StagedTransaction},
-    encode::{Arrays, encoded},
+    encode::{Arrays, encoded, encoded_on_all_cores},
 };
 
 pub(crate) use streamed::run_part;
@@ -386,7 +386,7 @@ async fn write_plan<D: Destination>(
         run(move || {
             let outputs = plan.rest()?;
             let arrays = Arrays::of(&outputs)?;
-            let objects = encoded(&arrays, outputs)?;
+            let objects = encoded_on_all_cores(&arrays, outputs)?;
             Ok((arrays, objects))
         })
     };

@@ -1,5 +1,6 @@
 //! Object index, attributes of objects, and groups of a plan.
 
+use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use zvf_format::{groups, manifest::ObjectManifestBuilder, numeric::Kind, open_rows};
 
@@ -21,6 +22,9 @@ use zvf_model::column::Column;
 /// The arrays of manifests and of ids.
 pub(crate) const MANIFESTS_PATH: &str = "0/object_index/manifests";
 pub(crate) const IDS_PATH: &str = "0/object_index/object_ids";
+
+/// Number of manifests from which on another thread pays off.
+const MIN_PART: usize = 256;
 
 /// Objects of a plan whose cells are written from a log of paths.
 #[derive(Debug)]
@@ -312,7 +316,8 @@ fn manifests(plan: &WritePlan) -> Result<Vec<Vec<u8>>, BuildError> {
         }
         Ok(builder.finish())
     };
-    (0..objects).map(manifest).collect()
+    let manifests = (0..objects).into_par_iter().with_min_len(MIN_PART);
+    manifests.map(manifest).collect()
 }
 
 /// Writes the fragments of all objects as rows of numbers: first and number of the rows of each

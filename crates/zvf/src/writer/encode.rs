@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use rayon::prelude::*;
 use serde_json::Value;
 use zvf_build::Output;
 use zvf_model::{key::Key, zarr::Node};
@@ -78,6 +79,45 @@ fn array(path: &str, json: &Value) -> Result<Option<CellArray>, Failure> {
 
 /// Encodes nodes and cells. All cells of a shard must be among them.
 pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key, Bytes)>, Failure> {
+    let objects = unencoded(arrays, outputs)?.into_iter();
+    objects.map(Unencoded::encode).collect()
+}
+
+/// Encodes nodes and cells as [`encoded`], on all cores.
+pub(crate) fn encoded_on_all_cores(
+    arrays: &Arrays,
+    outputs: Vec<Output>,
+) -> Result<Vec<(Key, Bytes)>, Failure> {
+    let objects = unencoded(arrays, outputs)?.into_par_iter();
+    let objects: Vec<_> = objects.map(Unencoded::encode).collect();
+    // The first error is returned, however threads are scheduled.
+    objects.into_iter().collect()
+}
+
+/// An object to encode.
+enum Unencoded {
+    Node(Key, Value),
+    Cell(Key, CellArray, Vec<u8>),
+    /// Cells of a shard, with their numbers.
+    Shard(Key, CellArray, Vec<(u64, Bytes)>),
+}
+
+impl Unencoded {
+    fn encode(self) -> Result<(Key, Bytes), Failure> {
+        let (key, bytes) = match self {
+            Self::Node(key, json) => return Ok((key, text(&json))),
+            Self::Cell(key, array, payload) => (key, array.encode(&payload)),
+            Self::Shard(key, array, cells) => (key, array.encode_shard(&cells)),
+        };
+        match bytes {
+            Ok(bytes) => Ok((key, bytes)),
+            Err(source) => Err(Failure::Encode { key, source }),
+        }
+    }
+}
+
+/// Collects the objects of nodes and cells: nodes and cells in their order, then shards.
+fn unencoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<Unencoded>, Failure> {
     let mut objects = Vec::with_capacity(outputs.len());
     // Arrays of one cell come with their nodes.
     let own = Arrays::of(&outputs)?;
@@ -86,7 +126,7 @@ pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key,
         match output {
             Output::Node { path, json } => {
                 let key = named(Key::parse(&path).and_then(|key| key.metadata()), &path)?;
-                objects.push((key, text(&json)));
+                objects.push(Unencoded::Node(key, json));
             }
             Output::Cell {
                 array,
@@ -102,13 +142,7 @@ pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key,
                     source,
                 })?;
                 match location {
-                    (key, None) => {
-                        let bytes = cells.encode(&payload).map_err(|source| Failure::Encode {
-                            key: key.clone(),
-                            source,
-                        })?;
-                        objects.push((key, bytes));
-                    }
+                    (key, None) => objects.push(Unencoded::Cell(key, cells, payload)),
                     (key, Some(number)) => {
                         let shard = shards.entry(key);
                         let (_, cells) = shard.or_insert_with(|| (cells, Vec::new()));
@@ -118,14 +152,8 @@ pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key,
             }
         }
     }
-    for (key, (array, cells)) in shards {
-        let bytes = array.encode_shard(&cells);
-        let bytes = bytes.map_err(|source| Failure::Encode {
-            key: key.clone(),
-            source,
-        })?;
-        objects.push((key, bytes));
-    }
+    let shards = shards.into_iter();
+    objects.extend(shards.map(|(key, (array, cells))| Unencoded::Shard(key, array, cells)));
     Ok(objects)
 }
 
