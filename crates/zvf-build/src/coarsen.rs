@@ -11,6 +11,12 @@
 //! its own chunks only. This is sound because a vertex of the coarser level lies in the chunk of
 //! the vertices that it replaces.
 
+use core::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::coordinates::BLOCK;
+
 mod aggregate;
 mod aggregation;
 mod bins;
@@ -46,6 +52,26 @@ pub use sparsity::{Amount, ObjectFacts, Sparsity, SparsityError, Strategy};
 pub const NO_VERTEX: u32 = u32::MAX;
 /// Owner of a vertex without an object.
 pub const NO_OBJECT: u32 = crate::vertex_layout::NO_OBJECT;
+
+/// Number of parts of the coarser vertices.
+const PARTS: usize = 8;
+
+/// Computes values of `count` coarser vertices from `vertices` finer ones on all cores. Each call of
+/// `make` visits all finer vertices in order for a range of the coarser ones, so that sums do not
+/// depend on the number of cores.
+fn by_parent<T: Send>(
+    vertices: usize,
+    count: usize,
+    make: impl Fn(Range<usize>) -> Vec<T> + Sync,
+) -> Vec<T> {
+    if vertices < BLOCK || count < PARTS {
+        return make(0..count);
+    }
+    let parts = (0..PARTS).into_par_iter();
+    let parts = parts.map(|part| make(count * part / PARTS..count * (part + 1) / PARTS));
+    let parts: Vec<Vec<T>> = parts.collect();
+    parts.into_iter().flatten().collect()
+}
 
 /// Structure that connects the vertices of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -201,7 +227,7 @@ impl VertexMerge {
     /// Returns the largest distance of a vertex from its coarser vertex.
     fn farthest(&self, block: &VertexBlock) -> f64 {
         let axes = block.axes;
-        let pairs = self.parent.iter().enumerate();
+        let pairs = self.parent.par_iter().with_min_len(BLOCK).enumerate();
         let pairs = pairs.filter(|(_, parent)| **parent != NO_VERTEX);
         let far = pairs.map(|(vertex, parent)| {
             let parent = *parent as usize;
@@ -213,7 +239,7 @@ impl VertexMerge {
             };
             distance::square(position, block.position(vertex))
         });
-        far.fold(0.0, f64::max).sqrt()
+        far.reduce(|| 0.0, f64::max).sqrt()
     }
 
     /// Returns the number of vertices of the coarser level.

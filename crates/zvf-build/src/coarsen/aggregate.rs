@@ -1,12 +1,12 @@
 //! Aggregation of merged attribute values.
 
-use core::num::NonZeroU32;
+use core::{num::NonZeroU32, ops::Range};
 
 use zvf_format::numeric::{
     ByteOrder, Dtype, Elements, Kind, NumericRows, NumericRowsError, encode,
 };
 
-use super::{aggregation::Aggregation, number::Number};
+use super::{aggregation::Aggregation, by_parent, number::Number};
 use zvf_model::column::NumericColumn;
 
 /// Values that cannot be aggregated.
@@ -168,67 +168,90 @@ impl<'a, T: Number> Table<'a, T> {
         values
     }
 
-    fn summed(&self, result: impl Fn(T::Sum, u32) -> T) -> Vec<T> {
-        let mut sums = vec![(T::Sum::default(), 0_u32); self.count * self.columns];
-        for (parent, row) in self.rows() {
-            let start = parent * self.columns;
-            let slots = &mut sums[start..start + self.columns];
-            for ((sum, members), value) in slots.iter_mut().zip(row) {
-                if self.is_value(*value) {
-                    value.add_to(sum);
-                    *members = members.saturating_add(1);
+    fn summed(&self, result: impl Fn(T::Sum, u32) -> T + Sync) -> Vec<T> {
+        self.by_parent(|range| {
+            let mut sums = vec![(T::Sum::default(), 0_u32); range.len() * self.columns];
+            for (parent, row) in self.rows_of(&range) {
+                let start = parent * self.columns;
+                let slots = &mut sums[start..start + self.columns];
+                for ((sum, members), value) in slots.iter_mut().zip(row) {
+                    if self.is_value(*value) {
+                        value.add_to(sum);
+                        *members = members.saturating_add(1);
+                    }
                 }
             }
-        }
-        let sums = sums.into_iter();
-        sums.map(|(sum, members)| match members {
-            0 => self.nothing(),
-            _ => result(sum, members),
+            let sums = sums.into_iter();
+            sums.map(|(sum, members)| match members {
+                0 => self.nothing(),
+                _ => result(sum, members),
+            })
+            .collect()
         })
-        .collect()
     }
 
-    fn least(&self, is_before: impl Fn(T, T) -> bool) -> Vec<T> {
-        let mut min = vec![None; self.count * self.columns];
-        for (parent, row) in self.rows() {
-            let start = parent * self.columns;
-            let slots = &mut min[start..start + self.columns];
-            for (slot, value) in slots.iter_mut().zip(row) {
-                if self.is_value(*value) && slot.is_none_or(|min| is_before(*value, min)) {
-                    *slot = Some(*value);
+    fn least(&self, is_before: impl Fn(T, T) -> bool + Sync) -> Vec<T> {
+        self.by_parent(|range| {
+            let mut min = vec![None; range.len() * self.columns];
+            for (parent, row) in self.rows_of(&range) {
+                let start = parent * self.columns;
+                let slots = &mut min[start..start + self.columns];
+                for (slot, value) in slots.iter_mut().zip(row) {
+                    if self.is_value(*value) && slot.is_none_or(|min| is_before(*value, min)) {
+                        *slot = Some(*value);
+                    }
                 }
             }
-        }
-        let min = min.into_iter();
-        min.map(|value| value.unwrap_or(self.nothing())).collect()
+            let min = min.into_iter();
+            min.map(|value| value.unwrap_or(self.nothing())).collect()
+        })
     }
 
     fn counted(&self) -> Vec<u32> {
-        let mut counts = vec![0_u32; self.count];
-        for (parent, row) in self.rows() {
+        self.by_parent(|range| self.counted_in(&range))
+    }
+
+    fn counted_in(&self, range: &Range<usize>) -> Vec<u32> {
+        let mut counts = vec![0_u32; range.len()];
+        for (parent, row) in self.rows_of(range) {
             counts[parent] = counts[parent].saturating_add(u32::from(self.is_whole(row)));
         }
         counts
     }
 
     fn mode(&self) -> Vec<T> {
+        self.by_parent(|range| self.mode_in(&range))
+    }
+
+    fn mode_in(&self, range: &Range<usize>) -> Vec<T> {
+        let columns = self.columns;
         // Rows grouped by parent: offsets first, then rows.
-        let mut ends = self.counted();
+        let mut ends = self.counted_in(range);
         let mut end = 0;
         for count in &mut ends {
             end += *count;
             *count = end - *count;
         }
-        let mut rows: Vec<&[T]> = vec![&[]; end as usize];
-        for (parent, row) in self.rows().filter(|(_, row)| self.is_whole(row)) {
-            rows[ends[parent] as usize] = row;
+        let mut rows = vec![self.nothing(); end as usize * columns];
+        for (parent, row) in self.rows_of(range).filter(|(_, row)| self.is_whole(row)) {
+            let start = ends[parent] as usize * columns;
+            rows[start..start + columns].copy_from_slice(row);
             ends[parent] += 1;
         }
-        let mut values = vec![self.nothing(); self.count * self.columns];
+        let mut values = vec![self.nothing(); range.len() * columns];
         let mut start = 0;
-        for (slot, end) in values.chunks_exact_mut(self.columns).zip(ends) {
-            let rows = &mut rows[start..end as usize];
+        for (slot, end) in values.chunks_exact_mut(columns).zip(ends) {
+            let rows = &mut rows[start * columns..end as usize * columns];
             start = end as usize;
+            if columns == 1 {
+                rows.sort_unstable_by(|a, b| a.order(*b));
+                let same = |a: &T, b: &T| a.is_same(*b);
+                if let Some(value) = longest(rows.chunk_by(same)).first() {
+                    slot.fill(*value);
+                }
+                continue;
+            }
+            let mut rows: Vec<&[T]> = rows.chunks_exact(columns).collect();
             rows.sort_unstable_by(|a, b| {
                 let pairs = a.iter().zip(*b);
                 let mut orders = pairs.map(|(a, b)| a.order(*b));
@@ -237,16 +260,34 @@ impl<'a, T: Number> Table<'a, T> {
                     .unwrap_or(core::cmp::Ordering::Equal)
             });
             let same = |a: &&[T], b: &&[T]| a.iter().zip(*b).all(|(a, b)| a.is_same(*b));
-            let mut max: &[&[T]] = &[];
-            for run in rows.chunk_by(same) {
-                if run.len() > max.len() {
-                    max = run;
-                }
-            }
-            if let Some(row) = max.first() {
+            if let Some(row) = longest(rows.chunk_by(same)).first() {
                 slot.copy_from_slice(row);
             }
         }
         values
     }
+
+    /// Computes the values of all parents on all cores.
+    fn by_parent<V: Send>(&self, make: impl Fn(Range<usize>) -> Vec<V> + Sync) -> Vec<V> {
+        by_parent(self.parent.len(), self.count, make)
+    }
+
+    /// Returns the rows of a range of parents, with the number of the parent in the range.
+    fn rows_of(&self, range: &Range<usize>) -> impl Iterator<Item = (usize, &[T])> {
+        let (start, len) = (range.start, range.len());
+        let rows = self.rows();
+        let rows = rows.map(move |(parent, row)| (parent.wrapping_sub(start), row));
+        rows.filter(move |(parent, _)| *parent < len)
+    }
+}
+
+/// Returns the longest run, the first of equals.
+fn longest<'a, T>(runs: impl Iterator<Item = &'a [T]>) -> &'a [T] {
+    let mut max: &[T] = &[];
+    for run in runs {
+        if run.len() > max.len() {
+            max = run;
+        }
+    }
+    max
 }

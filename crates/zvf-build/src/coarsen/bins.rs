@@ -1,7 +1,8 @@
 //! Binning: the vertices of a cell become one.
 
 use super::{
-    MergedPositions, NO_VERTEX, Topology, VertexBlock, VertexMerge, cells::Cells, distance::square,
+    MergedPositions, NO_VERTEX, Topology, VertexBlock, VertexMerge, by_parent, cells::Cells,
+    distance::square,
 };
 
 /// Position of the vertex that replaces a cell.
@@ -58,32 +59,51 @@ fn for_each_member(block: &VertexBlock, visit: impl FnMut(usize)) {
 
 fn means(block: &VertexBlock, parent: &[u32], count: usize) -> Vec<f64> {
     let axes = block.axes;
-    let mut means = vec![0.0; count * axes];
-    let mut members = vec![0_u32; count];
-    let mut lower = vec![f64::INFINITY; axes];
-    let mut upper = vec![f64::NEG_INFINITY; axes];
-    for_each_member(block, |vertex| {
-        let number = parent[vertex] as usize;
-        members[number] = members[number].saturating_add(1);
-        let sums = &mut means[number * axes..(number + 1) * axes];
-        for (axis, (sum, value)) in sums.iter_mut().zip(block.position(vertex)).enumerate() {
-            *sum += value;
-            lower[axis] = lower[axis].min(*value);
-            upper[axis] = upper[axis].max(*value);
+    let mut means = by_parent(block.len(), count, |range| {
+        let mut sums = vec![0.0; range.len() * axes];
+        let mut members = vec![0_u32; range.len()];
+        for_each_member(block, |vertex| {
+            let number = (parent[vertex] as usize).wrapping_sub(range.start);
+            let Some(members) = members.get_mut(number) else {
+                return;
+            };
+            *members = members.saturating_add(1);
+            let sums = &mut sums[number * axes..(number + 1) * axes];
+            for (sum, value) in sums.iter_mut().zip(block.position(vertex)) {
+                *sum += value;
+            }
+        });
+        for (sums, members) in sums.chunks_exact_mut(axes.max(1)).zip(members) {
+            for sum in sums {
+                *sum /= f64::from(members);
+            }
         }
+        sums
     });
-    for (mean, members) in means.chunks_exact_mut(axes.max(1)).zip(members) {
+    let (lower, upper) = extent(block);
+    for mean in means.chunks_exact_mut(axes.max(1)) {
         for (axis, mean) in mean.iter_mut().enumerate() {
             // Clamping to the members' extent keeps a rounded mean in their chunk.
-            *mean = (*mean / f64::from(members))
-                .max(lower[axis])
-                .min(upper[axis]);
+            *mean = mean.max(lower[axis]).min(upper[axis]);
             if let (Some(lower), Some(upper)) = (block.lower.get(axis), block.upper.get(axis)) {
                 *mean = inside(*mean, *lower, *upper);
             }
         }
     }
     means
+}
+
+/// Returns the corners of the box around all members.
+fn extent(block: &VertexBlock) -> (Vec<f64>, Vec<f64>) {
+    let mut lower = vec![f64::INFINITY; block.axes];
+    let mut upper = vec![f64::NEG_INFINITY; block.axes];
+    for_each_member(block, |vertex| {
+        for (axis, value) in block.position(vertex).iter().enumerate() {
+            lower[axis] = lower[axis].min(*value);
+            upper[axis] = upper[axis].max(*value);
+        }
+    });
+    (lower, upper)
 }
 
 /// Returns the number, or one close to it, that lies in the range also as a 32-bit float.

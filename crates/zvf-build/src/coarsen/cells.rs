@@ -1,6 +1,9 @@
 //! Numbering of the cells of a block in coordinate order.
 
+use rayon::prelude::*;
+
 use super::{NO_VERTEX, Topology, VertexBlock};
+use crate::coordinates::{self, BLOCK};
 
 /// Cell of each vertex.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,20 +27,29 @@ impl Cells {
                 None => block.owner(vertex).into(),
                 Some(axis) => {
                     let extent = cell.get(axis).copied().unwrap_or(f64::INFINITY);
-                    (block.positions[vertex * block.axes + axis] / extent).floor() as i64
+                    coordinates::floor(block.positions[vertex * block.axes + axis] / extent)
                 }
             }
         };
         let axes = block.axes + usize::from(has_owners);
-        let mut lower = vec![i64::MAX; axes];
-        let mut upper = vec![i64::MIN; axes];
-        for vertex in 0..vertices {
+        let none = || (vec![i64::MAX; axes], vec![i64::MIN; axes]);
+        let all = (0..vertices).into_par_iter().with_min_len(BLOCK);
+        let reach = |(mut lower, mut upper): (Vec<i64>, Vec<i64>), vertex: usize| {
             for axis in 0..axes {
                 let at = at(vertex, axis);
                 lower[axis] = lower[axis].min(at);
                 upper[axis] = upper[axis].max(at);
             }
-        }
+            (lower, upper)
+        };
+        let both = |(mut lower, mut upper): (Vec<i64>, Vec<i64>), other: (Vec<i64>, Vec<i64>)| {
+            for axis in 0..axes {
+                lower[axis] = lower[axis].min(other.0[axis]);
+                upper[axis] = upper[axis].max(other.1[axis]);
+            }
+            (lower, upper)
+        };
+        let (lower, upper) = all.clone().fold(none, reach).reduce(none, both);
         let spans = lower.iter().zip(&upper);
         let mut spans = spans.map(|(lower, upper)| upper.abs_diff(*lower).checked_add(1));
         let total = spans.try_fold(1_u64, |total, span| total.checked_mul(span?));
@@ -61,17 +73,16 @@ impl Cells {
         };
         match usize::try_from(total) {
             Ok(total) if total <= vertices.saturating_mul(4) => {
-                let keys: Vec<u32> = (0..vertices).map(|vertex| key(vertex) as u32).collect();
-                Self::counted(&keys, total)
+                Self::counted(all.map(|vertex| key(vertex) as u32).collect(), total)
             }
             _ => Self::ranked((0..vertices).map(key)),
         }
     }
 
     /// Ranks keys below `total` with a table.
-    fn counted(keys: &[u32], total: usize) -> Self {
+    fn counted(mut keys: Vec<u32>, total: usize) -> Self {
         let mut numbers = vec![NO_VERTEX; total];
-        for key in keys {
+        for key in &keys {
             numbers[*key as usize] = 0;
         }
         let mut count = 0;
@@ -79,8 +90,11 @@ impl Cells {
             *number = count;
             count += 1;
         }
+        keys.par_iter_mut()
+            .with_min_len(BLOCK)
+            .for_each(|key| *key = numbers[*key as usize]);
         Self {
-            of: keys.iter().map(|key| numbers[*key as usize]).collect(),
+            of: keys,
             count: count as usize,
         }
     }

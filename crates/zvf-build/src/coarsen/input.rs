@@ -1,5 +1,6 @@
 //! Stored input of a coarser chunk, and its conversion to a block.
 
+use rayon::prelude::*;
 use zvf_format::{
     fragment::{FragmentIndex, FragmentIndexError},
     numeric::{ByteOrder, Dtype},
@@ -10,7 +11,7 @@ use zvf_model::column::NumericColumn;
 use super::{
     AggregateError, Coarsener, NO_OBJECT, NO_VERTEX, Ownership, PathRun, Topology, VertexBlock,
 };
-use crate::coordinates;
+use crate::coordinates::{self, BLOCK};
 
 /// Stored data of a level within one chunk of the next.
 #[derive(Clone, Debug, Default)]
@@ -269,18 +270,24 @@ impl Coarsener {
     ) -> Result<(), CoarsenError> {
         let axes = self.axes;
         let rows = starts[starts.len() - 1];
-        let mut values = Vec::with_capacity(rows * axes);
-        let mut part = Vec::new();
-        for chunk in &input.chunks {
-            let bytes = in_order(chunk.positions, self.positions);
+        let mut values = vec![0.0; rows * axes];
+        let mut rest = values.as_mut_slice();
+        for (chunk, ends) in input.chunks.iter().zip(starts.windows(2)) {
+            let (own, after) = rest.split_at_mut((ends[1] - ends[0]) * axes);
+            rest = after;
             let numbers = NumericColumn {
-                bytes,
+                bytes: in_order(chunk.positions, self.positions),
                 ..NumericColumn::new(self.positions.kind(), axes as u32)
             };
-            coordinates::block(&numbers, 0..numbers.len(), &mut part);
-            values.extend_from_slice(&part);
+            let parts =
+                coordinates::blocks(numbers.len()).zip(own.par_chunks_mut(BLOCK * axes.max(1)));
+            parts.for_each_init(Vec::new, |values, (rows, part)| {
+                coordinates::block(&numbers, rows, values);
+                part.copy_from_slice(values);
+            });
         }
-        if values.iter().any(|value| !value.is_finite()) {
+        let is_finite = |part: &[f64]| part.iter().all(|value| value.is_finite());
+        if !values.par_chunks(BLOCK).all(is_finite) {
             return Err(CoarsenError::PositionType);
         }
         if row_of.len() == rows {

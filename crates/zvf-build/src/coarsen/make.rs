@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use rayon::prelude::*;
 use zvf_format::{
     fragment::{FragmentIndex, FragmentIndexBuilder},
     numeric::{ByteOrder, Dtype},
@@ -16,7 +17,10 @@ use super::{
 };
 use zvf_model::column::NumericColumn;
 
-use crate::{coordinates, link_placement};
+use crate::{
+    coordinates::{self, BLOCK},
+    link_placement,
+};
 
 /// Encoded chunk of the coarser level.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -75,21 +79,19 @@ impl Coarsener {
         };
         made.positions = self.merged_positions(&gathered, &merge, &order);
         // Coarser row of each vertex of the block.
-        let row_of: Vec<u32> = merge
-            .parent
-            .iter()
-            .map(|parent| match *parent {
-                NO_VERTEX => NO_VERTEX,
-                parent => order.row_of[parent as usize],
-            })
-            .collect();
+        let parents = merge.parent.par_iter().with_min_len(BLOCK);
+        let row_of = parents.map(|parent| match *parent {
+            NO_VERTEX => NO_VERTEX,
+            parent => order.row_of[parent as usize],
+        });
+        let row_of: Vec<u32> = row_of.collect();
         let row_of_stored = |row: usize| match gathered.vertex_of[row] {
             NO_VERTEX => NO_VERTEX,
             vertex => row_of[vertex as usize],
         };
         for ends in gathered.starts.windows(2) {
-            made.parents
-                .push((ends[0]..ends[1]).map(row_of_stored).collect());
+            let rows = (ends[0]..ends[1]).into_par_iter().with_min_len(BLOCK);
+            made.parents.push(rows.map(row_of_stored).collect());
         }
         let mut stored: Vec<u32> = made.parents.concat();
         if self.shape == Ownership::Shared {

@@ -6,7 +6,7 @@ use half::f16;
 use zvf_format::numeric::Element;
 
 /// Value that can be aggregated.
-pub(super) trait Number: Element {
+pub(super) trait Number: Element + Send + Sync {
     /// Sum of values.
     type Sum: Copy + Default;
     /// Null value: NaN, or zero for integers.

@@ -243,6 +243,29 @@ impl LinkTarget {
         Ok(Some((placed.finish(), beside.collect())))
     }
 
+    /// Places links of two ends from a chunk to another, with the rows of both. The order of the ends
+    /// is kept, so the links have to be directed and not duplicated. Returns the array, the
+    /// coordinates and the payload of the cell; `None` if an offset overflows.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::PartialLink`] for rows that the format cannot store.
+    pub fn file_pairs(
+        &self,
+        chunks: [&[i64]; 2],
+        pairs: &[(u64, u64)],
+    ) -> Result<Option<(Place, Vec<u8>)>, BuildError> {
+        let Some((place, mut cell)) = self.cell(&chunks, &[0, 1]) else {
+            return Ok(None);
+        };
+        let order = Permutation::identity(self.width);
+        for (from, to) in pairs {
+            let pushed = cell.rows.push(order, &[*from, *to]);
+            pushed.map_err(|_| self.no_ends(2))?;
+        }
+        Ok(Some((place, cell.payload())))
+    }
+
     /// Creates an empty cell for links between these chunks, with its location.
     fn cell(&self, chunks: &[&[i64]], end_chunks: &[u32]) -> Option<(Place, PlacedLinkCell)> {
         let of: Vec<&[i64]> = end_chunks.iter().map(|at| chunks[*at as usize]).collect();

@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use zvf_build::{
     Output,
@@ -24,7 +25,7 @@ use zvf_store::CellArray;
 use super::source::Payloads;
 use crate::{
     failure::Failure,
-    writer::encode::{Arrays, encoded},
+    writer::encode::{Arrays, encoded_on_all_cores},
 };
 
 /// A cell that is stored in a shard.
@@ -221,10 +222,18 @@ impl Shared {
             }
         }
         let (mut linked, mut crossed) = (0, 0);
-        for ((fine, ..), parents) in job.fine.iter().zip(&made.parents) {
+        let fine = job.fine.par_iter().zip(&made.parents);
+        let between = fine.map(|((fine, ..), parents)| {
+            let mut cells = Vec::new();
             let count = self.between_levels(fine, &job.chunk, parents, &mut cells)?;
+            Ok((fine, count, cells))
+        });
+        let between: Vec<Result<_, Failure>> = between.collect();
+        for found in between {
+            let (fine, count, own) = found?;
             linked += count;
             crossed += if *fine == job.chunk { 0 } else { count };
+            cells.extend(own);
         }
         let Encoded { objects, put, held } = self.encode(cells)?;
         let parents = match self.keeps_parents {
@@ -305,9 +314,7 @@ impl Shared {
             file_pairs(form, fine, coarse, &pairs, self.fine.arity, cells)?;
         }
         if let Some(form) = &self.down {
-            let mut back: Vec<(u64, u64)> =
-                pairs.iter().map(|(row, parent)| (*parent, *row)).collect();
-            back.sort_unstable();
+            let back = turned(&pairs);
             file_pairs(form, coarse, fine, &back, self.coarse.arity, cells)?;
         }
         Ok(pairs.len() as u64)
@@ -367,7 +374,7 @@ impl Shared {
             put.push(cell.put);
         }
         Ok(Encoded {
-            objects: encoded(&arrays, outputs)?,
+            objects: encoded_on_all_cores(&arrays, outputs)?,
             put,
             held,
         })
@@ -385,6 +392,36 @@ impl Shared {
         let node = form.part(path, &level.extent, level.arity, chunks, old, attributes);
         node.ok_or_else(|| outside_grid(path))
     }
+}
+
+/// Returns the links back, from coarse rows to rows, in ascending order. The rows of the links ascend.
+fn turned(pairs: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let parents = pairs.iter().map(|(_, parent)| *parent);
+    let (Some(min), Some(max)) = (parents.clone().min(), parents.max()) else {
+        return Vec::new();
+    };
+    let span = usize::try_from(max - min).unwrap_or(usize::MAX);
+    if span > pairs.len().saturating_mul(4) {
+        let mut back: Vec<_> = pairs.iter().map(|(row, parent)| (*parent, *row)).collect();
+        back.sort_unstable();
+        return back;
+    }
+    // Counting sort.
+    let index = |parent: u64| (parent - min) as usize;
+    let mut starts = vec![0_usize; span + 2];
+    for (_, parent) in pairs {
+        starts[index(*parent) + 1] += 1;
+    }
+    for at in 1..starts.len() {
+        starts[at] += starts[at - 1];
+    }
+    let mut back = vec![(0, 0); pairs.len()];
+    for (row, parent) in pairs {
+        let slot = &mut starts[index(*parent)];
+        back[*slot] = (*parent, *row);
+        *slot += 1;
+    }
+    back
 }
 
 /// Adds the cells of links from rows of a chunk to rows of a chunk of another level.
@@ -411,14 +448,14 @@ pub(super) fn file_pairs(
         cells.push(cell);
         return Ok(());
     }
-    let number = |chunk: &ChunkCoord| u32::from(chunks.first() != Some(&chunk.coords()));
-    let (from, to) = (number(from), number(to));
-    let ends: Vec<(u32, u64)> = pairs
-        .iter()
-        .flat_map(|(a, b)| [(from, *a), (to, *b)])
-        .collect();
-    let all: Vec<usize> = (0..pairs.len()).collect();
-    file(form, &chunks, &ends, &all, arity, cells, &mut |_, _, _| {})
+    let ends = [from.coords(), to.coords()];
+    let placed = form.file_pairs(ends, pairs)?;
+    let placed = placed.ok_or_else(|| outside_grid(&form.path(&LinkArrayKey::CrossChunk)));
+    let ((array_key, at), payload) = placed?;
+    let mut cell = NewCell::new(form.path(&array_key), &at, payload);
+    cell.put.attributes = Some(form.array(&array_key, arity));
+    cells.push(cell);
+    Ok(())
 }
 
 /// A callback that receives the array, the chunk and the indexes of the links of a cell.
@@ -503,4 +540,24 @@ pub(super) fn columns(payload: &[u8], rows: u64, size: usize) -> usize {
 
 pub(super) fn outside_grid(path: &str) -> Failure {
     Failure::Build(zvf_build::BuildError::ChunksTooFarApart(path.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_back_ascend() {
+        for parents in [
+            vec![],
+            vec![7],
+            vec![3, 3, 2, 9, 2, 3],
+            vec![5, 4_000_000_000, 5, 0, 5],
+        ] {
+            let pairs: Vec<(u64, u64)> = (0..).step_by(2).zip(parents).collect();
+            let mut expected: Vec<_> = pairs.iter().map(|(row, parent)| (*parent, *row)).collect();
+            expected.sort_unstable();
+            assert_eq!(turned(&pairs), expected);
+        }
+    }
 }
