@@ -10,7 +10,8 @@
 //! | shards | [`ShardingSpec`] | [`ShardBuilder`], [`ShardFile`], [`ShardFileIndex`] |
 //!
 //! [`SpatialSampler`] divides annotations among the levels of a spatial index, and [`CutMesh`] the
-//! triangles of a mesh among the nodes of an octree. The feature `draco` encodes and decodes the
+//! triangles of a mesh among the nodes of an octree; [`MeshCutter`] does so for one that does not fit
+//! memory. The feature `draco` encodes and decodes the
 //! fragments of multi-resolution meshes.
 //!
 //! All numbers are little-endian. A decoder treats its bytes as hostile: it compares every count
@@ -53,7 +54,9 @@ pub use dimensions::{Dimension, Dimensions};
 pub use identifier::{property_ids, shader_ids};
 pub use info_node::InfoError;
 pub use legacy_mesh::{LegacyMeshFragment, LegacyMeshInfo, LegacyMeshManifest};
-pub use mesh_cut::{CutFragment, CutMesh, MultilodMesh, QuantizedMesh, TriangleMesh};
+pub use mesh_cut::{
+    CutFragment, CutMesh, MeshCutter, MultilodMesh, QuantizedMesh, TriangleMesh, TriangleSource,
+};
 pub use morton::{MortonError, compressed_morton_code};
 pub use multilod_manifest::{FragmentPlace, ManifestLevel, MeshNode, MultilodManifest};
 pub use multilod_mesh::{MultilodMeshInfo, VertexBits};

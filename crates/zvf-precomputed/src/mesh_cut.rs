@@ -26,8 +26,6 @@ type Point = [i64; 3];
 type Triangle = [Point; 3];
 /// A triangle in steps from the lower corner of its node.
 type LocalTriangle = [[u16; 3]; 3];
-/// A node and its triangles.
-type NodeTriangles = ([u32; 3], Vec<LocalTriangle>);
 
 /// A mesh of triangles.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,6 +34,22 @@ pub struct TriangleMesh {
     pub positions: Vec<[f32; 3]>,
     /// Corners of the triangles.
     pub triangles: Vec<[u32; 3]>,
+}
+
+/// Triangles that are read several times in the same order, from memory or from a file.
+pub trait TriangleSource {
+    /// An error of reading.
+    type Error: From<PrecomputedError>;
+
+    /// Returns the number of triangles.
+    fn count(&self) -> usize;
+
+    /// Passes on the corners of each triangle.
+    ///
+    /// # Errors
+    ///
+    /// Those of the source.
+    fn each(&self, pass: impl FnMut([[f32; 3]; 3])) -> Result<(), Self::Error>;
 }
 
 /// A mesh of triangles in a node: coordinates are steps from its lower corner.
@@ -59,9 +73,38 @@ pub struct CutFragment {
 }
 
 impl CutFragment {
+    /// Creates a fragment without triangles.
+    pub fn new(level: usize, node: [u32; 3]) -> Self {
+        Self {
+            level,
+            node,
+            triangles: Vec::new(),
+        }
+    }
+
     /// Returns the number of triangles.
     pub fn triangles(&self) -> usize {
         self.triangles.len()
+    }
+
+    /// Returns the place of the node in the Z order of its level, in which fragments are stored.
+    pub fn order(&self) -> u64 {
+        // A level has at most 2^30 nodes.
+        u64::try_from(z_order(self.node)).unwrap_or(u64::MAX)
+    }
+
+    /// Appends the triangles as bytes, 18 for each, to keep them outside of memory.
+    pub fn write_triangles(&self, to: &mut Vec<u8>) {
+        let steps = self.triangles.as_flattened().as_flattened().iter();
+        to.extend(steps.flat_map(|step| step.to_le_bytes()));
+    }
+
+    /// Adds triangles as [`write_triangles`](Self::write_triangles) wrote them.
+    pub fn read_triangles(&mut self, bytes: &[u8]) {
+        let steps = bytes.as_chunks::<2>().0.as_chunks::<3>().0.as_chunks::<3>();
+        let triangles = steps.0.iter();
+        let triangles = triangles.map(|corners| corners.map(|at| at.map(u16::from_le_bytes)));
+        self.triangles.extend(triangles);
     }
 
     /// Returns the mesh. Equal positions are one vertex; vertices are in the order of the triangles.
@@ -83,13 +126,28 @@ impl CutFragment {
     }
 }
 
+/// The levels of detail of a mesh and the nodes of its octree, chosen from its triangles. It cuts
+/// triangles part by part, so that a mesh need not fit memory.
+#[derive(Clone, Debug)]
+pub struct MeshCutter {
+    grid: OctreeGrid,
+    bits: VertexBits,
+    levels: Vec<CutLevel>,
+}
+
+/// A level of detail.
+#[derive(Clone, Copy, Debug)]
+struct CutLevel {
+    /// The number of the source.
+    source: usize,
+    scale: f32,
+}
+
 /// A mesh with levels of detail, cut at the borders of nodes, and above level 0 at their middle
 /// planes.
 #[derive(Clone, Debug)]
 pub struct CutMesh {
-    chunk_extent: f32,
-    grid_origin: [f32; 3],
-    scales: Vec<f32>,
+    cutter: MeshCutter,
     /// By level, then in Z order.
     fragments: Vec<CutFragment>,
 }
@@ -103,17 +161,96 @@ pub struct MultilodMesh {
     pub data: Vec<u8>,
 }
 
-impl CutMesh {
-    /// Cuts a mesh, given at several levels of detail, the finest first. Nodes are cubes. Those of
-    /// level 0 have about `node_triangles` triangles at most, unless triangles are so long that
-    /// smaller nodes would multiply them.
+impl MeshCutter {
+    /// Chooses the levels and nodes of a mesh, given at several levels of detail, the finest first. Nodes
+    /// are cubes. Those of level 0 have about `node_triangles` triangles at most, unless triangles are
+    /// so long that smaller nodes would multiply them.
     ///
     /// The scale of a level is the mean length of its edges. A level that has no fewer triangles
-    /// than the one before, or no longer edges, is left out. Triangles with two equal corners are
-    /// dropped. Returns `None` if no triangle is left.
+    /// than the one before, or no longer edges, is left out. Returns `None` if no level is left.
+    ///
+    /// # Errors
+    ///
+    /// Those of the sources, and [`PrecomputedError`] if coordinates are not finite or their range
+    /// exceeds that of 32-bit floats.
+    pub fn new<S: TriangleSource>(
+        sources: &[S],
+        bits: VertexBits,
+        node_triangles: usize,
+    ) -> Result<Option<Self>, S::Error> {
+        let mut kept: Vec<&S> = Vec::new();
+        let mut levels: Vec<CutLevel> = Vec::new();
+        for (source, triangles) in sources.iter().enumerate() {
+            let scale = mean_edge(triangles)?;
+            let is_coarser = kept
+                .last()
+                .is_none_or(|finer| triangles.count() < finer.count());
+            let is_longer = levels.last().is_none_or(|finer| scale > finer.scale);
+            if is_coarser && is_longer && scale > 0.0 {
+                kept.push(triangles);
+                levels.push(CutLevel { source, scale });
+            }
+        }
+        let grid = OctreeGrid::around(&kept, node_triangles)?;
+        Ok(grid.map(|grid| Self { grid, bits, levels }))
+    }
+
+    /// Returns the number of the source of each level of detail.
+    pub fn sources(&self) -> impl Iterator<Item = usize> {
+        self.levels.iter().map(|level| level.source)
+    }
+
+    /// Cuts triangles of a level of detail, given by their corners. Returns the parts in each node, in
+    /// Z order. Triangles with two equal corners are dropped.
     ///
     /// A vertex moves along each axis by at most half a step: the extent of a node of its level
-    /// divided by twice the largest coordinate of `bits`.
+    /// divided by twice the largest coordinate of the bits.
+    pub fn cut(&self, level: usize, triangles: &[[[f32; 3]; 3]]) -> Vec<CutFragment> {
+        let grid = self.grid.level(level, self.bits);
+        let mut nodes = BTreeMap::new();
+        for triangles in triangles.chunks(BATCH_TRIANGLES) {
+            let triangles = triangles.iter();
+            let triangles = triangles.map(|corners| corners.map(|corner| grid.lattice(corner)));
+            grid.cut(triangles.collect(), &mut nodes);
+        }
+        in_order(level, nodes)
+    }
+
+    /// Returns the manifest of fragments with these sizes, by level. A level without fragments and those
+    /// after it do not exist.
+    pub fn manifest(&self, fragments: Vec<Vec<MeshNode>>) -> MultilodManifest {
+        let levels = self.levels.iter().zip(fragments);
+        let levels = levels.take_while(|(_, nodes)| !nodes.is_empty());
+        let levels = levels.map(|(level, nodes)| ManifestLevel {
+            scale: level.scale,
+            nodes,
+            ..ManifestLevel::default()
+        });
+        let mut levels: Vec<ManifestLevel> = levels.collect();
+        let mut below: Vec<[u32; 3]> = Vec::new();
+        for level in &mut levels {
+            let known = level.nodes.iter().map(|node| node.position);
+            let known: BTreeSet<[u32; 3]> = known.collect();
+            let parents: BTreeSet<[u32; 3]> = below.iter().map(|node| parent_of(*node)).collect();
+            let missing = parents.difference(&known).map(|position| MeshNode {
+                position: *position,
+                size: 0,
+            });
+            level.nodes.extend(missing);
+            level.nodes.sort_by_key(|node| z_order(node.position));
+            below = level.nodes.iter().map(|node| node.position).collect();
+        }
+        MultilodManifest {
+            chunk_shape: [self.grid.extent; 3],
+            grid_origin: self.grid.origin,
+            levels,
+        }
+    }
+}
+
+impl CutMesh {
+    /// Cuts a mesh, given at several levels of detail, the finest first, as [`MeshCutter::new`] and
+    /// [`MeshCutter::cut`] do. Returns `None` if no triangle is left.
     ///
     /// # Errors
     ///
@@ -124,40 +261,23 @@ impl CutMesh {
         bits: VertexBits,
         node_triangles: usize,
     ) -> Result<Option<Self>, PrecomputedError> {
-        let mut kept: Vec<&TriangleMesh> = Vec::new();
-        let mut scales: Vec<f32> = Vec::new();
         for mesh in levels {
-            let scale = mesh.check()?;
-            let is_coarser = kept
-                .last()
-                .is_none_or(|finer| mesh.triangles.len() < finer.triangles.len());
-            if is_coarser && scales.last().is_none_or(|finer| scale > *finer) && scale > 0.0 {
-                kept.push(mesh);
-                scales.push(scale);
-            }
+            mesh.check()?;
         }
-        let Some(grid) = OctreeGrid::around(&kept, node_triangles)? else {
+        let Some(cutter) = MeshCutter::new(levels, bits, node_triangles)? else {
             return Ok(None);
         };
         let mut fragments = Vec::new();
-        for (level, mesh) in kept.iter().enumerate() {
-            let cut = grid.level(level, bits).cut(mesh);
+        for (level, source) in cutter.sources().enumerate() {
+            let grid = cutter.grid.level(level, bits);
+            let cut = levels.get(source).map(|mesh| grid.cut_mesh(mesh));
+            let cut = in_order(level, cut.unwrap_or_default());
             if cut.is_empty() {
-                scales.truncate(level);
                 break;
             }
-            fragments.extend(cut.into_iter().map(|(node, triangles)| CutFragment {
-                level,
-                node,
-                triangles,
-            }));
+            fragments.extend(cut);
         }
-        let cut = Self {
-            chunk_extent: grid.extent,
-            grid_origin: grid.origin,
-            scales,
-            fragments,
-        };
+        let cut = Self { cutter, fragments };
         Ok((!cut.fragments.is_empty()).then_some(cut))
     }
 
@@ -172,70 +292,79 @@ impl CutMesh {
     ///
     /// [`PrecomputedError`] if a fragment has more than 4 GiB.
     pub fn join(&self, encoded: &[Vec<u8>]) -> Result<MultilodMesh, PrecomputedError> {
-        let levels = self.scales.iter().map(|scale| ManifestLevel {
-            scale: *scale,
-            ..ManifestLevel::default()
-        });
-        let mut levels: Vec<ManifestLevel> = levels.collect();
+        let mut nodes: Vec<Vec<MeshNode>> = vec![Vec::new(); self.cutter.levels.len()];
         for (fragment, bytes) in self.fragments.iter().zip(encoded) {
             let size = count(bytes.len(), "bytes of a fragment")?;
-            if let Some(level) = levels.get_mut(fragment.level) {
+            if let Some(level) = nodes.get_mut(fragment.level) {
                 let position = fragment.node;
-                level.nodes.push(MeshNode { position, size });
+                level.push(MeshNode { position, size });
             }
         }
-        let mut below: Vec<[u32; 3]> = Vec::new();
-        for level in &mut levels {
-            let known = level.nodes.iter().map(|node| node.position);
-            let known: BTreeSet<[u32; 3]> = known.collect();
-            let parents: BTreeSet<[u32; 3]> = below.iter().map(|node| parent_of(*node)).collect();
-            let missing = parents.difference(&known).map(|position| MeshNode {
-                position: *position,
-                size: 0,
-            });
-            level.nodes.extend(missing);
-            level.nodes.sort_by_key(|node| z_order(node.position));
-            below = level.nodes.iter().map(|node| node.position).collect();
-        }
         Ok(MultilodMesh {
-            manifest: MultilodManifest {
-                chunk_shape: [self.chunk_extent; 3],
-                grid_origin: self.grid_origin,
-                levels,
-            },
+            manifest: self.cutter.manifest(nodes),
             data: encoded.concat(),
         })
     }
 }
 
+/// Returns the fragments of a level in Z order.
+fn in_order(level: usize, nodes: BTreeMap<[u32; 3], Vec<LocalTriangle>>) -> Vec<CutFragment> {
+    let fragments = nodes.into_iter().map(|(node, triangles)| CutFragment {
+        level,
+        node,
+        triangles,
+    });
+    let mut fragments: Vec<CutFragment> = fragments.collect();
+    fragments.sort_by_cached_key(CutFragment::order);
+    fragments
+}
+
+/// Returns the mean length of edges; 0 without triangles.
+fn mean_edge<S: TriangleSource>(triangles: &S) -> Result<f32, S::Error> {
+    let (mut sum, mut edges, mut is_finite) = (0.0, 0.0, true);
+    triangles.each(|[a, b, c]| {
+        is_finite &= [a, b, c].as_flattened().iter().all(|at| at.is_finite());
+        sum += distance(a, b) + distance(b, c) + distance(c, a);
+        edges += 3.0;
+    })?;
+    match is_finite {
+        true => Ok(narrow(if edges > 0.0 { sum / edges } else { 0.0 })),
+        false => Err(PrecomputedError::Manifest("position of a vertex").into()),
+    }
+}
+
 impl TriangleMesh {
-    /// Checks the rows of triangles and the coordinates, and returns the mean length of edges; 0
-    /// without triangles.
-    fn check(&self) -> Result<f32, PrecomputedError> {
+    /// Checks the rows of triangles and the coordinates.
+    fn check(&self) -> Result<(), PrecomputedError> {
         let vertices = count(self.positions.len(), "vertices")?;
         check_rows(self.triangles.as_flattened().iter().copied(), vertices)?;
         let coordinates = self.positions.as_flattened();
-        if !coordinates.iter().all(|along| along.is_finite()) {
-            return Err(PrecomputedError::Manifest("position of a vertex"));
+        match coordinates.iter().all(|along| along.is_finite()) {
+            true => Ok(()),
+            false => Err(PrecomputedError::Manifest("position of a vertex")),
         }
-        let (mut sum, mut edges) = (0.0, 0.0);
-        for [a, b, c] in self.corners() {
-            sum += distance(a, b) + distance(b, c) + distance(c, a);
-            edges += 3.0;
-        }
-        let mean = if edges > 0.0 { sum / edges } else { 0.0 };
-        Ok(narrow(mean))
+    }
+}
+
+impl TriangleSource for TriangleMesh {
+    type Error = PrecomputedError;
+
+    fn count(&self) -> usize {
+        self.triangles.len()
     }
 
-    /// Iterates over the corners of each triangle.
-    fn corners(&self) -> impl Iterator<Item = [[f32; 3]; 3]> + '_ {
+    fn each(&self, pass: impl FnMut([[f32; 3]; 3])) -> Result<(), PrecomputedError> {
         let corner = |row: u32| self.positions.get(usize::try_from(row).ok()?).copied();
         let triangles = self.triangles.iter();
-        triangles.filter_map(move |[a, b, c]| Some([corner(*a)?, corner(*b)?, corner(*c)?]))
+        triangles
+            .filter_map(|[a, b, c]| Some([corner(*a)?, corner(*b)?, corner(*c)?]))
+            .for_each(pass);
+        Ok(())
     }
 }
 
 /// The nodes of all levels of a mesh.
+#[derive(Clone, Debug)]
 struct OctreeGrid {
     origin: [f32; 3],
     /// Extent of a finest node along each axis.
@@ -246,17 +375,21 @@ struct OctreeGrid {
 
 impl OctreeGrid {
     /// Chooses the grid; `None` if all vertices are at one place.
-    fn around(
-        levels: &[&TriangleMesh],
+    fn around<S: TriangleSource>(
+        levels: &[&S],
         node_triangles: usize,
-    ) -> Result<Option<Self>, PrecomputedError> {
+    ) -> Result<Option<Self>, S::Error> {
         let mut lower = [f32::INFINITY; 3];
         let mut upper = [f32::NEG_INFINITY; 3];
-        for corner in levels.iter().flat_map(|mesh| mesh.corners()).flatten() {
-            for ((lower, upper), along) in lower.iter_mut().zip(&mut upper).zip(corner) {
-                *lower = lower.min(along);
-                *upper = upper.max(along);
-            }
+        for triangles in levels {
+            triangles.each(|corners| {
+                for corner in corners {
+                    for ((lower, upper), along) in lower.iter_mut().zip(&mut upper).zip(corner) {
+                        *lower = lower.min(along);
+                        *upper = upper.max(along);
+                    }
+                }
+            })?;
         }
         let widths = lower.iter().zip(&upper);
         let widths = widths.map(|(lower, upper)| f64::from(*upper) - f64::from(*lower));
@@ -264,23 +397,23 @@ impl OctreeGrid {
         let Some(finest) = levels.first().filter(|_| widest > 0.0) else {
             return Ok(None);
         };
-        let triangles: usize = levels.iter().map(|mesh| mesh.triangles.len()).sum();
+        let triangles: usize = levels.iter().map(|triangles| triangles.count()).sum();
         let most_parts = as_float(triangles) * MAX_PARTS;
         let mut extent = widest;
         for depth in 0..MAX_DEPTH {
             // Eight nodes of each depth lie in one of the depth before.
             let nodes = 8_usize.saturating_pow(depth);
-            let may_fit = finest.triangles.len() <= node_triangles.saturating_mul(nodes);
-            if may_fit && densest(finest, lower, extent) <= node_triangles {
+            let may_fit = finest.count() <= node_triangles.saturating_mul(nodes);
+            if may_fit && densest(*finest, lower, extent)? <= node_triangles {
                 break;
             }
             let half = extent / 2.0;
-            let parts: f64 = levels
-                .iter()
-                .zip(0_u32..)
-                .map(|(mesh, level)| parts(mesh, half * f64::from(level.saturating_sub(1)).exp2()))
-                .sum();
-            if parts > most_parts {
+            let mut all = 0.0;
+            for (triangles, level) in levels.iter().zip(0_u32..) {
+                let distance = half * f64::from(level.saturating_sub(1)).exp2();
+                all += parts(*triangles, distance)?;
+            }
+            if all > most_parts {
                 break;
             }
             extent = half;
@@ -291,7 +424,7 @@ impl OctreeGrid {
             extent = extent.next_up();
         }
         if !extent.is_finite() {
-            return Err(PrecomputedError::Manifest("extent"));
+            return Err(PrecomputedError::Manifest("extent").into());
         }
         let mut nodes = widths.map(|width| as_integer((width / f64::from(extent)).ceil()).max(1));
         Ok(Some(Self {
@@ -318,9 +451,13 @@ impl OctreeGrid {
 }
 
 /// Returns the most triangles whose centre lies in one node.
-fn densest(mesh: &TriangleMesh, origin: [f32; 3], extent: f64) -> usize {
+fn densest<S: TriangleSource>(
+    triangles: &S,
+    origin: [f32; 3],
+    extent: f64,
+) -> Result<usize, S::Error> {
     let mut counts: HashMap<u64, usize> = HashMap::new();
-    for [a, b, c] in mesh.corners() {
+    triangles.each(|[a, b, c]| {
         let axes = a.iter().zip(&b).zip(&c).zip(&origin);
         let node = axes.fold(0_u64, |node, (((a, b), c), origin)| {
             let centre = (f64::from(*a) + f64::from(*b) + f64::from(*c)) / 3.0;
@@ -330,13 +467,14 @@ fn densest(mesh: &TriangleMesh, origin: [f32; 3], extent: f64) -> usize {
         });
         let count = counts.entry(node).or_default();
         *count = count.saturating_add(1);
-    }
-    counts.into_values().max().unwrap_or(0)
+    })?;
+    Ok(counts.into_values().max().unwrap_or(0))
 }
 
 /// Estimates the parts of triangles that planes at this distance cut.
-fn parts(mesh: &TriangleMesh, distance: f64) -> f64 {
-    let of = |[a, b, c]: [[f32; 3]; 3]| {
+fn parts<S: TriangleSource>(triangles: &S, distance: f64) -> Result<f64, S::Error> {
+    let mut all = 0.0;
+    triangles.each(|[a, b, c]| {
         let spans = a.iter().zip(&b).zip(&c).map(|((a, b), c)| {
             let widest = f64::from(a.max(*b).max(*c)) - f64::from(a.min(*b).min(*c));
             widest / distance
@@ -345,9 +483,9 @@ fn parts(mesh: &TriangleMesh, distance: f64) -> f64 {
             (sum + span, product * (1.0 + span))
         });
         // A triangle is flat: it passes through fewer nodes than its box touches.
-        (1.0 + sum * sum).min(product)
-    };
-    mesh.corners().map(of).sum()
+        all += (1.0 + sum * sum).min(product);
+    })?;
+    Ok(all)
 }
 
 /// The lattice of a level.
@@ -364,8 +502,8 @@ struct LevelGrid {
 }
 
 impl LevelGrid {
-    /// Returns the triangles of each node, in Z order.
-    fn cut(&self, mesh: &TriangleMesh) -> Vec<NodeTriangles> {
+    /// Returns the triangles of each node.
+    fn cut_mesh(&self, mesh: &TriangleMesh) -> BTreeMap<[u32; 3], Vec<LocalTriangle>> {
         // Coordinates have fewer than 28 bits, and a large mesh is cut in limited memory.
         let points = mesh.positions.iter().map(|position| {
             let point = self.lattice(*position);
@@ -373,32 +511,39 @@ impl LevelGrid {
         });
         let points: Vec<[i32; 3]> = points.collect();
         let point = |row: u32| Some(points.get(usize::try_from(row).ok()?)?.map(i64::from));
-        let mut nodes: BTreeMap<[u32; 3], Vec<LocalTriangle>> = BTreeMap::new();
+        let mut nodes = BTreeMap::new();
         for triangles in mesh.triangles.chunks(BATCH_TRIANGLES) {
             let triangles = triangles.iter();
             let triangles =
                 triangles.filter_map(|[a, b, c]| Some([point(*a)?, point(*b)?, point(*c)?]));
-            let mut triangles: Vec<Triangle> = triangles.filter(has_area).collect();
-            // Each turn makes another axis the first one.
-            for _ in 0..3 {
-                triangles = self.cut_first_axis(triangles);
-                for triangle in &mut triangles {
-                    *triangle = triangle.map(|[x, y, z]| [y, z, x]);
-                }
-            }
-            for triangle in triangles {
-                let Some(node) = self.node_of(&triangle) else {
-                    continue;
-                };
-                let [a, b, c] = triangle.map(|point| local(point, node, self.last));
-                if let (Some(a), Some(b), Some(c)) = (a, b, c) {
-                    nodes.entry(node).or_default().push([a, b, c]);
-                }
+            self.cut(triangles.collect(), &mut nodes);
+        }
+        nodes
+    }
+
+    /// Adds the parts of triangles to the nodes.
+    fn cut(
+        &self,
+        mut triangles: Vec<Triangle>,
+        nodes: &mut BTreeMap<[u32; 3], Vec<LocalTriangle>>,
+    ) {
+        triangles.retain(has_area);
+        // Each turn makes another axis the first one.
+        for _ in 0..3 {
+            triangles = self.cut_first_axis(triangles);
+            for triangle in &mut triangles {
+                *triangle = triangle.map(|[x, y, z]| [y, z, x]);
             }
         }
-        let mut nodes: Vec<NodeTriangles> = nodes.into_iter().collect();
-        nodes.sort_by_cached_key(|(node, _)| z_order(*node));
-        nodes
+        for triangle in triangles {
+            let Some(node) = self.node_of(&triangle) else {
+                continue;
+            };
+            let [a, b, c] = triangle.map(|point| local(point, node, self.last));
+            if let (Some(a), Some(b), Some(c)) = (a, b, c) {
+                nodes.entry(node).or_default().push([a, b, c]);
+            }
+        }
     }
 
     /// Rounds a position to the lattice.
