@@ -3,6 +3,7 @@
 pub(crate) mod annotations;
 pub(crate) mod attributes;
 pub(crate) mod coarse_first;
+pub(crate) mod float_positions;
 pub(crate) mod levels;
 pub(crate) mod meshes;
 pub(crate) mod segments;

@@ -1,10 +1,6 @@
 //! Points and paths as annotations.
 
-use std::{
-    collections::HashMap,
-    ops::{ControlFlow, Range},
-    sync::Arc,
-};
+use std::{collections::HashMap, ops::ControlFlow, sync::Arc};
 
 use zvf::QueryResult;
 use zvf_precomputed::{
@@ -20,9 +16,10 @@ use super::{
     LayerError, Reading,
     attributes::PropertyPlan,
     coarse_first::{CoarseFirst, key_of_path, key_of_point},
+    float_positions::FloatPositions,
     segments::GroupTable,
     shaders::{annotation_shader, path_shader},
-    survey::{StoreSurvey, finite, paths},
+    survey::{StoreSurvey, paths},
 };
 
 /// Annotations in a cell that a viewer draws with ease.
@@ -338,11 +335,9 @@ async fn levels(
     reading
         .dataset
         .batches(&query, |batch| {
-            let Some(view) = batch.positions.view() else {
+            let Some(positions) = FloatPositions::of(&batch, lower.len()) else {
                 return ControlFlow::Continue(());
             };
-            let points =
-                |rows: Range<usize>| rows.filter_map(|row| finite(&view, row, lower.len()));
             if annotated == Annotated::Links {
                 vertices.add(&batch);
                 for link in vertices.links(&batch) {
@@ -354,14 +349,15 @@ async fn levels(
             } else if annotated == Annotated::Paths {
                 for path in paths(&batch) {
                     coarse_first.count(key_of_path(path.object));
-                    if seen.is_multiple_of(step) {
-                        let coordinates: Vec<Vec<f32>> = points(path.start..path.end).collect();
-                        sampler.count_path(&coordinates.concat(), step);
+                    if seen.is_multiple_of(step)
+                        && let Some(coordinates) = positions.rows(path.start..path.end)
+                    {
+                        sampler.count_path(&coordinates, step);
                     }
                     seen = seen.saturating_add(1);
                 }
             } else {
-                for point in points(0..view.rows()) {
+                for point in positions.finite() {
                     sampler.count(&point);
                     if !coarse_first.is_empty() {
                         coarse_first.count(key_of_point(&point));
@@ -437,12 +433,12 @@ impl GraphVertices {
 
     /// Adds the vertices of a batch, which come before all links.
     fn add(&mut self, batch: &QueryResult) {
-        let Some(view) = batch.positions.view() else {
+        let Some(positions) = FloatPositions::of(batch, self.rank) else {
             return;
         };
-        for row in 0..view.rows() {
-            match finite(&view, row, self.rank) {
-                Some(point) => self.positions.extend(point),
+        for row in 0..positions.len() {
+            match positions.row(row) {
+                Some(point) => self.positions.extend_from_slice(&point),
                 None => self.positions.extend((0..self.rank).map(|_| f32::NAN)),
             }
         }
@@ -514,9 +510,8 @@ impl AnnotationRows<'_> {
             };
             values.clear();
             properties.push(Some(row), &mut values);
-            let ends = link.coordinates.chunks_exact(self.plan.rank.max(1));
-            let ends: Vec<Vec<f32>> = ends.map(<[f32]>::to_vec).collect();
-            values.push(PropertyValue::Rgb(orientation(&ends)));
+            let colour = orientation(&link.coordinates, self.plan.rank);
+            values.push(PropertyValue::Rgb(colour));
             sink.push(StoreAnnotation {
                 id,
                 coordinates: &link.coordinates,
@@ -532,20 +527,20 @@ impl AnnotationRows<'_> {
         batch: &QueryResult,
         sink: &mut S,
     ) -> Result<(), S::Error> {
-        let Some(view) = batch.positions.view() else {
+        let Some(positions) = FloatPositions::of(batch, self.plan.rank) else {
             return Ok(());
         };
         let properties = self.plan.columns.bind(&batch.vertex);
         let stored = batch.row_ids.as_ref();
         let stored = stored.filter(|_| self.plan.ids == IdScheme::Stored);
         let mut values = Vec::new();
-        for row in 0..view.rows() {
+        for row in 0..positions.len() {
             let id = match stored {
                 Some(ids) => ids.get(row).copied().unwrap_or(self.next),
                 None => self.next,
             };
             self.next = self.next.saturating_add(1);
-            let Some(point) = finite(&view, row, self.plan.rank) else {
+            let Some(point) = positions.row(row) else {
                 self.skipped = self.skipped.saturating_add(1);
                 continue;
             };
@@ -567,7 +562,7 @@ impl AnnotationRows<'_> {
         batch: &QueryResult,
         sink: &mut S,
     ) -> Result<(), S::Error> {
-        let Some(view) = batch.positions.view() else {
+        let Some(positions) = FloatPositions::of(batch, self.plan.rank) else {
             return Ok(());
         };
         let rows: HashMap<i64, usize> = batch.objects.iter().copied().zip(0..).collect();
@@ -592,10 +587,9 @@ impl AnnotationRows<'_> {
             };
             last.paths = last.paths.saturating_add(1);
             let points = path.end.saturating_sub(path.start);
-            let point = |row| finite(&view, row, self.plan.rank);
             let is_drawn = (2..=MAX_POINTS).contains(&points);
-            let coordinates: Option<Vec<Vec<f32>>> = match is_drawn {
-                true => (path.start..path.end).map(point).collect(),
+            let coordinates = match is_drawn {
+                true => positions.rows(path.start..path.end),
                 false => None,
             };
             let Some((id, coordinates)) = id.zip(coordinates) else {
@@ -603,11 +597,11 @@ impl AnnotationRows<'_> {
                 self.last_object = Some(last);
                 continue;
             };
-            last.values
-                .push(PropertyValue::Rgb(orientation(&coordinates)));
+            let colour = orientation(&coordinates, self.plan.rank);
+            last.values.push(PropertyValue::Rgb(colour));
             let pushed = sink.push(StoreAnnotation {
                 id,
-                coordinates: &coordinates.concat(),
+                coordinates: &coordinates,
                 values: &last.values,
                 object: Some(path.object),
             });
@@ -625,10 +619,12 @@ impl AnnotationRows<'_> {
     clippy::cast_sign_loss,
     reason = "shares of a length are between 0 and 1"
 )]
-fn orientation(points: &[Vec<f32>]) -> [u8; 3] {
-    let ends = points.first().zip(points.last());
+fn orientation(coordinates: &[f32], rank: usize) -> [u8; 3] {
+    let first = coordinates.get(..rank).unwrap_or_default();
+    let last = coordinates.len().saturating_sub(rank);
+    let last = coordinates.get(last..).unwrap_or_default();
     let along = |axis: usize| {
-        let ends = ends.and_then(|(first, last)| Some((first.get(axis)?, last.get(axis)?)));
+        let ends = first.get(axis).zip(last.get(axis));
         ends.map_or(0.0, |(first, last)| f64::from(*last) - f64::from(*first))
     };
     let direction = [along(0), along(1), along(2)];
@@ -655,12 +651,9 @@ mod tests {
 
     #[test]
     fn orientations_are_colours() {
-        let points = |to: [f32; 3]| [vec![0.0, 0.0, 0.0], to.to_vec()];
-        assert_eq!(orientation(&points([0.0, -5.0, 0.0])), [0, 255, 0]);
-        assert_eq!(orientation(&points([0.0; 3])), [0, 0, 0]);
-        assert_eq!(
-            orientation(&[vec![0.0, 0.0], vec![3.0, 4.0]]),
-            [153, 204, 0]
-        );
+        let points = |to: [f32; 3]| [[0.0, 0.0, 0.0], [9.0, 9.0, 9.0], to].concat();
+        assert_eq!(orientation(&points([0.0, -5.0, 0.0]), 3), [0, 255, 0]);
+        assert_eq!(orientation(&points([0.0; 3]), 3), [0, 0, 0]);
+        assert_eq!(orientation(&[0.0, 0.0, 3.0, 4.0], 2), [153, 204, 0]);
     }
 }

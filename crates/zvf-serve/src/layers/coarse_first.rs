@@ -9,9 +9,8 @@ use zvf_model::level::LevelId;
 use zvf_query::{LevelChoice, Selection};
 
 use super::{
-    LayerError, Reading,
-    levels::usable_levels,
-    survey::{StoreSurvey, finite},
+    LayerError, Reading, float_positions::FloatPositions, levels::usable_levels,
+    survey::StoreSurvey,
 };
 
 /// Points or objects of a level. Larger levels are left out.
@@ -124,9 +123,8 @@ async fn positions(reading: &Reading<'_>, level: LevelId) -> Result<Option<Vec<u
     let rank = reading.space.rank();
     let mut keys = Vec::new();
     let work = reading.dataset.batches(&query, |batch| {
-        if let Some(view) = batch.positions.view() {
-            let points = (0..view.rows()).filter_map(|row| finite(&view, row, rank));
-            keys.extend(points.map(|point| key_of_point(&point)));
+        if let Some(positions) = FloatPositions::of(&batch, rank) {
+            keys.extend(positions.finite().map(|point| key_of_point(&point)));
         }
         ControlFlow::Continue(())
     });

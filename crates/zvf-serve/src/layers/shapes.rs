@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use zvf::QueryResult;
 use zvf_precomputed::TriangleMesh;
 
-use super::{segments::ONLY, survey::finite};
+use super::{float_positions::FloatPositions, segments::ONLY};
 
 /// Notes elements that no object holds whole.
 pub(crate) fn note_dropped(dropped: u64, notes: &mut Vec<String>) {
@@ -124,10 +124,10 @@ struct RowPlace {
 
 /// Returns the positions of rows; `None` if a coordinate is not finite.
 pub(crate) fn positions(batch: &QueryResult, rows: &[usize]) -> Option<Vec<[f32; 3]>> {
-    let view = batch.positions.view()?;
+    let positions = FloatPositions::of(batch, 3)?;
     let points = rows
         .iter()
-        .map(|row| <[f32; 3]>::try_from(finite(&view, *row, 3)?).ok());
+        .map(|row| <[f32; 3]>::try_from(&*positions.row(*row)?).ok());
     points.collect()
 }
 

@@ -9,11 +9,12 @@ use zvf_precomputed::{
 use super::{
     Layer, LayerError, LayerKind, Reading,
     attributes::{SkeletonPlan, narrow},
+    float_positions::FloatPositions,
     levels::usable_levels,
     segments::PROPERTIES,
     shaders::skeleton_shader,
     shapes::{self, ObjectShape},
-    survey::{StoreSurvey, finite, survey},
+    survey::{StoreSurvey, survey},
 };
 
 /// The form of the skeletons of a store.
@@ -129,14 +130,12 @@ impl SkeletonLayer {
         rows: std::ops::Range<usize>,
         skeleton: &mut Skeleton,
     ) -> Result<bool, LayerError> {
-        let Some(view) = batch.positions.view() else {
-            return Ok(false);
-        };
-        let point = |row| <[f32; 3]>::try_from(finite(&view, row, 3)?).ok();
-        let points: Option<Vec<[f32; 3]>> = rows.clone().map(point).collect();
+        let positions = FloatPositions::of(batch, 3);
+        let points = positions.and_then(|all| all.rows(rows.clone()));
         let Some(points) = points else {
             return Ok(false);
         };
+        let points = points.as_chunks::<3>().0;
         let first = u32::try_from(skeleton.positions.len());
         let first = first.map_err(|_| PrecomputedError::Count("vertices"))?;
         let count = u32::try_from(points.len()).unwrap_or(u32::MAX);
@@ -148,10 +147,10 @@ impl SkeletonLayer {
         self.columns
             .push(&batch.vertex, &rows, &mut skeleton.attributes);
         if let Some(directions) = skeleton.attributes.last_mut() {
-            let numbers = tangents(&points).into_iter().flatten();
+            let numbers = tangents(points).into_iter().flatten();
             directions.extend(numbers.flat_map(f32::to_le_bytes));
         }
-        skeleton.positions.extend_from_slice(&points);
+        skeleton.positions.extend_from_slice(points);
         Ok(true)
     }
 

@@ -3,12 +3,13 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use zvf::QueryResult;
-use zvf_format::numeric::{Kind, NumericRows, Value};
+use zvf_format::numeric::{Kind, Value};
 use zvf_model::{level::LevelId, root::GeometryType};
 
 use super::{
     LayerError, Reading,
-    attributes::{AttributeSurvey, narrow},
+    attributes::AttributeSurvey,
+    float_positions::FloatPositions,
     segments::{GroupTable, ONLY, SegmentTable},
 };
 
@@ -123,12 +124,14 @@ impl StoreSurvey {
     }
 
     fn add(&mut self, batch: &QueryResult) {
-        let Some(view) = batch.positions.view() else {
+        let rank = self.lower.len();
+        let positions = FloatPositions::of(batch, rank);
+        let (Some(view), Some(positions)) = (batch.positions.view(), positions) else {
             return;
         };
         let is_exact = matches!(batch.positions.kind, Kind::Float16 | Kind::Float32);
         for row in 0..view.rows() {
-            let Some(point) = finite(&view, row, self.lower.len()) else {
+            let Some(point) = positions.row(row) else {
                 continue;
             };
             for (at, (lower, upper)) in self.lower.iter_mut().zip(&mut self.upper).enumerate() {
@@ -161,16 +164,6 @@ impl StoreSurvey {
             self.is_pairs &= ends.all(|ends| matches!(ends, [a, b] if b.saturating_sub(*a) == 2));
         }
     }
-}
-
-/// Returns a position rounded to float32, or `None` if a coordinate is not finite.
-pub(crate) fn finite(view: &NumericRows<'_>, row: usize, rank: usize) -> Option<Vec<f32>> {
-    let axes = 0..u32::try_from(rank).ok()?;
-    let point = axes.map(|axis| {
-        let along = narrow(view.value(row, axis)?.to_f64());
-        along.is_finite().then_some(along)
-    });
-    point.collect()
 }
 
 /// Returns the rows of each path of a batch, with its object.
