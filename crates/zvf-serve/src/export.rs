@@ -434,7 +434,7 @@ fn write_segments(
     Ok(Some(Layer {
         kind: LayerKind::Segments,
         level: LevelId::FULL,
-        items: u64::try_from(segments.ids.len()).unwrap_or(u64::MAX),
+        items: u64::try_from(segments.count).unwrap_or(u64::MAX),
         shader: None,
         shown: Vec::new(),
         is_related: false,

@@ -18,6 +18,7 @@ use zvf_model::{level::LevelId, root::GeometryType};
 use zvf_precomputed::PrecomputedError;
 use zvf_query::{LevelChoice, QueryError, Selection};
 
+use crate::spill::SpillError;
 use space::ViewerSpace;
 
 /// A kind of layer.
@@ -154,24 +155,28 @@ pub enum LayerError {
     /// The process ends during a request.
     #[error("the response was interrupted")]
     Ended,
-    /// An object that takes too much memory while it is encoded.
+    /// The vertices of an object are not stored together.
     #[error(
-        "the object has {vertices} vertices and takes about {} MB of memory to encode, of {} MB; \
-         build a coarser level of the store, export the store, or raise the memory of the server",
-        bytes / 1_000_000,
-        most / 1_000_000
+        "the vertices of the object are in more than {0} places among those of other objects; export the store"
     )]
-    TooManyVertices {
-        /// The vertices of the object.
-        vertices: u64,
-        /// Bytes of memory that it takes.
-        bytes: u64,
-        /// Bytes of memory for objects that are encoded.
-        most: u64,
-    },
+    Scattered(usize),
+    /// Triangles that are so close to each other that the octree does not divide them.
+    #[error(
+        "a part of the mesh has more than {0} triangles, all close to each other; export the store"
+    )]
+    Dense(usize),
     /// The groups cannot be read.
     #[error("the groups cannot be read")]
     Groups(#[from] QueryError),
+}
+
+impl From<SpillError> for LayerError {
+    fn from(error: SpillError) -> Self {
+        Self::Temporary(match error {
+            SpillError::Record => std::io::ErrorKind::FileTooLarge.into(),
+            SpillError::File { source, .. } => source,
+        })
+    }
 }
 
 /// A callback for progress: the number of finished parts, and of all parts, which may grow.
@@ -186,6 +191,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) space: &'a ViewerSpace,
     /// The level that is read.
     pub(crate) level: LevelId,
+    /// The most objects whose ids are kept.
+    pub(crate) most_ids: usize,
     pub(crate) report: &'a Report<'a>,
 }
 
@@ -202,6 +209,7 @@ impl<'a> Reading<'a> {
             properties,
             space,
             level: LevelId::FULL,
+            most_ids: usize::MAX,
             report,
         }
     }

@@ -14,6 +14,9 @@ mod pool;
 mod reply;
 mod request;
 mod site;
+mod stored_mesh;
+mod stored_object;
+mod stored_skeleton;
 mod viewer_client;
 mod volume;
 
@@ -103,10 +106,10 @@ pub struct ServeOptions {
     /// index of the paths in each cell. Finer cells are computed on request.
     pub coarse_cells: usize,
     /// Bytes of encoded skeletons and meshes that are kept. An object that takes more than 5/8 of them is
-    /// refused.
+    /// kept in a temporary file.
     pub objects: usize,
     /// Bytes of memory for the skeletons and meshes that are encoded at once. An object that takes more is
-    /// shown on the finest level of the store on which it does not, and refused if there is none.
+    /// encoded in temporary files.
     pub encoding: u64,
 }
 

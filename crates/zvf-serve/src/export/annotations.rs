@@ -132,7 +132,7 @@ impl<'a> IndexWriter<'a> {
                 Related::Object => &survey.segments,
                 Related::Group => &survey.groups.segments,
             };
-            let segments = u64::try_from(segments.ids.len()).unwrap_or(u64::MAX);
+            let segments = u64::try_from(segments.count).unwrap_or(u64::MAX);
             relationship.sharding =
                 sharding(sharded, segments, || ShardingSpec::for_any(segments, bytes));
         }

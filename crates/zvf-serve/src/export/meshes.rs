@@ -60,7 +60,7 @@ async fn write_levels(
     let folder = LayerKind::Meshes.folder();
     let mut info = mesh_info(&work.reading, survey)?;
     let levels = MeshLevels::new(work.reading.dataset, survey, notes).await?;
-    let objects = u64::try_from(survey.segments.ids.len()).unwrap_or(u64::MAX);
+    let objects = u64::try_from(survey.segments.count).unwrap_or(u64::MAX);
     let bytes = survey.vertices.saturating_mul(VERTEX);
     info.sharding = sharding(work.options.sharded, objects, || {
         // Fragments are read by ranges of the shard.

@@ -82,7 +82,7 @@ impl<'a> SkeletonSink<'a> {
             .map(|attribute| u64::from(attribute.components));
         let row = components.sum::<u64>().saturating_add(5).saturating_mul(4);
         let bytes = vertices.saturating_mul(row);
-        let objects = u64::try_from(segments.ids.len()).unwrap_or(u64::MAX);
+        let objects = u64::try_from(segments.count).unwrap_or(u64::MAX);
         let sharded = work.options.sharded;
         info.sharding = sharding(sharded, objects, || ShardingSpec::for_any(objects, bytes));
         if let Some(json) = segments.to_json() {

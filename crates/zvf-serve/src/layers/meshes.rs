@@ -17,9 +17,9 @@ use super::{
 };
 
 /// About the most triangles of a finest node. A viewer loads and draws nodes as a whole.
-const NODE_TRIANGLES: usize = 16_384;
+pub(crate) const NODE_TRIANGLES: usize = 16_384;
 /// Bits of coordinates in a node.
-const BITS: VertexBits = VertexBits::Sixteen;
+pub(crate) const BITS: VertexBits = VertexBits::Sixteen;
 
 /// The levels of a store that are levels of detail of its meshes.
 #[derive(Clone, Debug)]

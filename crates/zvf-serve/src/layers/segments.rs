@@ -11,7 +11,7 @@ use zvf_precomputed::{SegmentProperties, SegmentProperty, SegmentPropertyValues,
 pub(crate) use groups::GroupTable;
 
 /// The viewer reads properties as one document.
-const MAX_SEGMENTS: usize = 1_000_000;
+pub(crate) const MAX_SEGMENTS: usize = 1_000_000;
 /// Values of all properties: the document has some 10 bytes for each.
 const MAX_VALUES: usize = 4_000_000;
 /// Words of an attribute that are tags.
@@ -28,6 +28,9 @@ pub(crate) const PROPERTIES: &str = "properties";
 pub(crate) struct SegmentTable {
     /// Ids of objects in the order of the result.
     pub(crate) ids: Vec<i64>,
+    /// The number of objects, of which `ids` may have the first only.
+    pub(crate) count: usize,
+    negative: usize,
     columns: Vec<Column>,
     /// Columns whose batches do not fit together.
     torn: Vec<String>,
@@ -36,10 +39,15 @@ pub(crate) struct SegmentTable {
 }
 
 impl SegmentTable {
-    pub(crate) fn add(&mut self, ids: &[i64], columns: &[Column]) {
+    /// Adds objects, of which the ids of the first `most` are kept.
+    pub(crate) fn add(&mut self, ids: &[i64], columns: &[Column], most: usize) {
         let before = self.ids.len();
-        self.ids.extend_from_slice(ids);
-        if self.ids.len() > MAX_SEGMENTS {
+        let room = most.saturating_sub(before);
+        self.ids.extend(ids.iter().take(room));
+        self.count = self.count.saturating_add(ids.len());
+        let negative = ids.iter().filter(|id| **id < 0).count();
+        self.negative = self.negative.saturating_add(negative);
+        if self.count > MAX_SEGMENTS {
             self.columns.clear();
             return;
         }
@@ -65,7 +73,7 @@ impl SegmentTable {
     }
 
     pub(crate) fn finish(&mut self, notes: &mut Vec<String>) {
-        let rows = self.ids.len();
+        let rows = self.count;
         let torn = core::mem::take(&mut self.torn);
         self.columns.retain(|column| !torn.contains(&column.name));
         for column in &mut self.columns {
@@ -97,7 +105,7 @@ impl SegmentTable {
                 column.name
             )
         }));
-        let negative = self.ids.iter().filter(|id| **id < 0).count();
+        let negative = self.negative;
         if negative > 0 {
             notes.push(format!("{negative} objects with negative ids are left out"));
         }
@@ -111,7 +119,7 @@ impl SegmentTable {
 
     /// Tags the members of groups.
     pub(crate) fn tag(&mut self, groups: &Arc<GroupTable>) {
-        if self.ids.len() <= MAX_SEGMENTS && !groups.is_empty() {
+        if self.count <= MAX_SEGMENTS && !groups.is_empty() {
             self.groups = Some(Arc::clone(groups));
         }
     }

@@ -66,7 +66,7 @@ pub(crate) async fn survey(
     let report = reading
         .dataset
         .batches(&reading.query(), |batch| {
-            survey.add(&batch);
+            survey.add(&batch, reading.most_ids);
             (reading.report)(survey.vertices, 0);
             ControlFlow::Continue(())
         })
@@ -123,7 +123,7 @@ impl StoreSurvey {
         self.links > 0 && !is_large
     }
 
-    fn add(&mut self, batch: &QueryResult) {
+    fn add(&mut self, batch: &QueryResult, most_ids: usize) {
         let rank = self.lower.len();
         let positions = FloatPositions::of(batch, rank);
         let (Some(view), Some(positions)) = (batch.positions.view(), positions) else {
@@ -149,7 +149,7 @@ impl StoreSurvey {
         self.vertices = self.vertices.saturating_add(rows);
         self.vertex.add(&batch.vertex);
         self.object.add(&batch.object);
-        self.segments.add(&batch.objects, &batch.object);
+        self.segments.add(&batch.objects, &batch.object, most_ids);
         if let Some(links) = &batch.links {
             let count = u64::try_from(links.len()).unwrap_or(u64::MAX);
             self.links = self.links.saturating_add(count);

@@ -2,18 +2,22 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use bytes::Bytes;
+
+use super::stored_object::StoredObject;
 
 /// Bookkeeping of an entry, in bytes.
 const OVERHEAD: usize = 128;
 
 /// The response for a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum CachedResponse {
     Bytes(Bytes),
+    /// Bytes in a temporary file.
+    File(Arc<StoredObject>),
     /// The path leads nowhere.
     Nothing,
 }
@@ -22,6 +26,7 @@ impl CachedResponse {
     fn len(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
+            Self::File(file) => usize::try_from(file.len()).unwrap_or(usize::MAX),
             Self::Nothing => 0,
         }
     }
@@ -30,15 +35,6 @@ impl CachedResponse {
 impl From<Option<Bytes>> for CachedResponse {
     fn from(bytes: Option<Bytes>) -> Self {
         bytes.map_or(Self::Nothing, Self::Bytes)
-    }
-}
-
-impl From<CachedResponse> for Option<Bytes> {
-    fn from(known: CachedResponse) -> Self {
-        match known {
-            CachedResponse::Bytes(bytes) => Some(bytes),
-            CachedResponse::Nothing => None,
-        }
     }
 }
 
@@ -172,6 +168,6 @@ mod tests {
         );
         assert!(cache.get("a").is_none());
         cache.put("b".to_owned(), CachedResponse::Nothing);
-        assert_eq!(cache.get("b"), Some(CachedResponse::Nothing));
+        assert!(matches!(cache.get("b"), Some(CachedResponse::Nothing)));
     }
 }

@@ -10,8 +10,6 @@ pub(super) struct EncodingCost {
     selected: RowCost,
     /// Cost of an object that is collected from batches of its level.
     streamed: RowCost,
-    /// `true` if the coarser levels are encoded with the object.
-    pub(super) has_all_levels: bool,
     is_path: bool,
 }
 
@@ -41,7 +39,6 @@ impl EncodingCost {
             vertex: 30,
             link: 48,
         },
-        has_all_levels: true,
         is_path: false,
     };
 
@@ -55,7 +52,6 @@ impl EncodingCost {
         Self {
             selected: cost(120, 100),
             streamed: cost(32, 24),
-            has_all_levels: false,
             is_path: layer.is_path,
         }
     }
@@ -74,8 +70,12 @@ impl EncodingCost {
         }
     }
 
-    /// Returns the memory for a further level of an object.
-    pub(super) fn of_further(&self, size: ObjectSize) -> u64 {
-        self.streamed.of(size)
+    /// Returns the memory for an object that is encoded with its coarser levels. These are read one after
+    /// another, so that only the first takes the memory of its query.
+    pub(super) fn of_levels<'a>(&self, reads: impl IntoIterator<Item = &'a SegmentRead>) -> u64 {
+        let mut reads = reads.into_iter();
+        let first = reads.next().map_or(0, |read| self.of(read));
+        let further = reads.map(|read| self.streamed.of(read.size()));
+        first.saturating_add(further.fold(0, u64::saturating_add))
     }
 }

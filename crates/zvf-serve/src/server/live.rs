@@ -9,20 +9,22 @@ use zvf_model::level::LevelId;
 use zvf_query::LevelChoice;
 
 use super::{
+    cache::CachedResponse,
     cells::LiveAnnotations,
     encoding_cost::EncodingCost,
     live_meshes::{MeshRequest, encoded_mesh},
     live_skeletons::{SegmentRead, encoded_skeleton},
     object_cache::ObjectCache,
     object_sizes::{ObjectSize, ObjectSizes},
+    stored_mesh::stored_mesh,
+    stored_skeleton::stored_skeleton,
 };
 use crate::{
     layers::{
         Layer, LayerError, LayerKind, Reading, Report,
         annotations::{AnnotationPlan, IdScheme},
-        levels::usable_levels,
         meshes::{MeshLevels, mesh_info},
-        segments::{ONLY, PROPERTIES},
+        segments::{MAX_SEGMENTS, ONLY, PROPERTIES},
         skeletons::{SkeletonLayer, coarser, draws_groups, group_layer},
         space::ViewerSpace,
         survey::{self, StoreSurvey},
@@ -43,6 +45,7 @@ pub(super) struct LiveLayers {
     skeletons: HashMap<String, LiveSkeletons>,
     meshes: Option<MeshLevels>,
     has_objects: bool,
+    is_path: bool,
     /// Sizes of the objects of each level, counted at the first request for an object.
     sizes: HashMap<LevelId, OnceCell<ObjectSizes>>,
     context: LiveContext,
@@ -62,9 +65,7 @@ pub(super) struct LiveContext {
 #[derive(Debug)]
 struct LiveSkeletons {
     segments: SegmentKind,
-    /// The levels that may be shown, the finest first. A coarser one stands for an object that is too
-    /// large.
-    levels: Vec<LevelId>,
+    level: LevelId,
     layer: SkeletonLayer,
 }
 
@@ -73,14 +74,6 @@ struct LiveSkeletons {
 enum SegmentKind {
     Objects,
     Groups,
-}
-
-/// The way to encode a segment within the memory.
-struct SegmentPlan {
-    read: SegmentRead,
-    level: LevelId,
-    /// Bytes of memory that it takes.
-    bytes: u64,
 }
 
 impl LiveLayers {
@@ -92,7 +85,10 @@ impl LiveLayers {
         report: &Report<'_>,
     ) -> Result<Self, LayerError> {
         let space = ViewerSpace::of(&dataset);
-        let reading = Reading::new(&dataset, None, &space, report);
+        let reading = Reading {
+            most_ids: MAX_SEGMENTS,
+            ..Reading::new(&dataset, None, &space, report)
+        };
         let mut notes = space.notes.clone();
         let survey = survey::survey(&reading, &mut notes).await?;
         let mut made = Made {
@@ -128,6 +124,7 @@ impl LiveLayers {
             skeletons,
             meshes,
             has_objects: survey.has_objects,
+            is_path: survey.is_path,
             sizes,
             context,
         })
@@ -149,23 +146,29 @@ impl LiveLayers {
         matches!(path, ["annotations", ..]) && !is_prepared
     }
 
-    /// Returns the object at a path; `None` if there is none.
-    pub(super) async fn response(&self, path: &[&str]) -> Result<Option<Bytes>, LayerError> {
+    /// Returns the object at a path.
+    pub(super) async fn response(
+        self: &Arc<Self>,
+        path: &[&str],
+    ) -> Result<CachedResponse, LayerError> {
         if let Some(document) = self.documents.get(&path.join("/")) {
-            return Ok(Some(document.clone()));
+            return Ok(CachedResponse::Bytes(document.clone()));
         }
         match path {
             ["annotations", "info"] => match &self.annotations {
-                Some(annotations) => annotations.info(&self.dataset).await.map(Some),
-                None => Ok(None),
+                Some(annotations) => {
+                    let info = annotations.info(&self.dataset).await?;
+                    Ok(CachedResponse::Bytes(info))
+                }
+                None => Ok(CachedResponse::Nothing),
             },
-            ["annotations", index, name] => self.annotation(index, name).await,
+            ["annotations", index, name] => Ok(self.annotation(index, name).await?.into()),
             ["meshes", name] => self.mesh(name).await,
             [folder, id] => match self.skeletons.get(*folder).zip(decimal(id)) {
                 Some((skeletons, id)) => self.skeleton(folder, skeletons, id).await,
-                None => Ok(None),
+                None => Ok(CachedResponse::Nothing),
             },
-            _ => Ok(None),
+            _ => Ok(CachedResponse::Nothing),
         }
     }
 
@@ -190,82 +193,125 @@ impl LiveLayers {
     }
 
     async fn skeleton(
-        &self,
+        self: &Arc<Self>,
         folder: &str,
         skeletons: &LiveSkeletons,
         id: u64,
-    ) -> Result<Option<Bytes>, LayerError> {
+    ) -> Result<CachedResponse, LayerError> {
         let objects = &self.context.objects;
         let name = format!("{}{folder}/{id}", self.context.prefix);
         if let Some(known) = objects.known(&name) {
-            return Ok(known.into());
+            return Ok(known);
         }
-        let _held = objects.lock(&name).await;
+        let held = objects.lock(&name).await;
         if let Some(known) = objects.known(&name) {
-            return Ok(known.into());
+            return Ok(known);
         }
-        let bytes = self.encoded_skeleton(skeletons, id).await?;
-        let response = objects.put(name, bytes, "a skeleton").await?;
-        Ok(response.into())
-    }
-
-    async fn encoded_skeleton(
-        &self,
-        skeletons: &LiveSkeletons,
-        id: u64,
-    ) -> Result<Option<Vec<u8>>, LayerError> {
         let layer = &skeletons.layer;
         let cost = EncodingCost::of_skeleton(layer);
-        let plan = self.plan(skeletons.segments, id, &skeletons.levels, &cost);
-        let Some(plan) = plan.await? else {
-            return Ok(None);
+        let is_counted = cost.is_counted(skeletons.segments == SegmentKind::Groups);
+        let query = self.query_of(skeletons.segments, id, skeletons.level);
+        let read = match (query, is_counted) {
+            (None, _) => None,
+            (Some(query), true) => self.counted(query).await?,
+            (Some(query), false) => self.read_of(query, id, skeletons.level).await?,
         };
-        let _turn = self.context.objects.turn(plan.bytes).await;
-        encoded_skeleton(layer, &self.dataset, &plan.read, id, self.has_objects).await
+        let Some(read) = read else {
+            return objects.put(name, None).await;
+        };
+        let bytes = cost.of(&read);
+        if bytes <= objects.most_encoding() {
+            let _turn = objects.turn(bytes).await;
+            let encoded = encoded_skeleton(layer, &self.dataset, &read, id, self.has_objects);
+            return objects.put(name, encoded.await?).await;
+        }
+        drop(held);
+        let (layers, folder) = (Arc::clone(self), folder.to_owned());
+        let stored = async move {
+            let objects = &layers.context.objects;
+            let _held = objects.lock(&name).await;
+            if let Some(known) = objects.known(&name) {
+                return Ok(known);
+            }
+            let Some(skeletons) = layers.skeletons.get(&folder) else {
+                return Ok(CachedResponse::Nothing);
+            };
+            let _turn = objects.turn(objects.most_encoding()).await;
+            let read = layers.whole_level(read, id, skeletons.level);
+            match stored_skeleton(&skeletons.layer, &layers.dataset, &read).await? {
+                Some(stored) => Ok(objects.put_stored(name, stored)),
+                None => objects.put(name, None).await,
+            }
+        };
+        to_its_end(stored).await
     }
 
     /// Returns the fragments of an object, `<id>`, or its manifest, `<id>.index`.
-    async fn mesh(&self, file: &str) -> Result<Option<Bytes>, LayerError> {
+    async fn mesh(self: &Arc<Self>, file: &str) -> Result<CachedResponse, LayerError> {
         let id = decimal(file.strip_suffix(".index").unwrap_or(file));
         let (Some(levels), Some(id)) = (&self.meshes, id) else {
-            return Ok(None);
+            return Ok(CachedResponse::Nothing);
         };
         let objects = &self.context.objects;
-        let data_name = format!("{}meshes/{id}", self.context.prefix);
-        let index_name = format!("{data_name}.index");
+        let names = MeshNames::new(&self.context.prefix, id);
         let name = format!("{}meshes/{file}", self.context.prefix);
         if let Some(known) = objects.known(&name) {
-            return Ok(known.into());
+            return Ok(known);
         }
-        let _held = objects.lock(&data_name).await;
+        let held = objects.lock(&names.data).await;
         if let Some(known) = objects.known(&name) {
-            return Ok(known.into());
+            return Ok(known);
         }
-        let possible: Vec<LevelId> = [LevelId::FULL]
-            .into_iter()
-            .chain(levels.coarser().iter().copied())
-            .collect();
-        let plan = self.plan(SegmentKind::Objects, id, &possible, &EncodingCost::MESH);
-        let (index, data) = match plan.await? {
-            None => (None, None),
-            Some(plan) => {
-                let _turn = objects.turn(plan.bytes).await;
-                let mut reads = vec![plan.read];
-                for level in possible.iter().filter(|level| **level > plan.level) {
-                    if let Some(query) = self.query_of(SegmentKind::Objects, id, *level) {
-                        reads.extend(self.read_of(query, id, *level).await?);
-                    }
+        let mut reads = Vec::new();
+        let all = [LevelId::FULL].into_iter();
+        for level in all.chain(levels.coarser().iter().copied()) {
+            if let Some(query) = self.query_of(SegmentKind::Objects, id, level) {
+                let read = self.read_of(query, id, level).await?;
+                // An object that level 0 lacks does not exist.
+                if read.is_none() && reads.is_empty() {
+                    break;
                 }
-                let request = MeshRequest { id, reads };
-                encoded_mesh(levels, &self.dataset, request)
-                    .await?
-                    .map(|mesh| (mesh.manifest, mesh.data))
-                    .unzip()
+                reads.extend(read.map(|read| LevelRead { level, read }));
             }
+        }
+        let bytes = EncodingCost::MESH.of_levels(reads.iter().map(|level| &level.read));
+        if bytes <= objects.most_encoding() {
+            let _turn = objects.turn(bytes).await;
+            let reads = reads.into_iter().map(|level| level.read).collect();
+            let request = MeshRequest { id, reads };
+            let encoded = encoded_mesh(levels, &self.dataset, request).await?;
+            let (index, data) = encoded.map(|mesh| (mesh.manifest, mesh.data)).unzip();
+            let is_data = name == names.data;
+            let index = objects.put(names.index, index).await?;
+            let data = objects.put(names.data, data).await?;
+            return Ok(if is_data { data } else { index });
+        }
+        drop(held);
+        let layers = Arc::clone(self);
+        let stored = async move {
+            let objects = &layers.context.objects;
+            let _held = objects.lock(&names.data).await;
+            if let Some(known) = objects.known(&name) {
+                return Ok(known);
+            }
+            let _turn = objects.turn(objects.most_encoding()).await;
+            let reads = reads.into_iter();
+            let reads = reads.map(|level| layers.whole_level(level.read, id, level.level));
+            let reads: Vec<SegmentRead> = reads.collect();
+            let is_data = name == names.data;
+            let (index, data) = match stored_mesh(&layers.dataset, &reads).await? {
+                Some(mesh) => (
+                    objects.put(names.index, Some(mesh.manifest)).await?,
+                    objects.put_stored(names.data, mesh.data),
+                ),
+                None => (
+                    objects.put(names.index, None).await?,
+                    objects.put(names.data, None).await?,
+                ),
+            };
+            Ok(if is_data { data } else { index })
         };
-        let index = objects.put(index_name, index, MESH).await?;
-        let data = objects.put(data_name.clone(), data, MESH).await?;
-        Ok(if name == data_name { data } else { index }.into())
+        to_its_end(stored).await
     }
 
     /// Returns the query for a segment; `None` if no segment has this id.
@@ -286,6 +332,13 @@ impl LiveLayers {
         }
     }
 
+    /// Returns the way to read a segment whose vertices the query counts; `None` if it has none.
+    async fn counted(&self, query: zvf::Query) -> Result<Option<SegmentRead>, LayerError> {
+        let vertices = self.count(&query).await?;
+        let size = ObjectSize { vertices, links: 0 };
+        Ok((vertices > 0).then_some(SegmentRead::Selected { query, size }))
+    }
+
     async fn sizes(&self, level: LevelId) -> Result<Option<&ObjectSizes>, LayerError> {
         let Some(cell) = self.sizes.get(&level) else {
             return Ok(None);
@@ -301,82 +354,65 @@ impl LiveLayers {
         id: u64,
         level: LevelId,
     ) -> Result<Option<SegmentRead>, LayerError> {
-        let sizes = self.sizes(level).await?;
-        Ok(sizes.and_then(|sizes| {
-            let size = sizes.of(id)?;
-            Some(match sizes.has_one_object() {
-                true => {
-                    let object = self.has_objects.then(|| i64::try_from(id).ok()).flatten();
-                    let query = zvf::Query::new().level(LevelChoice::Number(level));
-                    SegmentRead::Streamed {
-                        query,
-                        object,
-                        size,
-                    }
-                }
-                false => SegmentRead::Selected { query, size },
-            })
+        let Some(sizes) = self.sizes(level).await? else {
+            return Ok(None);
+        };
+        let size = match sizes.is_partial() {
+            true => {
+                let vertices = self.count(&query).await?;
+                (vertices > 0).then(|| sizes.of_vertices(vertices))
+            }
+            false => sizes.of(id),
+        };
+        let Some(size) = size else { return Ok(None) };
+        let read = SegmentRead::Selected { query, size };
+        Ok(Some(match sizes.has_one_object() {
+            true => self.whole_level(read, id, level),
+            false => read,
         }))
     }
 
-    /// Returns the way to encode a segment on the finest level on which it is not too large; `None` if
-    /// no segment has this id or vertices.
-    async fn plan(
-        &self,
-        segments: SegmentKind,
-        id: u64,
-        levels: &[LevelId],
-        cost: &EncodingCost,
-    ) -> Result<Option<SegmentPlan>, LayerError> {
-        let most = self.context.objects.most_encoding();
-        let mut too_large = None;
-        for (level, coarser) in levels.iter().zip(1..) {
-            let Some(query) = self.query_of(segments, id, *level) else {
-                return Ok(None);
-            };
-            let read = match cost.is_counted(segments == SegmentKind::Groups) {
-                true => Some(SegmentRead::Selected {
-                    size: ObjectSize {
-                        vertices: self.count(&query).await?,
-                        links: 0,
-                    },
-                    query,
-                })
-                .filter(|read| read.size().vertices > 0),
-                false => self.read_of(query, id, *level).await?,
-            };
-            let Some(read) = read else {
-                match too_large {
-                    None => return Ok(None),
-                    Some(_) => continue,
-                }
-            };
-            let mut bytes = cost.of(&read);
-            if cost.has_all_levels {
-                for level in levels.iter().skip(coarser) {
-                    let sizes = self.sizes(*level).await?;
-                    let size = sizes.and_then(|sizes| sizes.of(id));
-                    bytes = bytes.saturating_add(cost.of_further(size.unwrap_or_default()));
-                }
-            }
-            if bytes <= most {
-                return Ok(Some(SegmentPlan {
-                    read,
-                    level: *level,
-                    bytes,
-                }));
-            }
-            too_large.get_or_insert(LayerError::TooManyVertices {
-                vertices: read.size().vertices,
-                bytes,
-                most,
-            });
+    /// Returns the way to read an object in the batches of its whole level. Paths remain those of a query.
+    fn whole_level(&self, read: SegmentRead, id: u64, level: LevelId) -> SegmentRead {
+        match read {
+            SegmentRead::Selected { size, .. } if !self.is_path => SegmentRead::Streamed {
+                query: zvf::Query::new().level(LevelChoice::Number(level)),
+                object: self.has_objects.then(|| i64::try_from(id).ok()).flatten(),
+                size,
+            },
+            read => read,
         }
-        too_large.map_or(Ok(None), Err)
     }
 }
 
-const MESH: &str = "an encoded mesh";
+/// The names of the parts of a mesh.
+struct MeshNames {
+    index: String,
+    data: String,
+}
+
+impl MeshNames {
+    fn new(prefix: &str, id: u64) -> Self {
+        let data = format!("{prefix}meshes/{id}");
+        Self {
+            index: format!("{data}.index"),
+            data,
+        }
+    }
+}
+
+/// The way to read an object of a level.
+struct LevelRead {
+    level: LevelId,
+    read: SegmentRead,
+}
+
+/// Runs work that goes on if the client disconnects, so that another request finds its result.
+async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, LayerError>> + Send + 'static,
+) -> Result<T, LayerError> {
+    tokio::spawn(work).await.map_err(|_| LayerError::Ended)?
+}
 
 /// Layers that were planned so far.
 #[derive(Default)]
@@ -399,7 +435,7 @@ impl Made {
         notes: &mut Vec<String>,
     ) -> Result<(), LayerError> {
         let folder = kind.folder();
-        let objects = u64::try_from(survey.segments.ids.len()).unwrap_or(u64::MAX);
+        let objects = u64::try_from(survey.segments.count).unwrap_or(u64::MAX);
         let layer = match kind {
             LayerKind::Annotations if !survey.has_annotations(notes) => return Ok(()),
             LayerKind::Annotations => {
@@ -419,12 +455,9 @@ impl Made {
                 layer
             }
             LayerKind::Skeletons => {
-                let usable = usable_levels(reading.dataset, survey.has_objects).await?;
-                let levels: Vec<LevelId> =
-                    [LevelId::FULL].into_iter().chain(usable.chosen).collect();
-                self.skeletons(reading, survey, levels, notes)?;
+                self.skeletons(reading, survey, notes)?;
                 for (reading, survey) in coarser(reading, survey, notes).await? {
-                    self.skeletons(&reading, &survey, vec![reading.level], notes)?;
+                    self.skeletons(&reading, &survey, notes)?;
                 }
                 return Ok(());
             }
@@ -462,7 +495,7 @@ impl Made {
                 if survey.groups.is_empty() {
                     return Ok(());
                 }
-                self.groups(reading, survey).await?
+                self.groups(reading, survey)?
             }
             LayerKind::Volume => return Ok(()),
         };
@@ -471,11 +504,7 @@ impl Made {
     }
 
     /// Adds the groups: skeletons of their paths, or their properties alone.
-    async fn groups(
-        &mut self,
-        reading: &Reading<'_>,
-        survey: &StoreSurvey,
-    ) -> Result<Layer, LayerError> {
+    fn groups(&mut self, reading: &Reading<'_>, survey: &StoreSurvey) -> Result<Layer, LayerError> {
         let folder = LayerKind::Groups.folder();
         let table = &survey.groups.segments;
         let mut shader = None;
@@ -486,10 +515,9 @@ impl Made {
             if let Some(json) = table.to_json() {
                 self.document(format!("{folder}/{PROPERTIES}/info"), json);
             }
-            let usable = usable_levels(reading.dataset, true).await?;
             let skeletons = LiveSkeletons {
                 segments: SegmentKind::Groups,
-                levels: [LevelId::FULL].into_iter().chain(usable.chosen).collect(),
+                level: LevelId::FULL,
                 layer,
             };
             self.skeletons.insert(folder.to_owned(), skeletons);
@@ -504,7 +532,6 @@ impl Made {
         &mut self,
         reading: &Reading<'_>,
         survey: &StoreSurvey,
-        levels: Vec<LevelId>,
         notes: &mut Vec<String>,
     ) -> Result<(), LayerError> {
         let level = reading.level;
@@ -512,7 +539,7 @@ impl Made {
         let folder = LayerKind::Skeletons.folder_of(level);
         self.document(format!("{folder}/info"), layer.info.to_json());
         self.properties(&folder, survey);
-        let objects = u64::try_from(survey.segments.ids.len()).unwrap_or(u64::MAX);
+        let objects = u64::try_from(survey.segments.count).unwrap_or(u64::MAX);
         self.layers.push(Layer {
             kind: LayerKind::Skeletons,
             level,
@@ -526,7 +553,7 @@ impl Made {
             folder,
             LiveSkeletons {
                 segments: SegmentKind::Objects,
-                levels,
+                level,
                 layer,
             },
         );

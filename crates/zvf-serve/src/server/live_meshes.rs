@@ -61,19 +61,20 @@ async fn streamed(
     let mut mesh = TriangleMesh::default();
     mesh.positions.reserve_exact(size.vertices_to_reserve());
     mesh.triangles.reserve_exact(size.links_to_reserve());
-    let mut is_finite = true;
+    let mut is_finite = Ok(true);
     let read = dataset.batches(&query, |batch| {
-        let own = rows.add(&batch);
-        match positions(&batch, &own) {
-            Some(positions) => mesh.positions.extend_from_slice(&positions),
-            None => is_finite = false,
-        }
+        is_finite = rows.add(&batch).map(|own| {
+            let positions = positions(&batch, &own);
+            mesh.positions
+                .extend_from_slice(positions.as_deref().unwrap_or_default());
+            positions.is_some()
+        });
         rows.links(&batch, |face| mesh.triangles.extend(fan(face)));
         match is_finite {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+            Ok(true) => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
         }
     });
     read.await?;
-    Ok(is_finite.then_some(mesh))
+    Ok(is_finite?.then_some(mesh))
 }

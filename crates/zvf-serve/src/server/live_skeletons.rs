@@ -25,6 +25,21 @@ pub(super) enum SegmentRead {
 }
 
 impl SegmentRead {
+    /// Returns the query whose batches have the segment.
+    pub(super) fn query(&self) -> &Query {
+        match self {
+            Self::Selected { query, .. } | Self::Streamed { query, .. } => query,
+        }
+    }
+
+    /// Returns the object of which only vertices count; all do if `None`.
+    pub(super) fn object(&self) -> Option<i64> {
+        match self {
+            Self::Selected { .. } => None,
+            Self::Streamed { object, .. } => *object,
+        }
+    }
+
     pub(super) fn size(&self) -> ObjectSize {
         match self {
             Self::Selected { size, .. } | Self::Streamed { size, .. } => *size,
@@ -75,18 +90,19 @@ async fn streamed(
     let mut skeleton = layer.empty();
     skeleton.positions.reserve_exact(size.vertices_to_reserve());
     skeleton.edges.reserve_exact(size.links_to_reserve());
-    let mut is_finite = true;
+    let mut is_finite = Ok(true);
     let read = dataset.batches(query, |batch| {
-        let own = rows.add(&batch);
-        is_finite &= layer.push_rows(&batch, &own, &mut skeleton);
+        is_finite = rows
+            .add(&batch)
+            .map(|own| layer.push_rows(&batch, &own, &mut skeleton));
         rows.links(&batch, |ends| {
             skeleton.edges.extend(ends.first_chunk::<2>().copied());
         });
         match is_finite {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+            Ok(true) => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
         }
     });
     read.await?;
-    Ok(is_finite.then_some(skeleton))
+    Ok(is_finite?.then_some(skeleton))
 }

@@ -5,7 +5,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use hyper::StatusCode;
 use tokio::sync::Mutex as AsyncMutex;
@@ -14,7 +13,7 @@ use zvf_model::{error_chain::error_chain, key::Key};
 use zvf_store::Read;
 
 use super::{
-    cache::ResponseCache,
+    cache::{CachedResponse, ResponseCache},
     live::{LiveContext, LiveLayers},
     object_cache::ObjectCache,
     reply::{BINARY, JSON, Pieces, Reply},
@@ -133,10 +132,13 @@ impl LiveStore {
         }
         .map_or_else(
             |error| failure(&error),
-            |bytes| match bytes {
-                Some(bytes) if path.last() == Some(&"info") => Reply::document(JSON, bytes),
-                Some(bytes) => Reply::document(BINARY, bytes),
-                None => Reply::not_found(),
+            |response| match response {
+                CachedResponse::Bytes(bytes) if path.last() == Some(&"info") => {
+                    Reply::document(JSON, bytes)
+                }
+                CachedResponse::Bytes(bytes) => Reply::document(BINARY, bytes),
+                CachedResponse::File(file) => self.objects.reply_with(&file),
+                CachedResponse::Nothing => Reply::not_found(),
             },
         )
     }
@@ -145,23 +147,25 @@ impl LiveStore {
         &self,
         path: &[&str],
         cache: &ResponseCache,
-    ) -> Result<Option<Bytes>, LayerError> {
+    ) -> Result<CachedResponse, LayerError> {
         let (layers, state) = {
             let current = self.lock();
             (Arc::clone(&current.layers), current.state)
         };
         let key = format!("{}{}", prefix(&self.name, state), path.join("/"));
         if let Some(known) = cache.get(&key) {
-            return Ok(known.into());
+            return Ok(known);
         }
         let response = layers.response(path).await?;
         if layers.is_cached(path) {
-            cache.put(key, response.clone().into());
+            cache.put(key, response.clone());
         }
         match response {
             // Skeletons and meshes have taken their memory, and documents are shared.
-            Some(bytes) if path.first() == Some(&"annotations") && bytes.len() > LARGE => {
-                Ok(Some(self.objects.alive(bytes).await))
+            CachedResponse::Bytes(bytes)
+                if path.first() == Some(&"annotations") && bytes.len() > LARGE =>
+            {
+                Ok(CachedResponse::Bytes(self.objects.alive(bytes).await))
             }
             response => Ok(response),
         }
@@ -184,15 +188,17 @@ impl LiveStore {
                 return Reply::Failed(status, error_chain(&error));
             }
         };
+        let objects = Arc::clone(&self.objects);
         let read = move |start: u64, end: u64| -> Pieces {
             let step = usize::try_from(PIECE).unwrap_or(usize::MAX);
             let pieces = (start..end).step_by(step).map(move |from| {
                 let (store, key) = (store.clone(), key.clone());
+                let objects = Arc::clone(&objects);
                 let to = from.saturating_add(PIECE).min(end);
                 async move {
                     let read = store.read_one(Read::bounded(key, from..to)).await;
                     match read {
-                        Ok(Some(bytes)) => Ok(bytes),
+                        Ok(Some(bytes)) => Ok(objects.alive(bytes).await),
                         Ok(None) => Err(std::io::ErrorKind::NotFound.into()),
                         Err(error) => Err(std::io::Error::other(error)),
                     }
@@ -221,7 +227,7 @@ fn prefix(name: &str, state: u64) -> String {
 /// Returns the response to a request that failed.
 pub(super) fn failure(error: &LayerError) -> Reply {
     let status = match error {
-        LayerError::TooLarge(..) | LayerError::TooManyVertices { .. } => {
+        LayerError::TooLarge(..) | LayerError::Scattered(_) | LayerError::Dense(_) => {
             StatusCode::PAYLOAD_TOO_LARGE
         }
         LayerError::Store(error) if error.kind() == ErrorKind::OverBudget => {

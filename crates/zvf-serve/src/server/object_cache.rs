@@ -4,24 +4,37 @@
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
+    io::{self, Write},
     sync::Arc,
 };
 
 use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use tokio::sync::{Mutex, MutexGuard, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-use super::cache::{CachedResponse, ResponseCache};
+use super::{
+    cache::{CachedResponse, ResponseCache},
+    pool::on_pool,
+    reply::{BINARY, Pieces, Reply},
+    stored_object::{ObjectWriter, StoredObject},
+};
 use crate::layers::LayerError;
 
 /// Locks of objects. Two objects may have the same lock.
 const LOCKS: usize = 16;
 /// Bytes of a permit.
 const STEP: u64 = 1 << 10;
+/// Bytes of a temporary file that are in memory at once.
+const PIECE: u64 = 1 << 20;
+/// Bytes of temporary files that are kept.
+const MAX_STORED: usize = 16 << 30;
 
 /// Encoded objects of all stores, by name.
 #[derive(Debug)]
 pub(super) struct ObjectCache {
     encoded: ResponseCache,
+    /// Objects that are too large for the memory.
+    stored: ResponseCache,
     /// Bytes of encoded objects that are kept, or that responses still hold.
     alive: Arc<Semaphore>,
     most_alive: u64,
@@ -29,7 +42,7 @@ pub(super) struct ObjectCache {
     encoding: [Mutex<()>; LOCKS],
     /// Stands for the locks if there are none.
     any: Mutex<()>,
-    /// The largest encoded object: one that is not kept would be encoded for each request.
+    /// The largest object in memory: one that is not kept would be encoded for each request.
     most_bytes: usize,
     /// Bytes of memory for the objects that are encoded at once.
     most_encoding: u64,
@@ -49,6 +62,30 @@ impl<T: AsRef<[u8]>> AsRef<[u8]> for AliveBytes<T> {
 }
 
 impl ObjectCache {
+    /// Returns a response with a stored object or a part of it.
+    pub(super) fn reply_with(self: &Arc<Self>, stored: &Arc<StoredObject>) -> Reply {
+        let (objects, object) = (Arc::clone(self), Arc::clone(stored));
+        let read = move |start: u64, end: u64| -> Pieces {
+            let step = usize::try_from(PIECE).unwrap_or(usize::MAX);
+            let pieces = (start..end).step_by(step).map(move |from| {
+                let (objects, object) = (Arc::clone(&objects), Arc::clone(&object));
+                let size = PIECE.min(end.saturating_sub(from));
+                async move {
+                    let read = on_pool(move || object.read(from, size));
+                    let bytes = read.await.map_err(io::Error::other)?;
+                    Ok::<_, io::Error>(objects.alive(bytes).await)
+                }
+            });
+            stream::iter(pieces).buffered(1).boxed()
+        };
+        Reply::Object {
+            content_type: BINARY,
+            size: stored.len(),
+            e_tag: Some(stored.e_tag().to_owned()),
+            read: Box::new(read),
+        }
+    }
+
     /// Creates a cache of this many bytes, and a limit on the memory for objects that are encoded at
     /// once.
     pub(super) fn new(bytes: usize, encoding: u64) -> Self {
@@ -57,6 +94,7 @@ impl ObjectCache {
         let semaphore = |bytes| Semaphore::new(steps(bytes).min(Semaphore::MAX_PERMITS));
         Self {
             encoded: ResponseCache::new(bytes, bytes),
+            stored: ResponseCache::new(MAX_STORED, MAX_STORED),
             alive: Arc::new(semaphore(most_alive)),
             most_alive,
             encoding: Default::default(),
@@ -69,7 +107,7 @@ impl ObjectCache {
 
     /// Returns a file that is kept; `None` if it is not known whether there is one.
     pub(super) fn known(&self, name: &str) -> Option<CachedResponse> {
-        self.encoded.get(name)
+        self.encoded.get(name).or_else(|| self.stored.get(name))
     }
 
     /// Returns the bytes of memory for objects that are encoded at once.
@@ -94,23 +132,29 @@ impl ObjectCache {
         self.permits.acquire_many(permits).await.ok()
     }
 
-    /// Keeps a file, or that there is none, and returns it. Waits until responses have been sent if these
-    /// hold too many files that are no longer kept.
+    /// Keeps a file, or that there is none, and returns it. A large one becomes a temporary file. Waits
+    /// until responses have been sent if these hold too many files that are no longer kept.
     ///
     /// # Errors
     ///
-    /// [`LayerError::TooLarge`] with the name of what is encoded.
+    /// [`LayerError::Temporary`] if a temporary file cannot be written.
     pub(super) async fn put(
         &self,
         name: String,
         bytes: Option<Vec<u8>>,
-        what: &'static str,
     ) -> Result<CachedResponse, LayerError> {
-        let most = self.most_bytes;
-        if bytes.as_ref().is_some_and(|bytes| bytes.len() > most) {
-            return Err(LayerError::TooLarge(what, most));
-        }
         let response = match bytes {
+            Some(bytes) if bytes.len() > self.most_bytes => {
+                let stored = on_pool(move || {
+                    let write = || {
+                        let mut file = ObjectWriter::new()?;
+                        file.write_all(&bytes)?;
+                        file.finish()
+                    };
+                    write().map_err(LayerError::Temporary)
+                });
+                return Ok(self.put_stored(name, stored.await?));
+            }
             Some(mut bytes) => {
                 bytes.shrink_to_fit();
                 CachedResponse::Bytes(self.alive(bytes).await)
@@ -119,6 +163,13 @@ impl ObjectCache {
         };
         self.encoded.put(name, response.clone());
         Ok(response)
+    }
+
+    /// Keeps a temporary file and returns it.
+    pub(super) fn put_stored(&self, name: String, stored: StoredObject) -> CachedResponse {
+        let response = CachedResponse::File(Arc::new(stored));
+        self.stored.put(name, response.clone());
+        response
     }
 
     /// Takes the memory of bytes until their last use. Files that are kept make room for them.
@@ -158,8 +209,11 @@ mod tests {
     use super::*;
 
     async fn put(cache: &ObjectCache, name: &str, bytes: usize) -> Option<Bytes> {
-        let put = cache.put(name.to_owned(), Some(vec![1; bytes]), "a file");
-        put.await.unwrap().into()
+        let put = cache.put(name.to_owned(), Some(vec![1; bytes]));
+        match put.await.unwrap() {
+            CachedResponse::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
     }
 
     #[tokio::test]
@@ -174,10 +228,9 @@ mod tests {
         // Files that no response holds make room.
         assert!(put(&cache, "c", 60 << 10).await.is_some());
         assert!(cache.known("b").is_none() && cache.known("c").is_some());
-        let large = cache.put("d".to_owned(), Some(vec![1; 80 << 10]), "a file");
-        assert!(matches!(
-            large.await,
-            Err(LayerError::TooLarge("a file", _))
-        ));
+        // A large one is in a file, which takes no memory.
+        let large = cache.put("d".to_owned(), Some(vec![1; 80 << 10])).await;
+        assert!(matches!(large, Ok(CachedResponse::File(file)) if file.len() == 80 << 10));
+        assert!(cache.known("c").is_some() && cache.known("d").is_some());
     }
 }

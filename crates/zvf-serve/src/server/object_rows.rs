@@ -1,6 +1,12 @@
 //! The rows of one object in the batches of a level.
 
 use zvf::QueryResult;
+use zvf_precomputed::PrecomputedError;
+
+use crate::layers::LayerError;
+
+/// Runs of rows that are kept.
+const MAX_RUNS: usize = 1 << 20;
 
 /// Rows of a result that belong to one object, in the order of the result.
 #[derive(Debug, Default)]
@@ -32,7 +38,12 @@ impl ObjectRows {
     }
 
     /// Adds the vertices of a batch. Returns those of the object, as rows of the batch.
-    pub(super) fn add(&mut self, batch: &QueryResult) -> Vec<usize> {
+    ///
+    /// # Errors
+    ///
+    /// [`LayerError`] if the object has 2^32 vertices or more, or if they are scattered among those of other
+    /// objects.
+    pub(super) fn add(&mut self, batch: &QueryResult) -> Result<Vec<usize>, LayerError> {
         let is_own = |row: &usize| match (self.object, &batch.object_ids) {
             (None, _) => true,
             (Some(object), Some(ids)) => ids.get(*row) == Some(&object),
@@ -50,9 +61,13 @@ impl ObjectRows {
                     first: self.count,
                 }),
             }
-            self.count = self.count.saturating_add(1);
+            let count = self.count.checked_add(1);
+            self.count = count.ok_or(PrecomputedError::Count("vertices"))?;
         }
-        rows
+        match self.runs.len() <= MAX_RUNS {
+            true => Ok(rows),
+            false => Err(LayerError::Scattered(MAX_RUNS)),
+        }
     }
 
     /// Passes on the links of a batch whose ends all belong to the object, as rows of the object.
@@ -100,8 +115,9 @@ mod tests {
     #[test]
     fn links_between_batches_keep_their_ends() {
         let mut rows = ObjectRows::new(Some(5));
-        assert_eq!(rows.add(&batch(0, &[5, 5, 4, 5], &[])), [0, 1, 3]);
-        assert_eq!(rows.add(&batch(4, &[4, 5], &[])), [1]);
+        let first = rows.add(&batch(0, &[5, 5, 4, 5], &[])).unwrap();
+        assert_eq!(first, [0, 1, 3]);
+        assert_eq!(rows.add(&batch(4, &[4, 5], &[])).unwrap(), [1]);
         let mut found = Vec::new();
         // Rows 0, 1, 3 and 5 are those of the object; 2 and 4 are not, and 6 does not exist.
         let links = batch(6, &[], &[0, 5, 1, 3, 1, 2, 4, 5, 5, 6]);
@@ -112,7 +128,8 @@ mod tests {
     #[test]
     fn all_rows_may_be_one_object() {
         let mut rows = ObjectRows::new(None);
-        assert_eq!(rows.add(&batch(0, &[5, 4], &[])), [0, 1]);
+        let first = rows.add(&batch(0, &[5, 4], &[])).unwrap();
+        assert_eq!(first, [0, 1]);
         let mut found = Vec::new();
         rows.links(&batch(2, &[], &[1, 0]), |ends| found.push(ends.to_vec()));
         assert_eq!(found, [[1, 0]]);

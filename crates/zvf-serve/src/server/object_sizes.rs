@@ -8,17 +8,15 @@ use zvf_query::{LevelChoice, Selection};
 
 use crate::layers::LayerError;
 
-/// Vertices of an object that is always encoded as one of this size.
-const SMALL: u64 = 1 << 12;
-/// Maximum number of objects with known vertices; beyond it, small objects are left out.
-const MAX_KEPT: usize = 1 << 20;
+/// Maximum number of objects whose vertices are known.
+const MAX_KEPT: usize = 1 << 17;
 
 /// The sizes of the objects of a level.
 #[derive(Debug, Default)]
 pub(super) struct ObjectSizes {
     total: ObjectSize,
     vertices: HashMap<i64, u64>,
-    /// `true` if `vertices` leaves out small objects.
+    /// `true` if there are too many objects, so that `vertices` has none.
     is_partial: bool,
     has_objects: bool,
 }
@@ -68,41 +66,46 @@ impl ObjectSizes {
                 sizes.total.links = sizes.total.links.saturating_add(links);
             }
             let ids = batch.object_ids.as_deref().unwrap_or_default();
+            let ids = if sizes.is_partial { &[] } else { ids };
             for same in ids.chunk_by(|a, b| a == b) {
                 if let Some(id) = same.first() {
                     let vertices = sizes.vertices.entry(*id).or_default();
                     *vertices = vertices.saturating_add(count(same.len()));
                 }
             }
+            if sizes.vertices.len() > MAX_KEPT {
+                (sizes.vertices, sizes.is_partial) = (HashMap::new(), true);
+            }
             ControlFlow::Continue(())
         });
         read.await?;
-        if sizes.vertices.len() > MAX_KEPT {
-            sizes.vertices.retain(|_, vertices| *vertices > SMALL);
-            sizes.is_partial = true;
-        }
         sizes.vertices.shrink_to_fit();
         Ok(sizes)
     }
 
-    /// Returns the size of an object; `None` if it has no vertices.
+    /// Returns whether a query must count the vertices of each object.
+    pub(super) fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
+    /// Returns the size of an object; `None` if it has no vertices, or if there are too many objects.
     pub(super) fn of(&self, object: u64) -> Option<ObjectSize> {
         if !self.has_objects {
             return Some(self.total).filter(|total| total.vertices > 0);
         }
-        let known = i64::try_from(object).ok().map(|id| self.vertices.get(&id));
-        let vertices = match known? {
-            Some(vertices) => *vertices,
-            None if self.is_partial => SMALL,
-            None => return None,
-        };
+        let vertices = self.vertices.get(&i64::try_from(object).ok()?)?;
+        Some(self.of_vertices(*vertices))
+    }
+
+    /// Returns the size of an object with this many vertices.
+    pub(super) fn of_vertices(&self, vertices: u64) -> ObjectSize {
         let all = u128::from(self.total.vertices.max(1));
         let links = u128::from(self.total.links) * u128::from(vertices);
         let links = links.div_ceil(all).min(u128::from(self.total.links));
-        Some(ObjectSize {
+        ObjectSize {
             vertices,
             links: u64::try_from(links).unwrap_or(u64::MAX),
-        })
+        }
     }
 
     /// Returns whether the level has one object at most. It is read faster, and in less memory, without

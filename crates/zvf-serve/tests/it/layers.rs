@@ -326,26 +326,69 @@ fn edges_of_graphs_are_annotations() {
     }
 }
 
-/// A skeleton or mesh that is too large is shown on a coarser level, if there is one.
+/// Skeletons and meshes that are larger than the memory are in temporary files, with the same bytes.
 #[test]
-fn coarser_levels_stand_for_large_objects() {
+fn objects_that_exceed_the_memory_are_the_same() {
+    let check = |address: &str, paths: &[&str]| {
+        let within = TestServer::start(&[("a", address)], ServeOptions::new());
+        let beyond = ServeOptions::new().encoding(1000).objects(2000);
+        let beyond = TestServer::start(&[("a", address)], beyond);
+        for path in paths {
+            let path = format!("/a/{path}");
+            let whole = within.get(&path);
+            for _ in 0..2 {
+                let stored = beyond.send("GET", &path, &[]);
+                assert_eq!(stored.status, 200, "{path}");
+                assert!(stored.body == whole, "{path}: {} bytes", whole.len());
+            }
+            let half = whole.len() / 2;
+            let range = format!("bytes={half}-{}", half + 9);
+            let part = beyond.send("GET", &path, &[("Range", &range)]);
+            assert_eq!(part.status, 206, "{path}");
+            assert_eq!(part.body, whole[half..half + 10], "{path}");
+            let tag = beyond.send("HEAD", &path, &[]);
+            let tag = tag.header("etag").unwrap();
+            let same = beyond.send("GET", &path, &[("If-None-Match", tag)]);
+            assert_eq!((same.status, same.body.len()), (304, 0), "{path}");
+        }
+        for path in ["skeletons/99999", "meshes/99999.index", "groups/99999"] {
+            let missing = beyond.send("GET", &format!("/a/{path}"), &[]);
+            assert_eq!(missing.status, 404, "{path}");
+        }
+    };
+    // Two objects with coarser levels.
+    let meshes = TestStores::new();
+    let files = ["meshes/7.index", "meshes/7", "meshes/8.index", "meshes/8"];
+    check(&surface_with_levels(&meshes), &files);
     let stores = TestStores::new();
-    let address = surface_with_levels(&stores);
-    let options = ServeOptions::new().encoding(8_000_000);
-    let server = TestServer::start(&[("a", &address)], options);
-    let manifest = MultilodManifest::decode(&server.get("/a/meshes/7.index")).unwrap();
-    // Object 7 has 40 000 vertices on level 0, which is left out.
-    assert_eq!(manifest.levels.len(), 2);
-    let small = MultilodManifest::decode(&server.get("/a/meshes/8.index")).unwrap();
-    assert_eq!(small.levels[0].nodes.len(), 1);
+    let address = stores.create("a.zv", GeometryKind::Mesh, &surface(300));
+    check(&address, &["meshes/0.index", "meshes/0"]);
+    let address = stores.create("b.zv", GeometryKind::Skeletons, &trees(3, 3000));
+    check(&address, &["skeletons/1", "skeletons/2"]);
+    let address = stores.create("c.zv", GeometryKind::Skeletons, &trees(1, 3000));
+    check(&address, &["skeletons/0"]);
+    let address = stores.create("d.zv", GeometryKind::Streamlines, &grouped_paths(300, 90));
+    check(&address, &["skeletons/1", "groups/0", "groups/2"]);
+}
 
-    let trees = stores.create("b.zv", GeometryKind::Skeletons, &trees(2, 3000));
-    let options = ServeOptions::new().encoding(400_000);
-    let server = TestServer::start(&[("b", &trees)], options);
-    let refused = server.send("GET", "/b/skeletons/1", &[]);
-    assert_eq!(refused.status, 413);
+/// A mesh whose triangles lie at one place cannot be divided, and is not encoded in more memory than there
+/// is.
+#[test]
+fn objects_beyond_the_memory_that_cannot_be_divided_are_refused() {
+    let stores = TestStores::new();
+    let mut geometry = surface(4);
+    // The distant triangle makes the nodes large.
+    let mut positions: Vec<f32> = geometry.positions.to_vec().unwrap();
+    positions.extend([1e7, 0.0, 0.0, 1e7, 1e7, 0.0, 0.0, 1e7, 1e7]);
+    geometry.positions = NumericColumn::float32(3, positions);
+    geometry.links = geometry.links.repeat(60_000);
+    geometry.links.extend([16, 17, 18]);
+    let address = stores.create("a.zv", GeometryKind::Mesh, &geometry);
+    let server = TestServer::start(&[("a", &address)], ServeOptions::new().encoding(1000));
+    let refused = server.send("GET", "/a/meshes/0.index", &[]);
+    assert_eq!(refused.status, 413, "{}", refused.text());
     let why = refused.text();
-    assert!(why.contains("the object has 3000 vertices"), "{why}");
+    assert!(why.contains("all close to each other"), "{why}");
 }
 
 /// Points of a coarser level are on the first level of the index, whether level 0 repeats them or not.

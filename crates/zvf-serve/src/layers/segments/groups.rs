@@ -80,7 +80,7 @@ impl GroupTable {
             columns.push(Column::new("objects", counts));
         }
         let mut segments = SegmentTable::default();
-        segments.add(&ids, &columns);
+        segments.add(&ids, &columns, usize::MAX);
         segments.finish(notes);
         Ok(Self { members, segments })
     }

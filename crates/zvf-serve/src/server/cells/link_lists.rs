@@ -16,7 +16,7 @@ use crate::{
         LayerError,
         annotations::{AnnotationPlan, AnnotationSink, StoreAnnotation, cell_number},
     },
-    spill::{PartitionId, Spill, SpillEntry, SpillError},
+    spill::{PartitionId, Spill, SpillEntry},
 };
 
 /// Parts of the lists of a level. One part is in memory while it is written.
@@ -126,7 +126,7 @@ impl<'a> LinkListsSink<'a> {
         let record = self.record.as_slice();
         let entry = SpillEntry { key, id, record };
         let pushed = self.spill.push(PartitionId { index, shard }, entry);
-        pushed.map_err(temporary)
+        Ok(pushed?)
     }
 
     pub(super) fn finish(self) -> Result<LinkLists, LayerError> {
@@ -138,7 +138,7 @@ impl<'a> LinkListsSink<'a> {
         );
         let mut end = 0_u64;
         for partition in self.spill.partitions() {
-            let spilled = self.spill.read(partition).map_err(temporary)?;
+            let spilled = self.spill.read(partition)?;
             for group in spilled.entries().chunk_by(|a, b| a.key == b.key) {
                 let Some(first) = group.first() else {
                     continue;
@@ -220,11 +220,4 @@ impl AnnotationSink for LinkListsSink<'_> {
         }
         Ok(())
     }
-}
-
-fn temporary(error: SpillError) -> LayerError {
-    LayerError::Temporary(match error {
-        SpillError::Record => io::ErrorKind::FileTooLarge.into(),
-        SpillError::File { source, .. } => source,
-    })
 }
