@@ -21,7 +21,9 @@ def test_the_notebook_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     (place := folder / "notebook").mkdir()
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     resources = {"metadata": {"path": str(place)}}
-    nbclient.NotebookClient(notebook, timeout=300, resources=resources).execute()
+    # A kernel takes longer than a minute to start on a machine with much other load.
+    limits = {"timeout": 300, "startup_timeout": 300}
+    nbclient.NotebookClient(notebook, **limits, resources=resources).execute()
     shown: dict[str, list[str]] = {}
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
