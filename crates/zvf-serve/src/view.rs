@@ -19,6 +19,8 @@ const WINDOW_ASPECT: f64 = 1.5;
 const MARGIN: f64 = 1.1;
 /// Part of the depth of the content by which a view is larger, because near parts look larger.
 const DEPTH_MARGIN: f64 = 0.3;
+/// Depth of the content by its shortest extent from which the viewer looks along the axis of the latter.
+const DEEP: f64 = 1.5;
 /// The colour of a surface that is the only one of its store. Others have the colours of the viewer.
 const ONE_SURFACE: &str = "#e6c8a0";
 
@@ -145,6 +147,10 @@ pub fn viewer_state(stores: &[ServedView<'_>]) -> String {
             _ => WINDOW_ASPECT,
         };
         state.insert("projectionScale".to_owned(), camera.height(aspect).into());
+        if let Some(rotation) = camera.direction.rotation() {
+            let rotation = rotation.to_vec().into();
+            state.insert("projectionOrientation".to_owned(), rotation);
+        }
         state.insert("position".to_owned(), camera.centre.into());
         state.insert(
             "crossSectionScale".to_owned(),
@@ -180,17 +186,54 @@ fn dimensions(stores: &[ServedView<'_>]) -> Dimensions {
 struct Camera {
     centre: Vec<f64>,
     /// Extents along the axes of space.
-    extents: Vec<f64>,
+    extents: [f64; 3],
+    direction: ViewDirection,
     widest: f64,
 }
 
+/// The axis along which the viewer looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ViewDirection {
+    X,
+    Y,
+    /// That of the viewer's own choice.
+    Z,
+}
+
+impl ViewDirection {
+    /// Chooses the direction from which a content is seen best: along the shortest extent, if the third is
+    /// much longer.
+    fn of([x, y, z]: [f64; 3]) -> Self {
+        if x.min(y) * DEEP >= z {
+            Self::Z
+        } else if x < y {
+            Self::X
+        } else {
+            Self::Y
+        }
+    }
+
+    /// Returns the rotation as a quaternion, with the third axis upwards; `None` along the third axis.
+    fn rotation(self) -> Option<[f64; 4]> {
+        let quarter = core::f64::consts::FRAC_1_SQRT_2;
+        match self {
+            Self::X => Some([-0.5, -0.5, 0.5, 0.5]),
+            Self::Y => Some([-quarter, 0.0, 0.0, quarter]),
+            Self::Z => None,
+        }
+    }
+}
+
 impl Camera {
-    /// Returns the height of the view in space that shows the content in a panel. The viewer looks along
-    /// the third axis.
+    /// Returns the height of the view in space that shows the content in a panel.
     fn height(&self, aspect: f64) -> f64 {
-        let extent = |axis: usize| self.extents.get(axis).copied().unwrap_or(0.0);
-        let [x, y, z] = [extent(0), extent(1), extent(2)];
-        let height = y.max(x / aspect) * MARGIN + z * DEPTH_MARGIN;
+        let [x, y, z] = self.extents;
+        let [width, height, depth] = match self.direction {
+            ViewDirection::X => [y, z, x],
+            ViewDirection::Y => [x, z, y],
+            ViewDirection::Z => [x, y, z],
+        };
+        let height = height.max(width / aspect) * MARGIN + depth * DEPTH_MARGIN;
         // A content that is seen from its edge.
         height.max(self.widest * 0.1)
     }
@@ -211,15 +254,21 @@ fn camera(group: &[&ServedView<'_>], dimensions: &Dimensions) -> Camera {
     });
     let scale = dimensions.0.iter().find(|axis| axis.unit == "m");
     let scale = scale.map_or(1.0, |axis| axis.scale);
-    let extents = dimensions.0.iter().filter_map(|axis| {
+    let mut along = dimensions.0.iter().filter_map(|axis| {
         let (lo, hi) = ends(axis).filter(|_| axis.unit == "m")?;
         Some((hi - lo) / scale)
     });
-    let extents: Vec<f64> = extents.collect();
+    let extents = [(); 3].map(|()| along.next().unwrap_or(0.0));
+    // Cross-sections lie across the third axis.
+    let direction = match layout_of(group) {
+        "3d" => ViewDirection::of(extents),
+        _ => ViewDirection::Z,
+    };
     let widest = extents.iter().copied().fold(0.0, f64::max);
     Camera {
         centre: centre.collect(),
         extents,
+        direction,
         widest: if widest > 0.0 { widest } else { 1.0 },
     }
 }
@@ -243,6 +292,10 @@ fn panels(groups: &[Vec<&ServedView<'_>>], dimensions: &Dimensions) -> Value {
                 layers.map(|layer| layer_name(layer, store.name))
             });
             let height = camera.height(aspect / f64::from(width_of(group)));
+            let rotation = match camera.direction.rotation() {
+                Some(rotation) => json!({"link": "unlinked", "value": rotation}),
+                None => json!({"link": "unlinked"}),
+            };
             json!({
                 "type": "viewer",
                 "layout": layout_of(group),
@@ -250,7 +303,7 @@ fn panels(groups: &[Vec<&ServedView<'_>>], dimensions: &Dimensions) -> Value {
                 "position": {"link": "unlinked", "value": camera.centre},
                 "projectionScale": {"link": "unlinked", "value": height},
                 "crossSectionScale": {"link": "unlinked", "value": camera.widest / 600.0},
-                "projectionOrientation": {"link": "unlinked"},
+                "projectionOrientation": rotation,
             })
         });
         json!({"type": "column", "children": column.collect::<Vec<_>>()})
@@ -457,6 +510,29 @@ mod tests {
         for (scale, expected) in scales.iter().zip(expected) {
             assert!((scale - expected).abs() < 1e-9, "{scales:?}");
         }
+    }
+
+    #[test]
+    fn a_deep_store_is_seen_from_its_side() {
+        let mut deep = view(0.0, 4.0, 1e-3);
+        deep.upper = vec![4.0, 1.0, 3.0];
+        let state = state_of(&[deep.clone()]);
+        let rotation: [f64; 4] =
+            serde_json::from_value(state["projectionOrientation"].clone()).unwrap();
+        assert!(rotation[0] < 0.0 && rotation[3] > 0.0, "{rotation:?}");
+        // 4 wide, 3 high, 1 deep.
+        let height = state["projectionScale"].as_f64().unwrap();
+        assert!((height - (3.0 * 1.1 + 0.3)).abs() < 1e-9, "{height}");
+        let two = state_of(&[deep, view(50.0, 51.0, 1e-3)]);
+        let panels = two["layout"]["children"].as_array().unwrap();
+        let rotation = |at: usize| &panels[at]["children"][0]["projectionOrientation"];
+        assert_eq!(rotation(0)["value"].as_array().unwrap().len(), 4);
+        assert!(rotation(1).get("value").is_none());
+        assert_eq!(ViewDirection::of([1.0, 2.0, 3.0]), ViewDirection::X);
+        // A flat store is seen from its front.
+        assert_eq!(ViewDirection::of([0.0, 2.0, 3.0]), ViewDirection::X);
+        assert_eq!(ViewDirection::of([3.0, 2.0, 0.0]), ViewDirection::Z);
+        assert_eq!(ViewDirection::of([3.0, 2.5, 3.0]), ViewDirection::Z);
     }
 
     #[test]
