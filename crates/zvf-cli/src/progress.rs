@@ -222,7 +222,7 @@ mod tests {
         let counts = "x".repeat(76);
         assert_eq!(line(&what, &counts), counts);
         let shown = shortened(&what, 25);
-        assert_eq!(shown, "making level…it/tracts.zv");
+        assert_eq!(shown, "building lev…it/tracts.zv");
     }
 
     #[test]

@@ -153,7 +153,7 @@ fn files_of_a_pattern_of_the_shell_are_read_together() {
         "--kind=points",
     ]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("--ids is not for csv files"), "{said}");
+    assert!(said.contains("--ids does not apply to csv files"), "{said}");
 }
 
 #[test]
@@ -161,5 +161,5 @@ fn a_table_needs_a_kind() {
     let folder = Folder::new();
     let (code, said) = folder.call(&["convert", "tracts.csv", "a.trk"]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("give --kind"), "{said}");
+    assert!(said.contains("as in --kind points"), "{said}");
 }

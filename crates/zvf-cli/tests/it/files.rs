@@ -113,7 +113,7 @@ fn check_broken(change: impl Fn(&mut QueryResult), expected: &str) {
 fn an_inconsistent_result_is_not_written() {
     check_broken(
         |result| result.vertex.push(numbers("a", 1, &[1_u8])),
-        "vertex.a has 1 rows, not 3",
+        "vertex.a has 1 rows, but needs 3",
     );
     check_broken(
         |result| result.vertex.push(words("a", &[0, 1, 2], &["x", "y"])),
@@ -121,7 +121,7 @@ fn an_inconsistent_result_is_not_written() {
     );
     check_broken(
         |result| result.object_ids = Some(vec![1]),
-        "object_ids has 1 rows, not 3",
+        "object_ids has 1 rows, but needs 3",
     );
     check_broken(
         |result| result.positions.bytes.truncate(35),
@@ -159,5 +159,5 @@ fn an_inconsistent_result_is_not_written() {
     check_broken(parts(&[0, 2, 1]), order);
     let end = "the result is inconsistent: parts do not end with the vertices";
     check_broken(parts(&[0, 1, 2]), end);
-    check_broken(parts(&[0, 3]), "part_objects has 2 rows, not 1");
+    check_broken(parts(&[0, 3]), "part_objects has 2 rows, but needs 1");
 }

@@ -15,8 +15,7 @@ fn a_store_is_migrated_to_another_generation() {
     assert!(size.contains("bytes written in"), "{said}");
     let said = said.replace(&format!("{size}\n"), "");
     let expected = "/new.zv, from 0.7 to 0.9\n  1 level, 8 vertices, 2 links\n  repaired:\n    \
-        0/cross_chunk_links/0: 2, links between pieces of paths that named other rows than those \
-        of their ends\n";
+        0/cross_chunk_links/0: 2, links between pieces of paths with wrong rows\n";
     assert_eq!(said, expected);
     let report = bench.json(&["migrate", "@new.zv", "@older.zv", "--profile", "0.8"]);
     assert_eq!(report["from"], "0.9");

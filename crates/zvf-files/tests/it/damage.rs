@@ -127,7 +127,7 @@ fn errors_of_trk_name_place_and_reason() {
         (with(948, b"RAX"), "voxel_order"),
         (with(988, &41_i32.to_le_bytes()), "40 found, 41 declared"),
         (with(988, &39_i32.to_le_bytes()), "bytes follow the end"),
-        (with(1000, &i32::MAX.to_le_bytes()), "bytes and"),
+        (with(1000, &i32::MAX.to_le_bytes()), "are left"),
         (with(1000, &(-5_i32).to_le_bytes()), "cannot be negative"),
         (with(1004, &f32::NAN.to_le_bytes()), "a coordinate is NaN"),
     ];
@@ -235,7 +235,10 @@ fn errors_of_trx_name_member_and_reason() {
             with("groups/CST.uint32", &|it| it[0] = 40),
             "a member of a group is 40",
         ),
-        (with("header.json", &|it| it.truncate(9)), "no valid JSON"),
+        (
+            with("header.json", &|it| it.truncate(9)),
+            "is not valid JSON",
+        ),
         (
             with("header.json", &|it| *it = b"{}".to_vec()),
             "NB_STREAMLINES is absent",
@@ -404,7 +407,7 @@ fn ids_of_swc_files_are_given() {
             "ids.csv: the name is c d; the table of ids has no line",
         ),
         (table("a,1\na.swc,2\n"), "line 2: \"a\" occurs twice"),
-        (table("a,1\nb,x\n"), "line 2: \"x\" is no number"),
+        (table("a,1\nb,x\n"), "line 2: \"x\" is not a number"),
     ] {
         let error = found.unwrap_err();
         assert!(error.contains(reason), "{reason:?} not in {error:?}");

@@ -94,7 +94,10 @@ fn errors_of_graphml_name_place_and_reason() {
             with("<data key=\"d1\">5</data>", ""),
             "the node \"c\" has no number y",
         ),
-        (with(">5</data>", ">five</data>"), "\"five\" is no number"),
+        (
+            with(">5</data>", ">five</data>"),
+            "\"five\" is not a number",
+        ),
         (with(">5</data>", ">nan</data>"), "a coordinate is NaN"),
         (
             with("key=\"d4\">2.5", "key=\"d9\">2.5"),
@@ -334,7 +337,10 @@ fn damaged_geff_is_refused() {
             "unpacks to more than",
         ),
         (with("nodes/ids/.zarray", "<u8", "<f8"), "ids are integers"),
-        (with(".zattrs", "", "[1]"), "names no format"),
+        (
+            with(".zattrs", "", "[1]"),
+            "has no format with this extension",
+        ),
         (
             with(
                 "nodes/props/t/values/.zarray",

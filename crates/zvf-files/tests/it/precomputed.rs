@@ -329,7 +329,7 @@ fn circles_become_graphs() {
     let (geometry, description) = source.read();
     assert_eq!(description.kind, GeometryKind::Graphs);
     assert_eq!(geometry.links, [0, 1, 1, 2, 2, 0]);
-    assert!(description.notes[0].contains("edges form circles"));
+    assert!(description.notes[0].contains("edges form cycles"));
     let mut options = FileReadOptions::default();
     options.kind = Some(GeometryKind::Skeletons);
     let refused = zvf_files::open(source.0.path(), &options).err().unwrap();

@@ -109,7 +109,7 @@ fn errors_of_gifti_name_place_and_reason() {
             "unpacks to more than",
         ),
         (with("Dim0=\"5\"", "Dim0=\"6\""), "60 found, 72 declared"),
-        (with("90 0 0.1", "90 0 x"), "\"x\" is no number"),
+        (with("90 0 0.1", "90 0 x"), "\"x\" is not a number"),
         (with("90 0 0.1", "90 0 nan"), "a coordinate is NaN"),
         (with("2 0 1 1", "2 0 5 1"), "a corner is 5"),
         (with("INTENT_TRIANGLE", "INTENT_SHAPE"), "--with"),
@@ -122,7 +122,13 @@ fn errors_of_gifti_name_place_and_reason() {
             "points are floats and triangles integers",
         ),
         (
-            with("NIFTI_TYPE_INT32", "NIFTI_TYPE_INT64").replacen("2 0 1 1", "2 0 5000000000 1", 1),
+            refused(
+                "a.gii",
+                surface()
+                    .replacen("NIFTI_TYPE_INT32", "NIFTI_TYPE_INT64", 1)
+                    .replacen("2 0 1 1", "2 0 5000000000 1", 1)
+                    .as_bytes(),
+            ),
             "a corner is 2147483647",
         ),
         (

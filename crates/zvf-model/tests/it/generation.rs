@@ -51,7 +51,7 @@ fn refused(evidence: &Evidence, message: &str) {
 fn old_stores_are_rejected_with_the_evidence() {
     refused(
         &store("0.5.0"),
-        "format 0.5 or older, which is not read: it has zv_version 0.5.0",
+        "format 0.5 or older are not supported, and this one has zv_version 0.5.0",
     );
     refused(&store("0.1"), "zv_version 0.1.0");
     let mut evidence = store("0.6.0");

@@ -41,7 +41,7 @@ const CASES: &[(&str, Shown)] = &[
     ("old_zv_version", Error("zv_version 0.5.0")),
     (
         "future_zv_version",
-        Error("format version 9.9.9 is not known"),
+        Error("format version 9.9.9 is unknown"),
     ),
     (
         "no_chunk_shape",

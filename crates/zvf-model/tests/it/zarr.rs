@@ -314,7 +314,7 @@ fn invalid_nodes_are_rejected() {
         Node::parse(&file, &deep)
             .unwrap_err()
             .to_string()
-            .contains("no JSON")
+            .contains("not valid JSON")
     );
     let error = Node::parse(&file, b"[]").unwrap_err();
     assert_eq!(error.to_string(), "zarr.json: $: a list, not an object");

@@ -210,7 +210,10 @@ fn a_child_that_is_not_a_blob_is_rejected() {
     let group = json!({"zarr_format": 3, "node_type": "group"});
     check_damaged(&only_child(&group, None)[0], "not an array of uint8");
     let (responses, _) = cells(&[(CHILD_NODE, b"{".to_vec())], &[child(CHILD, None)]);
-    check_damaged(&responses[0], "0/vertices/0.0.0/zarr.json: $: no JSON");
+    check_damaged(
+        &responses[0],
+        "0/vertices/0.0.0/zarr.json: $: not valid JSON",
+    );
     for wrong in [8, 10] {
         let chunk = Some((CHILD_CHUNK, numbered(wrong)));
         let cause = format!("decodes to {wrong} bytes, not 9");

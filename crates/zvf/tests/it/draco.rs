@@ -272,8 +272,8 @@ fn streams_of_the_reference_are_read_and_nothing_is_assigned_to_lost_rows() {
             let error = run(&files, &all).await.unwrap_err();
             assert_eq!(
                 error,
-                "0/vertex_attributes/number, chunk 0.0.0: belongs to vertices in an order that their \
-                 Draco stream has lost"
+                "0/vertex_attributes/number, chunk 0.0.0: refers to an order of vertices that their \
+                 Draco stream has not kept"
             );
             let kept = run(&files, &all.clone().keep_going(true)).await.unwrap();
             assert_eq!((rows(&kept).len(), kept.skipped.len()), (25, 1));

@@ -60,7 +60,7 @@ const CASES: &[(&str, &[Row])] = &[
     ("old_zv_version", &opening("zv_version 0.5.0")),
     (
         "future_zv_version",
-        &opening("format version 9.9.9 is not known"),
+        &opening("format version 9.9.9 is unknown"),
     ),
     (
         "no_chunk_shape",
@@ -125,7 +125,7 @@ const CASES: &[(&str, &[Row])] = &[
             ),
             (
                 REST,
-                Error("0/vertices, chunk 0.-1: 13 bytes are not a whole number of 8 byte rows"),
+                Error("0/vertices, chunk 0.-1: 13 bytes are not a whole number of rows of 8 bytes"),
             ),
         ],
     ),
