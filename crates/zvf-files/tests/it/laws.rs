@@ -30,6 +30,19 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
+/// A file with its name.
+type Named = (&'static str, Vec<u8>);
+
+/// Samples of files with values of the vertices of another file.
+fn files_with_values() -> Vec<(Named, Named)> {
+    let [tck, tsf] = samples::tck(&mut Random::new(1), "Float32LE");
+    let mut all = vec![(("a.tck", tck), ("fa.tsf", tsf))];
+    for values in samples::freesurfer_values() {
+        all.push((("lh.pial", samples::freesurfer()), values));
+    }
+    all
+}
+
 #[test]
 fn samples_are_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -38,6 +51,17 @@ fn samples_are_read() {
         std::fs::write(&path, &bytes).unwrap();
         crate::damage::read(&path).unwrap();
         law::file(name, &bytes);
+    }
+    for ((name, bytes), (other, values)) in files_with_values() {
+        let (path, other_path) = (folder.path().join(name), folder.path().join(other));
+        std::fs::write(&path, &bytes).unwrap();
+        std::fs::write(&other_path, &values).unwrap();
+        let mut options = zvf_files::FileReadOptions::default();
+        options.with = vec![other_path];
+        let mut reader = zvf_files::open(&path, &options).unwrap();
+        let whole = zvf_files::read_whole(reader.as_mut()).unwrap();
+        assert!(!whole.vertex.is_empty(), "{other} has no column");
+        law::file_with((name, &bytes), (other, &values));
     }
     law::edge_list(samples::EDGES.as_bytes(), samples::NODES.as_bytes());
     law::members("a.geff", &samples::geff_members());
@@ -63,6 +87,9 @@ proptest! {
     fn changed_files_fulfil_the_law(data in prop::collection::vec(any::<u8>(), 0..40)) {
         for (name, sample) in files() {
             law::file(name, &law::content(&sample, &data));
+        }
+        for ((name, bytes), (other, values)) in files_with_values() {
+            law::file_with((name, &bytes), (other, &law::content(&values, &data)));
         }
         law::edge_list(&law::content(samples::EDGES.as_bytes(), &data), samples::NODES.as_bytes());
         law::edge_list(samples::EDGES.as_bytes(), &law::content(samples::NODES.as_bytes(), &data));

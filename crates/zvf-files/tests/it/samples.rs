@@ -507,6 +507,28 @@ pub(crate) fn freesurfer() -> Vec<u8> {
     bytes
 }
 
+/// Files with values for the vertices of [`freesurfer`]: curvature of both forms, and an annotation.
+pub(crate) fn freesurfer_values() -> [(&'static str, Vec<u8>); 3] {
+    let numbers = |numbers: &[i32]| -> Vec<u8> {
+        let bytes = numbers.iter().flat_map(|number| number.to_be_bytes());
+        bytes.collect()
+    };
+    let mut new = vec![0xff; 3];
+    new.extend(numbers(&[3, 1, 1]));
+    new.extend([0.5_f32, -1.0, 2.0].iter().flat_map(|it| it.to_be_bytes()));
+    let old = b"\0\0\x03\0\0\x01\0\x64\xff\xce\x01\x2c".to_vec();
+    let mut annotation = numbers(&[3, 0, 7, 1, 0, 2, 7, 1, -2, 1, 2]);
+    annotation.extend(b"t\0");
+    annotation.extend(numbers(&[1, 0, 2]));
+    annotation.extend(b"a\0");
+    annotation.extend(numbers(&[7, 0, 0, 0]));
+    [
+        ("lh.curv", new),
+        ("lh.sulc", old),
+        ("lh.aparc.annot", annotation),
+    ]
+}
+
 /// The points of [`las`] as LAZ.
 pub(crate) fn laz() -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();

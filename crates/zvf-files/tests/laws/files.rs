@@ -50,14 +50,19 @@ pub(crate) fn file(name: &str, bytes: &[u8]) {
     read(&path, &FileReadOptions::default());
 }
 
+/// Reads a file beside another one with values of its vertices or nodes; either has the bytes.
+pub(crate) fn file_with((name, bytes): (&str, &[u8]), (other, values): (&str, &[u8])) {
+    let (path, other) = (folder().join(name), folder().join(other));
+    fs::write(&path, bytes).unwrap();
+    fs::write(&other, values).unwrap();
+    let mut options = FileReadOptions::default();
+    options.with = vec![other];
+    read(&path, &options);
+}
+
 /// Reads an edge list beside a table of its nodes; either has the bytes.
 pub(crate) fn edge_list(list: &[u8], nodes: &[u8]) {
-    let (path, table) = (folder().join("a.edgelist"), folder().join("nodes.csv"));
-    fs::write(&path, list).unwrap();
-    fs::write(&table, nodes).unwrap();
-    let mut options = FileReadOptions::default();
-    options.with = vec![table];
-    read(&path, &options);
+    file_with(("a.edgelist", list), ("nodes.csv", nodes));
 }
 
 /// Reads a folder of these files.
