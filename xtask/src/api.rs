@@ -55,10 +55,10 @@ fn listed(check: bool) -> Result<Done> {
     let wrapper = wrapper()?;
     let folder = workspace::root().join(FOLDER);
     fs::create_dir_all(&folder)?;
+    document(&wrapper)?;
     let mut documented = BTreeMap::new();
     for library in LIBRARIES {
-        let json = document(library, &wrapper)?;
-        documented.insert(library.replace('-', "_"), json);
+        documented.insert(library.replace('-', "_"), json_of(library)?);
     }
     let mut stale = Vec::new();
     for library in LIBRARIES {
@@ -103,14 +103,21 @@ fn wrapper() -> Result<PathBuf> {
     Ok(file)
 }
 
-/// Documents a library and returns rustdoc's JSON.
-fn document(library: &str, wrapper: &Path) -> Result<Value> {
+/// Documents every library as JSON. One build documents all, with the features of `cargo doc` in CI,
+/// so that nothing is compiled for it.
+fn document(wrapper: &Path) -> Result<()> {
     // Items behind a feature are public too.
-    cargo("rustdoc --quiet --locked --lib --all-features --package")
-        .arg(library)
-        .words("-- -Z unstable-options --output-format json --cap-lints allow")
+    cargo("doc --quiet --locked --workspace --lib --no-deps --all-features")
         .env("RUSTDOC", wrapper)
-        .run()?;
+        .env(
+            "RUSTDOCFLAGS",
+            "-Z unstable-options --output-format json --cap-lints allow",
+        )
+        .run()
+}
+
+/// Reads what rustdoc wrote for a library.
+fn json_of(library: &str) -> Result<Value> {
     let file = metadata::scratch("doc")?.join(format!("{}.json", library.replace('-', "_")));
     let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     serde_json::from_str(&text).with_context(|| file.display().to_string())

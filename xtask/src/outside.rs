@@ -32,7 +32,8 @@ pub(crate) fn all() -> Result<Done> {
         &manifest,
         patched(&fs::read_to_string(&manifest)?, &packages)?,
     )?;
-    let target = folder.join("target");
+    // The target folder of the workspace has the dependencies.
+    let target = metadata::scratch("")?;
     let build = |words: &str| {
         let build = cargo(words).arg("--manifest-path").arg(&manifest);
         build.arg("--target-dir").arg(&target)
