@@ -194,7 +194,7 @@ fn ids(geometry: &Geometry, is_linked: bool) -> Option<Vec<i64>> {
         (Some(_), ids, _) => ids.clone(),
         (None, _, Some(ids)) => Some(ids.clone()),
         // Linked geometry without ids is a single object, which stays.
-        (None, _, None) if objects::speaks(geometry) && !is_linked => {
+        (None, _, None) if objects::implies_objects(geometry) && !is_linked => {
             Some((0..geometry.vertices() as i64).collect())
         }
         (None, _, None) => None,

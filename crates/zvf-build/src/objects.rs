@@ -25,7 +25,7 @@ impl ObjectRows {
         geometry: &Geometry,
         design: &Design,
     ) -> Result<Option<(Self, Vec<u32>)>, BuildError> {
-        let speaks = geometry.object_ids.is_some() || speaks(geometry);
+        let has_objects = geometry.object_ids.is_some() || implies_objects(geometry);
         let things = match &geometry.part_offsets {
             Some(offsets) => offsets.len() - 1,
             None => geometry.vertices(),
@@ -36,7 +36,7 @@ impl ObjectRows {
             (true, None, _) => Owners::Each(things),
             // Points become one object each; linked geometry is a single object.
             (false, _, None) if design.kind.is_linked() => Owners::One(things),
-            (false, _, None) if speaks => Owners::Each(things),
+            (false, _, None) if has_objects => Owners::Each(things),
             (false, _, None) => return Ok(None),
         };
         let (objects, row_of) = match own {
@@ -119,7 +119,7 @@ fn distinct(all: impl Iterator<Item = i64>) -> Vec<i64> {
 }
 
 /// Returns whether object, fragment or group columns imply objects.
-pub(crate) fn speaks(geometry: &Geometry) -> bool {
+pub(crate) fn implies_objects(geometry: &Geometry) -> bool {
     geometry.objects.is_some()
         || !geometry.object.is_empty()
         || !geometry.fragment.is_empty()

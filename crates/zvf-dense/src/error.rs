@@ -131,7 +131,7 @@ pub enum DenseError {
     },
     /// The output buffer has another size than the selection.
     #[error("the selection has {needed} bytes, but the buffer has {given}")]
-    Room {
+    BufferSize {
         /// Size of the selection in bytes.
         needed: u64,
         /// Size of the buffer in bytes.
@@ -192,7 +192,7 @@ impl DenseError {
 
     /// Returns the error of a buffer of `given` bytes for a selection of `needed`.
     pub(crate) fn room(needed: usize, given: usize) -> Self {
-        Self::Room {
+        Self::BufferSize {
             needed: u64::try_from(needed).unwrap_or(u64::MAX),
             given: u64::try_from(given).unwrap_or(u64::MAX),
         }

@@ -22,7 +22,7 @@ impl MemoryArray {
     ///
     /// # Errors
     ///
-    /// [`DenseError::Room`] if `bytes` does not have the size of the shape.
+    /// [`DenseError::BufferSize`] if `bytes` does not have the size of the shape.
     pub fn new(
         name: impl Into<String>,
         dtype: NumpyDtype,

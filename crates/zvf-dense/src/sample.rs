@@ -4,10 +4,10 @@ mod affine;
 mod cache;
 mod kernel;
 mod parts;
-mod room;
 mod tiles;
 mod values;
 mod weigh;
+mod whole;
 
 pub use crate::error::AffineError;
 pub use affine::Affine;
@@ -24,10 +24,10 @@ use zvf_format::numeric::Kind;
 use crate::{DenseArray, DenseError, NumpyDtype, ReadCost};
 use cache::{Cache, Tile, add};
 use kernel::{Kernel, Spot};
-use room::Room;
 use tiles::Tiling;
 use values::{Form, fill_of};
 use weigh::{Finder, Views};
+use whole::WholeArray;
 
 /// Maximum number of axes of positions.
 const MAX_AXES: usize = 8;
@@ -118,7 +118,7 @@ pub struct Sampler<A> {
     share: u64,
     cache: Mutex<Cache>,
     /// All voxels, allocated once there are enough points to justify it.
-    room: RwLock<Option<Room>>,
+    whole: RwLock<Option<WholeArray>>,
     /// Number of points sampled over all calls.
     points: AtomicU64,
 }
@@ -202,7 +202,7 @@ where
             kernel: Kernel::new(affine, options.interpolation, space, is_edge),
             form: Form::of(dtype, kind, is_nearest),
             cache: Mutex::default(),
-            room: RwLock::default(),
+            whole: RwLock::default(),
             points: AtomicU64::new(0),
             dtype,
             kind,
@@ -269,8 +269,8 @@ where
         };
         let more = u64::try_from(points).unwrap_or(u64::MAX);
         let so_far = self.points.fetch_add(more, Ordering::Relaxed);
-        if room::is_worth(so_far.saturating_add(more), &tiling, self.share) {
-            self.in_room(positions, &tiling, &mut sampled)?;
+        if whole::is_worth(so_far.saturating_add(more), &tiling, self.share) {
+            self.sample_whole(positions, &tiling, &mut sampled)?;
             return Ok(sampled);
         }
         let needs = self.needs(positions, &tiling);
@@ -297,32 +297,33 @@ where
     }
 
     /// Samples positions from the contiguous copy of all voxels.
-    fn in_room(
+    fn sample_whole(
         &self,
         positions: &[f64],
         tiling: &Tiling,
         sampled: &mut Sampled,
     ) -> Result<(), DenseError> {
-        let is_complete = |room: &Option<Room>| room.as_ref().is_some_and(Room::is_complete);
-        let read = || self.room.read().unwrap_or_else(PoisonError::into_inner);
+        let is_complete =
+            |whole: &Option<WholeArray>| whole.as_ref().is_some_and(WholeArray::is_complete);
+        let read = || self.whole.read().unwrap_or_else(PoisonError::into_inner);
         if !is_complete(&read()) {
-            let marked = room::marks(positions, &self.kernel, tiling);
-            let mut room = self.room.write().unwrap_or_else(PoisonError::into_inner);
-            let room = room.get_or_insert_with(|| {
-                let mut room = Room::new(tiling, self.kernel.axes(), self.form, self.unit());
+            let marked = whole::marks(positions, &self.kernel, tiling);
+            let mut whole = self.whole.write().unwrap_or_else(PoisonError::into_inner);
+            let whole = whole.get_or_insert_with(|| {
+                let mut whole = WholeArray::new(tiling, self.kernel.axes(), self.form, self.unit());
                 let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-                room.adopt(cache.take(), self.form);
-                room
+                whole.adopt(cache.take(), self.form);
+                whole
             });
             let name = self.array.name();
             let read = |tile| self.read(tile, tiling);
             let read_all = |whole: &Tiling| self.read(0, whole);
-            let reads = room.fill(&marked, (name, tiling, self.form), read, read_all)?;
+            let reads = whole.fill(&marked, (name, tiling, self.form), read, read_all)?;
             add(&mut sampled.reads, reads);
         }
-        if let Some(room) = &*read() {
-            let views = Views::of(core::iter::once(room.tile()));
-            self.all(room.tiling(), &views, positions, sampled);
+        if let Some(whole) = &*read() {
+            let views = Views::of(core::iter::once(whole.tile()));
+            self.all(whole.tiling(), &views, positions, sampled);
         }
         Ok(())
     }

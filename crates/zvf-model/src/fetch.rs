@@ -53,14 +53,14 @@ pub trait Fetch: MaybeSync {
     /// separately. Common parts of two requests are fetched once.
     fn cells(
         &self,
-        wanted: &[Wanted<Self::Array>],
+        wanted: &[CellRequest<Self::Array>],
     ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + MaybeSend;
 
     /// Like [`cells`](Self::cells), but bypasses the cache of the port, for scans that read each
     /// cell once.
     fn cells_once(
         &self,
-        wanted: &[Wanted<Self::Array>],
+        wanted: &[CellRequest<Self::Array>],
     ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + MaybeSend {
         self.cells(wanted)
     }
@@ -151,16 +151,16 @@ pub trait CellSource: Clone + Send + Sync + 'static {
 
 /// A requested cell.
 #[derive(Clone, Debug)]
-pub struct Wanted<A> {
+pub struct CellRequest<A> {
     /// Which.
-    pub cell: CellOf<A>,
+    pub cell: CellId<A>,
     /// The requested range of its payload; all if `None`.
     pub part: Option<Range<u64>>,
 }
 
 /// Identity of a cell.
 #[derive(Clone, Debug)]
-pub enum CellOf<A> {
+pub enum CellId<A> {
     /// An element of an array, with one index per axis from 0. In a sharded array the element is an
     /// inner chunk.
     Element(A, Vec<u64>),

@@ -47,7 +47,7 @@ impl IntoException for DenseError {
     fn into_exception(self, py: Python<'_>) -> PyErr {
         let class = match &self {
             Self::Budget { .. } => "MemoryLimitError",
-            Self::Io { .. } | Self::Room { .. } => "AccessError",
+            Self::Io { .. } | Self::BufferSize { .. } => "AccessError",
             Self::B2nd { .. } | Self::Tet { .. } | Self::Npy { .. } | Self::Nifti { .. } => {
                 "DamagedError"
             }

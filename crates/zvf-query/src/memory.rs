@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use serde_json::{Value as Json, json};
 use zvf_format::vlen::{self, VlenFrame};
 use zvf_model::{
-    fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port, Wanted},
+    fetch::{CellId, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port},
     generation::Generation,
     key::Key,
     layout::Layout,
@@ -210,7 +210,7 @@ impl MemoryStore {
         self.rounds.lock().unwrap().push(requested.collect());
     }
 
-    fn one(&self, wanted: &Wanted<MemoryStoreArray>) -> Result<Option<Fetched>, FetchError> {
+    fn one(&self, wanted: &CellRequest<MemoryStoreArray>) -> Result<Option<Fetched>, FetchError> {
         let path = path_of(wanted);
         let Some(bytes) = self.files.get(&path) else {
             return Ok(None);
@@ -220,7 +220,7 @@ impl MemoryStore {
             return Err(damaged());
         }
         let mut bytes = bytes.as_slice();
-        if let CellOf::Element(array, _) = &wanted.cell
+        if let CellId::Element(array, _) = &wanted.cell
             && array.1.data_type == DataType::VariableBytes
             && array.1.chunk_shape.iter().all(|rows| *rows == 1)
         {
@@ -243,12 +243,12 @@ fn cell_path(key: &str, element: &[u64]) -> String {
     format!("{key}/c{}", coords.collect::<String>())
 }
 
-fn path_of(wanted: &Wanted<MemoryStoreArray>) -> String {
+fn path_of(wanted: &CellRequest<MemoryStoreArray>) -> String {
     match &wanted.cell {
-        CellOf::Element(array, element) => {
+        CellId::Element(array, element) => {
             array.1.chunk_key(&array.0, element).unwrap().to_string()
         }
-        CellOf::Child(key) => cell_path(key.as_str(), &[0]),
+        CellId::Child(key) => cell_path(key.as_str(), &[0]),
     }
 }
 
@@ -278,7 +278,7 @@ impl Fetch for MemoryStore {
 
     async fn cells(
         &self,
-        wanted: &[Wanted<MemoryStoreArray>],
+        wanted: &[CellRequest<MemoryStoreArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         self.round(wanted.iter().map(|wanted| match &wanted.part {
             Some(part) => format!("{} {part:?}", path_of(wanted)),

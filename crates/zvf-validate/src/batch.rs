@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures_util::future::join;
 use zvf_model::{
     error_chain::error_chain,
-    fetch::{AnyArray, FetchError, FetchProblem, Fetched, Wanted},
+    fetch::{AnyArray, CellRequest, FetchError, FetchProblem, Fetched},
     grid::ChunkCoord,
 };
 
@@ -82,7 +82,7 @@ struct ChunkBatch<'c> {
     chunks: &'c [ChunkCoord],
     /// The chunks after this batch.
     rest: &'c [ChunkCoord],
-    wanted: Vec<Wanted<AnyArray>>,
+    wanted: Vec<CellRequest<AnyArray>>,
     /// Whether each part has a cell for each chunk.
     requested: Vec<bool>,
 }

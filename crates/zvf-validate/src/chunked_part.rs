@@ -10,7 +10,7 @@ use serde_json::Value;
 use zvf_model::{
     array::{LegacyShardIndex, Padded, SHARD_PREFIX},
     error_chain::error_chain,
-    fetch::{AnyArray, CellOf, Wanted},
+    fetch::{AnyArray, CellId, CellRequest},
     grid::{ChunkCoord, Grid},
     key::Key,
     layout::{ArrayRole, ChunkForm},
@@ -135,7 +135,7 @@ impl ChunkedPart {
     }
 
     /// Returns the request for a cell, or `None` if the part lists no such cell.
-    pub(crate) fn wanted(&self, chunk: &ChunkCoord) -> Option<Wanted<AnyArray>> {
+    pub(crate) fn wanted(&self, chunk: &ChunkCoord) -> Option<CellRequest<AnyArray>> {
         let (cell, part) = match &self.form {
             CellStorage::Elements {
                 array,
@@ -145,23 +145,23 @@ impl ChunkedPart {
             } => {
                 let cell = grid.cell_of(chunk.coords()).ok()?;
                 let listed = listed.contains(chunk);
-                (listed.then(|| CellOf::Element(array.clone(), cell))?, None)
+                (listed.then(|| CellId::Element(array.clone(), cell))?, None)
             }
             CellStorage::Padded { array, padded } => {
                 let mut cell = padded.grid.cell_of(chunk.coords()).ok()?;
                 // The remaining axes count rows and columns, which one chunk spans.
                 cell.resize(array.metadata().rank(), 0);
-                (CellOf::Element(array.clone(), cell), None)
+                (CellId::Element(array.clone(), cell), None)
             }
             CellStorage::Children(children) => match children.get(chunk)? {
-                ChildCell::Own(key, _) => (CellOf::Child(key.clone()), None),
+                ChildCell::Own(key, _) => (CellId::Child(key.clone()), None),
                 ChildCell::Span(shard, span) => {
-                    let cell = CellOf::Element(shard.clone(), vec![0]);
+                    let cell = CellId::Element(shard.clone(), vec![0]);
                     (cell, Some(span.clone()))
                 }
             },
         };
-        Some(Wanted { cell, part })
+        Some(CellRequest { cell, part })
     }
 }
 

@@ -9,7 +9,7 @@ use zvf_format::{
 };
 use zvf_model::{
     error_chain::error_chain,
-    fetch::{AnyArray, CellOf, Wanted},
+    fetch::{AnyArray, CellId, CellRequest},
     key::Key,
     zarr::{Array, Codec, DataType},
 };
@@ -145,8 +145,8 @@ impl TableArray {
                 if size.is_some() {
                     let mut element = vec![cell];
                     element.resize(self.rank, 0);
-                    wanted.push(Wanted {
-                        cell: CellOf::Element(self.array.clone(), element),
+                    wanted.push(CellRequest {
+                        cell: CellId::Element(self.array.clone(), element),
                         part: None,
                     });
                 }

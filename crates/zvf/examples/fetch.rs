@@ -10,7 +10,7 @@ use std::{env, error::Error, sync::Arc};
 
 use zvf::{FetchDataset, Query, Store};
 use zvf_model::{
-    fetch::{Fetch, FetchError, Fetched, Wanted},
+    fetch::{CellRequest, Fetch, FetchError, Fetched},
     key::Key,
     zarr::{Array, Node},
 };
@@ -31,7 +31,7 @@ impl Fetch for Printing {
     }
     async fn cells(
         &self,
-        wanted: &[Wanted<Self::Array>],
+        wanted: &[CellRequest<Self::Array>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         println!("{} cells", wanted.len());
         self.0.cells(wanted).await

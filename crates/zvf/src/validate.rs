@@ -7,7 +7,7 @@ use std::sync::{
 
 use zvf_model::{
     error_chain::error_chain,
-    fetch::{BoxFuture, Fetch, FetchError, Fetched, Port, Wanted},
+    fetch::{BoxFuture, CellRequest, Fetch, FetchError, Fetched, Port},
     key::Key,
     zarr::{Array, Node},
 };
@@ -167,7 +167,7 @@ impl Fetch for CountedReads {
 
     async fn cells(
         &self,
-        wanted: &[Wanted<CellArray>],
+        wanted: &[CellRequest<CellArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         let found = self.cells.cells(wanted).await;
         self.report();
@@ -176,7 +176,7 @@ impl Fetch for CountedReads {
 
     async fn cells_once(
         &self,
-        wanted: &[Wanted<CellArray>],
+        wanted: &[CellRequest<CellArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         let found = self.cells.cells_once(wanted).await;
         self.report();

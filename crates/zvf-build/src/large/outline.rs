@@ -44,7 +44,7 @@ pub struct Outline {
 }
 
 /// Contents of a plan made from an outline.
-pub(crate) struct Found {
+pub(crate) struct PlanContents {
     pub(crate) vertices: u64,
     pub(crate) vertex: Vec<StoredColumn>,
     pub(crate) geometry: Geometry,
@@ -69,7 +69,7 @@ pub(crate) struct Field {
 
 impl Outline {
     /// Creates a plan from these decisions.
-    pub(crate) fn plan(&self, found: Found) -> WritePlan {
+    pub(crate) fn plan(&self, found: PlanContents) -> WritePlan {
         WritePlan {
             vertex: found.vertex,
             fragment: Vec::new(),

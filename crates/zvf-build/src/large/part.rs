@@ -12,7 +12,7 @@ use crate::{
     design::Profile,
     error::BuildError,
     geometry::{Geometry, GeometryKind},
-    large::outline::{Field, Found, Outline},
+    large::outline::{Field, Outline, PlanContents},
     large::piece::Piece,
     link_placement::LinkPlacement,
     objects::ObjectRows,
@@ -123,7 +123,7 @@ impl Outline {
     /// [`BuildError`] when a name is not valid in a key.
     pub fn arrays(&self) -> Result<Vec<Output>, BuildError> {
         let columns = self.fields.iter().map(|field| self.empty_column(field));
-        plan::rest(&self.plan(Found {
+        plan::rest(&self.plan(PlanContents {
             vertices: 0,
             vertex: columns.collect::<Result<_, _>>()?,
             geometry: Geometry::new(NumericColumn::new(
@@ -279,7 +279,7 @@ impl Outline {
         };
         let owners = (!self.design.kind.is_paths()).then_some(ids.as_slice());
         let result = PartitionResult::of(&layout, &placed_links, owners, is_own);
-        let mut plan = self.plan(Found {
+        let mut plan = self.plan(PlanContents {
             vertices: geometry.vertices() as u64,
             vertex: columns,
             geometry,

@@ -10,7 +10,7 @@ use crate::{
     error::BuildError,
     geometry::{Geometry, GeometryKind, LinkNumbering},
     large::linked_rows::{LinkedRows, Runs},
-    large::outline::{Field, Found, Outline},
+    large::outline::{Field, Outline, PlanContents},
     large::part::{MadeChunk, PartitionResult},
     large::path_index::PathIndex,
     large::path_log::{PathLog, PathReplay},
@@ -642,7 +642,7 @@ impl Partitioner {
         let links = self.links(between, |chunk| number.get(chunk).copied().unwrap_or(0))?;
         let vertex = outline.fields.iter();
         let vertex = vertex.map(|field| outline.empty_column(field));
-        let plan = outline.plan(Found {
+        let plan = outline.plan(PlanContents {
             vertices,
             vertex: vertex.collect::<Result<Vec<StoredColumn>, _>>()?,
             geometry,

@@ -36,7 +36,7 @@ pub(super) fn is_worth(points: u64, tiling: &Tiling, share: u64) -> bool {
 
 /// Storage for all voxels of an array.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct WholeArray {
     /// The tiling of the array into a single tile.
     tiling: Tiling,
     tile: Tile,
@@ -45,7 +45,7 @@ pub(super) struct Room {
     missing: usize,
 }
 
-impl Room {
+impl WholeArray {
     /// Creates storage without voxels. `unit` is the distance between neighbouring voxels.
     pub(super) fn new(tiling: &Tiling, axes: usize, form: Form, unit: usize) -> Self {
         let whole = tiling.whole();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, MaybeSend, Wanted};
+use super::{CellId, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, MaybeSend};
 use crate::{
     key::Key,
     node_copy::{CopiedNode, NodeCopy},
@@ -106,7 +106,7 @@ impl<F: Fetch> CachedFetch<F> {
 
     async fn read(
         &self,
-        wanted: &[Wanted<F::Array>],
+        wanted: &[CellRequest<F::Array>],
         misses: Misses,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         let Some(cache) = &self.cells else {
@@ -193,7 +193,7 @@ impl Payload for Bytes {
     }
 }
 
-impl<A: CellSource> CellOf<A> {
+impl<A: CellSource> CellId<A> {
     fn key(&self) -> CellKey {
         match self {
             Self::Element(array, index) => CellKey {
@@ -208,13 +208,13 @@ impl<A: CellSource> CellOf<A> {
     }
 }
 
-impl<A: CellSource> Wanted<A> {
+impl<A: CellSource> CellRequest<A> {
     /// Returns the request to the port behind the cache: for a part of a cell that is decoded as a
     /// whole, the whole cell, if it is going to be cached.
     fn request(&self, misses: Misses) -> Self {
         let is_whole = match &self.cell {
-            CellOf::Element(array, _) => !array.is_plain(),
-            CellOf::Child(_) => false,
+            CellId::Element(array, _) => !array.is_plain(),
+            CellId::Child(_) => false,
         };
         let part = self.part.clone();
         Self {
@@ -236,7 +236,7 @@ fn damaged(key: &Key, source: impl core::error::Error + Send + Sync + 'static) -
     }
 }
 
-fn beyond<A: CellSource>(wanted: &Wanted<A>) -> FetchError {
+fn beyond<A: CellSource>(wanted: &CellRequest<A>) -> FetchError {
     FetchError {
         key: wanted.cell.key().node,
         problem: FetchProblem::Damaged,
@@ -274,13 +274,16 @@ impl<F: Fetch + MaybeSend> Fetch for CachedFetch<F> {
         nodes.collect()
     }
 
-    async fn cells(&self, wanted: &[Wanted<F::Array>]) -> Vec<Result<Option<Fetched>, FetchError>> {
+    async fn cells(
+        &self,
+        wanted: &[CellRequest<F::Array>],
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
         self.read(wanted, Misses::Fill).await
     }
 
     async fn cells_once(
         &self,
-        wanted: &[Wanted<F::Array>],
+        wanted: &[CellRequest<F::Array>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         self.read(wanted, Misses::Pass).await
     }

@@ -4,7 +4,7 @@ use core::{any::Any, fmt};
 use std::sync::Arc;
 
 use super::{
-    BoxFuture, CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, MaybeSync, Wanted,
+    BoxFuture, CellId, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, MaybeSync,
 };
 use crate::{
     key::Key,
@@ -64,7 +64,7 @@ impl<'a> Port<'a> {
     /// See [`Fetch::cells`]. Cells of an array that another kind of port opened are unavailable.
     pub async fn cells(
         self,
-        wanted: &[Wanted<AnyArray>],
+        wanted: &[CellRequest<AnyArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         self.fetch.cells(wanted, self.bypasses_cache).await
     }
@@ -203,7 +203,7 @@ trait AnyFetch: MaybeSync {
     -> BoxFuture<'f, Result<Vec<Option<Node>>, FetchError>>;
     fn cells<'f>(
         &'f self,
-        wanted: &'f [Wanted<AnyArray>],
+        wanted: &'f [CellRequest<AnyArray>],
         bypasses_cache: bool,
     ) -> BoxFuture<'f, Vec<Result<Option<Fetched>, FetchError>>>;
     fn children<'f>(&'f self, key: &'f Key) -> BoxFuture<'f, Result<Vec<String>, FetchError>>;
@@ -232,7 +232,7 @@ impl<F: Fetch> AnyFetch for F {
 
     fn cells<'f>(
         &'f self,
-        wanted: &'f [Wanted<AnyArray>],
+        wanted: &'f [CellRequest<AnyArray>],
         bypasses_cache: bool,
     ) -> BoxFuture<'f, Vec<Result<Option<Fetched>, FetchError>>> {
         Box::pin(async move {
@@ -289,16 +289,16 @@ impl<F: Fetch> AnyFetch for F {
     }
 }
 
-impl Wanted<AnyArray> {
+impl CellRequest<AnyArray> {
     /// Returns the request with the array in the type of its port.
-    fn of<A: CellSource>(&self) -> Result<Wanted<A>, FetchError> {
+    fn of<A: CellSource>(&self) -> Result<CellRequest<A>, FetchError> {
         let cell = match &self.cell {
-            CellOf::Element(array, element) => {
-                CellOf::Element(array.of::<A>()?.clone(), element.clone())
+            CellId::Element(array, element) => {
+                CellId::Element(array.of::<A>()?.clone(), element.clone())
             }
-            CellOf::Child(key) => CellOf::Child(key.clone()),
+            CellId::Child(key) => CellId::Child(key.clone()),
         };
         let part = self.part.clone();
-        Ok(Wanted { cell, part })
+        Ok(CellRequest { cell, part })
     }
 }

@@ -12,7 +12,9 @@ use std::{
 
 use bytes::Bytes;
 use zvf_model::{
-    fetch::{AnyArray, CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port, Wanted},
+    fetch::{
+        AnyArray, CellId, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port,
+    },
     key::Key,
     zarr::{Array, Node},
 };
@@ -74,15 +76,15 @@ impl<const KIND: u8> Fetch for Echo<KIND> {
 
     async fn cells(
         &self,
-        wanted: &[Wanted<Self::Array>],
+        wanted: &[CellRequest<Self::Array>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        let response = |wanted: &Wanted<Self::Array>| match &wanted.cell {
-            CellOf::Element(array, element) => {
+        let response = |wanted: &CellRequest<Self::Array>| match &wanted.cell {
+            CellId::Element(array, element) => {
                 let text = format!("{} {element:?} {:?}", array.0, wanted.part);
                 let bytes = Bytes::from(text);
                 Ok(Some(Fetched { bytes, size: 7 }))
             }
-            CellOf::Child(key) => Err(error(key, FetchProblem::OverBudget)),
+            CellId::Child(key) => Err(error(key, FetchProblem::OverBudget)),
         };
         wanted.iter().map(response).collect()
     }
@@ -135,9 +137,9 @@ fn array(port: Port<'_>, path: &str) -> Result<AnyArray, FetchError> {
     port.array(&node, Arc::new(array))
 }
 
-fn element(array: &AnyArray, at: u64) -> Wanted<AnyArray> {
-    Wanted {
-        cell: CellOf::Element(array.clone(), vec![at, at]),
+fn element(array: &AnyArray, at: u64) -> CellRequest<AnyArray> {
+    CellRequest {
+        cell: CellId::Element(array.clone(), vec![at, at]),
         part: (at > 1).then_some(0..at),
     }
 }
@@ -148,8 +150,8 @@ fn cells_arrive_in_order_and_fail_separately() {
     let port = Port::new(&echo);
     let own = array(port, "a/b").unwrap();
     let strange = array(Port::new(&other), "c").unwrap();
-    let child = Wanted {
-        cell: CellOf::Child(key("d")),
+    let child = CellRequest {
+        cell: CellId::Child(key("d")),
         part: None,
     };
     let wanted = [

@@ -22,7 +22,7 @@ use crate::{
 use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
 pub(crate) use axis::AxisView;
-pub(crate) use copy::{Copying, Room};
+pub(crate) use copy::{Capacity, Copying};
 pub(crate) use finished::FinishedView;
 pub(crate) use view::{CellView, ColumnView, RowIndices};
 pub(crate) use views::ColumnViews;
@@ -205,7 +205,7 @@ impl ColumnBuilder {
     pub(crate) fn push_all<'a>(
         &'a mut self,
         columns: u32,
-        capacity: Room,
+        capacity: Capacity,
         parts: impl Iterator<Item = (&'a [u8], &'a RowSelection)>,
     ) -> Vec<Copying<'a>> {
         self.columns = Some(columns);

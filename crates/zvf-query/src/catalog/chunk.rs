@@ -10,7 +10,7 @@ use bytes::Bytes;
 use zvf_format::fragment::FragmentIndexError;
 use zvf_model::{
     draco::VertexOrder,
-    fetch::{AnyArray, FetchError, Fetched, Port, Wanted},
+    fetch::{AnyArray, CellRequest, FetchError, Fetched, Port},
     grid::ChunkCoord,
     key::Key,
 };
@@ -170,7 +170,7 @@ type Responses = Vec<Option<Result<Option<Fetched>, FetchError>>>;
 
 /// Requests that are made together, in one round trip.
 struct RoundTrip {
-    wanted: Vec<Wanted<AnyArray>>,
+    wanted: Vec<CellRequest<AnyArray>>,
 }
 
 /// The index of a response.

@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures_util::future::try_join;
 use zvf_model::{
     array::{LegacyShardIndex, Padded, Presence, SHARD_PREFIX, VertexEncoding},
-    fetch::{AnyArray, CellOf, Port, Wanted},
+    fetch::{AnyArray, CellId, CellRequest, Port},
     grid::ChunkCoord,
     key::Key,
     layout::ChunkForm,
@@ -213,24 +213,24 @@ impl ChunkedArray {
         &self,
         chunk: &ChunkCoord,
         part: Option<Range<u64>>,
-    ) -> Option<Wanted<AnyArray>> {
+    ) -> Option<CellRequest<AnyArray>> {
         match &self.form {
             ChunkStorage::Cells { array, presence } => {
                 let cell = presence.grid().cell_of(chunk.coords()).ok()?;
                 let cell = presence
                     .contains(chunk)
-                    .then(|| CellOf::Element(array.clone(), cell))?;
-                Some(Wanted { cell, part })
+                    .then(|| CellId::Element(array.clone(), cell))?;
+                Some(CellRequest { cell, part })
             }
             ChunkStorage::Padded { array, padded } => {
                 let mut cell = padded.grid.cell_of(chunk.coords()).ok()?;
                 cell.resize(array.metadata().rank(), 0);
-                let cell = CellOf::Element(array.clone(), cell);
-                Some(Wanted { cell, part })
+                let cell = CellId::Element(array.clone(), cell);
+                Some(CellRequest { cell, part })
             }
             ChunkStorage::Children(children) => match children.get(chunk)? {
-                Child::Own(key) => Some(Wanted {
-                    cell: CellOf::Child(key.clone()),
+                Child::Own(key) => Some(CellRequest {
+                    cell: CellId::Child(key.clone()),
                     part,
                 }),
                 Child::Span(shard, span) => {
@@ -241,8 +241,8 @@ impl ChunkedArray {
                             span.start.saturating_add(part.start).min(end)..end
                         }
                     };
-                    Some(Wanted {
-                        cell: CellOf::Element(shard.clone(), vec![0]),
+                    Some(CellRequest {
+                        cell: CellId::Element(shard.clone(), vec![0]),
                         part: Some(part),
                     })
                 }

@@ -16,8 +16,8 @@ use std::{
 
 use zvf_model::{
     fetch::{
-        AnyArray, BoxFuture, CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched,
-        MaybeSend, Port, Wanted,
+        AnyArray, BoxFuture, CellId, CellRequest, CellSource, Fetch, FetchError, FetchProblem,
+        Fetched, MaybeSend, Port,
     },
     key::Key,
     level::LevelId,
@@ -655,7 +655,7 @@ impl Fetch for Recorder<'_> {
 
     fn cells(
         &self,
-        wanted: &[Wanted<Self::Array>],
+        wanted: &[CellRequest<Self::Array>],
     ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + MaybeSend {
         let mut keys = Vec::with_capacity(wanted.len());
         let is_over = self.recording.is_over.load(Ordering::Relaxed);
@@ -665,7 +665,7 @@ impl Fetch for Recorder<'_> {
             let part = wanted.part.as_ref();
             let part = part.map(|part| part.end.saturating_sub(part.start));
             match &wanted.cell {
-                CellOf::Element(array, element) => {
+                CellId::Element(array, element) => {
                     keys.push(array.node().clone());
                     let extents = array.metadata().decoded_shape();
                     let first = element.iter().zip(extents);
@@ -675,7 +675,7 @@ impl Fetch for Recorder<'_> {
                         requested.push(self.read(object, part));
                     }
                 }
-                CellOf::Child(key) => {
+                CellId::Child(key) => {
                     keys.push(key.clone());
                     requested.extend(key.metadata().ok().map(|object| self.read(object, None)));
                     requested.extend(
@@ -805,19 +805,19 @@ impl Fetch for CountingPort<'_> {
 
     async fn cells(
         &self,
-        wanted: &[Wanted<Self::Array>],
+        wanted: &[CellRequest<Self::Array>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         let wanted = wanted.iter().map(|wanted| {
             let cell = match &wanted.cell {
-                CellOf::Element(array, element) => {
-                    CellOf::Element(array.0.clone(), element.clone())
+                CellId::Element(array, element) => {
+                    CellId::Element(array.0.clone(), element.clone())
                 }
-                CellOf::Child(key) => CellOf::Child(key.clone()),
+                CellId::Child(key) => CellId::Child(key.clone()),
             };
             let part = wanted.part.clone();
-            Wanted { cell, part }
+            CellRequest { cell, part }
         });
-        let wanted: Vec<Wanted<AnyArray>> = wanted.collect();
+        let wanted: Vec<CellRequest<AnyArray>> = wanted.collect();
         let fetched = self.port.cells(&wanted).await;
         let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         let cells = fetched

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use serde_json::Value;
 use zvf_model::{
-    fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port, Wanted},
+    fetch::{CellId, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port},
     key::Key,
     node_copy::CopiedNode,
     zarr::{Array, Node},
@@ -80,14 +80,14 @@ impl Fetch for CellReader {
 
     async fn cells(
         &self,
-        wanted: &[Wanted<CellArray>],
+        wanted: &[CellRequest<CellArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         self.read_wanted(wanted, CacheMode::Fill).await
     }
 
     async fn cells_once(
         &self,
-        wanted: &[Wanted<CellArray>],
+        wanted: &[CellRequest<CellArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         self.read_wanted(wanted, CacheMode::Bypass).await
     }
@@ -146,15 +146,15 @@ impl Fetch for CellReader {
 impl CellReader {
     async fn read_wanted(
         &self,
-        wanted: &[Wanted<CellArray>],
+        wanted: &[CellRequest<CellArray>],
         cache_mode: CacheMode,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         let targets: Vec<_> = wanted
             .iter()
             .map(|wanted| {
                 let target = match &wanted.cell {
-                    CellOf::Element(array, index) => Target::Element(array, index),
-                    CellOf::Child(key) => Target::Child(key),
+                    CellId::Element(array, index) => Target::Element(array, index),
+                    CellId::Child(key) => Target::Child(key),
                 };
                 (target, wanted.part.clone())
             })
@@ -162,8 +162,8 @@ impl CellReader {
         let results = self.read_each(&targets, cache_mode).await;
         let results = results.into_iter().zip(wanted).map(|(result, wanted)| {
             result.map_err(|source| match &wanted.cell {
-                CellOf::Element(array, _) => cell_error(array.node(), source),
-                CellOf::Child(key) => cell_error(key, source),
+                CellId::Element(array, _) => cell_error(array.node(), source),
+                CellId::Child(key) => cell_error(key, source),
             })
         });
         results.collect()

@@ -43,8 +43,8 @@ pub(crate) struct Snapshot {
     reads: AtomicU64,
     /// The value of `reads` at the start of the last successful check.
     confirmed: AtomicU64,
-    /// The head was replaced.
-    is_gone: AtomicBool,
+    /// Whether the head is known to have been replaced.
+    is_replaced: AtomicBool,
     /// Objects last modified before this time, in milliseconds since 1970, are not newer than the
     /// head; `i64::MIN` if times are not reliable.
     settled_before: AtomicI64,
@@ -93,7 +93,7 @@ impl Snapshot {
             head: Mutex::new(head),
             reads: AtomicU64::new(0),
             confirmed: AtomicU64::new(0),
-            is_gone: AtomicBool::new(false),
+            is_replaced: AtomicBool::new(false),
             settled_before: AtomicI64::new(i64::MIN),
         };
         snapshot.settle(settled_after);
@@ -141,12 +141,12 @@ impl Snapshot {
     }
 
     /// Returns whether the head is known to have been replaced.
-    pub(crate) fn is_gone(&self) -> bool {
-        self.is_gone.load(Ordering::Acquire)
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.is_replaced.load(Ordering::Acquire)
     }
 
-    pub(crate) fn set_gone(&self) {
-        self.is_gone.store(true, Ordering::Release);
+    pub(crate) fn set_replaced(&self) {
+        self.is_replaced.store(true, Ordering::Release);
     }
 }
 

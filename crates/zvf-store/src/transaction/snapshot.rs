@@ -98,7 +98,7 @@ impl Store {
         let Some(reads) = snapshot.unconfirmed() else {
             return Some(Ok(()));
         };
-        if snapshot.is_gone() {
+        if snapshot.is_replaced() {
             return Some(Err(SnapshotError::Changed));
         }
         let head = snapshot.head();
@@ -112,7 +112,7 @@ impl Store {
     async fn check(&self, snapshot: &Arc<Snapshot>) -> Result<(), SnapshotError> {
         // Before the head is read: later reads need a later check.
         let reads = snapshot.unconfirmed().unwrap_or_default();
-        if snapshot.is_gone() {
+        if snapshot.is_replaced() {
             return Err(SnapshotError::Changed);
         }
         let key = head_key().unwrap_or_else(|_| Key::root());
@@ -132,7 +132,7 @@ impl Store {
             HeadComparison::Same(found) => found,
             HeadComparison::Other(Some(found)) if is_same_state(head, &found) => Some(found),
             HeadComparison::Other(_) => {
-                snapshot.set_gone();
+                snapshot.set_replaced();
                 return Err(SnapshotError::Changed);
             }
         };

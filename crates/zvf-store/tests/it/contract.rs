@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use zvf_model::{
-    fetch::{CachedFetch, Fetch, FetchError, FetchProblem, Fetched, Wanted, contract},
+    fetch::{CachedFetch, CellRequest, Fetch, FetchError, FetchProblem, Fetched, contract},
     key::Key,
     zarr::{Array, Node},
 };
@@ -76,7 +76,7 @@ impl Fetch for Wrong {
 
     async fn cells(
         &self,
-        wanted: &[Wanted<CellArray>],
+        wanted: &[CellRequest<CellArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         let mut responses = self.reader.cells(wanted).await;
         let fails = responses.iter().any(Result::is_err);

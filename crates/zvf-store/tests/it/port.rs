@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use zvf_model::{
-    fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Wanted},
+    fetch::{CellId, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched},
     zarr::Node,
 };
 use zvf_store::{CellArray, CellReader, OpenOptions};
@@ -18,18 +18,21 @@ use crate::{
 type Objects<'a> = Vec<(&'a str, Vec<u8>)>;
 type Responses = Vec<Result<Option<Fetched>, FetchError>>;
 
-fn element(array: &CellArray, index: [u64; 2], part: Option<Range<u64>>) -> Wanted<CellArray> {
-    let cell = CellOf::Element(array.clone(), index.to_vec());
-    Wanted { cell, part }
+fn element(array: &CellArray, index: [u64; 2], part: Option<Range<u64>>) -> CellRequest<CellArray> {
+    let cell = CellId::Element(array.clone(), index.to_vec());
+    CellRequest { cell, part }
 }
 
-fn child(text: &str, part: Option<Range<u64>>) -> Wanted<CellArray> {
-    let cell = CellOf::Child(key(text));
-    Wanted { cell, part }
+fn child(text: &str, part: Option<Range<u64>>) -> CellRequest<CellArray> {
+    let cell = CellId::Child(key(text));
+    CellRequest { cell, part }
 }
 
 /// Fetches cells from a store of `objects`. Returns the results and the requests.
-fn cells(objects: &[(&str, Vec<u8>)], wanted: &[Wanted<CellArray>]) -> (Responses, Vec<String>) {
+fn cells(
+    objects: &[(&str, Vec<u8>)],
+    wanted: &[CellRequest<CellArray>],
+) -> (Responses, Vec<String>) {
     let reader = CellReader::new(recorded(objects));
     let responses = block_on(reader.cells(wanted));
     assert_eq!(responses.len(), wanted.len());
@@ -269,9 +272,9 @@ fn a_batch_shares_requests_and_fetches_nothing_twice() {
 fn elements_and_children_share_requests() {
     let node = key(CHILD);
     let array = CellArray::new(node, array(blob_metadata(40))).unwrap();
-    let cell = CellOf::Element(array, vec![0]);
+    let cell = CellId::Element(array, vec![0]);
     let part = Some(3..9);
-    let wanted = [child(CHILD, None), Wanted { cell, part }];
+    let wanted = [child(CHILD, None), CellRequest { cell, part }];
     let (responses, requested) = cells(&blob(numbered(40)), &wanted);
     let responses: Vec<_> = responses.into_iter().map(Result::unwrap).collect();
     let all = numbered(40);

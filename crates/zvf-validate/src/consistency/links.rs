@@ -10,7 +10,7 @@ mod values;
 use zvf_format::path::Delta;
 use zvf_model::{
     error_chain::error_chain,
-    fetch::{CellOf, FetchProblem, Wanted},
+    fetch::{CellId, CellRequest, FetchProblem},
     grid::ChunkCoord,
     layout::CrossChunkForm,
 };
@@ -186,8 +186,8 @@ impl Family<'_, '_> {
         if !self.scope.store.tree.exists(key) {
             return CellPayload::Absent;
         }
-        let cell = CellOf::Child(key.clone());
-        let wanted = Wanted { cell, part: None };
+        let cell = CellId::Child(key.clone());
+        let wanted = CellRequest { cell, part: None };
         match self.context.fetch.cells(&[wanted]).await.pop() {
             Some(Ok(Some(found))) => {
                 self.context.checked(found.bytes.len());

@@ -2,7 +2,7 @@
 
 use zvf_format::{fragment::FragmentIndex, path::Delta};
 use zvf_model::{
-    fetch::{CellOf, Wanted},
+    fetch::{CellId, CellRequest},
     grid::ChunkCoord,
     layout::ArrayRole,
 };
@@ -58,8 +58,8 @@ pub(crate) async fn each_link<T: Copy + Send>(
                 .await;
             }
             LinkStorage::Table(key) if scope.store.tree.exists(key) => {
-                let cell = CellOf::Child(key.clone());
-                let wanted = Wanted { cell, part: None };
+                let cell = CellId::Child(key.clone());
+                let wanted = CellRequest { cell, part: None };
                 let cell = match context.fetch.cells(&[wanted]).await.pop() {
                     Some(Ok(Some(found))) => CellPayload::Bytes(found.bytes),
                     _ => CellPayload::Unreadable,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use zvf_model::{
-    fetch::{CellSource, Fetch, FetchError, FetchProblem, Fetched, Port, Wanted},
+    fetch::{CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port},
     key::Key,
     zarr::{Array, Node},
 };
@@ -61,7 +61,10 @@ impl Fetch for Unwilling {
         keys.iter().map(read).collect()
     }
 
-    async fn cells(&self, _wanted: &[Wanted<NoArray>]) -> Vec<Result<Option<Fetched>, FetchError>> {
+    async fn cells(
+        &self,
+        _wanted: &[CellRequest<NoArray>],
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
         Vec::new()
     }
 

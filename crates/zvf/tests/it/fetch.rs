@@ -7,7 +7,7 @@ use std::sync::{
 
 use zvf::Dataset;
 use zvf_model::{
-    fetch::{Fetch, FetchError, FetchProblem, Fetched, Wanted},
+    fetch::{CellRequest, Fetch, FetchError, FetchProblem, Fetched},
     key::Key,
     zarr::{Array, Node},
 };
@@ -55,7 +55,7 @@ impl Fetch for FromStore {
 
     async fn cells(
         &self,
-        wanted: &[Wanted<CellArray>],
+        wanted: &[CellRequest<CellArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         self.cells.fetch_add(wanted.len(), Ordering::Relaxed);
         self.dataset.cells().cells(wanted).await

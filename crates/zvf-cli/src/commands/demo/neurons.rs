@@ -24,7 +24,7 @@ struct Tip {
 }
 
 #[derive(Default)]
-struct Made {
+struct Neurons {
     positions: Vec<f32>,
     radii: Vec<f32>,
     objects: Vec<i64>,
@@ -35,7 +35,7 @@ struct Made {
 /// Generates the neurons, one object each.
 pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
     let mut random = Random::new(seed);
-    let mut made = Made::default();
+    let mut made = Neurons::default();
     for neuron in 0..NEURONS.div_ceil(fewer) {
         // Cell bodies stand in three staggered rows, so that none hides another.
         let row = f64::from(neuron % 3);
@@ -63,7 +63,7 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
     geometry
 }
 
-impl Made {
+impl Neurons {
     fn node(&mut self, object: i64, at: Place, radius: f64, parent: Option<i64>) -> i64 {
         let node = self.objects.len() as i64;
         self.positions.extend(at.map(|part| part as f32));

@@ -160,7 +160,7 @@ const STEP: f64 = 1.6;
 /// Generates the bundles, one group each.
 pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
     let mut random = Random::new(seed);
-    let mut made = Made::default();
+    let mut made = Tracts::default();
     for bundle in BUNDLES {
         let sides: &[f64] = if bundle.is_on_both_sides {
             &[1.0, -1.0]
@@ -203,7 +203,7 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
 }
 
 #[derive(Default)]
-struct Made {
+struct Tracts {
     positions: Vec<f32>,
     fa: Vec<f32>,
     offsets: Vec<u64>,
@@ -213,7 +213,7 @@ struct Made {
     names: Vec<&'static str>,
 }
 
-impl Made {
+impl Tracts {
     /// Adds a streamline at a random offset from the centre line of its bundle.
     fn add(&mut self, name: &'static str, middle: &[Place], spread: [f64; 3], random: &mut Random) {
         let off = [random.normal(), random.normal(), random.normal()];

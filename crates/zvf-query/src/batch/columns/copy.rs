@@ -54,13 +54,13 @@ impl<'a> Copying<'a> {
 
 /// The rows that a column has, will have, and is expected to have in the end.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct Capacity {
     pub(crate) before: usize,
     pub(crate) rows: usize,
     pub(crate) expected: usize,
 }
 
-impl Room {
+impl Capacity {
     /// Grows a column. Fresh memory is zeroed lazily: each core touches the pages that it copies
     /// to, which takes longer than the copy itself.
     pub(crate) fn make(self, bytes: &mut Vec<u8>, row: usize) {

@@ -2,7 +2,7 @@
 
 use super::{Owners, VertexBuilder};
 use crate::{
-    batch::columns::{Copying, Room},
+    batch::columns::{Capacity, Copying},
     catalog::chunk::Chunk,
     catalog::objects::ObjectSet,
     catalog::schema::Schema,
@@ -101,7 +101,7 @@ impl VertexBuilder {
             };
             widths.push(width);
         }
-        let capacity = Room {
+        let capacity = Capacity {
             before: self.rows,
             rows: self.rows.saturating_add(new),
             expected,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::FutureExt;
 use serde_json::{Value as Json, json};
 use zvf_model::{
-    fetch::{CellSource, Fetch, FetchError, Fetched, Wanted},
+    fetch::{CellRequest, CellSource, Fetch, FetchError, Fetched},
     generation::Generation,
     zarr::Array,
 };
@@ -49,7 +49,7 @@ impl Fetch for Nodes {
         Ok(keys.iter().map(node).collect())
     }
 
-    async fn cells(&self, _: &[Wanted<Opened>]) -> Vec<Result<Option<Fetched>, FetchError>> {
+    async fn cells(&self, _: &[CellRequest<Opened>]) -> Vec<Result<Option<Fetched>, FetchError>> {
         unreachable!("no cell is wanted")
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::try_join;
-use zvf_model::fetch::{AnyArray, Fetched, Wanted};
+use zvf_model::fetch::{AnyArray, CellRequest, Fetched};
 
 use super::{
     AttributeCells, LinkCellForm, LinkCellSource, LinkRecords, LinkSet, LinkSource, LinkStorage,
@@ -209,7 +209,7 @@ fn partial_cell<'s>(
 fn request<'p, 's>(
     partial: &'p PartialCell<'s>,
     table: Arc<FragmentTable>,
-    wanted: &mut Vec<Wanted<AnyArray>>,
+    wanted: &mut Vec<CellRequest<AnyArray>>,
 ) -> Option<PartialRequest<'p, 's>> {
     // Each row is in one group.
     if table.total() != table.extent() {

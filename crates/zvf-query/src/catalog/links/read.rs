@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use zvf_format::path::Delta;
 use zvf_model::{
-    fetch::{AnyArray, CellOf, FetchError, FetchProblem, Fetched, MaybeSend, MaybeSync, Wanted},
+    fetch::{
+        AnyArray, CellId, CellRequest, FetchError, FetchProblem, Fetched, MaybeSend, MaybeSync,
+    },
     grid::ChunkCoord,
     key::Key,
     layout::ArrayRole,
@@ -160,7 +162,7 @@ impl Session<'_> {
             let Some(source) = set.sources.get(cell.source) else {
                 continue;
             };
-            let mut push = |want: Option<Wanted<AnyArray>>| {
+            let mut push = |want: Option<CellRequest<AnyArray>>| {
                 wanted.push(want?);
                 Some(wanted.len().saturating_sub(1))
             };
@@ -197,11 +199,11 @@ impl Session<'_> {
     }
 }
 
-pub(super) fn want(cells: &LinkStorage, at: &ChunkCoord) -> Option<Wanted<AnyArray>> {
+pub(super) fn want(cells: &LinkStorage, at: &ChunkCoord) -> Option<CellRequest<AnyArray>> {
     match cells {
         LinkStorage::Each(family) => family.wanted(at, None),
-        LinkStorage::Table(key, _) => Some(Wanted {
-            cell: CellOf::Child(key.clone()),
+        LinkStorage::Table(key, _) => Some(CellRequest {
+            cell: CellId::Child(key.clone()),
             part: None,
         }),
     }

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::{collections::BTreeMap, sync::Arc};
 
 use zvf_format::int64s::Int64s;
-use zvf_model::fetch::{AnyArray, Wanted};
+use zvf_model::fetch::{AnyArray, CellRequest};
 
 use super::{
     ObjectCache, ObjectIds, ObjectSet, ObjectTable,
@@ -142,7 +142,7 @@ impl Session<'_> {
         table: &ObjectTable,
         array: &RowArray,
         (ids, parts): (&[i64], bool),
-        also: &[Wanted<AnyArray>],
+        also: &[CellRequest<AnyArray>],
         diagnostics: &Diagnostics,
     ) -> Result<(Option<Rows>, Vec<FetchResult>), QueryError> {
         // Ids equal rows in most stores, so the check usually succeeds.
@@ -297,7 +297,7 @@ impl Session<'_> {
         let mut missing = wanted_cells(manifests, few, &of_found);
         missing.retain(|cell| !cells.contains_key(cell));
         if !missing.is_empty() {
-            let wanted: Vec<Wanted<AnyArray>> =
+            let wanted: Vec<CellRequest<AnyArray>> =
                 missing.iter().map(|cell| manifests.wanted(*cell)).collect();
             let results = self.fetch.cells(&wanted).await;
             cells.extend(missing.into_iter().zip(results));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use zvf_format::vlen::{Items, VlenFrame};
 use zvf_model::{
-    fetch::{AnyArray, CellOf, Wanted},
+    fetch::{AnyArray, CellId, CellRequest},
     key::Key,
     zarr::DataType,
 };
@@ -73,9 +73,9 @@ impl ByteStringArray {
         (first, self.rows.saturating_sub(first).min(self.per_cell))
     }
 
-    pub(crate) fn wanted(&self, cell: u64) -> Wanted<AnyArray> {
-        Wanted {
-            cell: CellOf::Element(self.array.clone(), vec![cell]),
+    pub(crate) fn wanted(&self, cell: u64) -> CellRequest<AnyArray> {
+        CellRequest {
+            cell: CellId::Element(self.array.clone(), vec![cell]),
             part: None,
         }
     }

@@ -5,7 +5,7 @@ use core::ops::Range;
 use bytes::Bytes;
 use zvf_format::numeric::{ByteOrder, Dtype, Kind};
 use zvf_model::{
-    fetch::{AnyArray, CellOf, FetchError, Fetched, Wanted},
+    fetch::{AnyArray, CellId, CellRequest, FetchError, Fetched},
     key::Key,
     zarr::{Array, Codec, DataType},
 };
@@ -66,7 +66,7 @@ impl TableElement {
 /// A request for rows.
 #[derive(Debug)]
 pub(crate) struct RowRequest {
-    pub(crate) wanted: Vec<Wanted<AnyArray>>,
+    pub(crate) wanted: Vec<CellRequest<AnyArray>>,
     /// The rows of each fetched cell, ascending.
     parts: Vec<Part>,
     /// The requested rows in order; `None` for all.
@@ -282,14 +282,14 @@ impl RowArray {
         Part { cell, rows, size }
     }
 
-    fn wanted(&self, part: &Part) -> Wanted<AnyArray> {
+    fn wanted(&self, part: &Part) -> CellRequest<AnyArray> {
         let mut cell = vec![part.cell];
         cell.resize(self.array.metadata().rank(), 0);
         let start = part.cell.saturating_mul(self.per_cell);
         let start = part.rows.start.saturating_sub(start);
         let start = start.saturating_mul(self.row());
-        Wanted {
-            cell: CellOf::Element(self.array.clone(), cell),
+        CellRequest {
+            cell: CellId::Element(self.array.clone(), cell),
             part: (part.size != self.cell).then(|| start..start.saturating_add(part.size)),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use zvf_model::{
     error_chain::error_chain,
-    fetch::{AnyArray, CellOf, Wanted},
+    fetch::{AnyArray, CellId, CellRequest},
     grid::{ChunkCoord, Grid},
     key::Key,
     zarr::Array,
@@ -103,8 +103,8 @@ async fn find_present(
 ) {
     let wanted = chunks.iter().filter_map(|chunk| {
         let cell = grid.cell_of(chunk.coords()).ok()?;
-        Some(Wanted {
-            cell: CellOf::Element(array.clone(), cell),
+        Some(CellRequest {
+            cell: CellId::Element(array.clone(), cell),
             part: None,
         })
     });

@@ -10,7 +10,7 @@ use std::{
 use futures_util::future::join_all;
 use zvf::{Dataset, OpenOptions};
 use zvf_model::{
-    fetch::{Fetch, FetchError, Fetched, Port, Wanted},
+    fetch::{CellRequest, Fetch, FetchError, Fetched, Port},
     key::Key,
     zarr::{Array, Node},
 };
@@ -68,7 +68,7 @@ impl Fetch for Scattered {
 
     async fn cells(
         &self,
-        wanted: &[Wanted<CellArray>],
+        wanted: &[CellRequest<CellArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         let each = wanted.iter().map(|wanted| async {
             self.wait().await;

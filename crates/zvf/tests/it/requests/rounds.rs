@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use zvf::Dataset;
 use zvf_model::{
-    fetch::{Fetch, FetchError, Fetched, Wanted},
+    fetch::{CellRequest, Fetch, FetchError, Fetched},
     key::Key,
     zarr::{Array, Node},
 };
@@ -95,7 +95,7 @@ impl Fetch for Rounds {
 
     async fn cells(
         &self,
-        wanted: &[Wanted<CellArray>],
+        wanted: &[CellRequest<CellArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         self.trip(What::Cells, Fetch::cells(&self.cells, wanted))
             .await
