@@ -113,14 +113,15 @@ class TaskPlan:
             share: The share.
             source: A file as for `zvf.create`; or a batch, or several batches: tables of pandas,
                 polars or Arrow, results of queries, or dictionaries of `positions`,
-                `part_offsets`, `part_objects`, `object_ids`, `links`, `vertex` and `link`. Paths
-                are whole in each batch, and so are the trees of skeletons.
+                `part_offsets`, `part_objects`, `object_ids`, `links`, `vertex` and `link`. A path,
+                and a tree of a skeleton, is in one batch.
             kind: Kind of the geometry of a file that may have several, or of tables, if the plan
                 comes from `read_plan`.
             companions: Files that belong to a file.
-            links: What links of batches count vertices from: the first of the batch, or the first
-                of the whole input, which is that of the first share. Links of graphs and meshes then
-                connect vertices of any shares, and a batch may be a dictionary of links alone.
+            links: The vertex from which links count: `batch` for the first of their batch, `input`
+                for the first of the whole input, which is that of the first share. With `input`,
+                links of graphs and meshes connect vertices of any shares, and a batch may be a
+                dictionary of links alone.
         """
         if links not in ("batch", "input"):
             raise ValueError(f"links is {links!r}; use batch or input")

@@ -112,7 +112,7 @@ def create(
         objects: Ids of the objects that these rows describe.
         groups: Object ids by group number, or by name.
         group: Attributes of groups.
-        links: What links count vertices from, as in `TaskPlan.fill`.
+        links: The vertex from which links count, as in `TaskPlan.fill`.
         tasks: Number of tasks that write the store; twice the number of partitions unless given.
         restart: Discard an unfinished creation at the address.
         **options: `CreateOptions` lists the design of the store.

@@ -78,7 +78,7 @@ class Paths:
 
 
 class Graph:
-    """A graph whose links connect vertices of all shares, for Dask alone: tables have no links."""
+    """A graph with links between all shares. Only Dask creates it: tables have no links."""
 
     kind = "graphs"
     count = 4_000

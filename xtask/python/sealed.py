@@ -10,8 +10,8 @@ and by the package and then sealed with `zvf validate --seal`. For each:
 * the package changes the store with `EditSession`. Queries of what changed are then errors that
   name a file, `zvf query --no-seal` reads what the package reads, and `zvf validate` reports the
   changed files under ZV-L3-123 and no other error;
-* a further move of the vertex replaces one cell and no other file, which an earlier version of the cell
-  does as well: nothing tells this change from damage (ADR 23);
+* a further move of the vertex replaces one cell and no other file. A restored earlier version of
+  the cell looks the same, so nothing distinguishes this change from damage (ADR 23);
 * `zvf validate --repair --seal` seals the store again, queries return what the package reads, and
   the findings of the package are those before it.
 """

@@ -29,7 +29,8 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     all()
 }
 
-/// Builds the wheel as `pip install .` does, but smaller, checks its size, and runs it in a new environment.
+/// Builds the wheel as `pip install .` does, but with more compression, checks its size, and runs
+/// it in a new environment.
 pub(crate) fn wheel() -> Result<Done> {
     let Some(python) = python::package()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));

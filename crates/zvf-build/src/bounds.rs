@@ -87,7 +87,7 @@ fn first(positions: &NumericColumn, lower: &[f64], upper: &[f64]) -> BuildError 
     BuildError::AllOutside
 }
 
-/// Returns whether each vertex is stored: those outside the bounds are dropped if the design says so.
+/// Returns whether each vertex is stored. A design can drop the vertices outside the bounds.
 pub(crate) fn kept(positions: &NumericColumn, design: &Design) -> Vec<bool> {
     match (&design.bounds, design.out_of_bounds) {
         (Some((lower, upper)), OutOfBounds::Drop) => inside(positions, lower, upper),
@@ -111,8 +111,8 @@ fn inside(positions: &NumericColumn, lower: &[f64], upper: &[f64]) -> Vec<bool> 
     keep
 }
 
-/// Drops vertices outside the bounds, paths and links that use them, and objects without any vertex
-/// left.
+/// Drops the vertices outside the bounds, the paths and links that use them, and the objects that
+/// have no vertex left.
 fn without(
     mut geometry: Geometry,
     is_linked: bool,

@@ -41,8 +41,8 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), BuildErr
     })
 }
 
-/// Checks a batch. Its links may name vertices of other batches, and it may have no vertices, if
-/// links number the vertices of the input.
+/// Checks a batch. If links number the vertices of the input, they may refer to vertices of other
+/// batches, and the batch may have no vertices.
 pub(crate) fn check_batch(
     batch: &Geometry,
     design: &Design,
@@ -264,7 +264,7 @@ fn check_links(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// Checks that links name vertices of the geometry.
+/// Checks that links refer to vertices of the geometry.
 fn check_ends(geometry: &Geometry) -> Result<(), BuildError> {
     let vertices = geometry.vertices();
     let inside = |end: &i64| usize::try_from(*end).is_ok_and(|end| end < vertices);

@@ -53,11 +53,11 @@ pub const NO_VERTEX: u32 = u32::MAX;
 /// Owner of a vertex without an object.
 pub const NO_OBJECT: u32 = crate::vertex_layout::NO_OBJECT;
 
-/// Number of parts of the coarser vertices.
+/// Number of ranges into which the coarser vertices are divided.
 const PARTS: usize = 8;
 
-/// Computes values of `count` coarser vertices from `vertices` finer ones on all cores. Each call of
-/// `make` visits all finer vertices in order for a range of the coarser ones, so that sums do not
+/// Computes values of `count` coarser vertices from `vertices` finer ones on all cores. Each call
+/// of `make` visits all finer vertices in order for a range of the coarser ones, so sums do not
 /// depend on the number of cores.
 fn by_parent<T: Send>(
     vertices: usize,

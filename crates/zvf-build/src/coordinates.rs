@@ -52,11 +52,11 @@ pub(crate) fn block(positions: &NumericColumn, rows: Range<usize>, out: &mut Vec
     }
 }
 
-/// Returns the largest whole number that is not above `value`, or the nearest one that fits.
+/// Returns the largest integer that is not above `value`, limited to the range of `i64`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
-    reason = "casts saturate, and a whole number comes back as it was"
+    reason = "casts saturate, and whole numbers remain unchanged"
 )]
 pub(crate) fn floor(value: f64) -> i64 {
     // Without SSE 4.1, `f64::floor` is a function call.

@@ -163,13 +163,13 @@ impl Geometry {
     }
 }
 
-/// The vertex from which links of a batch number the vertices.
+/// The origin of the vertex numbers in the links of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LinkNumbering {
     /// The first vertex of the batch. Links connect vertices of the batch.
     #[default]
     Batch,
-    /// The first vertex of the input. Links connect any vertices, and a batch may hold links alone.
-    /// Trees of skeletons are whole in a batch all the same.
+    /// The first vertex of the input. Links connect any vertices of the input, and a batch may have
+    /// links without vertices. The vertices and links of a tree are nevertheless in one batch.
     Input,
 }

@@ -19,10 +19,11 @@
 //! partitioner of its own; [`GeometrySurvey::append`] and [`Partitioner::append`] combine them in
 //! the order of the shares, as one process would have read them.
 //!
-//! Links of graphs and meshes name vertices of any share by their numbers in the whole input. Skeletons
-//! come as whole trees. Rows of vertices are known when all shares are combined; then
-//! [`LinkBatch`] finds the ends of links in the tables of [`Partitioner::take_linked`], and
-//! [`LinkDivider`] assigns the links to the partitions that store them.
+//! Links of graphs and meshes refer to vertices of any share by their numbers in the whole input.
+//! Each tree of a skeleton is in one batch. The rows of vertices are known when all shares are
+//! combined: [`LinkBatch`] then finds the ends of links in the tables of
+//! [`Partitioner::take_linked`], and [`LinkDivider`] assigns the links to the partitions that store
+//! them.
 
 mod json;
 mod link_batch;

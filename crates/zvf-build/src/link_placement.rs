@@ -112,7 +112,7 @@ impl LinkPlacement {
         Ok(all.finish())
     }
 
-    /// Places a link: each copy whose first end is in a chunk for which `own` returns true.
+    /// Places the copies of a link whose first end is in a chunk for which `own` returns true.
     pub(crate) fn place(
         &mut self,
         link: u32,

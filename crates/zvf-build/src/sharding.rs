@@ -50,7 +50,7 @@ pub(crate) fn shard(
     checked(shape).map(Some)
 }
 
-/// Returns the shape if shards of it have not too many cells.
+/// Checks that shards of this shape do not have too many cells, and returns the shape.
 fn checked(shape: Vec<u64>) -> Result<Vec<u64>, BuildError> {
     let cells = shape
         .iter()
@@ -61,9 +61,9 @@ fn checked(shape: Vec<u64>) -> Result<Vec<u64>, BuildError> {
     }
 }
 
-/// Returns the node of an array that is added to a level of 0.9, given the node of another array of the
-/// level: with the shards that the root declares for such arrays or, by default, those of the other
-/// array. As in new levels, there are none if no shard would have two cells.
+/// Returns the node of an array that is added to a level of 0.9, given the node of another array of
+/// the level. The array has the shards that the root declares for added arrays, or by default those
+/// of the other array. As in new levels, it has no shards if none would have two cells.
 ///
 /// # Errors
 ///
@@ -76,7 +76,8 @@ pub fn added_array(other: Value, declared: Option<&[u64]>) -> Result<Value, Buil
     let Some(declared) = declared.filter(|shape| shape.len() <= grid.len()) else {
         return Ok(node);
     };
-    // Attributes that chunk a level have the first axes of its grid.
+    // If attributes divide the level into chunks too, they are the first axes of the grid. Shards
+    // do not extend along them.
     let leading = grid.len() - declared.len();
     let shard = checked([vec![1; leading], declared.to_vec()].concat())?;
     let ones = vec![1; grid.len()];

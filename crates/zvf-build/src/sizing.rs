@@ -15,7 +15,7 @@ const SCAN: f64 = 1024.0 * 1024.0;
 const BIN: f64 = 100.0;
 /// Upper bound on sampled vertices.
 const SAMPLE: usize = 50_000;
-/// Number of sampled vertices from which on another thread pays off.
+/// Minimum number of sampled vertices for which another thread saves time.
 const MIN_PART: usize = 4096;
 /// Upper bound on bins of a chunk: each takes 16 bytes of its fragment index.
 const MAX_BINS: f64 = 4096.0;

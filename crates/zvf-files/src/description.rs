@@ -10,8 +10,8 @@ use crate::FileFormat;
 /// Header of a file, as attributes of `headers/<format>` in a store.
 pub type FileHeader = Map<String, Value>;
 
-/// Upper bound on the text of a header that a store keeps, in bytes. A node of a store has at most 64
-/// MiB, and six characters for some bytes of a text.
+/// Maximum size in bytes of the text of a header that a store keeps. A node of a store has at most
+/// 64 MiB, and some bytes of a text take six characters in it.
 pub(crate) const KEPT: usize = 8 << 20;
 
 /// Description of a file that is read: everything except the geometry.

@@ -13,8 +13,8 @@
 //!
 //! Coordinates are those of the file (surface RAS), in millimetres. Values become vertex attributes
 //! named after the part of the file name after the hemisphere; the table of an annotation is in the
-//! key `labels` of `headers/freesurfer`, with `stamp` and `footer` (base64) of the surface. Quadrangles
-//! keep their corners.
+//! key `labels` of `headers/freesurfer`, with `stamp` and `footer` (base64) of the surface.
+//! Quadrangles remain faces of four corners.
 
 use std::path::Path;
 
@@ -102,8 +102,8 @@ fn triangles(file: &mut ByteReader) -> Result<Geometry, FileError> {
     overlay::mesh(positions, corners).map_err(|fault| fault.of(file.path()))
 }
 
-/// Reads the vertices and quadrangles of an old surface, whose coordinates are float32, or hundredths
-/// in two bytes if `is_short`.
+/// Reads the vertices and quadrangles of an old surface. Coordinates are float32, or hundredths in
+/// two bytes if `is_short`.
 fn quadrangles(file: &mut ByteReader, is_short: bool) -> Result<Geometry, FileError> {
     let vertices = small(file.array("the number of vertices")?);
     let faces = small(file.array("the number of quadrangles")?);

@@ -113,7 +113,7 @@ fn surface(points: &mut DataArray, triangles: &mut DataArray) -> Result<Geometry
         return overlay::mesh(positions, words.iter().map(|it| i32::from_le_bytes(*it)));
     }
     let corners = to_f64(&corners).unwrap_or_default();
-    // A corner that int32 does not hold is in no mesh.
+    // No mesh has a vertex whose number exceeds int32.
     #[expect(
         clippy::as_conversions,
         clippy::cast_possible_truncation,

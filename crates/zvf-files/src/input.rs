@@ -135,7 +135,7 @@ impl ByteReader {
         self.check(length, what)?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if bytes.capacity() < length {
-            // The allocator has pages of zeros, which nothing writes before the file is read.
+            // Fresh pages are zero already, so they are not written before the file is read.
             *bytes = vec![0; length];
         } else {
             bytes.resize(length, 0);

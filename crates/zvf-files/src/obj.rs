@@ -50,7 +50,7 @@ struct ObjContent {
     /// True if objects share a vertex.
     shares: bool,
     left_out: BTreeSet<String>,
-    /// True if the last line has no end.
+    /// True if the last line has no line end.
     is_cut: bool,
 }
 

@@ -15,10 +15,11 @@
 //!
 //! # In a store
 //!
-//! The id of a segment is the id of an object, and properties of segments are attributes of objects:
-//! labels, descriptions and strings are text, where empty text is the absence of a value; the tags of a segment are
-//! one text with blanks between them. A property or attribute has its identifier as name, or its
-//! description if that is a name from which the identifier is made, as `FA` for `fA`.
+//! The id of a segment is the id of an object, and properties of segments are attributes of
+//! objects. Labels, descriptions and strings are text, and empty text is an absent value. The tags
+//! of a segment are one text with blanks between them. A property or attribute has its identifier
+//! as name, or its description if that is a name from which the identifier is made, as `FA` for
+//! `fA`.
 //!
 //! Positions of skeletons and meshes are in nanometres after the `transform`. They are float32 if
 //! the transform is the identity, otherwise float64. Edges become links (child, parent) in their own

@@ -48,7 +48,7 @@ const BLOCK: u64 = 1 << 12;
 struct WeldedCorners {
     numbers: HashMap<[u8; 12], u32, CornerHashes>,
     /// The corners that were read last, by their hash. Facets that share a corner follow each other
-    /// in most files, so that few corners are looked up among all.
+    /// in most files, so few corners have to be looked up among all corners.
     recent: Vec<([u8; 12], u32)>,
     positions: Vec<u8>,
     corners: Vec<i64>,
@@ -319,7 +319,7 @@ impl StlText {
     }
 }
 
-/// Reads a text file. Returns whether the last solid has its end as well.
+/// Reads a text file. Also returns whether the last solid has a line `endsolid`.
 fn text(mut lines: LineReader) -> Result<(Geometry, bool), FileError> {
     let mut content = StlText::default();
     while let Some(line) = lines.next()? {

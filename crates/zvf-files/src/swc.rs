@@ -28,10 +28,10 @@
 //! Coordinates and radii are float32 if its shortest text is the number of the file, otherwise
 //! float64. The unit is micrometre by convention, and files do not name it; `--axes` does.
 //!
-//! `headers/swc` has the comments of each file with their lines, up to 8 MiB. The writer restores ids,
-//! order and comments. Numbers have the fewest digits that read back as the same number. A name with
-//! `{object}` or `{name}` becomes a file for each object; otherwise all objects are written to one
-//! file, with new ids if theirs repeat.
+//! `headers/swc` has the comments of each file with the numbers of their lines, up to 8 MiB. The
+//! writer restores ids, order and comments. Numbers have the fewest digits that read back as the
+//! same number. A name with `{object}` or `{name}` becomes a file for each object; otherwise all
+//! objects are written to one file, with new ids if theirs repeat.
 
 mod reader;
 mod sample;

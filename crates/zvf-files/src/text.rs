@@ -12,7 +12,7 @@ pub(crate) struct LineReader {
     is_cut: bool,
 }
 
-/// Note about a file whose last line has no end.
+/// Note about a file whose last line has no line end.
 pub(crate) const CUT: &str = "the last line has no line end; the file may be cut off";
 
 impl LineReader {
@@ -50,7 +50,7 @@ impl LineReader {
         Ok(Some(&self.text))
     }
 
-    /// Returns whether the last line has no end.
+    /// Returns whether the last line has no line end.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }

@@ -8,7 +8,7 @@ use crate::{FileDescription, FileError, GeometryReader};
 
 /// Geometry of files that are read as a whole, because links connect any of its vertices.
 pub struct WholeReader {
-    /// `None` once it was given away.
+    /// `None` after it was returned.
     geometry: Option<Geometry>,
     tables: Geometry,
     description: FileDescription,
@@ -16,7 +16,7 @@ pub struct WholeReader {
     again: Option<Box<Reading>>,
 }
 
-/// Reads the file.
+/// Function that reads the file again.
 type Reading = dyn Fn() -> Result<WholeReader, FileError> + Send;
 
 impl fmt::Debug for WholeReader {
@@ -41,7 +41,7 @@ impl WholeReader {
         let size = sizes.fold(geometry.positions.bytes.len(), usize::saturating_add);
         let size = size.saturating_add(links);
         description.bytes = u64::try_from(size).unwrap_or(u64::MAX);
-        // The tables are given apart.
+        // The tables are returned separately.
         let mut tables = Geometry::new(NumericColumn::new(geometry.positions.kind, 3));
         tables.objects = geometry.objects.take();
         tables.object = std::mem::take(&mut geometry.object);
@@ -56,8 +56,8 @@ impl WholeReader {
         }
     }
 
-    /// Gives the geometry away when it is read first, and calls `again` if it is read once more.
-    /// Without this, a copy is kept.
+    /// Returns the geometry itself when it is read first, and calls `again` if it is read once
+    /// more. Otherwise, a copy is kept.
     #[must_use]
     pub(crate) fn reread(
         self,

@@ -9,10 +9,10 @@
 //! | properties of segments | [`SegmentProperties`] | |
 //! | shards | [`ShardingSpec`] | [`ShardBuilder`], [`ShardFile`], [`ShardFileIndex`] |
 //!
-//! [`SpatialSampler`] divides annotations among the levels of a spatial index, and [`CutMesh`] the
-//! triangles of a mesh among the nodes of an octree; [`MeshCutter`] does so for one that does not fit
-//! memory. The feature `draco` encodes and decodes the
-//! fragments of multi-resolution meshes.
+//! [`SpatialSampler`] divides annotations among the levels of a spatial index. [`CutMesh`] divides
+//! the triangles of a mesh among the nodes of an octree, and [`MeshCutter`] those of a mesh that
+//! does not fit into memory. The feature `draco` encodes and decodes the fragments of
+//! multi-resolution meshes.
 //!
 //! All numbers are little-endian. A decoder treats its bytes as hostile: it compares every count
 //! with the available bytes before it reserves memory, and returns a [`PrecomputedError`],

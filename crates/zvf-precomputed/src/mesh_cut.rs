@@ -38,13 +38,13 @@ pub struct TriangleMesh {
 
 /// Triangles that are read several times in the same order, from memory or from a file.
 pub trait TriangleSource {
-    /// An error of reading.
+    /// The error of reading triangles.
     type Error: From<PrecomputedError>;
 
     /// Returns the number of triangles.
     fn count(&self) -> usize;
 
-    /// Passes on the corners of each triangle.
+    /// Calls `pass` with the corners of each triangle.
     ///
     /// # Errors
     ///
@@ -87,19 +87,20 @@ impl CutFragment {
         self.triangles.len()
     }
 
-    /// Returns the place of the node in the Z order of its level, in which fragments are stored.
+    /// Returns the code of the node in the Z order of its level. Fragments are stored in this
+    /// order.
     pub fn order(&self) -> u64 {
         // A level has at most 2^30 nodes.
         u64::try_from(z_order(self.node)).unwrap_or(u64::MAX)
     }
 
-    /// Appends the triangles as bytes, 18 for each, to keep them outside of memory.
+    /// Appends the triangles as 18 bytes each, to store them outside of memory.
     pub fn write_triangles(&self, to: &mut Vec<u8>) {
         let steps = self.triangles.as_flattened().as_flattened().iter();
         to.extend(steps.flat_map(|step| step.to_le_bytes()));
     }
 
-    /// Adds triangles as [`write_triangles`](Self::write_triangles) wrote them.
+    /// Adds the triangles that [`write_triangles`](Self::write_triangles) wrote.
     pub fn read_triangles(&mut self, bytes: &[u8]) {
         let steps = bytes.as_chunks::<2>().0.as_chunks::<3>().0.as_chunks::<3>();
         let triangles = steps.0.iter();
@@ -126,8 +127,8 @@ impl CutFragment {
     }
 }
 
-/// The levels of detail of a mesh and the nodes of its octree, chosen from its triangles. It cuts
-/// triangles part by part, so that a mesh need not fit memory.
+/// The levels of detail of a mesh and the nodes of its octree, chosen from its triangles. Triangles
+/// are cut in batches, so the mesh may be larger than memory.
 #[derive(Clone, Debug)]
 pub struct MeshCutter {
     grid: OctreeGrid,
@@ -138,7 +139,7 @@ pub struct MeshCutter {
 /// A level of detail.
 #[derive(Clone, Copy, Debug)]
 struct CutLevel {
-    /// The number of the source.
+    /// The index of its source.
     source: usize,
     scale: f32,
 }
@@ -162,9 +163,9 @@ pub struct MultilodMesh {
 }
 
 impl MeshCutter {
-    /// Chooses the levels and nodes of a mesh, given at several levels of detail, the finest first. Nodes
-    /// are cubes. Those of level 0 have about `node_triangles` triangles at most, unless triangles are
-    /// so long that smaller nodes would multiply them.
+    /// Chooses the levels and nodes of a mesh, given at several levels of detail, the finest first.
+    /// Nodes are cubes. Those of level 0 have about `node_triangles` triangles at most, unless the
+    /// triangles are so long that smaller nodes would cut them into many parts.
     ///
     /// The scale of a level is the mean length of its edges. A level that has no fewer triangles
     /// than the one before, or no longer edges, is left out. Returns `None` if no level is left.
@@ -195,13 +196,13 @@ impl MeshCutter {
         Ok(grid.map(|grid| Self { grid, bits, levels }))
     }
 
-    /// Returns the number of the source of each level of detail.
+    /// Returns the index of the source of each level of detail.
     pub fn sources(&self) -> impl Iterator<Item = usize> {
         self.levels.iter().map(|level| level.source)
     }
 
-    /// Cuts triangles of a level of detail, given by their corners. Returns the parts in each node, in
-    /// Z order. Triangles with two equal corners are dropped.
+    /// Cuts triangles of a level of detail, given by their corners, and returns their parts in each
+    /// node, in Z order. Triangles with two equal corners are dropped.
     ///
     /// A vertex moves along each axis by at most half a step: the extent of a node of its level
     /// divided by twice the largest coordinate of the bits.
@@ -216,8 +217,8 @@ impl MeshCutter {
         in_order(level, nodes)
     }
 
-    /// Returns the manifest of fragments with these sizes, by level. A level without fragments and those
-    /// after it do not exist.
+    /// Returns the manifest of fragments of these sizes, given for each level. A level without
+    /// fragments is omitted, and so are the levels after it.
     pub fn manifest(&self, fragments: Vec<Vec<MeshNode>>) -> MultilodManifest {
         let levels = self.levels.iter().zip(fragments);
         let levels = levels.take_while(|(_, nodes)| !nodes.is_empty());

@@ -191,7 +191,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) space: &'a ViewerSpace,
     /// The level that is read.
     pub(crate) level: LevelId,
-    /// The most objects whose ids are kept.
+    /// Maximum number of objects whose ids are kept.
     pub(crate) most_ids: usize,
     pub(crate) report: &'a Report<'a>,
 }

@@ -19,7 +19,8 @@ const WINDOW_ASPECT: f64 = 1.5;
 const MARGIN: f64 = 1.1;
 /// Part of the depth of the content by which a view is larger, because near parts look larger.
 const DEPTH_MARGIN: f64 = 0.3;
-/// Depth of the content by its shortest extent from which the viewer looks along the axis of the latter.
+/// Ratio of the depth of the content to its shortest extent above which the viewer looks along the
+/// axis of the shortest extent.
 const DEEP: f64 = 1.5;
 /// The colour of a surface that is the only one of its store. Others have the colours of the viewer.
 const ONE_SURFACE: &str = "#e6c8a0";
@@ -196,13 +197,13 @@ struct Camera {
 enum ViewDirection {
     X,
     Y,
-    /// That of the viewer's own choice.
+    /// The default of the viewer.
     Z,
 }
 
 impl ViewDirection {
-    /// Chooses the direction from which a content is seen best: along the shortest extent, if the third is
-    /// much longer.
+    /// Returns the direction for content of these extents: along the shortest extent, if the third
+    /// is much longer.
     fn of([x, y, z]: [f64; 3]) -> Self {
         if x.min(y) * DEEP >= z {
             Self::Z
@@ -213,7 +214,7 @@ impl ViewDirection {
         }
     }
 
-    /// Returns the rotation as a quaternion, with the third axis upwards; `None` along the third axis.
+    /// Returns the rotation as a quaternion, with the third axis upwards; `None` for the default.
     fn rotation(self) -> Option<[f64; 4]> {
         let quarter = core::f64::consts::FRAC_1_SQRT_2;
         match self {
@@ -259,7 +260,7 @@ fn camera(group: &[&ServedView<'_>], dimensions: &Dimensions) -> Camera {
         Some((hi - lo) / scale)
     });
     let extents = [(); 3].map(|()| along.next().unwrap_or(0.0));
-    // Cross-sections lie across the third axis.
+    // Cross-sections are perpendicular to the third axis.
     let direction = match layout_of(group) {
         "3d" => ViewDirection::of(extents),
         _ => ViewDirection::Z,

@@ -65,11 +65,11 @@ pub struct Store {
     snapshot: Option<Arc<Snapshot>>,
     /// The inventory that reads are checked against.
     seal: Option<Arc<Inventory>>,
-    /// What was seen of the store, if it is kept.
+    /// Facts from earlier reads, if they are kept.
     kept: Option<Arc<SeenObjects>>,
 }
 
-/// Facts that [`Store::seal_differences`] needs, from reads before it.
+/// Facts from earlier reads that [`Store::seal_differences`] needs.
 #[derive(Debug, Default)]
 struct SeenObjects {
     /// Entries of the objects that were read whole.

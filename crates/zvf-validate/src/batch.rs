@@ -19,7 +19,7 @@ use crate::{
 const MAX_CHUNKS: usize = 512;
 /// Assumed size in bytes of a cell whose size no listing shows.
 const UNKNOWN: u64 = 64 << 10;
-/// Share of the port's recommendation that a batch takes, so that reads and checks overlap.
+/// Divisor of the batch size that the port recommends, so that reads and checks overlap.
 const SHARE: u64 = 8;
 
 /// The result of reading a cell.

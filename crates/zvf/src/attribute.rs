@@ -268,7 +268,7 @@ fn write(
     })
 }
 
-/// Commits a transaction with the root that was staged for it, or aborts it after an error.
+/// Commits a transaction with its staged root, or aborts it if staging failed.
 async fn conclude(
     store: &Store,
     mut transaction: Transaction,
@@ -614,8 +614,8 @@ impl Batch {
     }
 }
 
-/// Returns the node of an attribute, in the form of the vertices and in the shards that the root declares
-/// for new arrays, and the nodes above it.
+/// Returns the node of an attribute and the nodes above it. The array has the form of the vertices,
+/// and the shards that the root declares for new arrays.
 async fn nodes_of(
     dataset: &Dataset,
     path: &str,

@@ -448,7 +448,7 @@ impl Editor {
     ) -> Result<(Bytes, ChangeSummary), Failure> {
         let key = nodes::metadata(&Key::root())?;
         let root = Node::parse(&key, transaction.root())?;
-        // Cells that are written from damaged data would count as sound.
+        // Cells written from damaged data would appear to be undamaged.
         let store = self.store.with_seal(transaction.root())?;
         let reader = CellReader::new(store.clone());
         let (before, mut image) = load::image(&store, &reader, root.attributes()).await?;

@@ -180,8 +180,8 @@ pub struct TaskStatus {
 }
 
 /// Plans the creation of a store. Reads the geometry twice, partitions it into the reserved folder
-/// of the store, and reserves its address. Geometry with links is read once, as a
-/// [share](plan_shares) of this process.
+/// of the store, and reserves its address. Geometry with links is read once and divided as a single
+/// [share](plan_shares).
 ///
 /// The options `overwrite`, `runner` and `progress` are not used.
 ///
@@ -221,16 +221,17 @@ pub fn plan_create<'a>(
 /// 2. [`advance`](TaskPlan::advance) joins what was found and chooses the shapes.
 /// 3. [`run`](TaskPlan::run) divides a share among the parts of the store.
 /// 4. `advance` joins the divisions.
-/// 5. For skeletons, graphs and meshes, `run` divides the links of a share, and `advance` joins them.
+/// 5. For skeletons, graphs and meshes, `run` divides the links of a share, and `advance` joins
+///    them.
 /// 6. `run` writes parts, and [`commit`](TaskPlan::commit) publishes the store.
 ///
 /// The store equals that of [`create_from_source`](crate::create_from_source) for the shares in
 /// their order, with the same chunk shape and shards. Until the commit, the reserved folder of the
 /// store holds the geometry twice.
 ///
-/// Links of a batch connect its vertices, or, if the source [says
-/// so](crate::GeometrySource::link_numbering), any vertices of the input. Trees of skeletons are
-/// whole in a batch.
+/// The links of a batch connect vertices of this batch, or any vertices of the input, depending on
+/// [`GeometrySource::link_numbering`](crate::GeometrySource::link_numbering). The vertices and
+/// links of a tree are in one batch.
 ///
 /// `tables` has objects, groups and their attributes, and no vertices. The options `overwrite`,
 /// `runner`, `progress` and `check` are not used.

@@ -272,7 +272,8 @@ impl<'a, T: Number> Table<'a, T> {
         by_parent(self.parent.len(), self.count, make)
     }
 
-    /// Returns the rows of a range of parents, with the number of the parent in the range.
+    /// Returns the rows whose parents are in a range, each with the index of its parent in the
+    /// range.
     fn rows_of(&self, range: &Range<usize>) -> impl Iterator<Item = (usize, &[T])> {
         let (start, len) = (range.start, range.len());
         let rows = self.rows();

@@ -172,8 +172,8 @@ impl LevelSnapshot {
         Ok(columns)
     }
 
-    /// Creates an array with one cell for each chunk, encoded as the vertices are, in the shards that
-    /// the root declares for new arrays.
+    /// Creates an array with one cell for each chunk. It has the encoding of the vertices, and the
+    /// shards that the root declares for new arrays.
     pub(super) fn array_like_vertices(
         &mut self,
         path: &str,

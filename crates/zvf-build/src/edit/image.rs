@@ -34,7 +34,7 @@ pub struct LevelSnapshot {
     pub(super) lower: Vec<f64>,
     pub(super) upper: Vec<f64>,
     pub(super) positions: Kind,
-    /// Chunks per shard of arrays that are added.
+    /// Number of chunks along each axis of the shards of added arrays.
     pub(super) shards: Option<Vec<u64>>,
     /// Attributes of the root.
     pub(super) root: Map<String, Value>,

@@ -259,8 +259,8 @@ impl LevelSnapshot {
     }
 }
 
-/// Returns the codecs of a table: its own, or for a new table compressed ones, with a checksum if
-/// vertices have one.
+/// Returns the codecs of a table: its present codecs without shards or, for a new table, zstd, with
+/// a checksum if the vertices have one.
 fn codecs(path: &str, strings: bool, nodes: &BTreeMap<String, Value>) -> Vec<Value> {
     let own = nodes
         .get(path)
@@ -282,7 +282,7 @@ fn codecs(path: &str, strings: bool, nodes: &BTreeMap<String, Value>) -> Vec<Val
         all.extend(checksum.then(|| json!({"name": "crc32c"})));
         all
     };
-    // Chunks of tables change their size, so that shards may not divide them any more.
+    // The size of the chunks of a table can change, and inner chunks might no longer divide it.
     own.map_or_else(vertices, |own| metadata::unsharded(&own))
 }
 

@@ -288,8 +288,8 @@ pub(super) fn encoded(fragments: &[(Vec<i64>, u32)], axes: usize) -> Result<Vec<
 /// Layout of an index that stores manifests as rows of numbers.
 pub(super) const DENSE_LAYOUT: &str = "dense_manifests_v1";
 
-/// Upper bound on rows that a few bytes can describe: in absent chunks, or blocks that objects of a
-/// dense index share.
+/// Maximum number of rows that a few bytes can describe: rows of absent chunks, or blocks that
+/// several objects of a dense index share.
 const MAX_DESCRIBED: usize = 1 << 22;
 
 /// Arrays of a dense object index.
@@ -302,7 +302,7 @@ struct DenseArrays {
 }
 
 impl DenseArrays {
-    /// Encodes the manifests of as many objects.
+    /// Encodes the manifests of this many objects.
     fn manifests(self, objects: usize, axes: usize) -> Result<Vec<Vec<u8>>, EditError> {
         let missing = |name: &str| EditError::NotLoaded(format!("0/object_index/{name}"));
         let spans = self.spans.ok_or_else(|| missing("manifest_spans"))?;
@@ -359,7 +359,7 @@ impl DenseArrays {
     }
 }
 
-/// Rows of `int64`, in chunks of which absent ones hold fill values.
+/// Table of `int64` rows in chunks. Absent chunks hold fill values.
 #[derive(Clone, Debug)]
 struct Int64Table {
     path: String,
@@ -393,14 +393,14 @@ impl Int64Table {
         })
     }
 
-    /// Returns the number of rows in chunks that are not absent.
+    /// Returns the number of rows in stored chunks.
     fn stored(&self) -> usize {
         let bytes = self.chunks.iter().flatten().map(Vec::len);
         let row = self.columns.saturating_mul(8).max(1);
         bytes.fold(0, usize::saturating_add) / row
     }
 
-    /// Decodes a row, which has few columns.
+    /// Decodes a row.
     fn row(&self, at: usize) -> Result<Vec<i64>, EditError> {
         let missing = || damaged(&self.path, format!("row {at} is missing"));
         let chunk = self.chunks.get(at / self.chunk).ok_or_else(missing)?;

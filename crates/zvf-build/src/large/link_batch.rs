@@ -1,5 +1,5 @@
-//! Links of a batch: their ends are found in tables of vertices, then they are divided among the
-//! partitions that store them.
+//! Links of a batch. Their ends are looked up in tables of vertices, and the links are divided
+//! among the partitions that store them. This changes the record of a link:
 //!
 //! ```text
 //! before  u64 vertex of the whole input for each end, values of attributes
@@ -20,16 +20,16 @@ use crate::{
     link_placement::{CrossChunkPolicy, LinkPlacement, MAX_ENDS, crossing},
 };
 
-/// Links of a batch, and the places of their ends as far as they are found.
+/// Links of a batch, with the chunk and row of each end that has been found.
 #[derive(Debug)]
 pub struct LinkBatch {
     width: usize,
     /// Size of a record in bytes.
     size: usize,
     records: Vec<u8>,
-    /// Ends by vertex.
+    /// Ends in the order of their vertices.
     order: Vec<u32>,
-    /// Number of ends that are found, in that order.
+    /// Number of ends that have been found, from the start of `order`.
     found: usize,
     /// Chunk and row of each end.
     places: Vec<(u32, u32)>,
@@ -40,12 +40,12 @@ pub struct LinkBatch {
 pub struct DividedLinks {
     /// Records of each partition.
     pub parts: BTreeMap<usize, Vec<u8>>,
-    /// Number of links that are stored, without copies.
+    /// Number of stored links, without their copies.
     pub placed: u64,
 }
 
 impl LinkBatch {
-    /// Takes the links of [`LinkedRows`](super::LinkedRows).
+    /// Creates a batch from the links of [`LinkedRows`](super::LinkedRows).
     ///
     /// # Errors
     ///
@@ -80,13 +80,13 @@ impl LinkBatch {
         u64::from_le_bytes(*bytes.unwrap_or(&[0; 8]))
     }
 
-    /// Returns the lowest vertex that is not found; `None` if all are.
+    /// Returns the lowest vertex that has not been found; `None` after the last.
     pub fn vertex(&self) -> Option<u64> {
         self.order.get(self.found).map(|end| self.vertex_of(*end))
     }
 
-    /// Returns the error for the lowest vertex that is not found, of an input with `vertices`
-    /// vertices. The link is counted from the first of the batch.
+    /// Returns the error for the lowest vertex that has not been found, for an input of `vertices`
+    /// vertices. The error counts links from the first link of the batch.
     pub fn lost(&self, vertices: u64) -> BuildError {
         let end = self.order.get(self.found).copied().unwrap_or_default();
         BuildError::LinkEndOutOfRange {
@@ -96,12 +96,12 @@ impl LinkBatch {
         }
     }
 
-    /// Finds the ends that are vertices of a batch: `first` is the number of its first vertex,
-    /// `vertices` its table, and `runs` the table of its share.
+    /// Finds the ends that are vertices of a batch of the input. `first` is the number of its first
+    /// vertex, `vertices` is its table, and `runs` is the table of its share.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the batch does not have the lowest vertex, or the tables are damaged.
+    /// [`BuildError`] when the lowest vertex is not in the batch, or the tables are damaged.
     pub fn find(&mut self, first: u64, vertices: &[u8], runs: &[u8]) -> Result<(), BuildError> {
         let end = first.saturating_add((vertices.len() / 8) as u64);
         let before = self.found;
@@ -127,15 +127,16 @@ impl LinkBatch {
 pub struct LinkDivider {
     policy: CrossChunkPolicy,
     width: LinkWidth,
-    /// `true` if links of consecutive rows of a tree are implied.
+    /// `true` if links between consecutive rows of a tree are implied.
     is_tree: bool,
-    /// Rank of each chunk among all, in ascending order of coordinates.
+    /// Rank of each chunk in the ascending order of coordinates.
     ranks: Vec<u32>,
     part_of: Vec<usize>,
 }
 
 impl LinkDivider {
-    /// Creates a divider for the partitions of a partitioner with all chunks.
+    /// Creates a divider for the partitions of a partitioner. The partitioner must have the chunks
+    /// of all shares.
     ///
     /// # Errors
     ///
@@ -160,8 +161,8 @@ impl LinkDivider {
         })
     }
 
-    /// Divides the links of a batch of which all ends are found. Links with a dropped end are left
-    /// out, and so are those that consecutive rows of a tree imply.
+    /// Divides the links of a batch whose ends have all been found. Omits links with a dropped end,
+    /// and links that consecutive rows of a tree imply.
     ///
     /// # Errors
     ///
@@ -185,7 +186,7 @@ impl LinkDivider {
             }
             let mut parts = [usize::MAX; MAX_ENDS];
             let mut put = |part: usize| {
-                // Copies of a link are in up to as many partitions as it has ends.
+                // The copies of a link are in at most one partition for each of its ends.
                 let free = parts
                     .iter_mut()
                     .find(|one| **one == part || **one == usize::MAX);
@@ -213,7 +214,8 @@ impl LinkDivider {
         Ok(divided)
     }
 
-    /// Returns whether the child is in the row after its parent, as in a fragment.
+    /// Returns whether the child is in the row after its parent, so that the fragment implies the
+    /// link.
     fn is_implied(&self, places: &[(u32, u32)]) -> bool {
         match places {
             [(chunk, child), (other, parent)] => {
@@ -232,8 +234,8 @@ impl Outline {
         }
     }
 
-    /// Places the divided links of a partition: those whose cell is in a chunk for which `own`
-    /// returns true; `number` gives the number of a chunk in the partition.
+    /// Places the divided links of a partition, in cells of chunks for which `own` returns true.
+    /// `number` returns the number of a chunk in the partition.
     pub(super) fn placed(
         &self,
         links: &[u8],
@@ -258,7 +260,7 @@ impl Outline {
         Ok(placed)
     }
 
-    /// Returns the chunks that divided links name.
+    /// Returns the chunks of the ends of divided links.
     pub(super) fn chunks_of<'a>(&self, links: &'a [u8]) -> impl Iterator<Item = u32> + use<'a> {
         let (size, width) = (self.link_row_size(), self.link_width);
         let links = links.chunks_exact(size);

@@ -1,12 +1,13 @@
-//! Rows of vertices that links of any share name.
+//! Rows of vertices to which the links of any share refer.
 //!
-//! A run is the vertices of one object in one chunk. They get consecutive rows, in the order of the
-//! input, so the row of a vertex is the sum of three numbers: the rows of runs of smaller objects in
-//! its chunk, the rows of its run in earlier shares, and its position in the run of its share. The
-//! last is known when a share is divided, the others when all shares are.
+//! A run consists of the vertices of one object in one chunk. They have consecutive rows, in the
+//! order of the input. The row of a vertex is therefore the sum of three numbers: the rows of the
+//! runs of objects with smaller ids in its chunk, the rows of its run in earlier shares, and its
+//! position in the run of its share. The last number is known when the share has been divided, the
+//! others when all shares have been divided.
 //!
 //! ```text
-//! table of a batch   u32 run, u32 position for each vertex; both MAX for one that is dropped
+//! table of a batch   u32 run, u32 position for each vertex; both MAX for a dropped vertex
 //! table of a share   u32 chunk, u32 row of the first vertex for each run
 //! state of a share   u32 chunk, i64 object, u32 rows for each run
 //! ```
@@ -18,10 +19,10 @@ use crate::{
     large::piece::{cut, take},
 };
 
-/// A vertex that is not stored, in a table of a batch.
+/// Run and position of a dropped vertex in a table of a batch.
 pub(super) const DROPPED: u32 = u32::MAX;
 
-/// Rows of a batch of linked geometry.
+/// Rows and links of a batch of geometry with links.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkedRows {
     /// Run and position of each vertex.
@@ -31,7 +32,7 @@ pub struct LinkedRows {
 }
 
 impl LinkedRows {
-    /// Sets the rows of the vertices: `table` has those that are kept.
+    /// Appends a row for each vertex of a batch. `table` has the rows of the kept vertices.
     pub(super) fn set_rows(&mut self, table: &[u8], kept: &[bool]) {
         let mut rows = table.as_chunks::<8>().0.iter();
         for kept in kept {
@@ -63,7 +64,7 @@ impl Runs {
         self.all.len()
     }
 
-    /// Adds rows. Returns the number of the run, and its rows before these.
+    /// Adds rows to a run. Returns the number of the run, and the number of its earlier rows.
     pub(super) fn add(
         &mut self,
         chunk: u32,
@@ -85,8 +86,8 @@ impl Runs {
         Ok((number, before))
     }
 
-    /// Adds the runs of a later share, of which `chunks` gives the numbers of chunks. Returns the run
-    /// and the rows before for each of them.
+    /// Adds the runs of a later share. `chunks` has the number of each of its chunks here. Returns
+    /// the number of each run, and the number of its earlier rows.
     pub(super) fn append(
         &mut self,
         share: &Self,
@@ -99,7 +100,7 @@ impl Runs {
         own.collect()
     }
 
-    /// Returns the tables of shares, from the results of [`append`](Self::append).
+    /// Returns the table of each share, given the results of [`append`](Self::append).
     pub(super) fn tables(&self, shares: &[Vec<(u32, u32)>]) -> Result<Vec<Vec<u8>>, BuildError> {
         let mut order: Vec<u32> = (0..self.all.len() as u32).collect();
         order.sort_unstable_by_key(|run| {
@@ -128,7 +129,7 @@ impl Runs {
         Ok(shares.iter().map(table).collect())
     }
 
-    /// Appends the state.
+    /// Appends the state to `out`.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         for run in &self.all {
             out.extend(run.chunk.to_le_bytes());
@@ -167,7 +168,7 @@ pub(super) fn entry(table: &[u8], at: usize) -> Option<(u32, u32)> {
     Some((u32::from_le_bytes(first), u32::from_le_bytes(second)))
 }
 
-/// Removes the bytes of a number from the front of `bytes`.
+/// Removes and returns the bytes of a number at the front of `bytes`.
 fn number<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], BuildError> {
     let (number, rest) = bytes.split_first_chunk().ok_or_else(cut)?;
     *bytes = rest;

@@ -105,12 +105,12 @@ impl Outline {
         self.positions.0.size() * self.positions.1 + fields + 8
     }
 
-    /// Returns the bytes of a link in a partition.
+    /// Returns the size in bytes of a link in a partition.
     pub fn link_row_size(&self) -> usize {
         self.link_width * 8 + self.link_values()
     }
 
-    /// Returns the bytes of the attributes of a link.
+    /// Returns the size in bytes of the attributes of a link.
     pub(super) fn link_values(&self) -> usize {
         let numbers = self.link_fields.iter().filter_map(|field| field.numbers);
         numbers.map(|(kind, columns)| kind.size() * columns).sum()

@@ -38,7 +38,8 @@ pub struct Partition {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartitionResult {
     pub(crate) chunks: Vec<MadeChunk>,
-    /// Number of links by the chunks of their ends, in stored order; one chunk for links inside it.
+    /// Number of links by the chunks of their ends, in stored order. The key of links inside a
+    /// chunk is this chunk alone.
     pub(crate) links: BTreeMap<Vec<Vec<i64>>, u32>,
 }
 
@@ -164,8 +165,8 @@ impl Outline {
         Ok(placed_links)
     }
 
-    /// Returns the trees of skeletons, whose rows are in depth-first order. `rows` are the objects of
-    /// the vertices.
+    /// Returns the trees of skeletons, whose rows are in depth-first order. `rows` has the object
+    /// of each vertex.
     fn trees(
         &self,
         roots: &[u8],
@@ -184,7 +185,7 @@ impl Outline {
         }))
     }
 
-    /// Returns how vertices or paths, of which `rows` are the objects, form fragments.
+    /// Returns the grouping of vertices or paths into fragments. `rows` has the object of each.
     fn grouping<'a>(
         &self,
         rows: &'a [u32],
@@ -207,7 +208,7 @@ impl Outline {
         })
     }
 
-    /// Decodes a partition: its rows, and its [divided links](super::DividedLinks). `chunks` are
+    /// Decodes the rows and the [divided links](super::DividedLinks) of a partition. `chunks` has
     /// all chunks by number.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ pub(super) struct Piece {
     pub(super) objects: Vec<i64>,
     /// Number of vertices of each run; empty for points.
     pub(super) stretches: Vec<u32>,
-    /// One for a vertex without a parent, and zero for another; empty except for trees.
+    /// 1 for the root of a tree, 0 for other vertices; empty unless the geometry is skeletons.
     pub(super) roots: Vec<u8>,
     /// Steps between chunks: chunk number and row of both ends.
     pub(super) steps: Vec<[u32; 4]>,

@@ -65,7 +65,8 @@ pub struct Partitioner {
     pub(super) words: Vec<HashMap<String, u32>>,
     /// Rows of each object in each chunk so far, if the geometry has links.
     pub(super) runs: Runs,
-    /// Run and rows before it for each run of the shares that were appended.
+    /// For each appended share, the number of each of its runs and the number of earlier rows of
+    /// this run.
     shares: Vec<Vec<(u32, u32)>>,
     /// Rows of the last batch.
     linked: LinkedRows,
@@ -159,13 +160,13 @@ impl Partitioner {
         self.split_numbered(batch, LinkNumbering::Batch)
     }
 
-    /// Splits a batch of which links may number the vertices of the whole input. If the geometry has
-    /// links, [`take_linked`](Self::take_linked) returns more that the caller keeps.
+    /// Splits a batch whose links may number the vertices of the whole input. If the geometry has
+    /// links, the caller also stores the result of [`take_linked`](Self::take_linked).
     ///
     /// # Errors
     ///
-    /// [`BuildError`] as in [`split`](Self::split); for trees also a cycle, or a tree that is not
-    /// whole.
+    /// [`BuildError`] as in [`split`](Self::split); for skeletons also when links form a cycle, or
+    /// when a part of a tree is in another batch.
     pub fn split_numbered(
         &mut self,
         batch: Geometry,
@@ -310,9 +311,9 @@ impl Partitioner {
         Ok((stretches, steps))
     }
 
-    /// Takes the links of a batch whose first vertex has the number `first`. Returns the batch without
-    /// links, for trees in depth-first order, with the roots and the vertices that are kept; `None` if
-    /// no vertex is kept.
+    /// Moves the links of a batch, whose first vertex has the number `first`, to `self.linked`.
+    /// Returns the rest of the batch, in depth-first order for skeletons; `None` if no vertex is
+    /// kept.
     fn take_links(
         &mut self,
         batch: Geometry,
@@ -329,7 +330,7 @@ impl Partitioner {
         } else {
             (batch, Vec::new())
         };
-        // Links of trees in order count from the batch.
+        // `in_tree_order` numbers the ends from the first vertex of the batch.
         let first = match numbering {
             LinkNumbering::Input if !is_tree => 0,
             LinkNumbering::Input | LinkNumbering::Batch => first,
@@ -380,8 +381,9 @@ impl Partitioner {
         self.outline.part_of(chunk, self.parts)
     }
 
-    /// Returns the vertices of whole trees in depth-first order, with links that name vertices of the
-    /// batch, and a one for each root; `None` if all vertices are dropped.
+    /// Returns a batch of whole trees, with its vertices in depth-first order and links that count
+    /// from its first vertex, and a 1 for each vertex that is a root; `None` if all vertices are
+    /// dropped.
     fn in_tree_order(
         &self,
         mut batch: Geometry,
@@ -436,7 +438,8 @@ impl Partitioner {
         Ok(Some((batch, roots)))
     }
 
-    /// Returns the links of a batch, whose vertices count from `first`.
+    /// Returns the records of the links of a batch. `first` is the vertex of the input from which
+    /// they count.
     fn link_records(&self, batch: &Geometry, first: u64) -> Result<Vec<u8>, BuildError> {
         let width = self.outline.link_width;
         let mut records = Vec::with_capacity(batch.link_count() * self.outline.link_row_size());
@@ -469,14 +472,14 @@ impl Partitioner {
         Ok(records)
     }
 
-    /// Takes the rows of the last batch, if the geometry has links.
+    /// Takes the rows and links of the last batch; `None` if the geometry has no links.
     pub fn take_linked(&mut self) -> Option<LinkedRows> {
         let is_linked = self.outline.design.kind.is_linked();
         is_linked.then(|| core::mem::take(&mut self.linked))
     }
 
-    /// Returns a table for each share that was appended, in which [`LinkBatch`](super::LinkBatch)
-    /// finds rows. Call it after the last.
+    /// Returns a table for each appended share, in which [`LinkBatch`](super::LinkBatch) finds
+    /// rows. All shares must have been appended.
     ///
     /// # Errors
     ///

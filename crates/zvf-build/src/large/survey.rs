@@ -34,7 +34,7 @@ pub struct GeometrySurvey {
     /// Attributes of vertices, and those of objects that come with paths.
     fields: Option<[Vec<Field>; 2]>,
     links: u64,
-    /// Number of ends and attributes of a link.
+    /// Number of ends of a link, and attributes of links.
     link_form: Option<(usize, Vec<Field>)>,
 }
 
@@ -185,11 +185,11 @@ impl GeometrySurvey {
         self.add_numbered(batch, LinkNumbering::Batch)
     }
 
-    /// Adds a batch of which links may number the vertices of the whole input.
+    /// Adds a batch whose links may number the vertices of the whole input.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] as [`add`](Self::add).
+    /// [`BuildError`] as in [`add`](Self::add).
     pub fn add_numbered(
         &mut self,
         batch: &Geometry,
@@ -427,7 +427,7 @@ impl Field {
         }
     }
 
-    /// Returns whether a column has the name and the type.
+    /// Returns whether a column has the name and the type of the field.
     pub(super) fn holds(&self, column: &Column) -> bool {
         self.like(&Self::of(column))
     }

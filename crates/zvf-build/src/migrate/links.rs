@@ -243,8 +243,8 @@ impl LinkTarget {
         Ok(Some((placed.finish(), beside.collect())))
     }
 
-    /// Places links of two ends from a chunk to another, with the rows of both. The order of the ends
-    /// is kept, so the links have to be directed and not duplicated. Returns the array, the
+    /// Encodes links of two ends from one chunk to another, given as pairs of rows. The order of
+    /// the ends is kept, so the links must be directed and not duplicated. Returns the array, the
     /// coordinates and the payload of the cell; `None` if an offset overflows.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ use zvf_model::column::Column;
 pub(crate) const MANIFESTS_PATH: &str = "0/object_index/manifests";
 pub(crate) const IDS_PATH: &str = "0/object_index/object_ids";
 
-/// Number of manifests from which on another thread pays off.
+/// Minimum number of manifests for which another thread saves time.
 const MIN_PART: usize = 256;
 
 /// Objects of a plan whose cells are written from a log of paths.

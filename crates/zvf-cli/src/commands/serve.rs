@@ -85,8 +85,8 @@ pub(crate) struct ServeArgs {
     /// a text of 3 or 4 rows of 4 numbers that maps the index of a voxel to a position in mm.
     #[arg(long, value_name = "FILE", conflicts_with = "voxel_size")]
     affine: Option<PathBuf>,
-    /// Memory that the server may take, about: 300MB, 2GiB. Larger skeletons and meshes are encoded in
-    /// temporary files.
+    /// Approximate memory of the server, such as 300MB or 2GiB. Larger skeletons and meshes are
+    /// encoded in temporary files.
     #[arg(long, value_name = "SIZE", default_value = "300MiB", value_parser = size)]
     memory: u64,
     /// Print the link, the address and the state of the viewer as one JSON object.

@@ -1,6 +1,6 @@
-//! `zvf create --from` of damaged files of nearly every format: each is read, or refused by an error;
-//! nothing panics, takes long, or leaves a part of a store. Fuzz targets parse the formats that are
-//! missing here: .pial, .edgelist, and folders of geff and of precomputed data.
+//! `zvf create --from` of damaged files of nearly every format. Each file is read, or refused with
+//! an error, without a panic, a long run or a part of a store. Fuzz targets parse the formats that
+//! are missing here: .pial, .edgelist, and folders of geff and of precomputed data.
 
 use std::{
     fs,

@@ -261,7 +261,7 @@ fn a_bad_cluster_builds_the_same_stores_as_one_process() {
     }
 }
 
-/// Writes tables of a graph, of skeletons or of triangles: links between rows of a grid, and between
+/// Writes tables of a graph, of skeletons or of triangles. Links connect neighbouring rows, and
 /// rows that are far from each other.
 fn linked_tables(folder: &Path, kind: &str) -> String {
     let at = |name: &str| folder.join(name).display().to_string();

@@ -137,7 +137,7 @@ fn numbers(text: &[u8], kind: Kind) -> Result<Vec<u8>, FileFault> {
     Ok(bytes)
 }
 
-/// Appends a number of a type, little-endian; `None` if the text is none.
+/// Appends a number of a type, little-endian; `None` if the text is not such a number.
 fn append(word: &str, kind: Kind, bytes: &mut Vec<u8>) -> Option<()> {
     match kind {
         Kind::UInt8 => bytes.extend(word.parse::<u8>().ok()?.to_le_bytes()),

@@ -21,10 +21,11 @@ const POINT_WISE: u16 = 1;
 /// Compression of each field of a chunk by itself.
 const LAYERED: u16 = 3;
 
-/// Largest size of the records of a chunk that is decompressed beside others, in bytes.
+/// Maximum size in bytes of the records of a chunk that is decompressed in parallel with others.
 const LARGEST_CHUNK: u64 = 64 << 20;
 
-/// Size of the records that are decompressed at once, about: most chunks have 50,000 of 20 to 40 bytes.
+/// Approximate size in bytes of the records that are decompressed at once. Most chunks have 50,000
+/// records of 20 to 40 bytes.
 const AT_ONCE: usize = 8 << 20;
 
 /// Records that are read from start to end.
@@ -50,7 +51,7 @@ impl PointRecords {
     /// Returns the number of points of `record` bytes to read at a time.
     pub(super) fn step(&self, record: usize) -> usize {
         match self {
-            // They stay in the cache until their values are taken.
+            // The records stay in the cache until their values are taken.
             Self::Plain | Self::Compressed(_) => 1 << 14,
             Self::Chunked(_) => (AT_ONCE / record.max(1)).max(1),
         }
@@ -172,8 +173,9 @@ fn open_compressed(
     Ok(PointRecords::Compressed(Box::new(points)))
 }
 
-/// Returns the chunks with their numbers of points, if they can be decompressed beside each other: these
-/// numbers, for which memory is reserved, are moderate, and the chunks have all points of the file.
+/// Returns the chunks with their numbers of points if they can be decompressed in parallel: no
+/// chunk is so large that too much memory would be reserved, and the chunks have all points of the
+/// file.
 fn independent(chunks: &ChunkTable, header: &LasHeader) -> Option<Vec<ChunkTableEntry>> {
     let record = u64::try_from(header.record).unwrap_or(u64::MAX).max(1);
     let mut left = header.points;

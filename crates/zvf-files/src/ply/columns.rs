@@ -15,7 +15,7 @@ const FAMILIES: [(&[&str], &str); 3] = [
     (&["nx", "ny", "nz"], "normal"),
 ];
 
-/// Name of the column of x, y and z, which no property has: names are words.
+/// Name of the column that joins x, y and z. Names of properties have no spaces.
 const POSITIONS: &str = "x y z";
 
 /// The scalar properties of an element.
@@ -70,7 +70,8 @@ impl PropertyColumns {
         Ok(columns)
     }
 
-    /// Joins x, y and z, if they follow each other and have one type, so that they are read at once.
+    /// Joins x, y and z into one column, if they follow each other and have one type. They are then
+    /// read together.
     fn join_positions(&mut self) {
         let is_xyz = |columns: &[(String, NumericColumn)]| {
             let names = columns.iter().map(|(name, _)| name.as_str());

@@ -59,12 +59,12 @@ impl PlyValues {
         Ok(())
     }
 
-    /// Returns whether the data are text, whose rows have no size.
+    /// Returns whether the data are text, whose rows have no fixed size.
     pub(super) fn is_text(&self) -> bool {
         self.form == PlyForm::Ascii
     }
 
-    /// Returns whether the last line of a text file has no end.
+    /// Returns whether the last line of a text file has no line end.
     pub(super) fn is_cut(&self) -> bool {
         self.is_cut
     }

@@ -24,8 +24,8 @@ pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
         .join(": ")
 }
 
-/// Every prefix is refused. Where the format has no end, prefixes that end inside a line are read with
-/// a note at most.
+/// Checks that every prefix is refused. If the format has no mark of its end, a prefix that ends
+/// inside a line may be read with a note.
 pub(crate) fn prefixes(name: &str, bytes: &[u8], is_open_ended: bool) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);

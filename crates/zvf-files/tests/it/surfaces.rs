@@ -146,7 +146,8 @@ fn errors_of_gifti_name_place_and_reason() {
     }
 }
 
-/// GIFTI 1.0 has three types, and programs write others. They are read, and written in one of the three.
+/// GIFTI 1.0 has three types, but programs write others. All are read, and written as one of the
+/// three.
 #[tokio::test]
 async fn gifti_arrays_of_other_types_are_read() {
     let folder = tempfile::tempdir().unwrap();

@@ -48,7 +48,7 @@ pub(crate) enum RequestedRows {
     /// At least the rows of these fragments. Cells that are read whole stay whole, so that no row is
     /// copied and rows are indices.
     Covering(Vec<u32>),
-    /// The rows of those of these fragments that the chunk has.
+    /// The rows of these fragments, without fragments that the chunk does not have.
     Present(Vec<u32>),
     /// The rows of these bins if the chunk has `of` fragments, which shows that its
     /// fragments are bins; otherwise all rows.
@@ -112,7 +112,7 @@ impl Chunk {
         runs
     }
 
-    /// Returns the vertices in memory of these fragments, in their order.
+    /// Returns the loaded vertices of these fragments, in the order of the fragments.
     pub(crate) fn runs_of(&self, fragments: &[u32]) -> RowSelection {
         let mut runs = RowSelection::default();
         for fragment in fragments {

@@ -57,7 +57,7 @@ pub(crate) struct SelectedRows<'c> {
 pub(crate) struct RowMarks {
     /// True if a requested fragment has the row.
     pub(crate) is_member: Vec<bool>,
-    /// True if the predicate is true for the row; `None` if it is for all members.
+    /// True if the predicate is true for the row; `None` if it is true for all members.
     pub(crate) passes: Option<Vec<bool>>,
     /// True if the row is in the region; `None` without a region.
     pub(crate) inside: Option<Vec<bool>>,

@@ -37,7 +37,7 @@ use crate::{
     selection::RowSelection,
 };
 
-/// Number of paths that are filtered and clipped between two points at which a query can be dropped.
+/// Number of paths that are filtered and clipped between two points at which a query can stop.
 const PATHS_PER_YIELD: usize = 1024;
 /// Number of blocks of paths that are filtered on all cores between two such points.
 const BLOCKS_PER_YIELD: usize = 256;

@@ -418,7 +418,7 @@ impl LevelQuery<'_> {
     }
 
     /// Reads cells of links, except those in the cache. With `members`, the fragments of objects by
-    /// chunk, cells may have the links of these fragments only.
+    /// chunk, cells may contain only the links of these fragments.
     pub(crate) async fn read_links(
         &self,
         set: &LinkSet,

@@ -10,11 +10,11 @@ use super::attributes::narrow;
 /// Positions of a batch, rounded to 32-bit floats.
 pub(crate) struct FloatPositions<'a> {
     view: NumericRows<'a>,
-    /// The coordinates, unless they are of another type.
+    /// The coordinates; `None` if they are of another type.
     floats: Option<&'a [f32]>,
-    /// Coordinates of a row.
+    /// Number of coordinates in a row.
     width: usize,
-    /// The coordinates of a row that count.
+    /// Number of coordinates of a row that are used.
     rank: usize,
 }
 

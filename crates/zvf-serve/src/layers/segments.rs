@@ -28,7 +28,7 @@ pub(crate) const PROPERTIES: &str = "properties";
 pub(crate) struct SegmentTable {
     /// Ids of objects in the order of the result.
     pub(crate) ids: Vec<i64>,
-    /// The number of objects, of which `ids` may have the first only.
+    /// The number of objects. `ids` may have only the first of them.
     pub(crate) count: usize,
     negative: usize,
     columns: Vec<Column>,
@@ -39,7 +39,7 @@ pub(crate) struct SegmentTable {
 }
 
 impl SegmentTable {
-    /// Adds objects, of which the ids of the first `most` are kept.
+    /// Adds objects. Only the ids of the first `most` objects are kept.
     pub(crate) fn add(&mut self, ids: &[i64], columns: &[Column], most: usize) {
         let before = self.ids.len();
         let room = most.saturating_sub(before);

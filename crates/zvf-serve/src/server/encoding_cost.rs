@@ -70,8 +70,8 @@ impl EncodingCost {
         }
     }
 
-    /// Returns the memory for an object that is encoded with its coarser levels. These are read one after
-    /// another, so that only the first takes the memory of its query.
+    /// Returns the memory for an object that is encoded with its coarser levels. Levels are read
+    /// one after another, so only the first takes the memory of its query.
     pub(super) fn of_levels<'a>(&self, reads: impl IntoIterator<Item = &'a SegmentRead>) -> u64 {
         let mut reads = reads.into_iter();
         let first = reads.next().map_or(0, |read| self.of(read));

@@ -332,7 +332,8 @@ impl LiveLayers {
         }
     }
 
-    /// Returns the way to read a segment whose vertices the query counts; `None` if it has none.
+    /// Counts the vertices of a segment with a query, and returns the way to read the segment;
+    /// `None` if it has no vertices.
     async fn counted(&self, query: zvf::Query) -> Result<Option<SegmentRead>, LayerError> {
         let vertices = self.count(&query).await?;
         let size = ObjectSize { vertices, links: 0 };
@@ -372,7 +373,8 @@ impl LiveLayers {
         }))
     }
 
-    /// Returns the way to read an object in the batches of its whole level. Paths remain those of a query.
+    /// Returns the way to read an object from the batches of its whole level. Paths are still read
+    /// by their query.
     fn whole_level(&self, read: SegmentRead, id: u64, level: LevelId) -> SegmentRead {
         match read {
             SegmentRead::Selected { size, .. } if !self.is_path => SegmentRead::Streamed {

@@ -25,14 +25,14 @@ pub(super) enum SegmentRead {
 }
 
 impl SegmentRead {
-    /// Returns the query whose batches have the segment.
+    /// Returns the query whose batches contain the segment.
     pub(super) fn query(&self) -> &Query {
         match self {
             Self::Selected { query, .. } | Self::Streamed { query, .. } => query,
         }
     }
 
-    /// Returns the object of which only vertices count; all do if `None`.
+    /// Returns the object whose vertices belong to the segment; `None` if all vertices do.
     pub(super) fn object(&self) -> Option<i64> {
         match self {
             Self::Selected { .. } => None,

@@ -42,7 +42,8 @@ pub(super) struct ObjectCache {
     encoding: [Mutex<()>; LOCKS],
     /// Stands for the locks if there are none.
     any: Mutex<()>,
-    /// The largest object in memory: one that is not kept would be encoded for each request.
+    /// Maximum size of an object in memory. A larger one would not be kept, and would be encoded
+    /// for each request.
     most_bytes: usize,
     /// Bytes of memory for the objects that are encoded at once.
     most_encoding: u64,
@@ -132,8 +133,9 @@ impl ObjectCache {
         self.permits.acquire_many(permits).await.ok()
     }
 
-    /// Keeps a file, or that there is none, and returns it. A large one becomes a temporary file. Waits
-    /// until responses have been sent if these hold too many files that are no longer kept.
+    /// Keeps a file, or the fact that it does not exist, and returns it. A large file becomes a
+    /// temporary file. Waits until responses have been sent if they hold too many files that are no
+    /// longer kept.
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@ use zvf_precomputed::PrecomputedError;
 
 use crate::layers::LayerError;
 
-/// Runs of rows that are kept.
+/// Maximum number of runs of rows.
 const MAX_RUNS: usize = 1 << 20;
 
 /// Rows of a result that belong to one object, in the order of the result.
@@ -41,8 +41,8 @@ impl ObjectRows {
     ///
     /// # Errors
     ///
-    /// [`LayerError`] if the object has 2^32 vertices or more, or if they are scattered among those of other
-    /// objects.
+    /// [`LayerError`] if the object has 2^32 vertices or more, or if its vertices are scattered
+    /// among those of other objects.
     pub(super) fn add(&mut self, batch: &QueryResult) -> Result<Vec<usize>, LayerError> {
         let is_own = |row: &usize| match (self.object, &batch.object_ids) {
             (None, _) => true,

@@ -16,7 +16,7 @@ const MAX_KEPT: usize = 1 << 17;
 pub(super) struct ObjectSizes {
     total: ObjectSize,
     vertices: HashMap<i64, u64>,
-    /// `true` if there are too many objects, so that `vertices` has none.
+    /// `true` if there are too many objects; `vertices` is then empty.
     is_partial: bool,
     has_objects: bool,
 }

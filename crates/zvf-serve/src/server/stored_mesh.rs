@@ -1,5 +1,5 @@
-//! Meshes that do not fit memory. Their triangles, and the parts of these in each node of the octree, are
-//! in temporary files, from which the nodes are encoded one after another.
+//! Meshes that do not fit into memory. Temporary files hold the triangles and their parts in each
+//! node of the octree. The nodes are encoded from these files, a few at a time.
 
 use std::{
     collections::HashMap,
@@ -41,10 +41,11 @@ const BLOCK: u32 = 1 << 10;
 const BLOCKS: u32 = 1 << 9;
 /// Bytes of parts of triangles in memory.
 const BUFFERED: usize = 16 << 20;
-/// Bits of the Z order of nodes that are encoded together: the children of a node, of which a surface has
-/// a half.
+/// Bits of the Z order in which nodes that are encoded together differ: they are the children of
+/// one node, and a surface crosses about half of them.
 const TOGETHER: u32 = 3;
-/// Triangles of nodes that are encoded together at most: about eight times as many as nodes should have.
+/// Maximum number of triangles of nodes that are encoded together. It is about eight times the
+/// number that they should have.
 const MAX_TOGETHER: usize = 1 << 20;
 
 /// A manifest, and the fragments in a file.
@@ -105,7 +106,8 @@ impl TriangleFile {
         })
     }
 
-    /// Adds the vertices and triangles of an object in a batch. Returns whether coordinates are finite.
+    /// Adds the vertices and triangles of an object in a batch. Returns whether all coordinates are
+    /// finite.
     fn add(&mut self, batch: &QueryResult, rows: &mut ObjectRows) -> Result<bool, LayerError> {
         let own = rows.add(batch)?;
         let Some(positions) = positions(batch, &own) else {
@@ -171,7 +173,7 @@ impl PositionFile {
             return Ok(());
         }
         if self.reader.take().is_some() {
-            // On Windows, reading moves the place at which the file is written.
+            // On Windows, reading moves the position at which the file is written.
             self.writer.seek(SeekFrom::End(0))?;
             self.blocks.clear();
         }
@@ -219,7 +221,7 @@ struct StoredTriangles {
 }
 
 impl StoredTriangles {
-    /// Passes on the corners of triangles in batches.
+    /// Calls `pass` with batches of triangles, given by their corners.
     fn batches(
         &self,
         mut pass: impl FnMut(&[[[f32; 3]; 3]]) -> Result<(), LayerError>,
@@ -336,7 +338,7 @@ impl NodeParts {
         for partition in self.spill.partitions() {
             let spilled = self.spill.read(partition)?;
             let mut entries = spilled.entries();
-            // Triangles have the order in which they were cut.
+            // The parts of a node are in the order in which they were cut.
             entries.sort_by_key(|entry| (entry.key, entry.id));
             let groups: Vec<&[SpillEntry<'_>]> = entries.chunk_by(|a, b| a.key == b.key).collect();
             let encoded = groups.into_par_iter().filter_map(|entries| {

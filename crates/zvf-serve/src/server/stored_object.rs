@@ -1,4 +1,4 @@
-//! Encoded objects that are larger than the memory, in temporary files without names.
+//! Encoded objects that exceed the memory, in unnamed temporary files.
 
 use std::{
     fs::File,
@@ -12,7 +12,7 @@ use crate::layers::LayerError;
 
 pub(super) const TEMPORARY: &str = "temporary file";
 
-/// An encoded object in a file, which ends with its last use.
+/// An encoded object in a temporary file, which is deleted after its last use.
 #[derive(Debug)]
 pub(super) struct StoredObject {
     file: FileSource,

@@ -1,4 +1,5 @@
-//! Skeletons that do not fit memory: each part of the bytes is in a file, until all are joined.
+//! Skeletons that do not fit into memory. Positions, edges and attributes are written to separate
+//! temporary files, which are joined at the end.
 
 use std::{
     fs::File,

@@ -326,7 +326,7 @@ fn edges_of_graphs_are_annotations() {
     }
 }
 
-/// Skeletons and meshes that are larger than the memory are in temporary files, with the same bytes.
+/// Skeletons and meshes that exceed the memory are encoded in temporary files, with the same bytes.
 #[test]
 fn objects_that_exceed_the_memory_are_the_same() {
     let check = |address: &str, paths: &[&str]| {
@@ -371,8 +371,8 @@ fn objects_that_exceed_the_memory_are_the_same() {
     check(&address, &["skeletons/1", "groups/0", "groups/2"]);
 }
 
-/// A mesh whose triangles lie at one place cannot be divided, and is not encoded in more memory than there
-/// is.
+/// A mesh whose triangles lie at one place cannot be divided. It is refused instead of being
+/// encoded with too much memory.
 #[test]
 fn objects_beyond_the_memory_that_cannot_be_divided_are_refused() {
     let stores = TestStores::new();

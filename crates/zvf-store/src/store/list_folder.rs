@@ -1,7 +1,7 @@
 //! Listings of stores in a folder, without `object_store`.
 //!
 //! `object_store` converts each path to a URL and back, and requests the metadata of each file four
-//! times: two listings were 27 % of the processor time of a validation of streamlines.
+//! times: two listings took 27 % of the processor time of a validation of streamlines.
 
 use std::{fs, io::ErrorKind, path::PathBuf};
 
@@ -25,10 +25,12 @@ struct FolderEntries {
 }
 
 impl Store {
-    /// Lists every object below `prefix` in any order, as `object_store` does. Stops after `limit`.
+    /// Lists every object below `prefix` in any order, as `object_store` does. Stops after `limit`
+    /// objects.
     ///
-    /// Returns `None` for other stores, and if anything below the prefix is not a plain file or folder
-    /// with a plain name, or cannot be listed: `object_store` then decides.
+    /// Returns `None` for stores that are not in a folder, and if an entry below the prefix cannot
+    /// be listed or is not a plain file or folder with a plain name. `object_store` then lists the
+    /// prefix.
     pub(super) async fn list_folder(&self, prefix: &Key, limit: usize) -> Option<Vec<ListedFile>> {
         let mut folders = vec![ListedFolder {
             path: self.folder()?.join(prefix.as_str()),

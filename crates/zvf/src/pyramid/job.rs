@@ -394,7 +394,8 @@ impl Shared {
     }
 }
 
-/// Returns the links back, from coarse rows to rows, in ascending order. The rows of the links ascend.
+/// Reverses links, which are in ascending order of rows. Returns links from coarse rows to rows, in
+/// ascending order.
 fn turned(pairs: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let parents = pairs.iter().map(|(_, parent)| *parent);
     let (Some(min), Some(max)) = (parents.clone().min(), parents.max()) else {

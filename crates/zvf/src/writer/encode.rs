@@ -48,7 +48,7 @@ impl Arrays {
     }
 
     /// Returns the array at `path`. An array of links or of their attributes that is not among the
-    /// nodes is stored in the form of the vertices.
+    /// nodes has the form of the vertices.
     pub(crate) fn get(&self, path: &str) -> Result<CellArray, Failure> {
         if let Some(array) = self.0.get(path) {
             return Ok(array.clone());
@@ -90,7 +90,7 @@ pub(crate) fn encoded_on_all_cores(
 ) -> Result<Vec<(Key, Bytes)>, Failure> {
     let objects = unencoded(arrays, outputs)?.into_par_iter();
     let objects: Vec<_> = objects.map(Unencoded::encode).collect();
-    // The first error is returned, however threads are scheduled.
+    // Collecting twice returns the first error regardless of the scheduling of threads.
     objects.into_iter().collect()
 }
 
@@ -116,7 +116,7 @@ impl Unencoded {
     }
 }
 
-/// Collects the objects of nodes and cells: nodes and cells in their order, then shards.
+/// Groups nodes and cells into objects: nodes and single cells in their order, then shards.
 fn unencoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<Unencoded>, Failure> {
     let mut objects = Vec::with_capacity(outputs.len());
     // Arrays of one cell come with their nodes.

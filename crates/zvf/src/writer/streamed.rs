@@ -36,8 +36,8 @@ use crate::{
     },
 };
 
-/// A source of geometry in batches that is read twice: points, paths that are whole in each batch, or,
-/// for plans of tasks, geometry with links.
+/// A source of batches of geometry that is read twice: points, paths that do not continue in
+/// another batch, or, for plans of tasks, geometry with links.
 pub trait GeometrySource: Send {
     /// Returns the next batch of about `vertices` vertices; `None` after the last.
     ///
@@ -62,8 +62,8 @@ pub trait GeometrySource: Send {
     /// each path, and are then not held in memory. The tables describe no objects in this case.
     fn tables(&self) -> Geometry;
 
-    /// Returns the vertex from which links number the vertices. Trees of skeletons are whole in a
-    /// batch in any case.
+    /// Returns the origin of the vertex numbers in links. The vertices and links of a tree are in
+    /// one batch in either case.
     fn link_numbering(&self) -> LinkNumbering {
         LinkNumbering::Batch
     }
@@ -260,7 +260,7 @@ impl Survey {
     }
 }
 
-/// Refuses tables that parts have no place for.
+/// Returns an error for tables that parts cannot store.
 fn check_tables(design: &Design, tables: &Geometry) -> Result<(), BuildError> {
     match tables.fragment.is_empty() {
         true => Ok(()),
@@ -283,7 +283,7 @@ fn row_size(geometry: &Geometry) -> usize {
         ColumnValues::Numeric(numbers) => numbers.row_size(),
         ColumnValues::Dictionary { .. } => 48,
     });
-    // Links count as parts of the vertices that come with them, or as rows of their own.
+    // The size of the links is spread over the vertices, or over the links if there are more links.
     let links = geometry.links.len() * 8 / geometry.vertices().max(geometry.link_count()).max(1);
     geometry.positions.row_size() + attributes.sum::<usize>() + links + 8
 }
@@ -460,8 +460,8 @@ impl Shared {
         })
     }
 
-    /// Makes the part of the pieces and links that `read` returns. A part that is made again is
-    /// equal.
+    /// Makes a part from the pieces and links that `read` returns. Making a part again writes equal
+    /// bytes.
     async fn make<D: Destination>(
         &self,
         read: impl FnOnce() -> Result<(Bytes, Bytes), Failure> + Send + 'static,

@@ -35,8 +35,8 @@ fn walks() -> Geometry {
     geometry
 }
 
-/// A query of all paths reads the store a few times, however small the memory is, instead of all chunks of
-/// each path.
+/// A query of all paths reads the store a few times, even with little memory. It does not read all
+/// chunks for each path.
 #[test]
 fn paths_that_go_everywhere_are_read_within_a_budget() {
     let folder = tempfile::tempdir().unwrap();

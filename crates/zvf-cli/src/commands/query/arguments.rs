@@ -133,7 +133,8 @@ pub struct QueryArgs {
     /// Show no progress; with -o, print nothing but warnings and errors.
     #[arg(long, help_heading = "Output")]
     pub(super) quiet: bool,
-    /// Limit the memory for the result and for what is read, as 2GiB; fail if it needs more.
+    /// Limit the memory for the result and the data that is read, for example to 2GiB; fail if they
+    /// need more.
     ///
     /// The default is 1GiB. With -o, formats that are written in batches hold a part of the result.
     #[arg(long, value_name = "SIZE", help_heading = "Output", value_parser = values::size)]

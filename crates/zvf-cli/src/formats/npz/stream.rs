@@ -1,5 +1,5 @@
-//! Reads points, paths, graphs and meshes of an npz file in batches, if its arrays are not compressed, as
-//! `numpy.savez` writes them.
+//! Reads points, paths, graphs and meshes of an npz file in batches, if its arrays are not
+//! compressed, as `numpy.savez` writes them.
 
 use std::{
     collections::HashSet,
@@ -354,7 +354,8 @@ impl GeometrySource for NpzStream {
             geometry.vertex.push(Column::new(name, values));
         }
         for (name, member) in &self.link {
-            // Links come after all vertices, and their attributes are named before.
+            // Links come after all vertices, but the first batch already has the names of their
+            // attributes.
             let values = member.header.rows(0, Vec::new())?;
             geometry.link.push(Column::new(name.clone(), values));
         }
@@ -399,7 +400,7 @@ fn is_of_links(label: &str) -> bool {
     label == "links" || label.starts_with("link.")
 }
 
-/// Returns the reason to read a file with these arrays whole.
+/// Returns the reason to read a file with these arrays as a whole.
 fn whole_arrays(
     kind: GeometryKind,
     labels: &[&str],
@@ -414,7 +415,7 @@ fn whole_arrays(
     }
     let has_parts = labels.contains(&"part_offsets");
     match kind.is_paths() {
-        // Paths as runs of ids are found in the whole.
+        // Runs of ids that form paths are found in the whole array.
         true if !has_parts || labels.contains(&"object_ids") => Some(WholeFile::Paths),
         false if has_parts => Some(WholeFile::Array("part_offsets".to_owned())),
         _ => None,

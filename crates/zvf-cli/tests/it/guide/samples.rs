@@ -60,7 +60,8 @@ fn create(words: &[&str]) {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// Returns a neuron with a soma, six dendrites that fork three times, and coordinates of two decimals.
+/// Returns a neuron with a soma and six dendrites that fork three times. Coordinates have two
+/// decimals.
 fn neuron(id: u32) -> String {
     let mut tree = Tree {
         text: format!("# neuron {id}\n"),
@@ -76,7 +77,7 @@ fn neuron(id: u32) -> String {
     tree.text
 }
 
-/// A neuron in the making.
+/// A neuron under construction.
 struct Tree {
     text: String,
     samples: u32,
@@ -97,7 +98,7 @@ impl Tree {
     fn push(&mut self, kind: u32, at: [f64; 3], radius: f64, parent: Option<u32>) -> u32 {
         self.samples += 1;
         let parent = parent.map_or("-1".to_owned(), |parent| parent.to_string());
-        // Adding 0 makes -0 a 0.
+        // Adding 0 turns -0 into 0.
         let [x, y, z, radius] =
             [at[0], at[1], at[2], radius].map(|value| (value * 100.0).round() / 100.0 + 0.0);
         let id = self.samples;

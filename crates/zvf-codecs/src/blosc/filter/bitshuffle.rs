@@ -49,7 +49,7 @@ pub(super) fn undo(width: usize, whole: bool, rows: &[u8], items: &mut [u8]) {
     }
 }
 
-/// Number of items of a piece: a vector has a byte of each of 16 groups of 8 items.
+/// Number of items in a piece. A vector has one byte of each of 16 groups of 8 items.
 const PIECE: usize = 8 * LANES;
 
 /// Undoes the filter piece by piece, and returns the number of finished groups of 8 items.

@@ -50,7 +50,7 @@ impl BulkCopy<'_> {
 }
 
 impl VertexBuilder {
-    /// Appends all vertices of chunks, as [`push_parts`](Self::push_parts).
+    /// Appends all vertices of chunks, as [`push_parts`](Self::push_parts) does.
     pub(crate) fn push_chunks(
         &mut self,
         schema: &Schema,
@@ -72,8 +72,8 @@ impl VertexBuilder {
         self.push_parts(schema, &parts.collect::<Vec<_>>(), expected, None)
     }
 
-    /// Appends vertices of chunks on all cores, and returns whether it did: all columns must be
-    /// numeric, and the vertices many enough. Memory is reserved for `expected` vertices.
+    /// Appends vertices of chunks on all cores, if all columns are numeric and there are enough
+    /// vertices. Returns whether it did. Memory is reserved for `expected` vertices.
     pub(crate) fn push_parts(
         &mut self,
         schema: &Schema,

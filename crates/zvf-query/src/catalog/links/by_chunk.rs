@@ -8,7 +8,7 @@ use super::LinkCellSource;
 /// all cells.
 #[derive(Debug, Default)]
 pub(super) struct CellsByChunk {
-    /// A chunk with an end of a cell, and the cell, ascending.
+    /// Pairs of a chunk and a cell with an end in it, ascending.
     ends: Vec<(ChunkCoord, usize)>,
     /// Cells whose records contain their chunks.
     anywhere: Vec<usize>,

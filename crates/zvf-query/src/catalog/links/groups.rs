@@ -28,7 +28,7 @@ use crate::{
 
 /// A cell of links of which some rows are read.
 struct PartialCell<'s> {
-    /// Its place in the result.
+    /// Its index in the result.
     at: usize,
     cell: &'s LinkCellSource,
     source: &'s LinkSource,
@@ -54,10 +54,10 @@ struct ArrayRequest {
 }
 
 impl Session<'_> {
-    /// Reads cells as [`link_cells`](Self::link_cells) does, but of cells inside chunks only the
-    /// groups of `members`, the fragments by chunk, if the level declares groups that follow
-    /// fragments. The caller compares the [number of groups](LinkRecords::groups) and the ends with
-    /// the fragments.
+    /// Reads cells as [`link_cells`](Self::link_cells) does. If the level declares groups that
+    /// follow fragments, only the groups of `members`, the fragments by chunk, are read of cells
+    /// inside chunks. The caller compares the [number of groups](LinkRecords::groups) and the ends
+    /// with the fragments.
     ///
     /// Takes two round trips if groups are read that are not in the cache, otherwise one.
     pub(crate) async fn member_links(
@@ -92,7 +92,7 @@ impl Session<'_> {
                 *slot = read;
             }
         }
-        // Cells whose groups cannot be used. Reading them whole reports damage.
+        // Cells whose groups cannot be used are read whole, which also reports damage.
         let again = records.iter().zip(cells).filter(|(read, _)| read.is_none());
         let again: Vec<usize> = again.map(|(_, number)| *number).collect();
         let mut again = match again.is_empty() {
@@ -204,8 +204,8 @@ fn partial_cell<'s>(
     })
 }
 
-/// Requests the rows of the fragments. Returns `None` if the groups cannot be used, or have most of
-/// the rows.
+/// Requests the rows of the fragments. Returns `None` if the groups cannot be used, or if the
+/// fragments have more than half of the rows.
 fn request<'p, 's>(
     partial: &'p PartialCell<'s>,
     table: Arc<FragmentTable>,
@@ -264,8 +264,8 @@ fn request<'p, 's>(
     })
 }
 
-/// Returns the records in the responses; `None` if a response is missing or has another size than the
-/// groups.
+/// Returns the records in the responses; `None` if a response is missing, or if the size of the
+/// cell contradicts the groups.
 fn finish(
     request: &PartialRequest<'_, '_>,
     responses: &mut [Option<Fetched>],

@@ -27,9 +27,10 @@ use crate::{
 
 /// Bytes of payloads that are decoded at a time: enough for all cores, and little memory.
 const BYTES_AT_A_TIME: usize = 1 << 20;
-/// Bytes that a cell counts at least, which bounds the number of cells decoded at a time.
+/// Minimum size of a cell for this limit, in bytes. It bounds the number of cells decoded at a
+/// time.
 const MIN_CELL_BYTES: usize = 4 << 10;
-/// The same for streams whose records may be much larger than they are.
+/// Minimum size of a stream for this limit, because its records may be much larger than the stream.
 const MIN_STREAM_BYTES: usize = BYTES_AT_A_TIME / 16;
 
 type FetchResult = Result<Option<Fetched>, FetchError>;

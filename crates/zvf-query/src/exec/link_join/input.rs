@@ -225,8 +225,8 @@ impl LevelQuery<'_> {
     }
 }
 
-/// Reads cells whole of which groups of links were read that do not follow the fragments of their
-/// chunk, although the level declares it.
+/// Reads cells again, as a whole, if their groups of links do not follow the fragments of the chunk
+/// although the level declares it.
 async fn reread_other_groups(
     work: &LinkWork<'_>,
     cells: &[usize],

@@ -135,8 +135,8 @@ impl RowMap {
 }
 
 impl ChunkRows {
-    /// Returns the row of the result that a row of the chunk went to; `None` if only
-    /// [`RowMap::find`] tells why there is none.
+    /// Returns the row of the result for a row of the chunk; `None` if [`RowMap::find`] must
+    /// determine the reason for its absence.
     pub(super) fn row(&self, row: u64, records: &LinkRecords) -> Option<u64> {
         let is_lost = self.order == VertexOrder::Lost && !records.is_with_vertices;
         if is_lost || row >= self.rows {

@@ -296,7 +296,7 @@ impl LevelQuery<'_> {
 
     /// Returns whether region and predicate select a link.
     fn selects_link(&self, test: LinkTest, ends: &[SelectedEnd], graph: &LinkGraph) -> bool {
-        // The marks of the ends mostly decide, without geometry.
+        // In most cases the marks of the ends decide without geometry.
         let is_inside = |end: &SelectedEnd| {
             let node = graph.node(end.chunk());
             let inside = node.and_then(|node| node.marks.inside.as_ref());
@@ -342,7 +342,7 @@ impl LevelQuery<'_> {
     }
 }
 
-/// Bytes of an end of a link, with what selecting it takes.
+/// Bytes of memory for an end of a link while it is selected.
 const BYTES_PER_END: usize = 8;
 
 fn slot<'g>(graph: &'g LinkGraph) -> impl Fn(Option<usize>) -> EndChunk<'g> {

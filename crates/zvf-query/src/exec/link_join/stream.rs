@@ -150,8 +150,8 @@ impl LinkWork<'_> {
                 at_once = now.len().div_ceil(2);
                 continue;
             }
-            // A row of links has a number for each end. Other cells are expected to be alike, but
-            // those between chunks are smaller.
+            // A row of links has a number for each end. The size of the other cells is
+            // extrapolated, up to a limit, because cells between chunks are smaller.
             let ends = read.bytes() / size_of::<u64>();
             let alike = ends.saturating_mul(cells.len()) / now.len().max(1);
             let expected = alike.min(ends.saturating_mul(4));

@@ -29,7 +29,7 @@ pub(crate) struct NumberedLinks {
 pub(crate) struct LinkBuilder {
     pub(crate) width: usize,
     ends: Vec<u64>,
-    /// Number of ends; `ends` may have room for more.
+    /// Number of ends; `ends` may have space for more.
     len: usize,
     columns: Vec<(usize, ColumnBuilder)>,
     /// Cells and records whose attributes are not appended yet.
@@ -64,10 +64,10 @@ impl LinkBuilder {
         u64::try_from(columns.fold(ends, usize::saturating_add)).unwrap_or(u64::MAX)
     }
 
-    /// Returns the room for `new` more ends. `expected` is the number of all ends in the end.
+    /// Returns the space for `new` more ends. `expected` is the expected total number of ends.
     ///
-    /// Fresh memory is zeroed lazily, on the core that writes to it, which takes longer than
-    /// writing.
+    /// The system zeroes fresh memory on the core that first writes to it. Zeroing takes longer
+    /// than writing, so it should happen on all cores.
     fn room(&mut self, new: usize, expected: usize) -> &mut [u64] {
         let (before, needed) = (self.len, self.len.saturating_add(new));
         if self.ends.len() < needed {
@@ -84,13 +84,13 @@ impl LinkBuilder {
         self.ends.get_mut(before..needed).unwrap_or_default()
     }
 
-    /// Releases room that was not used.
+    /// Removes unused space at the end.
     fn settle(&mut self) {
         self.ends.truncate(self.len);
     }
 
-    /// Appends links of cells with their attributes, on all cores. `expected` is the number of all
-    /// ends in the end.
+    /// Appends links of cells with their attributes, on all cores. `expected` is the expected total
+    /// number of ends.
     pub(crate) fn push_cells(
         &mut self,
         cells: &[(LinkRecords, NumberedLinks)],
@@ -257,7 +257,7 @@ impl LinkBuilder {
         if has_columns {
             let indices: Vec<usize> = indices.into_iter().flatten().collect();
             for (_, column) in &mut self.columns {
-                // Implied links have no value, as the row after those of the own links.
+                // Implied links take the row after those of the stored links, which has no value.
                 column.skip(1);
                 column.gather(&indices);
             }
@@ -346,7 +346,7 @@ impl<'i> UnstoredLinks<'i> {
         usize::try_from(links).unwrap_or(usize::MAX)
     }
 
-    /// Calls `push` with ranges of those of `rows` that have an implied link, ascending.
+    /// Calls `push` with ascending ranges of the `rows` that have an implied link.
     fn each(self, rows: Range<u64>, push: &mut impl FnMut(Range<u64>)) {
         let mut push = |range: Range<u64>| {
             if self.lost.is_empty() {
@@ -364,7 +364,7 @@ impl<'i> UnstoredLinks<'i> {
         };
         let (mut starts, mut stored) = (from(self.starts), from(self.stored));
         let (mut start, mut child) = (starts.next(), stored.next());
-        // The first row of all has none before it.
+        // Row 0 has no row before it.
         let mut next = rows.start.max(1);
         while next < rows.end {
             let stop = start.into_iter().chain(child).min();
@@ -403,7 +403,7 @@ impl LinkBlock<'_, '_> {
     }
 }
 
-/// The place to which a core writes links.
+/// The buffers to which a core writes links.
 struct Pen<'w> {
     rest: &'w mut [u64],
     /// The number of each link, if there are columns to put in this order.

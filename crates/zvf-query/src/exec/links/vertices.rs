@@ -17,18 +17,18 @@ const ABSENT: usize = usize::MAX;
 /// Gathered vertices, and the row of each end of a link.
 pub(crate) struct LinkVertices {
     builder: VertexBuilder,
-    /// Where the vertices of each chunk went, by the number of the chunk.
+    /// Rows of the result for the rows of each chunk, by the number of the chunk.
     chunks: Vec<GatheredRows>,
     /// Rows inside the region, if vertices outside are gathered only to split links.
     inside: Option<Vec<usize>>,
 }
 
-/// The rows of the result that the rows of a chunk in memory went to.
+/// Rows of the result for the rows of a chunk in memory.
 #[derive(Default)]
 struct GatheredRows {
     first: usize,
     len: usize,
-    /// For each row its place after the first; `None` if they are in order.
+    /// Offset of each row from `first`; `None` if the rows are in order.
     places: Option<Vec<usize>>,
 }
 
@@ -47,7 +47,7 @@ impl GatheredRows {
             for run in kept.runs() {
                 let own = places.get_mut(run.indices()).unwrap_or_default();
                 for (place, known) in (before..).zip(own) {
-                    // The first of several fragments.
+                    // A row of several fragments has its place in the first of them.
                     if *known == ABSENT {
                         *known = place;
                     }
@@ -63,7 +63,7 @@ impl GatheredRows {
         }
     }
 
-    /// Returns the row of the result that a row in memory went to.
+    /// Returns the row of the result for a row in memory.
     fn row(&self, index: usize) -> Option<usize> {
         let place = match &self.places {
             Some(places) => places
@@ -160,7 +160,7 @@ impl LinkVertices {
         let none = GatheredRows::default();
         builder.push_runs(links.runs(), |run, to| {
             let number = |row: Option<usize>| {
-                // All ends are gathered.
+                // All ends are gathered, so each has a row.
                 row.and_then(|row| u64::try_from(row).ok())
                     .unwrap_or(u64::MAX)
             };

@@ -1,8 +1,9 @@
 //! Paths whose chunks do not fit into memory together.
 //!
-//! Paths of a tractogram in no spatial order go through all chunks of a level within a few paths.
-//! Groups of paths whose chunks fit into memory would be small, and each would read these chunks anew.
-//! A sweep reads the chunks of many paths in turns and keeps only the rows of these paths.
+//! In a tractogram without a spatial order, a few paths together go through all chunks of a level.
+//! Groups of paths whose chunks fit into memory would be small, and each group would read the same
+//! chunks again. A sweep reads the chunks of many paths in turns and keeps only the rows of these
+//! paths.
 
 use super::{Emitted, PathGroups, load::of_fragments};
 use crate::{
@@ -21,8 +22,8 @@ struct SweptPaths {
 }
 
 impl PathGroups<'_> {
-    /// Emits all paths, as many at a time as a quarter of the budget holds. Chunks are read in turns of
-    /// `max_chunks`.
+    /// Emits all paths. Each pass keeps as many paths as a quarter of the budget holds, and reads
+    /// their chunks in turns of `max_chunks`.
     pub(super) async fn sweep(
         &self,
         max_chunks: usize,
@@ -115,8 +116,8 @@ impl PathGroups<'_> {
 }
 
 impl LevelQuery<'_> {
-    /// Returns the size in bytes of the vertices of a piece, if the pieces are all of the level; more
-    /// if they are some of them.
+    /// Estimates the size in bytes of the vertices of a piece, as if `pieces` were all pieces of
+    /// the level. The estimate is too large if the level has more.
     fn bytes_per_piece(&self, schema: &Schema, pieces: u64) -> u64 {
         let vertices = self.level.metadata.vertex_count.unwrap_or(pieces);
         let bytes = vertices.saturating_mul(schema.row_with_attributes());
@@ -129,7 +130,8 @@ fn pieces_of(paths: &[Path<'_>]) -> u64 {
     u64::try_from(pieces.fold(0, usize::saturating_add)).unwrap_or(u64::MAX)
 }
 
-/// Returns the first paths with at most `pieces` pieces, at most `max_paths` and at least one.
+/// Returns the first paths that together have at most `pieces` pieces: at most `max_paths` paths,
+/// and at least one.
 fn first_paths<'p, 'o>(paths: &'p [Path<'o>], pieces: u64, max_paths: usize) -> &'p [Path<'o>] {
     let mut sum = 0_u64;
     let fitting = paths.iter().take(max_paths).take_while(|path| {

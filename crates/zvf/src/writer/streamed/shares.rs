@@ -4,10 +4,10 @@
 //! |---|---|---|
 //! | fill | reads a share, surveys it and keeps its batches in the job | the surveys are joined |
 //! | divide | divides the batches of a share among the parts of the store | the divisions are joined |
-//! | link | finds the chunks and rows of the links of a share, and divides them too | the lists of links are joined |
+//! | link | finds the ends of the links of a share, and divides these links | the lists of links are joined |
 //! | write | writes a part, as after the plan of one process | the store is committed |
 //!
-//! The phase `link` exists for geometry with links only.
+//! Only geometry with links has the phase `link`.
 //!
 //! Batches are named by a hash of their contents. A share that is read again, perhaps with other
 //! contents, leaves the batches of the first reading as they are.
@@ -46,8 +46,8 @@ use crate::{
 /// Number of vertices in the first batch of a share.
 const FIRST_BATCH: usize = 1 << 16;
 
-/// Plans the creation of a store of geometry with links: one process reads the input as a share, and
-/// runs the phases before the last.
+/// Plans the creation of a store of geometry with links. This process reads the input as a single
+/// share and runs all phases before the last.
 pub(crate) async fn plan_linked(
     store: &Store,
     name: &str,
@@ -406,7 +406,7 @@ pub(crate) async fn join(store: &Store, id: &str) -> Result<usize, Failure> {
     Ok(count)
 }
 
-/// The place of the vertices of all batches, in the order of the input.
+/// The batches of all shares in the order of the input, by their first vertices.
 struct VertexTables {
     /// First vertex, share and number of each batch.
     batches: Vec<(u64, usize, usize)>,
@@ -433,7 +433,7 @@ impl VertexTables {
 
     /// Returns the batch of a vertex.
     fn batch_of(&self, vertex: u64) -> Option<(u64, usize, usize)> {
-        // A batch without vertices starts where the next one does.
+        // A batch without vertices has the same first vertex as the next batch.
         let after = self.batches.partition_point(|(first, ..)| *first <= vertex);
         (vertex < self.vertices).then(|| self.batches.get(after.checked_sub(1)?).copied())?
     }
@@ -575,17 +575,17 @@ fn linked_name(number: usize) -> String {
     format!("linked-{number}")
 }
 
-/// Returns the name of the vertices of a batch: run and position of each.
+/// Returns the name of the file with the run and position of each vertex of a batch.
 fn table_name(number: usize, batch: usize) -> String {
     format!("vertices-{number}-{batch}")
 }
 
-/// Returns the name of the links of a batch.
+/// Returns the name of the file with the links of a batch.
 fn records_name(number: usize, batch: usize) -> String {
     format!("records-{number}-{batch}")
 }
 
-/// Returns the name of the chunks and first rows of the runs of a share.
+/// Returns the name of the file with the chunk and first row of each run of a share.
 fn runs_name(number: usize) -> String {
     format!("runs-{number}")
 }

@@ -349,8 +349,8 @@ fn more_paths(ids: &[i64]) -> Geometry {
     geometry
 }
 
-/// Changes keep the layout, also of an index of another writer that has blocks of no object, an empty
-/// object and several chunks.
+/// Changes keep the layout, including that of an index of another writer, which has unused blocks,
+/// an empty object and several chunks.
 #[test]
 fn a_dense_index_is_kept_by_changes() {
     block_on(async {
@@ -390,7 +390,7 @@ fn a_dense_index_is_kept_by_changes() {
                 let node: serde_json::Value = serde_json::from_slice(&node.unwrap().1).unwrap();
                 assert_eq!(node["attributes"]["layout"], "dense_manifests_v1");
                 assert!(!now.iter().any(|(key, _)| key.contains("/manifests/")));
-                // Chunks of the larger arrays before the change are gone.
+                // The chunks that the larger arrays had before the change are deleted.
                 let chunks = now
                     .iter()
                     .filter(|(key, _)| key.contains("_index/manifest_spans/c/"));
@@ -444,13 +444,13 @@ fn a_damaged_dense_index_is_not_changed() {
             dense.blocks[first][3] = fragment;
             check(with(&twin, &dense), "manifest_blocks").await;
         }
-        // Spans that share blocks multiply them.
+        // Spans that share blocks describe more blocks than the index stores.
         let mut dense = healthy.clone();
         dense.blocks.resize(1 << 14, [0, 0, 0, 0]);
         dense.ids = (0..1 << 12).collect();
         dense.spans = vec![[0, 1 << 14]; 1 << 12];
         check(with(&twin, &dense), "share").await;
-        // Arrays that claim rows which they do not have.
+        // Arrays that declare rows which they do not have.
         for (name, rows) in [("manifest_spans", 1_u64 << 50), ("manifest_blocks", 3)] {
             let mut files = with(&twin, &healthy);
             change(&mut files, &format!("{INDEX}/{name}/zarr.json"), |node| {

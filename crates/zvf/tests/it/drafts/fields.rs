@@ -289,8 +289,8 @@ fn declared_shards_and_the_id_of_the_world_survive_changes() {
     });
 }
 
-/// Arrays that are added to a store have the shards that its root declares, those that exist keep
-/// theirs.
+/// Arrays that are added to a store have the shards that its root declares; existing arrays keep
+/// their shards.
 #[test]
 fn added_arrays_follow_the_declared_shards() {
     block_on(async {

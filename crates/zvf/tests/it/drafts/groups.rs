@@ -115,7 +115,7 @@ fn plain(kind: GeometryKind) -> Design {
     design
 }
 
-/// Fans of triangles, each in an object of its own. Links have attributes of one number and of three.
+/// Fans of triangles, one for each object. Links have attributes of one number and of three.
 fn fans(objects: u16, triangles: u16) -> Geometry {
     let mut positions = Vec::new();
     let (mut links, mut ids) = (Vec::new(), Vec::new());

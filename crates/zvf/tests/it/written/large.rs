@@ -182,7 +182,7 @@ async fn create_from_shares(
     .await
 }
 
-/// Creates a store from batches in shares, as [`create_from_shares`].
+/// Creates a store from batches in shares, as [`create_from_shares`] does.
 async fn create_from_batches(
     address: &str,
     mut batches: Vec<Geometry>,
@@ -357,7 +357,7 @@ fn batches_make_the_same_store() {
     assert!(inline > 2, "{inline}");
 }
 
-/// Takes rows of vertices and of links of geometry whose links are not paths.
+/// Returns the vertices and links with these numbers. The geometry has no paths.
 fn taken(all: &Geometry, rows: &[usize], links: &[usize]) -> Geometry {
     let (rows, links) = (rows.iter().copied(), links.iter().copied());
     let width = all.link_width;
@@ -443,8 +443,8 @@ fn batches_of_trees(
     batches.collect()
 }
 
-/// Batches of vertices and of links alternately, so that links name vertices of earlier and of later
-/// batches.
+/// Batches of vertices and of links in turn, so that links refer to vertices of earlier and of
+/// later batches.
 fn batches_of_a_graph(all: &Geometry) -> Vec<Geometry> {
     let mut batches = Vec::new();
     let (vertices, links) = (all.vertices(), all.link_count());
