@@ -283,8 +283,9 @@ impl Dataset {
     /// Verifies the copy of the nodes in the root, if it is in use, against the nodes of the first
     /// level and its vertices. The first call takes one round trip. A stale copy is not used again.
     ///
-    /// Queries call this concurrently with their first requests. A program that changed the store
-    /// without updating the copy is detected, unless it left both nodes unchanged.
+    /// Queries call this concurrently with their first requests, queries in batches before them. A
+    /// program that changed the store without updating the copy is detected, unless it left both
+    /// nodes unchanged.
     ///
     /// # Errors
     ///

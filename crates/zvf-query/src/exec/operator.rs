@@ -23,7 +23,7 @@ pub(crate) struct PlanNode {
 ///
 /// A closed set rather than a trait. The executor, the pipelines and `EXPLAIN` match on it without
 /// default arms, so the compiler points out what a new operator lacks there. Sources apply the
-/// operators above them by name: see "Adding an operator" in CONTRIBUTING.md.
+/// operators above them by name: see "Adding an operator of queries" in CONTRIBUTING.md.
 #[derive(Debug)]
 pub(crate) enum Operator {
     /// Reads, in order, the chunks that neither the region nor the lists of chunks exclude.

@@ -53,10 +53,14 @@ fn machine(page: &mut String, all: &Value) -> Result<()> {
 fn all_bars(page: &mut String, all: &Value) -> Result<()> {
     let bars: Vec<_> = rows(&all["sets"]).iter().flat_map(bars::of).collect();
     let met = bars.iter().filter(|bar| bar.is_met()).count();
-    writeln!(page, "\n## Bars\n\n{met} of {} bars are met.\n", bars.len())?;
     writeln!(
         page,
-        "| geometry | measure | bar | value | |\n|---|---|--:|--:|---|"
+        "\n## Targets\n\n{met} of {} targets are met.\n",
+        bars.len()
+    )?;
+    writeln!(
+        page,
+        "| geometry | measure | target | value | |\n|---|---|--:|--:|---|"
     )?;
     for bar in bars {
         let verdict = if bar.is_met() { "met" } else { "**not met**" };

@@ -186,7 +186,7 @@ pub struct CreateArgs {
     threads: Option<u16>,
     /// Share the work among this many processes, as a cluster would.
     ///
-    /// Supports points and paths in an uncompressed npz file.
+    /// Supports points and paths in an uncompressed npz file, tractograms and point clouds.
     #[arg(long, value_name = "N", help_heading = "Execution", conflicts_with = "overwrite",
         value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,

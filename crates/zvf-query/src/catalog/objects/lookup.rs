@@ -81,7 +81,7 @@ impl Session<'_> {
     /// * none if all objects have been read, which happens if manifests take a few cells or a dense
     ///   index is small;
     /// * one if ids are rows, or prove to equal rows for the requested ids; the check reads eight
-    ///   bytes per id from uncompressed arrays;
+    ///   bytes per id from uncompressed arrays, and a failed check costs one more;
     /// * otherwise one for all ids on first use, and one for the manifests;
     /// * one more in a dense index, for the blocks of the objects.
     ///
