@@ -5,14 +5,12 @@ use std::collections::BTreeSet;
 use anyhow::{Result, ensure};
 
 use crate::{
-    bench::kernels,
-    fuzz, msrv, nostd, outside,
+    msrv, nostd, outside,
     run::{EVERYTHING, cargo},
     stage::{Done, Stages},
     test, tidy,
 };
 
-const FUZZ_SECONDS: u64 = 2;
 /// The platform on which futures are not `Send`.
 const BROWSER: &str = "wasm32-unknown-unknown";
 /// Third-party crates that `zvf --no-default-features --features local` may compile.
@@ -36,9 +34,14 @@ pub(crate) fn all() -> Stages {
         .run("older compilers", msrv::all)
         .run("programs outside of the workspace", outside::all)
         .run("rustdoc", rustdoc)
-        // These programs use one core each. The longest come first. A fixed seed generates the same
-        // data for each change, as in the tests.
+        // These programs use one core each; the first two are mostly builds of crate after crate. The
+        // longest come first. A fixed seed generates the same data for each change, as in the tests.
         .run_beside(&[
+            ("fuzz", "fuzz --same --seconds 2"),
+            (
+                "instructions of kernels",
+                "bench --compare xtask/kernels.json",
+            ),
             ("servers", "servers"),
             ("Python package", "python"),
             ("tests of zarr-vectors", "python --compat"),
@@ -70,9 +73,7 @@ pub(crate) fn all() -> Stages {
             ("Neuroglancer in Chromium", "conformance --viewer"),
             ("conformance: golden data", "conformance --golden"),
             ("public items", "api --check"),
-        ])
-        .run("fuzz", || fuzz::most(FUZZ_SECONDS))
-        .run("instructions of kernels", kernels::check);
+        ]);
     stages
 }
 
@@ -120,36 +121,20 @@ fn codec_features() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Checks `zvf-store` without any feature, and tests it without Blosc and zip. The stores of its
-/// tests use gzip.
+/// Checks `zvf-store` without any feature, and without Blosc and zip.
 fn store_features() -> Result<Done> {
-    let without = "--locked --package zvf-store --no-default-features";
-    cargo("clippy")
-        .words(without)
-        .words("-- -D warnings")
-        .run()?;
-    let tested = |command: &str| cargo(command).words(without).words("--features gzip,local");
-    tested("clippy --all-targets")
-        .words("-- -D warnings")
-        .run()?;
-    tested("test --quiet").run()?;
+    for features in ["", "--features gzip,local --all-targets"] {
+        let clippy = cargo("clippy --locked --package zvf-store --no-default-features");
+        let clippy = clippy.words(features);
+        clippy.words("-- -D warnings").run()?;
+    }
     Ok(Done::Passed)
 }
 
 /// Checks the library of `zvf` without writers, without validation and in browsers, and counts the
 /// crates that a reader of local stores compiles.
 fn facade_features() -> Result<Done> {
-    for features in [
-        "",
-        "local",
-        "local,validate",
-        "local,write",
-        "local,migrate",
-        "local,pyramid",
-    ] {
-        let clippy = cargo("clippy --locked --package zvf --no-default-features --features");
-        clippy.arg(features).words("-- -D warnings").run()?;
-    }
+    facade_with(&["", "local,validate", "local,write"])?;
     if nostd::has_target(BROWSER) {
         let clippy = cargo("clippy --locked --package zvf --no-default-features --target");
         clippy.arg(BROWSER).words("-- -D warnings").run()?;
@@ -172,6 +157,25 @@ fn facade_features() -> Result<Done> {
         crates.len() <= MAX_READER_CRATES,
         "at most {MAX_READER_CRATES} are allowed: {crates:?}"
     );
+    Ok(Done::Passed)
+}
+
+/// Checks `zvf` with each set of features.
+fn facade_with(sets: &[&str]) -> Result<()> {
+    for features in sets {
+        let clippy = cargo("clippy --locked --package zvf --no-default-features --features");
+        clippy.arg(features).words("-- -D warnings").run()?;
+    }
+    Ok(())
+}
+
+/// Checks further feature sets, which have rarely failed by themselves, and tests `zvf-store` without
+/// Blosc and zip. The stores of its tests use gzip.
+pub(crate) fn more_features() -> Result<Done> {
+    facade_with(&["local", "local,migrate", "local,pyramid"])?;
+    cargo("test --quiet --locked --package zvf-store --no-default-features")
+        .words("--features gzip,local")
+        .run()?;
     Ok(Done::Passed)
 }
 

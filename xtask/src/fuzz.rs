@@ -44,6 +44,9 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     let chosen: Vec<String> = match options.word() {
         Some(target) if all.contains(target) => vec![target.to_owned()],
         Some(unknown) => bail!("no target {unknown}; the targets are {all:?}"),
+        // What the target of GeoParquet finds are faults of the decoders of Arrow and Parquet, which no
+        // change here mends.
+        None if options.flag("same") => all.into_iter().filter(|name| name != GEOPARQUET).collect(),
         None => all.into_iter().collect(),
     };
     if let Some(hex) = options.text("reproduce") {
@@ -67,14 +70,6 @@ enum Inputs {
     Kept,
     /// The seeds, changed by one sequence of random numbers: a failure is one of the change.
     Same,
-}
-
-/// Fuzzes every target but that of `GeoParquet`, with the same inputs each time. What that target finds
-/// are faults of the decoders of Arrow and Parquet, which no change here mends; it runs every night.
-pub(crate) fn most(seconds: u64) -> Result<Done> {
-    let is_ours = |name: &String| name != GEOPARQUET;
-    let targets = targets()?.into_iter().filter(is_ours).collect();
-    fuzz(targets, seconds, Inputs::Same)
 }
 
 /// Fuzzes every target.

@@ -4,7 +4,7 @@
 use anyhow::Result;
 
 use crate::{
-    conformance, fuzz, package,
+    ci, conformance, fuzz, package,
     run::{EVERYTHING, cargo, exists},
     servers,
     stage::{Done, Stages},
@@ -24,6 +24,7 @@ pub(crate) fn all() -> Stages {
     let mut stages = Stages::default();
     stages
         .run("tests: long random runs, every mutant", tests)
+        .run("further feature sets", ci::more_features)
         .run("conformance: random stores", || {
             conformance::random::stores(RANDOM_STORES, None)
         })

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Number of kills per store, spread evenly over its operations.
-const KILLS: usize = 16;
+const KILLS: usize = 8;
 
 /// A random store of a kind and the levels to build.
 struct Build {

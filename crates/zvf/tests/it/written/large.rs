@@ -570,12 +570,12 @@ fn tasks_store_links_as_one_process() {
         GeometryKind::Graphs,
         GeometryKind::Mesh,
     ] {
-        for seed in 0..10 {
+        for seed in 0..zvf_testkit::sample::cases(5) {
             checked += usize::from(check_linked(seed, kind, Profile::V09));
             checked += usize::from(check_linked(seed, kind, Profile::V08));
         }
     }
-    assert!(checked > 20, "{checked}");
+    assert!(checked > 10, "{checked}");
 }
 
 /// A source that counts its passes.
