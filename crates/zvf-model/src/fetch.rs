@@ -153,14 +153,14 @@ pub trait CellSource: Clone + Send + Sync + 'static {
 #[derive(Clone, Debug)]
 pub struct CellRequest<A> {
     /// Which.
-    pub cell: CellId<A>,
+    pub cell: CellRef<A>,
     /// The requested range of its payload; all if `None`.
     pub part: Option<Range<u64>>,
 }
 
 /// Identity of a cell.
 #[derive(Clone, Debug)]
-pub enum CellId<A> {
+pub enum CellRef<A> {
     /// An element of an array, with one index per axis from 0. In a sharded array the element is an
     /// inner chunk.
     Element(A, Vec<u64>),

@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use serde_json::{Value as Json, json};
 use zvf_format::vlen::{self, VlenFrame};
 use zvf_model::{
-    fetch::{CellId, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port},
+    fetch::{CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port},
     generation::Generation,
     key::Key,
     layout::Layout,
@@ -220,7 +220,7 @@ impl MemoryStore {
             return Err(damaged());
         }
         let mut bytes = bytes.as_slice();
-        if let CellId::Element(array, _) = &wanted.cell
+        if let CellRef::Element(array, _) = &wanted.cell
             && array.1.data_type == DataType::VariableBytes
             && array.1.chunk_shape.iter().all(|rows| *rows == 1)
         {
@@ -245,10 +245,10 @@ fn cell_path(key: &str, element: &[u64]) -> String {
 
 fn path_of(wanted: &CellRequest<MemoryStoreArray>) -> String {
     match &wanted.cell {
-        CellId::Element(array, element) => {
+        CellRef::Element(array, element) => {
             array.1.chunk_key(&array.0, element).unwrap().to_string()
         }
-        CellId::Child(key) => cell_path(key.as_str(), &[0]),
+        CellRef::Child(key) => cell_path(key.as_str(), &[0]),
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use zvf_model::{
     array::{LegacyShardIndex, Padded, SHARD_PREFIX},
     error_chain::error_chain,
-    fetch::{AnyArray, CellId, CellRequest},
+    fetch::{AnyArray, CellRef, CellRequest},
     grid::{ChunkCoord, Grid},
     key::Key,
     layout::{ArrayRole, ChunkForm},
@@ -145,18 +145,18 @@ impl ChunkedPart {
             } => {
                 let cell = grid.cell_of(chunk.coords()).ok()?;
                 let listed = listed.contains(chunk);
-                (listed.then(|| CellId::Element(array.clone(), cell))?, None)
+                (listed.then(|| CellRef::Element(array.clone(), cell))?, None)
             }
             CellStorage::Padded { array, padded } => {
                 let mut cell = padded.grid.cell_of(chunk.coords()).ok()?;
                 // The remaining axes count rows and columns, which one chunk spans.
                 cell.resize(array.metadata().rank(), 0);
-                (CellId::Element(array.clone(), cell), None)
+                (CellRef::Element(array.clone(), cell), None)
             }
             CellStorage::Children(children) => match children.get(chunk)? {
-                ChildCell::Own(key, _) => (CellId::Child(key.clone()), None),
+                ChildCell::Own(key, _) => (CellRef::Child(key.clone()), None),
                 ChildCell::Span(shard, span) => {
-                    let cell = CellId::Element(shard.clone(), vec![0]);
+                    let cell = CellRef::Element(shard.clone(), vec![0]);
                     (cell, Some(span.clone()))
                 }
             },

@@ -9,7 +9,7 @@ use zvf_format::{
 };
 use zvf_model::{
     error_chain::error_chain,
-    fetch::{AnyArray, CellId, CellRequest},
+    fetch::{AnyArray, CellRef, CellRequest},
     key::Key,
     zarr::{Array, Codec, DataType},
 };
@@ -146,7 +146,7 @@ impl TableArray {
                     let mut element = vec![cell];
                     element.resize(self.rank, 0);
                     wanted.push(CellRequest {
-                        cell: CellId::Element(self.array.clone(), element),
+                        cell: CellRef::Element(self.array.clone(), element),
                         part: None,
                     });
                 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{CellId, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, MaybeSend};
+use super::{
+    CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, MaybeSend,
+};
 use crate::{
     key::Key,
     node_copy::{CopiedNode, NodeCopy},
@@ -193,7 +195,7 @@ impl Payload for Bytes {
     }
 }
 
-impl<A: CellSource> CellId<A> {
+impl<A: CellSource> CellRef<A> {
     fn key(&self) -> CellKey {
         match self {
             Self::Element(array, index) => CellKey {
@@ -213,8 +215,8 @@ impl<A: CellSource> CellRequest<A> {
     /// whole, the whole cell, if it is going to be cached.
     fn request(&self, misses: Misses) -> Self {
         let is_whole = match &self.cell {
-            CellId::Element(array, _) => !array.is_plain(),
-            CellId::Child(_) => false,
+            CellRef::Element(array, _) => !array.is_plain(),
+            CellRef::Child(_) => false,
         };
         let part = self.part.clone();
         Self {

@@ -39,7 +39,7 @@
 use core::{fmt::Debug, ops::Range};
 use std::sync::Arc;
 
-use super::{CellId, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched};
+use super::{CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched};
 use crate::{
     key::Key,
     zarr::{Array, Node},
@@ -170,8 +170,8 @@ async fn cells<F: Fetch>(fetch: &F) -> Result<(), Violation> {
     let numbers = open("numbers", NUMBERS)?;
     let strings = open("strings", STRINGS)?;
     let frames = open("frames", FRAMES)?;
-    let element = |array: &F::Array, at: u64| CellId::Element(array.clone(), vec![at]);
-    let child = |name: &str| CellId::Child(key(name));
+    let element = |array: &F::Array, at: u64| CellRef::Element(array.clone(), vec![at]);
+    let child = |name: &str| CellRef::Child(key(name));
     let requests: [Request<'_, F::Array>; 12] = [
         (
             "numbers 1",
@@ -248,7 +248,7 @@ async fn cells<F: Fetch>(fetch: &F) -> Result<(), Violation> {
 }
 
 /// The name of a request, the cell, the part, and the result that the contract requires.
-type Request<'a, A> = (&'a str, CellId<A>, Option<Range<u64>>, Expected<'a>);
+type Request<'a, A> = (&'a str, CellRef<A>, Option<Range<u64>>, Expected<'a>);
 
 /// A payload with its size, or the category of the failure.
 type Expected<'a> = Result<Option<(&'a [u8], u64)>, FetchProblem>;

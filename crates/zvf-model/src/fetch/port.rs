@@ -4,7 +4,8 @@ use core::{any::Any, fmt};
 use std::sync::Arc;
 
 use super::{
-    BoxFuture, CellId, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, MaybeSync,
+    BoxFuture, CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched,
+    MaybeSync,
 };
 use crate::{
     key::Key,
@@ -293,10 +294,10 @@ impl CellRequest<AnyArray> {
     /// Returns the request with the array in the type of its port.
     fn of<A: CellSource>(&self) -> Result<CellRequest<A>, FetchError> {
         let cell = match &self.cell {
-            CellId::Element(array, element) => {
-                CellId::Element(array.of::<A>()?.clone(), element.clone())
+            CellRef::Element(array, element) => {
+                CellRef::Element(array.of::<A>()?.clone(), element.clone())
             }
-            CellId::Child(key) => CellId::Child(key.clone()),
+            CellRef::Child(key) => CellRef::Child(key.clone()),
         };
         let part = self.part.clone();
         Ok(CellRequest { cell, part })

@@ -13,7 +13,7 @@ use std::{
 use bytes::Bytes;
 use zvf_model::{
     fetch::{
-        AnyArray, CellId, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port,
+        AnyArray, CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port,
     },
     key::Key,
     zarr::{Array, Node},
@@ -79,12 +79,12 @@ impl<const KIND: u8> Fetch for Echo<KIND> {
         wanted: &[CellRequest<Self::Array>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         let response = |wanted: &CellRequest<Self::Array>| match &wanted.cell {
-            CellId::Element(array, element) => {
+            CellRef::Element(array, element) => {
                 let text = format!("{} {element:?} {:?}", array.0, wanted.part);
                 let bytes = Bytes::from(text);
                 Ok(Some(Fetched { bytes, size: 7 }))
             }
-            CellId::Child(key) => Err(error(key, FetchProblem::OverBudget)),
+            CellRef::Child(key) => Err(error(key, FetchProblem::OverBudget)),
         };
         wanted.iter().map(response).collect()
     }
@@ -139,7 +139,7 @@ fn array(port: Port<'_>, path: &str) -> Result<AnyArray, FetchError> {
 
 fn element(array: &AnyArray, at: u64) -> CellRequest<AnyArray> {
     CellRequest {
-        cell: CellId::Element(array.clone(), vec![at, at]),
+        cell: CellRef::Element(array.clone(), vec![at, at]),
         part: (at > 1).then_some(0..at),
     }
 }
@@ -151,7 +151,7 @@ fn cells_arrive_in_order_and_fail_separately() {
     let own = array(port, "a/b").unwrap();
     let strange = array(Port::new(&other), "c").unwrap();
     let child = CellRequest {
-        cell: CellId::Child(key("d")),
+        cell: CellRef::Child(key("d")),
         part: None,
     };
     let wanted = [

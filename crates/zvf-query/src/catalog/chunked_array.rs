@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures_util::future::try_join;
 use zvf_model::{
     array::{LegacyShardIndex, Padded, Presence, SHARD_PREFIX, VertexEncoding},
-    fetch::{AnyArray, CellId, CellRequest, Port},
+    fetch::{AnyArray, CellRef, CellRequest, Port},
     grid::ChunkCoord,
     key::Key,
     layout::ChunkForm,
@@ -219,18 +219,18 @@ impl ChunkedArray {
                 let cell = presence.grid().cell_of(chunk.coords()).ok()?;
                 let cell = presence
                     .contains(chunk)
-                    .then(|| CellId::Element(array.clone(), cell))?;
+                    .then(|| CellRef::Element(array.clone(), cell))?;
                 Some(CellRequest { cell, part })
             }
             ChunkStorage::Padded { array, padded } => {
                 let mut cell = padded.grid.cell_of(chunk.coords()).ok()?;
                 cell.resize(array.metadata().rank(), 0);
-                let cell = CellId::Element(array.clone(), cell);
+                let cell = CellRef::Element(array.clone(), cell);
                 Some(CellRequest { cell, part })
             }
             ChunkStorage::Children(children) => match children.get(chunk)? {
                 Child::Own(key) => Some(CellRequest {
-                    cell: CellId::Child(key.clone()),
+                    cell: CellRef::Child(key.clone()),
                     part,
                 }),
                 Child::Span(shard, span) => {
@@ -242,7 +242,7 @@ impl ChunkedArray {
                         }
                     };
                     Some(CellRequest {
-                        cell: CellId::Element(shard.clone(), vec![0]),
+                        cell: CellRef::Element(shard.clone(), vec![0]),
                         part: Some(part),
                     })
                 }

@@ -16,7 +16,7 @@ use std::{
 
 use zvf_model::{
     fetch::{
-        AnyArray, BoxFuture, CellId, CellRequest, CellSource, Fetch, FetchError, FetchProblem,
+        AnyArray, BoxFuture, CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem,
         Fetched, MaybeSend, Port,
     },
     key::Key,
@@ -665,7 +665,7 @@ impl Fetch for Recorder<'_> {
             let part = wanted.part.as_ref();
             let part = part.map(|part| part.end.saturating_sub(part.start));
             match &wanted.cell {
-                CellId::Element(array, element) => {
+                CellRef::Element(array, element) => {
                     keys.push(array.node().clone());
                     let extents = array.metadata().decoded_shape();
                     let first = element.iter().zip(extents);
@@ -675,7 +675,7 @@ impl Fetch for Recorder<'_> {
                         requested.push(self.read(object, part));
                     }
                 }
-                CellId::Child(key) => {
+                CellRef::Child(key) => {
                     keys.push(key.clone());
                     requested.extend(key.metadata().ok().map(|object| self.read(object, None)));
                     requested.extend(
@@ -809,10 +809,10 @@ impl Fetch for CountingPort<'_> {
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         let wanted = wanted.iter().map(|wanted| {
             let cell = match &wanted.cell {
-                CellId::Element(array, element) => {
-                    CellId::Element(array.0.clone(), element.clone())
+                CellRef::Element(array, element) => {
+                    CellRef::Element(array.0.clone(), element.clone())
                 }
-                CellId::Child(key) => CellId::Child(key.clone()),
+                CellRef::Child(key) => CellRef::Child(key.clone()),
             };
             let part = wanted.part.clone();
             CellRequest { cell, part }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use serde_json::Value;
 use zvf_model::{
-    fetch::{CellId, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port},
+    fetch::{CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port},
     key::Key,
     node_copy::CopiedNode,
     zarr::{Array, Node},
@@ -153,8 +153,8 @@ impl CellReader {
             .iter()
             .map(|wanted| {
                 let target = match &wanted.cell {
-                    CellId::Element(array, index) => Target::Element(array, index),
-                    CellId::Child(key) => Target::Child(key),
+                    CellRef::Element(array, index) => Target::Element(array, index),
+                    CellRef::Child(key) => Target::Child(key),
                 };
                 (target, wanted.part.clone())
             })
@@ -162,8 +162,8 @@ impl CellReader {
         let results = self.read_each(&targets, cache_mode).await;
         let results = results.into_iter().zip(wanted).map(|(result, wanted)| {
             result.map_err(|source| match &wanted.cell {
-                CellId::Element(array, _) => cell_error(array.node(), source),
-                CellId::Child(key) => cell_error(key, source),
+                CellRef::Element(array, _) => cell_error(array.node(), source),
+                CellRef::Child(key) => cell_error(key, source),
             })
         });
         results.collect()

@@ -10,7 +10,7 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
-use zvf_model::fetch::{CellId, CellRequest, Fetch, FetchProblem};
+use zvf_model::fetch::{CellRef, CellRequest, Fetch, FetchProblem};
 use zvf_store::{ByteRange, CellReader, ListError, OpenError, OpenOptions, Read, ReadError, Store};
 
 use crate::support::{block_on, bounded, full, key, numbered, part};
@@ -405,7 +405,7 @@ fn server_errors_are_reported_to_queries_as_unavailable() {
         tokio::spawn(Arc::clone(&server).serve(listener));
         let store: Store = OpenOptions::default().retries(0).open(&address).unwrap();
         let reader = CellReader::new(store);
-        let cell = CellId::Child(key("a"));
+        let cell = CellRef::Child(key("a"));
         let got = reader.cells(&[CellRequest { cell, part: None }]).await;
         let error = got.into_iter().next().unwrap().unwrap_err();
         assert_eq!(error.problem, FetchProblem::Unavailable);

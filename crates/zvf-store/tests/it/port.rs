@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use zvf_model::{
-    fetch::{CellId, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched},
+    fetch::{CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched},
     zarr::Node,
 };
 use zvf_store::{CellArray, CellReader, OpenOptions};
@@ -19,12 +19,12 @@ type Objects<'a> = Vec<(&'a str, Vec<u8>)>;
 type Responses = Vec<Result<Option<Fetched>, FetchError>>;
 
 fn element(array: &CellArray, index: [u64; 2], part: Option<Range<u64>>) -> CellRequest<CellArray> {
-    let cell = CellId::Element(array.clone(), index.to_vec());
+    let cell = CellRef::Element(array.clone(), index.to_vec());
     CellRequest { cell, part }
 }
 
 fn child(text: &str, part: Option<Range<u64>>) -> CellRequest<CellArray> {
-    let cell = CellId::Child(key(text));
+    let cell = CellRef::Child(key(text));
     CellRequest { cell, part }
 }
 
@@ -272,7 +272,7 @@ fn a_batch_shares_requests_and_fetches_nothing_twice() {
 fn elements_and_children_share_requests() {
     let node = key(CHILD);
     let array = CellArray::new(node, array(blob_metadata(40))).unwrap();
-    let cell = CellId::Element(array, vec![0]);
+    let cell = CellRef::Element(array, vec![0]);
     let part = Some(3..9);
     let wanted = [child(CHILD, None), CellRequest { cell, part }];
     let (responses, requested) = cells(&blob(numbered(40)), &wanted);

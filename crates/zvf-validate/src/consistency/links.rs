@@ -10,7 +10,7 @@ mod values;
 use zvf_format::path::Delta;
 use zvf_model::{
     error_chain::error_chain,
-    fetch::{CellId, CellRequest, FetchProblem},
+    fetch::{CellRef, CellRequest, FetchProblem},
     grid::ChunkCoord,
     layout::CrossChunkForm,
 };
@@ -186,7 +186,7 @@ impl Family<'_, '_> {
         if !self.scope.store.tree.exists(key) {
             return CellPayload::Absent;
         }
-        let cell = CellId::Child(key.clone());
+        let cell = CellRef::Child(key.clone());
         let wanted = CellRequest { cell, part: None };
         match self.context.fetch.cells(&[wanted]).await.pop() {
             Some(Ok(Some(found))) => {

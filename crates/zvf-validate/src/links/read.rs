@@ -2,7 +2,7 @@
 
 use zvf_format::{fragment::FragmentIndex, path::Delta};
 use zvf_model::{
-    fetch::{CellId, CellRequest},
+    fetch::{CellRef, CellRequest},
     grid::ChunkCoord,
     layout::ArrayRole,
 };
@@ -58,7 +58,7 @@ pub(crate) async fn each_link<T: Copy + Send>(
                 .await;
             }
             LinkStorage::Table(key) if scope.store.tree.exists(key) => {
-                let cell = CellId::Child(key.clone());
+                let cell = CellRef::Child(key.clone());
                 let wanted = CellRequest { cell, part: None };
                 let cell = match context.fetch.cells(&[wanted]).await.pop() {
                     Some(Ok(Some(found))) => CellPayload::Bytes(found.bytes),

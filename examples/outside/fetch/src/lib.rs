@@ -3,10 +3,11 @@
 
 use std::{collections::HashMap, sync::Arc, sync::Mutex, sync::atomic};
 
-use zvf_model::fetch::{CellId, CellSource, Fetch, FetchError, Fetched, CellRequest};
+use zvf_model::fetch::{CellRef, CellRequest, CellSource, Fetch, FetchError, Fetched};
 use zvf_model::{key::Key, zarr::Array, zarr::Node};
 
 type Name = (Key, Vec<u64>, Option<std::ops::Range<u64>>);
+type Cell = Result<Option<Fetched>, FetchError>;
 
 pub struct Cached<F> {
     pub inner: F,
@@ -16,8 +17,8 @@ pub struct Cached<F> {
 
 fn name<A: CellSource>(CellRequest { cell, part }: &CellRequest<A>) -> Name {
     match cell {
-        CellId::Element(array, index) => (array.node().clone(), index.clone(), part.clone()),
-        CellId::Child(node) => (node.clone(), Vec::new(), part.clone()),
+        CellRef::Element(array, index) => (array.node().clone(), index.clone(), part.clone()),
+        CellRef::Child(node) => (node.clone(), Vec::new(), part.clone()),
     }
 }
 
@@ -29,7 +30,7 @@ impl<F: Fetch + Send> Fetch for Cached<F> {
     async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
         self.inner.nodes(keys).await
     }
-    async fn cells(&self, wanted: &[CellRequest<F::Array>]) -> Vec<Result<Option<Fetched>, FetchError>> {
+    async fn cells(&self, wanted: &[CellRequest<F::Array>]) -> Vec<Cell> {
         let known = |wanted| self.cells.lock().unwrap().get(&name(wanted)).cloned();
         let cached: Vec<_> = wanted.iter().map(known).collect();
         let missing = wanted.iter().zip(&cached).filter(|(_, cached)| cached.is_none());

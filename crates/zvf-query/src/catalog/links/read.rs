@@ -6,7 +6,7 @@ use bytes::Bytes;
 use zvf_format::path::Delta;
 use zvf_model::{
     fetch::{
-        AnyArray, CellId, CellRequest, FetchError, FetchProblem, Fetched, MaybeSend, MaybeSync,
+        AnyArray, CellRef, CellRequest, FetchError, FetchProblem, Fetched, MaybeSend, MaybeSync,
     },
     grid::ChunkCoord,
     key::Key,
@@ -204,7 +204,7 @@ pub(super) fn want(cells: &LinkStorage, at: &ChunkCoord) -> Option<CellRequest<A
     match cells {
         LinkStorage::Each(family) => family.wanted(at, None),
         LinkStorage::Table(key, _) => Some(CellRequest {
-            cell: CellId::Child(key.clone()),
+            cell: CellRef::Child(key.clone()),
             part: None,
         }),
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use zvf_format::vlen::{Items, VlenFrame};
 use zvf_model::{
-    fetch::{AnyArray, CellId, CellRequest},
+    fetch::{AnyArray, CellRef, CellRequest},
     key::Key,
     zarr::DataType,
 };
@@ -75,7 +75,7 @@ impl ByteStringArray {
 
     pub(crate) fn wanted(&self, cell: u64) -> CellRequest<AnyArray> {
         CellRequest {
-            cell: CellId::Element(self.array.clone(), vec![cell]),
+            cell: CellRef::Element(self.array.clone(), vec![cell]),
             part: None,
         }
     }

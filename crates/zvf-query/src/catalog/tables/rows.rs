@@ -5,7 +5,7 @@ use core::ops::Range;
 use bytes::Bytes;
 use zvf_format::numeric::{ByteOrder, Dtype, Kind};
 use zvf_model::{
-    fetch::{AnyArray, CellId, CellRequest, FetchError, Fetched},
+    fetch::{AnyArray, CellRef, CellRequest, FetchError, Fetched},
     key::Key,
     zarr::{Array, Codec, DataType},
 };
@@ -289,7 +289,7 @@ impl RowArray {
         let start = part.rows.start.saturating_sub(start);
         let start = start.saturating_mul(self.row());
         CellRequest {
-            cell: CellId::Element(self.array.clone(), cell),
+            cell: CellRef::Element(self.array.clone(), cell),
             part: (part.size != self.cell).then(|| start..start.saturating_add(part.size)),
         }
     }

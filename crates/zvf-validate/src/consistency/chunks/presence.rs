@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use zvf_model::{
     error_chain::error_chain,
-    fetch::{AnyArray, CellId, CellRequest},
+    fetch::{AnyArray, CellRef, CellRequest},
     grid::{ChunkCoord, Grid},
     key::Key,
     zarr::Array,
@@ -104,7 +104,7 @@ async fn find_present(
     let wanted = chunks.iter().filter_map(|chunk| {
         let cell = grid.cell_of(chunk.coords()).ok()?;
         Some(CellRequest {
-            cell: CellId::Element(array.clone(), cell),
+            cell: CellRef::Element(array.clone(), cell),
             part: None,
         })
     });
