@@ -120,10 +120,9 @@ def graph(at: int) -> dict[str, Any]:
 
 def tree(at: int) -> dict[str, Any]:
     numbers = np.random.default_rng(at)
-    children = np.arange(1, 150)
-    parents = np.array([numbers.integers(max(0, child - 4), child) for child in children])
+    parents = [int(numbers.integers(max(0, child - 4), child)) for child in range(1, 150)]
     return {"positions": np.cumsum(numbers.random((150, 3)), axis=0),
-            "links": np.stack([children, parents], axis=1), "object_ids": np.full(150, 9 - at),
+            "links": np.stack([np.arange(1, 150), parents], axis=1), "object_ids": np.full(150, 9 - at),
             "vertex": {"radius": numbers.random(150)}}  # fmt: skip
 
 
@@ -132,9 +131,10 @@ def joined(parts: list[dict[str, Any]], offset: int = 0) -> dict[str, Any]:
     whole = {name: np.concatenate([part[name] for part in parts])
              for name in ("positions", "object_ids")}  # fmt: skip
     links = [part["links"] + at * offset for at, part in enumerate(parts)]
-    families = {family: {name: np.concatenate([part[family][name] for part in parts])
-                         for name in parts[0][family]}
-                for family in ("vertex", "link") if family in parts[0]}  # fmt: skip
+    families: dict[str, Any] = {
+        family: {name: np.concatenate([part[family][name] for part in parts])
+                 for name in parts[0][family]}
+        for family in ("vertex", "link") if family in parts[0]}  # fmt: skip
     return {**whole, "links": np.concatenate(links), **families}
 
 
