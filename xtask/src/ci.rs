@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use anyhow::{Result, ensure};
 
 use crate::{
-    msrv, nostd, outside,
+    fuzz, msrv, nostd, outside,
     run::{EVERYTHING, cargo},
     stage::{Done, Stages},
     test, tidy,
 };
 
+const FUZZ_SECONDS: u64 = 2;
 /// The platform on which futures are not `Send`.
 const BROWSER: &str = "wasm32-unknown-unknown";
 /// Third-party crates that `zvf --no-default-features --features local` may compile.
@@ -34,14 +35,10 @@ pub(crate) fn all() -> Stages {
         .run("older compilers", msrv::all)
         .run("programs outside of the workspace", outside::all)
         .run("rustdoc", rustdoc)
-        // These programs use one core each; the first two are mostly builds of crate after crate. The
-        // longest come first. A fixed seed generates the same data for each change, as in the tests.
+        .run("fuzz", || fuzz::sample(FUZZ_SECONDS))
+        // These programs use one core each. The longest come first. A fixed seed generates the same
+        // data for each change, as in the tests.
         .run_beside(&[
-            ("fuzz", "fuzz --same --seconds 2"),
-            (
-                "instructions of kernels",
-                "bench --compare xtask/kernels.json",
-            ),
             ("servers", "servers"),
             ("Python package", "python"),
             ("tests of zarr-vectors", "python --compat"),
@@ -173,6 +170,7 @@ fn facade_with(sets: &[&str]) -> Result<()> {
 /// Blosc and zip. The stores of its tests use gzip.
 pub(crate) fn more_features() -> Result<Done> {
     facade_with(&["local", "local,migrate", "local,pyramid"])?;
+    cli_with("--features arrow")?;
     cargo("test --quiet --locked --package zvf-store --no-default-features")
         .words("--features gzip,local")
         .run()?;
@@ -188,12 +186,14 @@ fn dense_features() -> Result<Done> {
 
 /// Checks `zvf-cli` without Arrow and Parquet. Its tests have run with all features.
 fn cli_features() -> Result<Done> {
-    for features in ["", "--features arrow"] {
-        let clippy = cargo("clippy --all-targets --locked --package zvf-cli --no-default-features");
-        let clippy = clippy.words(features);
-        clippy.words("-- -D warnings").run()?;
-    }
+    cli_with("")?;
     Ok(Done::Passed)
+}
+
+/// Checks `zvf-cli` with these features only.
+fn cli_with(features: &str) -> Result<()> {
+    let clippy = cargo("clippy --all-targets --locked --package zvf-cli --no-default-features");
+    clippy.words(features).words("-- -D warnings").run()
 }
 
 /// Documents all features, because docs link to items behind other features.

@@ -1,9 +1,10 @@
 //! Statistical checks that are too long for each change: long random runs, every mutant, long
-//! fuzzing. CI runs a sample of each. The wheel is an optimized build.
+//! fuzzing. CI runs a sample of each. The wheel and the kernels are optimized builds.
 
 use anyhow::Result;
 
 use crate::{
+    bench::kernels,
     ci, conformance, fuzz, package,
     run::{EVERYTHING, cargo, exists},
     servers,
@@ -41,7 +42,8 @@ pub(crate) fn all() -> Stages {
         .run("Dask and Ray with killed workers", || {
             package::clusters(Some(KILLS))
         })
-        .run("fuzz", || fuzz::each(FUZZ_SECONDS));
+        .run("fuzz", || fuzz::each(FUZZ_SECONDS))
+        .run("instructions of kernels", kernels::check);
     stages
 }
 

@@ -27,6 +27,11 @@ struct Counts {
     kernels: BTreeMap<String, u64>,
 }
 
+/// Compares with the recorded counts.
+pub(crate) fn check() -> Result<Done> {
+    compare(&workspace::root().join(BASE))
+}
+
 /// Fails if a kernel takes more instructions than recorded in `file`.
 pub(super) fn compare(base: &Path) -> Result<Done> {
     if !exists("valgrind") {
