@@ -1,4 +1,5 @@
-//! Values of the vertices of tracks of MRtrix: the law in `crates/zvf-files/tests/laws` holds for any bytes.
+//! Values of the vertices of tracks of MRtrix: the law in
+//! `crates/zvf-files/tests/laws` holds for any bytes.
 #![no_main]
 
 #[path = "../files.rs"]

@@ -122,8 +122,8 @@ def tree(at: int) -> dict[str, Any]:
     numbers = np.random.default_rng(at)
     parents = [int(numbers.integers(max(0, child - 4), child)) for child in range(1, 150)]
     return {"positions": np.cumsum(numbers.random((150, 3)), axis=0),
-            "links": np.stack([np.arange(1, 150), parents], axis=1), "object_ids": np.full(150, 9 - at),
-            "vertex": {"radius": numbers.random(150)}}  # fmt: skip
+            "links": np.stack([np.arange(1, 150), parents], axis=1),
+            "object_ids": np.full(150, 9 - at), "vertex": {"radius": numbers.random(150)}}  # fmt: skip
 
 
 def joined(parts: list[dict[str, Any]], offset: int = 0) -> dict[str, Any]:

@@ -166,8 +166,8 @@ fn facade_with(sets: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Checks further feature sets, which have rarely failed by themselves, and tests `zvf-store` without
-/// Blosc and zip. The stores of its tests use gzip.
+/// Checks feature sets that CI omits, and tests `zvf-store` without Blosc and zip. The stores of its
+/// tests use gzip.
 pub(crate) fn more_features() -> Result<Done> {
     facade_with(&["local", "local,migrate", "local,pyramid"])?;
     cli_with("--features arrow")?;

@@ -44,7 +44,6 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     let chosen: Vec<String> = match options.word() {
         Some(target) if all.contains(target) => vec![target.to_owned()],
         Some(unknown) => bail!("no target {unknown}; the targets are {all:?}"),
-        None if options.flag("same") => all.into_iter().filter(|name| !is_of_files(name)).collect(),
         None => all.into_iter().collect(),
     };
     if let Some(hex) = options.text("reproduce") {
@@ -140,13 +139,13 @@ fn next(queue: &Mutex<std::vec::IntoIter<String>>) -> Option<String> {
     queue.lock().ok()?.next()
 }
 
-/// Returns whether a target reads files of other formats. Its law is a property test as well, and
-/// needs most crates of the workspace, so CI does without.
+/// Returns whether a target reads files of other formats. These targets need most crates of the
+/// workspace. CI omits them, because it runs their laws as property tests.
 fn is_of_files(target: &str) -> bool {
     target.starts_with("files_")
 }
 
-/// Builds the targets, those that need further crates only if one of them is chosen.
+/// Builds the chosen targets and all others that need no further crates.
 fn build(chosen: &[String], inputs: Inputs) -> Result<Vec<PathBuf>> {
     let features = if chosen.iter().any(|name| name == GEOPARQUET) {
         ""
@@ -155,7 +154,7 @@ fn build(chosen: &[String], inputs: Inputs) -> Result<Vec<PathBuf>> {
     } else {
         "--no-default-features"
     };
-    // The seconds of CI are spent on the build, so it optimizes less.
+    // CI spends more time on the build than on the runs.
     let opt_level = match inputs {
         Inputs::Kept => "3",
         Inputs::Same => "1",

@@ -94,7 +94,7 @@ Hostile input:
   nostd                no_std and no-panic probes, cross builds of the format crate
   fuzz [TARGET]        coverage-guided fuzzing on the stable toolchain
     --seconds N        time for each target (default 60)
-    --same             as CI does: one seed, no inputs of earlier runs, without files_*
+    --same             as CI does: one seed, no inputs of earlier runs
     --list             print the targets
     --reproduce HEX    run one input
 

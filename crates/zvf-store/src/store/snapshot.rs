@@ -43,7 +43,7 @@ pub(crate) struct Snapshot {
     reads: AtomicU64,
     /// The value of `reads` at the start of the last successful check.
     confirmed: AtomicU64,
-    /// Whether the head is known to have been replaced.
+    /// `true` once another head was found in its place.
     is_replaced: AtomicBool,
     /// Objects last modified before this time, in milliseconds since 1970, are not newer than the
     /// head; `i64::MIN` if times are not reliable.
@@ -140,7 +140,7 @@ impl Snapshot {
         self.settle(settled);
     }
 
-    /// Returns whether the head is known to have been replaced.
+    /// Returns whether another head was found in its place.
     pub(crate) fn is_replaced(&self) -> bool {
         self.is_replaced.load(Ordering::Acquire)
     }
