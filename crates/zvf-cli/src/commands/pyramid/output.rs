@@ -73,7 +73,7 @@ impl PyramidOutput {
                 count_noun(level.chunks, "chunk", "chunks"),
             )];
             if level.named > level.vertices {
-                parts.push(format!("{} in queries", group_digits(level.named)));
+                parts.push(format!("{} returned by queries", group_digits(level.named)));
             }
             parts.extend(
                 level

@@ -47,7 +47,7 @@ pub(super) struct Count {
 }
 
 /// Fragments to count by chunk; `None` for all.
-type CellRequest = BTreeMap<ChunkCoord, Option<Vec<u32>>>;
+type CountedFragments = BTreeMap<ChunkCoord, Option<Vec<u32>>>;
 
 impl LevelCount {
     /// Returns the number of vertices of all chunks.
@@ -107,7 +107,7 @@ impl Session<'_> {
             return Ok(LevelCount::default());
         };
         let by_object = plan.shape == Shape::Paths || plan.selects_objects();
-        let wanted: CellRequest = match by_object {
+        let wanted: CountedFragments = match by_object {
             true => plan.pieces_by_chunk(diagnostics).await?,
             false => {
                 let mut chunks = plan.chunks(&schema)?;
@@ -253,8 +253,11 @@ pub(crate) async fn object_rows(
 
 impl LevelQuery<'_> {
     /// Returns the fragments of selected objects that the region may select, by chunk.
-    async fn pieces_by_chunk(&self, diagnostics: &Diagnostics) -> Result<CellRequest, QueryError> {
-        let mut wanted = CellRequest::new();
+    async fn pieces_by_chunk(
+        &self,
+        diagnostics: &Diagnostics,
+    ) -> Result<CountedFragments, QueryError> {
+        let mut wanted = CountedFragments::new();
         let Some(selected) = self.selected_objects(diagnostics).await? else {
             return Ok(wanted);
         };

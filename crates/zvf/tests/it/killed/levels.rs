@@ -20,8 +20,8 @@ use crate::{
     written::random::{self, Case},
 };
 
-/// Number of kills per store, spread evenly over its operations.
-const KILLS: usize = 8;
+/// Number of kills per store in CI, spread evenly over its operations.
+const KILLS: u64 = 8;
 
 /// A random store of a kind and the levels to build.
 struct Build {
@@ -108,8 +108,10 @@ fn a_killed_build_leaves_complete_levels_and_can_be_continued() {
         };
         assert!(block_on(files(&whole)) == states[2], "{about}");
         let mut seen = [0; 3];
-        for kill in 1..=KILLS.min(calls) {
-            let at = (kill * calls).div_ceil(KILLS.min(calls));
+        let kills = usize::try_from(zvf_testkit::sample::cases(KILLS)).unwrap();
+        let kills = kills.min(calls);
+        for kill in 1..=kills {
+            let at = (kill * calls).div_ceil(kills);
             let place = Place::folder();
             block_on(place.fill(&store));
             let end = child::run_job(&job, Stop::At(at), &place.address());
