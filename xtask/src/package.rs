@@ -8,7 +8,7 @@ use crate::{
     metadata,
     options::Options,
     python,
-    run::{Run, built, cargo, program},
+    run::{Run, built_here, program},
     stage::Done,
     workspace,
 };
@@ -158,8 +158,8 @@ fn compat(write: bool) -> Result<Done> {
 
 /// Puts the extension module of a debug build beside the package.
 fn build() -> Result<()> {
-    let build = cargo("build --quiet --locked --package zvf-python");
-    let library = built(build)?;
+    // The features of the tests, whose libraries it uses.
+    let library = built_here("--lib")?;
     let suffix = if DLL_EXTENSION == "dll" {
         "pyd"
     } else {
