@@ -188,7 +188,7 @@ class Store:
                 continue
             read = low.read_links(level, delta=int(delta))
             read = [[[list(chunk), int(row)] for chunk, row in record] for record in read]
-            if self.says("named other rows than those of their ends") and delta == "0":
+            if self.says("links between pieces of paths with wrong rows") and delta == "0":
                 # The recorded rows are wrong; the paths give the correct ones.
                 self.bridges(number, recorded, read)
                 only = lambda links: [[chunk for chunk, _ in record] for record in links]
