@@ -27,9 +27,10 @@
 //! | `scan_angle_rank`; `scan_angle` in units of 0.006° | int8; int16 | 0–5; 6–10 |
 //! | `gps_time` | float64 | all but 0 and 2 |
 //! | `rgb`; `nir` | three uint16; uint16 | 2, 3, 5, 7, 8, 10; 8, 10 |
+//! | `wave_descriptor`, `wave_offset`, `wave_size`, `wave_return`, `wave_direction` | uint8, uint64, uint32, float32, three float32 | 4, 5, 9, 10 |
 //! | extra bytes | as described, before their scale and offset | all |
 //!
-//! Wave packets (formats 4, 5, 9 and 10) are left out, with a note.
+//! Waveforms in a record of up to 4 MiB are kept. Others are left out, with a note.
 //!
 //! # Headers
 //!
