@@ -193,7 +193,14 @@ def test_damage_names_key_and_chunk() -> None:
     sent = pickle.loads(pickle.dumps(caught.value))
     assert type(sent) is zvf.DamagedError and str(sent) == str(caught.value)
     assert (sent.key, sent.chunk) == (caught.value.key, caught.value.chunk)
-    assert tracts.query(keep_going=True).skipped
+    found = tracts.query(keep_going=True)
+    assert found.skipped == found.damaged != []
+
+
+def test_absent_objects_are_not_damaged() -> None:
+    found = zvf.open("tracts.zv").query(objects=[99], keep_going=True)
+    assert len(found.skipped) == 1 and "99" in found.skipped[0][1]
+    assert found.damaged == []
 
 
 def test_zip_files_are_stores() -> None:

@@ -65,6 +65,7 @@ class RawResult(TypedDict, total=False):
     object: list[RawColumn]
     distances: NDArray[np.float64]
     groups: dict[int, NDArray[np.int64]]
+    damaged: list[tuple[str, str]]
     skipped: list[tuple[str, str]]
     notes: list[str]
 

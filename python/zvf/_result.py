@@ -93,12 +93,14 @@ class Result:
         first_row: Number of vertices in earlier batches.
         axes: Names of the axes.
         skipped: Key and reason of the parts that could not be read.
+        damaged: Those of `skipped` that are damaged. The others are objects and groups that the
+            query names and the level does not have.
         notes: Defects of the store that were worked around, and levels that are behind.
     """
 
     __slots__ = (
-        "axes", "distances", "first_row", "fragment", "groups", "level", "levels", "link",
-        "links", "notes", "object", "object_ids", "objects", "part_objects", "part_offsets",
+        "axes", "damaged", "distances", "first_row", "fragment", "groups", "level", "levels",
+        "link", "links", "notes", "object", "object_ids", "objects", "part_objects", "part_offsets",
         "positions", "row_ids", "skipped", "transaction", "vertex",
     )  # fmt: skip
 
@@ -121,6 +123,7 @@ class Result:
     first_row: int
     axes: list[str]
     skipped: list[tuple[str, str]]
+    damaged: list[tuple[str, str]]
     notes: list[str]
 
     def __init__(self, raw: RawResult) -> None:
@@ -143,6 +146,7 @@ class Result:
         self.first_row = raw["first_row"]
         self.axes = raw["axes"]
         self.skipped = raw.get("skipped", [])
+        self.damaged = raw.get("damaged", [])
         self.notes = raw["notes"]
 
     def __len__(self) -> int:

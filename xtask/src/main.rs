@@ -148,7 +148,7 @@ fn main() -> ExitCode {
         "rules" => single(rules::from_options(&options)),
         "api" => single(api::from_options(&options)),
         "pictures" => single(pictures::from_options(&options)),
-        "servers" => single(servers::all()),
+        "servers" => single(servers::all(1)),
         "python" => single(package::from_options(&options)),
         "msrv" => single(msrv::all()),
         "nostd" => single(nostd::all()),

@@ -16,6 +16,8 @@ const RANDOM_STORES: u64 = 200;
 const RANDOM_BLOBS: u64 = 20_000;
 /// Cases of a random test over those of its sample in CI.
 const SCALE: u32 = 8;
+/// Scale of the tests with servers, of which S3 answers one request at a time.
+const SERVERS_SCALE: u32 = 3;
 /// Workers that are killed in each phase of each store by Dask and by Ray.
 const KILLS: u64 = 20;
 /// Cases of property tests that set none themselves, in CI.
@@ -37,7 +39,7 @@ pub(crate) fn all() -> Stages {
             ("conformance: levels of ours", "conformance --pyramids"),
             ("conformance: arrays of Blosc2", "conformance --b2nd"),
         ])
-        .run("servers", servers::all)
+        .run("servers", || servers::all(SERVERS_SCALE))
         .run("wheel of the Python package", package::wheel)
         .run("Dask and Ray with killed workers", || {
             package::clusters(Some(KILLS))

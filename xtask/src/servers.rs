@@ -30,8 +30,8 @@ const ACCOUNT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 /// Starts an S3 server, Azurite and a web server, uploads recorded stores, and runs the
-/// tests that need them.
-pub(crate) fn all() -> Result<Done> {
+/// tests that need them, with `scale` times as many random cases and kills.
+pub(crate) fn all(scale: u32) -> Result<Done> {
     let Some(modules) = node::packages()? else {
         return Ok(Done::Skipped(node::MISSING.to_owned()));
     };
@@ -67,7 +67,7 @@ pub(crate) fn all() -> Result<Done> {
     for server in &mut servers {
         server.wait()?;
     }
-    let outcome = fill_and_test(&servers, &python, &stores);
+    let outcome = fill_and_test(&servers, &python, &stores, scale);
     if outcome.is_err() {
         for server in &servers {
             server.print_log();
@@ -76,7 +76,7 @@ pub(crate) fn all() -> Result<Done> {
     outcome
 }
 
-fn fill_and_test(servers: &[Server; 3], python: &Path, stores: &Path) -> Result<Done> {
+fn fill_and_test(servers: &[Server; 3], python: &Path, stores: &Path, scale: u32) -> Result<Done> {
     let [s3, azure, http] = servers.each_ref().map(Server::url);
     let fill = python::running(python, "fill_servers.py");
     with_account(fill).arg(stores).arg(&s3).arg(&azure).run()?;
@@ -107,6 +107,7 @@ fn fill_and_test(servers: &[Server; 3], python: &Path, stores: &Path) -> Result<
         .env("GOOGLE_BEARER_TOKEN", "test")
         .env("ZVF_TEST_STORES", stores)
         .env("ZVF_TEST_HTTP", &http)
+        .env("ZVF_TEST_SCALE", scale.to_string())
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let reports: Vec<&str> = reports(&text).collect();

@@ -99,6 +99,8 @@ pub(crate) fn dictionary(py: Python<'_>, found: FoundResult) -> PyResult<Bound<'
         raw.set_item("groups", groups)?;
     }
     if !result.skipped.is_empty() {
+        let damaged = result.skipped.iter().filter(|part| !part.is_absent);
+        raw.set_item("damaged", skipped(damaged.cloned().collect()))?;
         raw.set_item("skipped", skipped(result.skipped))?;
     }
     raw.set_item("notes", result.notes)?;

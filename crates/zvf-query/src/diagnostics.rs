@@ -19,9 +19,8 @@ pub(crate) struct Diagnostics {
 
 #[derive(Debug, Default)]
 struct Written {
-    /// Ordered by key and reason, without duplicates: damage may be found repeatedly and in many
-    /// cells.
-    missing: BTreeSet<(Key, String)>,
+    /// Without duplicates: damage may be found repeatedly and in many cells.
+    missing: BTreeSet<Skipped>,
     notes: BTreeSet<String>,
 }
 
@@ -44,7 +43,11 @@ impl Diagnostics {
             return Err(damage.into());
         }
         let reason = error_chain(&damage);
-        self.write_missing(damage.key, reason);
+        self.write_missing(Skipped {
+            key: damage.key,
+            reason,
+            is_absent: false,
+        });
         Ok(())
     }
 
@@ -53,12 +56,16 @@ impl Diagnostics {
         if !self.keep_going {
             return Err(error);
         }
-        self.write_missing(key.clone(), error.to_string());
+        self.write_missing(Skipped {
+            key: key.clone(),
+            reason: error.to_string(),
+            is_absent: true,
+        });
         Ok(())
     }
 
-    fn write_missing(&self, key: Key, reason: String) {
-        lock(&self.written).missing.insert((key, reason));
+    fn write_missing(&self, part: Skipped) {
+        lock(&self.written).missing.insert(part);
     }
 
     /// Records a defect that was worked around.
@@ -87,8 +94,6 @@ impl Diagnostics {
     /// Returns the records in the order of keys.
     pub(crate) fn finish(&self) -> (Vec<Skipped>, Vec<String>) {
         let Written { missing, notes } = core::mem::take(&mut *lock(&self.written));
-        let missing = missing.into_iter();
-        let missing = missing.map(|(key, reason)| Skipped { key, reason });
-        (missing.collect(), notes.into_iter().collect())
+        (missing.into_iter().collect(), notes.into_iter().collect())
     }
 }

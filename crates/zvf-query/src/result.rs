@@ -199,10 +199,13 @@ pub struct LevelUse {
 }
 
 /// A part that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Skipped {
     /// The object or array concerned.
     pub key: Key,
     /// The error and its causes.
     pub reason: String,
+    /// Whether the query names an object or a group that the level does not have. Otherwise the part
+    /// is damaged.
+    pub is_absent: bool,
 }

@@ -60,6 +60,7 @@ fn skipped_written_and_omitted_data_is_reported() {
     result.skipped = vec![Skipped {
         key: Key::parse("0/vertices/c/0/0/0").unwrap(),
         reason: "cut short".to_owned(),
+        is_absent: false,
     }];
     result.notes = vec!["an old defect".to_owned()];
     let mut report = report(&result);

@@ -71,6 +71,7 @@ fn check_without(made: &Made, mut query: Query, known: Vec<i64>) {
     let mut result = block_on(result(made, &going)).unwrap();
     let missing: Vec<&str> = result.skipped.iter().map(|m| m.reason.as_str()).collect();
     let names = |id: &str| missing.iter().any(|reason| reason.contains(id));
+    assert!(result.skipped.iter().all(|part| part.is_absent));
     let both = missing.len() == 2 && names("-7") && names(&(1_i64 << 60).to_string());
     assert!(both, "{missing:?}\n{query:?}\n{:?}", made.truth.recipe);
     result.skipped.clear();

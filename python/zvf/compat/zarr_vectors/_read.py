@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,9 +14,6 @@ from ._store import LOG, NotOfEngine, level_block, opened
 from .exceptions import ArrayError, StoreError, translated
 
 Bbox = tuple[Any, Any]
-
-# The reason of a selected object or group that a level lacks.
-_ABSENT = re.compile(r"has no (object|group) -?\d+;")
 
 
 def read(
@@ -57,9 +53,8 @@ def read(
             found = store.query(**options)
         except zvf.NoSuchObjectError:
             found = store.query(**options, keep_going=True)
-            damaged = [entry for entry in found.skipped if not _ABSENT.search(entry[1])]
-            if damaged:
-                raise StoreError(f"{damaged[0][0]}: {damaged[0][1]}") from None
+            if found.damaged:
+                raise StoreError(": ".join(found.damaged[0])) from None
     LOG.debug("engine read %s", ",".join(store.kinds))
     return store, found
 
