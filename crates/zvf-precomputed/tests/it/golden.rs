@@ -1,4 +1,5 @@
-//! Bytes that other programs wrote: osteoid 0.7.4, neuroglancer 2.41.2, tensorstore 0.1.86.
+//! Bytes that other programs wrote: cloud-volume 12.15.2, osteoid 0.7.4, neuroglancer 2.41.2 and
+//! tensorstore 0.1.86.
 
 #![expect(
     clippy::print_stdout,
@@ -6,7 +7,8 @@
 )]
 
 use zvf_precomputed::{
-    Annotation, AnnotationInfo, AnnotationKind, AnnotationList, AttributeType,
+    Annotation, AnnotationInfo, AnnotationKind, AnnotationList, AttributeType, LegacyMeshFragment,
+    ManifestLevel, MeshNode, MultilodManifest,
     PropertyValue::{Rgb, Uint8, Uint16, Uint32},
     RecordLayout, ShardEncoding, ShardFile, ShardHash, ShardingSpec, Skeleton, VertexAttribute,
 };
@@ -141,4 +143,49 @@ fn golden_shards_of_tensorstore() {
         }
     }
     println!("conformance: shards of tensorstore in two encodings");
+}
+
+#[test]
+fn golden_mesh_of_cloud_volume() {
+    let bytes = hex("040000000000803f0000004000004040000080400000a0400000d040
+                     000000000000803f000000000000e0400000e0400000e040
+                     000000000100000002000000020000000100000003000000");
+    let mesh = LegacyMeshFragment {
+        positions: vec![
+            [1.0, 2.0, 3.0],
+            [4.0, 5.0, 6.5],
+            [0.0, 1.0, 0.0],
+            [7.0, 7.0, 7.0],
+        ],
+        triangles: vec![[0, 1, 2], [2, 1, 3]],
+    };
+    assert_eq!(mesh.encode().unwrap(), bytes);
+    assert_eq!(LegacyMeshFragment::decode(&bytes).unwrap(), mesh);
+    println!("conformance: a mesh of cloud-volume");
+}
+
+/// With several levels, cloud-volume 12.15.2 writes manifests that it does not read.
+#[test]
+fn golden_manifest_of_cloud_volume() {
+    let bytes = hex("000020410000a0410000f0410000803f0000004000004040
+                     010000000000004000000000000000000000003f03000000
+                     000000000100000000000000000000000000000001000000
+                     000000000000000000000000640000003200000046000000");
+    let node = |position, size| MeshNode { position, size };
+    let manifest = MultilodManifest {
+        chunk_shape: [10.0, 20.0, 30.0],
+        grid_origin: [1.0, 2.0, 3.0],
+        levels: vec![ManifestLevel {
+            scale: 2.0,
+            vertex_offset: [0.0, 0.0, 0.5],
+            nodes: vec![
+                node([0, 0, 0], 100),
+                node([1, 0, 0], 50),
+                node([0, 1, 0], 70),
+            ],
+        }],
+    };
+    assert_eq!(manifest.encode().unwrap(), bytes);
+    assert_eq!(MultilodManifest::decode(&bytes).unwrap(), manifest);
+    println!("conformance: a manifest of cloud-volume");
 }
