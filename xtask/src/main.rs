@@ -114,6 +114,8 @@ Speed:
                        requests, bytes and time of queries beside the reference
   bench pyramids [SIZE]... [--large]
                        time and memory of pyramids beside the reference
+  bench serve [KIND]... [--quick]
+                       time and memory of the server and of exports, with 64 clients
   bench writes [SIZE]...
                        time, memory and size of writing beside the reference
 
@@ -230,7 +232,7 @@ mod tests {
         assert!(conformance.starts_with("  conformance  "));
         assert!(conformance.contains("--generation") && conformance.ends_with("repeat a run"));
         assert!(!conformance.contains("servers"));
-        assert_eq!(section("bench").unwrap().matches("\n  bench").count(), 7);
+        assert_eq!(section("bench").unwrap().matches("\n  bench").count(), 8);
         assert_eq!(section("confirm"), None);
     }
 }
