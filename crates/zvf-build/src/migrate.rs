@@ -171,7 +171,7 @@ impl MigrationTarget {
 
 /// Merges old attributes into new ones, except attributes that describe the container of the source.
 fn overlaid(old: &Map<String, Value>, new: Value) -> Map<String, Value> {
-    const OF_CONTAINERS: [&str; 13] = [
+    const CONTAINER_ATTRIBUTES: [&str; 13] = [
         "nonempty_chunks",
         "chunk_grid_origin",
         "shard_index",
@@ -188,7 +188,7 @@ fn overlaid(old: &Map<String, Value>, new: Value) -> Map<String, Value> {
     ];
     let mut attributes = crate::output::json_object(new);
     for (key, value) in old {
-        if !OF_CONTAINERS.contains(&key.as_str()) && !attributes.contains_key(key) {
+        if !CONTAINER_ATTRIBUTES.contains(&key.as_str()) && !attributes.contains_key(key) {
             attributes.insert(key.clone(), value.clone());
         }
     }

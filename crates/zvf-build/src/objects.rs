@@ -15,7 +15,7 @@ pub(crate) struct ObjectRows {
     /// Id of each row, ascending.
     pub(crate) ids: Vec<i64>,
     /// Row of the geometry's object attributes for each row of the index, if any.
-    pub(crate) given: Vec<Option<usize>>,
+    pub(crate) attribute_rows: Vec<Option<usize>>,
 }
 
 impl ObjectRows {
@@ -66,7 +66,7 @@ impl ObjectRows {
         own: impl Iterator<Item = i64>,
         geometry: &Geometry,
         design: &Design,
-    ) -> Result<(Self, RowOf), BuildError> {
+    ) -> Result<(Self, RowById), BuildError> {
         let listed = geometry.objects.iter().flatten().copied();
         let mut ids = distinct(own.chain(listed));
         if design.profile != Profile::V09 {
@@ -74,9 +74,9 @@ impl ObjectRows {
             let rows = ids.last().map_or(0, |last| last + 1);
             ids = (0..rows).collect();
         }
-        let row_of = RowOf::new(&ids);
+        let row_of = RowById::new(&ids);
         let objects = Self {
-            given: given(geometry, design, &ids, &row_of)?,
+            attribute_rows: attribute_rows(geometry, design, &ids, &row_of)?,
             ids,
         };
         for (group, members) in &geometry.groups {
@@ -89,8 +89,8 @@ impl ObjectRows {
     }
 
     /// Returns the map from ids to rows.
-    pub(crate) fn rows(&self) -> RowOf {
-        RowOf::new(&self.ids)
+    pub(crate) fn rows(&self) -> RowById {
+        RowById::new(&self.ids)
     }
 }
 
@@ -128,11 +128,11 @@ pub(crate) fn implies_objects(geometry: &Geometry) -> bool {
 }
 
 /// Returns the attribute row of each row of the index.
-fn given(
+fn attribute_rows(
     geometry: &Geometry,
     design: &Design,
     ids: &[i64],
-    row_of: &RowOf,
+    row_of: &RowById,
 ) -> Result<Vec<Option<usize>>, BuildError> {
     let mut given = vec![None; ids.len()];
     let rows = match (&geometry.objects, &geometry.part_objects) {
@@ -190,13 +190,13 @@ fn longest(geometry: &Geometry) -> usize {
 }
 
 /// Map from object ids to rows.
-pub(crate) enum RowOf {
+pub(crate) enum RowById {
     /// Ids equal rows.
     Same(usize),
     Table(HashMap<i64, u32>),
 }
 
-impl RowOf {
+impl RowById {
     fn new(ids: &[i64]) -> Self {
         if ids.iter().zip(0..).all(|(id, row)| *id == row) {
             Self::Same(ids.len())

@@ -200,7 +200,7 @@ impl WritePlan {
             links,
             tasks: Vec::new(),
         };
-        plan.tasks = plan.share_out();
+        plan.tasks = plan.split_into_tasks();
         check_cells(&plan)?;
         Ok(plan)
     }
@@ -265,7 +265,7 @@ impl WritePlan {
     }
 
     /// Splits chunks into tasks: the chunks of a shard together, else about [`TASK`] vertices each.
-    pub(crate) fn share_out(&self) -> Vec<Vec<u32>> {
+    pub(crate) fn split_into_tasks(&self) -> Vec<Vec<u32>> {
         let chunks = 0..self.layout.chunks.len() as u32;
         let mut rows = 0;
         let mut tasks: BTreeMap<Vec<u64>, Vec<u32>> = BTreeMap::new();
@@ -481,7 +481,7 @@ fn of_fragments(plan: &WritePlan, column: &StoredColumn, chunk: u32) -> Vec<u8> 
     let given = plan
         .objects
         .as_ref()
-        .map_or(&[][..], |objects| &objects.given);
+        .map_or(&[][..], |objects| &objects.attribute_rows);
     let mut bytes = Vec::new();
     for fragment in plan.layout.fragments(chunk as usize) {
         let row = match fragment.object {

@@ -6,11 +6,11 @@ use crate::{coordinates, design::Purpose};
 use zvf_model::column::NumericColumn;
 
 /// Target size of a vertex cell for object lookups.
-const LOOKUP: f64 = 128.0 * 1024.0;
-/// [`LOOKUP`] as an integer.
+const LOOKUP_CELL_BYTES: f64 = 128.0 * 1024.0;
+/// [`LOOKUP_CELL_BYTES`] as an integer.
 pub(crate) const LOOKUP_BYTES: u64 = 128 << 10;
 /// Target size of a vertex cell for scans.
-const SCAN: f64 = 1024.0 * 1024.0;
+const SCAN_CELL_BYTES: f64 = 1024.0 * 1024.0;
 /// Target number of vertices in a bin.
 const BIN: f64 = 100.0;
 /// Upper bound on sampled vertices.
@@ -63,8 +63,10 @@ pub(crate) fn choose(
 ) -> ChosenShapes {
     let has_objects = fragments == FragmentKind::Objects;
     let target = match purpose {
-        _ if purpose == Purpose::Lookup || (purpose == Purpose::Auto && has_objects) => LOOKUP,
-        _ => SCAN,
+        _ if purpose == Purpose::Lookup || (purpose == Purpose::Auto && has_objects) => {
+            LOOKUP_CELL_BYTES
+        }
+        _ => SCAN_CELL_BYTES,
     };
     let max = lower
         .iter()
@@ -85,14 +87,14 @@ pub(crate) fn choose(
     let axes = positions.row_len();
     let sample = Sample::of(positions, vertices);
     let bytes = as_float(positions.row_size());
-    let mut edge = above(max);
+    let mut edge = round_up(max);
     let mut shared = sample.neighbours(edge);
     // Shrinks the edge while cells are too full; identical coordinates end the search.
     for _ in 0..128 {
         if shared * bytes <= target * std::f64::consts::SQRT_2 {
             break;
         }
-        let next = above(edge / std::f64::consts::SQRT_2 * 0.95);
+        let next = round_up(edge / std::f64::consts::SQRT_2 * 0.95);
         let found = sample.neighbours(next);
         if next >= edge || next <= max * 1e-9 {
             break;
@@ -187,7 +189,7 @@ fn mix(number: u64) -> u64 {
 }
 
 /// Rounds up to a short decimal: 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6 or 8 times a power of ten.
-fn above(value: f64) -> f64 {
+fn round_up(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let steps = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
     let step = steps
@@ -215,7 +217,7 @@ mod tests {
     fn edges_round_up_to_short_decimals() {
         let check = |value: f64, expected: f64| {
             assert!(
-                (above(value) - expected).abs() <= expected * 1e-12,
+                (round_up(value) - expected).abs() <= expected * 1e-12,
                 "{value}"
             );
         };
@@ -233,7 +235,10 @@ mod tests {
             .flat_map(|at| [at % 100, at / 100 % 100, at / 10_000].map(|x| f64::from(x) as f32));
         let positions = NumericColumn::float32(3, values);
         let bounds = (&[0.0; 3][..], &[99.0; 3][..]);
-        for (purpose, target) in [(Purpose::Lookup, LOOKUP), (Purpose::Scan, SCAN)] {
+        for (purpose, target) in [
+            (Purpose::Lookup, LOOKUP_CELL_BYTES),
+            (Purpose::Scan, SCAN_CELL_BYTES),
+        ] {
             let chosen = choose(
                 &positions,
                 1_000_000,

@@ -14,20 +14,20 @@ use crate::{
 pub(crate) const MANIFESTS: usize = 16_384;
 /// Target size of a chunk of manifests before compression. A lookup reads and decodes one chunk, a
 /// scan all of them; they compress about fifteenfold.
-const LOOKUP: usize = 256 << 10;
+const CHUNK_BYTES: usize = 256 << 10;
 /// Upper bound on rows in a chunk of a table.
 const ROWS: usize = 65_536;
 
 /// Returns the number of manifests in a chunk of the index.
-pub(crate) fn at_once(manifests: &[Vec<u8>]) -> usize {
+pub(crate) fn manifests_per_chunk(manifests: &[Vec<u8>]) -> usize {
     let bytes: usize = manifests.iter().map(|manifest| manifest.len() + 4).sum();
-    at_once_of(manifests.len(), bytes)
+    manifests_per_chunk_of(manifests.len(), bytes)
 }
 
 /// Returns the number of manifests in a chunk of the index, of as many manifests, which have `bytes`
 /// bytes with four for the length of each.
-pub(crate) fn at_once_of(manifests: usize, bytes: usize) -> usize {
-    let rows = LOOKUP
+pub(crate) fn manifests_per_chunk_of(manifests: usize, bytes: usize) -> usize {
+    let rows = CHUNK_BYTES
         .saturating_mul(manifests)
         .checked_div(bytes)
         .unwrap_or(0);

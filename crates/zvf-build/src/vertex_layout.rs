@@ -137,7 +137,7 @@ impl VertexLayout {
             }
         };
         let parts = geometry.part_offsets.as_deref().unwrap_or_default();
-        let part_of = part_starts(parts, geometry.vertices());
+        let part_of = path_lookup(parts, geometry.vertices());
         let cut = |chunk: usize| {
             let vertices = &order[starts[chunk]..starts[chunk + 1]];
             let number = chunk as u32;
@@ -190,7 +190,7 @@ impl VertexLayout {
                 Manifests::by_object(*objects, &entries)
             }
             Grouping::Paths { objects, rows } => {
-                let entries = layout.stretches(geometry, rows);
+                let entries = layout.path_entries(geometry, rows);
                 Manifests::by_object(*objects, &entries)
             }
         };
@@ -198,7 +198,7 @@ impl VertexLayout {
     }
 
     /// Returns (object, fragment) entries in the order in which paths visit fragments.
-    fn stretches(&self, geometry: &Geometry, rows: &[u32]) -> Vec<(u32, u32)> {
+    fn path_entries(&self, geometry: &Geometry, rows: &[u32]) -> Vec<(u32, u32)> {
         let mut next: Vec<u32> = self.fragment_starts.iter().map(|at| *at as u32).collect();
         let mut entries = Vec::with_capacity(self.fragments.len());
         let offsets = geometry.part_offsets.as_deref().unwrap_or_default();
@@ -351,13 +351,13 @@ fn runs(
 }
 
 /// Lookup of the path of a vertex.
-struct PartOf<'a> {
+struct PathLookup<'a> {
     offsets: &'a [u64],
     /// Bitmap of vertices at which a path starts.
     starts: Vec<u64>,
 }
 
-fn part_starts(offsets: &[u64], vertices: usize) -> PartOf<'_> {
+fn path_lookup(offsets: &[u64], vertices: usize) -> PathLookup<'_> {
     let words = if offsets.is_empty() {
         0
     } else {
@@ -367,10 +367,10 @@ fn part_starts(offsets: &[u64], vertices: usize) -> PartOf<'_> {
     for &start in offsets {
         starts[(start / 64) as usize] |= 1 << (start % 64);
     }
-    PartOf { offsets, starts }
+    PathLookup { offsets, starts }
 }
 
-impl PartOf<'_> {
+impl PathLookup<'_> {
     fn starts(&self, vertex: u32) -> bool {
         self.starts[(vertex / 64) as usize] >> (vertex % 64) & 1 == 1
     }

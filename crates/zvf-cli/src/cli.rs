@@ -106,7 +106,7 @@ enum Command {
 /// SIGTERM.
 pub fn run() -> ExitCode {
     // clap exits with 2 on wrong usage.
-    let cli = started(std::env::args_os().collect());
+    let cli = parse_arguments(std::env::args_os().collect());
     if !handles_signals(&cli.command) {
         end_on_signals();
     }
@@ -125,7 +125,7 @@ fn handles_signals(command: &Command) -> bool {
 
 /// Parses a command line. The process starts again for a command with a bound on memory, unless its
 /// own arguments are others: then it is a program that calls the command.
-fn started(arguments: Vec<OsString>) -> Cli {
+fn parse_arguments(arguments: Vec<OsString>) -> Cli {
     let own: Vec<OsString> = std::env::args_os().collect();
     let is_own = own.ends_with(arguments.get(1..).unwrap_or_default());
     let cli = parsed(arguments);
@@ -154,7 +154,7 @@ pub fn run_in_program(arguments: Vec<OsString>) -> u8 {
     if let Some(program) = arguments.first() {
         worker_pool::set_program(program.into());
     }
-    finish(started(arguments))
+    finish(parse_arguments(arguments))
 }
 
 /// Parses a command line. Wrong usage ends the process with 2.
@@ -181,7 +181,7 @@ fn parsed(arguments: Vec<OsString>) -> Cli {
 pub fn report(arguments: Vec<OsString>, stop: &StopFlag) -> Result<CommandReport, CommandFailure> {
     let usage = |error: clap::Error| CommandFailure::Usage(error.to_string().trim().to_owned());
     let cli = Cli::try_parse_from(arguments).map_err(usage)?;
-    match stop::during(stop, || dispatch(cli.command)) {
+    match stop::run_with_flag(stop, || dispatch(cli.command)) {
         Ok(outcome) => Ok(CommandReport {
             text: outcome.text,
             warnings: outcome.warnings,
@@ -272,7 +272,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, Box<dyn Error>>>) -> Result<
     let runtime = runtime.enable_all().build()?;
     match stop::flag() {
         None => runtime.block_on(work),
-        Some(stop) => runtime.block_on(stop::unless(&stop, work)),
+        Some(stop) => runtime.block_on(stop::run_until_stopped(&stop, work)),
     }
 }
 

@@ -11,4 +11,4 @@ pub(crate) use convert::{ConvertArgs, convert, create_b2nd};
 pub(crate) use format::{MemoryArgs, b2nd, has_chunks, nifti, open, source, tet};
 pub(crate) use select::BoxArgs;
 pub(crate) use slice::{SliceArgs, slice};
-pub(crate) use write::{DenseTargetArgs, name, pour, spec};
+pub(crate) use write::{DenseTargetArgs, name, spec, write_array};

@@ -9,9 +9,9 @@ use crate::display::{count_noun, group_digits};
 /// Number of files at which very small chunks are refused.
 const MANY_FILES: u64 = 50_000;
 /// Number of vertices in a chunk below which chunks are very small.
-const FEW_VERTICES: u64 = 64;
+const MIN_VERTICES: u64 = 64;
 /// Number of vertices in a chunk of the suggested shape.
-const USUAL_VERTICES: u64 = 4096;
+const SUGGESTED_VERTICES: u64 = 4096;
 /// Bytes that a file takes on disk at least.
 const DISK_BLOCK: u64 = 4096;
 
@@ -69,7 +69,7 @@ impl ManyFilesError {
     /// Returns the error of a plan with very many files of very few vertices.
     pub(crate) fn of(estimate: &PlanEstimate, target: PlanTarget) -> Option<Self> {
         let per_chunk = estimate.vertices.checked_div(estimate.chunks)?;
-        if estimate.files <= MANY_FILES || per_chunk >= FEW_VERTICES {
+        if estimate.files <= MANY_FILES || per_chunk >= MIN_VERTICES {
             return None;
         }
         let list = |extents: &[f64]| {
@@ -94,7 +94,7 @@ fn better_shape(estimate: &PlanEstimate) -> Vec<f64> {
     let mut shape = estimate.chunk_shape.clone();
     let growth = u32::try_from(shape.len()).unwrap_or(u32::MAX).min(63);
     let mut chunks = estimate.chunks;
-    while chunks > 1 && chunks.saturating_mul(USUAL_VERTICES) > estimate.vertices {
+    while chunks > 1 && chunks.saturating_mul(SUGGESTED_VERTICES) > estimate.vertices {
         chunks >>= growth;
         for extent in &mut shape {
             *extent *= 2.0;

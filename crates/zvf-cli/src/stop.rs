@@ -17,7 +17,7 @@ use std::{
 use zvf_dense::{ChunkGrid, DenseError, DenseSink, Hyperslab};
 
 /// Time between two looks at the flag.
-const TICK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 thread_local! {
     static FLAG: RefCell<Option<StopFlag>> = const { RefCell::new(None) };
@@ -40,13 +40,13 @@ impl StopFlag {
     /// Waits until the flag is set.
     async fn set(&self) {
         while !self.is_set() {
-            tokio::time::sleep(TICK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }
 
 /// Drops `work` and fails once the flag is set.
-pub(crate) async fn unless<T>(
+pub(crate) async fn run_until_stopped<T>(
     stop: &StopFlag,
     work: impl Future<Output = Result<T, Box<dyn Error>>>,
 ) -> Result<T, Box<dyn Error>> {
@@ -64,7 +64,7 @@ pub(crate) async fn unless<T>(
 pub(crate) struct Stopped;
 
 /// Runs `work` with a flag that it can look at.
-pub(crate) fn during<T>(stop: &StopFlag, work: impl FnOnce() -> T) -> T {
+pub(crate) fn run_with_flag<T>(stop: &StopFlag, work: impl FnOnce() -> T) -> T {
     FLAG.replace(Some(stop.clone()));
     let done = work();
     FLAG.take();

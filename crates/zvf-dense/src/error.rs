@@ -191,7 +191,7 @@ impl DenseError {
     }
 
     /// Returns the error of a buffer of `given` bytes for a selection of `needed`.
-    pub(crate) fn room(needed: usize, given: usize) -> Self {
+    pub(crate) fn buffer_size(needed: usize, given: usize) -> Self {
         Self::BufferSize {
             needed: u64::try_from(needed).unwrap_or(u64::MAX),
             given: u64::try_from(given).unwrap_or(u64::MAX),

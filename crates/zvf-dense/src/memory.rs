@@ -42,7 +42,10 @@ impl MemoryArray {
         let needed = Hyperslab::whole(&shape).byte_len(dtype.size());
         let needed = needed.and_then(|needed| usize::try_from(needed).ok());
         if needed != Some(bytes.len()) {
-            return Err(DenseError::room(needed.unwrap_or(usize::MAX), bytes.len()));
+            return Err(DenseError::buffer_size(
+                needed.unwrap_or(usize::MAX),
+                bytes.len(),
+            ));
         }
         let chunk = shape.iter().map(|extent| (*extent).max(1)).collect();
         let grid = ChunkGrid::new(shape, chunk, None);
@@ -93,7 +96,7 @@ impl DenseArray for MemoryArray {
         let plan = self.read_plan(selection)?;
         let needed = self.byte_len(selection)?;
         if needed != into.len() {
-            return Err(DenseError::room(needed, into.len()));
+            return Err(DenseError::buffer_size(needed, into.len()));
         }
         if needed == 0 {
             return Ok(plan);
@@ -112,7 +115,7 @@ impl DenseArray for MemoryArray {
         };
         let size = usize::try_from(self.dtype.size()).unwrap_or(usize::MAX);
         let done = scatter(&[piece], selection, size, into);
-        done.ok_or_else(|| DenseError::room(needed, self.bytes.len()))?;
+        done.ok_or_else(|| DenseError::buffer_size(needed, self.bytes.len()))?;
         Ok(plan)
     }
 }

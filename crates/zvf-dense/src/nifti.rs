@@ -212,7 +212,7 @@ impl DenseArray for NiftiArray {
         };
         let needed = self.byte_len(selection)?;
         if needed != into.len() {
-            return Err(DenseError::room(needed, into.len()));
+            return Err(DenseError::buffer_size(needed, into.len()));
         }
         // Scaled values are at least as wide as stored ones, so `into` bounds this buffer.
         let given = u64::try_from(into.len()).unwrap_or(u64::MAX);

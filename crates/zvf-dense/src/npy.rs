@@ -256,7 +256,7 @@ impl DenseArray for NpyArray {
     fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError> {
         let needed = self.byte_len(selection)?;
         if needed != into.len() {
-            return Err(DenseError::room(needed, into.len()));
+            return Err(DenseError::buffer_size(needed, into.len()));
         }
         let plan = self.read_plan(selection)?;
         if needed == 0 {

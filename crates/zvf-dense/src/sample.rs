@@ -32,13 +32,13 @@ use whole::WholeArray;
 /// Maximum number of axes of positions.
 const MAX_AXES: usize = 8;
 /// Maximum memory for voxels at a time, in bytes.
-const SHARE: u64 = 256 << 20;
+const MAX_VOXEL_BYTES: u64 = 256 << 20;
 /// Maximum length of the values of one point, in bytes.
 const MAX_ROW: usize = 1 << 30;
 /// Number of points in one task of a thread.
-const RUN: usize = 1 << 14;
+const POINTS_PER_TASK: usize = 1 << 14;
 /// Number of positions located before the voxels of the first are read; their loads overlap.
-const AHEAD: usize = 16;
+const PREFETCHED: usize = 16;
 
 /// The method of interpolation between voxels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -208,7 +208,10 @@ where
             kind,
             fill: fill.repeat(columns),
             columns,
-            share: options.budget.unwrap_or(SHARE).min(SHARE),
+            share: options
+                .budget
+                .unwrap_or(MAX_VOXEL_BYTES)
+                .min(MAX_VOXEL_BYTES),
             array,
         })
     }
@@ -276,7 +279,7 @@ where
         let needs = self.needs(positions, &tiling);
         let costs = needs.iter().map(|tile| tiling.cost(*tile));
         if costs.fold(0, u64::saturating_add) <= self.share {
-            let tiles = self.hold(&needs, &tiling, &mut sampled.reads)?;
+            let tiles = self.load(&needs, &tiling, &mut sampled.reads)?;
             let tiles = tiles.iter().map(|tile| &**tile);
             self.all(&tiling, &Views::of(tiles), positions, &mut sampled);
         } else {
@@ -288,8 +291,10 @@ where
     /// Samples positions whose tiles are all in memory.
     fn all(&self, tiling: &Tiling, views: &Views<'_>, positions: &[f64], into: &mut Sampled) {
         let (axes, row) = (self.kernel.axes(), self.row_len());
-        let runs = positions.par_chunks(axes.saturating_mul(RUN).max(1));
-        let values = into.values.par_chunks_mut(row.saturating_mul(RUN).max(1));
+        let runs = positions.par_chunks(axes.saturating_mul(POINTS_PER_TASK).max(1));
+        let values = into
+            .values
+            .par_chunks_mut(row.saturating_mul(POINTS_PER_TASK).max(1));
         let outside = runs
             .zip(values)
             .map(|(run, values)| self.run(tiling, views, run.chunks_exact(axes), values));
@@ -329,7 +334,7 @@ where
     }
 
     /// Returns tiles from the cache, and reads the missing ones.
-    fn hold(
+    fn load(
         &self,
         tiles: &[u64],
         tiling: &Tiling,
@@ -337,7 +342,7 @@ where
     ) -> Result<Vec<Arc<Tile>>, DenseError> {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let read = |tile| self.read(tile, tiling);
-        let (tiles, taken) = cache.hold(tiles, tiling, self.share, read)?;
+        let (tiles, taken) = cache.load(tiles, tiling, self.share, read)?;
         add(reads, taken);
         Ok(tiles)
     }
@@ -408,7 +413,7 @@ where
         put: impl Fn(&mut Finder<'a, N>, &Spot, &mut [u8]),
     ) -> u64 {
         let mut rows = into.chunks_exact_mut(self.fill.len().max(1));
-        let mut ahead = [(Spot::default(), false); AHEAD];
+        let mut ahead = [(Spot::default(), false); PREFETCHED];
         let mut outside = 0;
         loop {
             let mut count = 0;
@@ -427,7 +432,7 @@ where
                     outside += 1;
                 }
             }
-            if count < AHEAD {
+            if count < PREFETCHED {
                 break;
             }
         }

@@ -7,13 +7,13 @@ use rayon::prelude::*;
 use crate::{
     grid::CellPart,
     hyperslab::Hyperslab,
-    strided::{BoxCopy, strides, weave},
+    strided::{BoxCopy, copy_row_by_row, strides},
 };
 
 /// Size in bytes below which another thread does not pay off.
-const ALONE: usize = 1 << 20;
+const MIN_PARALLEL_BYTES: usize = 1 << 20;
 /// Number of pieces that are read in parallel streams; hardware prefetchers track about as many.
-const STRANDS: usize = 16;
+const MAX_STREAMS: usize = 16;
 
 /// A decoded cell and its selected parts.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ pub(crate) fn scatter(
     let split = shape.iter().position(|&extent| extent != 1);
     let extent = split.and_then(|axis| shape.get(axis)).copied();
     let stride = split.and_then(|axis| strides.get(axis)).copied();
-    let place = Place {
+    let target = ScatterTarget {
         selection,
         strides: &strides,
         size,
@@ -48,10 +48,10 @@ pub(crate) fn scatter(
     };
     let threads = u64::try_from(rayon::current_num_threads()).unwrap_or(1);
     let (Some(extent), Some(stride)) = (extent, stride) else {
-        return place.put(pieces, 0..1, into);
+        return target.put(pieces, 0..1, into);
     };
-    if into.len() < ALONE || threads < 2 {
-        return place.put(pieces, 0..extent, into);
+    if into.len() < MIN_PARALLEL_BYTES || threads < 2 {
+        return target.put(pieces, 0..extent, into);
     }
     // Only rows that pieces cover, which may be a small share of all.
     let ends = pieces.iter().filter_map(|piece| {
@@ -74,26 +74,26 @@ pub(crate) fn scatter(
     let done = windows.map(|(at, window)| {
         let start = u64::try_from(at).ok()?.checked_mul(rows)?;
         let start = start.checked_add(first)?;
-        place.put(pieces, start..start.checked_add(rows)?.min(end), window)
+        target.put(pieces, start..start.checked_add(rows)?.min(end), window)
     });
     done.collect::<Option<()>>()
 }
 
 fn put_row(row: &mut Vec<(BoxCopy, &[u8])>, into: &mut [u8]) -> Option<()> {
     let copies: Vec<(&BoxCopy, &[u8])> = row.iter().map(|(copy, from)| (copy, *from)).collect();
-    weave(&copies, into)?;
+    copy_row_by_row(&copies, into)?;
     row.clear();
     Some(())
 }
 
-struct Place<'a> {
+struct ScatterTarget<'a> {
     selection: &'a Hyperslab,
     strides: &'a [usize],
     size: usize,
     split: Option<usize>,
 }
 
-impl Place<'_> {
+impl ScatterTarget<'_> {
     /// Copies the elements in `window` of the split axis.
     fn put(&self, pieces: &[ScatterPiece<'_>], window: Range<u64>, into: &mut [u8]) -> Option<()> {
         // Copy adjacent pieces along the last axis together.
@@ -112,7 +112,7 @@ impl Place<'_> {
             let continues = row
                 .first()
                 .is_none_or(|(first, _)| copy.continues_rows(first));
-            if !continues || row.len() >= STRANDS {
+            if !continues || row.len() >= MAX_STREAMS {
                 put_row(&mut row, into)?;
             }
             row.push((copy, piece.bytes));

@@ -104,7 +104,7 @@ impl BoxCopy {
 
     /// Runs the copy. Returns `None` if the box reaches past the end of source or target.
     pub(crate) fn run(&self, from: &[u8], to: &mut [u8]) -> Option<()> {
-        weave(&[(self, from)], to)
+        copy_row_by_row(&[(self, from)], to)
     }
 
     /// Returns whether the copy continues the target rows of `other`.
@@ -124,7 +124,7 @@ impl BoxCopy {
 /// Copies boxes that [continue](BoxCopy::continues_rows) each other's rows, row by row. Writes are then
 /// sequential, and reads are sequential in each source, which is faster than one box after the other.
 /// Returns `None` if a box reaches past the end of source or target.
-pub(crate) fn weave(copies: &[(&BoxCopy, &[u8])], to: &mut [u8]) -> Option<()> {
+pub(crate) fn copy_row_by_row(copies: &[(&BoxCopy, &[u8])], to: &mut [u8]) -> Option<()> {
     let Some((first, _)) = copies.first() else {
         return Some(());
     };
@@ -136,10 +136,10 @@ pub(crate) fn weave(copies: &[(&BoxCopy, &[u8])], to: &mut [u8]) -> Option<()> {
         [outer @ .., line, run] => (outer, *line, run.count),
         [] => return None,
     };
-    let strands = copies.iter().map(|(copy, from)| {
+    let sources = copies.iter().map(|(copy, from)| {
         let outer = copy.axes.iter().take(outer.len()).map(|axis| axis.from);
         let line = copy.axes.get(outer.len()).filter(|_| copy.axes.len() > 1);
-        Strand {
+        CopySource {
             from,
             outer: outer.collect(),
             line: line.map_or(0, |line| line.from),
@@ -147,12 +147,12 @@ pub(crate) fn weave(copies: &[(&BoxCopy, &[u8])], to: &mut [u8]) -> Option<()> {
             to: copy.to,
         }
     });
-    let mut strands: Vec<Strand<'_>> = strands.collect();
-    walk(outer, 0, line, run, &mut strands, to)
+    let mut sources: Vec<CopySource<'_>> = sources.collect();
+    walk(outer, 0, line, run, &mut sources, to)
 }
 
 /// The position in one source of a copy.
-struct Strand<'a> {
+struct CopySource<'a> {
     from: &'a [u8],
     /// Strides along the outer axes.
     outer: Vec<usize>,
@@ -161,51 +161,51 @@ struct Strand<'a> {
     to: usize,
 }
 
-/// Iterates over the outer axes from this one inwards and copies one line of each strand per step.
+/// Iterates over the outer axes from this one inwards and copies one line of each source per step.
 fn walk(
     outer: &[Axis],
     depth: usize,
     line: Axis,
     run: usize,
-    strands: &mut [Strand<'_>],
+    sources: &mut [CopySource<'_>],
     to: &mut [u8],
 ) -> Option<()> {
     let Some((axis, inner)) = outer.split_first() else {
-        return copy_lines(line, run, strands, to);
+        return copy_lines(line, run, sources, to);
     };
     for _ in 0..axis.count {
-        walk(inner, depth + 1, line, run, strands, to)?;
-        for strand in &mut *strands {
-            strand.at = strand.at.checked_add(*strand.outer.get(depth)?)?;
-            strand.to = strand.to.checked_add(axis.to)?;
+        walk(inner, depth + 1, line, run, sources, to)?;
+        for source in &mut *sources {
+            source.at = source.at.checked_add(*source.outer.get(depth)?)?;
+            source.to = source.to.checked_add(axis.to)?;
         }
     }
     // Return to the start of this axis for the next step of the outer axis.
-    for strand in strands {
-        let back = strand.outer.get(depth)?.checked_mul(axis.count)?;
-        strand.at = strand.at.checked_sub(back)?;
-        strand.to = strand.to.checked_sub(axis.to.checked_mul(axis.count)?)?;
+    for source in sources {
+        let back = source.outer.get(depth)?.checked_mul(axis.count)?;
+        source.at = source.at.checked_sub(back)?;
+        source.to = source.to.checked_sub(axis.to.checked_mul(axis.count)?)?;
     }
     Some(())
 }
 
-fn copy_lines(line: Axis, run: usize, strands: &[Strand<'_>], to: &mut [u8]) -> Option<()> {
+fn copy_lines(line: Axis, run: usize, sources: &[CopySource<'_>], to: &mut [u8]) -> Option<()> {
     match run {
-        1 => copy_items::<1>(line, strands, to),
-        2 => copy_items::<2>(line, strands, to),
-        4 => copy_items::<4>(line, strands, to),
-        8 => copy_items::<8>(line, strands, to),
-        16 => copy_items::<16>(line, strands, to),
-        32 => copy_items::<32>(line, strands, to),
-        64 => copy_items::<64>(line, strands, to),
-        128 => copy_items::<128>(line, strands, to),
-        256 => copy_items::<256>(line, strands, to),
-        5..8 => copy_ends::<4>(line, run, strands, to),
-        9..16 => copy_ends::<8>(line, run, strands, to),
-        17..32 => copy_ends::<16>(line, run, strands, to),
-        33..64 => copy_ends::<32>(line, run, strands, to),
-        65..128 => copy_ends::<64>(line, run, strands, to),
-        _ => each_item(line, strands, to, |from, to| {
+        1 => copy_items::<1>(line, sources, to),
+        2 => copy_items::<2>(line, sources, to),
+        4 => copy_items::<4>(line, sources, to),
+        8 => copy_items::<8>(line, sources, to),
+        16 => copy_items::<16>(line, sources, to),
+        32 => copy_items::<32>(line, sources, to),
+        64 => copy_items::<64>(line, sources, to),
+        128 => copy_items::<128>(line, sources, to),
+        256 => copy_items::<256>(line, sources, to),
+        5..8 => copy_ends::<4>(line, run, sources, to),
+        9..16 => copy_ends::<8>(line, run, sources, to),
+        17..32 => copy_ends::<16>(line, run, sources, to),
+        33..64 => copy_ends::<32>(line, run, sources, to),
+        65..128 => copy_ends::<64>(line, run, sources, to),
+        _ => each_item(line, sources, to, |from, to| {
             to.get_mut(..run)?.copy_from_slice(from.get(..run)?);
             Some(())
         }),
@@ -213,8 +213,8 @@ fn copy_lines(line: Axis, run: usize, strands: &[Strand<'_>], to: &mut [u8]) -> 
 }
 
 /// Copies items of a constant length with moves instead of calls.
-fn copy_items<const N: usize>(line: Axis, strands: &[Strand<'_>], to: &mut [u8]) -> Option<()> {
-    each_item(line, strands, to, |from, to| {
+fn copy_items<const N: usize>(line: Axis, sources: &[CopySource<'_>], to: &mut [u8]) -> Option<()> {
+    each_item(line, sources, to, |from, to| {
         *to.first_chunk_mut::<N>()? = *from.first_chunk::<N>()?;
         Some(())
     })
@@ -224,10 +224,10 @@ fn copy_items<const N: usize>(line: Axis, strands: &[Strand<'_>], to: &mut [u8])
 fn copy_ends<const N: usize>(
     line: Axis,
     run: usize,
-    strands: &[Strand<'_>],
+    sources: &[CopySource<'_>],
     to: &mut [u8],
 ) -> Option<()> {
-    each_item(line, strands, to, |from, to| {
+    each_item(line, sources, to, |from, to| {
         let (from, to) = (from.get(..run)?, to.get_mut(..run)?);
         *to.first_chunk_mut::<N>()? = *from.first_chunk::<N>()?;
         *to.last_chunk_mut::<N>()? = *from.last_chunk::<N>()?;
@@ -238,32 +238,32 @@ fn copy_ends<const N: usize>(
 #[inline]
 fn each_item(
     line: Axis,
-    strands: &[Strand<'_>],
+    sources: &[CopySource<'_>],
     to: &mut [u8],
     copy: impl Fn(&[u8], &mut [u8]) -> Option<()>,
 ) -> Option<()> {
-    if let [strand] = strands {
-        let from = strand.from.get(strand.at..)?;
-        let to = to.get_mut(strand.to..)?;
+    if let [source] = sources {
+        let from = source.from.get(source.at..)?;
+        let to = to.get_mut(source.to..)?;
         for at in 0..line.count {
-            let from = from.get(at.checked_mul(strand.line)?..)?;
+            let from = from.get(at.checked_mul(source.line)?..)?;
             copy(from, to.get_mut(at.checked_mul(line.to)?..)?)?;
         }
         return Some(());
     }
     for at in 0..line.count {
         let to_row = at.checked_mul(line.to)?;
-        for strand in strands {
-            let from = strand.at.checked_add(at.checked_mul(strand.line)?)?;
-            let place = strand.to.checked_add(to_row)?;
-            copy(strand.from.get(from..)?, to.get_mut(place..)?)?;
+        for source in sources {
+            let from = source.at.checked_add(at.checked_mul(source.line)?)?;
+            let place = source.to.checked_add(to_row)?;
+            copy(source.from.get(from..)?, to.get_mut(place..)?)?;
         }
     }
     Some(())
 }
 
 /// Extracts the elements of one cell from a row-major array; `parts` covers the whole cell.
-pub(crate) fn cut(
+pub(crate) fn extract_cell(
     bytes: &[u8],
     shape: &[u64],
     cell: &[u64],
@@ -285,7 +285,7 @@ pub(crate) fn cut(
     let counts = axes.iter().map(|axis| axis.0);
     let len = counts.chain([size]).try_fold(1, usize::checked_mul)?;
     // At most the size of the array, which is in memory.
-    let mut cut = vec![0; len.min(bytes.len())];
-    BoxCopy::new(size, axes.into_iter(), start, 0)?.run(bytes, &mut cut)?;
-    Some(cut)
+    let mut cell = vec![0; len.min(bytes.len())];
+    BoxCopy::new(size, axes.into_iter(), start, 0)?.run(bytes, &mut cell)?;
+    Some(cell)
 }

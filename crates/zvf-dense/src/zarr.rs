@@ -180,7 +180,7 @@ impl DenseArray for ZarrArray {
     fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError> {
         let needed = self.byte_len(selection)?;
         if needed != into.len() {
-            return Err(DenseError::room(needed, into.len()));
+            return Err(DenseError::buffer_size(needed, into.len()));
         }
         let size = self.dtype.size();
         let chunk = self.grid.chunk_shape().iter().copied().chain([size]);

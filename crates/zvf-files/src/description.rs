@@ -12,7 +12,7 @@ pub type FileHeader = Map<String, Value>;
 
 /// Maximum size in bytes of the text of a header that a store keeps. A node of a store has at most
 /// 64 MiB, and some bytes of a text take six characters in it.
-pub(crate) const KEPT: usize = 8 << 20;
+pub(crate) const MAX_HEADER_TEXT: usize = 8 << 20;
 
 /// Description of a file that is read: everything except the geometry.
 #[derive(Clone, Debug)]

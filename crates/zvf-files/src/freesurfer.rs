@@ -105,8 +105,8 @@ fn triangles(file: &mut ByteReader) -> Result<Geometry, FileError> {
 /// Reads the vertices and quadrangles of an old surface. Coordinates are float32, or hundredths in
 /// two bytes if `is_short`.
 fn quadrangles(file: &mut ByteReader, is_short: bool) -> Result<Geometry, FileError> {
-    let vertices = small(file.array("the number of vertices")?);
-    let faces = small(file.array("the number of quadrangles")?);
+    let vertices = u24(file.array("the number of vertices")?);
+    let faces = u24(file.array("the number of quadrangles")?);
     let mut bytes = Vec::new();
     let size = if is_short { 6 } else { 12 };
     let mut positions = NumericColumn::new(Kind::Float32, 3);
@@ -116,7 +116,7 @@ fn quadrangles(file: &mut ByteReader, is_short: bool) -> Result<Geometry, FileEr
         "the vertices",
     )?;
     if is_short {
-        positions.bytes = hundredths(&bytes);
+        positions.bytes = from_hundredths(&bytes);
     } else {
         positions.bytes = std::mem::take(&mut bytes);
         swap(&mut positions.bytes);
@@ -127,7 +127,7 @@ fn quadrangles(file: &mut ByteReader, is_short: bool) -> Result<Geometry, FileEr
         "the quadrangles",
     )?;
     let (words, _) = bytes.as_chunks::<3>();
-    let corners = words.iter().map(|word| small(*word).cast_signed());
+    let corners = words.iter().map(|word| u24(*word).cast_signed());
     let made = overlay::mesh(positions, corners);
     let mut geometry = made.map_err(|fault| fault.of(file.path()))?;
     geometry.link_width = 4;
@@ -175,11 +175,11 @@ fn scalars(file: &mut ByteReader) -> Result<NumericColumn, FileError> {
         file.take(&mut values.bytes, vertices.saturating_mul(4), "the values")?;
         swap(&mut values.bytes);
     } else {
-        let vertices = u64::from(small(magic));
+        let vertices = u64::from(u24(magic));
         file.array::<3>("the number of triangles")?;
         let mut bytes = Vec::new();
         file.take(&mut bytes, vertices.saturating_mul(2), "the values")?;
-        values.bytes = hundredths(&bytes);
+        values.bytes = from_hundredths(&bytes);
     }
     match file.left() {
         0 => Ok(values),
@@ -267,12 +267,12 @@ fn count(file: &mut ByteReader, what: &'static str) -> Result<u64, FileError> {
 }
 
 /// Returns a number of three bytes.
-fn small([high, middle, low]: [u8; 3]) -> u32 {
+fn u24([high, middle, low]: [u8; 3]) -> u32 {
     u32::from_be_bytes([0, high, middle, low])
 }
 
 /// Converts hundredths in two bytes to float32.
-fn hundredths(bytes: &[u8]) -> Vec<u8> {
+fn from_hundredths(bytes: &[u8]) -> Vec<u8> {
     let (words, _) = bytes.as_chunks::<2>();
     let numbers = words
         .iter()

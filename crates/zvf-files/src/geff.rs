@@ -28,7 +28,7 @@ use zvf::{AxisSpec, Column, ColumnValues, Geometry, GeometryKind, NumericColumn,
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, WholeReader,
-    description::KEPT,
+    description::MAX_HEADER_TEXT,
     folder_array::{AbsentChunks, FolderArray, group_attributes},
     names::AttributeNames,
     node_columns::take_coordinates,
@@ -125,7 +125,7 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
         }
     }
     let kept = Value::Object(metadata.clone());
-    if kept.to_string().len() <= KEPT {
+    if kept.to_string().len() <= MAX_HEADER_TEXT {
         description.header.insert("geff".to_owned(), kept);
     } else {
         let note = "metadata are longer than 8 MiB and are not kept";

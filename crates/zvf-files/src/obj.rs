@@ -24,7 +24,7 @@ use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions,
     input::ByteReader,
     polygons::PolygonList,
-    text::{CUT, LineReader, number},
+    text::{LineReader, NO_LINE_END, number},
     values::{is_float32, narrow},
     whole::WholeReader,
 };
@@ -252,7 +252,7 @@ impl ObjContent {
         };
         linked.map_err(|fault| fault.of(path))?;
         if is_cut {
-            description.notes.push(CUT.to_owned());
+            description.notes.push(NO_LINE_END.to_owned());
         }
         if !left_out.is_empty() {
             let list: Vec<&str> = left_out.iter().map(String::as_str).collect();

@@ -38,7 +38,7 @@ use zvf::{Geometry, GeometryKind};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, input::ByteReader,
-    polygons::PolygonList, text::CUT, values::not_finite, whole::WholeReader,
+    polygons::PolygonList, text::NO_LINE_END, values::not_finite, whole::WholeReader,
 };
 use columns::PropertyColumns;
 use header::{ElementDeclaration, PlyHeader};
@@ -75,7 +75,7 @@ fn read(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError
     }
     values.finish()?;
     if values.is_cut() {
-        content.notes.push(CUT.to_owned());
+        content.notes.push(NO_LINE_END.to_owned());
     }
     match header.comments {
         Some(comments) => content.comments = comments,

@@ -9,7 +9,7 @@ use zvf::{Column, Geometry, NumericColumn};
 use crate::FileFault;
 
 /// The largest number of ends of a link of a mesh.
-const WIDEST: usize = 8;
+const MAX_CORNERS: usize = 8;
 
 /// Polygons in the order of a file.
 #[derive(Debug, Default)]
@@ -117,7 +117,7 @@ impl PolygonList {
             let (what, last) = ("the corner of a polygon", self.last);
             return Err(FileFault::field(what, last, expected));
         }
-        if self.ends.is_empty() && (3..=WIDEST).contains(&self.width) {
+        if self.ends.is_empty() && (3..=MAX_CORNERS).contains(&self.width) {
             geometry.link_width = self.width;
             geometry.links = self.corners;
             geometry.link.extend(attributes);

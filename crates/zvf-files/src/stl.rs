@@ -55,14 +55,14 @@ struct WeldedCorners {
 }
 
 /// Number of recent corners, whose memory fits into the cache of a core.
-const RECENT: usize = 1 << 14;
+const RECENT_CORNERS: usize = 1 << 14;
 
 impl Default for WeldedCorners {
     fn default() -> Self {
         Self {
             numbers: HashMap::default(),
             // No corner has this number.
-            recent: vec![([0; 12], u32::MAX); RECENT],
+            recent: vec![([0; 12], u32::MAX); RECENT_CORNERS],
             positions: Vec::new(),
             corners: Vec::new(),
         }
@@ -150,7 +150,7 @@ impl WeldedCorners {
 
     fn push(&mut self, corner: [u8; 12]) {
         let hash = usize::try_from(self.numbers.hasher().hash_of(&corner) >> 32).unwrap_or(0);
-        let number = match self.recent.get_mut(hash % RECENT) {
+        let number = match self.recent.get_mut(hash % RECENT_CORNERS) {
             Some((recent, number)) if *recent == corner && *number != u32::MAX => *number,
             place => {
                 let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);

@@ -13,7 +13,7 @@ pub(crate) struct LineReader {
 }
 
 /// Note about a file whose last line has no line end.
-pub(crate) const CUT: &str = "the last line has no line end; the file may be cut off";
+pub(crate) const NO_LINE_END: &str = "the last line has no line end; the file may be cut off";
 
 impl LineReader {
     pub(crate) fn new(file: ByteReader) -> Self {

@@ -13,11 +13,11 @@ pub struct WholeReader {
     tables: Geometry,
     description: FileDescription,
     is_given: bool,
-    again: Option<Box<Reading>>,
+    again: Option<Box<Reopen>>,
 }
 
 /// Function that reads the file again.
-type Reading = dyn Fn() -> Result<WholeReader, FileError> + Send;
+type Reopen = dyn Fn() -> Result<WholeReader, FileError> + Send;
 
 impl fmt::Debug for WholeReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -63,7 +63,7 @@ impl WholeReader {
         self,
         again: impl Fn() -> Result<Self, FileError> + Send + 'static,
     ) -> Self {
-        let again = Some::<Box<Reading>>(Box::new(again));
+        let again = Some::<Box<Reopen>>(Box::new(again));
         Self { again, ..self }
     }
 }

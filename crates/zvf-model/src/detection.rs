@@ -34,9 +34,9 @@ use crate::{
     zarr::{DataType, Node},
 };
 
-mod clues;
+mod candidates;
 
-use clues::{Clues, Forms};
+use candidates::{CandidateGenerations, Forms};
 
 /// Form of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,16 +246,16 @@ impl Evidence {
     pub fn detect(&self) -> Result<Detection, GenerationError> {
         let mut notes = Vec::new();
         let version = self.version(&mut notes)?;
-        let mut clues = Clues::default();
+        let mut candidates = CandidateGenerations::default();
         let mut forms = Forms::default();
-        self.look_at_vertices(&mut clues, &mut forms)?;
-        self.look_at_links(&mut clues, &mut forms)?;
-        self.look_at_cross_chunk_links(&mut clues, &mut forms)?;
-        self.look_at_objects(&mut clues, &mut forms);
-        for node in &clues.mixed {
+        self.inspect_vertices(&mut candidates, &mut forms)?;
+        self.inspect_links(&mut candidates, &mut forms)?;
+        self.inspect_cross_chunk_links(&mut candidates, &mut forms)?;
+        self.inspect_objects(&mut candidates, &mut forms);
+        for node in &candidates.mixed {
             notes.push(DetectionNote::Mixed(node));
         }
-        let generation = clues.choose(version)?;
+        let generation = candidates.choose(version)?;
         match version {
             Some(version) if Generation::of_version(version) != Some(generation) => {
                 notes.push(DetectionNote::VersionOverridden {
@@ -265,8 +265,8 @@ impl Evidence {
             }
             _ => {}
         }
-        let possible = match clues.first {
-            Some(_) => clues.low..=clues.high,
+        let possible = match candidates.first {
+            Some(_) => candidates.low..=candidates.high,
             None => generation..=generation,
         };
         Ok(Detection {
@@ -304,9 +304,9 @@ impl Evidence {
         }
     }
 
-    fn look_at_vertices(
+    fn inspect_vertices(
         &self,
-        clues: &mut Clues,
+        candidates: &mut CandidateGenerations,
         forms: &mut Forms,
     ) -> Result<(), GenerationError> {
         use Generation::{V0_6, V0_8_0, V0_8_1, V0_9};
@@ -316,38 +316,42 @@ impl Evidence {
         match vertices {
             NodeForm::Group => {
                 forms.chunks = Some(ChunkForm::Child);
-                clues.hard(VERTICES, V0_6, V0_8_1)
+                candidates.require(VERTICES, V0_6, V0_8_1)
             }
             NodeForm::Bytes { sharded, origin } => {
                 forms.chunks = Some(ChunkForm::Cell);
                 let native = sharded && !origin;
-                clues.hard(VERTICES, if native { V0_8_1 } else { V0_9 }, V0_9)
+                candidates.require(VERTICES, if native { V0_8_1 } else { V0_9 }, V0_9)
             }
             // At least one axis of chunks, then rows and columns.
             NodeForm::Numbers { rank: 3.. } => {
                 forms.chunks = Some(ChunkForm::Padded);
-                clues.hard(VERTICES, V0_8_0, V0_8_0)
+                candidates.require(VERTICES, V0_8_0, V0_8_0)
             }
             form => Err(GenerationError::Vertices(form)),
         }
     }
 
-    fn look_at_links(&self, clues: &mut Clues, forms: &mut Forms) -> Result<(), GenerationError> {
+    fn inspect_links(
+        &self,
+        candidates: &mut CandidateGenerations,
+        forms: &mut Forms,
+    ) -> Result<(), GenerationError> {
         use Generation::{V0_6, V0_8_1, V0_9};
         for family in &self.links {
             let known = family.children.iter().find_map(|(_, form)| *form);
             match (family.node, known) {
                 (NodeForm::Bytes { .. }, _) => {
                     forms.links = Some(LinkForm::PerDelta);
-                    clues.hard(LINKS, V0_8_1, V0_8_1)?;
+                    candidates.require(LINKS, V0_8_1, V0_8_1)?;
                 }
                 (NodeForm::Group, Some(NodeForm::Bytes { .. })) => {
                     forms.links = Some(LinkForm::PerOffsets);
-                    clues.hard(LINKS, V0_9, V0_9)?;
+                    candidates.require(LINKS, V0_9, V0_9)?;
                 }
                 (NodeForm::Group, Some(NodeForm::Blob)) => {
                     forms.links = Some(LinkForm::PerDelta);
-                    clues.hard(LINKS, V0_6, V0_8_1)?;
+                    candidates.require(LINKS, V0_6, V0_8_1)?;
                 }
                 // Padded links of numbers, and families without arrays.
                 _ => {}
@@ -356,9 +360,9 @@ impl Evidence {
         Ok(())
     }
 
-    fn look_at_cross_chunk_links(
+    fn inspect_cross_chunk_links(
         &self,
-        clues: &mut Clues,
+        candidates: &mut CandidateGenerations,
         forms: &mut Forms,
     ) -> Result<(), GenerationError> {
         use Generation::{V0_6, V0_7, V0_8_0, V0_8_1};
@@ -378,30 +382,30 @@ impl Evidence {
             }
             if family.children.iter().any(|(name, _)| name == "data") {
                 forms.cross_chunk = Some(CrossChunkForm::Table);
-                clues.hard(CROSS_CHUNK, V0_6, V0_7)?;
+                candidates.require(CROSS_CHUNK, V0_6, V0_7)?;
             } else if !family.children.is_empty() {
                 forms.cross_chunk = Some(CrossChunkForm::Cells);
-                clues.hard(CROSS_CHUNK, V0_8_0, V0_8_1)?;
+                candidates.require(CROSS_CHUNK, V0_8_0, V0_8_1)?;
             }
         }
         Ok(())
     }
 
-    fn look_at_objects(&self, clues: &mut Clues, forms: &mut Forms) {
+    fn inspect_objects(&self, candidates: &mut CandidateGenerations, forms: &mut Forms) {
         use Generation::{V0_6, V0_7, V0_8_0, V0_8_1, V0_9};
         if let Some(attributes) = &self.object_index {
             match attributes.get("layout").and_then(Value::as_str) {
                 Some("vlen_manifests_v2") => {
                     forms.object_index = Some(ObjectIndexForm::ManifestsWithIds);
-                    clues.soft("object_index", V0_9, V0_9);
+                    candidates.prefer("object_index", V0_9, V0_9);
                 }
                 Some("vlen_manifests_v1") => {
                     forms.object_index = Some(ObjectIndexForm::Manifests);
-                    clues.soft("object_index", V0_7, V0_9);
+                    candidates.prefer("object_index", V0_7, V0_9);
                 }
                 None => {
                     forms.object_index = Some(ObjectIndexForm::Open);
-                    clues.soft("object_index", V0_6, V0_7);
+                    candidates.prefer("object_index", V0_6, V0_7);
                 }
                 // Rejected when the attributes are parsed.
                 Some(_) => {}
@@ -426,10 +430,10 @@ impl Evidence {
                 _ => &mut forms.tables,
             };
             seen.get_or_insert(form);
-            clues.soft(node, low, high);
+            candidates.prefer(node, low, high);
         }
         if self.fragment_attributes {
-            clues.soft("fragment_attributes", V0_8_0, V0_9);
+            candidates.prefer("fragment_attributes", V0_8_0, V0_9);
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct PayloadCache<K> {
 }
 
 struct Generations<K> {
-    young: HashMap<K, Bytes>,
+    recent: HashMap<K, Bytes>,
     old: HashMap<K, Bytes>,
     young_bytes: usize,
 }
@@ -36,7 +36,7 @@ impl<K: PayloadKey> PayloadCache<K> {
         Self {
             generation_bytes: usize::try_from(capacity / 2).unwrap_or(usize::MAX),
             generations: Mutex::new(Generations {
-                young: HashMap::new(),
+                recent: HashMap::new(),
                 old: HashMap::new(),
                 young_bytes: 0,
             }),
@@ -55,7 +55,7 @@ impl<K: PayloadKey> PayloadCache<K> {
         let generations = &mut *generations;
         let get = |key: Option<&'k K>| {
             let key = key?;
-            if let Some(payload) = generations.young.get(key) {
+            if let Some(payload) = generations.recent.get(key) {
                 return Some(payload.clone());
             }
             let (key, payload) = generations.old.remove_entry(key)?;
@@ -81,18 +81,18 @@ impl<K: PayloadKey> PayloadCache<K> {
 
 impl<K: PayloadKey> Generations<K> {
     fn insert(&mut self, key: K, payload: Bytes, generation_bytes: usize) {
-        if self.young.contains_key(&key) {
+        if self.recent.contains_key(&key) {
             return;
         }
         let size = size_of::<(K, Bytes)>()
             .saturating_add(key.heap_bytes())
             .saturating_add(payload.len());
         if self.young_bytes.saturating_add(size) > generation_bytes {
-            self.old = mem::take(&mut self.young);
+            self.old = mem::take(&mut self.recent);
             self.young_bytes = 0;
         }
         self.young_bytes = self.young_bytes.saturating_add(size);
-        self.young.insert(key, payload);
+        self.recent.insert(key, payload);
     }
 }
 
@@ -134,7 +134,7 @@ mod tests {
         }
         assert!(!is_cached(&cache, "b"));
         let generations = cache.generations.lock().unwrap();
-        let held = generations.young.values().chain(generations.old.values());
+        let held = generations.recent.values().chain(generations.old.values());
         assert!(held.map(Bytes::len).sum::<usize>() <= 8000);
     }
 

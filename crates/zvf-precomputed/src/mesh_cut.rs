@@ -399,7 +399,7 @@ impl OctreeGrid {
             return Ok(None);
         };
         let triangles: usize = levels.iter().map(|triangles| triangles.count()).sum();
-        let most_parts = as_float(triangles) * MAX_PARTS;
+        let max_parts = as_float(triangles) * MAX_PARTS;
         let mut extent = widest;
         for depth in 0..MAX_DEPTH {
             // Eight nodes of each depth lie in one of the depth before.
@@ -414,7 +414,7 @@ impl OctreeGrid {
                 let distance = half * f64::from(level.saturating_sub(1)).exp2();
                 all += parts(*triangles, distance)?;
             }
-            if all > most_parts {
+            if all > max_parts {
                 break;
             }
             extent = half;

@@ -63,7 +63,7 @@ impl PyColumns {
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
         RecordBatch::try_new(schema, arrays)
             .map(Self)
-            .map_err(unfit)
+            .map_err(conversion_error)
     }
 
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -125,12 +125,12 @@ fn array(column: PyColumn<'_>) -> PyResult<ArrayRef> {
             .add_buffer(bytes.values().inner().clone())
             .nulls(own)
             .align_buffers(true);
-        make_array(data.build().map_err(unfit)?)
+        make_array(data.build().map_err(conversion_error)?)
     };
     if is_list {
         let item = Arc::new(Field::new("item", kind, false));
         let list = FixedSizeListArray::try_new(item, width, values, nulls);
-        return Ok(Arc::new(list.map_err(unfit)?));
+        return Ok(Arc::new(list.map_err(conversion_error)?));
     }
     let Some(words) = column.words else {
         return Ok(values);
@@ -139,7 +139,7 @@ fn array(column: PyColumn<'_>) -> PyResult<ArrayRef> {
     let codes = codes.ok_or_else(|| PyValueError::new_err("codes of words are uint32"))?;
     let words = Arc::new(StringArray::from(words));
     let text = DictionaryArray::<UInt32Type>::try_new(codes.clone(), words);
-    Ok(Arc::new(text.map_err(unfit)?))
+    Ok(Arc::new(text.map_err(conversion_error)?))
 }
 
 fn data_type(name: &str) -> PyResult<DataType> {
@@ -165,6 +165,6 @@ fn data_type(name: &str) -> PyResult<DataType> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the signature of map_err")]
-fn unfit(error: arrow_schema::ArrowError) -> PyErr {
+fn conversion_error(error: arrow_schema::ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

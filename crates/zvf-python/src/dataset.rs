@@ -300,7 +300,7 @@ impl PyDataset {
         let query = query::query(keywords)?;
         let dataset = self.current();
         let work = async move { dataset.analyze(&query).await };
-        let found = engine::run_apart(py, &ProgressCallback::default(), work)?;
+        let found = engine::run_on_own_thread(py, &ProgressCallback::default(), work)?;
         operators(py, &found)
     }
 

@@ -243,7 +243,7 @@ impl Change {
         py: Python<'_>,
         work: impl Future<Output = Result<T, zvf::Error>> + Send + 'static,
     ) -> PyResult<T> {
-        engine::run_apart(py, &self.progress, work)
+        engine::run_on_own_thread(py, &self.progress, work)
     }
 }
 

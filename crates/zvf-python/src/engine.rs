@@ -73,12 +73,12 @@ where
 /// Runs `work` on a thread of its own, and calls the callback of `progress` meanwhile.
 ///
 /// Ctrl-C raises `KeyboardInterrupt` even while `work` computes, and cancels it at its next await.
-pub(crate) fn run_apart<T: Send + 'static, E: IntoException + Send + 'static>(
+pub(crate) fn run_on_own_thread<T: Send + 'static, E: IntoException + Send + 'static>(
     py: Python<'_>,
     progress: &ProgressCallback,
     work: impl Future<Output = Result<T, E>> + Send + 'static,
 ) -> PyResult<T> {
-    let done = run_with_progress(py, move || apart(work), progress)?;
+    let done = run_with_progress(py, move || on_own_thread(work), progress)?;
     done.map_err(|error| error.into_exception(py))
 }
 
@@ -97,7 +97,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
 
 /// Runs `work` on a thread of its own, so that neither the caller nor the threads of the runtime are
 /// held up where it computes for long. Dropping the future cancels `work` at its next await.
-async fn apart<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> PyResult<T> {
+async fn on_own_thread<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> PyResult<T> {
     let threads = threads()?;
     let (done, output) = oneshot::channel();
     let (work, handle) = abortable(work);

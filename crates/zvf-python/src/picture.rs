@@ -63,7 +63,7 @@ pub(crate) fn draw(
     let dataset = dataset.get().current();
     let counter = progress.counter();
     // Drawing computes without an await.
-    let drawn = engine::run_apart(py, &progress, async move {
+    let drawn = engine::run_on_own_thread(py, &progress, async move {
         let report = |done, of| {
             if let Some(counter) = &counter {
                 counter(done, of);

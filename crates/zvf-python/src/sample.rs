@@ -96,7 +96,7 @@ pub(crate) fn sample<'py>(
     });
     let store = dataset.options().open(dataset.address());
     let store = store.map_err(|error| zvf::Error::Open(error).into_exception(py))?;
-    let report = engine::run_apart(py, &progress, async move {
+    let report = engine::run_on_own_thread(py, &progress, async move {
         match reduction {
             None => write_vertex_attribute(store, &spec, values).await,
             Some(rule) => write_object_attribute(store, &spec, rule, values).await,

@@ -28,7 +28,7 @@ pub(crate) fn validate<'py>(
     let options = validate_options(&mut given)?;
     let store = opened(py, address, given)?;
     let counter = progress.counter();
-    let report = engine::run_apart(py, &progress, async move {
+    let report = engine::run_on_own_thread(py, &progress, async move {
         validated(store, &options, counter).await
     })?;
     validation(py, &report)
@@ -46,7 +46,7 @@ pub(crate) fn seal<'py>(
     let options = validate_options(&mut given)?;
     let store = opened(py, address, given)?;
     let counter = progress.counter();
-    let (report, transaction) = engine::run_apart(py, &progress, async move {
+    let (report, transaction) = engine::run_on_own_thread(py, &progress, async move {
         let mut report = validated(store.clone(), &options, counter).await?;
         let transaction = zvf::seal_validated(store, &mut report).await?;
         Ok::<_, zvf::Error>((report, transaction))
@@ -67,11 +67,12 @@ pub(crate) fn repair<'py>(
     let options = validate_options(&mut given)?;
     let store = opened(py, address, given)?;
     let progress = ProgressCallback::default();
-    let report = engine::run_apart(
-        py,
-        &progress,
-        async move { zvf::repair(store, &options).await },
-    )?;
+    let report =
+        engine::run_on_own_thread(
+            py,
+            &progress,
+            async move { zvf::repair(store, &options).await },
+        )?;
     warn_unfinished(py, report.unfinished.as_ref())?;
     let found = validation(py, &report.left)?;
     found.set_item("repaired", findings(py, &report.repaired)?)?;

@@ -108,7 +108,7 @@ pub enum QueryError {
     #[error("level {0} has no objects")]
     NoObjects(LevelId),
     /// A requested attribute does not exist.
-    #[error("there is no attribute {}{}", scoped(*scope, name), meant(*scope, name, present))]
+    #[error("there is no attribute {}{}", scoped(*scope, name), names_and_suggestion(*scope, name, present))]
     NoAttribute {
         /// The requested scope.
         scope: Option<Scope>,
@@ -221,7 +221,7 @@ impl QueryError {
 }
 
 /// Formats the existing names and the likely intended one.
-fn meant(scope: Option<Scope>, name: &str, present: &[String]) -> String {
+fn names_and_suggestion(scope: Option<Scope>, name: &str, present: &[String]) -> String {
     let suggestion = suggestion(scope, name, present).unwrap_or_default();
     format!("{}{suggestion}", known(present))
 }

@@ -316,6 +316,6 @@ impl Fetch for MemoryStore {
 }
 
 /// Polls a future that never waits, because the files are in memory.
-pub(crate) fn now<F: Future>(future: F) -> F::Output {
+pub(crate) fn poll_ready<F: Future>(future: F) -> F::Output {
     future.now_or_never().unwrap()
 }

@@ -1,8 +1,8 @@
 //! Planning of queries: levels, budgets and explanations.
 
 pub(crate) mod budget;
+mod confirmation;
 pub(crate) mod explain;
-mod gate;
 pub(crate) mod partition;
 pub(crate) mod planner;
 pub(crate) mod run;

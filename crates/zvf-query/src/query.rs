@@ -407,7 +407,7 @@ impl Query {
 
     /// Returns whether the query scans a whole level. Its cells are then not cached, because they
     /// would evict the cells that the next query needs.
-    pub(crate) fn goes_through_all(&self) -> bool {
+    pub(crate) fn scans_whole_level(&self) -> bool {
         self.region.is_none()
             && self.nearest.is_none()
             && self.objects.is_none()

@@ -60,12 +60,15 @@ impl Notes<'_> {
     /// Draws all annotations.
     pub(crate) fn sheet(&self, paint: &Paint, camera: &Camera, zoom: f32) -> Sheet {
         let mut sheet = Sheet::default();
-        let (ink, faint) = (self.background.ink(), self.background.faint_ink());
+        let (text_color, faint) = (
+            self.background.text_color(),
+            self.background.faint_text_color(),
+        );
         if !self.title.is_empty() {
             let width = self.size[0] - 2.0 * EDGE;
             let title = font::fitted(self.title, 19.0, width);
             let subtitle = font::fitted(&self.subtitle, TEXT, width);
-            sheet.text([EDGE, 36.0], 19.0, Anchor::Start, &title, ink);
+            sheet.text([EDGE, 36.0], 19.0, Anchor::Start, &title, text_color);
             sheet.text([EDGE, 58.0], TEXT, Anchor::Start, &subtitle, faint);
         }
         self.legend(&mut sheet, paint);
@@ -112,7 +115,10 @@ impl Notes<'_> {
         (low, high): (f32, f32),
         (is_below, is_above): (bool, bool),
     ) {
-        let (ink, faint) = (self.background.ink(), self.background.faint_ink());
+        let (text_color, faint) = (
+            self.background.text_color(),
+            self.background.faint_text_color(),
+        );
         let height = (self.size[1] * 0.42).min(360.0);
         let (width, left) = (15.0, self.size[0] - EDGE - 62.0);
         let top = (self.size[1] - height) / 2.0;
@@ -121,7 +127,7 @@ impl Notes<'_> {
             TEXT + 1.0,
             Anchor::End,
             &font::fitted(name, TEXT + 1.0, self.size[0] * 0.5),
-            ink,
+            text_color,
         );
         let steps = 96_u8;
         let step = height / f32::from(steps);
@@ -144,7 +150,7 @@ impl Notes<'_> {
                 TEXT - 1.0,
                 Anchor::Start,
                 &text,
-                ink,
+                text_color,
             );
         }
         // Arrows show that some values are beyond the ends.
@@ -185,7 +191,10 @@ impl Notes<'_> {
     }
 
     fn list(&self, sheet: &mut Sheet, paint: &Paint, list: &List) {
-        let (ink, faint) = (self.background.ink(), self.background.faint_ink());
+        let (text_color, faint) = (
+            self.background.text_color(),
+            self.background.faint_text_color(),
+        );
         let width = self.list_width(paint, list);
         let left = self.size[0] - EDGE - width;
         // Title, subtitle and scale bar are above and below.
@@ -199,14 +208,14 @@ impl Notes<'_> {
             TEXT + 1.0,
             Anchor::Start,
             &font::fitted(List::title(paint), TEXT + 1.0, width),
-            ink,
+            text_color,
         );
         for (color, name) in list.entries.iter().take(shown) {
             y += line;
             let middle = y - 5.0;
             sheet.line([[left + 6.0, middle], [left + 6.01, middle]], 12.0, *color);
             let name = font::fitted(name, TEXT, width - 22.0);
-            sheet.text([left + 22.0, y], TEXT, Anchor::Start, &name, ink);
+            sheet.text([left + 22.0, y], TEXT, Anchor::Start, &name, text_color);
         }
         let rest = list.rest(shown);
         if !rest.is_empty() {
@@ -218,15 +227,15 @@ impl Notes<'_> {
 
     /// Draws the axes, coloured if colours show directions.
     fn directions(&self, sheet: &mut Sheet, camera: &Camera, is_colored: bool) {
-        let faint = self.background.faint_ink();
-        let ink = self.background.ink();
+        let faint = self.background.faint_text_color();
+        let text_color = self.background.text_color();
         let length = 30.0;
         let arms: Vec<_> = (0..3_usize)
             .filter_map(|axis| {
                 let name = self.axes.get(axis).copied().flatten()?;
                 let mut along = [0.0; 3];
                 *along.get_mut(axis)? = 1.0;
-                let [x, y, near] = camera.turn().apply(along);
+                let [x, y, near] = camera.rotation().apply(along);
                 let color = if is_colored {
                     palette::direction(along)
                 } else {
@@ -262,14 +271,17 @@ impl Notes<'_> {
                 TEXT - 1.0,
                 Anchor::Middle,
                 &name,
-                if is_colored { color } else { ink },
+                if is_colored { color } else { text_color },
             );
         }
     }
 
     /// Draws the scale bar; `scale` is the number of units of text per unit of the store.
     fn scale_bar(&self, sheet: &mut Sheet, scale: f32) {
-        let (ink, faint) = (self.background.ink(), self.background.faint_ink());
+        let (text_color, faint) = (
+            self.background.text_color(),
+            self.background.faint_text_color(),
+        );
         let max = f64::from((self.size[0] * 0.2).min(200.0) / scale);
         let (length, text) = scale::bar(max, self.unit);
         let right = self.size[0] - EDGE;
@@ -278,9 +290,9 @@ impl Notes<'_> {
         if !left.is_finite() || right - left < 4.0 {
             return;
         }
-        sheet.line([[left, y], [right, y]], 2.4, ink);
+        sheet.line([[left, y], [right, y]], 2.4, text_color);
         for end in [left, right] {
-            sheet.line([[end, y - 4.5], [end, y + 4.5]], 2.4, ink);
+            sheet.line([[end, y - 4.5], [end, y + 4.5]], 2.4, text_color);
         }
         let middle = f32::midpoint(left, right).min(right - font::width(&text, TEXT) / 2.0);
         sheet.text([middle, y - 11.0], TEXT, Anchor::Middle, &text, faint);

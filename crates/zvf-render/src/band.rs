@@ -107,7 +107,7 @@ impl<'a> Band<'a> {
                 }
                 let front = rest.sqrt();
                 self.put(x, y, spot.near + front * bulge, || {
-                    color.lit(brightness(dot([dx, -dy, front], LIGHT)))
+                    color.scaled(brightness(dot([dx, -dy, front], LIGHT)))
                 });
             }
         }
@@ -177,7 +177,7 @@ impl<'a> Band<'a> {
                 let out = (1.0 - off * off).sqrt();
                 self.put(x, y, near + out * bulge, || {
                     let color = from.color.mix(to.color, share);
-                    color.lit(brightness(off * by_side + out * by_front))
+                    color.scaled(brightness(off * by_side + out * by_front))
                 });
             }
         }
@@ -238,7 +238,7 @@ fn surface(color: Color, normal: Vector) -> Color {
     let lit = 0.26 + 0.18 * sky + 0.64 * facing;
     // The highlight is centred between the light and the viewer.
     let gleam = dot(normal, [-0.191, 0.276, 0.942]).max(0.0).powi(40) * 0.22;
-    color.lit(lit.min(1.05)).mix(Color([255; 3]), gleam)
+    color.scaled(lit.min(1.05)).mix(Color([255; 3]), gleam)
 }
 
 /// Returns the samples whose centre is between two coordinates.

@@ -20,7 +20,7 @@ impl Color {
 
     /// Multiplies the brightness by a factor. Hue and saturation stay the same unless a channel
     /// saturates.
-    pub(crate) fn lit(self, by: f32) -> Self {
+    pub(crate) fn scaled(self, by: f32) -> Self {
         Self(self.0.map(|part| (f32::from(part) * by) as u8))
     }
 
@@ -87,7 +87,7 @@ impl Background {
     }
 
     /// Returns the colour of text.
-    pub(crate) fn ink(self) -> Color {
+    pub(crate) fn text_color(self) -> Color {
         match self {
             Self::Dark => Color::hex(0xe8_eb_f0),
             Self::Light => Color::hex(0x1d_24_2e),
@@ -95,7 +95,7 @@ impl Background {
     }
 
     /// Returns the colour of secondary text.
-    pub(crate) fn faint_ink(self) -> Color {
+    pub(crate) fn faint_text_color(self) -> Color {
         match self {
             Self::Dark => Color::hex(0x9a_a4_b2),
             Self::Light => Color::hex(0x5c_68_78),

@@ -30,7 +30,7 @@ fn points(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, str
         if let Some(spot) = camera.spot(*at)
             && !band.misses(&[spot], stroke)
         {
-            let color = paint.color(scene.tints.get(row).copied(), [0.0; 3]);
+            let color = paint.color(scene.color_codes.get(row).copied(), [0.0; 3]);
             band.ball(camera, spot, stroke / 2.0, color);
         }
     }
@@ -46,8 +46,8 @@ fn paths(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stro
         let color_of = |row: usize, at: Vector| -> Color {
             let before = path.get(row.saturating_sub(1)).copied().unwrap_or(at);
             let after = path.get(row + 1).copied().unwrap_or(at);
-            let tint = scene.tints.get(start + row).copied();
-            paint.color(tint, minus(after, before))
+            let code = scene.color_codes.get(start + row).copied();
+            paint.color(code, minus(after, before))
         };
         let mut last: Option<(usize, Vector, Spot)> = None;
         for (row, at) in path.iter().enumerate() {
@@ -61,7 +61,7 @@ fn paths(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stro
             };
             // Vertices closer than a sample add nothing; the last vertex is always drawn.
             let gap = (spot.x - from.x).hypot(spot.y - from.y);
-            if gap < CLOSE && row + 1 < path.len() {
+            if gap < MIN_DISTANCE && row + 1 < path.len() {
                 continue;
             }
             if !band.misses(&[from, spot], stroke) {
@@ -70,7 +70,7 @@ fn paths(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stro
                     spot,
                     color: color_of(row, at),
                 });
-                let along = camera.turn().apply(minus(*at, from_at));
+                let along = camera.rotation().apply(minus(*at, from_at));
                 band.tube(camera, from, to, stroke / 2.0, along);
             }
             last = Some((row, *at, spot));
@@ -82,7 +82,7 @@ fn paths(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stro
 }
 
 /// Distance in samples below which vertices of a path are skipped.
-const CLOSE: f32 = 0.75;
+const MIN_DISTANCE: f32 = 0.75;
 
 /// Returns a vertex of a scene by its row.
 fn vertex(scene: &Scene, row: u32) -> Option<(usize, Vector)> {
@@ -110,20 +110,26 @@ fn edges(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stro
         }
         let along = minus(at_b, at_a);
         let color = |row: usize| match paint.of_links {
-            true => paint.color(scene.link_tints.get(number).copied(), along),
-            false => paint.color(scene.tints.get(row).copied(), along),
+            true => paint.color(scene.link_color_codes.get(number).copied(), along),
+            false => paint.color(scene.color_codes.get(row).copied(), along),
         };
         let ends = [(from, a), (to, b)].map(|(spot, row)| End {
             spot,
             color: color(row),
         });
         let [from, to] = ends;
-        band.tube(camera, from, to, stroke / 2.0, camera.turn().apply(along));
+        band.tube(
+            camera,
+            from,
+            to,
+            stroke / 2.0,
+            camera.rotation().apply(along),
+        );
     }
     // Vertices without links are drawn as balls.
     for (row, _) in is_linked.iter().enumerate().filter(|(_, linked)| !**linked) {
         if let Some(spot) = scene.positions.get(row).and_then(|at| camera.spot(*at)) {
-            let color = paint.color(scene.tints.get(row).copied(), [0.0; 3]);
+            let color = paint.color(scene.color_codes.get(row).copied(), [0.0; 3]);
             band.ball(camera, spot, stroke * 0.8, color);
         }
     }
@@ -137,12 +143,15 @@ struct Surface {
 
 impl Surface {
     fn of(camera: &Camera, scene: &Scene) -> Self {
-        let turned = scene.positions.iter().map(|at| camera.turn().apply(*at));
-        let turned: Vec<Vector> = turned.collect();
+        let rotated = scene
+            .positions
+            .iter()
+            .map(|at| camera.rotation().apply(*at));
+        let rotated: Vec<Vector> = rotated.collect();
         let spots = scene.positions.iter().map(|at| camera.spot(*at)).collect();
-        let mut normals = vec![[0.0_f32; 3]; turned.len()];
+        let mut normals = vec![[0.0_f32; 3]; rotated.len()];
         for (_, rows) in triangles(scene) {
-            let places = rows.map(|row| turned.get(row).copied().unwrap_or([f32::NAN; 3]));
+            let places = rows.map(|row| rotated.get(row).copied().unwrap_or([f32::NAN; 3]));
             // The length is twice the area of the face, so small faces count less.
             let normal = cross(minus(places[1], places[0]), minus(places[2], places[0]));
             if normal.iter().all(|part| part.is_finite()) {
@@ -176,8 +185,8 @@ fn faces(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, surf
                 .and_then(unit)
                 .unwrap_or([0.0, 0.0, 1.0]);
             let color = match paint.of_links {
-                true => paint.color(scene.link_tints.get(face).copied(), normal),
-                false => paint.color(scene.tints.get(row).copied(), normal),
+                true => paint.color(scene.link_color_codes.get(face).copied(), normal),
+                false => paint.color(scene.color_codes.get(row).copied(), normal),
             };
             Corner {
                 spot,

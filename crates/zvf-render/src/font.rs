@@ -23,13 +23,13 @@ const LOWERCASE: f32 = 7.0;
 /// Space between two letters.
 const GAP: f32 = 2.3;
 /// Width of a space.
-const BLANK: f32 = 3.2;
+const SPACE_WIDTH: f32 = 3.2;
 /// Width of the pen.
-const PEN: f32 = 1.12;
+const STROKE_WIDTH: f32 = 1.12;
 /// Number of line segments of a full ellipse.
-const TURN: f32 = 28.0;
+const ELLIPSE_SEGMENTS: f32 = 28.0;
 /// Number of line segments of a curve.
-const BEND: u8 = 7;
+const CURVE_SEGMENTS: u8 = 7;
 /// Maximum number of characters that a note lists.
 const MAX_NOTED: usize = 12;
 
@@ -72,7 +72,7 @@ pub(crate) fn strokes(text: &str, size: f32) -> Vec<Vec<Place>> {
             letter => letter,
         };
         let Some(glyph) = glyph(letter) else {
-            left += BLANK + GAP;
+            left += SPACE_WIDTH + GAP;
             continue;
         };
         draw(glyph.path, [left, 0.0]);
@@ -90,14 +90,14 @@ pub(crate) fn width(text: &str, size: f32) -> f32 {
     let letters = text
         .chars()
         .filter(|letter| glyphs::mark(*letter).is_none());
-    let widths = letters.map(|letter| glyph(letter).map_or(BLANK, |glyph| glyph.width) + GAP);
+    let widths = letters.map(|letter| glyph(letter).map_or(SPACE_WIDTH, |glyph| glyph.width) + GAP);
     let sum: f32 = widths.sum();
     (sum - GAP).max(0.0) * size * CAPITAL / UNITS
 }
 
 /// Returns the width of the pen for a size of text.
-pub(crate) fn pen(size: f32) -> f32 {
-    PEN * size * CAPITAL / UNITS
+pub(crate) fn stroke_width(size: f32) -> f32 {
+    STROKE_WIDTH * size * CAPITAL / UNITS
 }
 
 /// Shortens a text to a width; an ellipsis marks the cut.
@@ -209,7 +209,8 @@ fn outline(path: &str) -> Vec<Vec<Place>> {
                 if let (Some(stroke), Some(bend), Some(to)) = (strokes.last_mut(), place(), place())
                     && let Some(from) = stroke.last().copied()
                 {
-                    let at = (1..=BEND).map(|at| f32::from(at) / f32::from(BEND));
+                    let at =
+                        (1..=CURVE_SEGMENTS).map(|at| f32::from(at) / f32::from(CURVE_SEGMENTS));
                     stroke.extend(at.map(|at| between(from, bend, to, at)));
                 }
             }
@@ -233,7 +234,9 @@ fn between(from: Place, bend: Place, to: Place, at: f32) -> Place {
 }
 
 fn arc([x, y]: Place, [across, up]: Place, from: f32, to: f32) -> Vec<Place> {
-    let steps = ((to - from).abs() / 360.0 * TURN).ceil().max(2.0) as u8;
+    let steps = ((to - from).abs() / 360.0 * ELLIPSE_SEGMENTS)
+        .ceil()
+        .max(2.0) as u8;
     let places = (0..=steps).map(|step| {
         let angle = (from + (to - from) * f32::from(step) / f32::from(steps)) * PI / 180.0;
         [x + across * angle.cos(), y + up * angle.sin()]

@@ -58,7 +58,7 @@ impl Frame {
         depth_cue: bool,
     ) -> Picture {
         let (width, height) = (self.width / self.fine, self.height / self.fine);
-        let fade = if depth_cue { FADE } else { 0.0 };
+        let fade = if depth_cue { MAX_FADE } else { 0.0 };
         let mut pixels = vec![[0; 3]; width * height];
         let light = light_of_bytes();
         let share = 1.0 / (self.fine * self.fine) as f32;
@@ -103,7 +103,7 @@ impl Frame {
         for (rings, weight) in [(1.0_f32, 0.6_f32), (4.0, 0.4)] {
             let ring = (self.fine as f32 * rings).round() as usize;
             let mut sum = 0.0;
-            for (dx, dy) in AROUND {
+            for (dx, dy) in NEIGHBOURS {
                 let (x, y) = (
                     moved(x, dx * ring.cast_signed()),
                     moved(y, dy * ring.cast_signed()),
@@ -115,22 +115,22 @@ impl Frame {
                     sum += (over * 4.0).clamp(0.0, 1.0);
                 }
             }
-            hidden += weight * sum / AROUND.len() as f32;
+            hidden += weight * sum / NEIGHBOURS.len() as f32;
         }
         let far = (0.5 - near / camera.depth / 2.0).clamp(0.0, 1.0);
         // Only the lightness changes: a mix with the background would give another colour of the
         // legend.
-        color.lit((1.0 - SHADE * hidden.min(1.0)) * (1.0 - fade * far * far))
+        color.scaled((1.0 - SHADE * hidden.min(1.0)) * (1.0 - fade * far * far))
     }
 }
 
 /// Share of brightness that the farthest geometry loses.
-const FADE: f32 = 0.45;
+const MAX_FADE: f32 = 0.45;
 /// Share of brightness that geometry loses if nearer geometry surrounds it.
 const SHADE: f32 = 0.62;
 
 /// Offsets of the neighbours of a sample.
-const AROUND: [(isize, isize); 8] = [
+const NEIGHBOURS: [(isize, isize); 8] = [
     (1, 0),
     (1, 1),
     (0, 1),

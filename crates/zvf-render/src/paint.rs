@@ -66,7 +66,7 @@ const CHANNEL_MAX: u32 = (1 << CHANNEL_BITS) - 1;
 
 /// The meaning of colour codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning {
+enum CodeKind {
     Number,
     Integer,
     Word,
@@ -75,9 +75,9 @@ enum Meaning {
 
 /// Encodes attributes as colour codes and collects their statistics.
 #[derive(Debug, Default)]
-pub(crate) struct Tints {
+pub(crate) struct ColorEncoder {
     range: Option<(f64, f64)>,
-    meaning: Option<Meaning>,
+    kind: Option<CodeKind>,
     /// `true` if links have the attribute.
     of_links: bool,
     /// `true` if vertices have the attribute.
@@ -192,7 +192,7 @@ fn channels_of(code: u32) -> [u32; 3] {
     [2, 1, 0].map(|channel: u32| code >> (channel * CHANNEL_BITS) & CHANNEL_MAX)
 }
 
-impl Tints {
+impl ColorEncoder {
     /// Creates the encoder; `range` is the requested range of numbers or colour channels.
     pub(crate) fn new(range: Option<(f64, f64)>) -> Self {
         Self {
@@ -202,7 +202,7 @@ impl Tints {
     }
 
     /// Stops collecting statistics, before a second pass over the data.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn freeze_statistics(&mut self) {
         self.is_known = true;
     }
 
@@ -234,11 +234,11 @@ impl Tints {
             Source::Axis { column, .. } => {
                 let broken = RenderError::InvalidResult("positions end inside a row");
                 let values = numbers(&result.positions).ok_or(broken)?;
-                self.meaning = Some(Meaning::Number);
+                self.kind = Some(CodeKind::Number);
                 self.of_vertices = true;
                 for row in values.chunks_exact(result.positions.row_len()) {
                     let value = row.get(*column).copied().unwrap_or(f64::NAN);
-                    self.look(value, false);
+                    self.sample_value(value, false);
                     vertices.push((value as f32).to_bits());
                 }
                 Ok(())
@@ -289,7 +289,7 @@ impl Tints {
         let before = into.len();
         match &column.values {
             ColumnValues::Dictionary { codes, words } => {
-                self.meaning = Some(Meaning::Word);
+                self.kind = Some(CodeKind::Word);
                 let numbers: Vec<u32> = words.iter().map(|word| self.word(word)).collect();
                 into.extend(codes.iter().map(|code| {
                     let code = usize::try_from(*code).ok();
@@ -302,7 +302,7 @@ impl Tints {
                 let values = numbers(rows).ok_or(broken)?;
                 let width = channels(column);
                 if width == 3 || width == 4 {
-                    self.meaning = Some(Meaning::Color);
+                    self.kind = Some(CodeKind::Color);
                     let channels = if width == 3 { 3 } else { 4 };
                     let scale = self.channel_scale(rows.kind, &values, channels, into);
                     into.extend(values.chunks_exact(channels).map(|color| scale.code(color)));
@@ -315,14 +315,14 @@ impl Tints {
                             | Kind::Complex64
                             | Kind::Complex128
                     );
-                    self.meaning = Some(if is_integer {
-                        Meaning::Integer
+                    self.kind = Some(if is_integer {
+                        CodeKind::Integer
                     } else {
-                        Meaning::Number
+                        CodeKind::Number
                     });
                     for (row, value) in values.into_iter().enumerate() {
                         if !column.is_null(row) {
-                            self.look(value, is_integer);
+                            self.sample_value(value, is_integer);
                         }
                         into.push((value as f32).to_bits());
                     }
@@ -397,7 +397,7 @@ impl Tints {
     }
 
     /// Samples a value. The interval doubles whenever the sample is full.
-    fn look(&mut self, value: f64, is_integer: bool) {
+    fn sample_value(&mut self, value: f64, is_integer: bool) {
         if self.is_known || !value.is_finite() {
             return;
         }
@@ -431,12 +431,12 @@ impl Tints {
             Source::Object => return Ok(Paint::new(self.object_scale())),
             Source::Axis { name, .. } | Source::Attribute(_, name) => name,
         };
-        let meaning = self
-            .meaning
+        let kind = self
+            .kind
             .ok_or_else(|| RenderError::Attribute(name.clone()))?;
-        let scale = match meaning {
-            Meaning::Color => ColorScale::Color(self.channels.map(|scale| scale.describe())),
-            Meaning::Word => {
+        let scale = match kind {
+            CodeKind::Color => ColorScale::Color(self.channels.map(|scale| scale.describe())),
+            CodeKind::Word => {
                 // Sorted by name, so that colours do not depend on the order of the data.
                 let mut names: Vec<(&String, &u32)> = self.words.iter().collect();
                 names.sort_unstable();
@@ -455,7 +455,7 @@ impl Tints {
                     colors,
                 }
             }
-            Meaning::Integer
+            CodeKind::Integer
                 if options.range.is_none() && self.integers.len() <= MAX_INTEGER_CATEGORIES =>
             {
                 ColorScale::Integers {
@@ -463,7 +463,7 @@ impl Tints {
                     colors: Categories::new(self.integers.len()),
                 }
             }
-            Meaning::Integer | Meaning::Number => self.numbers(options),
+            CodeKind::Integer | CodeKind::Number => self.numbers(options),
         };
         let by_object = !self.of_vertices && !self.of_links;
         Ok(Paint {
@@ -732,9 +732,9 @@ mod tests {
     #[track_caller]
     fn painted(batches: &[QueryResult], range: Option<(f64, f64)>) -> (Vec<[u8; 3]>, String) {
         let source = Source::Attribute(None, "rgb".to_owned());
-        let (mut tints, mut codes) = (Tints::new(range), Vec::new());
+        let (mut encoder, mut codes) = (ColorEncoder::new(range), Vec::new());
         for batch in batches {
-            tints
+            encoder
                 .add(batch, &source, &mut codes, &mut Vec::new())
                 .unwrap();
         }
@@ -742,7 +742,7 @@ mod tests {
             range,
             ..RenderOptions::default()
         };
-        let paint = tints.paint(&source, &options).unwrap();
+        let paint = encoder.paint(&source, &options).unwrap();
         let colors = codes
             .iter()
             .map(|code| paint.color(Some(*code), [0.0; 3]).0);
@@ -798,13 +798,13 @@ mod tests {
     /// Ids of one segmentation often agree modulo small numbers.
     #[test]
     fn objects_are_coloured_by_rank_and_not_by_id() {
-        let (mut tints, mut codes) = (Tints::default(), Vec::new());
+        let (mut encoder, mut codes) = (ColorEncoder::default(), Vec::new());
         for ids in [&[96, 24, 24, 720_575][..], &[24, NO_OBJECT, -48, 0]] {
-            tints
+            encoder
                 .add(&owned(ids), &Source::Object, &mut codes, &mut Vec::new())
                 .unwrap();
         }
-        let paint = tints
+        let paint = encoder
             .paint(&Source::Object, &RenderOptions::default())
             .unwrap();
         let found: Vec<Color> = codes

@@ -98,7 +98,7 @@ impl Categories {
         // Each candidate with its distance to the nearest chosen colour.
         let mut candidates = candidates();
         let mut exclude = |chosen: Color| {
-            let chosen = Perceived::of(chosen);
+            let chosen = Oklab::of(chosen);
             for (_, perceived, distance) in &mut candidates {
                 *distance = perceived.distance(chosen).min(*distance);
             }
@@ -137,15 +137,15 @@ impl Categories {
 
 /// Returns colours that are visible on both backgrounds: a grid of the sRGB cube without its very
 /// dark, very light and dull parts.
-fn candidates() -> Vec<(Color, Perceived, u32)> {
+fn candidates() -> Vec<(Color, Oklab, u32)> {
     const STEPS: u8 = 20;
     let level = |step: u8| ((u16::from(step) * 255) / u16::from(STEPS - 1)) as u8;
     let steps = || (0..STEPS).map(level);
     let cube = steps().flat_map(|red| {
         steps().flat_map(move |green| steps().map(move |blue| Color([red, green, blue])))
     });
-    let seen = cube.map(|color| (color, Perceived::of(color), u32::MAX));
-    let is_visible = |perceived: Perceived| {
+    let seen = cube.map(|color| (color, Oklab::of(color), u32::MAX));
+    let is_visible = |perceived: Oklab| {
         (480..=880).contains(&perceived.lightness) && perceived.chroma_squared() > 60 * 60
     };
     seen.filter(|(_, perceived, _)| is_visible(*perceived))
@@ -155,13 +155,13 @@ fn candidates() -> Vec<(Color, Perceived, u32)> {
 /// A colour in the perceptual space `OKLab`, in thousandths. Integers give equal palettes on
 /// platforms whose floating-point functions differ in the last digit.
 #[derive(Clone, Copy, Debug)]
-struct Perceived {
+struct Oklab {
     lightness: i32,
     green_red: i32,
     blue_yellow: i32,
 }
 
-impl Perceived {
+impl Oklab {
     fn of(color: Color) -> Self {
         let [red, green, blue] = color.linear();
         let cone = |of: [f32; 3]| (of[0] * red + of[1] * green + of[2] * blue).cbrt();
@@ -253,7 +253,7 @@ mod tests {
     fn category_colors_are_far_apart() {
         let nearest = |count: usize| {
             let colors = Categories::new(count).0;
-            let seen: Vec<Perceived> = colors.iter().map(|color| Perceived::of(*color)).collect();
+            let seen: Vec<Oklab> = colors.iter().map(|color| Oklab::of(*color)).collect();
             let pairs = seen.iter().enumerate().flat_map(|(at, one)| {
                 let after = seen.iter().skip(at + 1);
                 after.map(|other| one.distance(*other))

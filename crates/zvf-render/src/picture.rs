@@ -93,7 +93,7 @@ impl Picture {
                     for place in strokes.iter_mut().flatten() {
                         *place = [place[0] + left, place[1] + y];
                     }
-                    self.stroke(&strokes, font::pen(size), *color);
+                    self.stroke(&strokes, font::stroke_width(size), *color);
                 }
             }
         }

@@ -39,9 +39,9 @@ impl Plot {
             sheet: Sheet::default(),
             size: [WIDTH, TOP + ROW * shown as f32 + BOTTOM],
         };
-        let (ink, faint) = (PAPER.ink(), PAPER.faint_ink());
+        let (text_color, faint) = (PAPER.text_color(), PAPER.faint_text_color());
         plot.sheet
-            .text([28.0, 42.0], 21.0, Anchor::Start, title, ink);
+            .text([28.0, 42.0], 21.0, Anchor::Start, title, text_color);
         for (left, text) in [
             (BARS[0], "vertices and bytes"),
             (CHUNKS[0], "chunks by vertices in them"),
@@ -50,18 +50,18 @@ impl Plot {
             plot.sheet
                 .text([left, 82.0], 14.0, Anchor::Start, text, faint);
         }
-        let most_vertices = levels.iter().filter_map(|level| level.vertices).max();
-        let most_bytes = levels.iter().map(|level| level.bytes).max();
+        let max_vertices = levels.iter().filter_map(|level| level.vertices).max();
+        let max_bytes = levels.iter().map(|level| level.bytes).max();
         let chunks = span(levels.iter().map(|level| &level.chunks));
         let fragments = span(levels.iter().map(|level| &level.fragments));
         for (at, level) in levels.iter().enumerate() {
             let foot = TOP + ROW * (at + 1) as f32 - 26.0;
             let name = format!("level {}", level.level);
             plot.sheet
-                .text([28.0, foot - 34.0], 15.0, Anchor::Start, &name, ink);
+                .text([28.0, foot - 34.0], 15.0, Anchor::Start, &name, text_color);
             let vertices = level.vertices;
-            plot.bar(foot - 58.0, vertices, most_vertices, "vertices", VERTICES);
-            plot.bar(foot - 18.0, Some(level.bytes), most_bytes, "bytes", BYTES);
+            plot.bar(foot - 58.0, vertices, max_vertices, "vertices", VERTICES);
+            plot.bar(foot - 18.0, Some(level.bytes), max_bytes, "bytes", BYTES);
             plot.histogram(CHUNKS, foot, &level.chunks, chunks, VERTICES);
             plot.histogram(FRAGMENTS, foot, &level.fragments, fragments, PIECES);
         }
@@ -90,8 +90,13 @@ impl Plot {
         let text = value.map_or(format!("– {unit}"), |value| {
             format!("{} {unit}", grouped(value))
         });
-        self.sheet
-            .text([left, y - 5.0], 12.5, Anchor::Start, &text, PAPER.ink());
+        self.sheet.text(
+            [left, y - 5.0],
+            12.5,
+            Anchor::Start,
+            &text,
+            PAPER.text_color(),
+        );
         self.sheet.fill([left, y], [width, 9.0], RAIL);
         let share = value.unwrap_or(0) as f64 / max.unwrap_or(0).max(1) as f64;
         self.sheet
@@ -124,7 +129,7 @@ impl Plot {
         self.sheet.line(
             [[left, foot + 0.5], [left + width, foot + 0.5]],
             1.0,
-            PAPER.faint_ink(),
+            PAPER.faint_text_color(),
         );
         let text = match histogram.mean() {
             None => "none readable".to_owned(),
@@ -140,7 +145,7 @@ impl Plot {
             12.5,
             Anchor::Start,
             &text,
-            PAPER.ink(),
+            PAPER.text_color(),
         );
     }
 
@@ -160,7 +165,7 @@ impl Plot {
                 12.0,
                 Anchor::Middle,
                 &text,
-                PAPER.faint_ink(),
+                PAPER.faint_text_color(),
             );
         }
         let middle = left + width / 2.0;
@@ -170,7 +175,7 @@ impl Plot {
             12.0,
             Anchor::Middle,
             text,
-            PAPER.faint_ink(),
+            PAPER.faint_text_color(),
         );
     }
 }

@@ -16,17 +16,17 @@ use crate::{
     error::RenderError,
     frame::Frame,
     options::{ColorBy, DEFAULT_VERTEX_BUDGET, RenderOptions},
-    paint::{Source, Tints},
+    paint::{ColorEncoder, Source},
     picture::Picture,
     scale,
     scene::{Form, Scene, Space},
-    view::{Camera, Extent, Turn, Viewpoint, Window, minus},
+    view::{Camera, Extent, Rotation, Viewpoint, Window, minus},
 };
 
 /// Maximum number of cached link ends per cacheable vertex; meshes have about six.
 const LINKS_OF_A_VERTEX: usize = 12;
 /// Valid widths and heights of a picture.
-const SIDES: core::ops::RangeInclusive<usize> = 64..=16384;
+const VALID_SIZES: core::ops::RangeInclusive<usize> = 64..=16384;
 /// Maximum number of pixels.
 const MAX_PIXELS: usize = 1 << 25;
 /// Maximum number of samples of a frame, 8 bytes each.
@@ -119,7 +119,7 @@ pub async fn render_with_progress(
         Viewpoint::ISO
     });
     let (mut survey, query, outcome) = survey(dataset, options, axes, source, view, report).await?;
-    let paint = survey.tints.paint(&survey.source, options)?;
+    let paint = survey.encoder.paint(&survey.source, options)?;
 
     let zoom = annotate::zoom(width, height);
     let root = dataset.root();
@@ -200,7 +200,7 @@ pub async fn render_with_progress(
 
 /// Returns the number of samples per pixel along each side.
 fn samples_of_a_dot(width: usize, height: usize) -> Result<usize, RenderError> {
-    let is_size = SIDES.contains(&width) && SIDES.contains(&height);
+    let is_size = VALID_SIZES.contains(&width) && VALID_SIZES.contains(&height);
     let dots = width.checked_mul(height).filter(|dots| *dots <= MAX_PIXELS);
     let dots = dots.filter(|_| is_size);
     let dots = dots.ok_or(RenderError::Size { width, height })?;
@@ -241,14 +241,14 @@ async fn survey(
 ) -> Result<(Survey, Query, QueryReport), RenderError> {
     let mut survey = Survey::new(Space::new(axes), source, view, options);
     let mut query = query(options, &survey.source);
-    let outcome = match survey.look(dataset, &query, report).await {
+    let outcome = match survey.read(dataset, &query, report).await {
         // No level is small enough, so the coarsest level is drawn.
         Err(RenderError::Store(zvf::Error::Query(QueryError::OverVertices { .. })))
             if options.level.is_none() =>
         {
             survey = Survey::new(Space::new(axes), survey.source, view, options);
             query.level = LevelChoice::Vertices(DEFAULT_VERTEX_BUDGET);
-            survey.look(dataset, &query, report).await?
+            survey.read(dataset, &query, report).await?
         }
         looked => looked?,
     };
@@ -334,9 +334,9 @@ fn subtitle(survey: &Survey, levels: &[LevelId]) -> String {
 struct Survey {
     space: Space,
     source: Source,
-    turn: Turn,
+    rotation: Rotation,
     extent: Extent,
-    tints: Tints,
+    encoder: ColorEncoder,
     scene: Scene,
     max_cached_vertices: usize,
     /// `true` if the scene holds all data.
@@ -354,9 +354,9 @@ impl Survey {
         Self {
             space,
             source,
-            turn: Turn::of(view),
+            rotation: Rotation::of(view),
             extent: Extent::EMPTY,
-            tints: Tints::new(options.range),
+            encoder: ColorEncoder::new(options.range),
             scene: Scene::default(),
             max_cached_vertices: options.max_cached_vertices,
             is_kept: true,
@@ -369,7 +369,7 @@ impl Survey {
     }
 
     /// Reads everything the query selects.
-    async fn look(
+    async fn read(
         &mut self,
         dataset: &Dataset,
         query: &Query,
@@ -404,7 +404,7 @@ impl Survey {
         let paths = self.scene.starts.len();
         self.level = result.level;
         self.scene
-            .add(result, &mut self.space, &self.source, &mut self.tints)?;
+            .add(result, &mut self.space, &self.source, &mut self.encoder)?;
         self.vertices += result.positions.len() as u64;
         self.items += result
             .parts
@@ -413,9 +413,9 @@ impl Survey {
         self.items += result.links.as_ref().map_or(0, |links| links.len() as u64);
         let new = self.scene.positions.get(before..).unwrap_or_default();
         for at in new {
-            let turned = self.turn.apply(*at);
-            match turned.iter().all(|part| part.is_finite()) {
-                true => self.extent.add(turned),
+            let rotated = self.rotation.apply(*at);
+            match rotated.iter().all(|part| part.is_finite()) {
+                true => self.extent.add(rotated),
                 false => self.skipped_vertices += 1,
             }
         }
@@ -429,7 +429,7 @@ impl Survey {
                 let [start, end] = *span else { continue };
                 let path = self.scene.positions.get(start..end).unwrap_or_default();
                 let steps = path.windows(2).filter_map(|pair| match pair {
-                    [a, b] => Some(flat_length(&self.turn, *a, *b)),
+                    [a, b] => Some(flat_length(&self.rotation, *a, *b)),
                     _ => None,
                 });
                 self.length += steps.sum::<f64>();
@@ -472,7 +472,7 @@ impl Survey {
                     .and_then(|row| self.scene.positions.get(row))
             };
             if let (Some(a), Some(b)) = (at(a), at(b)) {
-                self.length += flat_length(&self.turn, *a, *b);
+                self.length += flat_length(&self.rotation, *a, *b);
             }
         }
     }
@@ -497,8 +497,8 @@ impl Survey {
 }
 
 /// Returns the length of a line in the plane of the picture.
-fn flat_length(turn: &Turn, from: [f32; 3], to: [f32; 3]) -> f64 {
-    let [x, y, _] = turn.apply(minus(to, from));
+fn flat_length(rotation: &Rotation, from: [f32; 3], to: [f32; 3]) -> f64 {
+    let [x, y, _] = rotation.apply(minus(to, from));
     let length = f64::from(x.hypot(y));
     if length.is_finite() { length } else { 0.0 }
 }
@@ -511,7 +511,7 @@ async fn again(
     survey: &mut Survey,
     mut each: impl FnMut(&Scene, u64) + Send,
 ) -> Result<(), RenderError> {
-    survey.tints.settle();
+    survey.encoder.freeze_statistics();
     survey.scene.clear();
     let mut failed = None;
     let drawn = dataset.batches(query, |result| {
@@ -519,10 +519,10 @@ async fn again(
             scene,
             space,
             source,
-            tints,
+            encoder,
             ..
         } = &mut *survey;
-        match scene.add(&result, space, source, tints) {
+        match scene.add(&result, space, source, encoder) {
             Ok(()) => {
                 each(scene, result.positions.len() as u64);
                 scene.clear();

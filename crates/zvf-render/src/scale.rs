@@ -34,7 +34,7 @@ const FEET: [(&str, &str); 12] = [
     ("us-ft", "ftUS"),
 ];
 
-/// Returns the largest of 1, 2 and 5 times a power of ten that is at most `most`.
+/// Returns the largest of 1, 2 and 5 times a power of ten that is at most `max`.
 pub(crate) fn round_below(max: f64) -> f64 {
     if !max.is_finite() || max <= 0.0 {
         return 1.0;
@@ -118,7 +118,7 @@ pub(crate) fn symbol(unit: &str) -> &str {
         .unwrap_or(unit)
 }
 
-/// Returns a round length of at most `most` units, and its text.
+/// Returns a round length of at most `max` units, and its text.
 pub(crate) fn bar(max: f64, unit: Option<&str>) -> (f64, String) {
     let unit = unit.map(symbol);
     let metres = METRES

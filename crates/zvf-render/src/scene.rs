@@ -5,7 +5,7 @@ use zvf::{NumericColumn, QueryResult};
 use crate::{
     column::numbers,
     error::RenderError,
-    paint::{Source, Tints},
+    paint::{ColorEncoder, Source},
     view::Vector,
 };
 
@@ -27,14 +27,14 @@ pub(crate) struct Scene {
     pub(crate) positions: Vec<Vector>,
     /// Colour code of each vertex, interpreted by [`Paint`](crate::paint::Paint); empty if colours
     /// need no codes.
-    pub(crate) tints: Vec<u32>,
+    pub(crate) color_codes: Vec<u32>,
     /// Start of each path, and the end of the last.
     pub(crate) starts: Vec<usize>,
     /// Vertices of edges and faces, `ends` per link.
     pub(crate) links: Vec<u32>,
     pub(crate) ends: usize,
     /// Colour code of each link, if links have the colours.
-    pub(crate) link_tints: Vec<u32>,
+    pub(crate) link_color_codes: Vec<u32>,
 }
 
 /// The drawn axes and the origin of positions.
@@ -69,7 +69,7 @@ impl Scene {
         result: &QueryResult,
         space: &mut Space,
         source: &Source,
-        tints: &mut Tints,
+        encoder: &mut ColorEncoder,
     ) -> Result<(), RenderError> {
         let base = self.positions.len();
         self.add_positions(&result.positions, space)?;
@@ -111,16 +111,21 @@ impl Scene {
                 self.links.push(end?);
             }
         }
-        tints.add(result, source, &mut self.tints, &mut self.link_tints)
+        encoder.add(
+            result,
+            source,
+            &mut self.color_codes,
+            &mut self.link_color_codes,
+        )
     }
 
     /// Removes all data and keeps the allocated memory.
     pub(crate) fn clear(&mut self) {
         self.positions.clear();
-        self.tints.clear();
+        self.color_codes.clear();
         self.starts.clear();
         self.links.clear();
-        self.link_tints.clear();
+        self.link_color_codes.clear();
     }
 
     fn add_positions(
@@ -161,9 +166,9 @@ mod tests {
 
     fn taken(results: &[QueryResult]) -> Result<Scene, RenderError> {
         let mut space = Space::new([Some(0), Some(1), Some(2)]);
-        let (mut scene, mut tints) = (Scene::default(), Tints::default());
+        let (mut scene, mut encoder) = (Scene::default(), ColorEncoder::default());
         for result in results {
-            scene.add(result, &mut space, &Source::Orientation, &mut tints)?;
+            scene.add(result, &mut space, &Source::Orientation, &mut encoder)?;
         }
         Ok(scene)
     }

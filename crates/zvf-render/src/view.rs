@@ -73,13 +73,13 @@ impl FromStr for Viewpoint {
 
 /// The axes of the picture in the space of the store.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Turn {
+pub(crate) struct Rotation {
     right: Vector,
     up: Vector,
     toward: Vector,
 }
 
-impl Turn {
+impl Rotation {
     pub(crate) fn of(view: Viewpoint) -> Self {
         let (azimuth, elevation) = (view.azimuth.to_radians(), view.elevation.to_radians());
         let (sine, cosine) = (azimuth.sin(), azimuth.cos());
@@ -168,7 +168,7 @@ pub(crate) struct Spot {
 /// The projection from space to the picture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Camera {
-    turn: Turn,
+    rotation: Rotation,
     centre: Vector,
     /// Pixels per unit at the centre.
     pub(crate) scale: f32,
@@ -205,7 +205,7 @@ impl Camera {
         let zoom = distance.map_or(1.0, |distance| distance / (distance - depth));
         let scale = (window.size[0] / width).min(window.size[1] / height) / zoom;
         Self {
-            turn: Turn::of(view),
+            rotation: Rotation::of(view),
             centre,
             scale,
             middle: [0, 1].map(|axis: usize| window.from[axis] + window.size[axis] / 2.0),
@@ -234,13 +234,13 @@ impl Camera {
         self
     }
 
-    pub(crate) fn turn(&self) -> &Turn {
-        &self.turn
+    pub(crate) fn rotation(&self) -> &Rotation {
+        &self.rotation
     }
 
     /// Projects a position; `None` behind the eye.
     pub(crate) fn spot(&self, at: Vector) -> Option<Spot> {
-        let [x, y, near] = minus(self.turn.apply(at), self.centre);
+        let [x, y, near] = minus(self.rotation.apply(at), self.centre);
         let zoom = match self.distance {
             None => 1.0,
             Some(distance) => distance / (distance - near),
@@ -271,11 +271,17 @@ mod tests {
 
     #[track_caller]
     fn check(view: Viewpoint, right: Vector, up: Vector) {
-        let turn = Turn::of(view);
+        let rotation = Rotation::of(view);
         let is_near = |a: Vector, b: Vector| minus(a, b).iter().all(|part| part.abs() < 1e-6);
-        assert!(is_near(turn.apply(right), [1.0, 0.0, 0.0]), "{turn:?}");
-        assert!(is_near(turn.apply(up), [0.0, 1.0, 0.0]), "{turn:?}");
-        assert!(is_near(cross(turn.right, turn.up), turn.toward), "{turn:?}");
+        assert!(
+            is_near(rotation.apply(right), [1.0, 0.0, 0.0]),
+            "{rotation:?}"
+        );
+        assert!(is_near(rotation.apply(up), [0.0, 1.0, 0.0]), "{rotation:?}");
+        assert!(
+            is_near(cross(rotation.right, rotation.up), rotation.toward),
+            "{rotation:?}"
+        );
     }
 
     #[test]
@@ -305,7 +311,7 @@ mod tests {
             Viewpoint::ISO.perspective(),
             Viewpoint::AXIAL.perspective(),
         ] {
-            let turn = Turn::of(view);
+            let rotation = Rotation::of(view);
             let mut extent = Extent::EMPTY;
             let corners: Vec<Vector> = (0..8_u8)
                 .map(|at| {
@@ -314,7 +320,7 @@ mod tests {
                 })
                 .collect();
             for at in &corners {
-                extent.add(turn.apply(*at));
+                extent.add(rotation.apply(*at));
             }
             let camera = Camera::fit(view, &extent, &window);
             let tight = camera.tightened(&corners, &window);

@@ -19,7 +19,7 @@ use zvf_precomputed::{PrecomputedError, ShardError};
 
 use crate::{
     layers::{
-        Layer, LayerError, LayerKind, Reading, skeletons::coarser, space::ViewerSpace, survey,
+        Layer, LayerError, LayerInput, LayerKind, skeletons::coarser, space::ViewerSpace, survey,
     },
     spill::SpillError,
     view::{ServedView, StoreView, store_name, viewer_link, viewer_state},
@@ -250,7 +250,7 @@ impl From<PrecomputedError> for ExportError {
 /// An export in progress.
 #[derive(Clone, Copy)]
 struct Export<'a> {
-    reading: Reading<'a>,
+    reading: LayerInput<'a>,
     options: &'a ExportOptions,
     output: &'a ExportOutput,
 }
@@ -291,7 +291,7 @@ pub async fn export(
     let output = ExportOutput::create(&target.into(), &source(dataset, options).await?).await?;
     let space = ViewerSpace::of(dataset);
     let work = Export {
-        reading: Reading::new(dataset, options.properties.as_deref(), &space, report),
+        reading: LayerInput::new(dataset, options.properties.as_deref(), &space, report),
         options,
         output: &output,
     };

@@ -184,7 +184,7 @@ pub(crate) type Report<'a> = dyn Fn(u64, u64) + Send + Sync + 'a;
 
 /// A store that is converted.
 #[derive(Clone, Copy)]
-pub(crate) struct Reading<'a> {
+pub(crate) struct LayerInput<'a> {
     pub(crate) dataset: &'a Dataset,
     /// Names of the attributes to read; all if `None`.
     pub(crate) properties: Option<&'a [String]>,
@@ -192,11 +192,11 @@ pub(crate) struct Reading<'a> {
     /// The level that is read.
     pub(crate) level: LevelId,
     /// Maximum number of objects whose ids are kept.
-    pub(crate) most_ids: usize,
+    pub(crate) max_ids: usize,
     pub(crate) report: &'a Report<'a>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> LayerInput<'a> {
     /// Begins to read level 0.
     pub(crate) fn new(
         dataset: &'a Dataset,
@@ -209,7 +209,7 @@ impl<'a> Reading<'a> {
             properties,
             space,
             level: LevelId::FULL,
-            most_ids: usize::MAX,
+            max_ids: usize::MAX,
             report,
         }
     }

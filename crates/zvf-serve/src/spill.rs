@@ -48,8 +48,8 @@ pub(crate) struct Spill {
     _temporary: Option<TempDir>,
     /// Checksums of what was written of each partition, with its length.
     written: BTreeMap<PartitionId, crc32fast::Hasher>,
-    /// The most bytes of entries in memory.
-    most: usize,
+    /// Maximum size in bytes of entries in memory.
+    max_bytes: usize,
     buffers: BTreeMap<PartitionId, Vec<u8>>,
     buffered: usize,
 }
@@ -63,21 +63,21 @@ pub(crate) struct SpillEntry<'a> {
 }
 
 impl Spill {
-    /// Groups entries with temporary files in `scratch`, and `most` bytes of entries in memory.
-    pub(crate) fn new(scratch: TempDir, most: usize) -> Self {
+    /// Groups entries with temporary files in `scratch`, and `max_bytes` of entries in memory.
+    pub(crate) fn new(scratch: TempDir, max_bytes: usize) -> Self {
         let folder = scratch.path().to_path_buf();
         Self {
             _temporary: Some(scratch),
-            ..Self::in_folder(folder, most)
+            ..Self::in_folder(folder, max_bytes)
         }
     }
 
-    fn in_folder(folder: PathBuf, most: usize) -> Self {
+    fn in_folder(folder: PathBuf, max_bytes: usize) -> Self {
         Self {
             folder,
             _temporary: None,
             written: BTreeMap::new(),
-            most,
+            max_bytes,
             buffers: BTreeMap::new(),
             buffered: 0,
         }
@@ -88,10 +88,10 @@ impl Spill {
     /// written.
     pub(crate) fn restore(
         folder: PathBuf,
-        most: usize,
+        max_bytes: usize,
         from: Option<&Value>,
     ) -> io::Result<Option<Self>> {
-        let mut spill = Self::in_folder(folder, most);
+        let mut spill = Self::in_folder(folder, max_bytes);
         fs::create_dir_all(&spill.folder)?;
         let kept = from.and_then(Value::as_array);
         for partition in kept.into_iter().flatten() {
@@ -160,7 +160,7 @@ impl Spill {
         buffer.extend_from_slice(entry.record);
         let size = HEADER.saturating_add(entry.record.len());
         self.buffered = self.buffered.saturating_add(size);
-        if self.buffered > self.most {
+        if self.buffered > self.max_bytes {
             self.flush()?;
         }
         Ok(())

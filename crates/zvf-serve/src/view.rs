@@ -23,7 +23,7 @@ const DEPTH_MARGIN: f64 = 0.3;
 /// axis of the shortest extent.
 const DEEP: f64 = 1.5;
 /// The colour of a surface that is the only one of its store. Others have the colours of the viewer.
-const ONE_SURFACE: &str = "#e6c8a0";
+const SURFACE_COLOR: &str = "#e6c8a0";
 
 /// The layers of a store, and the box and units of its coordinates.
 #[derive(Clone, Debug)]
@@ -397,7 +397,7 @@ fn layer_state(store: &ServedView<'_>, layer: &Layer, is_shared: bool) -> Value 
                 state.insert("objectAlpha".to_owned(), 0.3.into());
             }
             if layer.kind == LayerKind::Meshes && layer.items == 1 {
-                state.insert("segmentDefaultColor".to_owned(), ONE_SURFACE.into());
+                state.insert("segmentDefaultColor".to_owned(), SURFACE_COLOR.into());
             }
             if let Some(shader) = &layer.shader {
                 let skeletons = json!({"mode3d": "lines", "shader": shader});

@@ -99,7 +99,7 @@ impl<'c> ChunkBatch<'c> {
         let mut requested = Vec::new();
         for chunk in chunks {
             for part in parts {
-                let want = part.wanted(chunk);
+                let want = part.cell_request(chunk);
                 requested.push(want.is_some());
                 wanted.extend(want);
             }

@@ -125,7 +125,7 @@ impl LinkPart {
 
     /// Returns whether this cell holds the first copies of its links. Copies in other cells are not
     /// counted as links.
-    pub(crate) fn leads(&self, cell: &ChunkCoord) -> bool {
+    pub(crate) fn is_leading(&self, cell: &ChunkCoord) -> bool {
         if self.family.store == LinkStore::Canonical || self.delta() != Delta::INTRA {
             return true;
         }

@@ -108,7 +108,7 @@ impl AttributeSpec {
         row_shape: Vec<u64>,
     }
 
-    fn refused(&self, why: &'static str) -> Failure {
+    fn error(&self, why: &'static str) -> Failure {
         Failure::Attribute {
             name: self.name.clone(),
             why,
@@ -264,12 +264,12 @@ fn write(
             }
         };
         let staged = staged.await;
-        conclude(&store, transaction, staged).await
+        commit_or_abort(&store, transaction, staged).await
     })
 }
 
 /// Commits a transaction with its staged root, or aborts it if staging failed.
-async fn conclude(
+async fn commit_or_abort(
     store: &Store,
     mut transaction: Transaction,
     staged: Result<(Bytes, AttributeReport), Failure>,
@@ -309,9 +309,9 @@ impl AttributeLocation {
             && spec.name != "zarr.json";
         let path = format!("{family}/{}", spec.name);
         let key = Key::parse(&path).ok().filter(|_| is_name);
-        let key = key.ok_or_else(|| spec.refused("the name is not valid for an attribute"))?;
+        let key = key.ok_or_else(|| spec.error("the name is not valid for an attribute"))?;
         let row = spec.row().filter(|row| *row > 0);
-        let row = row.ok_or_else(|| spec.refused("a vertex has no value, or too many"))?;
+        let row = row.ok_or_else(|| spec.error("a vertex has no value, or too many"))?;
         let store = dataset.store();
         let old = match nodes::read_one(store, &key).await? {
             Some(_) if !spec.overwrite => {
@@ -338,7 +338,11 @@ impl AttributeLocation {
     }
 
     /// Deletes the files of the replaced attribute that were not written again.
-    async fn sweep(self, transaction: &mut Transaction, put: &HashSet<Key>) -> Result<(), Failure> {
+    async fn delete_replaced(
+        self,
+        transaction: &mut Transaction,
+        put: &HashSet<Key>,
+    ) -> Result<(), Failure> {
         for name in self.old {
             let own = nodes::named(Key::parse(&name), &name)?;
             if !put.contains(&own) {
@@ -358,16 +362,16 @@ async fn raw_vertices(
     let part = session
         .stored_array(LevelId::FULL, &ArrayRole::Vertices)
         .await?;
-    let part = part.ok_or_else(|| spec.refused("the store has no vertices"))?;
+    let part = part.ok_or_else(|| spec.error("the store has no vertices"))?;
     let vertices = Vertices::parse(part.node(), part.attributes())?.value;
     if vertices.encoding != VertexEncoding::Raw {
-        return Err(spec.refused("vertices are compressed with Draco, which is not decoded"));
+        return Err(spec.error("vertices are compressed with Draco, which is not decoded"));
     }
     Ok((part, vertices.dtype))
 }
 
 /// Calls the function and checks the number of values.
-fn made(
+fn computed_values(
     make: &VertexFn,
     full: &Batch,
     axes: usize,
@@ -376,7 +380,7 @@ fn made(
 ) -> Result<Vec<u8>, Failure> {
     let bytes = make(&full.positions).map_err(Failure::Source)?;
     if bytes.len() != full.positions.len() / axes.max(1) * row {
-        return Err(spec.refused("there are not as many values as vertices"));
+        return Err(spec.error("there are not as many values as vertices"));
     }
     Ok(bytes)
 }
@@ -483,7 +487,7 @@ async fn stage(
         let arrays = arrays.clone();
         let encoded = run(move || {
             let bytes = match &values {
-                Values::Positions(make) => made(&**make, &full, axes, row, &spec)?,
+                Values::Positions(make) => computed_values(&**make, &full, axes, row, &spec)?,
                 Values::Rows(rows) => rows.of(&full, row)?,
             };
             let mut rest = bytes.as_slice();
@@ -507,7 +511,7 @@ async fn stage(
     writer.put(staged).await?;
     written.bytes = writer.take_report().bytes;
     let (transaction, put) = writer.into_destination().into_parts();
-    location.sweep(transaction, &put).await?;
+    location.delete_replaced(transaction, &put).await?;
     Ok(written)
 }
 

@@ -49,11 +49,11 @@ pub fn block_on<T>(operation: impl Future<Output = Result<T, Error>>) -> Result<
 
 fn runtime() -> Result<&'static Runtime, Error> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    static STARTING: Mutex<()> = Mutex::new(());
+    static START_LOCK: Mutex<()> = Mutex::new(());
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
     }
-    let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _starting = START_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
     }

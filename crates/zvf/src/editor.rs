@@ -321,7 +321,7 @@ impl Editor {
         geometry: &Geometry,
         out_of_bounds: OutOfBounds,
     ) -> Result<ChangeSummary, Failure> {
-        self.change_whole(&|image| {
+        self.change_keeping_links(&|image| {
             Ok(LevelChange {
                 remove: remove.clone(),
                 add: Some(self.planned(geometry, image, out_of_bounds)?),
@@ -361,7 +361,7 @@ impl Editor {
     }
 
     /// Applies a change, as [`change`](Self::change), but fails if it would drop links.
-    async fn change_whole(&self, make: &Make<'_>) -> Result<ChangeSummary, Failure> {
+    async fn change_keeping_links(&self, make: &Make<'_>) -> Result<ChangeSummary, Failure> {
         let conditions = Conditions {
             keeps_links: true,
             ..Conditions::default()

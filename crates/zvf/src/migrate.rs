@@ -33,7 +33,7 @@ use crate::{
     writer::{
         WriteReport, begin_replace,
         cell_writer::{CellWriter, Destination},
-        conclude, copies_nodes,
+        commit_or_delete, copies_nodes,
         encode::text,
         finish_replace, name_of,
     },
@@ -272,7 +272,7 @@ fn migrate_in<'a>(
         let (written, mut report) = migration.finish();
         drop(migration);
         let made = made.map(|root| (root, written));
-        let written = conclude(store, creation, made).await?;
+        let written = commit_or_delete(store, creation, made).await?;
         (report.objects, report.bytes) = (written.objects, written.bytes);
         Ok(report)
     })
@@ -398,7 +398,7 @@ impl<'a> Migration<'a> {
     }
 
     /// Skips damage, as [`damaged`](Self::damaged), and returns every other error of a query.
-    fn passed<T>(&self, read: Result<T, QueryError>) -> Result<Option<T>, Failure> {
+    fn skip_damaged<T>(&self, read: Result<T, QueryError>) -> Result<Option<T>, Failure> {
         match read {
             Ok(read) => Ok(Some(read)),
             Err(QueryError::Damaged(damage)) => self.damaged(damage).map(|()| None),

@@ -513,7 +513,7 @@ impl TaskPlan {
                 let done = done.done(self.phase.done()).await?;
                 let missing = shares.iter().filter(|share| !done.contains(share));
                 self.check_missing(missing.copied().collect(), shares.len())?;
-                let parts = input::settle(&store, &self.id, shares, None).await?;
+                let parts = input::decide_shapes(&store, &self.id, shares, None).await?;
                 (TaskPhase::Divide, parts)
             }
             TaskPhase::Divide => {

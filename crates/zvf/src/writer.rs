@@ -264,7 +264,7 @@ fn create_in<'a>(
         }
         let writer = CellWriter::new(&creation).with_progress(options.progress.clone());
         let made = write_plan(&writer, &plan).await;
-        conclude(store, creation, made.map(|written| (root(&plan), written))).await
+        commit_or_delete(store, creation, made.map(|written| (root(&plan), written))).await
     })
 }
 
@@ -275,7 +275,7 @@ pub(crate) fn copies_nodes(profile: Profile, node_copy: bool) -> bool {
 }
 
 /// Commits a creation, or deletes it after an error.
-pub(crate) async fn conclude(
+pub(crate) async fn commit_or_delete(
     store: &Store,
     creation: Creation,
     made: Result<(Bytes, WriteReport), Failure>,

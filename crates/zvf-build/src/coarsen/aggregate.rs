@@ -140,12 +140,12 @@ impl<'a, T: Number> Table<'a, T> {
     }
 
     /// Returns the null value.
-    fn nothing(&self) -> T {
-        self.missing.unwrap_or(T::NOTHING)
+    fn null(&self) -> T {
+        self.missing.unwrap_or(T::NULL)
     }
 
     fn own(&self, own: Option<&[u32]>) -> Vec<T> {
-        let mut values = vec![self.nothing(); self.count * self.columns];
+        let mut values = vec![self.null(); self.count * self.columns];
         let mut slots = values.chunks_exact_mut(self.columns);
         if let Some(own) = own {
             for (slot, row) in slots.zip(own) {
@@ -183,7 +183,7 @@ impl<'a, T: Number> Table<'a, T> {
             }
             let sums = sums.into_iter();
             sums.map(|(sum, members)| match members {
-                0 => self.nothing(),
+                0 => self.null(),
                 _ => result(sum, members),
             })
             .collect()
@@ -203,7 +203,7 @@ impl<'a, T: Number> Table<'a, T> {
                 }
             }
             let min = min.into_iter();
-            min.map(|value| value.unwrap_or(self.nothing())).collect()
+            min.map(|value| value.unwrap_or(self.null())).collect()
         })
     }
 
@@ -232,13 +232,13 @@ impl<'a, T: Number> Table<'a, T> {
             end += *count;
             *count = end - *count;
         }
-        let mut rows = vec![self.nothing(); end as usize * columns];
+        let mut rows = vec![self.null(); end as usize * columns];
         for (parent, row) in self.rows_of(range).filter(|(_, row)| self.is_whole(row)) {
             let start = ends[parent] as usize * columns;
             rows[start..start + columns].copy_from_slice(row);
             ends[parent] += 1;
         }
-        let mut values = vec![self.nothing(); range.len() * columns];
+        let mut values = vec![self.null(); range.len() * columns];
         let mut start = 0;
         for (slot, end) in values.chunks_exact_mut(columns).zip(ends) {
             let rows = &mut rows[start * columns..end as usize * columns];

@@ -19,30 +19,30 @@
 //! # Termination
 //!
 //! The goal is a share of the vertices that have a face, are not culled, and are neither tied nor
-//! locked; it is rounded up. Collapses end at the goal, or when none is legal and within the
+//! non-manifold; it is rounded up. Collapses end at the goal, or when none is legal and within the
 //! limits.
 //!
 //! # Limits
 //!
 //! A uniform mesh that keeps a share of its vertices has edges longer by the square root of its
-//! inverse: the target length. No collapse makes an edge longer than [`STRETCH`] target lengths
-//! and than the longest edge before. Without a tolerance, the surface moves by at most one target
-//! length. Otherwise, where few collapses are legal, long faces span the folds of a surface.
+//! inverse: the target length. No collapse makes an edge longer than [`MAX_EDGE_RATIO`] target
+//! lengths and than the longest edge before. Without a tolerance, the surface moves by at most one
+//! target length. Otherwise, where few collapses are legal, long faces span the folds of a surface.
 //!
 //! # The error
 //!
 //! [`VertexMerge::error`] covers both directions. The distance of the old surface from the new one
-//! is bounded twice, and the smaller bound counts: radii grow with each collapse (see `reach`) and
-//! decide about the tolerance; at the end, the distances of old vertices are measured. The distance
-//! of the new surface from the old one is measured on a grid as fine as the old edges. Boundaries
-//! are bounded by their distance from the new boundary. Culled pieces are not included.
+//! is bounded twice, and the smaller bound counts: radii grow with each collapse (see `tolerance`)
+//! and decide about the tolerance; at the end, the distances of old vertices are measured. The
+//! distance of the new surface from the old one is measured on a grid as fine as the old edges.
+//! Boundaries are bounded by their distance from the new boundary. Culled pieces are not included.
 
-mod around;
 mod mesh;
+mod neighbourhood;
 mod pieces;
 mod quadric;
-mod reach;
 mod survey;
+mod tolerance;
 mod vector;
 
 use std::{cmp::Reverse, collections::BinaryHeap};
@@ -51,15 +51,15 @@ use super::{
     MergedPositions, NO_VERTEX, VertexBlock, VertexMerge,
     measure::{Simplices, two_sided_bound},
 };
-use around::{Around, Collapse};
-use mesh::{LOCKED, Mesh, RIM, TIED};
+use mesh::{BOUNDARY, Mesh, NON_MANIFOLD, PINNED};
+use neighbourhood::{Collapse, Neighbourhood};
 use quadric::Quadric;
-use reach::View;
 use survey::Survey;
+use tolerance::View;
 use vector::{Vector, add, distance, dot, scale, sub};
 
 /// Maximum length of new edges, in target lengths.
-const STRETCH: f64 = 2.0;
+const MAX_EDGE_RATIO: f64 = 2.0;
 
 /// Collapses edges until this fraction of the removable vertices is left, or the surface would move
 /// beyond the tolerance. First drops vertices without a face, and pieces of fewer than `cull` faces
@@ -101,12 +101,12 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
             .all(|number| f64::from(*number as f32).to_bits() == number.to_bits()),
         lower,
         upper,
-        max_edge: edge_lengths.max.max(target * STRETCH),
-        around: Around::new(mesh.len()),
+        max_edge: edge_lengths.max.max(target * MAX_EDGE_RATIO),
+        neighbourhood: Neighbourhood::new(mesh.len()),
         into: (0..mesh.len() as u32).collect(),
         versions: vec![0; mesh.len()],
         radii: vec![0.0; mesh.len()],
-        rims: vec![0.0; mesh.len()],
+        boundary_errors: vec![0.0; mesh.len()],
         view: View::default(),
         quadrics,
         mesh,
@@ -118,7 +118,7 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
         let old = Mesh::new(block, &removed);
         error = measured(&old, &run.mesh, block.axes, edge_lengths.mean, error);
     }
-    let error = error.max(largest(&run.rims));
+    let error = error.max(largest(&run.boundary_errors));
     let positions = run.mesh.at;
     finish(block.axes, &removed, run.into, &positions, error)
 }
@@ -235,11 +235,11 @@ struct Run<'a> {
     into: Vec<u32>,
     /// Number of changes around each vertex.
     versions: Vec<u32>,
-    /// Radius of the tolerance volume at each vertex: see `reach`.
+    /// Radius of the tolerance volume at each vertex: see `tolerance`.
     radii: Vec<f64>,
     /// Radius for the boundary, by the vertex at which a boundary edge starts.
-    rims: Vec<f64>,
-    around: Around,
+    boundary_errors: Vec<f64>,
+    neighbourhood: Neighbourhood,
     view: View,
 }
 
@@ -266,7 +266,7 @@ impl Run<'_> {
             }
             excess -= 1;
             changed.clear();
-            changed.extend(self.around.ring.iter().map(|(vertex, _)| *vertex));
+            changed.extend(self.neighbourhood.ring.iter().map(|(vertex, _)| *vertex));
             for other in &changed {
                 queue.extend(self.entry(edge.kept, *other).map(Reverse));
             }
@@ -299,13 +299,13 @@ impl Run<'_> {
         }
         let [of_a, of_b] = [a, b].map(|end| &self.quadrics[end as usize]);
         let cost = |position| of_a.cost(sub(position, at_a)) + of_b.cost(sub(position, at_b));
-        let stays = |vertex| self.mesh.has(vertex, TIED | LOCKED);
-        let is_rim = |vertex| self.mesh.has(vertex, RIM);
-        let (kept, lost, position) = match (stays(a), stays(b)) {
+        let stays = |vertex| self.mesh.has(vertex, PINNED | NON_MANIFOLD);
+        let is_boundary = |vertex| self.mesh.has(vertex, BOUNDARY);
+        let (kept, removed, position) = match (stays(a), stays(b)) {
             (true, true) => return None,
             (true, false) => (a, b, at_a),
             (false, true) => (b, a, at_b),
-            (false, false) => match (is_rim(a), is_rim(b)) {
+            (false, false) => match (is_boundary(a), is_boundary(b)) {
                 (true, true) if cost(at_b) < cost(at_a) => (b, a, at_b),
                 (true, _) => (a, b, at_a),
                 (false, true) => (b, a, at_b),
@@ -314,7 +314,7 @@ impl Run<'_> {
         };
         Some(Collapse {
             kept,
-            lost,
+            removed,
             position,
             moves: distance(position, self.mesh.at[kept as usize]) > 0.0,
             cost: cost(position),
@@ -326,7 +326,7 @@ impl Run<'_> {
     /// else an end or the midpoint.
     fn best(&self, at_a: Vector, at_b: Vector, [of_a, of_b]: [&Quadric; 2]) -> Vector {
         let way = sub(at_b, at_a);
-        let sum = of_a.sum(&of_b.moved(scale(way, -1.0)));
+        let sum = of_a.sum(&of_b.translated(scale(way, -1.0)));
         let middle = scale(way, 0.5);
         let near = |min: &Vector| {
             let off = sub(*min, middle);
@@ -380,18 +380,18 @@ impl Run<'_> {
 
     /// Performs a collapse if it is legal and within the tolerance.
     fn apply(&mut self, edge: &Collapse, tolerance: f64) -> bool {
-        let (mesh, around) = (&mut self.mesh, &mut self.around);
-        if !around.look(mesh, edge) || !around.keeps_faces(mesh, edge) {
+        let (mesh, neighbourhood) = (&mut self.mesh, &mut self.neighbourhood);
+        if !neighbourhood.collect(mesh, edge) || !neighbourhood.keeps_faces(mesh, edge) {
             return false;
         }
         let is_long = |(vertex, _): &(u32, u8)| {
             distance(mesh.at[*vertex as usize], edge.position) > self.max_edge
         };
-        if around.ring.iter().any(is_long) {
+        if neighbourhood.ring.iter().any(is_long) {
             return false;
         }
-        let [kept, lost] = [edge.kept, edge.lost].map(|end| end as usize);
-        let rim = around.beyond.map(|[beyond, start]| {
+        let [kept, removed] = [edge.kept, edge.removed].map(|end| end as usize);
+        let boundary = neighbourhood.beyond.map(|[beyond, start]| {
             // The boundary edges that start at the removed vertex and at its predecessor merge into
             // one that starts at the predecessor.
             let start = if start == beyond {
@@ -400,14 +400,14 @@ impl Run<'_> {
                 kept
             };
             let ends = [beyond as usize, kept].map(|end| mesh.at[end]);
-            let before = self.rims[start].max(self.rims[lost]);
-            (start, before + from_segment(mesh.at[lost], ends))
+            let before = self.boundary_errors[start].max(self.boundary_errors[removed]);
+            (start, before + from_segment(mesh.at[removed], ends))
         });
         let is_within = |length: f64| length <= tolerance;
-        if rim.is_some_and(|(_, rim)| !is_within(rim)) {
+        if boundary.is_some_and(|(_, error)| !is_within(error)) {
             return false;
         }
-        let radius = self.view.radius(mesh, around, edge, &self.radii);
+        let radius = self.view.radius(mesh, neighbourhood, edge, &self.radii);
         let raised = self.view.raised.iter().map(|(_, radius)| *radius);
         if !is_within(raised.fold(radius, f64::max)) {
             return false;
@@ -415,21 +415,21 @@ impl Run<'_> {
         for (vertex, radius) in &self.view.raised {
             self.radii[*vertex as usize] = *radius;
         }
-        if let Some((start, rim)) = rim {
-            self.rims[start] = rim;
+        if let Some((start, error)) = boundary {
+            self.boundary_errors[start] = error;
         }
-        let quadrics = [kept, lost].map(|end| {
+        let quadrics = [kept, removed].map(|end| {
             let way = sub(edge.position, mesh.at[end]);
-            self.quadrics[end].moved(way)
+            self.quadrics[end].translated(way)
         });
-        mesh.collapse(edge.lost, edge.kept, &around.lost);
+        mesh.collapse(edge.removed, edge.kept, &neighbourhood.removed);
         mesh.at[kept] = edge.position;
         self.quadrics[kept] = quadrics[0].sum(&quadrics[1]);
         self.radii[kept] = radius;
-        self.radii[lost] = 0.0;
-        self.rims[lost] = 0.0;
-        self.into[lost] = edge.kept;
-        for end in [kept, lost] {
+        self.radii[removed] = 0.0;
+        self.boundary_errors[removed] = 0.0;
+        self.into[removed] = edge.kept;
+        for end in [kept, removed] {
             self.versions[end] = self.versions[end].wrapping_add(1);
         }
         true

@@ -136,7 +136,7 @@ pub enum CoarsenError {
 }
 
 /// Owner of a row that no fragment references.
-const UNSEEN: u32 = NO_VERTEX - 1;
+const UNREFERENCED: u32 = NO_VERTEX - 1;
 
 /// Block with the origin of its vertices.
 #[derive(Debug, Default)]
@@ -202,7 +202,7 @@ impl Coarsener {
             all.vertex_of = (0..rows as u32).collect();
             all.row_of.clone_from(&all.vertex_of);
         } else {
-            owners = vec![UNSEEN; rows];
+            owners = vec![UNREFERENCED; rows];
             let has_objects = self.has_objects;
             for ((at, chunk), index) in (0u32..).zip(&input.chunks).zip(&indexes) {
                 let first = all.starts[at as usize];
@@ -212,7 +212,7 @@ impl Coarsener {
                         .ok_or_else(|| no_fragment(chunk, fragment, index))?;
                     for row in &found {
                         let slot = &mut owners[first + row as usize];
-                        if *slot != UNSEEN && *slot != owner && has_objects {
+                        if *slot != UNREFERENCED && *slot != owner && has_objects {
                             let chunk = chunk.name.clone();
                             return Err(CoarsenError::SharedVertex { chunk, row });
                         }
@@ -233,7 +233,7 @@ impl Coarsener {
             }
             all.vertex_of = vec![NO_VERTEX; rows];
             for (row, owner) in owners.iter().enumerate() {
-                if *owner != UNSEEN {
+                if *owner != UNREFERENCED {
                     all.vertex_of[row] = all.row_of.len() as u32;
                     all.row_of.push(row as u32);
                 }

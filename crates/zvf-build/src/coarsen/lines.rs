@@ -11,14 +11,14 @@ use super::{
 
 /// Longest run that is simplified at once. Cutting at this length keeps one more vertex, and bounds
 /// the work for each vertex on any line.
-const LONGEST: usize = 4096;
+const MAX_RUN: usize = 4096;
 
 /// Drops vertices of paths and limbs while the remaining line stays within `tolerance`.
 pub(super) fn simplify(block: &VertexBlock, tolerance: f64) -> VertexMerge {
     // Squared distances are compared; the square root of a float's square is the float.
     let tolerance = tolerance.max(0.0) * tolerance.max(0.0);
     let mut positions = Vec::new();
-    let mut stretches = Vec::new();
+    let mut runs = Vec::new();
     shortened(block, |line, keep| {
         positions.clear();
         for row in line {
@@ -26,16 +26,16 @@ pub(super) fn simplify(block: &VertexBlock, tolerance: f64) -> VertexMerge {
         }
         let mut error = 0.0_f64;
         let last = line.len() - 1;
-        stretches.extend((0..last).step_by(LONGEST).map(|start| {
-            let end = (start + LONGEST).min(last);
+        runs.extend((0..last).step_by(MAX_RUN).map(|start| {
+            let end = (start + MAX_RUN).min(last);
             keep[end] = true;
             (start, end)
         }));
-        while let Some((start, end)) = stretches.pop() {
+        while let Some((start, end)) = runs.pop() {
             let (at, far) = farthest(&positions, block.axes, start, end);
             if far > tolerance {
                 keep[at] = true;
-                stretches.extend([(start, at), (at, end)]);
+                runs.extend([(start, at), (at, end)]);
             } else {
                 error = error.max(far);
             }

@@ -3,7 +3,7 @@
 use super::{VertexBlock, distance::square};
 
 /// Range size below which a linear scan is faster.
-const FEW: usize = 12;
+const MAX_SCANNED_ROWS: usize = 12;
 
 /// Implicit k-d tree: the median of each range splits it along the axis of its depth.
 #[derive(Clone, Debug)]
@@ -34,19 +34,19 @@ impl<'a> Nearest<'a> {
         axis: usize,
         best: &mut Option<(f64, u32)>,
     ) {
-        let mut look = |row: u32| {
+        let mut visit = |row: u32| {
             let found = (square(position, self.block.position(row as usize)), row);
             if best.is_none_or(|best| found < best) {
                 *best = Some(found);
             }
         };
-        if end - start <= FEW {
-            self.rows[start..end].iter().for_each(|row| look(*row));
+        if end - start <= MAX_SCANNED_ROWS {
+            self.rows[start..end].iter().for_each(|row| visit(*row));
             return;
         }
         let middle = usize::midpoint(start, end);
         let row = self.rows[middle];
-        look(row);
+        visit(row);
         let side = position[axis] - self.block.position(row as usize)[axis];
         let next = (axis + 1) % self.block.axes;
         let (near, far) = if side < 0.0 {
@@ -63,9 +63,9 @@ impl<'a> Nearest<'a> {
 }
 
 fn sort(block: &VertexBlock, rows: &mut [u32]) {
-    let mut stretches = vec![(0, rows.len(), 0)];
-    while let Some((start, end, axis)) = stretches.pop() {
-        if end - start <= FEW {
+    let mut ranges = vec![(0, rows.len(), 0)];
+    while let Some((start, end, axis)) = ranges.pop() {
+        if end - start <= MAX_SCANNED_ROWS {
             continue;
         }
         let middle = usize::midpoint(start, end);
@@ -74,6 +74,6 @@ fn sort(block: &VertexBlock, rows: &mut [u32]) {
             at(*a).total_cmp(&at(*b)).then(a.cmp(b))
         });
         let next = (axis + 1) % block.axes;
-        stretches.extend([(start, middle, next), (middle + 1, end, next)]);
+        ranges.extend([(start, middle, next), (middle + 1, end, next)]);
     }
 }

@@ -10,7 +10,7 @@ pub(super) trait Number: Element + Send + Sync {
     /// Sum of values.
     type Sum: Copy + Default;
     /// Null value: NaN, or zero for integers.
-    const NOTHING: Self;
+    const NULL: Self;
 
     /// Adds the value to a sum.
     fn add_to(self, sum: &mut Self::Sum);
@@ -50,7 +50,7 @@ macro_rules! whole {
     ($sum:ty: $($number:ty)*) => {$(
         impl Number for $number {
             type Sum = $sum;
-            const NOTHING: Self = 0;
+            const NULL: Self = 0;
 
             fn add_to(self, sum: &mut $sum) {
                 *sum += <$sum>::from(self);
@@ -82,7 +82,7 @@ whole!(i128: i32 i64 u32 u64);
 
 impl Number for bool {
     type Sum = u64;
-    const NOTHING: Self = false;
+    const NULL: Self = false;
 
     fn add_to(self, sum: &mut u64) {
         *sum += u64::from(self);
@@ -105,7 +105,7 @@ macro_rules! float {
     ($number:ident, $widen:expr, $narrow:expr) => {
         impl Number for $number {
             type Sum = f64;
-            const NOTHING: Self = Self::NAN;
+            const NULL: Self = Self::NAN;
 
             fn add_to(self, sum: &mut f64) {
                 *sum += $widen(self);
@@ -138,7 +138,7 @@ macro_rules! complex {
     ($part:ident) => {
         impl Number for [$part; 2] {
             type Sum = [f64; 2];
-            const NOTHING: Self = [$part::NAN; 2];
+            const NULL: Self = [$part::NAN; 2];
 
             fn add_to(self, sum: &mut [f64; 2]) {
                 self[0].add_to(&mut sum[0]);

@@ -236,7 +236,7 @@ impl LevelSnapshot {
             .entry(attribute.name.clone())
             .or_insert(table);
         for (row, id) in objects.ids.iter().enumerate() {
-            let value = objects.given[row].and_then(|at| Table::value(attribute, at));
+            let value = objects.attribute_rows[row].and_then(|at| Table::value(attribute, at));
             if let (Some(row), Some(value)) = (self.tables.row_of.get(id), value) {
                 table.rows[*row] = Some(value);
             }

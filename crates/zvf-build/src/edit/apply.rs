@@ -56,7 +56,7 @@ impl LevelSnapshot {
         let emptied = chunks.iter().filter(|(_, chunk)| chunk.rows == 0);
         let emptied: BTreeSet<Vec<i64>> = emptied.map(|(coords, _)| coords.clone()).collect();
         if !emptied.is_empty() {
-            self.tables.forget(&emptied, self.axes)?;
+            self.tables.remove_chunks(&emptied, self.axes)?;
         }
         self.put_chunks(&chunks, &mut edits)?;
         self.put_links(&cells, &mut edits)?;
@@ -147,7 +147,7 @@ impl LevelSnapshot {
                 let ends: Vec<Vec<i64>> = [source.clone()].into_iter().chain(others).collect();
                 let (removed, severed) = links::renumber(&mut cell, &ends, form, moved)?;
                 let duplicate = self.links.as_ref().is_some_and(|family| family.duplicate);
-                if !duplicate || links::leads(&segment) {
+                if !duplicate || links::is_leading(&segment) {
                     edits.severed += severed;
                     edits.links += removed.iter().filter(|removed| **removed).count();
                 }

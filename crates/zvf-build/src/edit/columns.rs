@@ -113,7 +113,7 @@ impl LevelSnapshot {
             let given = plan
                 .objects
                 .as_ref()
-                .map_or(&[][..], |objects| &objects.given);
+                .map_or(&[][..], |objects| &objects.attribute_rows);
             let column = self.column(what, &path, attribute)?;
             let mut numbers = NumericColumn::new(column.numbers.kind, column.numbers.width);
             for row in given {

@@ -250,12 +250,12 @@ pub(super) fn counted(
     if !family.duplicate || is_zero(segment) {
         return (rows, rows);
     }
-    (rows, if leads(segment) { rows } else { 0 })
+    (rows, if is_leading(segment) { rows } else { 0 })
 }
 
 /// Returns whether copies in this array are the leading ones: those whose first end is in the
 /// lowest chunk.
-pub(super) fn leads(segment: &str) -> bool {
+pub(super) fn is_leading(segment: &str) -> bool {
     segment.split('_').all(|offset| {
         let first = offset.split('.').find(|number| *number != "0");
         first.is_none_or(|number| number.starts_with('+'))

@@ -212,7 +212,7 @@ impl LevelSnapshot {
                 let path = "0/object_index/manifests";
                 let own = codecs(path, true, &self.nodes);
                 let manifests = &self.tables.manifests;
-                let max = crate::tables::at_once(manifests);
+                let max = crate::tables::manifests_per_chunk(manifests);
                 crate::tables::strings(outputs, own, path, Map::new(), manifests, max)?;
             }
             let path = "0/object_index/object_ids";

@@ -213,7 +213,7 @@ impl Tables {
 
     /// Removes emptied chunks from manifests, because their fragment numbers restart at 0 when
     /// vertices return.
-    pub(super) fn forget(
+    pub(super) fn remove_chunks(
         &mut self,
         chunks: &std::collections::BTreeSet<Vec<i64>>,
         axes: usize,

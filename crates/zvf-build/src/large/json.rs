@@ -12,7 +12,7 @@ use crate::{
     error::BuildError,
     geometry::GeometryKind,
     large::outline::{Field, Outline},
-    large::part::{MadeChunk, PartitionResult},
+    large::part::{ChunkSummary, PartitionResult},
     metadata,
     spatial_layout::{ArrayGrid, SpatialLayout},
 };
@@ -54,7 +54,7 @@ impl Outline {
     ///
     /// [`BuildError`] when the JSON is not an output of `to_json`.
     pub fn from_json(json: &Value) -> Result<(Self, Vec<Vec<i64>>), BuildError> {
-        read(json).ok_or_else(super::piece::cut)
+        read(json).ok_or_else(super::piece::damaged)
     }
 }
 
@@ -214,7 +214,7 @@ impl PartitionResult {
     ///
     /// [`BuildError`] when the JSON is not an output of `to_json`.
     pub fn from_json(json: &Value) -> Result<Self, BuildError> {
-        result(json).ok_or_else(super::piece::cut)
+        result(json).ok_or_else(super::piece::damaged)
     }
 }
 
@@ -225,7 +225,7 @@ fn result(json: &Value) -> Option<PartitionResult> {
             Some((rows, json[1].as_i64()?))
         };
         let fragments = json[2].as_array()?.iter().map(fragment);
-        Some(MadeChunk {
+        Some(ChunkSummary {
             coords: integers(&json[0])?,
             rows: json[1].as_u64()?,
             fragments: fragments.collect::<Option<_>>()?,

@@ -15,7 +15,7 @@ use crate::{
     geometry::GeometryKind,
     large::linked_rows::{DROPPED, entry},
     large::outline::Outline,
-    large::piece::cut,
+    large::piece::damaged,
     large::splitter::Partitioner,
     link_placement::{CrossChunkPolicy, LinkPlacement, MAX_ENDS, crossing},
 };
@@ -57,7 +57,7 @@ impl LinkBatch {
         let ends = u32::try_from(links.saturating_mul(width));
         let ends = ends.map_err(|_| BuildError::TooManyVertices(links))?;
         if !records.len().is_multiple_of(size) {
-            return Err(cut());
+            return Err(damaged());
         }
         let mut batch = Self {
             width,
@@ -106,10 +106,10 @@ impl LinkBatch {
         let end = first.saturating_add((vertices.len() / 8) as u64);
         let before = self.found;
         while let Some(vertex) = self.vertex().filter(|vertex| (first..end).contains(vertex)) {
-            let (run, position) = entry(vertices, (vertex - first) as usize).ok_or_else(cut)?;
+            let (run, position) = entry(vertices, (vertex - first) as usize).ok_or_else(damaged)?;
             if run != DROPPED {
-                let (chunk, row) = entry(runs, run as usize).ok_or_else(cut)?;
-                let row = row.checked_add(position).ok_or_else(cut)?;
+                let (chunk, row) = entry(runs, run as usize).ok_or_else(damaged)?;
+                let row = row.checked_add(position).ok_or_else(damaged)?;
                 let end = self.order[self.found];
                 self.places[end as usize] = (chunk, row);
             }
@@ -117,7 +117,7 @@ impl LinkBatch {
         }
         match self.found > before {
             true => Ok(()),
-            false => Err(cut()),
+            false => Err(damaged()),
         }
     }
 }
@@ -169,7 +169,7 @@ impl LinkDivider {
     /// [`BuildError`] when an end was not found.
     pub fn divide(&self, batch: &LinkBatch) -> Result<DividedLinks, BuildError> {
         if batch.vertex().is_some() || batch.width != self.width.get() {
-            return Err(cut());
+            return Err(damaged());
         }
         let mut divided = DividedLinks::default();
         let mut ranked = [(0u32, 0u64); MAX_ENDS];
@@ -181,7 +181,7 @@ impl LinkDivider {
             divided.placed += 1;
             let ranked = &mut ranked[..batch.width];
             for (end, (chunk, row)) in ranked.iter_mut().zip(places) {
-                let rank = self.ranks.get(*chunk as usize).ok_or_else(cut)?;
+                let rank = self.ranks.get(*chunk as usize).ok_or_else(damaged)?;
                 *end = (*rank, u64::from(*row));
             }
             let mut parts = [usize::MAX; MAX_ENDS];
@@ -246,14 +246,14 @@ impl Outline {
         let mut placed = LinkPlacement::none(width);
         let size = self.link_row_size();
         if !links.len().is_multiple_of(size) {
-            return Err(cut());
+            return Err(damaged());
         }
         let mut record = [(0u32, 0u64); MAX_ENDS];
         let record = &mut record[..width.get()];
         for (link, bytes) in (0..).zip(links.chunks_exact(size)) {
             for (at, end) in record.iter_mut().enumerate() {
-                let (chunk, row) = entry(bytes, at).ok_or_else(cut)?;
-                *end = (number(chunk).ok_or_else(cut)?, u64::from(row));
+                let (chunk, row) = entry(bytes, at).ok_or_else(damaged)?;
+                *end = (number(chunk).ok_or_else(damaged)?, u64::from(row));
             }
             placed.place(link, record, self.policy(), &own)?;
         }

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 use crate::{
     error::BuildError,
-    large::piece::{cut, take},
+    large::piece::{damaged, take},
 };
 
 /// Run and position of a dropped vertex in a table of a batch.
@@ -94,7 +94,7 @@ impl Runs {
         chunks: &[u32],
     ) -> Result<Vec<(u32, u32)>, BuildError> {
         let own = share.all.iter().map(|run| {
-            let chunk = chunks.get(run.chunk as usize).ok_or_else(cut)?;
+            let chunk = chunks.get(run.chunk as usize).ok_or_else(damaged)?;
             self.add(*chunk, run.object, run.rows)
         });
         own.collect()
@@ -149,12 +149,12 @@ impl Runs {
             let (number, _) = runs.add(chunk, object, rows)?;
             // A run occurs once.
             if chunk as usize >= chunks || number as usize + 1 != runs.len() {
-                return Err(cut());
+                return Err(damaged());
             }
         }
         match runs.len() == count {
             true => Ok(runs),
-            false => Err(cut()),
+            false => Err(damaged()),
         }
     }
 }
@@ -170,7 +170,7 @@ pub(super) fn entry(table: &[u8], at: usize) -> Option<(u32, u32)> {
 
 /// Removes and returns the bytes of a number at the front of `bytes`.
 fn number<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], BuildError> {
-    let (number, rest) = bytes.split_first_chunk().ok_or_else(cut)?;
+    let (number, rest) = bytes.split_first_chunk().ok_or_else(damaged)?;
     *bytes = rest;
     Ok(*number)
 }

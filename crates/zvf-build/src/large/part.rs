@@ -37,7 +37,7 @@ pub struct Partition {
 /// Result of a partition that finishing the store needs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartitionResult {
-    pub(crate) chunks: Vec<MadeChunk>,
+    pub(crate) chunks: Vec<ChunkSummary>,
     /// Number of links by the chunks of their ends, in stored order. The key of links inside a
     /// chunk is this chunk alone.
     pub(crate) links: BTreeMap<Vec<Vec<i64>>, u32>,
@@ -45,7 +45,7 @@ pub struct PartitionResult {
 
 /// Encoded chunk.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct MadeChunk {
+pub(crate) struct ChunkSummary {
     pub(crate) coords: Vec<i64>,
     pub(crate) rows: u64,
     /// Rows and object id of each fragment; empty for paths, whose fragments are in the log.
@@ -74,7 +74,7 @@ impl PartitionResult {
                 });
                 fragments.collect()
             };
-            result.chunks.push(MadeChunk {
+            result.chunks.push(ChunkSummary {
                 coords: coords.clone(),
                 rows: layout.vertices(chunk).len() as u64,
                 fragments: ids.map_or_else(Vec::new, fragments),
@@ -157,7 +157,7 @@ impl Outline {
         let mut placed_links = LinkPlacement::none(LinkWidth::EDGE);
         for [from, before, to, row] in steps {
             let (Some(from), Some(to)) = (number(*from), number(*to)) else {
-                return Err(super::piece::cut());
+                return Err(super::piece::damaged());
             };
             let record = [(from, u64::from(*before)), (to, u64::from(*row))];
             placed_links.place(0, &record, policy, &own)?;
@@ -177,7 +177,7 @@ impl Outline {
             return Ok(None);
         }
         if roots.len() != rows.len() {
-            return Err(super::piece::cut());
+            return Err(super::piece::damaged());
         }
         Ok(Some(Trees {
             sequence: by_owner(objects, rows).unwrap_or_else(|| (0..rows.len() as u32).collect()),
@@ -234,7 +234,7 @@ impl Outline {
             columns.map(|(field, bytes)| field.column(bytes, self.design.profile == Profile::V09));
         let columns: Vec<StoredColumn> = columns.collect::<Result<_, _>>()?;
         let mut offsets = vec![0u64];
-        for rows in &piece.stretches {
+        for rows in &piece.run_rows {
             offsets.push(offsets[offsets.len() - 1] + u64::from(*rows));
         }
         if self.design.kind.is_paths() {
@@ -291,7 +291,7 @@ impl Outline {
             link: self.link_columns(links)?,
         });
         plan::check_cells(&plan)?;
-        plan.tasks = plan.share_out();
+        plan.tasks = plan.split_into_tasks();
         let tasks = plan.tasks.iter().map(|chunks| {
             let own = chunks
                 .iter()

@@ -6,7 +6,7 @@ use zvf_format::manifest::ObjectManifestBuilder;
 
 use crate::{
     error::BuildError,
-    large::{path_log::PathReplay, piece::cut},
+    large::{path_log::PathReplay, piece::damaged},
     output::Output,
     plan::{IDS_PATH, LoggedObjects, MANIFESTS_PATH},
     tables::{EncodedRows, framed, rows_at_once},
@@ -137,7 +137,7 @@ impl PathIndex {
         bytes.extend_from_slice(block);
         let mut rest = bytes.as_slice();
         while let Some(path) = self.replay.next(&mut rest)? {
-            self.missing = self.missing.checked_sub(1).ok_or_else(cut)?;
+            self.missing = self.missing.checked_sub(1).ok_or_else(damaged)?;
             let mut manifest = ObjectManifestBuilder::new(self.axes);
             for (chunk, fragment) in path.runs {
                 let coords = &self.chunks[*chunk as usize];
@@ -168,7 +168,7 @@ impl PathIndex {
     /// [`BuildError`] when the log lacks paths, or a cell is more than the format can hold.
     pub fn finish(mut self) -> Result<Vec<Output>, BuildError> {
         if self.missing > 0 || !self.left.is_empty() {
-            return Err(cut());
+            return Err(damaged());
         }
         let mut out = Vec::new();
         self.manifests.flush(&mut out)?;

@@ -12,7 +12,7 @@
 
 use crate::{
     error::BuildError,
-    large::{outline::Field, piece::cut},
+    large::{outline::Field, piece::damaged},
     stored_column::FillSearch,
 };
 
@@ -133,7 +133,7 @@ impl PathLog {
             log.count(path.id, path.row, path.runs.len());
         }
         if !rest.is_empty() {
-            return Err(cut());
+            return Err(damaged());
         }
         (log.id, log.chunk) = (replay.id, replay.chunk);
         log.bytes = bytes;
@@ -199,13 +199,13 @@ impl PathReplay {
             let next = next.and_then(|next| u32::try_from(next).ok());
             chunk = next
                 .filter(|next| (*next as usize) < self.ends.len())
-                .ok_or_else(cut)?;
+                .ok_or_else(damaged)?;
             self.runs.push((chunk, 0));
         }
         for (chunk, number) in &mut self.runs {
             let end = &mut self.ends[*chunk as usize];
             *number = *end;
-            *end = end.checked_add(1).ok_or_else(cut)?;
+            *end = end.checked_add(1).ok_or_else(damaged)?;
         }
         self.chunk = chunk;
         self.id = self.id.wrapping_add(1).wrapping_add(unzigzag(step));
@@ -247,7 +247,7 @@ fn varint(bytes: &mut &[u8]) -> Result<Option<u64>, BuildError> {
         let bits = u64::from(byte & 0x7f);
         let shift = at as u32 * 7;
         if shift > 63 || (shift == 63 && bits > 1) {
-            return Err(cut());
+            return Err(damaged());
         }
         number |= bits << shift;
         if byte & 0x80 == 0 {

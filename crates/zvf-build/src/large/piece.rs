@@ -13,7 +13,7 @@ pub(super) struct Piece {
     /// Object of each vertex, or of each run.
     pub(super) objects: Vec<i64>,
     /// Number of vertices of each run; empty for points.
-    pub(super) stretches: Vec<u32>,
+    pub(super) run_rows: Vec<u32>,
     /// 1 for the root of a tree, 0 for other vertices; empty unless the geometry is skeletons.
     pub(super) roots: Vec<u8>,
     /// Steps between chunks: chunk number and row of both ends.
@@ -27,7 +27,7 @@ impl Piece {
         lengths.extend(self.fields.iter().map(Vec::len));
         lengths.extend([
             self.objects.len(),
-            self.stretches.len(),
+            self.run_rows.len(),
             self.roots.len(),
             self.steps.len(),
         ]);
@@ -39,7 +39,7 @@ impl Piece {
         self.objects
             .iter()
             .for_each(|id| out.extend(id.to_le_bytes()));
-        self.stretches
+        self.run_rows
             .iter()
             .for_each(|rows| out.extend(rows.to_le_bytes()));
         out.extend(&self.roots);
@@ -54,8 +54,8 @@ impl Piece {
         let lengths: Vec<usize> = numbers(lengths)
             .map(|length| u64::from_le_bytes(length) as usize)
             .collect();
-        let [positions, own @ .., objects, stretches, roots, steps] = lengths.as_slice() else {
-            return Err(cut());
+        let [positions, own @ .., objects, run_rows, roots, steps] = lengths.as_slice() else {
+            return Err(damaged());
         };
         self.positions.extend(take(bytes, *positions)?);
         for (field, length) in self.fields.iter_mut().zip(own) {
@@ -63,8 +63,8 @@ impl Piece {
         }
         let ids = take(bytes, objects.saturating_mul(8))?;
         self.objects.extend(numbers(ids).map(i64::from_le_bytes));
-        let rows = take(bytes, stretches.saturating_mul(4))?;
-        self.stretches.extend(numbers(rows).map(u32::from_le_bytes));
+        let rows = take(bytes, run_rows.saturating_mul(4))?;
+        self.run_rows.extend(numbers(rows).map(u32::from_le_bytes));
         self.roots.extend(take(bytes, *roots)?);
         for step in take(bytes, steps.saturating_mul(16))?.chunks_exact(16) {
             let mut four = numbers(step).map(u32::from_le_bytes);
@@ -99,8 +99,8 @@ impl PieceShift {
     pub fn from_json(json: &Value) -> Result<Self, BuildError> {
         let parsed = |name: &str| json[name].clone();
         Ok(Self {
-            words: serde_json::from_value(parsed("words")).map_err(|_| cut())?,
-            chunks: serde_json::from_value(parsed("chunks")).map_err(|_| cut())?,
+            words: serde_json::from_value(parsed("words")).map_err(|_| damaged())?,
+            chunks: serde_json::from_value(parsed("chunks")).map_err(|_| damaged())?,
         })
     }
 
@@ -133,7 +133,7 @@ impl PieceShift {
         for step in &mut piece.steps {
             let [from, before, to, row] = step;
             for (chunk, row) in [(from, before), (to, row)] {
-                let (number, rows) = self.chunks.get(*chunk as usize).ok_or_else(cut)?;
+                let (number, rows) = self.chunks.get(*chunk as usize).ok_or_else(damaged)?;
                 *chunk = *number;
                 let moved = u64::from(*row) + rows;
                 *row = u32::try_from(moved).map_err(|_| BuildError::TooManyVertices(usize::MAX))?;
@@ -154,13 +154,13 @@ pub(super) fn numbers<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8;
 }
 
 pub(super) fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], BuildError> {
-    let (first, rest) = bytes.split_at_checked(count).ok_or_else(cut)?;
+    let (first, rest) = bytes.split_at_checked(count).ok_or_else(damaged)?;
     *bytes = rest;
     Ok(first)
 }
 
 /// Returns the error for damaged bytes.
-pub(super) fn cut() -> BuildError {
+pub(super) fn damaged() -> BuildError {
     BuildError::MissingInput {
         kind: "partitions",
         what: "unchanged files between the passes; a partition file is damaged",
@@ -177,7 +177,7 @@ mod tests {
             positions: vec![1; 24],
             fields: vec![vec![2; 2], Vec::new()],
             objects: vec![-5, 7],
-            stretches: vec![1, 1],
+            run_rows: vec![1, 1],
             roots: vec![1, 0],
             steps: vec![[1, 2, 3, 4]],
         };
@@ -191,8 +191,8 @@ mod tests {
         assert!(left.is_empty());
         assert_eq!((both.steps.len(), both.positions.len()), (2, 48));
         for end in 0..bytes.len() / 2 {
-            let cut = Piece::default().read(&mut &bytes[..end], 2);
-            assert!(cut.is_err(), "{end}");
+            let result = Piece::default().read(&mut &bytes[..end], 2);
+            assert!(result.is_err(), "{end}");
         }
     }
 }

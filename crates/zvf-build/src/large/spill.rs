@@ -19,7 +19,7 @@ use crate::{
     error::BuildError,
     geometry::Geometry,
     large::json::{integers, numeric, texts},
-    large::piece::{cut, numbers, take},
+    large::piece::{damaged, numbers, take},
 };
 
 /// Encodes a batch.
@@ -85,8 +85,8 @@ pub fn decode_batch(mut bytes: &[u8]) -> Result<Geometry, BuildError> {
     batch.objects = optional_numbers(&header["objects"], bytes, i64::from_le_bytes)?;
     batch.link_width = count(&header["link_width"])?;
     let ends = &header["link_ends"];
-    batch.links = optional_numbers(ends, bytes, i64::from_le_bytes)?.ok_or_else(cut)?;
-    batch.groups = groups(&header["groups"]).ok_or_else(cut)?;
+    batch.links = optional_numbers(ends, bytes, i64::from_le_bytes)?.ok_or_else(damaged)?;
+    batch.groups = groups(&header["groups"]).ok_or_else(damaged)?;
     let families = [
         &mut batch.vertex,
         &mut batch.object,
@@ -95,13 +95,13 @@ pub fn decode_batch(mut bytes: &[u8]) -> Result<Geometry, BuildError> {
         &mut batch.link,
     ];
     for (columns, family) in families.into_iter().zip(0..) {
-        for one in header["columns"][family].as_array().ok_or_else(cut)? {
+        for one in header["columns"][family].as_array().ok_or_else(damaged)? {
             columns.push(read_column(one, bytes)?);
         }
     }
     match bytes.is_empty() {
         true => Ok(batch),
-        false => Err(cut()),
+        false => Err(damaged()),
     }
 }
 
@@ -109,14 +109,14 @@ pub fn decode_batch(mut bytes: &[u8]) -> Result<Geometry, BuildError> {
 pub(super) fn read_header(bytes: &mut &[u8]) -> Result<Value, BuildError> {
     let mut length = [0; 8];
     length.copy_from_slice(take(bytes, 8)?);
-    let length = usize::try_from(u64::from_le_bytes(length)).map_err(|_| cut())?;
-    serde_json::from_slice(take(bytes, length)?).map_err(|_| cut())
+    let length = usize::try_from(u64::from_le_bytes(length)).map_err(|_| damaged())?;
+    serde_json::from_slice(take(bytes, length)?).map_err(|_| damaged())
 }
 
 /// Parses a number of items.
 pub(super) fn count(json: &Value) -> Result<usize, BuildError> {
-    let count = json.as_u64().ok_or_else(cut)?;
-    usize::try_from(count).map_err(|_| cut())
+    let count = json.as_u64().ok_or_else(damaged)?;
+    usize::try_from(count).map_err(|_| damaged())
 }
 
 fn optional_numbers<T>(
@@ -132,9 +132,9 @@ fn optional_numbers<T>(
 }
 
 fn numeric_type(json: &Value) -> Result<(zvf_format::numeric::Kind, u32), BuildError> {
-    let kind = numeric(&json[0]).ok_or_else(cut)?;
+    let kind = numeric(&json[0]).ok_or_else(damaged)?;
     let width = json[1].as_u64().and_then(|width| u32::try_from(width).ok());
-    Ok((kind, width.ok_or_else(cut)?))
+    Ok((kind, width.ok_or_else(damaged)?))
 }
 
 fn column(column: &Column) -> Value {
@@ -152,16 +152,16 @@ fn column(column: &Column) -> Value {
 }
 
 fn read_column(json: &Value, bytes: &mut &[u8]) -> Result<Column, BuildError> {
-    let name = json["name"].as_str().ok_or_else(cut)?;
+    let name = json["name"].as_str().ok_or_else(damaged)?;
     let rows = count(&json["rows"])?;
     let values = match &json["numbers"] {
         Value::Null => {
-            let words = texts(&json["words"]).ok_or_else(cut)?;
+            let words = texts(&json["words"]).ok_or_else(damaged)?;
             let codes = take(bytes, rows.saturating_mul(4))?;
             let codes: Vec<u32> = numbers(codes).map(u32::from_le_bytes).collect();
             let is_word = |code: &u32| *code == NULL_CODE || (*code as usize) < words.len();
             if !codes.iter().all(is_word) {
-                return Err(cut());
+                return Err(damaged());
             }
             let words = words.into();
             ColumnValues::Dictionary { codes, words }
@@ -174,7 +174,7 @@ fn read_column(json: &Value, bytes: &mut &[u8]) -> Result<Column, BuildError> {
         }
     };
     let mut column = Column::new(name, values);
-    if json["nulls"].as_bool().ok_or_else(cut)? {
+    if json["nulls"].as_bool().ok_or_else(damaged)? {
         let nulls = take(bytes, rows)?.iter().map(|byte| *byte != 0);
         column.nulls = Some(nulls.collect());
     }

@@ -11,7 +11,7 @@ use crate::{
     geometry::{Geometry, GeometryKind, LinkNumbering},
     large::linked_rows::{LinkedRows, Runs},
     large::outline::{Field, Outline, PlanContents},
-    large::part::{MadeChunk, PartitionResult},
+    large::part::{ChunkSummary, PartitionResult},
     large::path_index::PathIndex,
     large::path_log::{PathLog, PathReplay},
     large::piece::{Piece, PieceShift},
@@ -37,7 +37,7 @@ struct Division<'a> {
 }
 
 /// Partition, object and number of rows of a run of a path through a chunk.
-type Stretch = (usize, i64, u32);
+type ChunkRun = (usize, i64, u32);
 
 /// A partition, and the chunks and rows of both ends of a step between chunks.
 type Step = (usize, [u32; 4]);
@@ -136,7 +136,7 @@ impl Partitioner {
         }
         let fields = &share.outline.fields;
         if fields.len() != self.outline.fields.len() {
-            return Err(super::piece::cut());
+            return Err(super::piece::damaged());
         }
         let words = fields.iter().enumerate().map(|(at, field)| {
             self.outline.fields[at].missing |= field.missing;
@@ -247,11 +247,11 @@ impl Partitioner {
             self.linked.set_rows(&table, &kept);
             return Ok(written(pieces));
         };
-        let (stretches, steps) = self.divide_paths(&batch, offsets, &division, &mut put)?;
-        for (part, id, rows) in stretches {
+        let (chunk_runs, steps) = self.divide_paths(&batch, offsets, &division, &mut put)?;
+        for (part, id, rows) in chunk_runs {
             let piece = pieces.entry(part).or_default();
             piece.objects.push(id);
-            piece.stretches.push(rows);
+            piece.run_rows.push(rows);
         }
         for (part, step) in steps {
             pieces.entry(part).or_default().steps.push(step);
@@ -267,8 +267,8 @@ impl Partitioner {
         offsets: &[u64],
         division: &Division<'_>,
         put: &mut dyn FnMut(usize, usize),
-    ) -> Result<(Vec<Stretch>, Vec<Step>), BuildError> {
-        let (mut stretches, mut steps) = (Vec::<Stretch>::new(), Vec::<Step>::new());
+    ) -> Result<(Vec<ChunkRun>, Vec<Step>), BuildError> {
+        let (mut chunk_runs, mut steps) = (Vec::<ChunkRun>::new(), Vec::<Step>::new());
         let has_steps = self.outline.design.has_step_links();
         let ids = batch.part_objects.as_deref().unwrap_or_default();
         let (mut row_of_path, mut runs) = (Vec::new(), Vec::new());
@@ -284,13 +284,13 @@ impl Partitioner {
                 let row =
                     u32::try_from(row).map_err(|_| BuildError::TooManyVertices(usize::MAX))?;
                 if last == Some(chunk) {
-                    if let Some((_, _, rows)) = stretches.last_mut() {
+                    if let Some((_, _, rows)) = chunk_runs.last_mut() {
                         *rows += 1;
                     }
                 } else {
                     runs.push(division.global[chunk]);
                     self.ends[at].1 += 1;
-                    stretches.push((division.part_of[chunk], id, 1));
+                    chunk_runs.push((division.part_of[chunk], id, 1));
                     if let Some(last) = last.filter(|_| has_steps) {
                         // The previous row is the last of its chunk.
                         let from = division.global[last];
@@ -308,7 +308,7 @@ impl Partitioner {
             row_of(&batch.object, path, &mut row_of_path);
             self.log.push(id, &row_of_path, &runs);
         }
-        Ok((stretches, steps))
+        Ok((chunk_runs, steps))
     }
 
     /// Moves the links of a batch, whose first vertex has the number `first`, to `self.linked`.
@@ -452,7 +452,7 @@ impl Partitioner {
                 .zip(&batch.link)
                 .all(|(field, column)| field.holds(column));
         if batch.link_width != width || !is_equal {
-            return Err(super::piece::cut());
+            return Err(super::piece::damaged());
         }
         let mut values = Vec::new();
         for (link, ends) in batch.links.chunks_exact(width).enumerate() {
@@ -595,7 +595,7 @@ impl Partitioner {
             });
         }
         let needs_paths = self.needs_paths(&tables);
-        let mut found: BTreeMap<Vec<i64>, MadeChunk> = BTreeMap::new();
+        let mut found: BTreeMap<Vec<i64>, ChunkSummary> = BTreeMap::new();
         let mut between: BTreeMap<Vec<Vec<i64>>, u32> = BTreeMap::new();
         for result in results {
             let made = result.chunks.into_iter();
@@ -689,7 +689,7 @@ impl Partitioner {
         Ok(LoggedObjects {
             count,
             present: as_size(counts.present)?,
-            manifests: count.clamp(1, tables::at_once_of(count, as_size(bytes)?)),
+            manifests: count.clamp(1, tables::manifests_per_chunk_of(count, as_size(bytes)?)),
             columns: fields.map(column).collect::<Result<_, BuildError>>()?,
         })
     }
@@ -764,7 +764,7 @@ impl Partitioner {
         &self,
         layout: &mut VertexLayout,
         geometry: &mut Geometry,
-        made: impl Iterator<Item = &'a MadeChunk> + Clone,
+        made: impl Iterator<Item = &'a ChunkSummary> + Clone,
     ) -> Result<ObjectRows, BuildError> {
         let own = made.clone().flat_map(|made| &made.fragments);
         let mut own: Vec<i64> = own.map(|(_, id)| *id).collect();
@@ -812,7 +812,7 @@ impl Partitioner {
         }
         if is_linked {
             let placed = usize::try_from(self.placed);
-            placed_links.logical = placed.map_err(|_| super::piece::cut())?;
+            placed_links.logical = placed.map_err(|_| super::piece::damaged())?;
             return Ok(Some(placed_links));
         }
         let physical = placed_links.physical();

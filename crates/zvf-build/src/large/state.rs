@@ -23,7 +23,7 @@ use crate::{
     large::linked_rows::Runs,
     large::outline::Outline,
     large::path_log::PathLog,
-    large::piece::{cut, take},
+    large::piece::{damaged, take},
     large::spill::{count, decode_batch, encode_batch, read_header},
     large::splitter::Partitioner,
     parametric::{Formula, FormulaSet},
@@ -59,8 +59,8 @@ impl Partitioner {
         let header = read_header(&mut bytes)?;
         let (mut outline, chunks) = Outline::from_json(&header["outline"])?;
         outline.design = design_from_json(&header["design"])?;
-        outline.axes = read_axes(&header["axes"]).ok_or_else(cut)?;
-        outline.space.why = texts(&header["why"]).ok_or_else(cut)?;
+        outline.axes = read_axes(&header["axes"]).ok_or_else(damaged)?;
+        outline.space.why = texts(&header["why"]).ok_or_else(damaged)?;
         let mut partitioner = Self::new(outline, count(&header["parts"])?);
         partitioner.chunks = chunks;
         partitioner.read_paths(&header, &mut bytes)?;
@@ -98,30 +98,30 @@ impl Partitioner {
         let mut bytes = bytes;
         let header = read_header(&mut bytes)?;
         let mut share = Self::new(outline, 1);
-        let lists = |name: &str| header[name].as_array().ok_or_else(cut);
+        let lists = |name: &str| header[name].as_array().ok_or_else(damaged);
         for (json, field) in lists("words")?.iter().zip(&mut share.outline.fields) {
-            field.words = texts(json).ok_or_else(cut)?;
+            field.words = texts(json).ok_or_else(damaged)?;
         }
         for (json, field) in lists("missing")?.iter().zip(&mut share.outline.fields) {
-            field.missing = json.as_bool().ok_or_else(cut)?;
+            field.missing = json.as_bool().ok_or_else(damaged)?;
         }
         let chunks = lists("chunks")?.iter().map(integers);
-        share.chunks = chunks.collect::<Option<_>>().ok_or_else(cut)?;
+        share.chunks = chunks.collect::<Option<_>>().ok_or_else(damaged)?;
         let end = |json: &Value| {
             let fragments = u32::try_from(json[1].as_u64()?).ok()?;
             Some((json[0].as_u64()?, fragments))
         };
         let ends = lists("ends")?.iter().map(end);
-        share.ends = ends.collect::<Option<_>>().ok_or_else(cut)?;
+        share.ends = ends.collect::<Option<_>>().ok_or_else(damaged)?;
         if share.ends.len() != share.chunks.len() {
-            return Err(cut());
+            return Err(damaged());
         }
         let runs = count(&header["runs"])?;
         share.runs = Runs::read(&mut bytes, runs, share.chunks.len())?;
         share.read_paths(&header, &mut bytes)?;
         match bytes.is_empty() {
             true => Ok(share),
-            false => Err(cut()),
+            false => Err(damaged()),
         }
     }
 
@@ -192,7 +192,7 @@ pub fn design_to_json(design: &Design) -> Value {
 ///
 /// [`BuildError`] when the JSON is not an output of `design_to_json`.
 pub fn design_from_json(json: &Value) -> Result<Design, BuildError> {
-    read_design(json).ok_or_else(cut)
+    read_design(json).ok_or_else(damaged)
 }
 
 fn read_design(json: &Value) -> Option<Design> {

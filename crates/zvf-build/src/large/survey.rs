@@ -9,7 +9,7 @@ use crate::{
     geometry::{Geometry, GeometryKind, LinkNumbering},
     large::json::{described, field, floats},
     large::outline::{Field, Outline},
-    large::piece::cut,
+    large::piece::damaged,
     large::spill::{count, decode_batch, encode_batch, read_header},
     metadata, sharding,
     sizing::FragmentKind,
@@ -105,7 +105,7 @@ impl GeometrySurvey {
         let more = sample.take((0..sample.len()).step_by(step / share.step));
         joined.bytes.extend(more.bytes);
         (self.sample, self.step) = (Some(joined), step);
-        self.thin();
+        self.downsample();
         Ok(())
     }
 
@@ -144,22 +144,22 @@ impl GeometrySurvey {
     /// [`BuildError`] when the bytes are not an output of `to_bytes`.
     pub fn from_bytes(design: Design, mut bytes: &[u8]) -> Result<Self, BuildError> {
         let header = read_header(&mut bytes)?;
-        let mut survey = Self::new(design, header["has_objects"].as_bool().ok_or_else(cut)?)?;
-        let number = |name: &str| header[name].as_u64().ok_or_else(cut);
+        let mut survey = Self::new(design, header["has_objects"].as_bool().ok_or_else(damaged)?)?;
+        let number = |name: &str| header[name].as_u64().ok_or_else(damaged);
         (survey.vertices, survey.paths) = (number("vertices")?, number("paths")?);
         survey.links = number("links")?;
         if let Value::Array(form) = &header["link_form"] {
-            let width = count(form.first().ok_or_else(cut)?)?;
-            let fields = form.get(1).and_then(Value::as_array).ok_or_else(cut)?;
+            let width = count(form.first().ok_or_else(damaged)?)?;
+            let fields = form.get(1).and_then(Value::as_array).ok_or_else(damaged)?;
             let fields = fields.iter().map(field).collect::<Option<_>>();
-            survey.link_form = Some((width, fields.ok_or_else(cut)?));
+            survey.link_form = Some((width, fields.ok_or_else(damaged)?));
         }
         survey.step = count(&header["step"])?;
         if !survey.step.is_power_of_two() {
-            return Err(cut());
+            return Err(damaged());
         }
         if let Value::Array(extent) = &header["extent"] {
-            let corner = |at: usize| extent.get(at).and_then(floats).ok_or_else(cut);
+            let corner = |at: usize| extent.get(at).and_then(floats).ok_or_else(damaged);
             survey.extent = Some((corner(0)?, corner(1)?));
         }
         if header["fields"].is_array() {
@@ -167,10 +167,10 @@ impl GeometrySurvey {
                 let fields = header["fields"][family].as_array()?.iter();
                 fields.map(field).collect::<Option<Vec<_>>>()
             };
-            let families = fields(0).zip(fields(1)).ok_or_else(cut)?;
+            let families = fields(0).zip(fields(1)).ok_or_else(damaged)?;
             survey.fields = Some(families.into());
         }
-        if header["is_sampled"].as_bool().ok_or_else(cut)? {
+        if header["is_sampled"].as_bool().ok_or_else(damaged)? {
             survey.sample = Some(decode_batch(bytes)?.positions);
         }
         Ok(survey)
@@ -241,7 +241,7 @@ impl GeometrySurvey {
                 sample.bytes.extend_from_slice(positions.row(row));
             }
         }
-        self.thin();
+        self.downsample();
         Ok(())
     }
 
@@ -293,7 +293,7 @@ impl GeometrySurvey {
     }
 
     /// Drops every other row of the sample until it is small.
-    fn thin(&mut self) {
+    fn downsample(&mut self) {
         let Some(sample) = &mut self.sample else {
             return;
         };

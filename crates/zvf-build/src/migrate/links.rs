@@ -101,7 +101,7 @@ pub struct AlignedLinks {
 }
 
 /// Array and coordinates of a cell.
-type Place = (LinkArrayKey, Vec<i64>);
+type CellPlace = (LinkArrayKey, Vec<i64>);
 
 /// Placed links: cells between chunks, and links to append to chunks.
 pub type PlacedLinks = (
@@ -254,7 +254,7 @@ impl LinkTarget {
         &self,
         chunks: [&[i64]; 2],
         pairs: &[(u64, u64)],
-    ) -> Result<Option<(Place, Vec<u8>)>, BuildError> {
+    ) -> Result<Option<(CellPlace, Vec<u8>)>, BuildError> {
         let Some((place, mut cell)) = self.cell(&chunks, &[0, 1]) else {
             return Ok(None);
         };
@@ -267,7 +267,7 @@ impl LinkTarget {
     }
 
     /// Creates an empty cell for links between these chunks, with its location.
-    fn cell(&self, chunks: &[&[i64]], end_chunks: &[u32]) -> Option<(Place, PlacedLinkCell)> {
+    fn cell(&self, chunks: &[&[i64]], end_chunks: &[u32]) -> Option<(CellPlace, PlacedLinkCell)> {
         let of: Vec<&[i64]> = end_chunks.iter().map(|at| chunks[*at as usize]).collect();
         let (array_key, at) = if self.current {
             (self.offsets(&of)?, of.first()?.to_vec())
@@ -552,7 +552,7 @@ fn numbers(segment: &str, arity: usize) -> Vec<Vec<i64>> {
 #[derive(Debug, Default)]
 struct Cells {
     all: Vec<PlacedLinkCell>,
-    by_place: BTreeMap<Place, usize>,
+    by_place: BTreeMap<CellPlace, usize>,
     /// Cells by chunk numbers in stored order.
     by_end_chunks: HashMap<Vec<u32>, usize>,
     /// Cell of the last link: consecutive links often share one.
@@ -565,7 +565,7 @@ impl Cells {
     fn of(
         &mut self,
         end_chunks: &[u32],
-        make: impl FnOnce() -> Option<(Place, PlacedLinkCell)>,
+        make: impl FnOnce() -> Option<(CellPlace, PlacedLinkCell)>,
     ) -> Option<&mut PlacedLinkCell> {
         let at = match &self.last {
             Some((last, at)) if last == end_chunks => *at,
@@ -584,7 +584,7 @@ impl Cells {
         self.all.get_mut(at)
     }
 
-    fn open(&mut self, end_chunks: &[u32], place: Place, cell: PlacedLinkCell) -> usize {
+    fn open(&mut self, end_chunks: &[u32], place: CellPlace, cell: PlacedLinkCell) -> usize {
         let next = self.all.len();
         let at = *self.by_place.entry(place).or_insert(next);
         if at == next {
@@ -594,8 +594,8 @@ impl Cells {
         at
     }
 
-    fn finish(self) -> BTreeMap<Place, PlacedLinkCell> {
-        let mut places: Vec<(Place, usize)> = self.by_place.into_iter().collect();
+    fn finish(self) -> BTreeMap<CellPlace, PlacedLinkCell> {
+        let mut places: Vec<(CellPlace, usize)> = self.by_place.into_iter().collect();
         places.sort_unstable_by_key(|(_, at)| *at);
         let places = places.into_iter().map(|(place, _)| place);
         places.zip(self.all).collect()

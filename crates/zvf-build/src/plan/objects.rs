@@ -13,8 +13,8 @@ use crate::{
     output::{Output, empty_group, group, group_metadata, json_object, node},
     stored_column::TableColumn,
     tables::{
-        EncodedRows, MANIFESTS, at_once, blob, rows, rows_at_once, shape, shape_of, strings,
-        strings_node,
+        EncodedRows, MANIFESTS, blob, manifests_per_chunk, rows, rows_at_once, shape, shape_of,
+        strings, strings_node,
     },
 };
 use zvf_model::column::Column;
@@ -83,7 +83,7 @@ pub(super) fn v09(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
         outputs.push(column.rows().node(codecs, &path, attributes, count, chunk));
     }
     for attribute in &plan.geometry.object {
-        let column = TableColumn::of(attribute, &objects.given)?;
+        let column = TableColumn::of(attribute, &objects.attribute_rows)?;
         let attributes = json!({
             "zv_array": "object_attribute",
             "name": column.name,
@@ -179,7 +179,7 @@ fn index(
             dense_index(plan, encoding, outputs);
         } else {
             let manifests = manifests(plan)?;
-            let chunk = at_once(&manifests);
+            let chunk = manifests_per_chunk(&manifests);
             strings(
                 outputs,
                 codecs,
@@ -222,7 +222,7 @@ pub(super) fn v08(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
         outputs.push(empty_group("0/object_attributes"));
     }
     for attribute in &plan.geometry.object {
-        let column = TableColumn::of(attribute, &objects.given)?;
+        let column = TableColumn::of(attribute, &objects.attribute_rows)?;
         let path = format!("0/object_attributes/{}", column.name);
         let masked = column.present.contains(&false);
         let mut attributes = json_object(numbers_only(plan, "object attribute", &column)?);

@@ -78,8 +78,8 @@ async fn create_whole(
     let mut rounding = RoundingCheck::new(design.dtype);
     rounding.add(&input.geometry.positions);
     let axes = input.axes.unwrap_or_default();
-    let how = options.how(meter, progress.check())?;
-    let created = write::create(&arguments.out, input.geometry, &design, &how).await?;
+    let options = options.create_options(meter, progress.check())?;
+    let created = write::create(&arguments.out, input.geometry, &design, &options).await?;
     progress.finish();
     report.created(created);
     report.warn(rounding.warning(&axes));
@@ -127,7 +127,7 @@ pub(crate) async fn plan(
     let meter = ProgressMeter::default();
     let what = format!("planning {}", arguments.out);
     let progress = PausableProgress::start(arguments.plan_check(), what, meter.clone());
-    let how = options.how(meter.clone(), progress.check())?;
+    let options = options.create_options(meter.clone(), progress.check())?;
     let mut rounding = RoundingCheck::new(design.dtype);
     meter.start_reading(size);
     let mut source = MeasuredSource {
@@ -137,7 +137,7 @@ pub(crate) async fn plan(
         meter,
         size,
     };
-    let planned = zvf::plan_create(&arguments.out, &mut source, design, &how, tasks).await;
+    let planned = zvf::plan_create(&arguments.out, &mut source, design, &options, tasks).await;
     let planned = planned.map_err(|error| with_hint(Operation::Plan, error))?;
     progress.finish();
     Ok((planned, rounding.warning(&[]).into_iter().collect()))
@@ -182,7 +182,9 @@ async fn create_large(
     let meter = ProgressMeter::default();
     let what = format!("writing {}", arguments.out);
     let progress = PausableProgress::start(arguments.plan_check(), what, meter.clone());
-    let how = arguments.options().how(meter.clone(), progress.check())?;
+    let options = arguments
+        .options()
+        .create_options(meter.clone(), progress.check())?;
     let mut rounding = RoundingCheck::new(design.dtype);
     meter.start_reading(size);
     let mut source = MeasuredSource {
@@ -192,7 +194,7 @@ async fn create_large(
         meter,
         size,
     };
-    let created = write::create_from(&arguments.out, &mut source, &design, &how).await?;
+    let created = write::create_from(&arguments.out, &mut source, &design, &options).await?;
     progress.finish();
     report.created(created);
     report.warn(rounding.warning(&[]));

@@ -84,7 +84,7 @@ enum DemoError {
 struct CurrentStep(Arc<Mutex<String>>);
 
 impl CurrentStep {
-    fn say(&self, what: String) {
+    fn set_step(&self, what: String) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = what;
     }
 
@@ -113,16 +113,16 @@ pub(crate) async fn run(arguments: &DemoArgs) -> Result<CommandOutcome, Box<dyn 
     };
     let mut report = DemoOutput::new(folder);
     for sample in STORES {
-        now.say(format!("writing {}", sample.file));
+        now.set_step(format!("writing {}", sample.file));
         let made = Box::pin(sample.make(folder, ways)).await?;
         report.stores.push(made);
     }
     for (at, step) in queries::steps().into_iter().enumerate() {
-        now.say(format!("query {}", at + 1));
+        now.set_step(format!("query {}", at + 1));
         report.queries.push(step.take(folder).await?);
     }
     for sample in STORES {
-        now.say(format!("drawing {}", sample.picture));
+        now.set_step(format!("drawing {}", sample.picture));
         report.pictures.push(sample.draw(folder, ways.fewer).await?);
     }
     drop(progress);

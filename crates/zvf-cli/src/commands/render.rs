@@ -59,7 +59,7 @@ pub(crate) struct RenderArgs {
     range: Option<(f64, f64)>,
     /// Background colour.
     #[arg(long, value_enum, default_value = "dark", help_heading = "Look")]
-    background: Ground,
+    background: BackgroundArg,
     /// Width of lines and diameter of points, in pixels.
     #[arg(long, value_name = "PIXELS", value_parser = stroke, help_heading = "Look")]
     stroke: Option<f32>,
@@ -109,7 +109,7 @@ enum Palette {
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Ground {
+enum BackgroundArg {
     Dark,
     Light,
 }
@@ -167,8 +167,8 @@ impl RenderArgs {
         };
         options.range = self.range;
         options.background = match self.background {
-            Ground::Dark => Background::Dark,
-            Ground::Light => Background::Light,
+            BackgroundArg::Dark => Background::Dark,
+            BackgroundArg::Light => Background::Light,
         };
         options.level = match (self.level, self.budget) {
             (Some(level), _) => Some(LevelChoice::Number(LevelId::new(level))),

@@ -57,14 +57,14 @@ pub(crate) struct SampleArgs {
     /// Value of vertices outside the volume: a number, or `edge` for that of the nearest voxel; by
     /// default NaN, or 0 for integers.
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
-    outside: Option<Beyond>,
+    outside: Option<OutsideArg>,
     /// Dataset of a .tet file; optional if it has only one.
     #[arg(long, value_name = "NAME")]
     dataset: Option<String>,
     /// Store an attribute of objects, aggregated from their vertices without NaN: object:mean,
     /// object:sum, object:min or object:max.
     #[arg(long, value_name = "object:RULE")]
-    reduce: Option<Reduced>,
+    reduce: Option<ReductionArg>,
     /// Replace an existing attribute of this name.
     #[arg(long)]
     overwrite: bool,
@@ -85,9 +85,9 @@ enum Interp {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Beyond(Outside);
+struct OutsideArg(Outside);
 
-impl core::str::FromStr for Beyond {
+impl core::str::FromStr for OutsideArg {
     type Err = core::num::ParseFloatError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -99,9 +99,9 @@ impl core::str::FromStr for Beyond {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Reduced(ObjectReduction);
+struct ReductionArg(ObjectReduction);
 
-impl core::str::FromStr for Reduced {
+impl core::str::FromStr for ReductionArg {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -129,7 +129,7 @@ pub(crate) async fn run(args: &SampleArgs) -> Result<CommandOutcome, Box<dyn Err
             Interp::Cubic => Interpolation::Cubic,
         },
         affine,
-        outside: args.outside.map(|Beyond(outside)| outside),
+        outside: args.outside.map(|OutsideArg(outside)| outside),
         budget: args.memory.bytes(),
     };
     let axes = Dataset::open(&args.store).await?.root().axes.len();
@@ -172,7 +172,9 @@ pub(crate) async fn run(args: &SampleArgs) -> Result<CommandOutcome, Box<dyn Err
     let (store, values) = (&args.store, Arc::new(values));
     let written = match args.reduce {
         None => write_vertex_attribute(store, &spec, values).await,
-        Some(Reduced(reduction)) => write_object_attribute(store, &spec, reduction, values).await,
+        Some(ReductionArg(reduction)) => {
+            write_object_attribute(store, &spec, reduction, values).await
+        }
     };
     let written = written.map_err(|error| with_hint(Operation::Sample, error))?;
     let outside = outside.load(Ordering::Relaxed);

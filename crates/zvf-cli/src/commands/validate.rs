@@ -19,7 +19,7 @@ pub use rules::{rules_as_json, rules_as_text};
 pub use sarif::sarif;
 
 /// Maximum number of findings per rule in text output.
-const SHOWN: usize = 10;
+const MAX_SHOWN: usize = 10;
 
 /// Check a store against the rules of the format
 #[derive(Debug, clap::Args)]
@@ -151,7 +151,7 @@ fn sealed_again(differing: u64) -> Option<String> {
 fn options(arguments: &ValidateArgs) -> ValidateOptions {
     let mut options = ValidateOptions::default().depth(depth(arguments.level));
     let is_table = !arguments.json && !arguments.sarif;
-    let limit = is_table.then_some(SHOWN);
+    let limit = is_table.then_some(MAX_SHOWN);
     if let Some(limit) = arguments.limit.or(limit) {
         options.max_findings_per_rule = limit;
     }

@@ -9,7 +9,7 @@ use super::{BoxArgs, DenseTargetArgs, MemoryArgs, values::numbers, write::write}
 use crate::{display::group_digits, outcome::CommandOutcome};
 
 /// Maximum number of printed values.
-const SHOWN: u64 = 64;
+const MAX_SHOWN: u64 = 64;
 
 /// Arguments of `slice`.
 #[derive(Debug, clap::Args)]
@@ -82,7 +82,7 @@ pub(crate) fn slice(
             if let Some(values) = values {
                 let shown: Vec<String> = values.iter().map(Value::to_string).collect();
                 let all = selection.element_count().unwrap_or(u64::MAX);
-                let more = if all > SHOWN { " …" } else { "" };
+                let more = if all > MAX_SHOWN { " …" } else { "" };
                 text = format!("{text}\n{}{more}", shown.join(" "));
             }
             text
@@ -100,7 +100,7 @@ fn first(
     array: &dyn DenseArray,
     selection: &Hyperslab,
 ) -> Result<Option<Vec<Value>>, Box<dyn Error>> {
-    let mut wanted = SHOWN;
+    let mut wanted = MAX_SHOWN;
     let mut axes = selection.axes().to_vec();
     // Limit each axis, from the last to the first, to the values that are printed.
     for axis in axes.iter_mut().rev() {
@@ -110,6 +110,6 @@ fn first(
     }
     let bytes = array.slice_within(&axes.into_iter().collect(), array.scratch())?;
     let values = numbers(array.dtype(), &bytes);
-    let max = usize::try_from(SHOWN).unwrap_or(usize::MAX);
+    let max = usize::try_from(MAX_SHOWN).unwrap_or(usize::MAX);
     Ok(values.map(|values| values.into_iter().take(max).collect()))
 }

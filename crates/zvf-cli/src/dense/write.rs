@@ -198,7 +198,7 @@ pub(crate) fn write(
             let sink = NpySink::create(out, view.dtype(), view.shape(), &chunk)?;
             written.chunks = 1;
             written.chunk_shape = view.shape().to_vec();
-            pour(&view, Box::new(sink), out, quiet)?;
+            write_array(&view, Box::new(sink), out, quiet)?;
         }
         #[cfg(feature = "zarr")]
         DenseFormat::Zarr => {
@@ -207,7 +207,7 @@ pub(crate) fn write(
             let (attributes, names) = (view.attributes(), view.dimension_names());
             let compression = target.zarr()?;
             let sink = ZarrSink::create(out, view.dtype(), grid, compression, attributes, names)?;
-            pour(&view, Box::new(sink), out, quiet)?;
+            write_array(&view, Box::new(sink), out, quiet)?;
         }
         DenseFormat::B2nd => {
             let mut design = target.b2nd(&view, &chunk)?;
@@ -224,7 +224,7 @@ pub(crate) fn write(
             }
             let sink = B2ndWriter::create(out, &design)?;
             written.chunks = sink.grid().chunk_count().unwrap_or(u64::MAX);
-            pour(&view, Box::new(sink), out, quiet)?;
+            write_array(&view, Box::new(sink), out, quiet)?;
         }
         DenseFormat::Tet => {
             let (spec, warnings) = spec(&view, &name(array, out), &chunk, target)?;
@@ -235,7 +235,7 @@ pub(crate) fn write(
             let mut writer = TetWriter::create(out, vec![spec], options)?;
             let sink = writer.sink(0)?;
             written.chunks = sink.grid().chunk_count().unwrap_or(u64::MAX);
-            pour(&view, Box::new(sink), out, quiet)?;
+            write_array(&view, Box::new(sink), out, quiet)?;
             writer.finish()?;
             written.warnings = warnings;
         }
@@ -291,7 +291,7 @@ pub(crate) fn spec(
 }
 
 /// Writes an array to a sink with a progress line.
-pub(crate) fn pour(
+pub(crate) fn write_array(
     array: &dyn DenseArray,
     sink: Box<dyn DenseSink + '_>,
     out: &Path,

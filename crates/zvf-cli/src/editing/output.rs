@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Maximum number of objects listed in text.
-const SHOWN: usize = 10;
+const MAX_SHOWN: usize = 10;
 
 /// The report of a change.
 #[derive(Clone, Debug)]
@@ -172,10 +172,10 @@ impl EditOutput {
         let ids: Vec<String> = self
             .objects
             .iter()
-            .take(SHOWN)
+            .take(MAX_SHOWN)
             .map(ToString::to_string)
             .collect();
-        let more = self.objects.len().saturating_sub(SHOWN);
+        let more = self.objects.len().saturating_sub(MAX_SHOWN);
         let more = (more > 0).then(|| format!(" and {} more", group_digits(len_u64(more))));
         let title = if self.objects.len() == 1 {
             "object"

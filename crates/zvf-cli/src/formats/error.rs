@@ -106,7 +106,7 @@ pub enum GeometryReadError {
         columns: Vec<String>,
     },
     /// A column to rename does not exist.
-    #[error("--rename: {} has no attribute {name}; it has {}{}", path.display(), names.join(", "), meant(name, names))]
+    #[error("--rename: {} has no attribute {name}; it has {}{}", path.display(), names.join(", "), suggestion(name, names))]
     Rename {
         /// The file.
         path: PathBuf,
@@ -122,7 +122,7 @@ pub enum GeometryReadError {
         path: PathBuf,
     },
     /// A column does not exist.
-    #[error("{} has no column {column}; it has {}{}", path.display(), columns.join(", "), meant(column, columns))]
+    #[error("{} has no column {column}; it has {}{}", path.display(), columns.join(", "), suggestion(column, columns))]
     NoColumn {
         /// The file.
         path: PathBuf,
@@ -205,7 +205,7 @@ impl GeometryReadError {
 }
 
 /// Suggests the column that a misspelt name likely means.
-fn meant(name: &str, columns: &[String]) -> String {
+fn suggestion(name: &str, columns: &[String]) -> String {
     let other = closest(name, columns.iter().map(String::as_str));
     other.map_or_else(String::new, |other| format!("; did you mean {other}?"))
 }

@@ -10,7 +10,7 @@
 
 use super::repeat::repeat;
 
-const FAR: usize = 8192;
+const FAR_DISTANCE: usize = 8192;
 const LITERALS: u8 = 32;
 
 /// Decodes at least `wanted` bytes of `stream` into `out` and returns the number of decoded bytes.
@@ -55,7 +55,7 @@ fn copy(token: u8, input: &mut &[u8]) -> Option<(usize, usize)> {
     let low = next(input)?;
     if low == u8::MAX && high == 0x1f {
         let far = u16::from_be_bytes([next(input)?, next(input)?]);
-        return Some((len, FAR + usize::from(far)));
+        return Some((len, FAR_DISTANCE + usize::from(far)));
     }
     Some((len, usize::from(u16::from_be_bytes([high, low])) + 1))
 }

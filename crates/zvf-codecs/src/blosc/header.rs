@@ -144,7 +144,7 @@ impl ChunkHeader {
             let (more, _) = RawExtension::ref_from_prefix(rest).map_err(|_| E::Truncated)?;
             header.extend(more)?;
         }
-        header.prove()?;
+        header.validate()?;
         Ok(header)
     }
 
@@ -160,7 +160,7 @@ impl ChunkHeader {
         Ok(())
     }
 
-    fn prove(&self) -> Result<(), ChunkError> {
+    fn validate(&self) -> Result<(), ChunkError> {
         use ChunkError as E;
         if self.blocksize == 0 && self.nbytes > 0 {
             return Err(E::Blocksize);

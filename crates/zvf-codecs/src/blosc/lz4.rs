@@ -18,10 +18,10 @@ use super::repeat::{WORD, Word, pattern, repeat};
 /// Minimum length of a match.
 const MIN_MATCH: usize = 4;
 /// The 4-bit length that announces additional length bytes.
-const MORE: usize = 15;
+const LENGTH_CONTINUES: usize = 15;
 /// Output space for a sequence without additional length bytes: 14 literals and a match of 18
 /// bytes, each rounded up to words.
-const ROOM: usize = 48;
+const SEQUENCE_BYTES: usize = 48;
 
 /// Decodes at least `wanted` bytes of `stream` into `out` and returns the number of decoded bytes.
 /// The content of `out` after them is unspecified.
@@ -58,13 +58,13 @@ fn short_sequences(
     out: &mut [u8],
 ) -> Option<usize> {
     while at < wanted {
-        let capacity = out.get_mut(at..)?.first_chunk_mut::<ROOM>();
+        let capacity = out.get_mut(at..)?.first_chunk_mut::<SEQUENCE_BYTES>();
         let (Some([token, literals @ ..]), Some(capacity)) = (input.first_chunk::<17>(), capacity)
         else {
             break;
         };
         let count = usize::from(token >> 4);
-        if count == MORE {
+        if count == LENGTH_CONTINUES {
             break;
         }
         let word: &Word = literals;
@@ -73,7 +73,7 @@ fn short_sequences(
         at += count;
         let distance = distance(input)?;
         let len = usize::from(token & 0xf);
-        if len == MORE {
+        if len == LENGTH_CONTINUES {
             let len = length(token & 0xf, input)?.checked_add(MIN_MATCH)?;
             at = repeat(out, at, len, distance)?;
             continue;
@@ -98,7 +98,7 @@ fn short_sequences(
 #[inline]
 fn length(of_token: u8, input: &mut &[u8]) -> Option<usize> {
     let mut len = usize::from(of_token);
-    if len == MORE {
+    if len == LENGTH_CONTINUES {
         loop {
             let more = *input.split_off_first()?;
             // Cannot overflow: each input byte adds at most 255.

@@ -12,7 +12,7 @@ pub struct Stripes {
 }
 
 /// Gap in bytes from which stripes are read separately instead of together with the gap.
-const FAR: usize = 512;
+const MIN_GAP: usize = 512;
 
 impl Stripes {
     /// Creates `count` stripes of `len` bytes: the first starts at `start`, and each other `step`
@@ -45,7 +45,7 @@ impl Stripes {
     /// Iterates over the stripes; small gaps are included, which merges the stripes into one range.
     pub fn each(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let (start, end, len, step) = (self.start, self.end(), self.len, self.step);
-        let is_sparse = step >= FAR && len.saturating_mul(2) < step;
+        let is_sparse = step >= MIN_GAP && len.saturating_mul(2) < step;
         let count = if is_sparse { self.count } else { 1 };
         (0..count).map(move |at| {
             let start = start.saturating_add(at.saturating_mul(step));

@@ -296,7 +296,7 @@ fn partition(shape: &[u64], size: u64) -> (Vec<u64>, Vec<u64>) {
     (chunk, block)
 }
 
-/// Halves the longest axis until at most `most` bytes remain, which gives parts of similar extent
+/// Halves the longest axis until at most `max` bytes remain, which gives parts of similar extent
 /// along all axes.
 fn halved(from: &[u64], size: u64, max: u64) -> Vec<u64> {
     let mut extents = from.to_vec();

@@ -15,7 +15,7 @@ use super::{
     gather,
     index::{Index, ZEROS},
     open::DIRECTORY_FRAME,
-    place::{Place, file_name},
+    place::{ChunkLocation, file_name},
 };
 use crate::{
     ChunkGrid, DenseArray, DenseError, Hyperslab,
@@ -146,7 +146,7 @@ impl B2ndEditor {
     pub fn update(&mut self, selection: &Hyperslab, bytes: &[u8]) -> Result<(), DenseError> {
         let needed = self.array.byte_len(selection)?;
         if needed != bytes.len() {
-            return Err(DenseError::room(needed, bytes.len()));
+            return Err(DenseError::buffer_size(needed, bytes.len()));
         }
         let size = self.array.item_size();
         let grid = self.array.grid.clone();
@@ -165,7 +165,7 @@ impl B2ndEditor {
                 self.array.slice(&chunk)?
             };
             let put = gather::overlay(size, selection, bytes, &chunk, parts, &mut old);
-            put.ok_or_else(|| DenseError::room(needed, bytes.len()))?;
+            put.ok_or_else(|| DenseError::buffer_size(needed, bytes.len()))?;
             self.put(number, &chunk, &old)?;
         }
         Ok(())
@@ -241,7 +241,7 @@ impl B2ndEditor {
         let extent = shape.get_mut(axis);
         let (Some(rows), Some(extent)) = (rows, extent) else {
             let needed = usize::try_from(row).unwrap_or(usize::MAX);
-            return Err(DenseError::room(needed, bytes.len()));
+            return Err(DenseError::buffer_size(needed, bytes.len()));
         };
         let before = *extent;
         *extent = extent.saturating_add(rows);
@@ -413,7 +413,7 @@ impl B2ndEditor {
         let size = self.array.item_size();
         let shape = chunk.shape();
         let gathered = gather::blocks(&self.array.grid, size, &shape, bytes, &mut blocks);
-        gathered.ok_or_else(|| DenseError::room(len, bytes.len()))?;
+        gathered.ok_or_else(|| DenseError::buffer_size(len, bytes.len()))?;
         let entry = if blocks.iter().all(|byte| *byte == 0) {
             ZEROS
         } else {
@@ -444,7 +444,7 @@ impl B2ndEditor {
                 let head = u64::from(self.array.facts.header_len);
                 file.seek(SeekFrom::Start(head.saturating_add(self.cbytes)))?;
                 file.write_all(encoded)?;
-                if let Place::Frame { chunks, .. } = &mut self.array.place {
+                if let ChunkLocation::Frame { chunks, .. } = &mut self.array.place {
                     chunks.end = head.saturating_add(self.cbytes).saturating_add(len);
                 }
                 self.cbytes

@@ -79,7 +79,7 @@ pub(super) fn overlay(
 
 /// Copies the elements of `chunk` from `bytes`, the row-major elements of `whole`, which contains
 /// the chunk.
-pub(super) fn cut(
+pub(super) fn extract_chunk(
     size: usize,
     bytes: &[u8],
     whole: &Hyperslab,

@@ -12,7 +12,7 @@ use super::{
     B2ndError, attributes,
     index::{Index, IndexError},
     layers::{self, Layer},
-    place::Place,
+    place::ChunkLocation,
 };
 use crate::{
     ByteSource, ChunkGrid, DenseArray, DenseError, FileSource, Hyperslab, NumpyDtype, ReadCost,
@@ -38,7 +38,7 @@ pub const DIRECTORY_FRAME: &str = "chunks.b2frame";
 #[derive(Debug)]
 pub struct B2nd {
     pub(super) name: String,
-    pub(super) place: Place,
+    pub(super) place: ChunkLocation,
     pub(super) facts: FrameFacts,
     pub(super) grid: ChunkGrid,
     pub(super) dtype: NumpyDtype,
@@ -126,7 +126,7 @@ impl B2nd {
             let frame = FileSource::open(&path.join(DIRECTORY_FRAME))?;
             let opened = Opened::read(&frame, 0, FrameType::Sparse, budget)?;
             let name = path.display().to_string();
-            return Ok(opened.array(name, Place::Directory(path.to_owned()), budget));
+            return Ok(opened.array(name, ChunkLocation::Directory(path.to_owned()), budget));
         }
         Self::from_source(Arc::new(FileSource::open(path)?), 0, budget)
     }
@@ -146,7 +146,7 @@ impl B2nd {
         let start = offset.saturating_add(u64::from(opened.facts.header_len));
         let chunks = start..start.saturating_add(opened.facts.cbytes);
         let name = source.name().to_owned();
-        Ok(opened.array(name, Place::Frame { source, chunks }, budget))
+        Ok(opened.array(name, ChunkLocation::Frame { source, chunks }, budget))
     }
 
     /// Decodes all blocks with elements of the array, one chunk at a time. Calls `broken` with each
@@ -273,7 +273,7 @@ impl Opened {
         })
     }
 
-    fn array(self, name: String, place: Place, budget: u64) -> B2nd {
+    fn array(self, name: String, place: ChunkLocation, budget: u64) -> B2nd {
         B2nd {
             name,
             place,

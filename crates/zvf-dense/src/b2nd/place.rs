@@ -8,7 +8,7 @@ use crate::{ByteSource, DenseError, FileSource};
 
 /// The location of the chunks of an array.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum ChunkLocation {
     /// A range of the source of the frame.
     Frame {
         source: Arc<dyn ByteSource>,
@@ -33,7 +33,7 @@ enum SourceOf<'a> {
     Own(FileSource),
 }
 
-impl Place {
+impl ChunkLocation {
     /// Returns the stored chunk with index entry `at`.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use output::Output;
 /// Minimum decoded length in bytes for decoding on several threads.
 const PARALLEL: u64 = 1 << 18;
 /// Number of windows per thread, for load balance.
-const WINDOWS: usize = 4;
+const WINDOWS_PER_THREAD: usize = 4;
 
 /// A part of a read: a smaller selection with contiguous output.
 struct Window<'a> {
@@ -50,7 +50,7 @@ impl B2nd {
         let bytes = self.byte_len(selection)?;
         let needed = u64::try_from(bytes).unwrap_or(u64::MAX);
         if bytes != into.len() {
-            return Err(DenseError::room(bytes, into.len()));
+            return Err(DenseError::buffer_size(bytes, into.len()));
         }
         if bytes == 0 {
             return Ok(ReadCost::default());
@@ -175,7 +175,7 @@ impl B2nd {
         let chunk = extent(self.grid.chunk_shape());
         let block = extent(self.block_shape());
         let of_chunks = || range.parts(chunk);
-        let max = threads.saturating_mul(WINDOWS);
+        let max = threads.saturating_mul(WINDOWS_PER_THREAD);
         if of_chunks().take(threads).count() >= threads {
             joined(of_chunks(), range.count(), max)
         } else {
@@ -218,7 +218,7 @@ impl B2nd {
     }
 }
 
-/// Joins adjacent parts into at most `most` ranges with similar numbers of elements.
+/// Joins adjacent parts into at most `max` ranges with similar numbers of elements.
 fn joined(parts: impl Iterator<Item = CellPart>, count: u64, max: usize) -> Vec<Range<u64>> {
     let max = u64::try_from(max).unwrap_or(u64::MAX).max(1);
     let min = count.div_ceil(max);

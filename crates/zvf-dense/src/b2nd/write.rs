@@ -132,7 +132,10 @@ impl B2ndWriter {
         let needed = whole.byte_len(u64::from(self.layout.spec.typesize));
         let needed = needed.and_then(|needed| usize::try_from(needed).ok());
         if needed != Some(bytes.len()) {
-            return Err(DenseError::room(needed.unwrap_or(usize::MAX), bytes.len()));
+            return Err(DenseError::buffer_size(
+                needed.unwrap_or(usize::MAX),
+                bytes.len(),
+            ));
         }
         let mut cells = grid.chunks(&whole);
         let mut part = Vec::new();
@@ -142,8 +145,8 @@ impl B2ndWriter {
             let len = chunk.byte_len(u64::from(self.layout.spec.typesize));
             let len = len.and_then(|len| usize::try_from(len).ok());
             part.resize(len.unwrap_or_default(), 0);
-            let cut = gather::cut(size, bytes, &whole, &chunk, &mut part);
-            cut.ok_or_else(|| DenseError::room(part.len(), bytes.len()))?;
+            let extracted = gather::extract_chunk(size, bytes, &whole, &chunk, &mut part);
+            extracted.ok_or_else(|| DenseError::buffer_size(part.len(), bytes.len()))?;
             self.put_chunk(&chunk, &part)?;
         }
         Ok(())
@@ -219,7 +222,10 @@ impl DenseSink for B2ndWriter {
         let gathered = gather::blocks(&self.grid, size, &shape, bytes, &mut buffer);
         self.chunk = buffer;
         if !fits || gathered.is_none() {
-            return Err(DenseError::room(needed.unwrap_or(usize::MAX), bytes.len()));
+            return Err(DenseError::buffer_size(
+                needed.unwrap_or(usize::MAX),
+                bytes.len(),
+            ));
         }
         if self.chunk.iter().all(|byte| *byte == 0) {
             self.entries.push(ZEROS);

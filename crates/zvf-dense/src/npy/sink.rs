@@ -11,7 +11,7 @@ use super::NpyHeader;
 use crate::{ChunkGrid, DenseError, DenseSink, Hyperslab, NumpyDtype, staged, strided::strides};
 
 /// Size in bytes up to which chunks are combined into whole rows, unless one row is longer.
-const SLAB: u64 = 16 << 20;
+const MAX_COMBINED_BYTES: u64 = 16 << 20;
 
 /// A `.npy` file under construction, written beside its path and renamed by `finish`.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ fn slab(shape: &[u64], chunk: &[u64], size: u64) -> Vec<u64> {
         .fold(size, |bytes, extent| bytes.saturating_mul(*extent));
     for (of_slab, extent) in slab.iter_mut().zip(shape).rev() {
         let wider = (bytes / (*of_slab).max(1)).saturating_mul(*extent);
-        if wider > SLAB {
+        if wider > MAX_COMBINED_BYTES {
             break;
         }
         *of_slab = (*extent).max(1);
@@ -92,7 +92,10 @@ impl DenseSink for NpySink {
             .byte_len(self.size)
             .and_then(|len| usize::try_from(len).ok());
         if needed != Some(bytes.len()) {
-            return Err(DenseError::room(needed.unwrap_or(usize::MAX), bytes.len()));
+            return Err(DenseError::buffer_size(
+                needed.unwrap_or(usize::MAX),
+                bytes.len(),
+            ));
         }
         // Contiguous: whole from some axis on, and one range along the axis before it.
         let shape = self.grid.shape();

@@ -6,7 +6,7 @@ use super::{Reduction, Scalar, number::Number};
 
 /// Number of values per partial sum. Partial sums bound the rounding error and make the result
 /// independent of the number of threads.
-const RUN: usize = 1 << 12;
+const VALUES_PER_SUM: usize = 1 << 12;
 /// Size in bytes from which threads share the runs.
 const SHARED: usize = 1 << 19;
 
@@ -114,7 +114,7 @@ impl Cell {
 
     /// Adds contiguous values, on several threads if there are many.
     pub(super) fn add_run<T: Number>(&mut self, bytes: &[u8], wanted: Statistics) {
-        let len = RUN.saturating_mul(T::SIZE);
+        let len = VALUES_PER_SUM.saturating_mul(T::SIZE);
         if bytes.len() < SHARED {
             for run in bytes.chunks(len) {
                 self.merge(&Self::of_run::<T>(run, wanted));

@@ -38,7 +38,7 @@ struct CachedTile {
 }
 
 /// Tiles by ascending number, and the reads that loaded the missing ones.
-pub(super) type Held = (Vec<Arc<Tile>>, ReadCost);
+pub(super) type LoadedTiles = (Vec<Arc<Tile>>, ReadCost);
 
 impl Cache {
     /// Returns the tiles with these ascending numbers and calls `read` for the missing ones. If the
@@ -47,13 +47,13 @@ impl Cache {
     /// # Errors
     ///
     /// Any error of `read`. Tiles read by a failed call are not cached.
-    pub(super) fn hold(
+    pub(super) fn load(
         &mut self,
         numbers: &[u64],
         tiling: &Tiling,
         share: u64,
         read: impl Fn(u64) -> Result<(Tile, ReadCost), DenseError> + Sync,
-    ) -> Result<Held, DenseError> {
+    ) -> Result<LoadedTiles, DenseError> {
         self.clock = self.clock.saturating_add(1);
         let mut missing = Vec::new();
         for number in numbers {
@@ -63,7 +63,7 @@ impl Cache {
             }
         }
         let more = missing.iter().map(|(_, cost)| *cost);
-        self.make_room(share.saturating_sub(more.fold(0, u64::saturating_add)));
+        self.evict(share.saturating_sub(more.fold(0, u64::saturating_add)));
         let one = |(number, cost): &(u64, u64)| read(*number).map(|read| (read, *cost));
         let found: Result<Vec<_>, DenseError> = match tiling.is_fine() {
             // Each read decodes a block or chunk that may be much larger than its tile, so reads
@@ -90,8 +90,8 @@ impl Cache {
         kept.into_values().map(|kept| kept.tile)
     }
 
-    /// Evicts tiles that the current call does not use, until the cache takes at most `most` bytes.
-    fn make_room(&mut self, max: u64) {
+    /// Evicts tiles that the current call does not use, until the cache takes at most `max` bytes.
+    fn evict(&mut self, max: u64) {
         if self.bytes <= max {
             return;
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use super::{
-    RUN, Sampled, Sampler,
+    POINTS_PER_TASK, Sampled, Sampler,
     kernel::Spot,
     tiles::{Span, Tiling},
     weigh::Views,
@@ -25,14 +25,14 @@ where
             tiles.dedup();
             tiles
         };
-        let runs = positions.par_chunks(axes.saturating_mul(RUN).max(1));
+        let runs = positions.par_chunks(axes.saturating_mul(POINTS_PER_TASK).max(1));
         let runs = runs.map(|run| {
             let mut tiles = Vec::new();
-            let mut near = Near::default();
+            let mut previous = PreviousTile::default();
             let mut spot = Spot::default();
             for position in run.chunks_exact(axes) {
                 if self.kernel.spot(position, &mut spot) {
-                    near.add(&spot, axes, tiling, &mut tiles);
+                    previous.add(&spot, axes, tiling, &mut tiles);
                 }
             }
             sorted(tiles)
@@ -75,7 +75,7 @@ where
             let position = nth(positions, point, axes);
             self.kernel.spot(position, &mut spot);
             around.clear();
-            part.near.add(&spot, axes, tiling, &mut around);
+            part.previous.add(&spot, axes, tiling, &mut around);
             let more = around.iter().filter(|tile| !part.tiles.contains(tile));
             let more = more.map(|tile| tiling.cost(*tile));
             let cost = more.fold(part.cost, u64::saturating_add);
@@ -83,7 +83,7 @@ where
                 self.part(positions, tiling, &part, sampled)?;
                 part = CellPart::default();
                 around.clear();
-                part.near.add(&spot, axes, tiling, &mut around);
+                part.previous.add(&spot, axes, tiling, &mut around);
             }
             part.points.push(point);
             for tile in &around {
@@ -104,9 +104,9 @@ where
     ) -> Result<(), DenseError> {
         let (axes, row) = (self.kernel.axes(), self.row_len());
         let tiles: Vec<u64> = part.tiles.iter().copied().collect();
-        let tiles = self.hold(&tiles, tiling, &mut sampled.reads)?;
+        let tiles = self.load(&tiles, tiling, &mut sampled.reads)?;
         let views = Views::of(tiles.iter().map(|tile| &**tile));
-        let runs = part.points.par_chunks(RUN).map(|run| {
+        let runs = part.points.par_chunks(POINTS_PER_TASK).map(|run| {
             let mut values = vec![0; run.len().saturating_mul(row)];
             let own = run.iter().map(|point| nth(positions, *point, axes));
             self.run(tiling, &views, own, &mut values);
@@ -142,14 +142,14 @@ struct CellPart {
     points: Vec<u32>,
     tiles: BTreeSet<u64>,
     cost: u64,
-    near: Near,
+    previous: PreviousTile,
 }
 
 /// The tile of the previous point. It avoids adding the same tile for each point.
 #[derive(Debug, Default)]
-struct Near(Option<Span>);
+struct PreviousTile(Option<Span>);
 
-impl Near {
+impl PreviousTile {
     /// Adds the tiles of a location, unless the tile of the previous point contains it.
     fn add(&mut self, spot: &Spot, axes: usize, tiling: &Tiling, into: &mut Vec<u64>) {
         if self.0.is_some_and(|span| span.has(spot, axes)) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::{
-    RUN,
+    POINTS_PER_TASK,
     cache::{Tile, add},
     kernel::{Kernel, Spot},
     tiles::Tiling,
@@ -190,7 +190,7 @@ fn place(tile: &Tile, strides: &[usize], form: Form, start: u64, into: &mut [u8]
 pub(super) fn marks(positions: &[f64], kernel: &Kernel, tiling: &Tiling) -> Vec<bool> {
     let (axes, tables) = (kernel.axes(), tiling.tables());
     let none = || vec![false; usize::try_from(tiling.count()).unwrap_or(0)];
-    let runs = positions.par_chunks(axes.saturating_mul(RUN).max(1));
+    let runs = positions.par_chunks(axes.saturating_mul(POINTS_PER_TASK).max(1));
     let marked = runs.fold(none, |mut marks, run| {
         let (mut spot, mut around) = (Spot::default(), Vec::new());
         let mut mark = |tile: u64| {

@@ -68,7 +68,7 @@ impl StoreSource {
             .map_err(in_store)?;
         let len = starts
             .recv()
-            .map_err(|_| in_store(gone()))?
+            .map_err(|_| in_store(disconnected()))?
             .map_err(in_store)?;
         Ok(Self {
             name,
@@ -80,12 +80,12 @@ impl StoreSource {
     fn fetch(&self, ranges: Vec<Range<u64>>) -> io::Result<Vec<Vec<u8>>> {
         let (reply, replied) = mpsc::channel();
         let request = ReadRequest { ranges, reply };
-        self.requests.send(request).map_err(|_| gone())?;
-        replied.recv().map_err(|_| gone())?
+        self.requests.send(request).map_err(|_| disconnected())?;
+        replied.recv().map_err(|_| disconnected())?
     }
 }
 
-fn gone() -> io::Error {
+fn disconnected() -> io::Error {
     io::Error::other("the thread that reads has ended")
 }
 

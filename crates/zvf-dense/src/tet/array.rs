@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Maximum number of dataset names in an error.
-const LISTED: usize = 8;
+const MAX_LISTED: usize = 8;
 /// Maximum memory of a batch in bytes; a single larger tile forms its own batch.
 const BATCH_BYTES: u64 = 64 << 20;
 /// Maximum number of tiles in a batch.
@@ -71,7 +71,7 @@ impl TetFile {
         let id = datasets.iter().position(|dataset| dataset.name == name);
         let array = id.and_then(|id| self.dataset_at(id));
         array.ok_or_else(|| {
-            let available = datasets.iter().take(LISTED);
+            let available = datasets.iter().take(MAX_LISTED);
             let error = TetError::NoDataset {
                 name: name.to_owned(),
                 available: available.map(|dataset| dataset.name.clone()).collect(),
@@ -378,7 +378,7 @@ impl DenseArray for TetArray {
     fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError> {
         let needed = self.byte_len(selection)?;
         if needed != into.len() {
-            return Err(DenseError::room(needed, into.len()));
+            return Err(DenseError::buffer_size(needed, into.len()));
         }
         let plan = self.read_plan(selection)?;
         if self.read_contiguous(selection, into)? {

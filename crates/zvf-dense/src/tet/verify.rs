@@ -14,7 +14,7 @@ use crate::{ByteSource, DenseArray, DenseError};
 /// Number of payloads decoded unless all are requested.
 const SAMPLE: u64 = 128;
 /// Maximum number of failures reported individually per check; all are counted.
-const LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -296,11 +296,11 @@ fn payloads(file: &TetFile, deep: bool, findings: &mut Vec<TetFinding>) -> Resul
     for check in ["chunk_decode", "chunk_checksums"] {
         let of_check = faults.iter().filter(|(name, _)| *name == check);
         let count = of_check.clone().count();
-        let details = of_check.take(LISTED);
+        let details = of_check.take(MAX_LISTED);
         let details =
             details.map(|(_, text)| TetFinding::new(check, TetSeverity::Error, text.clone()));
         findings.extend(details);
-        if count > LISTED {
+        if count > MAX_LISTED {
             let detail = format!("{count} in all");
             findings.push(TetFinding::new(check, TetSeverity::Error, detail));
         }

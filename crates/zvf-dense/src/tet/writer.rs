@@ -243,9 +243,9 @@ impl TetWriter {
         }
         let mut cells = grid.chunks(&Hyperslab::whole(grid.shape()));
         while let Some(parts) = cells.next() {
-            let cut = strided::cut(bytes, grid.shape(), grid.chunk_shape(), parts, size);
-            let cut = cut.ok_or_else(|| self.tet(TetError::Large))?;
-            self.put_chunk(dataset, &cut)?;
+            let cell = strided::extract_cell(bytes, grid.shape(), grid.chunk_shape(), parts, size);
+            let cell = cell.ok_or_else(|| self.tet(TetError::Large))?;
+            self.put_chunk(dataset, &cell)?;
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ const EXTRA_KINDS: [Kind; 10] = [
 
 /// Place of a value in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum FieldLocation {
     /// Whole bytes from an offset on.
     Bytes(usize),
     /// Bits of a byte: the offset, the lowest bit and the mask.
@@ -47,11 +47,11 @@ pub(super) struct Dimension {
     pub(super) name: String,
     pub(super) kind: Kind,
     pub(super) width: u32,
-    pub(super) place: Place,
+    pub(super) place: FieldLocation,
 }
 
 impl Dimension {
-    fn new(name: &str, kind: Kind, place: Place) -> Self {
+    fn new(name: &str, kind: Kind, place: FieldLocation) -> Self {
         Self {
             name: name.to_owned(),
             kind,
@@ -69,17 +69,17 @@ impl Dimension {
     /// Appends the value of each record.
     pub(super) fn read(&self, records: &[u8], record: usize, values: &mut Vec<u8>) {
         let byte = |record: &[u8], at: usize| record.get(at).copied().unwrap_or(0);
-        if let Place::Bytes(at) = self.place {
+        if let FieldLocation::Bytes(at) = self.place {
             gather(records, record, at, self.size(), values);
             return;
         }
         let records = records.chunks_exact(record.max(1));
         match self.place {
-            Place::Bytes(_) => {}
-            Place::Bits(at, shift, mask) => {
+            FieldLocation::Bytes(_) => {}
+            FieldLocation::Bits(at, shift, mask) => {
                 values.extend(records.map(|record| byte(record, at) >> shift & mask));
             }
-            Place::OldFlags => values.extend(
+            FieldLocation::OldFlags => values.extend(
                 records.map(|record| byte(record, 15) >> 5 | byte(record, 14) & SCAN_FLAGS),
             ),
         }
@@ -87,7 +87,7 @@ impl Dimension {
 
     /// Puts a value into each record. Returns the first value that its bits do not hold.
     pub(super) fn write(&self, values: &[u8], records: &mut [u8], record: usize) -> Option<u8> {
-        if let Place::Bytes(at) = self.place {
+        if let FieldLocation::Bytes(at) = self.place {
             scatter(values, self.size(), records, record, at);
             return None;
         }
@@ -102,12 +102,12 @@ impl Dimension {
                 }
             };
             match self.place {
-                Place::Bytes(_) => {}
-                Place::Bits(at, shift, mask) => {
+                FieldLocation::Bytes(_) => {}
+                FieldLocation::Bits(at, shift, mask) => {
                     or(at, (first & mask) << shift);
                     too_large = too_large.or((first > mask).then_some(first));
                 }
-                Place::OldFlags => {
+                FieldLocation::OldFlags => {
                     or(15, (first & 7) << 5);
                     or(14, first & SCAN_FLAGS);
                     too_large = too_large.or((first & !(SCAN_FLAGS | 7) != 0).then_some(first));
@@ -132,10 +132,10 @@ pub(super) fn contents(format: u8) -> [bool; 3] {
 
 /// Returns the values of a point format, except coordinates.
 pub(super) fn of_format(format: u8) -> Vec<Dimension> {
-    use Place::{Bits, Bytes, OldFlags};
+    use FieldLocation::{Bits, Bytes, OldFlags};
 
     let [has_time, has_colour, has_infrared] = contents(format);
-    let byte = |name: &str, place: Place| Dimension::new(name, Kind::UInt8, place);
+    let byte = |name: &str, place: FieldLocation| Dimension::new(name, Kind::UInt8, place);
     let word = |name: &str, at: usize| Dimension::new(name, Kind::UInt16, Bytes(at));
     let mut all = vec![word("intensity", 12)];
     let mut end = if format < 6 {
@@ -237,7 +237,7 @@ pub(super) fn extra(vlrs: &[VariableRecord], format: u8, record: usize) -> Vec<D
             let kind = EXTRA_KINDS.get(place).copied().unwrap_or(Kind::UInt8);
             (kind, u32::from(code.wrapping_sub(1)) / 10 + 1)
         };
-        let mut dimension = Dimension::new(&name_of(descriptor), kind, Place::Bytes(at));
+        let mut dimension = Dimension::new(&name_of(descriptor), kind, FieldLocation::Bytes(at));
         dimension.width = width;
         let end = at.saturating_add(dimension.size());
         if code > 30 || width == 0 || end > record {
@@ -247,7 +247,7 @@ pub(super) fn extra(vlrs: &[VariableRecord], format: u8, record: usize) -> Vec<D
         all.push(dimension);
     }
     if at < record {
-        let mut rest = Dimension::new(UNDESCRIBED, Kind::UInt8, Place::Bytes(at));
+        let mut rest = Dimension::new(UNDESCRIBED, Kind::UInt8, FieldLocation::Bytes(at));
         rest.width = u32::try_from(record.saturating_sub(at)).unwrap_or(1);
         all.push(rest);
     }
@@ -296,7 +296,7 @@ pub(super) fn descriptor(name: &str, kind: Kind, width: u32) -> Option<[u8; DESC
 
 /// Returns a value in a field of a record; `descriptor` has its type.
 pub(super) fn of_descriptor(name: &str, kind: Kind, width: u32, at: usize) -> Dimension {
-    let mut dimension = Dimension::new(name, kind, Place::Bytes(at));
+    let mut dimension = Dimension::new(name, kind, FieldLocation::Bytes(at));
     dimension.width = width;
     dimension
 }

@@ -9,9 +9,9 @@ use std::{
 };
 
 /// Upper bound on the records of all runs in memory.
-const MERGED: usize = 32 << 20;
+const MERGE_BYTES: usize = 32 << 20;
 /// Upper bound on the records of one run in memory.
-const OF_RUN: usize = 1 << 18;
+const RUN_BYTES: usize = 1 << 18;
 /// Size of a row before its record.
 const ROW: usize = 8;
 
@@ -78,7 +78,7 @@ impl OrderedRecords {
         mut write: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let entry = self.record.saturating_add(ROW);
-        let entries = (MERGED / self.runs.len().max(1)).min(OF_RUN) / entry;
+        let entries = (MERGE_BYTES / self.runs.len().max(1)).min(RUN_BYTES) / entry;
         let part = entries.max(1).saturating_mul(entry);
         let mut heads = BinaryHeap::new();
         for (number, run) in self.runs.iter_mut().enumerate() {
@@ -99,7 +99,7 @@ impl OrderedRecords {
                     PeekMut::pop(head);
                 }
             }
-            if block.len() >= OF_RUN {
+            if block.len() >= RUN_BYTES {
                 write(&block)?;
                 block.clear();
             }

@@ -26,7 +26,7 @@ const LARGEST_CHUNK: u64 = 64 << 20;
 
 /// Approximate size in bytes of the records that are decompressed at once. Most chunks have 50,000
 /// records of 20 to 40 bytes.
-const AT_ONCE: usize = 8 << 20;
+const BATCH_BYTES: usize = 8 << 20;
 
 /// Records that are read from start to end.
 pub(super) enum PointRecords {
@@ -53,7 +53,7 @@ impl PointRecords {
         match self {
             // The records stay in the cache until their values are taken.
             Self::Plain | Self::Compressed(_) => 1 << 14,
-            Self::Chunked(_) => (AT_ONCE / record.max(1)).max(1),
+            Self::Chunked(_) => (BATCH_BYTES / record.max(1)).max(1),
         }
     }
 
@@ -82,7 +82,7 @@ impl PointRecords {
             Self::Compressed(points) => {
                 bytes.clear();
                 bytes.resize(size, 0);
-                let done = guarded(|| points.decompress_many(bytes));
+                let done = catch_panic(|| points.decompress_many(bytes));
                 done.map_err(|fault| fault.of(file.path()))
             }
             Self::Chunked(points) => {
@@ -95,7 +95,7 @@ impl PointRecords {
 
 /// Calls the decoder. The crate `laz` panics on some damaged data, where it subtracts and indexes
 /// without checks.
-fn guarded<T, E: Into<laz::LasZipError>>(
+fn catch_panic<T, E: Into<laz::LasZipError>>(
     decode: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, FileFault> {
     let decoded = catch_unwind(AssertUnwindSafe(decode));
@@ -121,7 +121,7 @@ fn compression(header: &LasHeader) -> Result<LazVlr, FileFault> {
     let vlr = vlrs.find(|vlr| vlr.user == "laszip encoded");
     let missing = "the record `laszip encoded` is missing; the file is damaged";
     let vlr = vlr.ok_or(FileFault::Unsupported(missing))?;
-    let parsed = guarded(|| LazVlr::from_buffer(vlr.data()))?;
+    let parsed = catch_panic(|| LazVlr::from_buffer(vlr.data()))?;
     let base = super::dimension::SIZES.get(usize::from(header.format));
     let extra = header
         .record
@@ -169,7 +169,7 @@ fn open_compressed(
     }
     file.seek(SeekFrom::Start(header.start))?;
     let source = BufReader::with_capacity(1 << 18, file);
-    let points = guarded(|| LasZipDecompressor::new(source, vlr))?;
+    let points = catch_panic(|| LasZipDecompressor::new(source, vlr))?;
     Ok(PointRecords::Compressed(Box::new(points)))
 }
 
@@ -226,7 +226,7 @@ impl ChunkedPoints {
     fn read(&mut self, record: usize) -> Result<(), FileFault> {
         let (mut points, mut packed) = (0_usize, 0_usize);
         let mut chunks = Vec::new();
-        while points.saturating_mul(record) < AT_ONCE
+        while points.saturating_mul(record) < BATCH_BYTES
             && let Some(chunk) = self.chunks.next()
         {
             let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
@@ -243,7 +243,7 @@ impl ChunkedPoints {
         self.ready.resize(points.saturating_mul(record), 0);
         self.used = 0;
         let (vlr, packed, ready) = (&self.vlr, &self.packed, &mut self.ready);
-        guarded(|| par_decompress(packed, ready, vlr, &chunks))
+        catch_panic(|| par_decompress(packed, ready, vlr, &chunks))
     }
 }
 
@@ -285,7 +285,7 @@ fn check_chunks(
     }
     file.seek(SeekFrom::Start(header.start))?;
     let mut source = BufReader::new(file);
-    let chunks = guarded(|| ChunkTable::read_from(&mut source, vlr))?;
+    let chunks = catch_panic(|| ChunkTable::read_from(&mut source, vlr))?;
     let file = source.into_inner();
     let mut start = header.start.saturating_add(8);
     for chunk in chunks.as_ref() {

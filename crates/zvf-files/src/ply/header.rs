@@ -2,7 +2,7 @@
 
 use zvf::numeric::Kind;
 
-use crate::{FileError, FileFault, FilePlace, description::KEPT, input::ByteReader};
+use crate::{FileError, FileFault, FilePlace, description::MAX_HEADER_TEXT, input::ByteReader};
 
 /// Upper bound on the number of lines.
 const MAX_LINES: u64 = 1 << 16;
@@ -103,14 +103,14 @@ impl PlyHeader {
                     return Ok(Self {
                         form,
                         elements,
-                        comments: (length <= KEPT).then_some(comments),
+                        comments: (length <= MAX_HEADER_TEXT).then_some(comments),
                         lines: line,
                     });
                 }
                 ["comment", "level", _] | [] => {}
                 ["comment" | "obj_info", ..] => {
                     length = length.saturating_add(text.len());
-                    if length <= KEPT {
+                    if length <= MAX_HEADER_TEXT {
                         comments.push(text.trim().to_owned());
                     }
                 }

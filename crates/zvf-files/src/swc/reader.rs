@@ -12,8 +12,8 @@ use zvf::{Column, Geometry, GeometryKind, NumericColumn, numeric::Kind};
 use super::sample::{SwcFile, parse};
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FilePlace, FileReadOptions,
-    description::KEPT, input::ByteReader, object_ids::stem, text::CUT, values::narrow,
-    whole::WholeReader,
+    description::MAX_HEADER_TEXT, input::ByteReader, object_ids::stem, text::NO_LINE_END,
+    values::narrow, whole::WholeReader,
 };
 
 /// Opens SWC files.
@@ -66,10 +66,10 @@ impl SwcReader {
         let ids = numbers.unwrap_or_else(|| crate::reader::ids_of(&names));
         match cut.as_slice() {
             [] => {}
-            [_] if paths.len() == 1 => description.notes.push(CUT.to_owned()),
+            [_] if paths.len() == 1 => description.notes.push(NO_LINE_END.to_owned()),
             [name, ..] => {
                 let count = cut.len();
-                let note = format!("in {count} files, such as {name}.swc, {CUT}");
+                let note = format!("in {count} files, such as {name}.swc, {NO_LINE_END}");
                 description.notes.push(note);
             }
         }
@@ -165,7 +165,7 @@ fn joined(
         ("radius", radii),
         ("swc_id", sample_ids.into_iter().collect()),
     ];
-    vertex.push(("type", small(kinds)));
+    vertex.push(("type", narrowest(kinds)));
     if !is_sorted {
         vertex.push(("source_row", rows.into_iter().collect()));
     }
@@ -180,7 +180,7 @@ fn joined(
 }
 
 /// Returns a column of int8, if it holds all values.
-fn small(values: Vec<i32>) -> NumericColumn {
+fn narrowest(values: Vec<i32>) -> NumericColumn {
     let bytes: Result<Vec<i8>, _> = values.iter().map(|value| i8::try_from(*value)).collect();
     match bytes {
         Ok(bytes) => bytes.into_iter().collect(),
@@ -194,7 +194,7 @@ fn keep_comments(files: &[SwcFile], ids: &[i64], description: &mut FileDescripti
     let size = lines
         .map(|(_, text)| text.len().saturating_add(16))
         .fold(0, usize::saturating_add);
-    if size > KEPT {
+    if size > MAX_HEADER_TEXT {
         let note = "the comments of the files are longer than 8 MiB and are not kept";
         description.notes.push(note.to_owned());
         return;

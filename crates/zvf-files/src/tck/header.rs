@@ -5,7 +5,7 @@ use zvf::numeric::Kind;
 use crate::{FileError, FileFault, FilePlace, input::ByteReader};
 
 /// Upper bound on the size of a header in bytes.
-const LONGEST: u64 = 16 << 20;
+const MAX_HEADER_BYTES: u64 = 16 << 20;
 /// First lines of the two formats.
 pub(super) const TRACKS: &str = "mrtrix tracks";
 pub(super) const SCALARS: &str = "mrtrix track scalars";
@@ -22,7 +22,7 @@ pub(super) struct TckHeader {
 impl TckHeader {
     /// Reads the header, and moves to the data.
     pub(super) fn read(file: &mut ByteReader, magic: &str) -> Result<Self, FileError> {
-        let length = file.length().min(LONGEST);
+        let length = file.length().min(MAX_HEADER_BYTES);
         let path = file.path().to_path_buf();
         let mut bytes = Vec::new();
         // Headers are short: the buffer grows until the line END is in it.
@@ -53,7 +53,7 @@ impl TckHeader {
             return Err(FileFault::field("file", start, expected).of(&path));
         }
         file.seek(0)?;
-        if start > LONGEST {
+        if start > MAX_HEADER_BYTES {
             let expected = "the data must start within 16 MiB";
             return Err(FileFault::field("file", start, expected).of(&path));
         }

@@ -7,7 +7,7 @@ use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric
 use super::header::{SCALARS, TRACKS, TckHeader};
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
-    description::KEPT,
+    description::MAX_HEADER_TEXT,
     input::ByteReader,
     names::AttributeNames,
     reader::{PathBatch, note_empty, object_id},
@@ -90,7 +90,7 @@ impl TckReader {
     fn keep_header(&mut self) -> Result<(), FileError> {
         let bytes = self.rows.header.bytes.clone();
         let header = &mut self.description.header;
-        if bytes.len() > KEPT {
+        if bytes.len() > MAX_HEADER_TEXT {
             let note = format!("the header has {} bytes and is not kept", bytes.len());
             self.description.notes.push(note);
         } else {

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The largest number of values of a point or a streamline under one name.
-const WIDEST: usize = 9;
+const MAX_VALUES: usize = 9;
 
 /// A TRK file that is written in batches.
 #[derive(Debug)]
@@ -136,7 +136,10 @@ impl TrkWriter {
                 continue;
             };
             let width = values.row_len();
-            if named.len() == NAMES || width > WIDEST || values.kind.name().starts_with("complex") {
+            if named.len() == NAMES
+                || width > MAX_VALUES
+                || values.kind.name().starts_with("complex")
+            {
                 let line = format!("{limit}: trk holds 10 attributes of up to 9 numbers");
                 self.left_out.push(line);
                 continue;

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileHeader, FileReadOptions, GeometryReader,
     affine::VoxelMap,
-    description::KEPT,
+    description::MAX_HEADER_TEXT,
     input::ByteReader,
     names::AttributeNames,
     reader::{PathBatch, note_empty, object_id},
@@ -161,7 +161,7 @@ impl GeometryReader for TrxReader {
 fn header(archive: &TrxArchive) -> Result<Map<String, Value>, FileError> {
     let name = "header.json";
     let length = archive.length(name);
-    if length == 0 || usize::try_from(length).is_ok_and(|length| length > KEPT) {
+    if length == 0 || usize::try_from(length).is_ok_and(|length| length > MAX_HEADER_TEXT) {
         let expected =
             "a TRX file has a header.json of up to 8 MiB; the file is damaged or another format";
         return Err(archive.error(

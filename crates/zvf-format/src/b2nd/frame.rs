@@ -124,8 +124,8 @@ impl<'a> FrameHeader<'a> {
                 marker: raw.has_vlmetalayers,
             });
         }
-        raw.prove_flags()?;
-        raw.prove_sizes()?;
+        raw.check_flags()?;
+        raw.check_sizes()?;
         Ok(Self(raw))
     }
 
@@ -275,7 +275,7 @@ impl RawHeader {
         ]
     }
 
-    fn prove_flags(&self) -> Result<(), FrameHeaderError> {
+    fn check_flags(&self) -> Result<(), FrameHeaderError> {
         use FrameHeaderError as E;
         let flags = &self.flags.value;
         if !matches!(flags.version & 0x0f, 1..=3) {
@@ -299,7 +299,7 @@ impl RawHeader {
         Ok(())
     }
 
-    fn prove_sizes(&self) -> Result<(), FrameHeaderError> {
+    fn check_sizes(&self) -> Result<(), FrameHeaderError> {
         use FrameHeaderError as E;
         let lengths = [
             (Length::Header, i64::from(self.header_len.value.get())),

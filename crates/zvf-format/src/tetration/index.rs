@@ -98,7 +98,7 @@ impl<'a> ChunkIndex<'a> {
             return Err(E::TrailingBytes(cursor.rest().len()));
         }
         for (row, raw) in (0..count).zip(rows) {
-            raw.prove().map_err(|fault| E::Row { row, fault })?;
+            raw.validate().map_err(|fault| E::Row { row, fault })?;
         }
         Ok(Self {
             budget_bps: header.budget_bps.get(),
@@ -265,7 +265,7 @@ impl fmt::Debug for ChunkRows<'_> {
 }
 
 impl RawRow {
-    fn prove(&self) -> Result<(), RowFault> {
+    fn validate(&self) -> Result<(), RowFault> {
         let (raw, stored) = (self.raw_len.get(), self.stored_len.get());
         match self.codec.get() {
             0 if raw != stored => return Err(RowFault::RawLen { raw, stored }),

@@ -66,7 +66,7 @@ impl Superblock {
             index_offset: raw.index_offset.get(),
             index_len: raw.index_len.get(),
         }
-        .proven()
+        .validated()
     }
 
     /// Creates the superblock of a file with this many `datasets`, whose records take `blob_len`
@@ -100,10 +100,10 @@ impl Superblock {
             index_offset,
             index_len,
         }
-        .proven()
+        .validated()
     }
 
-    fn proven(self) -> Result<Self, SuperblockError> {
+    fn validated(self) -> Result<Self, SuperblockError> {
         use SuperblockError as E;
         if self.index_offset.checked_add(self.index_len).is_none() {
             return Err(E::IndexOverflow);

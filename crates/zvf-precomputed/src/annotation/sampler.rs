@@ -214,7 +214,7 @@ impl SpatialSampler {
         let mut remaining = 1.0_f64;
         for (grid, paths) in self.grids.iter().zip(&self.paths) {
             let paths = paths.values().copied().max().unwrap_or(0);
-            let fullest = number(self.most_points(grid).max(paths)) * remaining;
+            let fullest = number(self.max_points(grid).max(paths)) * remaining;
             let share = if fullest <= number(limit) {
                 1.0
             } else {
@@ -236,7 +236,7 @@ impl SpatialSampler {
     }
 
     /// Returns the largest number of points in a cell of a grid.
-    fn most_points(&self, grid: &SpatialGrid) -> u64 {
+    fn max_points(&self, grid: &SpatialGrid) -> u64 {
         let finest = self.grids.last().map(|finest| finest.shape.as_slice());
         let mut counts: HashMap<Vec<u64>, u64> = HashMap::new();
         for (cell, count) in &self.points {

@@ -310,7 +310,7 @@ impl ColumnBuilder {
                 expected: columns.into(),
             });
         }
-        self.fill_up();
+        self.fill_with_zeros();
         Ok(columns)
     }
 
@@ -340,7 +340,7 @@ impl ColumnBuilder {
         if self.words.is_some() {
             self.codes.resize(self.rows, u32::MAX);
         } else if self.columns.is_some() {
-            self.fill_up();
+            self.fill_with_zeros();
         }
     }
 
@@ -438,7 +438,7 @@ impl ColumnBuilder {
     }
 
     /// Fills rows whose width was not known with zeros.
-    fn fill_up(&mut self) {
+    fn fill_with_zeros(&mut self) {
         self.bytes
             .resize(self.rows.saturating_mul(self.row_size()), 0);
     }
@@ -456,7 +456,7 @@ impl ColumnBuilder {
                 if self.columns.is_none() {
                     let declared = self.metadata.declared_columns().unwrap_or(1);
                     self.columns = Some(u32::try_from(declared).unwrap_or(1).max(1));
-                    self.fill_up();
+                    self.fill_with_zeros();
                 }
                 ColumnValues::Numeric(NumericColumn {
                     kind: self.metadata.dtype.kind(),

@@ -158,8 +158,8 @@ impl LoadedChunks {
         }
     }
 
-    /// Evicts chunks that are not needed now, if more than `most` would be held.
-    pub(crate) fn keep(&mut self, needed: &BTreeSet<u32>, max: usize) {
+    /// Evicts chunks that are not needed now, if more than `max` would be held.
+    pub(crate) fn evict_except(&mut self, needed: &BTreeSet<u32>, max: usize) {
         let new = needed.iter().filter(|chunk| !self.knows(**chunk)).count();
         if self.count.saturating_add(new) <= max {
             return;

@@ -66,7 +66,7 @@ pub(crate) fn join(mut parts: Vec<Bytes>) -> Bytes {
 }
 
 /// Returns the loaded rows of a whole cell.
-pub(crate) fn cut(bytes: &Bytes, loaded: &RowSelection, row: u64) -> Bytes {
+pub(crate) fn loaded_rows(bytes: &Bytes, loaded: &RowSelection, row: u64) -> Bytes {
     let index = |at: u64| usize::try_from(at.saturating_mul(row)).unwrap_or(usize::MAX);
     let parts = loaded.runs().iter().map(|run| {
         let rows = run.rows();

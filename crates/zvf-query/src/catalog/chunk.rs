@@ -188,7 +188,7 @@ impl RoundTrip {
         chunk: &ChunkCoord,
         part: Option<Range<u64>>,
     ) -> Option<Slot> {
-        self.wanted.push(array.wanted(chunk, part)?);
+        self.wanted.push(array.cell_request(chunk, part)?);
         Some(self.wanted.len().saturating_sub(1))
     }
 
@@ -266,7 +266,7 @@ impl Session<'_> {
         let tables = fragment_tables(&pending, &responses);
         for (chunk, table) in pending.iter_mut().zip(tables) {
             let done = request_rows(schema, chunk, table, &mut responses, offset, &mut round);
-            alive.push(keep(done, diagnostics)?.is_some());
+            alive.push(skip_damaged(done, diagnostics)?.is_some());
         }
         responses.extend(round.fetch(self.fetch).await);
         if schema.vertices.is_draco() {
@@ -276,7 +276,7 @@ impl Session<'_> {
                     .iter_mut()
                     .zip(draco::decode(schema, &mut pending, &mut responses, budget))
             {
-                *kept = *kept && keep(decoded, diagnostics)?.is_some();
+                *kept = *kept && skip_damaged(decoded, diagnostics)?.is_some();
             }
         }
         let mut chunks = Vec::with_capacity(pending.len());
@@ -379,7 +379,7 @@ impl Session<'_> {
     ) -> Result<Option<Chunk>, QueryError> {
         let chunk = &pending.request.chunk;
         let positions = positions(schema, &pending, responses);
-        let Some((rows, loaded, positions)) = keep(positions, diagnostics)? else {
+        let Some((rows, loaded, positions)) = skip_damaged(positions, diagnostics)? else {
             return Ok(None);
         };
         let fragments = match pending.table {
@@ -391,7 +391,7 @@ impl Session<'_> {
         for (attribute, row_request) in schema.vertex.iter().zip(&pending.vertex) {
             if pending.order == VertexOrder::Lost && !matches!(row_request, RowRequest::Absent) {
                 let node = &attribute.array.node;
-                keep(
+                skip_damaged(
                     Err::<(), _>(Damage::in_chunk(node, chunk, Fault::OrderLost)),
                     diagnostics,
                 )?;
@@ -409,7 +409,7 @@ impl Session<'_> {
                 }
                 other => other,
             };
-            vertex.push(match keep(cell, diagnostics)? {
+            vertex.push(match skip_damaged(cell, diagnostics)? {
                 Some(AttributeRows::Rows(cell)) if cell.columns > 0 => Some(cell),
                 _ => None,
             });
@@ -423,7 +423,7 @@ impl Session<'_> {
             let key = &attribute.array.node;
             let cell = take(responses, *slot, key, chunk)
                 .and_then(|cell| whole_rows(attribute, chunk, cell.bytes, fragments.len().into()));
-            fragment.push(keep(cell, diagnostics)?);
+            fragment.push(skip_damaged(cell, diagnostics)?);
         }
         Ok(Some(Chunk {
             chunk: pending.request.chunk,
@@ -440,7 +440,10 @@ impl Session<'_> {
 }
 
 /// Returns the value; `None` if it is damaged and the diagnostics allow skipping it.
-fn keep<T>(result: Result<T, Damage>, diagnostics: &Diagnostics) -> Result<Option<T>, QueryError> {
+fn skip_damaged<T>(
+    result: Result<T, Damage>,
+    diagnostics: &Diagnostics,
+) -> Result<Option<T>, QueryError> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(damage) => diagnostics.skip(damage).map(|()| None),

@@ -209,7 +209,7 @@ impl ChunkedArray {
 
     /// Returns the request for the cell of `chunk`, or for a byte range of its payload; `None` if
     /// the chunk has no cell.
-    pub(crate) fn wanted(
+    pub(crate) fn cell_request(
         &self,
         chunk: &ChunkCoord,
         part: Option<Range<u64>>,

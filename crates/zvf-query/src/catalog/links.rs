@@ -141,7 +141,7 @@ pub(crate) struct LinkRecords {
     pub(crate) is_with_vertices: bool,
     /// `true` if records could not be read. Their ends are in `chunks`, or anywhere if `chunks` is
     /// empty.
-    pub(crate) is_lost: bool,
+    pub(crate) is_unreadable: bool,
     /// The number of groups of the cell, if only the groups of some fragments were read.
     pub(crate) groups: Option<u32>,
 }

@@ -160,7 +160,7 @@ impl ObjectSet {
 
     /// Returns the positions of objects that may enter a region, ascending: objects with a fragment
     /// in one of the chunks `near`, or with consecutive fragments in two chunks for which
-    /// `may_meet` holds.
+    /// `may_intersect` holds.
     ///
     /// The first call visits all fragments and builds an index; if it would exceed `max_bytes`, all
     /// positions are returned.
@@ -168,12 +168,12 @@ impl ObjectSet {
         &self,
         near: &[u32],
         max_bytes: u64,
-        may_meet: impl Fn(&ChunkCoord, &ChunkCoord) -> bool,
+        may_intersect: impl Fn(&ChunkCoord, &ChunkCoord) -> bool,
     ) -> Vec<usize> {
         let between = |[from, to]: [u32; 2]| {
             let is_near = near.contains(&from) || near.contains(&to);
             let chunks = self.chunk(from).zip(self.chunk(to));
-            !is_near && chunks.is_some_and(|(from, to)| may_meet(from, to))
+            !is_near && chunks.is_some_and(|(from, to)| may_intersect(from, to))
         };
         let bytes = self
             .fragments

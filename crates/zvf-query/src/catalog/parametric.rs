@@ -174,7 +174,7 @@ impl Session<'_> {
         let lines = match &names {
             Names::None => None,
             Names::Items(items) => {
-                wanted.extend((0..items.cells()).map(|cell| items.wanted(cell)));
+                wanted.extend((0..items.cells()).map(|cell| items.cell_request(cell)));
                 None
             }
             Names::Lines(lines) => {
@@ -186,7 +186,7 @@ impl Session<'_> {
         let mut results = self.fetch.cells(&wanted).await;
         let of_names = results.split_off(request.wanted.len().min(results.len()));
         let read = rows.finish(&request, results);
-        if let Some((_, damage)) = read.lost.into_iter().next() {
+        if let Some((_, damage)) = read.damaged.into_iter().next() {
             return Err(damage.into());
         }
         let names = match (&names, lines) {
@@ -210,7 +210,7 @@ impl Session<'_> {
             }
             (Names::Lines(lines), Some(request)) => {
                 let read = lines.finish(&request, of_names);
-                if let Some((_, damage)) = read.lost.into_iter().next() {
+                if let Some((_, damage)) = read.damaged.into_iter().next() {
                     return Err(damage.into());
                 }
                 let all = text(&read.bytes);

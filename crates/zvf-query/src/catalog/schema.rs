@@ -169,7 +169,7 @@ impl Session<'_> {
         if bare {
             let found = scopes.iter().map(|scope| async move {
                 let found = self.attribute_names(level, *scope).await;
-                Ok::<_, QueryError>((*scope, found.map_err(nameless)?))
+                Ok::<_, QueryError>((*scope, found.map_err(advise_naming_attributes)?))
             });
             let found = try_join_all(found).await?;
             match named {
@@ -333,7 +333,7 @@ pub(crate) fn position_dtype(
 }
 
 /// Turns the error of a store that cannot list into advice to name attributes.
-pub(crate) fn nameless(error: QueryError) -> QueryError {
+pub(crate) fn advise_naming_attributes(error: QueryError) -> QueryError {
     match error {
         QueryError::Fetch(error) if error.problem == FetchProblem::Unlistable => {
             QueryError::Nameless(error)

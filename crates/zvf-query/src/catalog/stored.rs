@@ -120,7 +120,7 @@ impl Session<'_> {
             let family = &part.family;
             let mut wanted = Vec::with_capacity(chunks.len());
             let indices = chunks.iter().map(|chunk| {
-                wanted.push(family.wanted(chunk, None)?);
+                wanted.push(family.cell_request(chunk, None)?);
                 Some(wanted.len().saturating_sub(1))
             });
             let indices: Vec<Option<usize>> = indices.collect();

@@ -34,13 +34,13 @@ pub(crate) struct BorderClip<'c> {
 pub(crate) struct PathPart {
     /// Rows of the segment. If it is empty, both ends are between the row before it and its start.
     pub(crate) rows: Range<usize>,
-    pub(crate) ends: Ends,
+    pub(crate) ends: PartEnds,
 }
 
 impl PathPart {
     /// Creates a part without new vertices.
     pub(crate) fn whole(rows: Range<usize>) -> Self {
-        let ends = Ends::default();
+        let ends = PartEnds::default();
         Self { rows, ends }
     }
 }
@@ -96,7 +96,7 @@ impl<'c> BorderClip<'c> {
     }
 
     /// Returns the position of a new vertex, in the type of the store and inside the box.
-    pub(crate) fn position(&self, between: &Between) -> Vec<f64> {
+    pub(crate) fn position(&self, between: &InterpolatedVertex) -> Vec<f64> {
         let kind = self.schema.dtype.kind();
         match &self.bbox {
             Some(bbox) => rounded(bbox, &between.position, kind),
@@ -218,16 +218,16 @@ fn check_splittable(schema: &Schema) -> Result<(), QueryError> {
 
 /// New vertices at the ends of a part.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ends {
+pub(crate) struct PartEnds {
     /// Before the first row.
-    pub(crate) start: Option<Between>,
+    pub(crate) start: Option<InterpolatedVertex>,
     /// After the last row.
-    pub(crate) end: Option<Between>,
+    pub(crate) end: Option<InterpolatedVertex>,
 }
 
 /// A new vertex between two others.
 #[derive(Clone, Debug)]
-pub(crate) struct Between {
+pub(crate) struct InterpolatedVertex {
     pub(crate) position: Vec<f64>,
     /// Fraction of the way from the first to the second.
     pub(crate) t: f64,
@@ -253,11 +253,11 @@ fn path<'p>(bbox: &Bbox, rows: Range<usize>, at: impl Fn(usize) -> &'p [f64]) ->
             }
             continue;
         };
-        let starts = Between {
+        let starts = InterpolatedVertex {
             position: part.start.to_vec(),
             t: part.t0,
         };
-        let ends = Between {
+        let ends = InterpolatedVertex {
             position: part.end.to_vec(),
             t: part.t1,
         };
@@ -278,14 +278,14 @@ fn path<'p>(bbox: &Bbox, rows: Range<usize>, at: impl Fn(usize) -> &'p [f64]) ->
                 let start = (part.t0 < 1.0).then_some(starts);
                 parts.push(PathPart {
                     rows: row..row.saturating_add(1),
-                    ends: Ends { start, end: None },
+                    ends: PartEnds { start, end: None },
                 });
             }
             (false, false) => {
                 // A touch in one point is one vertex.
                 let end = (part.t0 < part.t1).then_some(ends);
                 let start = Some(starts);
-                let ends = Ends { start, end };
+                let ends = PartEnds { start, end };
                 parts.push(PathPart {
                     rows: row..row,
                     ends,

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::collections::BTreeSet;
 
 use super::{
-    clip::{Between, BorderClip, PathPart},
+    clip::{BorderClip, InterpolatedVertex, PathPart},
     filter::SelectedRows,
     limit::Limit,
     links::{LinkGraph, LinkNode, LinkVertices, SelectedLinks},
@@ -248,7 +248,7 @@ impl<'g> PathGather<'g> {
         &mut self,
         row: &impl Fn(usize) -> usize,
         at: usize,
-        between: Option<Between>,
+        between: Option<InterpolatedVertex>,
     ) -> Option<usize> {
         let (between, clip) = (between?, self.clip?);
         let before = at.checked_sub(1)?;

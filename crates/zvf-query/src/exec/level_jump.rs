@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Rows of vertices, by chunk.
-type RowsOf = BTreeMap<ChunkCoord, BTreeSet<u64>>;
+type RowsByChunk = BTreeMap<ChunkCoord, BTreeSet<u64>>;
 
 /// Emits the vertices `levels` on that the vertices of the input are linked to, by chunk and row.
 ///
@@ -36,7 +36,7 @@ pub(crate) async fn execute(
     emit: &mut Emit<'_>,
 ) -> Result<(), QueryError> {
     let (query, diagnostics) = (context.query, context.diagnostics);
-    let mut rows = RowsOf::new();
+    let mut rows = RowsByChunk::new();
     let mut ids = Vec::new();
     let mut collect = |batch: QueryResult| {
         ids.extend(batch.row_ids.unwrap_or_default());
@@ -71,7 +71,7 @@ pub(crate) async fn execute(
     let target = from.offset(levels).ok_or(QueryError::NoScale)?;
     let target = session.level(target).await?;
     let direct = scope
-        .hop(&query.level, &target, &rows, levels, diagnostics)
+        .linked_rows(&query.level, &target, &rows, levels, diagnostics)
         .await?;
     let reached = match direct {
         Some(reached) => reached,
@@ -81,7 +81,9 @@ pub(crate) async fn execute(
             for _ in 0..levels.unsigned_abs() {
                 let next = level.id().offset(step).ok_or(QueryError::NoScale)?;
                 let next = session.level(next).await?;
-                let reached = scope.hop(&level, &next, &rows, step, diagnostics).await?;
+                let reached = scope
+                    .linked_rows(&level, &next, &rows, step, diagnostics)
+                    .await?;
                 rows = reached.ok_or(QueryError::Unsupported(
                     "the store has no links between these levels",
                 ))?;
@@ -105,14 +107,14 @@ pub(crate) async fn execute(
 impl LevelQuery<'_> {
     /// Returns the rows of `target` that rows of `from` are linked to; `None` when no links are
     /// stored in either direction.
-    async fn hop(
+    async fn linked_rows(
         &self,
         from: &Level,
         target: &Level,
-        rows: &RowsOf,
+        rows: &RowsByChunk,
         levels: i32,
         diagnostics: &Diagnostics,
-    ) -> Result<Option<RowsOf>, QueryError> {
+    ) -> Result<Option<RowsByChunk>, QueryError> {
         if levels == 0 {
             return Ok(Some(rows.clone()));
         }
@@ -161,7 +163,7 @@ impl LevelQuery<'_> {
             }
         }
         // A family without arrays links nothing.
-        Ok((is_there || is_back).then(RowsOf::new))
+        Ok((is_there || is_back).then(RowsByChunk::new))
     }
 
     /// Returns the ends of links that start at `rows`. `ends` splits the ends of a link into starts
@@ -170,17 +172,17 @@ impl LevelQuery<'_> {
         &self,
         owner: &Level,
         set: &crate::catalog::links::LinkSet,
-        rows: &RowsOf,
+        rows: &RowsByChunk,
         ends: &(impl Fn(&[(u32, u64)]) -> Option<(Vec<(u32, u64)>, Vec<(u32, u64)>)> + Sync),
         diagnostics: &Diagnostics,
-    ) -> Result<RowsOf, QueryError> {
+    ) -> Result<RowsByChunk, QueryError> {
         let cells: Vec<usize> = (0..set.cells.len())
             .filter(|at| {
                 let chunks = set.cells.get(*at).and_then(|cell| cell.chunks.as_ref());
                 chunks.is_none_or(|chunks| chunks.iter().any(|c| rows.contains_key(c)))
             })
             .collect();
-        let mut reached = RowsOf::new();
+        let mut reached = RowsByChunk::new();
         for records in self
             .session
             .link_cells(owner, set, &cells, diagnostics)
@@ -211,7 +213,7 @@ impl LevelQuery<'_> {
     /// Emits the vertices in these rows of chunks.
     async fn gather_rows(
         &self,
-        rows: &RowsOf,
+        rows: &RowsByChunk,
         diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {

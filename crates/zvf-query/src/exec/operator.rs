@@ -185,7 +185,7 @@ impl Operator {
                     );
                 }
                 if let Some(region) = &query.query.region {
-                    details.add("region", Shown(region));
+                    details.add("region", RegionText(region));
                     if query.shape != Shape::Points {
                         details.add("mode", mode(query.area_mode));
                     }
@@ -246,9 +246,9 @@ impl Details {
 }
 
 /// A region as text.
-struct Shown<'r>(&'r Region);
+struct RegionText<'r>(&'r Region);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for RegionText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |numbers: &[f64]| {
             let numbers: Vec<String> = numbers.iter().map(f64::to_string).collect();

@@ -18,17 +18,17 @@ pub(crate) struct Path<'o> {
     pub(crate) index: usize,
     pub(crate) pieces: &'o [ObjectFragment],
     /// True if a loaded segment enters the region.
-    pub(crate) is_met: bool,
+    pub(crate) is_overlap_confirmed: bool,
 }
 
 impl<'o> Path<'o> {
     /// Returns a path of pieces that are not loaded.
     pub(crate) fn new(index: usize, pieces: &'o [ObjectFragment]) -> Self {
-        let is_met = false;
+        let is_overlap_confirmed = false;
         Self {
             index,
             pieces,
-            is_met,
+            is_overlap_confirmed,
         }
     }
 

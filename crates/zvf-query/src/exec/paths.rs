@@ -96,7 +96,7 @@ impl PathScan {
         let indices = match regional {
             Some(area) => {
                 let max = query.session.fetch.budget() / 4;
-                objects.near(&near, max, |from, to| area.may_meet(&[], &[from, to]))
+                objects.near(&near, max, |from, to| area.may_intersect(&[], &[from, to]))
             }
             None => selected.indices.clone(),
         };
@@ -184,7 +184,7 @@ impl PathGroups<'_> {
                 return self.sweep(max_chunks, emitted, emit).await;
             }
             if !is_loaded {
-                loaded.keep(&chunks, max_chunks);
+                loaded.evict_except(&chunks, max_chunks);
             }
             let now = rest.get(..count).unwrap_or_default();
             let wanted = if named {
@@ -425,7 +425,7 @@ impl PathWork<'_> {
             if whole.len() >= max {
                 break;
             }
-            let is_selected = if path.is_met && self.filter.selects_entering_paths() {
+            let is_selected = if path.is_overlap_confirmed && self.filter.selects_entering_paths() {
                 if !path.is_loaded(loaded) {
                     return Ok(None);
                 }

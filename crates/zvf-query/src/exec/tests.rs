@@ -38,7 +38,7 @@ use crate::{
         schema::Schema,
     },
     diagnostics::Diagnostics,
-    memory::{MemoryStore, now},
+    memory::{MemoryStore, poll_ready},
     query::Query,
     resolve::query::{Batching, LevelQuery},
     result::QueryResult,
@@ -134,21 +134,23 @@ fn links(memory: &mut MemoryStore) {
 }
 
 fn resolved<'m>(memory: &'m MemoryStore, query: &'m Query) -> LevelQuery<'m> {
-    now(memory.session().resolve(query)).unwrap()
+    poll_ready(memory.session().resolve(query)).unwrap()
 }
 
 /// Opens the arrays of a query and reads both chunks.
 fn chunks(query: &LevelQuery<'_>) -> (Schema, Vec<Chunk>) {
-    let schema = now(query.schema(true)).unwrap().unwrap();
+    let schema = poll_ready(query.schema(true)).unwrap().unwrap();
     let request = |x| ChunkRequest {
         chunk: ChunkCoord::new(vec![x, 0]),
         fragments: true,
         rows: RequestedRows::All,
     };
     let requests = vec![request(0), request(1)];
-    let chunks = now(query
-        .session
-        .chunks(&schema, requests, &Diagnostics::new(false)));
+    let chunks = poll_ready(
+        query
+            .session
+            .chunks(&schema, requests, &Diagnostics::new(false)),
+    );
     let chunks = chunks.unwrap().into_iter().map(Option::unwrap);
     (schema, chunks.collect())
 }
@@ -159,7 +161,7 @@ fn run(memory: &MemoryStore, query: &Query) -> (QueryResult, Vec<Vec<String>>, V
     let diagnostics = Diagnostics::new(false);
     let mut query = resolved(memory, query);
     query.batching = Batching::Whole;
-    let plan = now(query.physical_plan(&diagnostics)).unwrap();
+    let plan = poll_ready(query.physical_plan(&diagnostics)).unwrap();
     let mut operators = Vec::new();
     plan.walk(0, &mut |node, depth| {
         operators.push(format!("{}{}", " ".repeat(depth), node.operator.name()));
@@ -171,7 +173,7 @@ fn run(memory: &MemoryStore, query: &Query) -> (QueryResult, Vec<Vec<String>>, V
         ControlFlow::Continue(())
     };
     let context = ExecContext::new(&query, &diagnostics);
-    now(plan.execute(context, &mut emit)).unwrap();
+    poll_ready(plan.execute(context, &mut emit)).unwrap();
     let mut batches = batches.into_iter();
     let mut result: QueryResult = batches.next().unwrap();
     batches.for_each(|batch| result.append(batch).unwrap());

@@ -118,7 +118,7 @@ impl Bbox {
             })
             .collect();
         for (axis, (lo, hi)) in self.lo().iter().zip(self.hi()).enumerate() {
-            vertices = cut(
+            vertices = clip_at_bound(
                 &vertices,
                 corners,
                 HalfSpace {
@@ -127,7 +127,7 @@ impl Bbox {
                     bound: *lo,
                 },
             );
-            vertices = cut(
+            vertices = clip_at_bound(
                 &vertices,
                 corners,
                 HalfSpace {
@@ -237,7 +237,11 @@ impl HalfSpace {
 }
 
 /// Clips a convex polygon at one bound: a step of the Sutherland–Hodgman algorithm.
-fn cut(vertices: &[ClippedVertex], corners: [&[f64]; 3], half: HalfSpace) -> Vec<ClippedVertex> {
+fn clip_at_bound(
+    vertices: &[ClippedVertex],
+    corners: [&[f64]; 3],
+    half: HalfSpace,
+) -> Vec<ClippedVertex> {
     let mut left: Vec<ClippedVertex> = Vec::with_capacity(vertices.len() + 1);
     let mut keep = |vertex: ClippedVertex| {
         if left.last().is_none_or(|last| !last.has_weights_of(&vertex)) {

@@ -15,7 +15,7 @@ use crate::{
     error::QueryError,
     query::{Query, Shape, VertexBudget},
     resolve::area::{Area, ChunkSpace},
-    resolve::choice::{LevelPart, LevelParts, LevelPlan, passed_over},
+    resolve::choice::{LevelPart, LevelParts, LevelPlan, skipped_level_note},
     resolve::query::shape_of,
 };
 
@@ -27,7 +27,7 @@ pub(crate) type Counted = BTreeMap<LevelId, LevelCount>;
 impl Session<'_> {
     /// Returns the levels that a budget selects. Takes one round trip for each counted level after
     /// its metadata, and one more for manifests if objects are selected.
-    pub(crate) async fn within(
+    pub(crate) async fn levels_within(
         &self,
         query: &Query,
         budget: &VertexBudget,
@@ -107,7 +107,7 @@ impl Session<'_> {
             .into_iter()
             .partition(|id| stale.contains(id));
         for id in stale_ids {
-            diagnostics.note(passed_over(id));
+            diagnostics.note(skipped_level_note(id));
         }
         // One round trip for all levels.
         try_join_all(fresh.iter().map(|id| self.level(*id))).await?;

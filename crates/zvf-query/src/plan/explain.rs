@@ -345,7 +345,7 @@ impl Session<'_> {
 
 /// Returns the port that a query reads through.
 fn plan_port<'a>(session: &Session<'a>, query: &Query) -> Port<'a> {
-    if query.goes_through_all() {
+    if query.scans_whole_level() {
         return session.fetch.bypass_cache();
     }
     session.fetch
@@ -406,11 +406,11 @@ impl PlanNode {
         match &self.operator {
             Operator::ObjectScan(ObjectScan::Selected) if query.query.groups.is_some() => {
                 push("manifests of the members of the groups", true);
-                if query.filter.looks_at_objects() {
+                if query.filter.selects_by_object() {
                     push("attributes of objects in the predicate", true);
                 }
             }
-            Operator::ObjectScan(ObjectScan::Selected) if query.filter.looks_at_objects() => {
+            Operator::ObjectScan(ObjectScan::Selected) if query.filter.selects_by_object() => {
                 push("attributes of objects in the predicate", true);
             }
             Operator::ChunkScan(scan) if query.selects_objects() => {
@@ -570,7 +570,7 @@ impl Metadata {
     async fn count<T>(&self, work: impl Future<Output = T>) -> T {
         lock(&self.0).0 += 1;
         // The guard also decrements the count if the future is dropped.
-        let _waiting = Waiting(self);
+        let _pending = PendingRead(self);
         work.await
     }
 
@@ -585,9 +585,9 @@ impl Metadata {
 }
 
 /// A guard for one pending read.
-struct Waiting<'a>(&'a Metadata);
+struct PendingRead<'a>(&'a Metadata);
 
-impl Drop for Waiting<'_> {
+impl Drop for PendingRead<'_> {
     fn drop(&mut self) {
         let mut awaited = lock(&self.0.0);
         awaited.0 = awaited.0.saturating_sub(1);

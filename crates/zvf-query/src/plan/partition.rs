@@ -299,7 +299,7 @@ impl Division<'_> {
             let near = objects.chunks().filter(|chunk| area.may_contain(chunk));
             let near: Vec<u32> = near.filter_map(|chunk| objects.number_of(chunk)).collect();
             let max = plan.session.fetch.budget() / 4;
-            let near = objects.near(&near, max, |from, to| area.may_meet(&[], &[from, to]));
+            let near = objects.near(&near, max, |from, to| area.may_intersect(&[], &[from, to]));
             let near: BTreeSet<usize> = near.into_iter().collect();
             indices.retain(|index| near.contains(index));
         }

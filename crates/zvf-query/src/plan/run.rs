@@ -14,13 +14,13 @@ use zvf_model::{
     level::LevelId,
 };
 
-use super::gate::{Gate, lock};
+use super::confirmation::{ConfirmationBuffer, lock};
 use crate::{
     batch::merge::{CollectedResult, over_budget},
     catalog::{
         chunked_array::child,
         level::Session,
-        schema::{Names, nameless},
+        schema::{Names, advise_naming_attributes},
     },
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
@@ -117,21 +117,21 @@ impl Session<'_> {
         batching: Batching,
         each: &mut Emit<'_>,
     ) -> Result<QueryReport, QueryError> {
-        let gate = Mutex::new(Gate::new(each));
-        let mut pass = |batch| lock(&gate).pass(batch, self.fetch.confirm_now().as_ref());
-        let mut running = self.run(query, batching, &mut pass);
+        let buffer = Mutex::new(ConfirmationBuffer::new(each));
+        let mut emit = |batch| lock(&buffer).emit(batch, self.fetch.confirm_now().as_ref());
+        let mut running = self.run(query, batching, &mut emit);
         loop {
             let step = poll_fn(|context| {
                 let step = running.as_mut().poll(context);
-                match step.is_ready() || lock(&gate).is_waiting() {
+                match step.is_ready() || lock(&buffer).has_pending() {
                     true => Poll::Ready(step),
                     false => Poll::Pending,
                 }
             });
             let step = step.await;
-            if lock(&gate).is_waiting() {
+            if lock(&buffer).has_pending() {
                 self.fetch.confirm().await?;
-                lock(&gate).release();
+                lock(&buffer).release();
             }
             if let Poll::Ready(report) = step {
                 return report;
@@ -213,7 +213,11 @@ impl Session<'_> {
             let mut present = Vec::new();
             let mut is_there = false;
             for scope in scopes {
-                match self.attribute_names(&level, scope).await.map_err(nameless) {
+                match self
+                    .attribute_names(&level, scope)
+                    .await
+                    .map_err(advise_naming_attributes)
+                {
                     Ok(names) => {
                         is_there |= names.contains(name);
                         present.extend(names.iter().map(|name| format!("{}.{name}", scope.name())));

@@ -48,14 +48,14 @@ impl ChunkSpace {
     ///
     /// Vertices of coarse levels are assigned to chunks before their positions are rounded to
     /// float32, and binned vertices to the chunk of their bin, so the box is widened.
-    fn reach(&self, bbox: &Bbox) -> Option<Vec<RangeInclusive<i64>>> {
+    fn chunk_range(&self, bbox: &Bbox) -> Option<Vec<RangeInclusive<i64>>> {
         let (mut lo, mut hi) = (bbox.lo().to_vec(), bbox.hi().to_vec());
         if self.rounded {
             for lo in &mut lo {
-                *lo = below(*lo);
+                *lo = round_down(*lo);
             }
             for hi in &mut hi {
-                *hi = above(*hi);
+                *hi = round_up(*hi);
             }
         }
         let bounds = Bounds::new(&lo, &hi).ok()?;
@@ -113,28 +113,28 @@ impl ChunkSpace {
 fn ends(chunk: i64, extent: f64) -> (f64, f64) {
     // Exact up to 2^53, beyond which no chunk exists.
     let at = float(chunk);
-    (below(at * extent), above((at + 1.0) * extent))
+    (round_down(at * extent), round_up((at + 1.0) * extent))
 }
 
 /// Returns the bounding box of two boxes.
 pub(crate) fn around(one: &Bbox, other: &Bbox) -> Bbox {
-    let lo: Vec<f64> = pairs(one.lo(), other.lo(), f64::min);
-    let hi: Vec<f64> = pairs(one.hi(), other.hi(), f64::max);
+    let lo: Vec<f64> = combine(one.lo(), other.lo(), f64::min);
+    let hi: Vec<f64> = combine(one.hi(), other.hi(), f64::max);
     Bbox::new(&lo, &hi).unwrap_or(*one)
 }
 
-fn pairs(one: &[f64], other: &[f64], pick: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+fn combine(one: &[f64], other: &[f64], pick: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     let both = one.iter().zip(other);
     both.map(|(one, other)| pick(*one, *other)).collect()
 }
 
 /// Adds one part in four million, more than the error of rounding to float32.
-fn above(value: f64) -> f64 {
+fn round_up(value: f64) -> f64 {
     value + value.abs() * 2.5e-7 + 1e-40
 }
 
-fn below(value: f64) -> f64 {
-    -above(-value)
+fn round_down(value: f64) -> f64 {
+    -round_up(-value)
 }
 
 #[expect(
@@ -151,7 +151,7 @@ fn float(value: i64) -> f64 {
 pub(crate) struct Area {
     region: Region,
     bounds: Bbox,
-    reach: Option<Vec<RangeInclusive<i64>>>,
+    chunk_range: Option<Vec<RangeInclusive<i64>>>,
     space: ChunkSpace,
 }
 
@@ -163,7 +163,7 @@ impl Area {
         let bounds = match region {
             Region::Box(bbox) => *bbox,
             Region::Sphere(sphere) => {
-                let reach = |sign: f64| {
+                let chunk_range = |sign: f64| {
                     let axes = sphere.centre().iter();
                     axes.map(|c| {
                         let edge = c + sign * sphere.radius();
@@ -176,7 +176,7 @@ impl Area {
                     })
                     .collect::<Vec<_>>()
                 };
-                let (lo, hi) = (reach(-1.0), reach(1.0));
+                let (lo, hi) = (chunk_range(-1.0), chunk_range(1.0));
                 Bbox::new(&lo, &hi).map_err(|_| QueryError::Axes {
                     expected: space.axes(),
                     found: lo.len(),
@@ -191,7 +191,7 @@ impl Area {
         }
         Ok(Self {
             region: region.clone(),
-            reach: space.reach(&bounds),
+            chunk_range: space.chunk_range(&bounds),
             bounds,
             space: space.clone(),
         })
@@ -229,7 +229,7 @@ impl Area {
     /// Returns the first coordinates of the chunks that can contain a vertex in the region; `None`
     /// if there are none.
     pub(crate) fn first_coordinates(&self) -> Option<&RangeInclusive<i64>> {
-        self.reach.as_ref()?.first()
+        self.chunk_range.as_ref()?.first()
     }
 
     /// Returns whether a chunk can contain a vertex in the region.
@@ -242,11 +242,11 @@ impl Area {
         &self,
         chunks: impl IntoIterator<Item = &'c ChunkCoord> + Clone,
     ) -> bool {
-        let Some(reach) = &self.reach else {
+        let Some(chunk_range) = &self.chunk_range else {
             return false;
         };
         let axes = self.space.axes();
-        reach.iter().enumerate().all(|(axis, range)| {
+        chunk_range.iter().enumerate().all(|(axis, range)| {
             let coords = chunks.clone().into_iter();
             let mut coords = coords.filter_map(|chunk| chunk.spatial(axes)?.get(axis).copied());
             let Some(first) = coords.next() else {
@@ -272,7 +272,7 @@ impl Area {
     /// Returns whether a line between `known` vertices and any vertices of `unknown` chunks may enter
     /// the region, by the bounding box of all of them. Called for every segment of every path near the
     /// region.
-    pub(crate) fn may_meet(&self, known: &[&[f64]], unknown: &[&ChunkCoord]) -> bool {
+    pub(crate) fn may_intersect(&self, known: &[&[f64]], unknown: &[&ChunkCoord]) -> bool {
         let axes = self.space.axes();
         let bounds = self.bounds.lo().iter().zip(self.bounds.hi());
         let mut bounds = bounds.zip(self.space.shape.extents()).enumerate();

@@ -81,7 +81,7 @@ impl Session<'_> {
         diagnostics: &Diagnostics,
     ) -> Result<LevelPlan, QueryError> {
         if let LevelChoice::Budget(budget) = query.level {
-            return Box::pin(self.within(query, &budget, diagnostics)).await;
+            return Box::pin(self.levels_within(query, &budget, diagnostics)).await;
         }
         let id = self.chosen_level(query).await?;
         let stale = self.stale();
@@ -104,7 +104,7 @@ impl Session<'_> {
         if !stale.is_empty() {
             let regardless = self.level_of(query, &BTreeSet::new()).await;
             if let Some(other) = regardless.ok().filter(|other| *other != id) {
-                diagnostics.note(passed_over(other));
+                diagnostics.note(skipped_level_note(other));
             }
         }
         let lists_levels = levels.len() > 1;
@@ -359,6 +359,6 @@ fn overlapping(
 }
 
 /// Returns the note that a stale level was skipped.
-pub(crate) fn passed_over(level: LevelId) -> String {
+pub(crate) fn skipped_level_note(level: LevelId) -> String {
     format!("level {level} is outdated and was skipped")
 }

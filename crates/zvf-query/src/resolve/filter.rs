@@ -101,7 +101,7 @@ impl ScopedPredicates {
     }
 
     /// Returns whether the predicate selects objects.
-    pub(crate) fn looks_at_objects(&self) -> bool {
+    pub(crate) fn selects_by_object(&self) -> bool {
         self.object.is_some() || !self.group.is_empty()
     }
 }

@@ -27,7 +27,7 @@ use crate::{
     catalog::level::{Level, Session},
     catalog::links::{LinkRecords, LinkSet},
     catalog::objects::{FragmentsByChunk, ObjectSet},
-    catalog::schema::{Names, Schema, nameless},
+    catalog::schema::{Names, Schema, advise_naming_attributes},
     diagnostics::Diagnostics,
     error::QueryError,
     geometry::Mode,
@@ -172,7 +172,7 @@ impl<'s> Session<'s> {
             }
         };
         let read = with_filter(&shown, &filter);
-        let fetch = match query.goes_through_all() {
+        let fetch = match query.scans_whole_level() {
             true => self.fetch.bypass_cache(),
             false => self.fetch,
         };
@@ -221,7 +221,11 @@ impl<'s> Session<'s> {
         let scopes = scopes.filter(|scope| has_bare || **scope == Scope::Vertex);
         let mut having = Vec::new();
         for scope in scopes {
-            match self.attribute_names(level, *scope).await.map_err(nameless) {
+            match self
+                .attribute_names(level, *scope)
+                .await
+                .map_err(advise_naming_attributes)
+            {
                 Ok(names) => having.push((*scope, names)),
                 // Axes are known without a listing.
                 Err(QueryError::Nameless(_)) if only_axes => {}
@@ -367,7 +371,7 @@ impl LevelQuery<'_> {
     /// Returns whether the query selects objects.
     pub(crate) fn selects_objects(&self) -> bool {
         let query = self.query;
-        query.objects.is_some() || query.groups.is_some() || self.filter.looks_at_objects()
+        query.objects.is_some() || query.groups.is_some() || self.filter.selects_by_object()
     }
 
     /// Returns whether vertices come with their objects.
@@ -524,7 +528,7 @@ impl LevelQuery<'_> {
         objects: &ObjectSet,
         diagnostics: &Diagnostics,
     ) -> Result<Option<Vec<bool>>, QueryError> {
-        if !self.filter.looks_at_objects() {
+        if !self.filter.selects_by_object() {
             return Ok(None);
         }
         let mut selected = vec![true; objects.len()];

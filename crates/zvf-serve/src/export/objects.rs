@@ -6,7 +6,7 @@ use super::{Export, ExportError};
 use crate::layers::{meshes::MeshLevels, survey::StoreSurvey};
 
 /// Vertices that are read at once.
-const AT_ONCE: u64 = 1 << 20;
+const BATCH_VERTICES: u64 = 1 << 20;
 
 /// Reads groups of objects, or the whole store if it has no objects. The first `done` groups are left
 /// out.
@@ -60,7 +60,7 @@ fn groups(work: &Export<'_>, survey: &StoreSurvey) -> Vec<ObjectGroup> {
     let ids: Vec<i64> = ids.filter(|id| *id >= 0).collect();
     let objects = u64::try_from(ids.len()).unwrap_or(u64::MAX).max(1);
     let average = survey.vertices.div_ceil(objects).max(1);
-    let group = usize::try_from(AT_ONCE.div_ceil(average)).unwrap_or(1);
+    let group = usize::try_from(BATCH_VERTICES.div_ceil(average)).unwrap_or(1);
     let mut before = 0_u64;
     let groups = ids.chunks(group.clamp(1, 16_384)).map(|ids| {
         let group = ObjectGroup {

@@ -25,12 +25,12 @@ const MAX_FILES: u64 = 10_000;
 
 /// The files of an export that is being written.
 pub(crate) struct ExportOutput {
-    place: Place,
+    place: OutputTarget,
     files: AtomicU64,
     bytes: AtomicU64,
 }
 
-enum Place {
+enum OutputTarget {
     Folder(StagedFolder),
     Bucket(Bucket),
 }
@@ -40,8 +40,12 @@ impl ExportOutput {
     /// one.
     pub(crate) async fn create(target: &ExportTarget, source: &Value) -> Result<Self, ExportError> {
         let place = match target {
-            ExportTarget::Folder(folder) => Place::Folder(StagedFolder::create(folder, source)?),
-            ExportTarget::Bucket(address) => Place::Bucket(Bucket::open(address, source).await?),
+            ExportTarget::Folder(folder) => {
+                OutputTarget::Folder(StagedFolder::create(folder, source)?)
+            }
+            ExportTarget::Bucket(address) => {
+                OutputTarget::Bucket(Bucket::open(address, source).await?)
+            }
         };
         Ok(Self {
             place,
@@ -53,8 +57,8 @@ impl ExportOutput {
     /// Returns a folder for temporary files of a layer.
     pub(crate) fn scratch(&self, layer: &str) -> Result<ScratchFolder, ExportError> {
         match &self.place {
-            Place::Folder(folder) => Ok(ScratchFolder::Kept(folder.scratch(layer))),
-            Place::Bucket(_) => match tempfile::tempdir() {
+            OutputTarget::Folder(folder) => Ok(ScratchFolder::Kept(folder.scratch(layer))),
+            OutputTarget::Bucket(_) => match tempfile::tempdir() {
                 Ok(folder) => Ok(ScratchFolder::Temporary(folder)),
                 Err(source) => Err(ExportError::Folder {
                     folder: std::env::temp_dir(),
@@ -66,14 +70,14 @@ impl ExportOutput {
 
     /// Returns whether steps of a layer are kept.
     pub(crate) fn keeps_steps(&self) -> bool {
-        matches!(self.place, Place::Folder(_))
+        matches!(self.place, OutputTarget::Folder(_))
     }
 
     /// Returns the result of a step that an interrupted export has completed.
     pub(crate) fn step(&self, name: &str) -> Option<Value> {
         match &self.place {
-            Place::Folder(folder) => folder.step(name),
-            Place::Bucket(_) => None,
+            OutputTarget::Folder(folder) => folder.step(name),
+            OutputTarget::Bucket(_) => None,
         }
     }
 
@@ -81,16 +85,16 @@ impl ExportOutput {
     /// complete.
     pub(crate) fn add_step(&self, name: &str, result: Value) -> Result<(), ExportError> {
         match &self.place {
-            Place::Folder(folder) => folder.add_step(name, result),
-            Place::Bucket(_) => Ok(()),
+            OutputTarget::Folder(folder) => folder.add_step(name, result),
+            OutputTarget::Bucket(_) => Ok(()),
         }
     }
 
     /// Returns the result of a layer that an interrupted export has completed.
     pub(crate) fn layer(&self, name: &str) -> Option<Value> {
         match &self.place {
-            Place::Folder(folder) => folder.step(name),
-            Place::Bucket(bucket) => {
+            OutputTarget::Folder(folder) => folder.step(name),
+            OutputTarget::Bucket(bucket) => {
                 let result = bucket.layer(name)?;
                 let count = |name: &str| result.get(name).and_then(Value::as_u64).unwrap_or(0);
                 self.files.fetch_add(count("files"), Ordering::Relaxed);
@@ -109,16 +113,16 @@ impl ExportOutput {
     /// Keeps the result of a complete layer for the same export after an interruption.
     pub(crate) async fn add_layer(&self, name: &str, result: Value) -> Result<(), ExportError> {
         match &self.place {
-            Place::Folder(folder) => folder.add_layer(name, result),
-            Place::Bucket(bucket) => bucket.add_layer(name, result).await,
+            OutputTarget::Folder(folder) => folder.add_layer(name, result),
+            OutputTarget::Bucket(bucket) => bucket.add_layer(name, result).await,
         }
     }
 
     /// Writes a file at a relative path.
     pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> Result<(), ExportError> {
         match &self.place {
-            Place::Folder(folder) => folder.write(path, bytes)?,
-            Place::Bucket(bucket) => bucket.write(path, bytes)?,
+            OutputTarget::Folder(folder) => folder.write(path, bytes)?,
+            OutputTarget::Bucket(bucket) => bucket.write(path, bytes)?,
         }
         self.files.fetch_add(1, Ordering::Relaxed);
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
@@ -129,13 +133,13 @@ impl ExportOutput {
     /// Makes the files visible.
     pub(crate) async fn publish(self) -> Result<ExportedFiles, ExportError> {
         match self.place {
-            Place::Folder(folder) => {
+            OutputTarget::Folder(folder) => {
                 let (files, bytes) = folder.sizes();
                 let kept = folder.kept;
                 folder.publish()?;
                 Ok(ExportedFiles { files, bytes, kept })
             }
-            Place::Bucket(bucket) => {
+            OutputTarget::Bucket(bucket) => {
                 let kept = bucket.kept();
                 bucket.publish().await?;
                 Ok(ExportedFiles {

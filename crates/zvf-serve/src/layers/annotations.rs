@@ -13,7 +13,7 @@ use zvf_query::Selection;
 use zvf_query::predicate::Scope;
 
 use super::{
-    LayerError, Reading,
+    LayerError, LayerInput,
     attributes::PropertyPlan,
     coarse_first::{CoarseFirst, key_of_path, key_of_point},
     float_positions::FloatPositions,
@@ -133,7 +133,7 @@ pub(crate) struct AnnotationPlan {
 impl AnnotationPlan {
     /// Plans the annotations of a store. Reads its positions once more to divide them among levels.
     pub(crate) async fn new(
-        reading: &Reading<'_>,
+        reading: &LayerInput<'_>,
         survey: &StoreSurvey,
         ids: IdScheme,
         notes: &mut Vec<String>,
@@ -307,7 +307,7 @@ pub(crate) trait AnnotationSink {
 
 /// Counts annotations in cells and divides them among levels.
 async fn levels(
-    reading: &Reading<'_>,
+    reading: &LayerInput<'_>,
     survey: &StoreSurvey,
 ) -> Result<(SpatialLevels, CoarseFirst), LayerError> {
     let (lower, upper) = bounds(survey);

@@ -9,7 +9,7 @@ use zvf_model::level::LevelId;
 use zvf_query::{LevelChoice, Selection};
 
 use super::{
-    LayerError, Reading, float_positions::FloatPositions, levels::usable_levels,
+    LayerError, LayerInput, float_positions::FloatPositions, levels::usable_levels,
     survey::StoreSurvey,
 };
 
@@ -30,7 +30,7 @@ pub(crate) struct CoarseFirst {
 impl CoarseFirst {
     /// Reads the positions or objects of the coarser levels.
     pub(crate) async fn new(
-        reading: &Reading<'_>,
+        reading: &LayerInput<'_>,
         survey: &StoreSurvey,
     ) -> Result<Self, LayerError> {
         let mut levels = Vec::new();
@@ -113,7 +113,10 @@ pub(crate) fn key_of_path(object: i64) -> u64 {
     object.cast_unsigned()
 }
 
-async fn positions(reading: &Reading<'_>, level: LevelId) -> Result<Option<Vec<u64>>, LayerError> {
+async fn positions(
+    reading: &LayerInput<'_>,
+    level: LevelId,
+) -> Result<Option<Vec<u64>>, LayerError> {
     let query = reading.query().columns(Selection::none()).owners(false);
     let query = query.level(LevelChoice::Number(level));
     let count = reading.dataset.count(&query).await?.vertices;
@@ -132,7 +135,7 @@ async fn positions(reading: &Reading<'_>, level: LevelId) -> Result<Option<Vec<u
     Ok(Some(keys))
 }
 
-async fn objects(reading: &Reading<'_>, level: LevelId) -> Result<Option<Vec<u64>>, LayerError> {
+async fn objects(reading: &LayerInput<'_>, level: LevelId) -> Result<Option<Vec<u64>>, LayerError> {
     let query = reading.query().columns(Selection::none());
     let query = query.level(LevelChoice::Number(level));
     let (mut keys, mut is_large) = (Vec::new(), false);

@@ -9,7 +9,7 @@ use zvf_precomputed::{CutMesh, MultilodMeshInfo, TriangleMesh, VertexBits};
 use zvf_query::{LevelChoice, Selection};
 
 use super::{
-    LayerError, Reading,
+    LayerError, LayerInput,
     levels::usable_levels,
     segments::PROPERTIES,
     shapes::{mesh_of, shapes},
@@ -148,7 +148,7 @@ async fn coarse(
 
 /// Returns the document of multi-resolution meshes, without shards.
 pub(crate) fn mesh_info(
-    reading: &Reading<'_>,
+    reading: &LayerInput<'_>,
     survey: &StoreSurvey,
 ) -> Result<MultilodMeshInfo, LayerError> {
     let scale = reading.space.nanometres();

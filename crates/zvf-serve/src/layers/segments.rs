@@ -17,9 +17,9 @@ const MAX_VALUES: usize = 4_000_000;
 /// Words of an attribute that are tags.
 const MAX_CATEGORIES: usize = 64;
 /// Segments that a viewer shows at first.
-pub(crate) const SHOWN: usize = 500;
+pub(crate) const INITIAL_SEGMENTS: usize = 500;
 /// The id of the only segment of a store without objects. The viewer treats 0 as background.
-pub(crate) const ONLY: u64 = 1;
+pub(crate) const ONLY_SEGMENT: u64 = 1;
 /// The folder of the properties, below that of a layer.
 pub(crate) const PROPERTIES: &str = "properties";
 
@@ -33,16 +33,16 @@ pub(crate) struct SegmentTable {
     negative: usize,
     columns: Vec<Column>,
     /// Columns whose batches do not fit together.
-    torn: Vec<String>,
+    inconsistent: Vec<String>,
     /// The groups whose members are tagged.
     groups: Option<Arc<GroupTable>>,
 }
 
 impl SegmentTable {
-    /// Adds objects. Only the ids of the first `most` objects are kept.
-    pub(crate) fn add(&mut self, ids: &[i64], columns: &[Column], most: usize) {
+    /// Adds objects. Only the ids of the first `max` objects are kept.
+    pub(crate) fn add(&mut self, ids: &[i64], columns: &[Column], max: usize) {
         let before = self.ids.len();
-        let room = most.saturating_sub(before);
+        let room = max.saturating_sub(before);
         self.ids.extend(ids.iter().take(room));
         self.count = self.count.saturating_add(ids.len());
         let negative = ids.iter().filter(|id| **id < 0).count();
@@ -60,7 +60,7 @@ impl SegmentTable {
                 Some(known) => {
                     known.extend_with_nulls(before);
                     if known.append(column.clone()).is_err() {
-                        self.torn.push(column.name.clone());
+                        self.inconsistent.push(column.name.clone());
                     }
                 }
                 None => {
@@ -74,8 +74,9 @@ impl SegmentTable {
 
     pub(crate) fn finish(&mut self, notes: &mut Vec<String>) {
         let rows = self.count;
-        let torn = core::mem::take(&mut self.torn);
-        self.columns.retain(|column| !torn.contains(&column.name));
+        let inconsistent = core::mem::take(&mut self.inconsistent);
+        self.columns
+            .retain(|column| !inconsistent.contains(&column.name));
         for column in &mut self.columns {
             column.extend_with_nulls(rows);
         }
@@ -85,14 +86,14 @@ impl SegmentTable {
                  segments at most"
             ));
         }
-        let most = MAX_VALUES.checked_div(rows.max(1)).unwrap_or(0);
+        let max = MAX_VALUES.checked_div(rows.max(1)).unwrap_or(0);
         let mut values = 0_usize;
         let is_kept = |column: &Column| {
             values = values.saturating_add(match &column.values {
                 ColumnValues::Numeric(numbers) => usize::try_from(numbers.width).unwrap_or(1),
                 ColumnValues::Dictionary { .. } => 1,
             });
-            values <= most
+            values <= max
         };
         let (kept, left_out): (Vec<Column>, Vec<Column>) = core::mem::take(&mut self.columns)
             .into_iter()
@@ -114,7 +115,7 @@ impl SegmentTable {
     /// Returns the first ids, which a viewer shows.
     pub(crate) fn shown(&self) -> Vec<u64> {
         let ids = self.ids.iter().filter_map(|id| u64::try_from(*id).ok());
-        ids.take(SHOWN).collect()
+        ids.take(INITIAL_SEGMENTS).collect()
     }
 
     /// Tags the members of groups.

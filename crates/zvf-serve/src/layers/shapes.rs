@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use zvf::QueryResult;
 use zvf_precomputed::TriangleMesh;
 
-use super::{float_positions::FloatPositions, segments::ONLY};
+use super::{float_positions::FloatPositions, segments::ONLY_SEGMENT};
 
 /// Notes elements that no object holds whole.
 pub(crate) fn note_dropped(dropped: u64, notes: &mut Vec<String>) {
@@ -69,7 +69,7 @@ pub(crate) fn shapes(
     for row in 0..batch.positions.len() {
         let object = match has_objects {
             true => ids.and_then(|ids| u64::try_from(*ids.get(row)?).ok()),
-            false => Some(ONLY),
+            false => Some(ONLY_SEGMENT),
         };
         let Some(object) = object else {
             *dropped = dropped.saturating_add(1);

@@ -7,7 +7,7 @@ use zvf_precomputed::{
 };
 
 use super::{
-    Layer, LayerError, LayerKind, Reading,
+    Layer, LayerError, LayerInput, LayerKind,
     attributes::{SkeletonPlan, narrow},
     float_positions::FloatPositions,
     levels::usable_levels,
@@ -29,7 +29,7 @@ pub(crate) struct SkeletonLayer {
 impl SkeletonLayer {
     /// Plans the skeletons of a store.
     pub(crate) fn new(
-        reading: &Reading<'_>,
+        reading: &LayerInput<'_>,
         survey: &StoreSurvey,
         notes: &mut Vec<String>,
     ) -> Result<Self, LayerError> {
@@ -69,7 +69,7 @@ impl SkeletonLayer {
 
     /// Plans the skeletons of groups of paths.
     pub(crate) fn of_groups(
-        reading: &Reading<'_>,
+        reading: &LayerInput<'_>,
         survey: &StoreSurvey,
     ) -> Result<Self, LayerError> {
         // The skeletons of objects have the same attributes, and notes.
@@ -165,7 +165,7 @@ impl SkeletonLayer {
 }
 
 /// Returns whether groups are drawn as skeletons: those of paths.
-pub(crate) fn draws_groups(reading: &Reading<'_>, survey: &StoreSurvey) -> bool {
+pub(crate) fn draws_groups(reading: &LayerInput<'_>, survey: &StoreSurvey) -> bool {
     survey.is_path && reading.space.nanometres().is_some()
 }
 
@@ -186,10 +186,10 @@ pub(crate) fn group_layer(survey: &StoreSurvey, shader: Option<String>) -> Layer
 /// Returns the coarser levels of skeletons and graphs, the finest first. Paths have none: their
 /// annotations show them at any distance.
 pub(crate) async fn coarser<'a>(
-    reading: &Reading<'a>,
+    reading: &LayerInput<'a>,
     full: &StoreSurvey,
     notes: &mut Vec<String>,
-) -> Result<Vec<(Reading<'a>, StoreSurvey)>, LayerError> {
+) -> Result<Vec<(LayerInput<'a>, StoreSurvey)>, LayerError> {
     let mut found = Vec::new();
     if full.is_path {
         return Ok(found);
@@ -199,7 +199,7 @@ pub(crate) async fn coarser<'a>(
         notes.push(format!("level {id} is left out of the skeletons: {reason}"));
     }
     for level in levels.chosen {
-        let reading = Reading { level, ..*reading };
+        let reading = LayerInput { level, ..*reading };
         match survey(&reading, notes).await {
             Ok(survey) => found.push((reading, survey)),
             Err(LayerError::Empty) => {

@@ -7,10 +7,10 @@ use zvf_format::numeric::{Kind, Value};
 use zvf_model::{level::LevelId, root::GeometryType};
 
 use super::{
-    LayerError, Reading,
+    LayerError, LayerInput,
     attributes::AttributeSurvey,
     float_positions::FloatPositions,
-    segments::{GroupTable, ONLY, SegmentTable},
+    segments::{GroupTable, ONLY_SEGMENT, SegmentTable},
 };
 
 /// Vertices of a graph whose edges are annotations: their positions are kept in memory.
@@ -42,7 +42,7 @@ pub(crate) struct StoreSurvey {
 
 /// Reads the store once.
 pub(crate) async fn survey(
-    reading: &Reading<'_>,
+    reading: &LayerInput<'_>,
     notes: &mut Vec<String>,
 ) -> Result<StoreSurvey, LayerError> {
     let rank = reading.space.rank();
@@ -66,7 +66,7 @@ pub(crate) async fn survey(
     let report = reading
         .dataset
         .batches(&reading.query(), |batch| {
-            survey.add(&batch, reading.most_ids);
+            survey.add(&batch, reading.max_ids);
             (reading.report)(survey.vertices, 0);
             ControlFlow::Continue(())
         })
@@ -99,7 +99,7 @@ impl StoreSurvey {
     pub(crate) fn shown(&self) -> Vec<u64> {
         match self.has_objects {
             true => self.segments.shown(),
-            false => vec![ONLY],
+            false => vec![ONLY_SEGMENT],
         }
     }
 
@@ -123,7 +123,7 @@ impl StoreSurvey {
         self.links > 0 && !is_large
     }
 
-    fn add(&mut self, batch: &QueryResult, most_ids: usize) {
+    fn add(&mut self, batch: &QueryResult, max_ids: usize) {
         let rank = self.lower.len();
         let positions = FloatPositions::of(batch, rank);
         let (Some(view), Some(positions)) = (batch.positions.view(), positions) else {
@@ -149,7 +149,7 @@ impl StoreSurvey {
         self.vertices = self.vertices.saturating_add(rows);
         self.vertex.add(&batch.vertex);
         self.object.add(&batch.object);
-        self.segments.add(&batch.objects, &batch.object, most_ids);
+        self.segments.add(&batch.objects, &batch.object, max_ids);
         if let Some(links) = &batch.links {
             let count = u64::try_from(links.len()).unwrap_or(u64::MAX);
             self.links = self.links.saturating_add(count);

@@ -28,7 +28,7 @@ use link_lists::{LinkLists, LinkListsSink, ListKey};
 use list::ListEntries;
 
 /// Cells that are computed at once. Each may hold the paths of a cell and of its chunks.
-const AT_ONCE: usize = 2;
+const MAX_CONCURRENT: usize = 2;
 
 /// Annotations of an open store.
 #[derive(Debug)]
@@ -37,9 +37,9 @@ pub(super) struct LiveAnnotations {
     /// The document, with limits that are not exact.
     info: AnnotationInfo,
     prepared: OnceCell<Prepared>,
-    /// The most bytes of coarse cells of points, and of the index of paths.
-    most_kept: usize,
-    turns: Semaphore,
+    /// Maximum size in bytes of coarse cells of points, and of the index of paths.
+    max_cached: usize,
+    permits: Semaphore,
 }
 
 /// The annotations as one pass over the store has prepared them.
@@ -57,14 +57,14 @@ struct CellKey {
 }
 
 impl LiveAnnotations {
-    /// Creates annotations that keep at most `most_kept` bytes of coarse cells, or of an index of paths.
-    pub(super) fn new(plan: AnnotationPlan, dimensions: &Dimensions, most_kept: usize) -> Self {
+    /// Creates annotations that keep at most `max_cached` bytes of coarse cells, or of an index of paths.
+    pub(super) fn new(plan: AnnotationPlan, dimensions: &Dimensions, max_cached: usize) -> Self {
         Self {
             info: plan.info(dimensions),
             plan,
             prepared: OnceCell::new(),
-            most_kept,
-            turns: Semaphore::new(AT_ONCE),
+            max_cached,
+            permits: Semaphore::new(MAX_CONCURRENT),
         }
     }
 
@@ -133,7 +133,7 @@ impl LiveAnnotations {
         };
         let CellKey { cell, .. } = key;
         // The semaphore is never closed.
-        let _turn = self.turns.acquire().await.ok();
+        let _permit = self.permits.acquire().await.ok();
         let mut sink = CellSink {
             plan: &self.plan,
             level,
@@ -258,12 +258,12 @@ impl LiveAnnotations {
             }
             let query = self.query().owners(false);
             if self.plan.annotated == Annotated::Points {
-                let mut sink = CoarsePointsSink::new(&self.plan, self.most_kept);
+                let mut sink = CoarsePointsSink::new(&self.plan, self.max_cached);
                 self.each(dataset, &query, &mut sink).await?;
                 return Ok(Prepared::Points(sink.finish()));
             }
-            let mut sink =
-                IndexedPathsSink::new(&self.plan, self.most_kept).map_err(LayerError::Temporary)?;
+            let mut sink = IndexedPathsSink::new(&self.plan, self.max_cached)
+                .map_err(LayerError::Temporary)?;
             self.each(dataset, &query, &mut sink).await?;
             let paths = sink.finish().map_err(LayerError::Temporary)?;
             Ok(Prepared::Paths(Arc::new(paths)))

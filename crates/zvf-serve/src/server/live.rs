@@ -21,10 +21,10 @@ use super::{
 };
 use crate::{
     layers::{
-        Layer, LayerError, LayerKind, Reading, Report,
+        Layer, LayerError, LayerInput, LayerKind, Report,
         annotations::{AnnotationPlan, IdScheme},
         meshes::{MeshLevels, mesh_info},
-        segments::{MAX_SEGMENTS, ONLY, PROPERTIES},
+        segments::{MAX_SEGMENTS, ONLY_SEGMENT, PROPERTIES},
         skeletons::{SkeletonLayer, coarser, draws_groups, group_layer},
         space::ViewerSpace,
         survey::{self, StoreSurvey},
@@ -85,15 +85,15 @@ impl LiveLayers {
         report: &Report<'_>,
     ) -> Result<Self, LayerError> {
         let space = ViewerSpace::of(&dataset);
-        let reading = Reading {
-            most_ids: MAX_SEGMENTS,
-            ..Reading::new(&dataset, None, &space, report)
+        let reading = LayerInput {
+            max_ids: MAX_SEGMENTS,
+            ..LayerInput::new(&dataset, None, &space, report)
         };
         let mut notes = space.notes.clone();
         let survey = survey::survey(&reading, &mut notes).await?;
-        let mut made = Made {
+        let mut made = PlannedLayers {
             coarse_cells: context.coarse_cells,
-            ..Made::default()
+            ..PlannedLayers::default()
         };
         for kind in LayerKind::of(&dataset) {
             made.add(kind, &reading, &survey, &mut notes).await?;
@@ -102,7 +102,7 @@ impl LiveLayers {
         let levels = [LevelId::FULL].into_iter();
         let levels = levels.chain(dataset.levels().iter().copied());
         let sizes = levels.map(|level| (level, OnceCell::new())).collect();
-        let Made {
+        let PlannedLayers {
             layers,
             documents,
             annotations,
@@ -220,8 +220,8 @@ impl LiveLayers {
             return objects.put(name, None).await;
         };
         let bytes = cost.of(&read);
-        if bytes <= objects.most_encoding() {
-            let _turn = objects.turn(bytes).await;
+        if bytes <= objects.max_encoding_bytes() {
+            let _permit = objects.acquire(bytes).await;
             let encoded = encoded_skeleton(layer, &self.dataset, &read, id, self.has_objects);
             return objects.put(name, encoded.await?).await;
         }
@@ -236,7 +236,7 @@ impl LiveLayers {
             let Some(skeletons) = layers.skeletons.get(&folder) else {
                 return Ok(CachedResponse::Nothing);
             };
-            let _turn = objects.turn(objects.most_encoding()).await;
+            let _permit = objects.acquire(objects.max_encoding_bytes()).await;
             let read = layers.whole_level(read, id, skeletons.level);
             match stored_skeleton(&skeletons.layer, &layers.dataset, &read).await? {
                 Some(stored) => Ok(objects.put_stored(name, stored)),
@@ -275,8 +275,8 @@ impl LiveLayers {
             }
         }
         let bytes = EncodingCost::MESH.of_levels(reads.iter().map(|level| &level.read));
-        if bytes <= objects.most_encoding() {
-            let _turn = objects.turn(bytes).await;
+        if bytes <= objects.max_encoding_bytes() {
+            let _permit = objects.acquire(bytes).await;
             let reads = reads.into_iter().map(|level| level.read).collect();
             let request = MeshRequest { id, reads };
             let encoded = encoded_mesh(levels, &self.dataset, request).await?;
@@ -294,7 +294,7 @@ impl LiveLayers {
             if let Some(known) = objects.known(&name) {
                 return Ok(known);
             }
-            let _turn = objects.turn(objects.most_encoding()).await;
+            let _permit = objects.acquire(objects.max_encoding_bytes()).await;
             let reads = reads.into_iter();
             let reads = reads.map(|level| layers.whole_level(level.read, id, level.level));
             let reads: Vec<SegmentRead> = reads.collect();
@@ -320,7 +320,7 @@ impl LiveLayers {
         match (segments, self.has_objects) {
             (SegmentKind::Groups, _) => Some(query.groups([id])),
             (SegmentKind::Objects, true) => Some(query.objects([i64::try_from(id).ok()?])),
-            (SegmentKind::Objects, false) => (id == ONLY).then_some(query),
+            (SegmentKind::Objects, false) => (id == ONLY_SEGMENT).then_some(query),
         }
     }
 
@@ -418,7 +418,7 @@ async fn to_its_end<T: Send + 'static>(
 
 /// Layers that were planned so far.
 #[derive(Default)]
-struct Made {
+struct PlannedLayers {
     /// Bytes of the coarse cells of annotations that are kept.
     coarse_cells: usize,
     layers: Vec<Layer>,
@@ -428,11 +428,11 @@ struct Made {
     meshes: Option<MeshLevels>,
 }
 
-impl Made {
+impl PlannedLayers {
     async fn add(
         &mut self,
         kind: LayerKind,
-        reading: &Reading<'_>,
+        reading: &LayerInput<'_>,
         survey: &StoreSurvey,
         notes: &mut Vec<String>,
     ) -> Result<(), LayerError> {
@@ -506,7 +506,11 @@ impl Made {
     }
 
     /// Adds the groups: skeletons of their paths, or their properties alone.
-    fn groups(&mut self, reading: &Reading<'_>, survey: &StoreSurvey) -> Result<Layer, LayerError> {
+    fn groups(
+        &mut self,
+        reading: &LayerInput<'_>,
+        survey: &StoreSurvey,
+    ) -> Result<Layer, LayerError> {
         let folder = LayerKind::Groups.folder();
         let table = &survey.groups.segments;
         let mut shader = None;
@@ -532,7 +536,7 @@ impl Made {
     /// Adds the skeletons of a level.
     fn skeletons(
         &mut self,
-        reading: &Reading<'_>,
+        reading: &LayerInput<'_>,
         survey: &StoreSurvey,
         notes: &mut Vec<String>,
     ) -> Result<(), LayerError> {

@@ -25,7 +25,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Bytes of a list that counts while it is sent.
 const LARGE: usize = 64 << 10;
 /// Bytes of an object that are in memory at once.
-const PIECE: u64 = 4 << 20;
+const READ_BYTES: u64 = 4 << 20;
 
 /// A store and its layers.
 #[derive(Debug)]
@@ -165,7 +165,7 @@ impl LiveStore {
             CachedResponse::Bytes(bytes)
                 if path.first() == Some(&"annotations") && bytes.len() > LARGE =>
             {
-                Ok(CachedResponse::Bytes(self.objects.alive(bytes).await))
+                Ok(CachedResponse::Bytes(self.objects.with_permit(bytes).await))
             }
             response => Ok(response),
         }
@@ -190,15 +190,15 @@ impl LiveStore {
         };
         let objects = Arc::clone(&self.objects);
         let read = move |start: u64, end: u64| -> Pieces {
-            let step = usize::try_from(PIECE).unwrap_or(usize::MAX);
+            let step = usize::try_from(READ_BYTES).unwrap_or(usize::MAX);
             let pieces = (start..end).step_by(step).map(move |from| {
                 let (store, key) = (store.clone(), key.clone());
                 let objects = Arc::clone(&objects);
-                let to = from.saturating_add(PIECE).min(end);
+                let to = from.saturating_add(READ_BYTES).min(end);
                 async move {
                     let read = store.read_one(Read::bounded(key, from..to)).await;
                     match read {
-                        Ok(Some(bytes)) => Ok(objects.alive(bytes).await),
+                        Ok(Some(bytes)) => Ok(objects.with_permit(bytes).await),
                         Ok(None) => Err(std::io::ErrorKind::NotFound.into()),
                         Err(error) => Err(std::io::Error::other(error)),
                     }

@@ -23,9 +23,9 @@ use crate::layers::LayerError;
 /// Locks of objects. Two objects may have the same lock.
 const LOCKS: usize = 16;
 /// Bytes of a permit.
-const STEP: u64 = 1 << 10;
+const PERMIT_BYTES: u64 = 1 << 10;
 /// Bytes of a temporary file that are in memory at once.
-const PIECE: u64 = 1 << 20;
+const READ_BYTES: u64 = 1 << 20;
 /// Bytes of temporary files that are kept.
 const MAX_STORED: usize = 16 << 30;
 
@@ -36,27 +36,27 @@ pub(super) struct ObjectCache {
     /// Objects that are too large for the memory.
     stored: ResponseCache,
     /// Bytes of encoded objects that are kept, or that responses still hold.
-    alive: Arc<Semaphore>,
-    most_alive: u64,
+    responses: Arc<Semaphore>,
+    max_response_bytes: u64,
     /// Held while an object is encoded.
     encoding: [Mutex<()>; LOCKS],
     /// Stands for the locks if there are none.
     any: Mutex<()>,
     /// Maximum size of an object in memory. A larger one would not be kept, and would be encoded
     /// for each request.
-    most_bytes: usize,
+    max_bytes: usize,
     /// Bytes of memory for the objects that are encoded at once.
-    most_encoding: u64,
+    max_encoding_bytes: u64,
     permits: Semaphore,
 }
 
 /// Bytes, and their part of the memory.
-struct AliveBytes<T> {
+struct ResponseBytes<T> {
     bytes: T,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl<T: AsRef<[u8]>> AsRef<[u8]> for AliveBytes<T> {
+impl<T: AsRef<[u8]>> AsRef<[u8]> for ResponseBytes<T> {
     fn as_ref(&self) -> &[u8] {
         self.bytes.as_ref()
     }
@@ -67,14 +67,14 @@ impl ObjectCache {
     pub(super) fn reply_with(self: &Arc<Self>, stored: &Arc<StoredObject>) -> Reply {
         let (objects, object) = (Arc::clone(self), Arc::clone(stored));
         let read = move |start: u64, end: u64| -> Pieces {
-            let step = usize::try_from(PIECE).unwrap_or(usize::MAX);
+            let step = usize::try_from(READ_BYTES).unwrap_or(usize::MAX);
             let pieces = (start..end).step_by(step).map(move |from| {
                 let (objects, object) = (Arc::clone(&objects), Arc::clone(&object));
-                let size = PIECE.min(end.saturating_sub(from));
+                let size = READ_BYTES.min(end.saturating_sub(from));
                 async move {
                     let read = on_pool(move || object.read(from, size));
                     let bytes = read.await.map_err(io::Error::other)?;
-                    Ok::<_, io::Error>(objects.alive(bytes).await)
+                    Ok::<_, io::Error>(objects.with_permit(bytes).await)
                 }
             });
             stream::iter(pieces).buffered(1).boxed()
@@ -90,19 +90,19 @@ impl ObjectCache {
     /// Creates a cache of this many bytes, and a limit on the memory for objects that are encoded at
     /// once.
     pub(super) fn new(bytes: usize, encoding: u64) -> Self {
-        let most_encoding = encoding.clamp(STEP, 1 << 40);
-        let most_alive = u64::try_from(bytes).unwrap_or(u64::MAX).min(1 << 40);
+        let max_encoding_bytes = encoding.clamp(PERMIT_BYTES, 1 << 40);
+        let max_response_bytes = u64::try_from(bytes).unwrap_or(u64::MAX).min(1 << 40);
         let semaphore = |bytes| Semaphore::new(steps(bytes).min(Semaphore::MAX_PERMITS));
         Self {
             encoded: ResponseCache::new(bytes, bytes),
             stored: ResponseCache::new(MAX_STORED, MAX_STORED),
-            alive: Arc::new(semaphore(most_alive)),
-            most_alive,
+            responses: Arc::new(semaphore(max_response_bytes)),
+            max_response_bytes,
             encoding: Default::default(),
             any: Mutex::default(),
-            most_bytes: bytes.saturating_mul(5) / 8,
-            most_encoding,
-            permits: semaphore(most_encoding),
+            max_bytes: bytes.saturating_mul(5) / 8,
+            max_encoding_bytes,
+            permits: semaphore(max_encoding_bytes),
         }
     }
 
@@ -112,8 +112,8 @@ impl ObjectCache {
     }
 
     /// Returns the bytes of memory for objects that are encoded at once.
-    pub(super) fn most_encoding(&self) -> u64 {
-        self.most_encoding
+    pub(super) fn max_encoding_bytes(&self) -> u64 {
+        self.max_encoding_bytes
     }
 
     /// Waits until no other request encodes this object.
@@ -127,8 +127,8 @@ impl ObjectCache {
     }
 
     /// Waits until there are this many bytes of memory to encode an object.
-    pub(super) async fn turn(&self, bytes: u64) -> Option<SemaphorePermit<'_>> {
-        let permits = permits(bytes.min(self.most_encoding));
+    pub(super) async fn acquire(&self, bytes: u64) -> Option<SemaphorePermit<'_>> {
+        let permits = permits(bytes.min(self.max_encoding_bytes));
         // The semaphore is never closed.
         self.permits.acquire_many(permits).await.ok()
     }
@@ -146,7 +146,7 @@ impl ObjectCache {
         bytes: Option<Vec<u8>>,
     ) -> Result<CachedResponse, LayerError> {
         let response = match bytes {
-            Some(bytes) if bytes.len() > self.most_bytes => {
+            Some(bytes) if bytes.len() > self.max_bytes => {
                 let stored = on_pool(move || {
                     let write = || {
                         let mut file = ObjectWriter::new()?;
@@ -159,7 +159,7 @@ impl ObjectCache {
             }
             Some(mut bytes) => {
                 bytes.shrink_to_fit();
-                CachedResponse::Bytes(self.alive(bytes).await)
+                CachedResponse::Bytes(self.with_permit(bytes).await)
             }
             None => CachedResponse::Nothing,
         };
@@ -175,21 +175,21 @@ impl ObjectCache {
     }
 
     /// Takes the memory of bytes until their last use. Files that are kept make room for them.
-    pub(super) async fn alive(&self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
+    pub(super) async fn with_permit(&self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
         let length = u64::try_from(bytes.as_ref().len()).unwrap_or(u64::MAX);
         // A list of annotations may be larger than all of the memory.
-        let permits = permits(length).min(permits(self.most_alive));
+        let permits = permits(length).min(permits(self.max_response_bytes));
         let permit = loop {
-            if let Ok(permit) = Arc::clone(&self.alive).try_acquire_many_owned(permits) {
+            if let Ok(permit) = Arc::clone(&self.responses).try_acquire_many_owned(permits) {
                 break Some(permit);
             }
             if !self.encoded.remove_oldest() {
-                let alive = Arc::clone(&self.alive);
+                let responses = Arc::clone(&self.responses);
                 // The semaphore is never closed.
-                break alive.acquire_many_owned(permits).await.ok();
+                break responses.acquire_many_owned(permits).await.ok();
             }
         };
-        Bytes::from_owner(AliveBytes {
+        Bytes::from_owner(ResponseBytes {
             bytes,
             _permit: permit,
         })
@@ -197,11 +197,11 @@ impl ObjectCache {
 }
 
 fn steps(bytes: u64) -> usize {
-    usize::try_from(bytes.div_ceil(STEP)).unwrap_or(usize::MAX)
+    usize::try_from(bytes.div_ceil(PERMIT_BYTES)).unwrap_or(usize::MAX)
 }
 
 fn permits(bytes: u64) -> u32 {
-    u32::try_from(bytes.div_ceil(STEP)).unwrap_or(u32::MAX)
+    u32::try_from(bytes.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use zvf_query::{LevelChoice, Selection};
 use crate::layers::LayerError;
 
 /// Maximum number of objects whose vertices are known.
-const MAX_KEPT: usize = 1 << 17;
+const MAX_SIZES: usize = 1 << 17;
 
 /// The sizes of the objects of a level.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl ObjectSizes {
                     *vertices = vertices.saturating_add(count(same.len()));
                 }
             }
-            if sizes.vertices.len() > MAX_KEPT {
+            if sizes.vertices.len() > MAX_SIZES {
                 (sizes.vertices, sizes.is_partial) = (HashMap::new(), true);
             }
             ControlFlow::Continue(())

@@ -43,10 +43,10 @@ const BLOCKS: u32 = 1 << 9;
 const BUFFERED: usize = 16 << 20;
 /// Bits of the Z order in which nodes that are encoded together differ: they are the children of
 /// one node, and a surface crosses about half of them.
-const TOGETHER: u32 = 3;
+const GROUP_BITS: u32 = 3;
 /// Maximum number of triangles of nodes that are encoded together. It is about eight times the
 /// number that they should have.
-const MAX_TOGETHER: usize = 1 << 20;
+const MAX_GROUP_TRIANGLES: usize = 1 << 20;
 
 /// A manifest, and the fragments in a file.
 pub(super) struct StoredMesh {
@@ -308,11 +308,11 @@ impl NodeParts {
         triangles.batches(|triangles| {
             for fragment in cutter.cut(level, triangles) {
                 let key = fragment.order();
-                let shard = key >> TOGETHER;
+                let shard = key >> GROUP_BITS;
                 let size = sizes.entry(shard).or_default();
                 *size = size.saturating_add(fragment.triangles());
-                if *size > MAX_TOGETHER {
-                    return Err(LayerError::Dense(MAX_TOGETHER));
+                if *size > MAX_GROUP_TRIANGLES {
+                    return Err(LayerError::Dense(MAX_GROUP_TRIANGLES));
                 }
                 record.clear();
                 for along in fragment.node {

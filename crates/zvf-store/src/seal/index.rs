@@ -12,7 +12,7 @@ pub(crate) const MEMBER: &str = "zvf_seal";
 const FORMAT: u64 = 1;
 /// Attributes of the root that its checksum leaves out: the state of the transaction, which is
 /// written again when the transaction has been applied, and the inventory itself.
-const APART: [&str; 2] = ["zvf", MEMBER];
+const UNSEALED_ATTRIBUTES: [&str; 2] = ["zvf", MEMBER];
 
 /// The inventory as the root describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl SealIndex {
 /// Returns the checksum of a root without the members that are written apart.
 fn checksum(root: &mut Map<String, Value>) -> Option<u32> {
     let attributes = root.get_mut("attributes")?.as_object_mut()?;
-    for member in APART {
+    for member in UNSEALED_ATTRIBUTES {
         attributes.remove(member);
     }
     Some(crc32fast::hash(&serde_json::to_vec(root).ok()?))

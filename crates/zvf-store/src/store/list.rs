@@ -113,9 +113,9 @@ impl Store {
                 source: Box::new(source),
             };
             if let Some(link) = found.map_err(|error| failed(prefix, error))? {
-                const WHY: &str =
+                const REASON: &str =
                     "it is a symbolic link, and files of other folders are not deleted; remove it";
-                return Err(failed(&link, io::Error::other(WHY)));
+                return Err(failed(&link, io::Error::other(REASON)));
             }
         }
         self.list_all(prefix, limit).await

@@ -96,7 +96,7 @@ impl Snapshot {
             is_replaced: AtomicBool::new(false),
             settled_before: AtomicI64::new(i64::MIN),
         };
-        snapshot.settle(settled_after);
+        snapshot.record_seen_now(settled_after);
         snapshot
     }
 
@@ -107,7 +107,7 @@ impl Snapshot {
     }
 
     /// Records that the head was seen now.
-    fn settle(&self, settled_after: Option<Duration>) {
+    fn record_seen_now(&self, settled_after: Option<Duration>) {
         let Some(age) = settled_after else {
             return;
         };
@@ -137,7 +137,7 @@ impl Snapshot {
             *self.head.lock().unwrap_or_else(PoisonError::into_inner) = seen;
         }
         self.confirmed.fetch_max(reads, Ordering::AcqRel);
-        self.settle(settled);
+        self.record_seen_now(settled);
     }
 
     /// Returns whether another head was found in its place.
@@ -152,11 +152,11 @@ impl Snapshot {
 
 impl Store {
     /// Reads the head; `None` if it is absent.
-    pub(crate) async fn see_head(&self, key: Key) -> Result<Option<SeenHead>, ReadError> {
+    pub(crate) async fn read_head(&self, key: Key) -> Result<Option<SeenHead>, ReadError> {
         let read = Read::full(key);
         if let Some(folder) = self.folder() {
             self.recorder().request(&read);
-            let seen = see_file(&folder.join(read.key.as_str()), self.budget());
+            let seen = read_head_file(&folder.join(read.key.as_str()), self.budget());
             let seen = seen.map_err(|source| io_error(&read, source))?;
             if let Some(seen) = &seen {
                 self.recorder().bytes(seen.document.len());
@@ -227,7 +227,7 @@ impl SeenHead {
 }
 
 /// Reads the file of the head.
-fn see_file(path: &FilePath, budget: u64) -> io::Result<Option<SeenHead>> {
+fn read_head_file(path: &FilePath, budget: u64) -> io::Result<Option<SeenHead>> {
     // Before the file is opened, so that a change after it was read is recent.
     let now = SystemTime::now();
     let Some((mut file, identity)) = open(path)? else {

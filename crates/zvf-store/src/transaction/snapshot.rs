@@ -37,7 +37,7 @@ impl Store {
     #[doc(hidden)]
     pub async fn snapshot(&self) -> Result<Option<(Self, Bytes)>, TransactionError> {
         let store = self.without_overlay();
-        let Some(head) = store.see_head(head_key()?).await? else {
+        let Some(head) = store.read_head(head_key()?).await? else {
             return Ok(None);
         };
         let document = head.document.clone();
@@ -106,7 +106,7 @@ impl Store {
             return None;
         };
         let compared = self.compare_head_now(&key, &head)?;
-        Some(self.conclude_check(snapshot, reads, &head, compared))
+        Some(self.finish_check(snapshot, reads, &head, compared))
     }
 
     async fn check(&self, snapshot: &Arc<Snapshot>) -> Result<(), SnapshotError> {
@@ -118,10 +118,10 @@ impl Store {
         let key = head_key().unwrap_or_else(|_| Key::root());
         let head = snapshot.head();
         let compared = self.compare_head(&key, &head).await;
-        self.conclude_check(snapshot, reads, &head, compared)
+        self.finish_check(snapshot, reads, &head, compared)
     }
 
-    fn conclude_check(
+    fn finish_check(
         &self,
         snapshot: &Snapshot,
         reads: u64,

@@ -52,7 +52,7 @@ pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>, counted:
         }
     }
     if let Some(groups) = groups.filter(|_| !has_inside) {
-        groups.are_of_nothing(context);
+        groups.report_unexpected(context);
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) async fn each_link<T: Copy + Send>(
     let mut is_whole = found.is_whole;
     for part in &found.parts {
         let mut take = |at: &ChunkCoord, cell: &CellPayload, used: Option<u64>| match cell {
-            CellPayload::Bytes(bytes) if part.leads(at) => {
+            CellPayload::Bytes(bytes) if part.is_leading(at) => {
                 let each = |record: LinkRecord<'_, T>| each(part, record);
                 let read = each_record(part, at, bytes, used, &mut resolve, each);
                 is_whole &= read.is_ok();

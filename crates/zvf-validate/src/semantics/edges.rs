@@ -7,7 +7,7 @@ use zvf_model::root::GeometryType;
 
 use super::{
     LevelView,
-    numbers::{MANY, NONE, NumberRange, VertexNumbers, at_of},
+    numbers::{NONE, NumberRange, SEVERAL, VertexNumbers, at_of},
 };
 use crate::{links::each_link, rules::semantics as rules};
 
@@ -127,7 +127,7 @@ fn look(
         };
         is_loop |= before.clone().any(same);
         let own = at_of(owners, vertex).copied().unwrap_or(NONE);
-        if own != NONE && own != MANY {
+        if own != NONE && own != SEVERAL {
             is_apart |= owner != NONE && owner != own;
             owner = own;
         }

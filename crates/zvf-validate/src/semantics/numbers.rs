@@ -18,7 +18,7 @@ use crate::{
 /// No vertex, fragment or object.
 pub(super) const NONE: u32 = u32::MAX;
 /// Several objects.
-pub(super) const MANY: u32 = u32::MAX - 1;
+pub(super) const SEVERAL: u32 = u32::MAX - 1;
 
 /// The numbers of the vertices and fragments of a chunk.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,7 +67,7 @@ impl VertexNumbers {
             numbers.spans.insert(chunk.clone(), span);
         }
         let all = numbers.vertices.max(numbers.fragments);
-        (all < MANY).then_some(numbers)
+        (all < SEVERAL).then_some(numbers)
     }
 
     /// Returns the numbers of a chunk.
@@ -157,13 +157,13 @@ impl LevelView<'_, '_> {
         let count = usize::try_from(numbers.fragments).unwrap_or_default();
         let mut owners = vec![NONE; count];
         self.each_object(numbers, |row, fragments| {
-            let row = u32::try_from(row).unwrap_or(MANY);
+            let row = u32::try_from(row).unwrap_or(SEVERAL);
             for fragment in fragments {
                 if let Some(owner) = at_mut(&mut owners, fragment) {
                     *owner = match *owner {
                         NONE => row,
                         same if same == row => row,
-                        _ => MANY,
+                        _ => SEVERAL,
                     };
                 }
             }
@@ -192,7 +192,7 @@ impl LevelView<'_, '_> {
                         *at = match *at {
                             NONE => owner,
                             same if same == owner => owner,
-                            _ => MANY,
+                            _ => SEVERAL,
                         };
                     }
                 }

@@ -7,7 +7,7 @@ use zvf_model::{generation::Generation, root::LinksConvention};
 
 use super::{
     LevelView,
-    numbers::{MANY, NONE, VertexNumbers, at_of},
+    numbers::{NONE, SEVERAL, VertexNumbers, at_of},
     parents::Parents,
 };
 use crate::{
@@ -111,7 +111,7 @@ fn names_parents_first(view: &LevelView<'_, '_>, part: &LinkPart) -> bool {
 /// Checks that parents belong to the object of their children, and that each object is one tree.
 async fn objects(view: &LevelView<'_, '_>, numbers: &VertexNumbers, parents: &Parents) {
     let owners = view.vertex_owners(numbers).await;
-    let is_object = |owner: &&u32| **owner != NONE && **owner != MANY;
+    let is_object = |owner: &&u32| **owner != NONE && **owner != SEVERAL;
     let mut roots: BTreeMap<u32, u64> = BTreeMap::new();
     let mut limbs = 0_u64;
     for vertex in 0..numbers.vertices {

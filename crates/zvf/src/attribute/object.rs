@@ -14,8 +14,8 @@ use zvf_query::ObjectSet;
 use zvf_store::Transaction;
 
 use super::{
-    AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, VertexFn, made, present,
-    raw_vertices, root,
+    AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, VertexFn,
+    computed_values, present, raw_vertices, root,
 };
 use crate::{
     dataset::Dataset,
@@ -123,11 +123,11 @@ pub(super) async fn stage(
     let location = AttributeLocation::find(dataset, spec, "0/object_attributes").await?;
     let session = dataset.session();
     let objects = session.object_list(LevelId::FULL).await?;
-    let objects = objects.ok_or_else(|| spec.refused("the store has no objects"))?;
+    let objects = objects.ok_or_else(|| spec.error("the store has no objects"))?;
     let (part, dtype) = raw_vertices(dataset, spec).await?;
     let fragments = ArrayRole::VertexFragments;
     let fragments = session.stored_array(LevelId::FULL, &fragments).await?;
-    let fragments = fragments.ok_or_else(|| spec.refused("vertices have no fragments"))?;
+    let fragments = fragments.ok_or_else(|| spec.error("vertices have no fragments"))?;
     let columns = location.row / spec.kind.size();
     let axes = dataset.root().axes.len();
     // A position, a value, and the row of its object.
@@ -170,12 +170,12 @@ pub(super) async fn stage(
         let count = full.rows.len();
         let (make, spec, row) = (Arc::clone(&values), spec.clone(), location.row);
         table = run(move || {
-            let bytes = made(&*make, &full, axes, row, &spec)?;
+            let bytes = computed_values(&*make, &full, axes, row, &spec)?;
             let of_values = Dtype::new(spec.kind, ByteOrder::Little);
             let width = u32::try_from(columns).ok().and_then(|n| n.try_into().ok());
-            let width = width.ok_or_else(|| spec.refused("a vertex has too many values"))?;
+            let width = width.ok_or_else(|| spec.error("a vertex has too many values"))?;
             let values = NumericRows::parse(&bytes, of_values, width);
-            let values = values.map_err(|_| spec.refused("there are not whole values"))?;
+            let values = values.map_err(|_| spec.error("there are not whole values"))?;
             table.add(&values, &rows);
             Ok(table)
         })
@@ -189,7 +189,7 @@ pub(super) async fn stage(
     writer.write(outputs).await?;
     written.bytes = writer.take_report().bytes;
     let (transaction, put) = writer.into_destination().into_parts();
-    location.sweep(transaction, &put).await?;
+    location.delete_replaced(transaction, &put).await?;
     Ok((root(transaction, chunks)?, written))
 }
 

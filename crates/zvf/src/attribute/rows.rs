@@ -20,8 +20,8 @@ use zvf_query::{StoredArray, predicate::Scope};
 use zvf_store::{Store, Transaction};
 
 use super::{
-    AttributeLocation, AttributeReport, AttributeSpec, Batch, Values, conclude, json_of, present,
-    raw_vertices, root, stage,
+    AttributeLocation, AttributeReport, AttributeSpec, Batch, Values, commit_or_abort, json_of,
+    present, raw_vertices, root, stage,
 };
 use crate::{
     dataset::Dataset,
@@ -153,7 +153,7 @@ pub(crate) async fn write(
         }
     };
     let staged = staged.await;
-    conclude(store, transaction, staged).await
+    commit_or_abort(store, transaction, staged).await
 }
 
 fn check_lengths(columns: &[Column], keys: usize) -> Result<(), Failure> {
@@ -297,7 +297,7 @@ async fn objects(
             let old = session
                 .object_values(LevelId::FULL, &column.name, None)
                 .await?;
-            match unlike(&old, column) {
+            match type_error(&old, column) {
                 None => {
                     whole = Some(old);
                     let node = nodes::read_one(dataset.store(), &location.key).await?;
@@ -320,7 +320,7 @@ async fn objects(
     let bytes = writer.take_report().bytes;
     let (transaction, put) = writer.into_destination().into_parts();
     for location in old_files {
-        location.sweep(transaction, &put).await?;
+        location.delete_replaced(transaction, &put).await?;
     }
     let (part, _) = raw_vertices(dataset, &AttributeSpec::new("vertices", Kind::UInt8)).await?;
     let written = AttributeReport {
@@ -332,7 +332,7 @@ async fn objects(
 }
 
 /// Returns the error if an existing attribute has another type than a column.
-fn unlike(old: &Column, column: &Column) -> Option<EditError> {
+fn type_error(old: &Column, column: &Column) -> Option<EditError> {
     let text = |values: &ColumnValues| match values {
         ColumnValues::Numeric(numbers) => format!("{} x {}", numbers.width, numbers.kind.name()),
         ColumnValues::Dictionary { .. } => "text".to_owned(),

@@ -142,11 +142,11 @@ pub(crate) async fn below(
     let mut ids = root.as_ref().map_or_else(|_| Vec::new(), named);
     ids.sort_unstable();
     let first = ids.first().copied();
-    let mut look = None;
+    let mut nodes_of_level = None;
     if proposed == Some(Generation::V0_9)
         && let Some(first) = first
     {
-        let found = Look::at(source, first).await?;
+        let found = LevelNodes::at(source, first).await?;
         if found.is_of_0_9() {
             let evidence = Evidence {
                 vertices: found.vertices.as_ref().map(NodeForm::of),
@@ -155,7 +155,7 @@ pub(crate) async fn below(
             let (detection, root) = (evidence.detect()?, root?);
             return found.opened(claim, root, detection, ids);
         }
-        look = Some(found);
+        nodes_of_level = Some(found);
     }
     let first = first.unwrap_or(LevelId::FULL);
     let unlistable = match survey(source, address, &claim, first).await {
@@ -163,29 +163,29 @@ pub(crate) async fn below(
         survey => return survey?.opened(claim, root?),
     };
     let root = root?;
-    let look = match look {
-        Some(look) => look,
-        None => Look::at(source, first).await?,
+    let nodes_of_level = match nodes_of_level {
+        Some(nodes_of_level) => nodes_of_level,
+        None => LevelNodes::at(source, first).await?,
     };
     let address = address.to_owned();
     let is_0_9 = proposed == Some(Generation::V0_9);
-    match (&look.node, &look.vertices) {
+    match (&nodes_of_level.node, &nodes_of_level.vertices) {
         // All chunks are in one array, so that no child has to be found by listing.
         (_, Some(Node::Array(_))) => {}
         // Writers before 0.9 never leave out the group.
         (Some(_), None) if is_0_9 => {}
         (None, None) if is_0_9 => {
-            let level = look.level;
+            let level = nodes_of_level.level;
             return Err(Failure::AbsentLevel { address, level });
         }
         _ => return Err(unlistable.while_opening(address)),
     }
-    let vertices = look.vertices.as_ref().map(NodeForm::of);
-    let evidence = evidence::probe(source, &claim, &look.key, vertices).await?;
+    let vertices = nodes_of_level.vertices.as_ref().map(NodeForm::of);
+    let evidence = evidence::probe(source, &claim, &nodes_of_level.key, vertices).await?;
     if ids.is_empty() {
         ids.push(first);
     }
-    look.opened(claim, root, evidence.detect()?, ids)
+    nodes_of_level.opened(claim, root, evidence.detect()?, ids)
 }
 
 /// Returns the levels that the root names.
@@ -195,14 +195,14 @@ fn named(root: &RootMetadata) -> Vec<LevelId> {
 }
 
 /// The nodes of a level and of its vertices, from one round trip.
-struct Look {
+struct LevelNodes {
     level: LevelId,
     key: Key,
     node: Option<Node>,
     vertices: Option<Node>,
 }
 
-impl Look {
+impl LevelNodes {
     async fn at(source: impl NodeSource, level: LevelId) -> Result<Self, Failure> {
         let key = nodes::child(&Key::root(), &level.to_string())?;
         let keys = [key, vertices_of(level)?];

@@ -56,7 +56,7 @@ impl Migration<'_> {
             let path = format!("{}/links_{kind}", level.path);
             let session = self.session();
             let links = session.stored_composite_links(level.id, kind).await;
-            if let Some(Some(links)) = self.passed(links)? {
+            if let Some(Some(links)) = self.skip_damaged(links)? {
                 let old = self.attributes(&path).await?;
                 let ends = links
                     .ends
@@ -86,7 +86,7 @@ impl Migration<'_> {
         let part = session
             .stored_array(level.id, &ArrayRole::CompositeVertices(kind))
             .await;
-        let Some(Some(part)) = self.passed(part)? else {
+        let Some(Some(part)) = self.skip_damaged(part)? else {
             return Ok(0);
         };
         self.lost(unrecognized_children(&part));

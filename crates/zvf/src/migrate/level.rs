@@ -24,7 +24,7 @@ pub(super) struct Level {
     pub(super) chunks: HashMap<ChunkCoord, ChunkFacts>,
     pub(super) facts: LevelFacts,
     /// True if the source declares that objects share fragments.
-    pub(super) says_shared: bool,
+    pub(super) declares_shared: bool,
     /// New ids of renumbered objects, by old id.
     pub(super) renumbered: HashMap<i64, i64>,
     /// Links that paths imply, if stored links may be wrong.
@@ -77,7 +77,7 @@ impl Migration<'_> {
                 tiles: true,
                 ..LevelFacts::default()
             },
-            says_shared: metadata.shared_fragments,
+            declares_shared: metadata.shared_fragments,
             renumbered: HashMap::new(),
             bridges: None,
         };
@@ -114,7 +114,7 @@ impl Migration<'_> {
         let mut all = Vec::new();
         for delta in session.stored_link_deltas(level.id).await? {
             let cells = session.all_link_cells(level.id, delta).await;
-            if let Some(Some(cells)) = self.passed(cells)? {
+            if let Some(Some(cells)) = self.skip_damaged(cells)? {
                 all.push((delta, cells));
             }
         }

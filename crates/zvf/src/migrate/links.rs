@@ -23,7 +23,7 @@ use super::{
     level::Level,
     no_place,
     parts::{Batches, Target},
-    units::{Beside, Gathered, Unit, units},
+    units::{AddedLinks, Unit, UnitLinks, units},
 };
 use crate::failure::Failure;
 
@@ -39,9 +39,9 @@ pub(super) struct Links<'a> {
     pub(super) valued: Vec<BTreeMap<LinkArrayKey, Vec<Vec<i64>>>>,
     /// Bytes of a row of each attribute; 0 while unknown.
     pub(super) rows: Vec<usize>,
-    pub(super) made_up: Vec<u64>,
+    pub(super) filled_rows: Vec<u64>,
     /// Links added to the cell of a chunk.
-    pub(super) beside: BTreeMap<Vec<i64>, Beside>,
+    pub(super) added: BTreeMap<Vec<i64>, AddedLinks>,
     /// Numbers of migrated links, of links between chunks among them, and of stored rows.
     pub(super) logical: u64,
     pub(super) crossing: u64,
@@ -78,10 +78,10 @@ impl Links<'_> {
     }
 
     /// Corrects the rows of links between pieces of paths.
-    fn repair(&mut self, level: &Level, gathered: &mut Gathered) {
+    fn repair(&mut self, level: &Level, unit: &mut UnitLinks) {
         if let Some(bridges) = &level.bridges {
-            let chunks: Vec<&[i64]> = gathered.chunks.iter().map(ChunkCoord::coords).collect();
-            let (repaired, unexplained) = self.form.repair(bridges, &chunks, &mut gathered.ends);
+            let chunks: Vec<&[i64]> = unit.chunks.iter().map(ChunkCoord::coords).collect();
+            let (repaired, unexplained) = self.form.repair(bridges, &chunks, &mut unit.ends);
             self.repaired += repaired;
             self.unexplained += unexplained;
         }
@@ -209,8 +209,8 @@ impl Migration<'_> {
             cell_indexes: BTreeMap::new(),
             valued: vec![BTreeMap::new(); attributes],
             rows: vec![0; attributes],
-            made_up: vec![0; attributes],
-            beside: BTreeMap::new(),
+            filled_rows: vec![0; attributes],
+            added: BTreeMap::new(),
             logical: 0,
             crossing: 0,
             physical: 0,
@@ -301,19 +301,19 @@ impl Migration<'_> {
             .filter(|cell| links.cells.chunks(*cell).is_none())
             .collect();
         for table in tables {
-            let read = self.passed(session.read_links(links.cells, &[table]).await)?;
+            let read = self.skip_damaged(session.read_links(links.cells, &[table]).await)?;
             let Some(read) = read else { continue };
             for chunk in read.iter().flat_map(|own| &own.chunks) {
                 links.extent.reach(chunk.coords());
             }
-            let mut gathered = Gathered::of(links.cells, &read);
+            let mut unit = UnitLinks::of(links.cells, &read);
             drop(read);
-            let parts = gathered.apart(&links.form);
+            let parts = unit.split_by_chunks(&links.form);
             self.writer.expect(parts.len());
-            links.repair(level, &mut gathered);
+            links.repair(level, &mut unit);
             let mut outputs = Vec::new();
             for (number, part) in parts.iter().enumerate() {
-                self.file(links, &gathered, part, &mut outputs)?;
+                self.file(links, &unit, part, &mut outputs)?;
                 if outputs.len() >= 1 << 10 || number + 1 == parts.len() {
                     self.writer.write(core::mem::take(&mut outputs)).await?;
                 }
@@ -336,11 +336,11 @@ impl Migration<'_> {
             let mut bytes = 0;
             for (_, unit) in batch {
                 let own: Vec<CellLinks> = read.by_ref().take(unit.cells.len()).flatten().collect();
-                let mut gathered = Gathered::of(links.cells, &own);
-                bytes += gathered.ends.len() as u64 * 16;
-                links.repair(level, &mut gathered);
-                let kept = self.without_copies(links, &gathered);
-                self.file(links, &gathered, &kept, &mut outputs)?;
+                let mut unit = UnitLinks::of(links.cells, &own);
+                bytes += unit.ends.len() as u64 * 16;
+                links.repair(level, &mut unit);
+                let kept = self.without_copies(links, &unit);
+                self.file(links, &unit, &kept, &mut outputs)?;
             }
             self.writer.write(outputs).await?;
             batches.adapt(end - at, bytes);
@@ -364,7 +364,7 @@ impl Migration<'_> {
                 let mut read = Vec::with_capacity(wanted.len());
                 for cell in wanted {
                     let one = session.read_links(links.cells, &[*cell]).await;
-                    read.push(self.passed(one)?.and_then(|mut one| one.pop()));
+                    read.push(self.skip_damaged(one)?.and_then(|mut one| one.pop()));
                 }
                 Ok(read)
             }
@@ -373,14 +373,14 @@ impl Migration<'_> {
     }
 
     /// Selects one copy of each link.
-    fn without_copies(&self, links: &mut Links<'_>, gathered: &Gathered) -> Vec<usize> {
-        let count = gathered.ends.len() / links.form.width.get();
+    fn without_copies(&self, links: &mut Links<'_>, unit: &UnitLinks) -> Vec<usize> {
+        let count = unit.ends.len() / links.form.width.get();
         // Since 0.9, links between levels have no copies.
         let old = self.source.layout().links == LinkForms::PerDelta;
         if !links.form.duplicate || !(old || links.form.delta == Delta::INTRA) {
             return (0..count).collect();
         }
-        let (kept, missing) = links.form.without_copies(&gathered.ends, &gathered.leaders);
+        let (kept, missing) = links.form.without_copies(&unit.ends, &unit.leaders);
         links.copies += missing;
         kept
     }
@@ -388,25 +388,25 @@ impl Migration<'_> {
     fn file(
         &self,
         links: &mut Links<'_>,
-        gathered: &Gathered,
+        unit: &UnitLinks,
         own: &[usize],
         outputs: &mut Vec<Output>,
     ) -> Result<(), Failure> {
-        let chunks: Vec<&[i64]> = gathered.chunks.iter().map(ChunkCoord::coords).collect();
-        let placed_links = links.form.file(&chunks, &gathered.ends, own)?;
-        let (placed, beside) = placed_links.ok_or_else(|| no_place("links"))?;
+        let chunks: Vec<&[i64]> = unit.chunks.iter().map(ChunkCoord::coords).collect();
+        let placed_links = links.form.file(&chunks, &unit.ends, own)?;
+        let (placed, added) = placed_links.ok_or_else(|| no_place("links"))?;
         links.logical += own.len() as u64;
         links.crossing += own.len() as u64;
-        for (values, (row, made_up)) in gathered
+        for (values, (row, filled_rows)) in unit
             .values
             .iter()
-            .zip(links.rows.iter_mut().zip(&mut links.made_up))
+            .zip(links.rows.iter_mut().zip(&mut links.filled_rows))
         {
             *row = values.row.max(*row);
-            *made_up += values.made_up;
+            *filled_rows += values.filled_rows;
         }
         for ((array_key, at), cell) in placed {
-            let values = gathered
+            let values = unit
                 .values
                 .iter()
                 .map(|values| values.of(&cell.from))
@@ -414,16 +414,16 @@ impl Migration<'_> {
             links.physical += cell.from.len() as u64;
             links.cell(self, &array_key, &at, cell.payload(), values, outputs)?;
         }
-        for (chunk, more) in beside {
+        for (chunk, more) in added {
             links.physical += more.from.len() as u64;
-            let values = gathered
+            let values = unit
                 .values
                 .iter()
                 .map(|values| values.of(&more.from))
                 .collect();
-            let known = links.beside.insert(
+            let known = links.added.insert(
                 chunk,
-                Beside {
+                AddedLinks {
                     links: more,
                     values,
                 },

@@ -17,9 +17,9 @@ use crate::failure::Failure;
 /// Valid ids before 0.9, where the id of an object is its row.
 const IDS: core::ops::Range<i64> = 0..1 << 26;
 /// Rows allowed for unused ids, regardless of the number of objects.
-const SPARE: i64 = 1 << 20;
+const MAX_UNUSED_ROWS: i64 = 1 << 20;
 /// Rows allowed for unused ids, per object.
-const SPARE_EACH: i64 = 64;
+const MAX_UNUSED_ROWS_PER_OBJECT: i64 = 64;
 /// Maximum gap between two wanted rows of manifests that are read together.
 const GAP: u64 = 1 << 10;
 /// A manifest without blocks.
@@ -63,7 +63,7 @@ impl Migration<'_> {
     pub(super) async fn objects(&self, level: &mut Level) -> Result<(), Failure> {
         let session = self.session();
         let names = session.attribute_list(level.id, Scope::Object).await?;
-        let manifests = self.passed(session.stored_manifests(level.id).await)?;
+        let manifests = self.skip_damaged(session.stored_manifests(level.id).await)?;
         if !names.is_empty() {
             level.facts.present.push("object_attributes");
         }
@@ -119,7 +119,7 @@ impl Migration<'_> {
     fn ids_fit(&self, ids: &[i64]) -> bool {
         let last = ids.iter().copied().max().unwrap_or(0);
         let count = i64::try_from(ids.len()).unwrap_or(i64::MAX);
-        let max = SPARE.max(SPARE_EACH.saturating_mul(count));
+        let max = MAX_UNUSED_ROWS.max(MAX_UNUSED_ROWS_PER_OBJECT.saturating_mul(count));
         let is_row = |id: &i64| IDS.contains(id);
         self.form.has_ids() || (last < max && ids.iter().all(is_row))
     }
@@ -230,7 +230,7 @@ impl Migration<'_> {
                 continue;
             };
             let read = session.manifest_rows(manifests, first.0..last.0 + 1).await;
-            let read = self.passed(read)?.unwrap_or_default();
+            let read = self.skip_damaged(read)?.unwrap_or_default();
             for (row, index) in run {
                 let at = usize::try_from(row - first.0).unwrap_or(usize::MAX);
                 blobs[*index] = read.get(at).cloned().unwrap_or_default();
@@ -283,7 +283,7 @@ impl Migration<'_> {
         }
         let path = manifests.node().to_string();
         level.facts.shares_fragments = true;
-        if !level.says_shared {
+        if !level.declares_shared {
             let what = "fragments that several objects share, which was not declared";
             self.repaired(MigrationNote::new(&path, what, shared));
         }
@@ -306,7 +306,7 @@ impl Migration<'_> {
         let folder = format!("{}/object_attributes", level.path);
         let path = format!("{folder}/{name}");
         let column = self.session().object_values(level.id, name, None).await;
-        let Some(column) = self.passed(column)? else {
+        let Some(column) = self.skip_damaged(column)? else {
             return Ok(());
         };
         let old = self.attributes(&path).await?;
@@ -346,7 +346,7 @@ impl Migration<'_> {
     pub(super) async fn groups(&self, level: &mut Level) -> Result<(), Failure> {
         let session = self.session();
         let path = format!("{}/groups", level.path);
-        let list = self.passed(session.group_list(level.id).await)?;
+        let list = self.skip_damaged(session.group_list(level.id).await)?;
         if let Some(Some(list)) = list {
             level.facts.present.push("groups");
             let (mut members, ranges) = self.members(&list)?;
@@ -376,7 +376,7 @@ impl Migration<'_> {
         for name in names.iter() {
             let path = format!("{folder}/{name}");
             let column = session.group_values(level.id, name, None).await;
-            let Some(column) = self.passed(column)? else {
+            let Some(column) = self.skip_damaged(column)? else {
                 continue;
             };
             let old = self.attributes(&path).await?;

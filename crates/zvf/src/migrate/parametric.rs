@@ -12,7 +12,7 @@ impl Migration<'_> {
     /// Migrates parametric objects with their attributes and groups.
     pub(super) async fn parametric(&self) -> Result<(), Failure> {
         let read = self.session().parametric().await;
-        let Some(Some(parametric)) = self.passed(read)? else {
+        let Some(Some(parametric)) = self.skip_damaged(read)? else {
             return Ok(());
         };
         let group = self.attributes("parametric").await?;

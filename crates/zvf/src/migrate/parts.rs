@@ -128,14 +128,14 @@ impl Migration<'_> {
         let fragments = session.stored_array(id, &ArrayRole::VertexFragments);
         let groups = session.stored_array(id, &ArrayRole::LinkFragments);
         let (vertices, fragments, groups) = join3(vertices, fragments, groups).await;
-        let (vertices, fragments) = (self.passed(vertices)?, self.passed(fragments)?);
+        let (vertices, fragments) = (self.skip_damaged(vertices)?, self.skip_damaged(fragments)?);
         let attributes = self.cell_attributes(level).await?;
         let own = [vertices.iter().flatten(), fragments.iter().flatten()];
         let own = own
             .into_iter()
             .flatten()
             .chain(attributes.iter().map(|own| &own.part));
-        let others = self.passed(groups)?;
+        let others = self.skip_damaged(groups)?;
         for part in own.chain(others.iter().flatten()) {
             for chunk in part.chunks() {
                 level.extent.reach(chunk.coords());
@@ -170,7 +170,7 @@ impl Migration<'_> {
                     Scope::Fragment => ArrayRole::FragmentAttribute(name),
                     _ => ArrayRole::VertexAttribute(name),
                 };
-                let part = self.passed(session.stored_array(level.id, &part).await)?;
+                let part = self.skip_damaged(session.stored_array(level.id, &part).await)?;
                 let Some(Some(part)) = part else {
                     continue;
                 };

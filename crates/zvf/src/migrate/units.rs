@@ -29,7 +29,7 @@ pub(super) fn units(links: &LinkCells, cells: &[usize]) -> BTreeMap<Vec<ChunkCoo
 
 /// Links of a unit in one list.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct UnitLinks {
     /// Chunks in ascending order.
     pub(super) chunks: Vec<ChunkCoord>,
     /// For each end, an index into `chunks` and a row.
@@ -49,7 +49,7 @@ pub(super) struct LinkValues {
     /// Number of links before the first value.
     waiting: usize,
     /// Number of rows with fill values because only other links have values.
-    pub(super) made_up: u64,
+    pub(super) filled_rows: u64,
     has: bool,
     fill: Vec<u8>,
 }
@@ -75,19 +75,19 @@ impl LinkValues {
             Some(values) if links > 0 && row > 0 => {
                 if self.row == 0 {
                     self.row = row;
-                    self.fill_up(self.waiting);
+                    self.fill_rows(self.waiting);
                     self.waiting = 0;
                 }
                 self.has = true;
                 self.bytes.extend_from_slice(values);
             }
             _ if self.row == 0 => self.waiting += links,
-            _ => self.fill_up(links),
+            _ => self.fill_rows(links),
         }
     }
 
-    fn fill_up(&mut self, links: usize) {
-        self.made_up += links as u64;
+    fn fill_rows(&mut self, links: usize) {
+        self.filled_rows += links as u64;
         let row = self.fill.iter().copied().cycle().take(self.row);
         let row: Vec<u8> = row.collect();
         self.bytes.extend(row.repeat(links));
@@ -112,13 +112,13 @@ impl LinkValues {
     }
 }
 
-impl Gathered {
+impl UnitLinks {
     /// Collects the links of some cells.
     pub(super) fn of(links: &LinkCells, read: &[CellLinks]) -> Self {
         let mut chunks: Vec<ChunkCoord> = read.iter().flat_map(|own| own.chunks.clone()).collect();
         chunks.sort_unstable();
         chunks.dedup();
-        let mut gathered = Self {
+        let mut unit = Self {
             values: links
                 .attributes()
                 .map(|(_, attributes)| LinkValues::new(attributes))
@@ -133,31 +133,29 @@ impl Gathered {
                 .collect();
             let ends = own.ends.iter();
             let ends = ends.map(|(chunk, row)| (numbers[*chunk as usize], *row));
-            gathered.ends.extend(ends);
+            unit.ends.extend(ends);
             let count = own.ends.len() / own.width.get();
             let leader = own.chunks.first().map_or(0, |chunk| number(&chunks, chunk));
-            gathered
-                .leaders
-                .resize(gathered.leaders.len() + count, leader);
-            for (all, values) in gathered.values.iter_mut().zip(&own.values) {
+            unit.leaders.resize(unit.leaders.len() + count, leader);
+            for (all, values) in unit.values.iter_mut().zip(&own.values) {
                 all.push(count, values.as_deref());
             }
         }
-        gathered.chunks = chunks;
-        gathered
+        unit.chunks = chunks;
+        unit
     }
 
     /// Splits links by their chunks, each with the links before it in the same order.
-    pub(super) fn apart(&self, form: &LinkTarget) -> Vec<Vec<usize>> {
-        let mut apart: HashMap<Vec<u32>, Vec<usize>> = HashMap::new();
+    pub(super) fn split_by_chunks(&self, form: &LinkTarget) -> Vec<Vec<usize>> {
+        let mut by_chunks: HashMap<Vec<u32>, Vec<usize>> = HashMap::new();
         for (link, record) in self.ends.chunks_exact(form.width.get()).enumerate() {
             let mut of: Vec<u32> = record.iter().map(|(chunk, _)| *chunk).collect();
             of.sort_unstable();
-            apart.entry(of).or_default().push(link);
+            by_chunks.entry(of).or_default().push(link);
         }
-        let mut apart: Vec<(Vec<u32>, Vec<usize>)> = apart.into_iter().collect();
-        apart.sort_unstable();
-        apart.into_iter().map(|(_, links)| links).collect()
+        let mut by_chunks: Vec<(Vec<u32>, Vec<usize>)> = by_chunks.into_iter().collect();
+        by_chunks.sort_unstable();
+        by_chunks.into_iter().map(|(_, links)| links).collect()
     }
 }
 
@@ -168,7 +166,7 @@ fn number(chunks: &[ChunkCoord], chunk: &ChunkCoord) -> u32 {
 
 /// Links added to others of a chunk, with their values.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct AddedLinks {
     pub(super) links: AlignedLinks,
     /// Values for each attribute.
     pub(super) values: Vec<Option<Vec<u8>>>,

@@ -13,11 +13,11 @@ use super::{
 use crate::failure::Failure;
 
 /// A level with fewer vertices is coarse enough to be the last.
-const COARSE_ENOUGH: u64 = 100_000;
+const MAX_COARSEST_VERTICES: u64 = 100_000;
 /// Target ratio of the vertices of a level to those of the next.
-const FEWER: f64 = 8.0;
+const VERTEX_RATIO: f64 = 8.0;
 /// Target ratio for the surface of a mesh: a quarter of the faces is half the resolution.
-const FEWER_FACES: f64 = 4.0;
+const FACE_RATIO: f64 = 4.0;
 /// Upper bound on the number of levels.
 const MAX_LEVELS: u32 = 24;
 /// Number of chunks sampled.
@@ -25,7 +25,7 @@ const SAMPLE: usize = 12;
 /// Number of vertices after which sampling stops.
 const SAMPLE_VERTICES: usize = 400_000;
 /// Maximum number of times an extent is halved in the search for a cell size.
-const HALVINGS: u32 = 24;
+const MAX_HALVINGS: u32 = 24;
 
 /// The method that reduces the number of vertices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl AutoLevels {
             // Chunks on both sides of the origin are never merged.
             None => known.is_some_and(|known| {
                 let is_stuck = before.is_some() && known.fewer.is_some_and(|fewer| fewer < 1.05);
-                known.vertices < COARSE_ENOUGH || known.chunks <= 1 || is_stuck
+                known.vertices < MAX_COARSEST_VERTICES || known.chunks <= 1 || is_stuck
             }),
         };
         let is_empty = known.is_some_and(|known| known.vertices == 0);
@@ -187,8 +187,8 @@ impl AutoLevels {
         // Chunks are merged by the ratio of the vertices, so that their size in bytes stays about
         // equal.
         let fewer = match way {
-            MethodKind::Collapse => factor.unwrap_or(FEWER_FACES),
-            _ => FEWER,
+            MethodKind::Collapse => factor.unwrap_or(FACE_RATIO),
+            _ => VERTEX_RATIO,
         };
         let chunk_scale = match self.chunk_scale {
             Some(scale) => vec![scale.max(1); own.len()],
@@ -214,7 +214,7 @@ impl AutoLevels {
                 let bins = source.metadata.effective_bin_shape(root).extents();
                 bins.iter().map(|extent| extent * factor).collect()
             }
-            (None, None, None) => sample.cell(&chunk, FEWER, share),
+            (None, None, None) => sample.cell(&chunk, VERTEX_RATIO, share),
         };
         let longer = |first: f64, last: Option<f64>| match last {
             Some(last) => last * factor.unwrap_or(2.0),
@@ -282,7 +282,7 @@ impl AutoLevels {
         let is_many = indices.count() as f64 * 2.0 > known.vertices as f64 / 2.0;
         is_many.then_some(ObjectSelection {
             sparsity: Sparsity {
-                amount: Amount::Share(1.0 / FEWER),
+                amount: Amount::Share(1.0 / VERTEX_RATIO),
                 strategy: Strategy::Random { seed: self.seed },
             },
             attribute: None,
@@ -313,9 +313,9 @@ impl AutoLevels {
         }
         let mut count = 0;
         let mut left = known.vertices as f64;
-        while left >= COARSE_ENOUGH as f64 && count < MAX_LEVELS {
+        while left >= MAX_COARSEST_VERTICES as f64 && count < MAX_LEVELS {
             count += 1;
-            left /= FEWER;
+            left /= VERTEX_RATIO;
         }
         let count = self.levels.unwrap_or(count).min(MAX_LEVELS);
         let root = source.dataset.root();
@@ -326,7 +326,9 @@ impl AutoLevels {
             .to_vec();
         let first = match &self.cell {
             Some(cell) => cell.clone(),
-            None => Sample::of(source, true).await?.cell(&chunk, FEWER, false),
+            None => Sample::of(source, true)
+                .await?
+                .cell(&chunk, VERTEX_RATIO, false),
         };
         let first = nested(&first, &chunk);
         let cell = |level: u32| -> Vec<f64> {
@@ -477,7 +479,7 @@ impl Sample {
         let edge = chunk.iter().copied().fold(0.0, f64::max);
         let wanted = self.owners.len() as f64 / fewer;
         let (mut best, mut min) = (chunk.to_vec(), f64::INFINITY);
-        for halving in 0..HALVINGS {
+        for halving in 0..MAX_HALVINGS {
             let edge = edge / f64::from(2u32.pow(halving));
             // Cells are nearly cubes, and divide the chunk evenly.
             let cell: Vec<f64> = chunk

@@ -14,7 +14,7 @@ use zvf_query::CellLinks;
 use super::{
     build::{Build, Stored},
     job::{NewCell, columns, file},
-    shards::Ends,
+    shards::LastSteps,
     source::{Links, SortedLinks},
 };
 use crate::failure::Failure;
@@ -44,10 +44,10 @@ impl Build<'_> {
                 .first()
                 .and_then(|chunk| shared.shard_of(coarse, chunk))
         });
-        let mut ends = Ends::default();
+        let mut last_steps = LastSteps::default();
         for (step, (chunks, _)) in units.iter().enumerate() {
             for chunk in *chunks {
-                ends.meet(&shared, coarse, chunk, step);
+                last_steps.record(&shared, coarse, chunk, step);
             }
         }
         let mut units = units.into_iter().peekable();
@@ -70,7 +70,7 @@ impl Build<'_> {
                 self.unit(links, &form, chunks, &own, &mut new)?;
             }
             cells = 0;
-            self.put_cells(&shared, new, &ends, done).await?;
+            self.put_cells(&shared, new, &last_steps, done).await?;
         }
         Ok(())
     }

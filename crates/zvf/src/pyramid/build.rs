@@ -27,7 +27,7 @@ use super::{
     LevelDesign, PyramidOptions,
     design::Coarsening,
     job::{Job, LevelArrays, NewCell, Opened, Outcome, Shared},
-    shards::{self, Ends, Groups, Shards},
+    shards::{self, Groups, LastSteps, Shards},
     source::{SortedLinks, Source},
     tally::Tally,
 };
@@ -308,7 +308,7 @@ impl<'a> Build<'a> {
     pub(super) async fn chunks(&mut self, links: &SortedLinks) -> Result<(), Failure> {
         let groups = self.chunk_groups();
         if let (Some(runner), None) = (&self.options.runner, &self.only) {
-            return self.hand_out(Arc::clone(runner), &groups).await;
+            return self.run_tasks(Arc::clone(runner), &groups).await;
         }
         let all = 0..groups.len();
         self.make_groups(links, groups, all).await
@@ -336,7 +336,9 @@ impl<'a> Build<'a> {
     ) -> Result<(), Failure> {
         let mut named = self.source.named();
         self.writer.expect(range.len());
-        let Groups { all, ends, .. } = groups;
+        let Groups {
+            all, last_steps, ..
+        } = groups;
         let todo = all.into_iter().skip(range.start).take(range.len());
         let mut todo = todo.peekable();
         let mut max = FIRST_BATCH;
@@ -381,16 +383,16 @@ impl<'a> Build<'a> {
             }
             waiting = jobs;
             for (mut outcome, own) in made? {
-                let held = std::mem::take(&mut outcome.held);
+                let shard_cells = std::mem::take(&mut outcome.shard_cells);
                 if !self.is_made(&outcome.chunk) {
                     self.tally.parents.extend(outcome.parents);
                     continue;
                 }
                 self.tally.add(outcome);
-                self.shards.hold(held)?;
+                self.shards.add(shard_cells)?;
                 objects.extend(own);
             }
-            objects.extend(self.shards.objects(&ends, done).await?);
+            objects.extend(self.shards.objects(&last_steps, done).await?);
             self.writer.done(finished);
         }
     }
@@ -549,14 +551,14 @@ impl Build<'_> {
         &mut self,
         shared: &Arc<Shared>,
         new: Vec<NewCell>,
-        ends: &Ends,
+        last_steps: &LastSteps,
         done: usize,
     ) -> Result<(), Failure> {
         let encoded = shared.encode(new)?;
         self.tally.count_puts(encoded.put);
-        self.shards.hold(encoded.held)?;
+        self.shards.add(encoded.shard_cells)?;
         let mut objects = encoded.objects;
-        objects.extend(self.shards.objects(ends, done).await?);
+        objects.extend(self.shards.objects(last_steps, done).await?);
         self.writer.put(objects).await
     }
 }

@@ -60,7 +60,7 @@ pub(super) async fn levels(
 }
 
 /// Capabilities of the root that describe levels other than the finest.
-const TOKENS: [&str; 4] = [
+const LEVEL_CAPABILITIES: [&str; 4] = [
     ADDITIVE_LEVELS,
     "preserved_object_ids",
     "shared_fragments",
@@ -73,7 +73,7 @@ pub(super) fn root(root: &mut Map<String, Value>, first: LevelId, is_shared: boo
         && let Some(block) = root.get_mut("zarr_vectors").and_then(Value::as_object_mut)
     {
         let is_kept = |token: &Value| {
-            let is_of_levels = TOKENS.iter().any(|own| token == own);
+            let is_of_levels = LEVEL_CAPABILITIES.iter().any(|own| token == own);
             !is_of_levels || (is_shared && token == "shared_fragments")
         };
         let lists = ["format_capabilities", "required_capabilities"];

@@ -11,7 +11,7 @@ use zvf_query::CellLinks;
 use super::{
     build::Build,
     job::{NewCell, file_pairs},
-    shards::Ends,
+    shards::LastSteps,
 };
 use crate::failure::Failure;
 
@@ -27,7 +27,7 @@ const MAX_BATCH: usize = 256;
 
 /// Cells and counts of links from some chunks.
 #[derive(Default)]
-struct Deep {
+struct DeepLinks {
     cells: Vec<NewCell>,
     count: u64,
     crossing: u64,
@@ -82,13 +82,13 @@ impl Build<'_> {
         }
         let mut groups: Vec<(ChunkCoord, Vec<usize>)> = by_chunk.into_iter().collect();
         groups.sort_by_cached_key(|(chunk, _)| shared.shard_of(&shared.fine, chunk));
-        let mut ends = Ends::default();
+        let mut last_steps = LastSteps::default();
         for (step, (chunk, own)) in groups.iter().enumerate() {
-            ends.meet(&shared, &shared.fine, chunk, step);
+            last_steps.record(&shared, &shared.fine, chunk, step);
             let middles = own.iter().filter_map(|cell| cells.chunks(*cell)?.get(1));
             for middle in middles {
                 let end = self.source.chunk_of(middle, &self.scale);
-                ends.meet(&shared, &shared.coarse, &end, step);
+                last_steps.record(&shared, &shared.coarse, &end, step);
             }
         }
         let mut done = 0;
@@ -109,7 +109,7 @@ impl Build<'_> {
             let bytes = found.sum::<usize>() * size_of::<(u32, u64)>();
             at_once = (BATCH_BYTES / (bytes / batch.len()).max(1)).clamp(1, MAX_BATCH);
             let placed_links = own.par_iter().map(|links| {
-                let mut placed_links = Deep::default();
+                let mut placed_links = DeepLinks::default();
                 for ((start, end), mut pairs) in self.pairs(links) {
                     pairs.sort_unstable();
                     placed_links.count += pairs.len() as u64;
@@ -126,12 +126,12 @@ impl Build<'_> {
                 Ok(placed_links)
             });
             let mut new = Vec::new();
-            for placed_links in placed_links.collect::<Result<Vec<Deep>, Failure>>()? {
+            for placed_links in placed_links.collect::<Result<Vec<DeepLinks>, Failure>>()? {
                 count += placed_links.count;
                 crossing += placed_links.crossing;
                 new.extend(placed_links.cells);
             }
-            self.put_cells(&shared, new, &ends, done).await?;
+            self.put_cells(&shared, new, &last_steps, done).await?;
         }
         let count = (count, crossing);
         let arity = shared.fine.arity;

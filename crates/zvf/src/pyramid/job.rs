@@ -103,14 +103,14 @@ pub(super) struct Outcome {
     pub(super) named: Vec<FragmentReference>,
     /// Coarse rows of the rows of each finer chunk, if later steps need them.
     pub(super) parents: Vec<(ChunkCoord, Vec<u32>)>,
-    pub(super) put: Vec<Put>,
+    pub(super) put: Vec<WrittenCell>,
     /// Cells of shards, which are written together with the other cells of the shard.
-    pub(super) held: Vec<ShardCell>,
+    pub(super) shard_cells: Vec<ShardCell>,
 }
 
 /// A written cell.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Put {
+pub(super) struct WrittenCell {
     pub(super) path: String,
     pub(super) chunk: Vec<i64>,
     /// Attributes of the array's node, if they depend on the cell.
@@ -119,14 +119,14 @@ pub(super) struct Put {
 
 /// A cell to be written.
 pub(super) struct NewCell {
-    pub(super) put: Put,
+    pub(super) put: WrittenCell,
     pub(super) payload: Vec<u8>,
 }
 
 impl NewCell {
     fn new(path: String, chunk: &[i64], payload: Vec<u8>) -> Self {
         let chunk = chunk.to_vec();
-        let put = Put {
+        let put = WrittenCell {
             path,
             chunk,
             attributes: None,
@@ -235,7 +235,11 @@ impl Shared {
             crossed += if *fine == job.chunk { 0 } else { count };
             cells.extend(own);
         }
-        let Encoded { objects, put, held } = self.encode(cells)?;
+        let Encoded {
+            objects,
+            put,
+            shard_cells,
+        } = self.encode(cells)?;
         let parents = match self.keeps_parents {
             true => job
                 .fine
@@ -257,7 +261,7 @@ impl Shared {
             named: made.named,
             parents,
             put,
-            held,
+            shard_cells,
         };
         Ok((outcome, objects))
     }
@@ -314,7 +318,7 @@ impl Shared {
             file_pairs(form, fine, coarse, &pairs, self.fine.arity, cells)?;
         }
         if let Some(form) = &self.down {
-            let back = turned(&pairs);
+            let back = reversed(&pairs);
             file_pairs(form, coarse, fine, &back, self.coarse.arity, cells)?;
         }
         Ok(pairs.len() as u64)
@@ -342,7 +346,7 @@ impl Shared {
     /// Encodes cells as objects, and returns cells of shards unencoded.
     pub(super) fn encode(&self, cells: Vec<NewCell>) -> Result<Encoded, Failure> {
         let (mut outputs, mut put) = (Vec::new(), Vec::with_capacity(cells.len()));
-        let mut held = Vec::new();
+        let mut shard_cells = Vec::new();
         let mut arrays = self.opened.arrays();
         for cell in cells {
             let (level, form) = self.level_of(&cell.put.path);
@@ -366,7 +370,7 @@ impl Shared {
                 Some(at) => {
                     let array = arrays.get(path)?;
                     for output in made {
-                        held.extend(in_shard(&array, path, &at, output)?);
+                        shard_cells.extend(in_shard(&array, path, &at, output)?);
                     }
                 }
                 None => outputs.extend(made),
@@ -376,7 +380,7 @@ impl Shared {
         Ok(Encoded {
             objects: encoded_on_all_cores(&arrays, outputs)?,
             put,
-            held,
+            shard_cells,
         })
     }
 
@@ -396,7 +400,7 @@ impl Shared {
 
 /// Reverses links, which are in ascending order of rows. Returns links from coarse rows to rows, in
 /// ascending order.
-fn turned(pairs: &[(u64, u64)]) -> Vec<(u64, u64)> {
+fn reversed(pairs: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let parents = pairs.iter().map(|(_, parent)| *parent);
     let (Some(min), Some(max)) = (parents.clone().min(), parents.max()) else {
         return Vec::new();
@@ -460,14 +464,14 @@ pub(super) fn file_pairs(
 }
 
 /// A callback that receives the array, the chunk and the indexes of the links of a cell.
-pub(super) type Filed<'a> = dyn FnMut(&LinkArrayKey, &[i64], &[usize]) + 'a;
+pub(super) type PlacedLinks<'a> = dyn FnMut(&LinkArrayKey, &[i64], &[usize]) + 'a;
 
 /// Encoded cells.
 pub(super) struct Encoded {
     pub(super) objects: Vec<(Key, Bytes)>,
-    pub(super) put: Vec<Put>,
+    pub(super) put: Vec<WrittenCell>,
     /// Cells of shards, unencoded.
-    pub(super) held: Vec<ShardCell>,
+    pub(super) shard_cells: Vec<ShardCell>,
 }
 
 /// Returns the cell with its position in a shard; `None` if the array has no shards.
@@ -505,7 +509,7 @@ pub(super) fn file(
     links: &[usize],
     arity: usize,
     cells: &mut Vec<NewCell>,
-    placed_links: &mut Filed<'_>,
+    placed_links: &mut PlacedLinks<'_>,
 ) -> Result<(), Failure> {
     let Some((placed, beside)) = form.file(chunks, ends, links)? else {
         return Err(outside_grid(&form.path(&LinkArrayKey::CrossChunk)));
@@ -558,7 +562,7 @@ mod tests {
             let pairs: Vec<(u64, u64)> = (0..).step_by(2).zip(parents).collect();
             let mut expected: Vec<_> = pairs.iter().map(|(row, parent)| (*parent, *row)).collect();
             expected.sort_unstable();
-            assert_eq!(turned(&pairs), expected);
+            assert_eq!(reversed(&pairs), expected);
         }
     }
 }

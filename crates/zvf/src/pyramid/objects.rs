@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Families that are copied unchanged.
-const COPIED: [&str; 3] = ["object_attributes", "groups", "group_attributes"];
+const COPIED_FAMILIES: [&str; 3] = ["object_attributes", "groups", "group_attributes"];
 /// Upper bound on the files of a family.
 const MAX_FILES: usize = 1 << 22;
 /// Number of files copied concurrently.
@@ -90,7 +90,7 @@ impl Build<'_> {
     /// Copies attributes of objects, groups and attributes of groups, file by file.
     pub(super) async fn tables(&mut self) -> Result<(), Failure> {
         let store = self.source.dataset.store().clone();
-        for family in COPIED {
+        for family in COPIED_FAMILIES {
             let from = format!("{}/{family}", self.source.id);
             let to = format!("{}/{family}", self.target);
             let key = nodes::named(Key::parse(&from), &from)?;
@@ -121,7 +121,7 @@ impl Build<'_> {
     /// deleted.
     pub(super) async fn replace_tables(&mut self) -> Result<(), Failure> {
         let store = self.source.dataset.store().clone();
-        for family in COPIED {
+        for family in COPIED_FAMILIES {
             let path = format!("{}/{family}", self.target);
             let key = nodes::named(Key::parse(&path), &path)?;
             for file in store.list_to_delete(&key, MAX_FILES).await? {

@@ -121,7 +121,7 @@ fn refresh_in<'a>(
             let level = match changed(&dataset, id) {
                 ChangedChunks::Some(_) if is_additive => None,
                 ChangedChunks::Some(chunks) => {
-                    Box::pin(partly(
+                    Box::pin(refresh_chunks(
                         &source,
                         &recipe.design,
                         &coarsening,
@@ -178,7 +178,7 @@ pub(super) async fn attributes(
 
 /// Rebuilds the chunks of the next level that cover `changed`; `None` if the level has to be
 /// rebuilt whole.
-async fn partly(
+async fn refresh_chunks(
     source: &Source<'_>,
     design: &LevelDesign,
     coarsening: &Coarsening,
@@ -312,7 +312,7 @@ async fn stage(
     old: Option<&ObjectSet>,
 ) -> Result<Option<bytes::Bytes>, Failure> {
     let dataset = build.source.dataset;
-    let Some(before) = arrays::Before::read(build).await? else {
+    let Some(before) = arrays::PreviousArrays::read(build).await? else {
         return Ok(None);
     };
     let sorted = build.source.sorted_links(&build.scale);
@@ -342,7 +342,7 @@ async fn stage(
     if !before.merge(build, stale, &old_attributes).await? {
         return Ok(None);
     }
-    removed.settle(build);
+    removed.add_unchanged(build);
     build.link_families().await?;
     build.groups().await?;
     let target = build.target;
@@ -368,13 +368,13 @@ async fn stage(
     build.transaction().touch("*");
     let key = nodes::metadata(&Key::root())?;
     let root = Node::parse(&key, build.transaction().root())?;
-    let root = settled(root.attributes().clone(), dataset, target, stale);
+    let root = root_after(root.attributes().clone(), dataset, target, stale);
     Ok(Some(text(&zvf_build::group_metadata(&root))))
 }
 
 /// Returns the root after a level was rebuilt: the level is no longer stale, and the next one is
 /// stale where this one changed.
-fn settled(
+fn root_after(
     mut root: Map<String, Value>,
     dataset: &Dataset,
     level: LevelId,

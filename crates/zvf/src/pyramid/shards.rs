@@ -54,12 +54,12 @@ struct Shard {
 
 /// The step after which each shard has all its cells, by level and shard.
 #[derive(Default)]
-pub(super) struct Ends(HashMap<(String, Vec<u64>), usize>);
+pub(super) struct LastSteps(HashMap<(String, Vec<u64>), usize>);
 
 /// Chunks of a level with the finer chunks they are built from, ordered by shard.
 pub(super) struct Groups {
     pub(super) all: Vec<(ChunkCoord, Vec<ChunkCoord>)>,
-    pub(super) ends: Ends,
+    pub(super) last_steps: LastSteps,
     /// For each position, true if every shard is complete or untouched before it.
     is_whole: Vec<bool>,
 }
@@ -69,26 +69,26 @@ impl Groups {
     pub(super) fn new(shared: &Shared, groups: BTreeMap<ChunkCoord, Vec<ChunkCoord>>) -> Self {
         let mut groups: Vec<_> = groups.into_iter().collect();
         groups.sort_by_cached_key(|(chunk, _)| shared.shard_of(&shared.coarse, chunk));
-        let mut ends = Ends::default();
+        let mut last_steps = LastSteps::default();
         for (step, (chunk, fine)) in groups.iter().enumerate() {
-            ends.meet(shared, &shared.coarse, chunk, step);
+            last_steps.record(shared, &shared.coarse, chunk, step);
             for chunk in fine {
-                ends.meet(shared, &shared.fine, chunk, step);
+                last_steps.record(shared, &shared.fine, chunk, step);
             }
         }
         let mut open_until = 0;
         let mut is_whole = Vec::with_capacity(groups.len());
         for (step, (chunk, fine)) in groups.iter().enumerate() {
             is_whole.push(open_until <= step);
-            let own = ends.of(shared, &shared.coarse, chunk);
+            let own = last_steps.of(shared, &shared.coarse, chunk);
             let fine = fine
                 .iter()
-                .map(|chunk| ends.of(shared, &shared.fine, chunk));
+                .map(|chunk| last_steps.of(shared, &shared.fine, chunk));
             open_until = fine.fold(open_until.max(own), usize::max);
         }
         Self {
             all: groups,
-            ends,
+            last_steps,
             is_whole,
         }
     }
@@ -97,8 +97,8 @@ impl Groups {
         self.all.len()
     }
 
-    /// Splits the groups into about `most` ranges of similar work. No shard is split.
-    pub(super) fn cut(&self, max: usize) -> Vec<Range<usize>> {
+    /// Splits the groups into about `max` ranges of similar work. No shard is split.
+    pub(super) fn split(&self, max: usize) -> Vec<Range<usize>> {
         let work: usize = self.all.iter().map(|(_, fine)| fine.len()).sum();
         let enough = work.div_ceil(max.max(1));
         let (mut ranges, mut start, mut done) = (Vec::new(), 0, 0);
@@ -116,7 +116,7 @@ impl Groups {
     }
 }
 
-impl Ends {
+impl LastSteps {
     /// Returns the step after which the shard of a chunk has all its cells.
     fn of(&self, shared: &Shared, arrays: &LevelArrays, chunk: &ChunkCoord) -> usize {
         let at = shared.shard_of(arrays, chunk);
@@ -125,7 +125,7 @@ impl Ends {
     }
 
     /// Records that a step builds cells of the shard of a chunk.
-    pub(super) fn meet(
+    pub(super) fn record(
         &mut self,
         shared: &Shared,
         arrays: &LevelArrays,
@@ -140,7 +140,7 @@ impl Ends {
 
 impl Shards {
     /// Adds cells to their shards.
-    pub(super) fn hold(&mut self, cells: Vec<ShardCell>) -> Result<(), Failure> {
+    pub(super) fn add(&mut self, cells: Vec<ShardCell>) -> Result<(), Failure> {
         for cell in cells {
             if self.put.contains(&cell.key) {
                 // Writing the shard again would drop the cells it already has.
@@ -160,10 +160,10 @@ impl Shards {
     }
 
     /// Removes and returns the shards that are complete after `done` steps.
-    fn whole(&mut self, ends: &Ends, done: usize) -> Vec<Shard> {
+    fn take_complete(&mut self, last_steps: &LastSteps, done: usize) -> Vec<Shard> {
         let level = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
         let whole = self.open.keys().filter(|(path, at)| {
-            let end = ends.0.get(&(level(path), at.clone()));
+            let end = last_steps.0.get(&(level(path), at.clone()));
             end.is_some_and(|end| *end <= done)
         });
         let whole: Vec<_> = whole.cloned().collect();
@@ -177,10 +177,10 @@ impl Shards {
     /// Encodes the shards that are complete after `done` steps.
     pub(super) async fn objects(
         &mut self,
-        ends: &Ends,
+        last_steps: &LastSteps,
         done: usize,
     ) -> Result<Vec<(Key, Bytes)>, Failure> {
-        let shards = self.whole(ends, done);
+        let shards = self.take_complete(last_steps, done);
         if shards.is_empty() {
             return Ok(Vec::new());
         }

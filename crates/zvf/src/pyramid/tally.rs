@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use zvf_build::{Output, coarsen::FragmentReference};
 use zvf_model::grid::ChunkCoord;
 
-use super::job::{Outcome, Put, Shared};
+use super::job::{Outcome, Shared, WrittenCell};
 use crate::failure::Failure;
 
 /// Counts and results of a level, summed over its chunks.
@@ -46,7 +46,7 @@ pub(super) struct Part {
 }
 
 impl Tally {
-    pub(super) fn count_puts(&mut self, puts: Vec<Put>) {
+    pub(super) fn count_puts(&mut self, puts: Vec<WrittenCell>) {
         for put in puts {
             let part = self.put.entry(put.path).or_default();
             part.chunks.push(put.chunk);
@@ -62,7 +62,7 @@ impl Tally {
         self.between_levels += outcome.linked;
         self.between_chunks += outcome.crossed;
         self.is_untiled |= !outcome.tiles;
-        self.error = farther(self.error, outcome.error);
+        self.error = max_error(self.error, outcome.error);
         if outcome.rows > 0 {
             self.chunks += 1;
         }
@@ -78,7 +78,7 @@ impl Tally {
 }
 
 /// Returns the larger error, if there is one.
-pub(super) fn farther(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+pub(super) fn max_error(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.max(b)),
         (a, b) => a.or(b),

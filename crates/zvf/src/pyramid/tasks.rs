@@ -23,7 +23,7 @@ use super::{
     shards::Groups,
     source::{SortedLinks, Source},
     stage_rest, stats,
-    tally::{Part, Tally, farther},
+    tally::{Part, Tally, max_error},
 };
 use crate::{
     dataset::Dataset,
@@ -35,11 +35,11 @@ use crate::{
 };
 
 /// Number of tasks per process, so that all processes stay busy until the end.
-const EACH: usize = 4;
+const TASKS_PER_PROCESS: usize = 4;
 
 impl Build<'_> {
     /// Builds all chunks by tasks that `runner` runs.
-    pub(super) async fn hand_out(
+    pub(super) async fn run_tasks(
         &mut self,
         runner: Arc<dyn TaskRunner>,
         groups: &Groups,
@@ -52,7 +52,7 @@ impl Build<'_> {
         let shared = scratch.path().join("level.json");
         write_json(&shared, &self.attributes())?;
         let mut tasks = Vec::new();
-        let ranges = groups.cut(runner.at_once().saturating_mul(EACH));
+        let ranges = groups.split(runner.at_once().saturating_mul(TASKS_PER_PROCESS));
         for (number, range) in ranges.into_iter().enumerate() {
             let task = scratch.path().join(format!("task-{number}.json"));
             let result = scratch.path().join(format!("result-{number}"));
@@ -272,7 +272,7 @@ pub(super) async fn plan(
 ) -> Result<PlannedJob, Failure> {
     build.check_shared()?;
     let groups = build.chunk_groups();
-    let ranges = groups.cut(tasks).into_iter();
+    let ranges = groups.split(tasks).into_iter();
     let ranges: Vec<Value> = ranges
         .map(|range| json!({"first": range.start, "end": range.end}))
         .collect();
@@ -454,7 +454,7 @@ impl Tally {
         self.between_levels += other.between_levels;
         self.between_chunks += other.between_chunks;
         self.is_untiled |= other.is_untiled;
-        self.error = farther(self.error, other.error);
+        self.error = max_error(self.error, other.error);
         self.objects += other.objects;
         self.bytes += other.bytes;
         let named = other.named.into_iter();

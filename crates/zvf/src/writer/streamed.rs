@@ -30,7 +30,7 @@ use crate::{
     writer::{
         CreateOptions, NewFolder, WriteReport,
         cell_writer::{CellWriter, Destination, Objects},
-        conclude, copies_nodes,
+        commit_or_delete, copies_nodes,
         encode::{self, Arrays},
         named, root, run,
     },
@@ -190,7 +190,7 @@ fn create_streamed<'a>(
             Err(error) => Err(error),
             Ok(()) => {
                 let writer = CellWriter::new(&creation);
-                let making = Making {
+                let creating = StreamedCreation {
                     address: &address,
                     scratch: scratch.path(),
                     options,
@@ -198,11 +198,11 @@ fn create_streamed<'a>(
                     writer: writer.with_progress(options.progress.clone()),
                     vertices,
                 };
-                let made = making.write(splitter, tables).await;
+                let made = creating.write(splitter, tables).await;
                 made.map(|(plan, written)| (root(&plan), written))
             }
         };
-        folder.keep_if(conclude(&store, creation, made).await)
+        folder.keep_if(commit_or_delete(&store, creation, made).await)
     })
 }
 
@@ -231,11 +231,11 @@ impl Survey {
         }
         let tables = source.tables();
         check_tables(&design, &tables)?;
-        let mut survey = GeometrySurvey::new(design, speaks(&tables))?;
+        let mut survey = GeometrySurvey::new(design, has_tables(&tables))?;
         // The first batch determines the size of a vertex.
         let mut batch = 1 << 16;
         while let Some(geometry) = source.next(batch).map_err(Failure::Source)? {
-            batch = within(memory / COPIES / row_size(&geometry) as u64);
+            batch = clamp_rows(memory / COPIES / row_size(&geometry) as u64);
             survey.add(&geometry)?;
         }
         source.rewind().map_err(Failure::Source)?;
@@ -256,7 +256,7 @@ impl Survey {
     /// Returns the number of parts that fit into memory one by one.
     fn parts(&self, options: &CreateOptions) -> usize {
         let bytes = self.vertices.saturating_mul(self.outline.row_size() as u64);
-        within(bytes.saturating_mul(COPIES).div_ceil(memory(options)))
+        clamp_rows(bytes.saturating_mul(COPIES).div_ceil(memory(options)))
     }
 }
 
@@ -272,7 +272,7 @@ fn check_tables(design: &Design, tables: &Geometry) -> Result<(), BuildError> {
 }
 
 /// Returns whether tables describe objects or groups.
-fn speaks(tables: &Geometry) -> bool {
+fn has_tables(tables: &Geometry) -> bool {
     tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty()
 }
 
@@ -313,7 +313,7 @@ fn split(
 }
 
 /// A creation from a source.
-struct Making<'a> {
+struct StreamedCreation<'a> {
     address: &'a str,
     scratch: &'a Path,
     options: &'a CreateOptions,
@@ -322,7 +322,7 @@ struct Making<'a> {
     vertices: u64,
 }
 
-impl Making<'_> {
+impl StreamedCreation<'_> {
     /// Writes all parts, then the shared nodes and tables.
     async fn write(
         &self,
@@ -339,7 +339,7 @@ impl Making<'_> {
             None => self.here(outline, chunks, &pieces).await?,
             Some(runner) => {
                 let json = outline.to_json(&chunks);
-                let tasks = task::hand_out(self.address, self.scratch, &json, &pieces)?;
+                let tasks = task::write_tasks(self.address, self.scratch, &json, &pieces)?;
                 let (runner, files) = (Arc::clone(runner), task::files(&tasks));
                 run(move || runner.run(&files).map_err(Failure::Source)).await?;
                 let (results, written) = task::collect(&tasks, self.creation)?;
@@ -506,6 +506,6 @@ fn append(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 /// Clamps a number of rows.
-fn within(count: u64) -> usize {
+fn clamp_rows(count: u64) -> usize {
     usize::try_from(count.clamp(1, 1 << 24)).unwrap_or(1)
 }

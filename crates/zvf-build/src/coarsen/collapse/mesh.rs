@@ -5,12 +5,12 @@ use super::pieces::has_area;
 use super::vector::Vector;
 
 /// A link that leaves the block ends at the vertex.
-pub(super) const TIED: u8 = 1;
+pub(super) const PINNED: u8 = 1;
 /// The surface is not a manifold at the vertex: more than two faces at an edge, inconsistent
 /// orientations, or several fans.
-pub(super) const LOCKED: u8 = 2;
+pub(super) const NON_MANIFOLD: u8 = 2;
 /// The vertex is on the boundary.
-pub(super) const RIM: u8 = 4;
+pub(super) const BOUNDARY: u8 = 4;
 
 pub(super) struct Mesh {
     /// Positions; the third coordinate of a flat mesh is 0.
@@ -25,7 +25,7 @@ pub(super) struct Mesh {
 }
 
 impl Mesh {
-    /// Collects the triangles of a block, without degenerate ones and those of `gone` vertices.
+    /// Collects the triangles of a block, without degenerate ones and those of `removed` vertices.
     pub(super) fn new(block: &VertexBlock, removed: &[bool]) -> Self {
         let at = block
             .positions
@@ -48,7 +48,7 @@ impl Mesh {
             }
         }
         let flags = (0..block.len())
-            .map(|vertex| if block.is_tied(vertex) { TIED } else { 0 })
+            .map(|vertex| if block.is_tied(vertex) { PINNED } else { 0 })
             .collect();
         Self {
             at,

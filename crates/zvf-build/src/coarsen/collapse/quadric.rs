@@ -5,7 +5,7 @@ use super::vector::{Vector, add, dot, scale};
 /// Weight that holds a vertex near its position. On a flat surface every position costs the same;
 /// this weight makes the centre of the merged vertices the best and collapses short edges first. It
 /// moves no vertex off a plane by more than one part in a million.
-const NEARNESS: f64 = 1e-6;
+const POSITION_WEIGHT: f64 = 1e-6;
 
 /// Weighted squared distances from planes, as a function of the offset from a position.
 ///
@@ -29,9 +29,9 @@ impl Quadric {
     }
 
     /// Adds the weight that holds a vertex near its position.
-    pub(super) fn add_nearness(&mut self, weight: f64) {
+    pub(super) fn add_position_weight(&mut self, weight: f64) {
         for at in [0, 3, 5] {
-            self.square[at] += weight * NEARNESS;
+            self.square[at] += weight * POSITION_WEIGHT;
         }
     }
 
@@ -51,7 +51,7 @@ impl Quadric {
     }
 
     /// Returns the quadric relative to a shifted position.
-    pub(super) fn moved(&self, way: Vector) -> Self {
+    pub(super) fn translated(&self, way: Vector) -> Self {
         Self {
             square: self.square,
             linear: add(self.linear, self.times(way)),
@@ -108,7 +108,7 @@ mod tests {
         ] {
             let mut one = Quadric::default();
             one.add_plane(normal, 1.0);
-            sum = sum.sum(&one.moved(scale(at, -1.0)));
+            sum = sum.sum(&one.translated(scale(at, -1.0)));
         }
         let corner = sum.least().unwrap();
         for (is, should) in corner.iter().zip([1.0, 2.0, 3.0]) {
@@ -122,9 +122,9 @@ mod tests {
     fn a_single_plane_is_minimal_at_the_nearest_point() {
         let mut plane = Quadric::default();
         plane.add_plane([0.0, 0.0, 1.0], 1.0);
-        assert_eq!(plane.moved([0.0, 0.0, 5.0]).least(), None);
-        plane.add_nearness(1.0);
-        let way = plane.moved([1.0, 0.0, 5.0]).least().unwrap();
+        assert_eq!(plane.translated([0.0, 0.0, 5.0]).least(), None);
+        plane.add_position_weight(1.0);
+        let way = plane.translated([1.0, 0.0, 5.0]).least().unwrap();
         assert!((way[2] + 5.0).abs() < 1e-9 && (way[0] + 1.0).abs() < 1e-9);
     }
 }

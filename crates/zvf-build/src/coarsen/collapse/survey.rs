@@ -1,12 +1,12 @@
 //! Initial edges, boundaries and quadrics of a mesh.
 
 use super::super::NO_VERTEX;
-use super::mesh::{LOCKED, Mesh, RIM, TIED};
+use super::mesh::{BOUNDARY, Mesh, NON_MANIFOLD, PINNED};
 use super::quadric::Quadric;
 use super::vector::{cross, dot, length, normal, sub, unit};
 
 /// Weight of boundaries relative to the surface.
-const RIM_WEIGHT: f64 = 100.0;
+const BOUNDARY_WEIGHT: f64 = 100.0;
 
 pub(super) struct Survey {
     pub(super) quadrics: Vec<Quadric>,
@@ -28,7 +28,7 @@ struct Neighbour {
     next: u32,
 }
 
-/// Examines each vertex and flags boundary and locked ones.
+/// Examines each vertex and flags boundary and non-manifold ones.
 pub(super) fn survey(mesh: &mut Mesh) -> Survey {
     let mut survey = Survey {
         quadrics: vec![Quadric::default(); mesh.len()],
@@ -47,30 +47,30 @@ pub(super) fn survey(mesh: &mut Mesh) -> Survey {
         survey
             .edges
             .extend(later.map(|other| [vertex, other.vertex]));
-        if !mesh.has(vertex, TIED) {
+        if !mesh.has(vertex, PINNED) {
             mesh.flags[vertex as usize] |= match shape(&faces, &around) {
-                None => LOCKED,
-                Some(is_rim) => u8::from(is_rim) * RIM,
+                None => NON_MANIFOLD,
+                Some(is_boundary) => u8::from(is_boundary) * BOUNDARY,
             };
         }
-        survey.free += u32::from(!mesh.has(vertex, TIED | LOCKED));
+        survey.free += u32::from(!mesh.has(vertex, PINNED | NON_MANIFOLD));
         let quadric = &mut survey.quadrics[vertex as usize];
         for face in &faces {
             let across = normal(mesh.corners(*face));
             let weight = length(across) / 2.0;
             if let Some(across) = unit(across) {
                 quadric.add_plane(across, weight);
-                quadric.add_nearness(weight);
+                quadric.add_position_weight(weight);
             }
         }
         for other in around.iter().filter(|other| other.out + other.back == 1) {
             // An apparent boundary between pinned vertices may continue outside the block.
-            if mesh.has(vertex, TIED) && mesh.has(other.vertex, TIED) {
+            if mesh.has(vertex, PINNED) && mesh.has(other.vertex, PINNED) {
                 continue;
             }
             let edge = sub(mesh.at[other.vertex as usize], mesh.at[vertex as usize]);
             if let Some(wall) = unit(cross(edge, normal(mesh.corners(other.face)))) {
-                quadric.add_plane(wall, dot(edge, edge) * RIM_WEIGHT);
+                quadric.add_plane(wall, dot(edge, edge) * BOUNDARY_WEIGHT);
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::progress::ProgressMeter;
 
 /// Ratio of error to extent above which rounding is reported. Coordinates around 0 that are
 /// stored as float32 stay below it.
-const REPORTED: f64 = 1e-6;
+const MIN_REPORTED: f64 = 1e-6;
 
 /// Measures the rounding of coordinates, if a type is requested that can lose digits.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ impl RoundingCheck {
     /// Returns the warning, if the error is large.
     pub(super) fn warning(&self, axes: &[String]) -> Option<String> {
         let worst = self.rounding.as_ref()?.worst()?;
-        if worst.error <= worst.extent * REPORTED {
+        if worst.error <= worst.extent * MIN_REPORTED {
             return None;
         }
         let unnamed = || format!("axis {}", worst.axis);

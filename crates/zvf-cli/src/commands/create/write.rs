@@ -142,9 +142,9 @@ pub(super) async fn create(
     out: &str,
     geometry: Geometry,
     design: &Design,
-    how: &CreateOptions,
+    options: &CreateOptions,
 ) -> Result<CreateSummary, Box<dyn Error>> {
-    let written = zvf::create(out, geometry, design.clone(), how).await;
+    let written = zvf::create(out, geometry, design.clone(), options).await;
     created(written)
 }
 
@@ -153,15 +153,15 @@ pub(super) async fn create_from(
     out: &str,
     source: &mut dyn GeometrySource,
     design: &Design,
-    how: &CreateOptions,
+    options: &CreateOptions,
 ) -> Result<CreateSummary, Box<dyn Error>> {
-    let written = zvf::create_from_source(out, source, design.clone(), how).await;
+    let written = zvf::create_from_source(out, source, design.clone(), options).await;
     created(written)
 }
 
 impl CreateSettings {
     /// Converts to options of the library, with a progress meter and a check of the plan.
-    pub(super) fn how(
+    pub(super) fn create_options(
         &self,
         meter: ProgressMeter,
         check: PlanCheck,
@@ -169,19 +169,19 @@ impl CreateSettings {
         if let Some(threads) = self.threads {
             use_threads(threads)?;
         }
-        let mut how = CreateOptions::default();
-        how.runner = self
+        let mut options = CreateOptions::default();
+        options.runner = self
             .workers
             .map(|workers| WorkerPool::new(workers).shared());
         if self.overwrite {
-            how.overwrite = true;
+            options.overwrite = true;
         }
-        how.node_copy = !self.no_node_copy;
-        how.seal = !self.no_seal;
-        how.memory = self.memory;
-        how.check = Some(check);
-        how.progress = Some(Arc::new(move |done, of| meter.set(done, of)));
-        Ok(how)
+        options.node_copy = !self.no_node_copy;
+        options.seal = !self.no_seal;
+        options.memory = self.memory;
+        options.check = Some(check);
+        options.progress = Some(Arc::new(move |done, of| meter.set(done, of)));
+        Ok(options)
     }
 }
 

@@ -5,7 +5,7 @@ use zvf::{Column, ColumnValues, Geometry, NumericColumn};
 
 use super::random::Random;
 
-type Place = [f64; 3];
+type Position = [f64; 3];
 
 const NEURONS: u32 = 9;
 /// Distance between vertices.
@@ -14,12 +14,12 @@ const STEP: f64 = 3.0;
 /// A growing tip.
 struct Tip {
     node: i64,
-    at: Place,
-    toward: Place,
+    at: Position,
+    toward: Position,
     radius: f64,
     left: f64,
     /// Bias added to the direction in each step.
-    pull: Place,
+    attraction: Position,
     depth: u32,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
 }
 
 impl Neurons {
-    fn node(&mut self, object: i64, at: Place, radius: f64, parent: Option<i64>) -> i64 {
+    fn node(&mut self, object: i64, at: Position, radius: f64, parent: Option<i64>) -> i64 {
         let node = self.objects.len() as i64;
         self.positions.extend(at.map(|part| part as f32));
         self.radii.push(radius as f32);
@@ -75,18 +75,19 @@ impl Neurons {
         node
     }
 
-    fn grow(&mut self, object: i64, body: Place, is_pyramidal: bool, random: &mut Random) {
+    fn grow(&mut self, object: i64, body: Position, is_pyramidal: bool, random: &mut Random) {
         let root = self.node(object, body, 7.0, None);
         let mut tips = Vec::new();
-        let tip = |toward: Place, radius: f64, left: f64, pull: Place, depth: u32| Tip {
-            node: root,
-            at: body,
-            toward,
-            radius,
-            left,
-            pull,
-            depth,
-        };
+        let tip =
+            |toward: Position, radius: f64, left: f64, attraction: Position, depth: u32| Tip {
+                node: root,
+                at: body,
+                toward,
+                radius,
+                left,
+                attraction,
+                depth,
+            };
         if is_pyramidal {
             let height = random.between(300.0, 400.0);
             tips.push(tip([0.0, 0.0, 1.0], 3.2, height, [0.0, 0.0, 0.5], 0));
@@ -112,7 +113,7 @@ impl Neurons {
             while tip.left > 0.0 {
                 let jitter = random.direction();
                 for (axis, part) in tip.toward.iter_mut().enumerate() {
-                    *part += 0.24 * jitter[axis] + tip.pull[axis];
+                    *part += 0.24 * jitter[axis] + tip.attraction[axis];
                 }
                 let length = tip
                     .toward
@@ -138,7 +139,7 @@ impl Neurons {
                         toward: [side[0], side[1], 0.7 + 0.3 * side[2]],
                         radius: tip.radius * 0.7,
                         left: random.between(90.0, 170.0),
-                        pull: [side[0] * 0.07, side[1] * 0.07, 0.03],
+                        attraction: [side[0] * 0.07, side[1] * 0.07, 0.03],
                         depth: 2,
                         ..tip
                     });
@@ -172,7 +173,7 @@ fn branch(tips: &mut Vec<Tip>, tip: &Tip, random: &mut Random) {
         toward,
         radius: tip.radius * 0.65,
         left,
-        pull: [toward[0] * 0.04, toward[1] * 0.04, toward[2] * 0.03],
+        attraction: [toward[0] * 0.04, toward[1] * 0.04, toward[2] * 0.03],
         depth: tip.depth.max(1) + 1,
         ..*tip
     });

@@ -6,14 +6,18 @@ use zvf::{Column, ColumnValues, Geometry, NumericColumn};
 
 use super::random::noise;
 
-type Place = [f64; 3];
+type Position = [f64; 3];
 
 /// Number of times that each face of the icosahedron is divided into four.
-const CUTS: u32 = 6;
+const SUBDIVISIONS: u32 = 6;
 
 /// Generates the surface, with the height above the bottom of the furrows as an attribute.
 pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
-    let (places, faces) = ball(if fewer > 1 { CUTS - 2 } else { CUTS });
+    let (places, faces) = icosphere(if fewer > 1 {
+        SUBDIVISIONS - 2
+    } else {
+        SUBDIVISIONS
+    });
     let (mut positions, mut heights) = (Vec::new(), Vec::new());
     for place in places {
         let (at, height) = fold(place, seed);
@@ -29,7 +33,7 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
 }
 
 /// Maps a position on the unit sphere to the folded surface, and returns it with its height.
-fn fold([x, y, z]: Place, seed: u64) -> (Place, f64) {
+fn fold([x, y, z]: Position, seed: u64) -> (Position, f64) {
     // Furrows follow the thin, winding lines on which noise changes its sign. More noise displaces
     // the lines, which would be too regular otherwise.
     let side = if x < 0.0 { 11.0 } else { 0.0 };
@@ -57,9 +61,9 @@ fn fold([x, y, z]: Place, seed: u64) -> (Place, f64) {
 }
 
 /// Generates a unit sphere of triangles that face outward.
-fn ball(cuts: u32) -> (Vec<Place>, Vec<[usize; 3]>) {
+fn icosphere(cuts: u32) -> (Vec<Position>, Vec<[usize; 3]>) {
     let golden = f64::midpoint(1.0, 5.0_f64.sqrt());
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<Position> = Vec::new();
     for (a, b) in [
         (1.0, golden),
         (-1.0, golden),
@@ -109,14 +113,14 @@ fn ball(cuts: u32) -> (Vec<Place>, Vec<[usize; 3]>) {
 }
 
 /// Orders the corners of a face so that it faces outward.
-fn outward(places: &[Place], [a, b, c]: [usize; 3]) -> [usize; 3] {
+fn outward(places: &[Position], [a, b, c]: [usize; 3]) -> [usize; 3] {
     let of = |at: usize| places.get(at).copied().unwrap_or_default();
     let ([ax, ay, az], [bx, by, bz], [cx, cy, cz]) = (of(a), of(b), of(c));
     let turn = ax * (by * cz - bz * cy) - ay * (bx * cz - bz * cx) + az * (bx * cy - by * cx);
     if turn > 0.0 { [a, b, c] } else { [a, c, b] }
 }
 
-fn unit(place: Place) -> Place {
+fn unit(place: Position) -> Position {
     let length = place.iter().map(|part| part * part).sum::<f64>().sqrt();
     place.map(|part| part / length)
 }

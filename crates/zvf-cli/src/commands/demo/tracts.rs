@@ -6,12 +6,12 @@ use zvf::{Column, ColumnValues, Geometry, NumericColumn};
 
 use super::random::Random;
 
-type Place = [f64; 3];
+type Position = [f64; 3];
 
 /// A bundle of streamlines.
 struct Bundle {
     name: &'static str,
-    middle: &'static [Place],
+    middle: &'static [Position],
     /// Distance of streamlines from the centre line at its start, middle and end.
     spread: [f64; 3],
     /// Number of streamlines on each side.
@@ -170,7 +170,7 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
         for side in sides {
             for _ in 0..bundle.streamlines / fewer {
                 let middle = bundle.middle.iter().map(|[x, y, z]| [x * side, *y, *z]);
-                let middle: Vec<Place> = middle.collect();
+                let middle: Vec<Position> = middle.collect();
                 made.add(bundle.name, &middle, bundle.spread, &mut random);
             }
         }
@@ -215,7 +215,13 @@ struct Tracts {
 
 impl Tracts {
     /// Adds a streamline at a random offset from the centre line of its bundle.
-    fn add(&mut self, name: &'static str, middle: &[Place], spread: [f64; 3], random: &mut Random) {
+    fn add(
+        &mut self,
+        name: &'static str,
+        middle: &[Position],
+        spread: [f64; 3],
+        random: &mut Random,
+    ) {
         let off = [random.normal(), random.normal(), random.normal()];
         let off = off.map(|part| part.clamp(-2.2, 2.2) * 0.6);
         // Each streamline winds slowly and has its own start and end.
@@ -238,7 +244,7 @@ impl Tracts {
             .sum();
         let steps = ((rough * (to - from) / STEP).ceil().clamp(8.0, 400.0)) as u32;
         let mut length = 0.0;
-        let mut last: Option<Place> = None;
+        let mut last: Option<Position> = None;
         if self.offsets.is_empty() {
             self.offsets.push(0);
         }
@@ -283,7 +289,7 @@ impl Tracts {
 }
 
 /// Evaluates the Catmull–Rom spline through points: 0 is the first, 1 the last.
-fn curve(through: &[Place], share: f64) -> Place {
+fn curve(through: &[Position], share: f64) -> Position {
     let last = through.len().saturating_sub(1);
     let scaled = share.clamp(0.0, 1.0) * last as f64;
     let at = (scaled.floor() as usize).min(last.saturating_sub(1));
@@ -306,7 +312,7 @@ fn blend([first, middle, last]: [f64; 3], share: f64) -> f64 {
     middle + (end - middle) * off
 }
 
-fn distance(a: Place, b: Place) -> f64 {
+fn distance(a: Position, b: Position) -> f64 {
     let off = [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
     off.iter().map(|part| part * part).sum::<f64>().sqrt()
 }

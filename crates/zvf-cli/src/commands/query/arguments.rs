@@ -236,7 +236,7 @@ impl QueryArgs {
             serde_json::to_string_pretty(&report.object())?
         } else if is_silent {
             // Losses are reported in spite of --quiet.
-            warnings.extend(report.losses());
+            warnings.extend(report.damage_lines());
             String::new()
         } else {
             report.text()

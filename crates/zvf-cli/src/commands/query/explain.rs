@@ -5,7 +5,7 @@ use zvf::{Dataset, LevelUse, Query};
 
 use super::{
     QueryOutput, ResultCounts,
-    output::{given, named},
+    output::{contribution, named},
 };
 
 /// Counts the items that a query finds, and adds them to the report.
@@ -37,7 +37,7 @@ pub(super) async fn explain(
     let size = |bytes: Option<u64>| bytes.map_or("? bytes".to_owned(), |n| format!("{n} bytes"));
     let requests = plan.requests();
     let about = if plan.is_exact { "" } else { "about " };
-    let of_level = |level: &LevelUse| format!("{}: {about}{}", named(level), given(level));
+    let of_level = |level: &LevelUse| format!("{}: {about}{}", named(level), contribution(level));
     let mut lines: Vec<String> = plan.levels.iter().map(of_level).collect();
     lines.push(format!("first {requests} requests, {}", size(plan.bytes())));
     for reads in &plan.first {

@@ -187,7 +187,9 @@ impl QueryOutput {
         ];
         if self.levels.len() > 1 {
             let levels = self.levels.iter();
-            lines.extend(levels.map(|level| format!("    {}: {}", named(level), given(level))));
+            lines.extend(
+                levels.map(|level| format!("    {}: {}", named(level), contribution(level))),
+            );
         }
         lines.push(format!(
             "  {}, {} bytes read",
@@ -203,7 +205,7 @@ impl QueryOutput {
             let files = written.files.iter();
             remarks.extend(files.map(|file| format!("written: {}", file.display())));
         }
-        remarks.extend(self.losses());
+        remarks.extend(self.damage_lines());
         remarks.extend(self.notes.iter().map(|note| format!("note: {note}")));
         if !remarks.is_empty() {
             lines.push(String::new());
@@ -213,7 +215,7 @@ impl QueryOutput {
     }
 
     /// Returns one line for each part that could not be read or written.
-    pub(super) fn losses(&self) -> Vec<String> {
+    pub(super) fn damage_lines(&self) -> Vec<String> {
         let missing = self.missing.iter();
         let missing = missing.map(|it| format!("missing: {}: {}", it.key, it.reason));
         let left_out = self.written.iter().flat_map(|written| &written.left_out);
@@ -229,7 +231,7 @@ pub(super) fn named(level: &LevelUse) -> String {
 }
 
 /// Describes the contribution of a level: vertices and chunks.
-pub(super) fn given(level: &LevelUse) -> String {
+pub(super) fn contribution(level: &LevelUse) -> String {
     let vertices = count_noun(level.vertices, "vertex", "vertices");
     match level.chunks.len() {
         0 => vertices,

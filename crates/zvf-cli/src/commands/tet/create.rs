@@ -100,7 +100,7 @@ pub(crate) fn run(args: &TetCreateArgs) -> Result<CommandOutcome, Box<dyn Error>
         let sink = writer.sink(first.saturating_add(at))?;
         let count = zvf_dense::DenseSink::grid(&sink).chunk_count();
         chunks = chunks.saturating_add(count.unwrap_or(u64::MAX));
-        dense::pour(view, Box::new(sink), &args.file, args.quiet)?;
+        dense::write_array(view, Box::new(sink), &args.file, args.quiet)?;
     }
     writer.finish()?;
     let bytes = std::fs::metadata(&args.file)?.len();

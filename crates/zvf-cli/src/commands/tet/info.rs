@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Default number of rows of the chunk table.
-const SHOWN: u64 = 32;
+const MAX_SHOWN: u64 = 32;
 /// Maximum number of characters of a dataset's name in a table.
 const NAME: usize = 40;
 
@@ -304,7 +304,7 @@ fn chunk_table(
         let wanted = (0_u64..)
             .zip(index)
             .filter(|(_, row)| args.wants_row(file, *row));
-        let max = args.max_rows(SHOWN);
+        let max = args.max_rows(MAX_SHOWN);
         let mut all = 0_usize;
         for (number, row) in wanted {
             all = all.saturating_add(1);

@@ -60,7 +60,7 @@ pub fn table(validated: Validated<'_>) -> String {
     } = validated;
     let mut text = format!("{store}\n");
     if let Some(repaired) = repaired {
-        text.push_str(&mended(repaired));
+        text.push_str(&repairs(repaired));
     }
     for (rule, findings) in by_rule(report) {
         // Writing to a String cannot fail.
@@ -97,7 +97,7 @@ pub fn table(validated: Validated<'_>) -> String {
 }
 
 /// Formats the repairs.
-fn mended(repaired: &RepairReport) -> String {
+fn repairs(repaired: &RepairReport) -> String {
     let Some(transaction) = repaired.transaction else {
         return "\nnothing can be repaired without guessing\n".to_owned();
     };

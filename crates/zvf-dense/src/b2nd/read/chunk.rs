@@ -141,7 +141,7 @@ impl<'a> Worker<'a> {
             return fill(kind, value).map_err(broken);
         }
         let Open { header, stored, .. } = &open;
-        self.make_room(&open)?;
+        self.allocate_buffers(&open)?;
         let mut context = BlockContext {
             typesize: array.facts.typesize,
             dictionary: stored.read(open.dictionary.clone(), &mut self.dictionary)?,
@@ -283,7 +283,7 @@ impl<'a> Worker<'a> {
         selection: &Hyperslab,
         output: &mut Output<'_>,
     ) -> Result<(), DenseError> {
-        self.make_room(open)?;
+        self.allocate_buffers(open)?;
         let Open { header, stored, .. } = open;
         let broken = |error| self.array.broken(open.number, error);
         let lost = |needed: &Needed| broken(ChunkError::Block(needed.block));
@@ -345,7 +345,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Allocates the block buffers within the budget.
-    fn make_room(&mut self, open: &Open<'_>) -> Result<(), DenseError> {
+    fn allocate_buffers(&mut self, open: &Open<'_>) -> Result<(), DenseError> {
         if open.header.is_raw() {
             return Ok(());
         }
@@ -409,7 +409,7 @@ fn pick(axes: &[Vec<CellPart>], mut rank: usize, parts: &mut Vec<CellPart>) {
     parts.reverse();
 }
 
-/// Takes adjacent blocks to read together, and returns their range. A range exceeds `most` bytes
+/// Takes adjacent blocks to read together, and returns their range. A range exceeds `max` bytes
 /// only if it is a single block.
 fn next_run<'a>(rest: &mut &'a [Needed], max: u64) -> Option<(Range<u64>, &'a [Needed])> {
     let first = rest.first()?;

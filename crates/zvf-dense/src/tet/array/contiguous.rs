@@ -13,7 +13,7 @@ use super::{TetArray, narrowed, shifted};
 use crate::{CellPart, DenseArray, DenseError, Hyperslab};
 
 /// Minimum length in bytes for copying on several threads.
-const ALONE: usize = 1 << 20;
+const MIN_PARALLEL_BYTES: usize = 1 << 20;
 
 /// Contiguous payloads that cover a selection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl TetArray {
         if let Some(bytes) = self.borrow(selection)? {
             let bytes = bytes.get(..into.len()).unwrap_or_default();
             let threads = rayon::current_num_threads();
-            if into.len() < ALONE || threads < 2 {
+            if into.len() < MIN_PARALLEL_BYTES || threads < 2 {
                 into.copy_from_slice(bytes);
             } else {
                 let len = into.len().div_ceil(threads);

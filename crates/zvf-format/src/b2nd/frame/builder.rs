@@ -17,7 +17,7 @@ use crate::sign::Sign;
 
 /// Bytes reserved for the fixed parts of header or trailer and for all names, so that every offset
 /// fits into 31 bits.
-const ROOM: usize = 1024;
+const RESERVED_BYTES: usize = 1024;
 
 /// Collects metalayers and encodes a frame's header or its trailer.
 ///
@@ -127,7 +127,7 @@ impl MetalayersBuilder {
         }
         let bodies = self.metalayers.iter().map(|(_, body)| body.len());
         let total = bodies.fold(body.len(), usize::saturating_add);
-        if i32::try_from(total.saturating_add(ROOM)).is_err() {
+        if i32::try_from(total.saturating_add(RESERVED_BYTES)).is_err() {
             return Err(E::LongBody);
         }
         self.metalayers.push((name.into(), body.into()));

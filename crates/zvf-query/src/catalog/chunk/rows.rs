@@ -5,7 +5,7 @@ use zvf_model::grid::ChunkCoord;
 
 use super::{PendingChunk, Responses, RowRequest, declared_row, take};
 use crate::{
-    catalog::cell_rows::{CellRows, cut, join, value_rows},
+    catalog::cell_rows::{CellRows, join, loaded_rows, value_rows},
     catalog::schema::{ChunkAttribute, Schema},
     error::{Damage, Fault},
     selection::RowSelection,
@@ -50,7 +50,7 @@ pub(super) fn positions(
             match &pending.loaded {
                 None => (rows, RowSelection::all(rows), bytes),
                 Some(loaded) => {
-                    let bytes = cut(&bytes, loaded, row);
+                    let bytes = loaded_rows(&bytes, loaded, row);
                     (rows, loaded.clone(), bytes)
                 }
             }
@@ -110,7 +110,7 @@ pub(super) fn attribute_rows(
             let size = u64::try_from(attribute.metadata.dtype.size()).unwrap_or(1);
             let bytes = match u64::try_from(loaded.len()) == Ok(rows) {
                 true => all.bytes,
-                false => cut(&all.bytes, loaded, row.saturating_mul(size)),
+                false => loaded_rows(&all.bytes, loaded, row.saturating_mul(size)),
             };
             let columns = all.columns;
             Ok(AttributeRows::Rows(CellRows { bytes, columns }))

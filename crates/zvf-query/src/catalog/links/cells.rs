@@ -13,7 +13,7 @@ use zvf_model::{
     level::LevelId,
 };
 
-use super::{LinkCellForm, LinkSet, LinkStorage, LinkView, read::want};
+use super::{LinkCellForm, LinkSet, LinkStorage, LinkView, read::cell_request};
 use crate::{
     catalog::level::{Level, Session},
     diagnostics::Diagnostics,
@@ -250,7 +250,7 @@ impl Session<'_> {
                     continue;
                 };
                 let mut push = |cells| {
-                    wanted.push(want(cells, &cell.at)?);
+                    wanted.push(cell_request(cells, &cell.at)?);
                     Some(wanted.len().saturating_sub(1))
                 };
                 let own = push(&source.cells);

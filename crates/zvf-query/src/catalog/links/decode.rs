@@ -66,7 +66,7 @@ pub(super) fn empty(width: LinkWidth) -> LinkRecords {
         ends: Vec::new(),
         attributes: Vec::new(),
         is_with_vertices: false,
-        is_lost: false,
+        is_unreadable: false,
         groups: None,
     }
 }

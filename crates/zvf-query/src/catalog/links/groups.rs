@@ -16,7 +16,7 @@ use super::{
     decode,
 };
 use crate::{
-    catalog::cell_rows::{CellRows, cut, join, value_rows},
+    catalog::cell_rows::{CellRows, join, loaded_rows, value_rows},
     catalog::chunked_array::ChunkedArray,
     catalog::fragments::{FragmentRows, FragmentTable},
     catalog::level::{Level, Session},
@@ -156,9 +156,9 @@ impl Session<'_> {
         let mut tables: Vec<Option<Arc<FragmentTable>>> = known.collect();
         let (mut wanted, mut places) = (Vec::new(), Vec::new());
         for (at, (partial, table)) in cells.iter().zip(&tables).enumerate() {
-            let want = groups.wanted(&partial.cell.at, None);
-            if let Some(want) = want.filter(|_| table.is_none()) {
-                wanted.push(want);
+            let request = groups.cell_request(&partial.cell.at, None);
+            if let Some(request) = request.filter(|_| table.is_none()) {
+                wanted.push(request);
                 places.push((at, &partial.cell.at));
             }
         }
@@ -237,10 +237,10 @@ fn request<'p, 's>(
                 for run in rows.runs() {
                     let rows = run.rows();
                     let part = rows.start.saturating_mul(row)..rows.end.saturating_mul(row);
-                    wanted.push(array.wanted(at, Some(part))?);
+                    wanted.push(array.cell_request(at, Some(part))?);
                 }
             }
-            None => wanted.push(array.wanted(at, None)?),
+            None => wanted.push(array.cell_request(at, None)?),
         }
         let slots = start..wanted.len();
         Some(ArrayRequest { slots, row })
@@ -309,7 +309,7 @@ fn finish(
                 let size = attribute.metadata.dtype.size();
                 let row = u64::from(all.columns).checked_mul(u64::try_from(size).ok()?)?;
                 CellRows {
-                    bytes: cut(&all.bytes, &request.rows, row),
+                    bytes: loaded_rows(&all.bytes, &request.rows, row),
                     columns: all.columns,
                 }
             }

@@ -26,12 +26,12 @@ use crate::{
 };
 
 /// Bytes of payloads that are decoded at a time: enough for all cores, and little memory.
-const BYTES_AT_A_TIME: usize = 1 << 20;
+const DECODE_BATCH_BYTES: usize = 1 << 20;
 /// Minimum size of a cell for this limit, in bytes. It bounds the number of cells decoded at a
 /// time.
 const MIN_CELL_BYTES: usize = 4 << 10;
 /// Minimum size of a stream for this limit, because its records may be much larger than the stream.
-const MIN_STREAM_BYTES: usize = BYTES_AT_A_TIME / 16;
+const MIN_STREAM_BYTES: usize = DECODE_BATCH_BYTES / 16;
 
 type FetchResult = Result<Option<Fetched>, FetchError>;
 
@@ -77,7 +77,7 @@ impl FetchedLinks<'_> {
     }
 
     /// Decodes the cells on all cores, passes each to `work`, and passes the results to `give` in
-    /// order, some at a time. About [`BYTES_AT_A_TIME`] are decoded at a time.
+    /// order, some at a time. About [`DECODE_BATCH_BYTES`] are decoded at a time.
     pub(crate) fn each<T: MaybeSend>(
         self,
         diagnostics: &Diagnostics,
@@ -89,7 +89,7 @@ impl FetchedLinks<'_> {
         while !rest.is_empty() {
             let mut bytes = 0_usize;
             let count = rest.iter().take_while(|requested| {
-                let is_in = bytes < BYTES_AT_A_TIME;
+                let is_in = bytes < DECODE_BATCH_BYTES;
                 let min = match requested.source.form {
                     LinkCellForm::Draco(_) => MIN_STREAM_BYTES,
                     _ => MIN_CELL_BYTES,
@@ -163,19 +163,21 @@ impl Session<'_> {
             let Some(source) = set.sources.get(cell.source) else {
                 continue;
             };
-            let mut push = |want: Option<CellRequest<AnyArray>>| {
-                wanted.push(want?);
+            let mut push = |request: Option<CellRequest<AnyArray>>| {
+                wanted.push(request?);
                 Some(wanted.len().saturating_sub(1))
             };
-            let links = push(want(&source.cells, &cell.at));
+            let links = push(cell_request(&source.cells, &cell.at));
             let fragments = match (&source.form, &fragments) {
-                (LinkCellForm::Padded(_), Some(family)) => push(family.wanted(&cell.at, None)),
+                (LinkCellForm::Padded(_), Some(family)) => {
+                    push(family.cell_request(&cell.at, None))
+                }
                 _ => None,
             };
             let mut values = Vec::with_capacity(source.attributes.len());
             for attribute in &source.attributes {
                 values.push(match attribute {
-                    Some(attribute) => push(want(&attribute.cells, &cell.at)),
+                    Some(attribute) => push(cell_request(&attribute.cells, &cell.at)),
                     None => None,
                 });
             }
@@ -200,9 +202,9 @@ impl Session<'_> {
     }
 }
 
-pub(super) fn want(cells: &LinkStorage, at: &ChunkCoord) -> Option<CellRequest<AnyArray>> {
+pub(super) fn cell_request(cells: &LinkStorage, at: &ChunkCoord) -> Option<CellRequest<AnyArray>> {
     match cells {
-        LinkStorage::Each(family) => family.wanted(at, None),
+        LinkStorage::Each(family) => family.cell_request(at, None),
         LinkStorage::Table(key, _) => Some(CellRequest {
             cell: CellRef::Child(key.clone()),
             part: None,
@@ -223,10 +225,10 @@ fn finish(
         Ok(records) => records,
         Err(damage) => {
             diagnostics.skip(damage)?;
-            let mut lost = decode::empty(source.width);
-            lost.chunks = cell.chunks.clone().unwrap_or_default();
-            lost.is_lost = true;
-            lost
+            let mut unreadable = decode::empty(source.width);
+            unreadable.chunks = cell.chunks.clone().unwrap_or_default();
+            unreadable.is_unreadable = true;
+            unreadable
         }
     };
     records.node = node_of(&source.cells).clone();

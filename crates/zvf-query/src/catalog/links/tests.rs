@@ -16,7 +16,7 @@ use super::{LinkRecords, LinkSet, LinkView};
 use crate::{
     diagnostics::Diagnostics,
     error::QueryError,
-    memory::{MemoryStore, now},
+    memory::{MemoryStore, poll_ready},
     query::Selection,
 };
 
@@ -37,7 +37,7 @@ fn open(
             .links(&level, Some(&target), delta, &names, view, diagnostics)
             .await
     };
-    now(opened)
+    poll_ready(opened)
 }
 
 fn read(
@@ -51,7 +51,7 @@ fn read(
         let level = session.level(LevelId::new(0)).await?;
         session.link_cells(&level, set, &cells, diagnostics).await
     };
-    now(read)
+    poll_ready(read)
 }
 
 /// Formats records as `0.0:1 1.0:0`.

@@ -128,8 +128,8 @@ impl Session<'_> {
                 LinkCellForm::Flat(_) => 0..1,
                 _ => 0..8,
             };
-            if let Some(want) = family.wanted(&cell.at, Some(part)) {
-                wanted.push(want);
+            if let Some(request) = family.cell_request(&cell.at, Some(part)) {
+                wanted.push(request);
                 of.push((cell, source, family));
             }
         }

@@ -220,7 +220,7 @@ impl ObjectsBuilder {
     }
 
     /// Adds a row whose manifest could not be read.
-    pub(super) fn push_lost(&mut self, row: u64) -> Result<(), ManifestFault> {
+    pub(super) fn push_unreadable(&mut self, row: u64) -> Result<(), ManifestFault> {
         self.incomplete = true;
         // Fragments before the damage are not a complete object.
         self.fragments

@@ -14,7 +14,7 @@ use zvf_model::fetch::{AnyArray, CellRequest};
 use super::{
     ObjectIds, ObjectSet, ObjectTable,
     builder::{ManifestFault, ObjectsBuilder},
-    read::{push_lost, read_ids},
+    read::{push_unreadable, read_ids},
 };
 use crate::{
     catalog::level::Session,
@@ -89,8 +89,8 @@ impl Session<'_> {
         let span_data = spans.finish(&of_spans, next(&of_spans));
         let block_data = blocks.finish(&of_blocks, next(&of_blocks));
         let id_results = next(&of_ids);
-        let mut lost = span_data.lost.into_iter().chain(block_data.lost);
-        if let Some((_, damage)) = lost.next() {
+        let mut damaged = span_data.damaged.into_iter().chain(block_data.damaged);
+        if let Some((_, damage)) = damaged.next() {
             return Ok(Err(damage));
         }
         let ids = match read_ids(ids, &of_ids, id_results, table.index.ids_sorted) {
@@ -125,7 +125,7 @@ impl Session<'_> {
             }
         };
         let mut builder = ObjectsBuilder::new(sid_ndim, index.ids.size(), budget);
-        let mut lost = 0_u64;
+        let mut damaged = 0_u64;
         for (row, blocks) in (0_u64..).zip(index.rows()) {
             let pushed = match blocks {
                 Ok(blocks) => builder.push_blocks(row, blocks),
@@ -138,16 +138,16 @@ impl Session<'_> {
                 Ok(()) => {}
                 Err(ManifestFault::OverBudget(bytes)) => return Err(builder.over_budget(bytes)),
                 Err(ManifestFault::Fault(fault)) => {
-                    lost = lost.saturating_add(1);
+                    damaged = damaged.saturating_add(1);
                     let damage = Damage::new(spans.node(), fault);
-                    if lost <= MAX_REPORTED_ROWS {
+                    if damaged <= MAX_REPORTED_ROWS {
                         diagnostics.skip(damage)?;
                     }
-                    push_lost(&mut builder, row, spans.node())?;
+                    push_unreadable(&mut builder, row, spans.node())?;
                 }
             }
         }
-        if let Some(more @ 1..) = lost.checked_sub(MAX_REPORTED_ROWS) {
+        if let Some(more @ 1..) = damaged.checked_sub(MAX_REPORTED_ROWS) {
             diagnostics.skip(Damage::new(spans.node(), Fault::MoreRows(more)))?;
         }
         Ok(builder.finish(index.ids))

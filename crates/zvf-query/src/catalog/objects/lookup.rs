@@ -10,7 +10,7 @@ use super::{
     ObjectCache, ObjectIds, ObjectSet, ObjectTable,
     builder::{ManifestFault, ObjectsBuilder},
     dense,
-    read::{FetchResult, push, push_cell, push_lost, read_ids},
+    read::{FetchResult, push, push_cell, push_unreadable, read_ids},
     table::Manifests,
 };
 use crate::{
@@ -114,7 +114,7 @@ impl Session<'_> {
                     None => Some(Arc::new(ObjectIds::Rows(table.len()?))),
                     Some(_) => lock(&cache.ids).clone(),
                 };
-                self.some_items(level, &table, manifests, rows, ids, diagnostics)
+                self.fetch_items(level, &table, manifests, rows, ids, diagnostics)
                     .await
             }
             Manifests::Dense { spans, blocks }
@@ -158,7 +158,7 @@ impl Session<'_> {
         let mut results = self.fetch.cells(&wanted).await;
         let rest = results.split_off(request.wanted.len().min(results.len()));
         if guess.is_some() {
-            if proves(array, &request, results, ids) {
+            if ids_equal_rows(array, &request, results, ids) {
                 return Ok((Some(Rows::Proven), rest));
             }
             request = self.id_request(array)?;
@@ -194,16 +194,16 @@ impl Session<'_> {
             }
         };
         let Some(rows) = rows else {
-            return Ok(nothing(table, self.fetch.budget(), ids));
+            return Ok(without_ids(table, self.fetch.budget(), ids));
         };
         let found = rows.of(ids);
         if matches!(rows, Rows::Known(_)) {
             let wanted: Vec<u64> = found.iter().map(|(row, _)| *row).collect();
             of_spans = spans.request(Some(&wanted));
-            results = self.some_cells(&of_spans).await;
+            results = self.fetch_cells(&of_spans).await;
         }
         let read = spans.finish(&of_spans, results);
-        let lost_spans = skip_each(read.lost, diagnostics)?;
+        let damaged_spans = skip_each(read.damaged, diagnostics)?;
         let (each, _) = read.bytes.as_chunks::<16>();
         let mut ranges = Vec::with_capacity(found.len());
         for ((row, _), span) in found.iter().zip(each) {
@@ -213,7 +213,8 @@ impl Session<'_> {
                 let fault = Fault::Row { row: *row, source };
                 diagnostics.skip(Damage::new(spans.node(), fault))?;
             }
-            ranges.push(range.filter(|_| !overlaps(&lost_spans, &(*row..row.saturating_add(1)))));
+            ranges
+                .push(range.filter(|_| !overlaps(&damaged_spans, &(*row..row.saturating_add(1)))));
         }
         let lengths = ranges.iter().flatten();
         let lengths = lengths.map(|range| range.end.saturating_sub(range.start));
@@ -222,23 +223,23 @@ impl Session<'_> {
         self.check_budget(total.saturating_mul(blocks.row().saturating_add(8)))?;
         let wanted: Vec<u64> = ranges.iter().flatten().cloned().flatten().collect();
         let of_blocks = blocks.request(Some(&wanted));
-        let results = self.some_cells(&of_blocks).await;
+        let results = self.fetch_cells(&of_blocks).await;
         let read = blocks.finish(&of_blocks, results);
-        let lost_blocks = skip_each(read.lost, diagnostics)?;
+        let damaged_blocks = skip_each(read.damaged, diagnostics)?;
         let mut builder =
             ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget()).with_rows();
         let mut rest = read.bytes.as_slice();
         for ((row, _), range) in found.iter().zip(ranges) {
             let Some(range) = range else {
-                push_lost(&mut builder, *row, spans.node())?;
+                push_unreadable(&mut builder, *row, spans.node())?;
                 continue;
             };
             let bytes = range.end.saturating_sub(range.start);
             let bytes = usize::try_from(bytes.saturating_mul(blocks.row())).unwrap_or(usize::MAX);
             let (own, after) = rest.split_at(bytes.min(rest.len()));
             rest = after;
-            if overlaps(&lost_blocks, &range) {
-                push_lost(&mut builder, *row, blocks.node())?;
+            if overlaps(&damaged_blocks, &range) {
+                push_unreadable(&mut builder, *row, blocks.node())?;
                 continue;
             }
             match builder.push_blocks(*row, own) {
@@ -246,7 +247,7 @@ impl Session<'_> {
                 Err(ManifestFault::OverBudget(bytes)) => return Err(builder.over_budget(bytes)),
                 Err(ManifestFault::Fault(fault)) => {
                     diagnostics.skip(Damage::new(spans.node(), fault))?;
-                    push_lost(&mut builder, *row, spans.node())?;
+                    push_unreadable(&mut builder, *row, spans.node())?;
                 }
             }
         }
@@ -256,14 +257,14 @@ impl Session<'_> {
     }
 
     /// Fetches the cells of a request, which may be none.
-    async fn some_cells(&self, request: &RowRequest) -> Vec<FetchResult> {
+    async fn fetch_cells(&self, request: &RowRequest) -> Vec<FetchResult> {
         match request.wanted.as_slice() {
             [] => Vec::new(),
             wanted => self.fetch.cells(wanted).await,
         }
     }
 
-    async fn some_items(
+    async fn fetch_items(
         &self,
         level: &Level,
         table: &ObjectTable,
@@ -281,14 +282,17 @@ impl Session<'_> {
             (None, Some(array)) => {
                 let tried: Vec<u64> = ids.iter().filter_map(row_of).collect();
                 let first = wanted_cells(manifests, few, &tried);
-                let also: Vec<_> = first.iter().map(|cell| manifests.wanted(*cell)).collect();
+                let also: Vec<_> = first
+                    .iter()
+                    .map(|cell| manifests.cell_request(*cell))
+                    .collect();
                 let (rows, results) = self
                     .find_rows(level, table, array, (ids, !few), &also, diagnostics)
                     .await?;
                 cells.extend(first.into_iter().zip(results));
                 match rows {
                     Some(rows) => rows,
-                    None => return Ok(nothing(table, self.fetch.budget(), ids)),
+                    None => return Ok(without_ids(table, self.fetch.budget(), ids)),
                 }
             }
         };
@@ -297,8 +301,10 @@ impl Session<'_> {
         let mut missing = wanted_cells(manifests, few, &of_found);
         missing.retain(|cell| !cells.contains_key(cell));
         if !missing.is_empty() {
-            let wanted: Vec<CellRequest<AnyArray>> =
-                missing.iter().map(|cell| manifests.wanted(*cell)).collect();
+            let wanted: Vec<CellRequest<AnyArray>> = missing
+                .iter()
+                .map(|cell| manifests.cell_request(*cell))
+                .collect();
             let results = self.fetch.cells(&wanted).await;
             cells.extend(missing.into_iter().zip(results));
         }
@@ -342,10 +348,10 @@ fn keep_ids(
 
 /// Skips damage of rows, if `diagnostics` allows it, and returns the rows.
 fn skip_each(
-    lost: Vec<(Range<u64>, Damage)>,
+    damaged: Vec<(Range<u64>, Damage)>,
     diagnostics: &Diagnostics,
 ) -> Result<Vec<Range<u64>>, QueryError> {
-    let skipped = lost.into_iter().map(|(rows, damage)| {
+    let skipped = damaged.into_iter().map(|(rows, damage)| {
         diagnostics.skip(damage)?;
         Ok(rows)
     });
@@ -370,14 +376,19 @@ fn wanted_cells(manifests: &ByteStringArray, few: bool, rows: &[u64]) -> Vec<u64
 }
 
 /// Returns whether the ids stored in the requested rows equal the rows.
-fn proves(array: &RowArray, request: &RowRequest, results: Vec<FetchResult>, ids: &[i64]) -> bool {
+fn ids_equal_rows(
+    array: &RowArray,
+    request: &RowRequest,
+    results: Vec<FetchResult>,
+    ids: &[i64],
+) -> bool {
     let read = array.finish(request, results);
     let there = Int64s::parse(&read.bytes);
-    read.lost.is_empty() && there.is_ok_and(|there| there.iter().eq(ids.iter().copied()))
+    read.damaged.is_empty() && there.is_ok_and(|there| there.iter().eq(ids.iter().copied()))
 }
 
 /// Returns the result if no id could be read.
-fn nothing(table: &ObjectTable, budget: u64, ids: &[i64]) -> ObjectLookup {
+fn without_ids(table: &ObjectTable, budget: u64, ids: &[i64]) -> ObjectLookup {
     let mut builder = ObjectsBuilder::new(table.index.sid_ndim, 0, budget);
     builder.mark_incomplete();
     ObjectLookup::of(Arc::new(builder.finish(ObjectIds::default())), ids)
@@ -437,13 +448,13 @@ fn some_of(
             Ok(indices) => (indices, damage),
             Err(damage) => (None, Some(damage)),
         };
-        let lost = damage.is_some();
+        let damaged = damage.is_some();
         if let Some(damage) = damage {
             diagnostics.skip(damage)?;
         }
         for (row, _) in found {
-            if lost {
-                push_lost(&mut builder, *row, manifests.node())?;
+            if damaged {
+                push_unreadable(&mut builder, *row, manifests.node())?;
                 continue;
             }
             // Empty bytes are an empty manifest.

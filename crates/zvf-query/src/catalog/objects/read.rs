@@ -106,7 +106,7 @@ impl Session<'_> {
             if let Some((_, request)) = &requested {
                 wanted.extend(request.wanted.iter().cloned());
             }
-            wanted.extend((next..end).map(|cell| manifests.wanted(cell)));
+            wanted.extend((next..end).map(|cell| manifests.cell_request(cell)));
             let mut results = self.fetch.bypass_cache().cells(&wanted).await;
             if results.iter().any(is_over_budget) && end.saturating_sub(next) > 1 {
                 batch = end.saturating_sub(next).div_euclid(2);
@@ -168,20 +168,20 @@ impl Session<'_> {
         let after = results.split_off(of_data.wanted.len().min(results.len()));
         let data_read = data.finish(&of_data, results);
         let offsets_read = offsets.finish(&of_offsets, after);
-        let lost = data_read.lost.into_iter().chain(offsets_read.lost);
-        let mut damage = lost.map(|(_, damage)| damage).next();
+        let damaged = data_read.damaged.into_iter().chain(offsets_read.damaged);
+        let mut damage = damaged.map(|(_, damage)| damage).next();
         let mut builder = ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget());
         if damage.is_none() {
             match OpenRows::parse(&data_read.bytes, &offsets_read.bytes) {
                 Ok(rows) => {
-                    let mut lost = 0_u64;
+                    let mut skipped = 0_u64;
                     for (row, manifest) in (0_u64..).zip(rows.iter()) {
                         let damaged = |fault| Damage::new(data.node(), fault);
-                        if !push(&mut builder, row, manifest, (lost, diagnostics), damaged)? {
-                            lost = lost.saturating_add(1);
+                        if !push(&mut builder, row, manifest, (skipped, diagnostics), damaged)? {
+                            skipped = skipped.saturating_add(1);
                         }
                     }
-                    if let Some(more @ 1..) = lost.checked_sub(MAX_REPORTED_ROWS) {
+                    if let Some(more @ 1..) = skipped.checked_sub(MAX_REPORTED_ROWS) {
                         diagnostics.skip(Damage::new(data.node(), Fault::MoreRows(more)))?;
                     }
                     return Ok(builder.finish(ObjectIds::Rows(table.len()?)));
@@ -193,7 +193,7 @@ impl Session<'_> {
             diagnostics.skip(damage)?;
         }
         for row in 0..table.rows() {
-            push_lost(&mut builder, row, data.node())?;
+            push_unreadable(&mut builder, row, data.node())?;
         }
         Ok(builder.finish(ObjectIds::Rows(table.len()?)))
     }
@@ -242,7 +242,7 @@ pub(super) fn read_ids(
     sorted: bool,
 ) -> Result<ObjectIds, Damage> {
     let read = array.finish(request, results);
-    if let Some((_, damage)) = read.lost.into_iter().next() {
+    if let Some((_, damage)) = read.damaged.into_iter().next() {
         return Err(damage);
     }
     let ids = Int64s::parse(&read.bytes);
@@ -311,7 +311,7 @@ pub(super) fn push_cell(
                         damaged_rows = damaged_rows.saturating_add(1);
                     }
                 }
-                None => push_lost(builder, row, manifests.node())?,
+                None => push_unreadable(builder, row, manifests.node())?,
             }
         }
         match damaged_rows.checked_sub(MAX_REPORTED_ROWS) {
@@ -350,19 +350,19 @@ pub(super) fn push(
             if before < MAX_REPORTED_ROWS {
                 diagnostics.skip(damage)?;
             }
-            push_lost(builder, row, &key)?;
+            push_unreadable(builder, row, &key)?;
             Ok(false)
         }
     }
 }
 
 /// Adds a row whose manifest could not be read.
-pub(super) fn push_lost(
+pub(super) fn push_unreadable(
     builder: &mut ObjectsBuilder,
     row: u64,
     key: &Key,
 ) -> Result<(), QueryError> {
-    builder.push_lost(row).map_err(|fault| match fault {
+    builder.push_unreadable(row).map_err(|fault| match fault {
         ManifestFault::OverBudget(bytes) => builder.over_budget(bytes),
         ManifestFault::Fault(fault) => Damage::new(key, fault).into(),
     })

@@ -91,7 +91,7 @@ impl Session<'_> {
                 let after = results.split_off(of_data.wanted.len().min(results.len()));
                 let read = data.finish(&of_data, results);
                 let starts = offsets.finish(&of_offsets, after);
-                if let Some((_, damage)) = read.lost.into_iter().chain(starts.lost).next() {
+                if let Some((_, damage)) = read.damaged.into_iter().chain(starts.damaged).next() {
                     return Err(damage.into());
                 }
                 let rows = OpenRows::parse(&read.bytes, &starts.bytes);
@@ -143,7 +143,7 @@ impl Session<'_> {
             return Ok(Vec::new());
         }
         let cells = items.cell_of(rows.start)..=items.cell_of(rows.end.saturating_sub(1));
-        let wanted: Vec<_> = cells.clone().map(|cell| items.wanted(cell)).collect();
+        let wanted: Vec<_> = cells.clone().map(|cell| items.cell_request(cell)).collect();
         let results = self.fetch.cells(&wanted).await;
         let mut read = Vec::new();
         for (cell, result) in cells.zip(results) {

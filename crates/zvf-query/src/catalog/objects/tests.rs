@@ -8,7 +8,7 @@ use super::ObjectSet;
 use crate::{
     diagnostics::Diagnostics,
     error::{Fault, QueryError},
-    memory::{MemoryStore, now},
+    memory::{MemoryStore, poll_ready},
 };
 
 const LEVEL: LevelId = LevelId::new(0);
@@ -56,17 +56,17 @@ fn row(objects: &ObjectSet, index: usize) -> Vec<i64> {
 fn a_numbered_object_reads_eight_bytes_and_a_cell() {
     let memory = store(&numbered(), true);
     let session = memory.session();
-    let some = now(session.object_list_of(LEVEL, &[7])).unwrap();
+    let some = poll_ready(session.object_list_of(LEVEL, &[7])).unwrap();
     assert_eq!(row(&some.objects, some.indices[0].unwrap()), [7]);
     let rounds = memory.rounds();
     assert_eq!(rounds.len(), 3, "{rounds:?}");
     let ids = "0/object_index/object_ids/c/0 56..64";
     assert_eq!(rounds[2], [ids, "0/object_index/manifests/c/3"]);
     // All of them; after that, nothing more is requested.
-    let all = now(session.object_list(LEVEL)).unwrap().unwrap();
+    let all = poll_ready(session.object_list(LEVEL)).unwrap().unwrap();
     assert_eq!((all.len(), row(&all, 11)), (12, vec![11]));
     assert_eq!(memory.rounds().len(), 1);
-    now(session.object_list_of(LEVEL, &[3])).unwrap();
+    poll_ready(session.object_list_of(LEVEL, &[3])).unwrap();
     assert!(memory.rounds().is_empty());
 }
 
@@ -76,7 +76,7 @@ fn other_ids_are_looked_up() {
     let ids: Vec<i64> = (0..12).map(|id| 2 * id).collect();
     let memory = store(&ids, true);
     let session = memory.session();
-    let some = now(session.object_list_of(LEVEL, &[6])).unwrap();
+    let some = poll_ready(session.object_list_of(LEVEL, &[6])).unwrap();
     let index = some.indices[0].unwrap();
     assert_eq!(
         (row(&some.objects, index), some.objects.row(index)),
@@ -89,7 +89,7 @@ fn other_ids_are_looked_up() {
         [vec![ids], vec!["0/object_index/manifests/c/1"]]
     );
     // The ids are cached.
-    let some = now(session.object_list_of(LEVEL, &[7])).unwrap();
+    let some = poll_ready(session.object_list_of(LEVEL, &[7])).unwrap();
     assert_eq!(some.indices, [None]);
     assert!(memory.rounds().is_empty());
 }
@@ -99,11 +99,11 @@ fn ids_may_be_in_any_order_but_only_once() {
     let mut ids = numbered();
     ids.swap(2, 9);
     let memory = store(&ids, false);
-    let some = now(memory.session().object_list_of(LEVEL, &[9])).unwrap();
+    let some = poll_ready(memory.session().object_list_of(LEVEL, &[9])).unwrap();
     assert_eq!(row(&some.objects, some.indices[0].unwrap()), [2]);
     let fault = |ids: &[i64], sorted| {
         let memory = store(ids, sorted);
-        match now(memory.session().object_list(LEVEL)) {
+        match poll_ready(memory.session().object_list(LEVEL)) {
             Err(QueryError::Damaged(damage)) => {
                 assert_eq!(damage.key.as_str(), "0/object_index/object_ids");
                 damage.fault
@@ -125,12 +125,14 @@ fn damage_is_skipped_with_keep_going() {
     memory.put("0/object_index/manifests/c/1", &frame);
     memory.put("0/object_index/manifests/c/4", b"broken");
     let session = memory.session();
-    let level = now(session.level(LEVEL)).unwrap();
-    let strict = now(session.objects(&level, &Diagnostics::new(false)));
+    let level = poll_ready(session.level(LEVEL)).unwrap();
+    let strict = poll_ready(session.objects(&level, &Diagnostics::new(false)));
     assert!(matches!(strict, Err(QueryError::Damaged(damage))
         if damage.key.as_str() == "0/object_index/manifests/c/1"));
     let diagnostics = Diagnostics::new(true);
-    let objects = now(session.objects(&level, &diagnostics)).unwrap().unwrap();
+    let objects = poll_ready(session.objects(&level, &diagnostics))
+        .unwrap()
+        .unwrap();
     assert!(objects.is_incomplete());
     let rows: Vec<Vec<i64>> = (0..12).map(|index| row(&objects, index)).collect();
     let lost = [2, 8, 9];
@@ -150,10 +152,10 @@ fn damage_is_skipped_with_keep_going() {
     let expected = [1, 4].map(|cell| format!("0/object_index/manifests/c/{cell}"));
     assert_eq!(keys.collect::<Vec<_>>(), expected);
     // Skipped damage still fails a strict query, without affecting others.
-    assert!(now(session.objects(&level, &Diagnostics::new(false))).is_err());
-    assert!(now(session.object_list_of(LEVEL, &[3])).is_ok());
-    assert!(now(session.object_list_of(LEVEL, &[2])).is_err());
-    assert!(now(session.object_list_of(LEVEL, &[8])).is_err());
+    assert!(poll_ready(session.objects(&level, &Diagnostics::new(false))).is_err());
+    assert!(poll_ready(session.object_list_of(LEVEL, &[3])).is_ok());
+    assert!(poll_ready(session.object_list_of(LEVEL, &[2])).is_err());
+    assert!(poll_ready(session.object_list_of(LEVEL, &[8])).is_err());
 }
 
 #[test]
@@ -164,9 +166,9 @@ fn a_manifest_cannot_take_more_than_the_budget() {
     let frame = vlen::encode(&[builder.finish(), manifest(1)]).unwrap();
     memory.put("0/object_index/manifests/c/0", &frame);
     let session = memory.session();
-    let level = now(session.level(LEVEL)).unwrap();
+    let level = poll_ready(session.level(LEVEL)).unwrap();
     for keep_going in [false, true] {
-        let objects = now(session.objects(&level, &Diagnostics::new(keep_going)));
+        let objects = poll_ready(session.objects(&level, &Diagnostics::new(keep_going)));
         assert!(matches!(objects, Err(QueryError::OverBudget { .. })));
     }
 }
@@ -180,7 +182,9 @@ fn chunks_are_numbered_across_cells_in_order_of_appearance() {
         let frame = vlen::encode(&items).unwrap();
         memory.put(&format!("0/object_index/manifests/c/{cell}"), &frame);
     }
-    let objects = now(memory.session().object_list(LEVEL)).unwrap().unwrap();
+    let objects = poll_ready(memory.session().object_list(LEVEL))
+        .unwrap()
+        .unwrap();
     let chunks = (0..8).map_while(|number| Some(objects.chunk(number)?.coords()[0]));
     assert_eq!(chunks.collect::<Vec<_>>(), [1, 6, 4, 2, 0, 5, 3]);
     for index in 0..12 {
@@ -200,7 +204,7 @@ fn inconsistent_indexes_are_rejected() {
     let check = |change: &dyn Fn(&mut MemoryStore), key: &str| {
         let mut memory = store(&numbered(), true);
         change(&mut memory);
-        match now(memory.session().object_list(LEVEL)) {
+        match poll_ready(memory.session().object_list(LEVEL)) {
             Err(QueryError::Damaged(damage)) => assert_eq!(damage.key.as_str(), key),
             other => unreachable!("{key}: {other:?}"),
         }

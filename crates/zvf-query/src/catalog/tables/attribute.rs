@@ -167,17 +167,17 @@ impl Session<'_> {
         let mut results = self.fetch.cells(&wanted).await;
         let of_mask = results.split_off(request.wanted.len().min(results.len()));
         let read = array.finish(&request, results);
-        let mut lost = Vec::new();
-        for (rows, damage) in read.lost {
+        let mut damaged = Vec::new();
+        for (rows, damage) in read.damaged {
             diagnostics.skip(damage)?;
-            lost.push(rows);
+            damaged.push(rows);
         }
         let mut present = None;
         if let Some((mask, request)) = &mask {
             let read = mask.finish(request, of_mask);
-            for (rows, damage) in read.lost {
+            for (rows, damage) in read.damaged {
                 diagnostics.skip(damage)?;
-                lost.push(rows);
+                damaged.push(rows);
             }
             present = Some(read.bytes);
         }
@@ -192,7 +192,9 @@ impl Session<'_> {
         };
         let missing = read.bytes.chunks(row).enumerate().map(|(index, bytes)| {
             let at = row_of(index);
-            at >= array.rows || lost.iter().any(|rows| rows.contains(&at)) || absent(index, bytes)
+            at >= array.rows
+                || damaged.iter().any(|rows| rows.contains(&at))
+                || absent(index, bytes)
         });
         let missing: Vec<bool> = missing.collect();
         let values = match array.element {
@@ -237,7 +239,7 @@ impl Session<'_> {
         let cells = order.chunk_by(|a, b| array.cell_of(a.0) == array.cell_of(b.0));
         let wanted = cells.clone().filter_map(|cell| cell.first());
         let wanted: Vec<_> = wanted
-            .map(|(row, _)| array.wanted(array.cell_of(*row)))
+            .map(|(row, _)| array.cell_request(array.cell_of(*row)))
             .collect();
         let results = self.fetch.cells(&wanted).await;
         let mut texts: Vec<Option<Bytes>> = vec![None; rows.len()];

@@ -160,8 +160,8 @@ impl Session<'_> {
                 let after = results.split_off(of_data.wanted.len().min(results.len()));
                 let read = data.finish(&of_data, results);
                 let starts = offsets.finish(&of_offsets, after);
-                let lost = read.lost.into_iter().chain(starts.lost).next();
-                let opened = match lost {
+                let damaged = read.damaged.into_iter().chain(starts.damaged).next();
+                let opened = match damaged {
                     Some((_, damage)) => Err(damage),
                     None => open_groups(offsets.node(), read.bytes, &starts.bytes, &groups),
                 };
@@ -197,7 +197,9 @@ impl Session<'_> {
         items: &ByteStringArray,
         diagnostics: &Diagnostics,
     ) -> Result<GroupList, QueryError> {
-        let wanted: Vec<_> = (0..items.cells()).map(|cell| items.wanted(cell)).collect();
+        let wanted: Vec<_> = (0..items.cells())
+            .map(|cell| items.cell_request(cell))
+            .collect();
         let results = self.fetch.cells(&wanted).await;
         let mut list = GroupList::default();
         list.starts.push(0);

@@ -87,7 +87,7 @@ struct Part {
 pub(crate) struct RowData {
     pub(crate) bytes: Vec<u8>,
     /// Damage by range of rows. The values of these rows are fill values.
-    pub(crate) lost: Vec<(Range<u64>, Damage)>,
+    pub(crate) damaged: Vec<(Range<u64>, Damage)>,
 }
 
 impl RowArray {
@@ -241,7 +241,7 @@ impl RowArray {
                 }
             }
         }
-        let wanted = parts.iter().map(|part| self.wanted(part)).collect();
+        let wanted = parts.iter().map(|part| self.cell_request(part)).collect();
         let rows = rows.map(<[u64]>::to_vec);
         RowRequest {
             wanted,
@@ -282,7 +282,7 @@ impl RowArray {
         Part { cell, rows, size }
     }
 
-    fn wanted(&self, part: &Part) -> CellRequest<AnyArray> {
+    fn cell_request(&self, part: &Part) -> CellRequest<AnyArray> {
         let mut cell = vec![part.cell];
         cell.resize(self.array.metadata().rank(), 0);
         let start = part.cell.saturating_mul(self.per_cell);
@@ -310,7 +310,7 @@ impl RowArray {
         request: &RowRequest,
         results: impl IntoIterator<Item = Result<Option<Fetched>, FetchError>>,
     ) -> RowData {
-        let mut lost = Vec::new();
+        let mut damaged = Vec::new();
         let mut found: Vec<(Range<u64>, Option<Bytes>)> = Vec::new();
         let mut results = results.into_iter();
         for part in &request.parts {
@@ -318,7 +318,7 @@ impl RowArray {
             match self.payload(part, results.next()) {
                 Ok(bytes) => found.push((rows, bytes)),
                 Err(fault) => {
-                    lost.push((rows.clone(), self.damage(part.cell, fault)));
+                    damaged.push((rows.clone(), self.damage(part.cell, fault)));
                     found.push((rows, None));
                 }
             }
@@ -335,7 +335,7 @@ impl RowArray {
                     None => bytes.extend(fill.iter().cycle().take(len)),
                 }
             }
-            return RowData { bytes, lost };
+            return RowData { bytes, damaged };
         };
         for at in wanted {
             let after = found.partition_point(|(rows, _)| rows.start <= *at);
@@ -351,7 +351,7 @@ impl RowArray {
                 None => bytes.extend_from_slice(&fill),
             }
         }
-        RowData { bytes, lost }
+        RowData { bytes, damaged }
     }
 
     /// Returns the bytes of a fetched cell; `None` if the cell was never written.

@@ -7,7 +7,7 @@ use zvf_model::level::LevelId;
 use crate::{
     diagnostics::Diagnostics,
     error::QueryError,
-    memory::{MemoryStore, now},
+    memory::{MemoryStore, poll_ready},
 };
 use zvf_model::column::{Column, ColumnValues};
 
@@ -19,7 +19,7 @@ fn absent() -> Json {
 }
 
 fn read(memory: &MemoryStore, rows: Option<&[u64]>) -> Result<Column, QueryError> {
-    now(memory.session().object_values(LEVEL, "a", rows))
+    poll_ready(memory.session().object_values(LEVEL, "a", rows))
 }
 
 /// Returns rows as numbers or text, or none.
@@ -129,9 +129,9 @@ fn damaged_cells_have_no_values_with_keep_going() {
         if damage.key.as_str() == format!("{AT}/c/0"))
     );
     let session = memory.session();
-    let level = now(session.level(LEVEL)).unwrap();
+    let level = poll_ready(session.level(LEVEL)).unwrap();
     let diagnostics = Diagnostics::new(true);
-    let column = now(session.object_column(&level, "a", None, &diagnostics)).unwrap();
+    let column = poll_ready(session.object_column(&level, "a", None, &diagnostics)).unwrap();
     // A fill value without meaning is a value.
     assert_eq!(shown(&column), [None, None, Some(json!(1)), Some(json!(7))]);
     assert_eq!(diagnostics.finish().0.len(), 1);
@@ -162,7 +162,9 @@ fn groups_may_be_ranges_beyond_memory() {
     memory.array("0/groups", &[2], &[2], &more);
     let three = 3_i64.to_le_bytes();
     memory.put("0/groups/c/0", &vlen::encode(&[&three[..], &[]]).unwrap());
-    let groups = now(memory.session().group_list(LEVEL)).unwrap().unwrap();
+    let groups = poll_ready(memory.session().group_list(LEVEL))
+        .unwrap()
+        .unwrap();
     assert_eq!(groups.len(), 2);
     assert!(groups.members(0).unwrap().iter().eq([3]));
     assert!(groups.members(1).unwrap().contains(1 << 60));

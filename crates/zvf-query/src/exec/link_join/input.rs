@@ -171,7 +171,7 @@ impl LevelQuery<'_> {
                 }
                 chunks.clear();
                 chunks.extend(unknown.iter().map(|(chunk, _)| *chunk));
-                if area.may_meet(&known, &chunks) {
+                if area.may_intersect(&known, &chunks) {
                     for (chunk, row) in &unknown {
                         let rows = match wanted.get_mut(*chunk) {
                             Some(rows) => rows,

@@ -2,7 +2,7 @@
 
 use zvf_model::grid::ChunkCoord;
 
-use super::row_map::{ChunkRows, Found, RowMap};
+use super::row_map::{ChunkRows, MappedRow, RowMap};
 use crate::{
     catalog::links::LinkRecords,
     diagnostics::Diagnostics,
@@ -56,7 +56,7 @@ impl Numbering<'_> {
             numbered.ends.truncate(before);
             if self.implied
                 && let Some(child) = ends.first()
-                && let Found::Row(row) = RowMap::find(&of_cell, records, *child)
+                && let MappedRow::Row(row) = RowMap::find(&of_cell, records, *child)
             {
                 numbered.children.push(row);
             }
@@ -66,9 +66,9 @@ impl Numbering<'_> {
                     break;
                 }
                 match RowMap::find(&of_cell, records, *end) {
-                    Found::Row(row) => numbered.ends.push(row),
-                    Found::Excluded => break,
-                    Found::Absent(fault) => {
+                    MappedRow::Row(row) => numbered.ends.push(row),
+                    MappedRow::Excluded => break,
+                    MappedRow::Absent(fault) => {
                         // The damaged chunk was reported when it was read.
                         let is_damaged = |chunk: &ChunkCoord| {
                             !self.map.has(chunk) && self.chunks.binary_search(chunk).is_ok()

@@ -25,13 +25,13 @@ pub(super) struct ChunkRows {
     /// Rows of the chunk.
     rows: u64,
     order: VertexOrder,
-    /// The result row of each row, if rows are not in order; [`NOWHERE`] for rows not in the result.
-    moved: Option<Vec<u64>>,
+    /// The result row of each row, if rows are not in order; [`NO_ROW`] for rows not in the result.
+    result_rows: Option<Vec<u64>>,
 }
 
-const NOWHERE: u64 = u64::MAX;
+const NO_ROW: u64 = u64::MAX;
 
-pub(super) enum Found {
+pub(super) enum MappedRow {
     Row(u64),
     /// The row is not part of the query.
     Excluded,
@@ -48,16 +48,16 @@ impl RowMap {
             goes_on
         });
         let in_order = in_order && count(vertices.len()) == chunk.rows;
-        let moved = (!in_order).then(|| {
+        let result_rows = (!in_order).then(|| {
             let rows = usize::try_from(chunk.rows).unwrap_or(0);
-            let mut moved = vec![NOWHERE; rows];
+            let mut result_rows = vec![NO_ROW; rows];
             for (to, run) in (self.rows..).zip(vertices.iter()) {
                 let row = usize::try_from(run.row).unwrap_or(usize::MAX);
-                if let Some(index) = moved.get_mut(row).filter(|index| **index == NOWHERE) {
+                if let Some(index) = result_rows.get_mut(row).filter(|index| **index == NO_ROW) {
                     *index = to;
                 }
             }
-            moved
+            result_rows
         });
         if with_starts {
             let (mut last, mut row) = (None, self.rows);
@@ -75,7 +75,7 @@ impl RowMap {
             end,
             rows: chunk.rows,
             order: chunk.order,
-            moved,
+            result_rows,
         };
         self.chunks.insert(chunk.chunk.clone(), rows);
         self.rows = end;
@@ -96,29 +96,31 @@ impl RowMap {
         chunks: &[Option<&ChunkRows>],
         records: &LinkRecords,
         end: (u32, u64),
-    ) -> Found {
+    ) -> MappedRow {
         let (number, row) = end;
         let number = usize::try_from(number).unwrap_or(usize::MAX);
         let Some(Some(rows)) = chunks.get(number) else {
-            return Found::Absent(match records.chunk_of(end) {
+            return MappedRow::Absent(match records.chunk_of(end) {
                 Some(chunk) => Fault::NoChunk(chunk.clone()),
                 None => Fault::Range,
             });
         };
         if rows.order == VertexOrder::Lost && !records.is_with_vertices {
-            return Found::Absent(Fault::OrderLost);
+            return MappedRow::Absent(Fault::OrderLost);
         }
         if row >= rows.rows {
             let rows = rows.rows;
-            return Found::Absent(Fault::NoRow { row, rows });
+            return MappedRow::Absent(Fault::NoRow { row, rows });
         }
-        let Some(moved) = &rows.moved else {
-            return Found::Row(rows.first.saturating_add(row));
+        let Some(result_rows) = &rows.result_rows else {
+            return MappedRow::Row(rows.first.saturating_add(row));
         };
-        let index = usize::try_from(row).ok().and_then(|row| moved.get(row));
+        let index = usize::try_from(row)
+            .ok()
+            .and_then(|row| result_rows.get(row));
         match index.copied() {
-            None | Some(NOWHERE) => Found::Excluded,
-            Some(row) => Found::Row(row),
+            None | Some(NO_ROW) => MappedRow::Excluded,
+            Some(row) => MappedRow::Row(row),
         }
     }
 
@@ -138,15 +140,15 @@ impl ChunkRows {
     /// Returns the row of the result for a row of the chunk; `None` if [`RowMap::find`] must
     /// determine the reason for its absence.
     pub(super) fn row(&self, row: u64, records: &LinkRecords) -> Option<u64> {
-        let is_lost = self.order == VertexOrder::Lost && !records.is_with_vertices;
-        if is_lost || row >= self.rows {
+        let is_order_lost = self.order == VertexOrder::Lost && !records.is_with_vertices;
+        if is_order_lost || row >= self.rows {
             return None;
         }
-        match &self.moved {
+        match &self.result_rows {
             None => Some(self.first.saturating_add(row)),
-            Some(moved) => {
-                let row = moved.get(usize::try_from(row).ok()?).copied()?;
-                (row != NOWHERE).then_some(row)
+            Some(result_rows) => {
+                let row = result_rows.get(usize::try_from(row).ok()?).copied()?;
+                (row != NO_ROW).then_some(row)
             }
         }
     }

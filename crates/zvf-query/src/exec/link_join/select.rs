@@ -55,7 +55,7 @@ impl LevelQuery<'_> {
         let mut links = SelectedLinks::default();
         // First ends of stored links, as indices of rows, by the number of their chunk.
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); graph.chunks.len()];
-        let mut lost = UnreadableChunks::default();
+        let mut unreadable = UnreadableChunks::default();
         let ends = records.iter().map(|read| read.ends.len());
         let bytes = ends.sum::<usize>().saturating_mul(BYTES_PER_END);
         let cells = records.iter().enumerate().collect();
@@ -63,7 +63,7 @@ impl LevelQuery<'_> {
             self.stored_links(work, (cell, read), graph, &allowed, diagnostics)
         });
         for (read, stored) in records.iter().zip(stored) {
-            lost.add(read);
+            unreadable.add(read);
             let stored = stored?;
             links.push(stored.links);
             for child in stored.children {
@@ -73,7 +73,7 @@ impl LevelQuery<'_> {
             }
         }
         // An implied link has no attributes.
-        if work.links.implied && self.unstored_pass(work)? {
+        if work.links.implied && self.passes_without_attributes(work)? {
             let nodes = graph.chunks.iter().zip(children);
             let nodes = (0_u32..).zip(nodes).collect();
             let loaded = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
@@ -81,7 +81,7 @@ impl LevelQuery<'_> {
             let bytes = rows.saturating_mul(2 * BYTES_PER_END);
             let implied = on_cores(nodes, bytes, |(number, ((coord, node), children))| {
                 let node = node.as_ref().filter(|node| node.is_whole);
-                match node.filter(|_| !lost.has(coord)) {
+                match node.filter(|_| !unreadable.has(coord)) {
                     Some(node) => self.implied_links(number, node, &children, graph).map(Some),
                     None => Ok(None),
                 }
@@ -234,7 +234,7 @@ impl LevelQuery<'_> {
     }
 
     /// Returns whether the predicate on links is true for a link without attributes.
-    fn unstored_pass(&self, work: &LinkWork) -> Result<bool, QueryError> {
+    fn passes_without_attributes(&self, work: &LinkWork) -> Result<bool, QueryError> {
         let (Some(predicate), Some(set)) = (&self.filter.link, &work.links.set) else {
             return Ok(self.filter.link.is_none());
         };

@@ -138,7 +138,7 @@ impl LinkWork<'_> {
         let builder = || LinkBuilder::new(set, &query.shown.link);
         let mut links = builder();
         let mut children = Vec::new();
-        let mut lost = UnreadableChunks::default();
+        let mut unreadable = UnreadableChunks::default();
         let cells = self.links.cells(query, None)?;
         let (mut cells, mut at_once) = (cells.as_slice(), BATCH_CELLS);
         while let Some(set) = set.filter(|_| !cells.is_empty()) {
@@ -161,7 +161,7 @@ impl LinkWork<'_> {
             };
             read.each(diagnostics, number, |numbered| {
                 for (records, numbered) in &numbered {
-                    lost.add(records);
+                    unreadable.add(records);
                     children.extend_from_slice(&numbered.children);
                 }
                 links.push_cells(&numbered, expected)
@@ -180,13 +180,13 @@ impl LinkWork<'_> {
         }
         if self.links.implied {
             children.sort_unstable();
-            let lost = lost.rows(map);
+            let unreadable = unreadable.rows(map);
             let (rows, starts) = map.starts();
-            links.weave(&UnstoredLinks {
+            links.merge_implied(&UnstoredLinks {
                 rows,
                 starts,
                 stored: &children,
-                lost: &lost,
+                unreadable: &unreadable,
             });
         }
         let mut last = query.empty_result();

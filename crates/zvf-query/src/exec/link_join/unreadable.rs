@@ -18,7 +18,7 @@ pub(super) struct UnreadableChunks {
 
 impl UnreadableChunks {
     pub(super) fn add(&mut self, records: &LinkRecords) {
-        if records.is_lost {
+        if records.is_unreadable {
             self.anywhere |= records.chunks.is_empty();
             self.chunks.extend(records.chunks.iter().cloned());
         }

@@ -33,7 +33,7 @@ pub(crate) struct LinkBuilder {
     len: usize,
     columns: Vec<(usize, ColumnBuilder)>,
     /// Cells and records whose attributes are not appended yet.
-    waiting: Vec<(Option<usize>, Option<usize>)>,
+    pending: Vec<(Option<usize>, Option<usize>)>,
 }
 
 impl LinkBuilder {
@@ -53,7 +53,7 @@ impl LinkBuilder {
             ends: Vec::new(),
             len: 0,
             columns: columns.collect(),
-            waiting: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -68,7 +68,7 @@ impl LinkBuilder {
     ///
     /// The system zeroes fresh memory on the core that first writes to it. Zeroing takes longer
     /// than writing, so it should happen on all cores.
-    fn room(&mut self, new: usize, expected: usize) -> &mut [u64] {
+    fn allocate(&mut self, new: usize, expected: usize) -> &mut [u64] {
         let (before, needed) = (self.len, self.len.saturating_add(new));
         if self.ends.len() < needed {
             let size = needed.saturating_add(before / 2).max(expected);
@@ -85,7 +85,7 @@ impl LinkBuilder {
     }
 
     /// Removes unused space at the end.
-    fn settle(&mut self) {
+    fn trim(&mut self) {
         self.ends.truncate(self.len);
     }
 
@@ -98,7 +98,7 @@ impl LinkBuilder {
     ) -> Result<(), QueryError> {
         let new = cells.iter().map(|(_, links)| links.ends.len());
         let new = new.fold(0, usize::saturating_add);
-        let mut rest = self.room(new, expected);
+        let mut rest = self.allocate(new, expected);
         let parts = cells.iter().map(|(_, links)| {
             let (to, after) = core::mem::take(&mut rest).split_at_mut(links.ends.len());
             rest = after;
@@ -132,11 +132,11 @@ impl LinkBuilder {
         let rows = rows
             .iter()
             .map(|row| u64::try_from(*row).unwrap_or(u64::MAX));
-        self.settle();
+        self.trim();
         self.ends.extend(rows);
         self.len = self.ends.len();
         if !self.columns.is_empty() {
-            self.waiting.push(record.unzip());
+            self.pending.push(record.unzip());
         }
     }
 
@@ -149,7 +149,7 @@ impl LinkBuilder {
     ) {
         let new = runs.iter().map(|run| run.ends().len());
         let new = new.fold(0, usize::saturating_add);
-        let mut rest = self.room(new, new);
+        let mut rest = self.allocate(new, new);
         let parts = runs.iter().map(|run| {
             let (to, after) = core::mem::take(&mut rest).split_at_mut(run.ends().len());
             rest = after;
@@ -159,14 +159,14 @@ impl LinkBuilder {
         on_cores(parts.collect(), bytes, |(run, to)| number(run, to));
         if !self.columns.is_empty() {
             let records = runs.iter().flat_map(LinkRun::records);
-            self.waiting.extend(records.map(Option::unzip));
+            self.pending.extend(records.map(Option::unzip));
         }
     }
 
     /// Appends the attributes of links of many cells.
     pub(crate) fn end_cells(&mut self, records: &[LinkRecords]) -> Result<(), QueryError> {
-        let waiting = core::mem::take(&mut self.waiting);
-        for same in waiting.chunk_by(|a, b| a.0 == b.0) {
+        let pending = core::mem::take(&mut self.pending);
+        for same in pending.chunk_by(|a, b| a.0 == b.0) {
             let cell = same.first().and_then(|(cell, _)| records.get((*cell)?));
             let indices: Vec<Option<usize>> = same.iter().map(|(_, at)| *at).collect();
             for (number, column) in &mut self.columns {
@@ -184,7 +184,7 @@ impl LinkBuilder {
 
     /// Replaces the rows of ends.
     pub(crate) fn renumber(&mut self, index: &[u64]) {
-        self.settle();
+        self.trim();
         for end in &mut self.ends {
             let old = usize::try_from(*end).ok();
             *end = old.and_then(|old| index.get(old)).copied().unwrap_or(*end);
@@ -193,7 +193,7 @@ impl LinkBuilder {
 
     /// Sorts links by their first end, stably.
     pub(crate) fn sort_by_child(&mut self) {
-        self.settle();
+        self.trim();
         let links = self.ends.chunks_exact(self.width.max(1));
         if links.is_sorted_by_key(|ends| ends.first().copied()) {
             return;
@@ -202,14 +202,14 @@ impl LinkBuilder {
             let (links, _) = self.ends.as_chunks_mut::<2>();
             links.sort_by_key(|[child, _]| *child);
         } else {
-            self.weave(&UnstoredLinks::default());
+            self.merge_implied(&UnstoredLinks::default());
         }
     }
 
     /// Sorts links by their first end, stably, and merges them with implied links in that order, on
     /// all cores.
-    pub(crate) fn weave(&mut self, implied: &UnstoredLinks<'_>) {
-        self.settle();
+    pub(crate) fn merge_implied(&mut self, implied: &UnstoredLinks<'_>) {
+        self.trim();
         let width = self.width.max(1);
         let stored = core::mem::take(&mut self.ends);
         let mut own: Vec<OwnLink<'_>> = stored
@@ -237,7 +237,7 @@ impl LinkBuilder {
         let size = sizes.map(|(block, implied)| len(block, *implied));
         let size = size.fold(0, usize::saturating_add);
         self.len = 0;
-        let mut rest = self.room(size, size);
+        let mut rest = self.allocate(size, size);
         let parts = blocks.into_iter().zip(&counts).map(|(block, implied)| {
             let size = len(&block, *implied);
             let (to, after) = core::mem::take(&mut rest).split_at_mut(size);
@@ -246,13 +246,13 @@ impl LinkBuilder {
         });
         let unstored = own.len();
         let indices = on_cores(parts.collect(), bytes, |(block, rest)| {
-            let mut pen = Pen {
+            let mut writer = LinkWriter {
                 rest,
                 indices: has_columns.then(Vec::new),
                 unstored,
             };
-            block.write(&mut pen);
-            pen.indices.unwrap_or_default()
+            block.write(&mut writer);
+            writer.indices.unwrap_or_default()
         });
         if has_columns {
             let indices: Vec<usize> = indices.into_iter().flatten().collect();
@@ -266,7 +266,7 @@ impl LinkBuilder {
 
     /// Puts the links into a batch.
     pub(crate) fn finish(mut self, result: &mut QueryResult) {
-        self.settle();
+        self.trim();
         result.links = Some(Links {
             width: u32::try_from(self.width).unwrap_or(u32::MAX),
             ends: self.ends,
@@ -303,7 +303,7 @@ pub(crate) struct UnstoredLinks<'i> {
     /// First ends of stored links, ascending.
     pub(crate) stored: &'i [u64],
     /// Rows whose stored links could not be read, and whose implied ones are therefore unknown.
-    pub(crate) lost: &'i [Range<u64>],
+    pub(crate) unreadable: &'i [Range<u64>],
 }
 
 /// Rows whose links one core merges.
@@ -349,12 +349,12 @@ impl<'i> UnstoredLinks<'i> {
     /// Calls `push` with ascending ranges of the `rows` that have an implied link.
     fn each(self, rows: Range<u64>, push: &mut impl FnMut(Range<u64>)) {
         let mut push = |range: Range<u64>| {
-            if self.lost.is_empty() {
+            if self.unreadable.is_empty() {
                 push(range);
                 return;
             }
-            let is_lost = |row: u64| self.lost.iter().any(|lost| lost.contains(&row));
-            for row in range.filter(|row| !is_lost(*row)) {
+            let is_unreadable = |row: u64| self.unreadable.iter().any(|rows| rows.contains(&row));
+            for row in range.filter(|row| !is_unreadable(*row)) {
                 push(row..row.saturating_add(1));
             }
         };
@@ -386,25 +386,25 @@ impl<'i> UnstoredLinks<'i> {
 impl LinkBlock<'_, '_> {
     /// Writes the links of the block in the order of their first ends. A stored link comes before
     /// an implied one of the same first end.
-    fn write(&self, pen: &mut Pen<'_>) {
+    fn write(&self, writer: &mut LinkWriter<'_>) {
         let mut own = self.own.iter().peekable();
         self.implied
             .each(self.rows.clone(), &mut |rows: Range<u64>| {
                 let mut next = rows.start;
                 while let Some(link) = own.next_if(|link| link.child() < Some(rows.end)) {
                     let child = link.child().unwrap_or(next).max(next);
-                    pen.implied(next..child);
-                    pen.own(link);
+                    writer.write_implied(next..child);
+                    writer.write_stored(link);
                     next = child;
                 }
-                pen.implied(next..rows.end);
+                writer.write_implied(next..rows.end);
             });
-        own.for_each(|link| pen.own(link));
+        own.for_each(|link| writer.write_stored(link));
     }
 }
 
 /// The buffers to which a core writes links.
-struct Pen<'w> {
+struct LinkWriter<'w> {
     rest: &'w mut [u64],
     /// The number of each link, if there are columns to put in this order.
     indices: Option<Vec<usize>>,
@@ -412,7 +412,7 @@ struct Pen<'w> {
     unstored: usize,
 }
 
-impl<'w> Pen<'w> {
+impl<'w> LinkWriter<'w> {
     fn take(&mut self, ends: usize) -> &'w mut [u64] {
         let all = core::mem::take(&mut self.rest);
         let (now, rest) = all.split_at_mut(ends.min(all.len()));
@@ -421,7 +421,7 @@ impl<'w> Pen<'w> {
     }
 
     /// Writes the implied links of rows.
-    fn implied(&mut self, rows: Range<u64>) {
+    fn write_implied(&mut self, rows: Range<u64>) {
         let links = usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(usize::MAX);
         let (pairs, _) = self.take(links.saturating_mul(2)).as_chunks_mut::<2>();
         for ([child, parent], row) in pairs.iter_mut().zip(rows) {
@@ -432,7 +432,7 @@ impl<'w> Pen<'w> {
         }
     }
 
-    fn own(&mut self, link: &OwnLink<'_>) {
+    fn write_stored(&mut self, link: &OwnLink<'_>) {
         self.take(link.ends.len()).copy_from_slice(link.ends);
         if let Some(indices) = &mut self.indices {
             indices.push(link.number);
@@ -448,8 +448,8 @@ mod tests {
     fn merged(own: &[[u64; 2]], implied: &UnstoredLinks<'_>) -> Vec<u64> {
         let mut links: Vec<[u64; 2]> = own.to_vec();
         links.extend((1..implied.rows).filter_map(|row| {
-            let is_lost = implied.lost.iter().any(|lost| lost.contains(&row));
-            let is_there = is_lost
+            let is_unreadable = implied.unreadable.iter().any(|rows| rows.contains(&row));
+            let is_there = is_unreadable
                 || implied.starts.binary_search(&row).is_ok()
                 || implied.stored.binary_search(&row).is_ok();
             (!is_there).then_some([row, row - 1])
@@ -471,10 +471,10 @@ mod tests {
         let mut children: Vec<u64> = (0..rows).step_by(97).chain([8, 8, rows - 1]).collect();
         children.sort_unstable();
         let own: Vec<[u64; 2]> = children.iter().rev().map(|row| [*row, row / 2]).collect();
-        let lost = [5..12, ROWS_PER_BLOCK - 3..ROWS_PER_BLOCK + 40];
-        for (rows, starts, lost) in [
+        let unreadable = [5..12, ROWS_PER_BLOCK - 3..ROWS_PER_BLOCK + 40];
+        for (rows, starts, unreadable) in [
             (rows, &starts[..], &[][..]),
-            (rows, &starts[..], &lost[..]),
+            (rows, &starts[..], &unreadable[..]),
             (rows, &[][..], &[][..]),
             (ROWS_PER_BLOCK, &starts[..4], &[][..]),
             (1, &starts[..1], &[][..]),
@@ -487,14 +487,14 @@ mod tests {
                 rows,
                 starts,
                 stored: &stored,
-                lost,
+                unreadable,
             };
             let mut builder = LinkBuilder::new(None, &[]);
             for ends in &own {
                 let ends = ends.map(|end| usize::try_from(end).unwrap());
                 builder.push_rows(&ends, None);
             }
-            builder.weave(&implied);
+            builder.merge_implied(&implied);
             let mut result = QueryResult::default();
             builder.finish(&mut result);
             assert_eq!(result.links.unwrap().ends, merged(&own, &implied), "{rows}");

@@ -106,7 +106,7 @@ impl NearPaths {
             if overlap == Overlap::None {
                 continue;
             }
-            path.is_met = overlap == Overlap::Confirmed;
+            path.is_overlap_confirmed = overlap == Overlap::Confirmed;
             let clip = mode == Mode::Clip;
             for (at, piece) in path.pieces.iter().enumerate() {
                 let wanted = !loaded.knows(piece.chunk)

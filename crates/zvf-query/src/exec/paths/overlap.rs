@@ -110,14 +110,14 @@ pub(super) fn overlap(
                         false
                     }
                     (Some(PreviousEnd::In(chunk)), Some(first)) => {
-                        area.may_meet(&[first], &[*chunk])
+                        area.may_intersect(&[first], &[*chunk])
                     }
                 }
             }
             PiecePositions::Elsewhere(chunk) => match &last {
                 None => false,
-                Some(PreviousEnd::At(before)) => area.may_meet(&[before], &[*chunk]),
-                Some(PreviousEnd::In(before)) => area.may_meet(&[], &[before, *chunk]),
+                Some(PreviousEnd::At(before)) => area.may_intersect(&[before], &[*chunk]),
+                Some(PreviousEnd::In(before)) => area.may_intersect(&[], &[before, *chunk]),
             },
         };
         if may_touch {
@@ -168,13 +168,13 @@ pub(super) fn may_cross(
         return false;
     };
     let meets = |piece: &ObjectFragment, from_end: bool| match positions_of(*piece, work, loaded) {
-        PiecePositions::Elsewhere(chunk) => Some(area.may_meet(&[], &[here, chunk])),
+        PiecePositions::Elsewhere(chunk) => Some(area.may_intersect(&[], &[here, chunk])),
         PiecePositions::Read(positions) => {
             let end = match from_end {
                 true => positions.iter().next_back(),
                 false => positions.iter().next(),
             };
-            end.map(|end| area.may_meet(&[end], &[here]))
+            end.map(|end| area.may_intersect(&[end], &[here]))
         }
     };
     let before = path.pieces.get(..at).unwrap_or_default().iter().rev();

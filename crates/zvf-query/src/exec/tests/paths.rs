@@ -15,7 +15,7 @@ use crate::{
         whole_paths::WholePathGather,
     },
     geometry::{Bbox, Mode},
-    memory::now,
+    memory::poll_ready,
     predicate::Predicate,
     query::{Clip, Query},
     result::{Parts, QueryResult},
@@ -31,14 +31,16 @@ fn with_segment(
     let query = resolved(&memory, query);
     let (schema, chunks) = chunks(&query);
     let diagnostics = Diagnostics::new(false);
-    let objects = now(query.objects_if(true, &diagnostics)).unwrap().unwrap();
+    let objects = poll_ready(query.objects_if(true, &diagnostics))
+        .unwrap()
+        .unwrap();
     let mut loaded = LoadedChunks::default();
     for chunk in chunks {
         let number = objects.number_of(&chunk.chunk).unwrap();
         loaded.add(number, Some(chunk));
     }
     let context = ExecContext::new(&query, &diagnostics);
-    let filter = now(Filter::open(Some(0), &schema, Some(&objects), context)).unwrap();
+    let filter = poll_ready(Filter::open(Some(0), &schema, Some(&objects), context)).unwrap();
     let clips = query.area_mode == Mode::Clip;
     let clip = BorderClip::open(clips, &query, &schema).unwrap();
     let path = Path::new(0, objects.fragments(0));
@@ -134,7 +136,7 @@ fn clip_splits_paths_at_the_border() {
             let parts = clip.unwrap().path(all, segment, loaded);
             assert_eq!(parts.len(), 1);
             assert_eq!(parts[0].rows, 3..3);
-            let t = |end: &Option<crate::exec::clip::Between>| end.as_ref().unwrap().t;
+            let t = |end: &Option<crate::exec::clip::InterpolatedVertex>| end.as_ref().unwrap().t;
             assert_eq!(
                 (t(&parts[0].ends.start), t(&parts[0].ends.end)),
                 (0.25, 0.75)
@@ -191,7 +193,9 @@ fn copied(
     let query = resolved(&memory, &query);
     let (schema, chunks) = chunks(&query);
     let diagnostics = Diagnostics::new(true);
-    let objects = now(query.objects_if(true, &diagnostics)).unwrap().unwrap();
+    let objects = poll_ready(query.objects_if(true, &diagnostics))
+        .unwrap()
+        .unwrap();
     let mut loaded = LoadedChunks::default();
     for chunk in chunks {
         let number = objects.number_of(&chunk.chunk).unwrap();

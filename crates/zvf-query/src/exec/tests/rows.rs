@@ -6,7 +6,7 @@ use crate::{
     diagnostics::Diagnostics,
     exec::{context::ExecContext, filter::Filter, gather::VertexGather, limit::Limit},
     geometry::{Bbox, Mode, Sphere},
-    memory::now,
+    memory::poll_ready,
     predicate::Predicate,
     query::{Query, Selection, Shape},
 };
@@ -18,8 +18,8 @@ fn selected(query: &Query) -> Vec<Vec<u64>> {
     let (schema, chunks) = chunks(&query);
     let diagnostics = Diagnostics::new(false);
     let context = ExecContext::new(&query, &diagnostics);
-    let objects = now(query.objects_if(true, &diagnostics)).unwrap();
-    let filter = now(Filter::open(Some(0), &schema, objects.as_deref(), context)).unwrap();
+    let objects = poll_ready(query.objects_if(true, &diagnostics)).unwrap();
+    let filter = poll_ready(Filter::open(Some(0), &schema, objects.as_deref(), context)).unwrap();
     let rows = chunks.iter().map(|chunk| {
         let owners = query.owners_of(objects.as_ref(), chunk, &diagnostics);
         let selected = filter.select(chunk, owners.unwrap()).unwrap();
@@ -75,7 +75,7 @@ fn filter_marks_rows_for_joins() {
     let (schema, chunks) = chunks(&query);
     let diagnostics = Diagnostics::new(false);
     let context = ExecContext::new(&query, &diagnostics);
-    let filter = now(Filter::open(Some(0), &schema, None, context)).unwrap();
+    let filter = poll_ready(Filter::open(Some(0), &schema, None, context)).unwrap();
     let chunk = &chunks[0];
     // Only the first fragment is requested.
     let runs = chunk.runs();
@@ -101,7 +101,7 @@ fn gather_copies_selections_in_their_order() {
     let query = resolved(&memory, &query);
     let (schema, chunks) = chunks(&query);
     let diagnostics = Diagnostics::new(false);
-    let objects = now(query.objects_if(true, &diagnostics)).unwrap();
+    let objects = poll_ready(query.objects_if(true, &diagnostics)).unwrap();
     let filter = Filter::all(&schema);
     let mut gather = VertexGather::new(&query, &schema, 2, true);
     let mut limit = Limit::new(Some(2));
@@ -130,11 +130,11 @@ fn object_columns_follow_the_ids_of_a_batch() {
     let query = Query::new();
     let query = resolved(&memory, &query);
     let diagnostics = Diagnostics::new(false);
-    let objects = now(query.objects_if(true, &diagnostics)).unwrap();
+    let objects = poll_ready(query.objects_if(true, &diagnostics)).unwrap();
     let mut batch = query.empty_result();
     let ids = [9, 7, -1].into();
     memory.rounds();
-    now(query.add_objects(&mut batch, objects.as_ref(), &ids, &diagnostics)).unwrap();
+    poll_ready(query.add_objects(&mut batch, objects.as_ref(), &ids, &diagnostics)).unwrap();
     assert_eq!(batch.objects, [7, 9]);
     assert_eq!(values(&batch.object[0]), [2.0, 1.0]);
     let rounds = memory.rounds();

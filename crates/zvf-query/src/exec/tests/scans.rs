@@ -5,7 +5,7 @@ use crate::{
     diagnostics::Diagnostics,
     exec::operator::LinkScan,
     geometry::{Bbox, Mode},
-    memory::now,
+    memory::poll_ready,
     predicate::Predicate,
     query::{Query, Selection},
 };
@@ -57,11 +57,11 @@ fn an_object_scan_selects_by_predicate() {
     let memory = store("polyline", "implicit_sequential");
     let query = Query::new().filter(Predicate::parse("object.lanes = 1").unwrap());
     let query = resolved(&memory, &query);
-    let selected = now(query.selected_objects(&Diagnostics::new(false)));
+    let selected = poll_ready(query.selected_objects(&Diagnostics::new(false)));
     let selected = selected.unwrap().unwrap();
     assert_eq!(selected.indices, [0, 1]);
     assert!(!selected.is_selected(0) && selected.is_selected(1));
-    let (members, objects) = now(query.members(&Diagnostics::new(false))).unwrap();
+    let (members, objects) = poll_ready(query.members(&Diagnostics::new(false))).unwrap();
     assert_eq!(objects.len(), 2);
     let fragments = |x| members.get(&zvf_model::grid::ChunkCoord::new(vec![x, 0]));
     assert_eq!([0, 1, 2].map(fragments), [Some(&[1][..]), Some(&[1]), None]);
@@ -98,7 +98,7 @@ fn a_link_scan_reads_cells_that_reach_the_region() {
     let memory = store("graph", "explicit");
     let cells_of = |query: &Query, members, implied| {
         let query = resolved(&memory, query);
-        let set = now(query.link_set(&Diagnostics::new(false))).unwrap();
+        let set = poll_ready(query.link_set(&Diagnostics::new(false))).unwrap();
         let scan = LinkScan { set, implied };
         let cells = scan.cells(&query, members).unwrap();
         let set = scan.set.unwrap();

@@ -134,7 +134,7 @@ impl Session<'_> {
         for wanted in wanted.chunks(BATCH_INDEXES) {
             let (mut requested, mut of) = (Vec::new(), Vec::new());
             for (chunk, fragments) in wanted {
-                let Some(cell) = family.wanted(chunk, None) else {
+                let Some(cell) = family.cell_request(chunk, None) else {
                     diagnostics.skip(Damage::in_chunk(&family.node, chunk, Fault::Missing))?;
                     put(chunk, UNKNOWN);
                     continue;
@@ -227,7 +227,9 @@ pub(crate) async fn object_rows(
     wanted.retain(|(chunk, _)| allowed.allows(chunk));
     let mut rows = vec![0_u64; indices.len()];
     for wanted in wanted.chunks(BATCH_INDEXES) {
-        let cells = wanted.iter().map(|(chunk, _)| family.wanted(chunk, None));
+        let cells = wanted
+            .iter()
+            .map(|(chunk, _)| family.cell_request(chunk, None));
         let Some(cells) = cells.collect::<Option<Vec<_>>>() else {
             return Ok(None);
         };

@@ -24,8 +24,8 @@ const MARKER: &str = "zvf-export.json";
 /// The prefix and the end of the names of documents of complete layers while an export is not complete.
 const UNPUBLISHED: (&str, &str) = ("zvf-export/", ".unpublished");
 /// Bytes that are uploaded at once. A larger object is uploaded alone.
-const BYTES_AT_ONCE: usize = 128 << 20;
-const OBJECTS_AT_ONCE: usize = 32;
+const MAX_CONCURRENT_BYTES: usize = 128 << 20;
+const MAX_CONCURRENT_OBJECTS: usize = 32;
 /// Objects of an interrupted export.
 const MAX_OBJECTS: usize = 16 << 20;
 
@@ -259,8 +259,8 @@ impl Uploads {
             if let Some(failure) = state.failure.take() {
                 return Err(failure);
             }
-            let has_room = state.objects < OBJECTS_AT_ONCE
-                && state.bytes.saturating_add(bytes) <= BYTES_AT_ONCE;
+            let has_room = state.objects < MAX_CONCURRENT_OBJECTS
+                && state.bytes.saturating_add(bytes) <= MAX_CONCURRENT_BYTES;
             if state.objects == 0 || has_room {
                 state.objects = state.objects.saturating_add(1);
                 state.bytes = state.bytes.saturating_add(bytes);

@@ -37,8 +37,8 @@ impl CoarsePoints {
 /// Collects the cells of the coarse levels while they fit the memory.
 pub(super) struct CoarsePointsSink<'a> {
     plan: &'a AnnotationPlan,
-    /// The most bytes of cells.
-    most: usize,
+    /// Maximum size in bytes of cells.
+    max_bytes: usize,
     levels: usize,
     cells: HashMap<CellKey, ListEntries>,
     bytes: usize,
@@ -46,10 +46,10 @@ pub(super) struct CoarsePointsSink<'a> {
 }
 
 impl<'a> CoarsePointsSink<'a> {
-    pub(super) fn new(plan: &'a AnnotationPlan, most: usize) -> Self {
+    pub(super) fn new(plan: &'a AnnotationPlan, max_bytes: usize) -> Self {
         Self {
             plan,
-            most,
+            max_bytes,
             levels: plan.levels.grids().len(),
             cells: HashMap::new(),
             bytes: 0,
@@ -59,7 +59,7 @@ impl<'a> CoarsePointsSink<'a> {
 
     /// Drops the finest level until the others fit.
     fn shrink(&mut self) {
-        while self.bytes > self.most && self.levels > 0 {
+        while self.bytes > self.max_bytes && self.levels > 0 {
             self.levels = self.levels.saturating_sub(1);
             let levels = self.levels;
             self.cells.retain(|key, _| key.level < levels);

@@ -75,8 +75,8 @@ impl IndexedPaths {
 /// Writes paths to the file, without those of the finest levels if the index would be too large.
 pub(super) struct IndexedPathsSink<'a> {
     plan: &'a AnnotationPlan,
-    /// The most bytes of the index.
-    most: usize,
+    /// Maximum size of the index in bytes.
+    max_index_bytes: usize,
     levels: usize,
     cells: HashMap<CellKey, Vec<u32>>,
     /// Numbers in `cells`.
@@ -84,23 +84,23 @@ pub(super) struct IndexedPathsSink<'a> {
     paths: Vec<StoredPath>,
     file: BufWriter<File>,
     end: u64,
-    /// The most bytes of the file.
-    most_bytes: u64,
+    /// Maximum size of the file in bytes.
+    max_file_bytes: u64,
     record: Vec<u8>,
 }
 
 impl<'a> IndexedPathsSink<'a> {
-    pub(super) fn new(plan: &'a AnnotationPlan, most: usize) -> io::Result<Self> {
+    pub(super) fn new(plan: &'a AnnotationPlan, max_index_bytes: usize) -> io::Result<Self> {
         Ok(Self {
             plan,
-            most,
+            max_index_bytes,
             levels: plan.levels.grids().len(),
             cells: HashMap::new(),
             entries: 0,
             paths: Vec::new(),
             file: BufWriter::with_capacity(1 << 20, tempfile::tempfile()?),
             end: 0,
-            most_bytes: MAX_BYTES,
+            max_file_bytes: MAX_BYTES,
             record: Vec::new(),
         })
     }
@@ -108,13 +108,13 @@ impl<'a> IndexedPathsSink<'a> {
     fn is_full(&self) -> bool {
         let entries = self.entries.saturating_mul(size_of::<u32>());
         let paths = self.paths.len().saturating_mul(size_of::<StoredPath>());
-        entries.saturating_add(paths) > self.most || self.end > self.most_bytes
+        entries.saturating_add(paths) > self.max_index_bytes || self.end > self.max_file_bytes
     }
 
     /// Leaves out the finest level.
     fn drop_level(&mut self) {
         self.levels = self.levels.saturating_sub(1);
-        self.most_bytes = self.end.saturating_add(MAX_BYTES);
+        self.max_file_bytes = self.end.saturating_add(MAX_BYTES);
         let levels = self.levels;
         self.cells.retain(|key, _| key.level < levels);
         let kept = self.paths.iter();

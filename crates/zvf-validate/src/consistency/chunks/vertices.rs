@@ -69,12 +69,12 @@ impl VertexSpace<'_> {
     ) -> Misplaced {
         let coords = chunk.spatial(self.axes()).unwrap_or_default();
         let little = self.dtype.order() == ByteOrder::Little;
-        let all_right = match self.dtype.kind() {
-            Kind::Float32 if little => self.all_right::<f32>(coords, bytes, index),
-            Kind::Float64 if little => self.all_right::<f64>(coords, bytes, index),
+        let all_in_place = match self.dtype.kind() {
+            Kind::Float32 if little => self.all_in_place::<f32>(coords, bytes, index),
+            Kind::Float64 if little => self.all_in_place::<f64>(coords, bytes, index),
             _ => false,
         };
-        if all_right {
+        if all_in_place {
             Misplaced::default()
         } else {
             self.each(coords, bytes, index)
@@ -82,7 +82,7 @@ impl VertexSpace<'_> {
     }
 
     /// Returns whether all vertices are certainly in place. A false result requires the exact test.
-    fn all_right<T: Coordinate>(
+    fn all_in_place<T: Coordinate>(
         &self,
         coords: &[i64],
         bytes: &[u8],
@@ -92,13 +92,13 @@ impl VertexSpace<'_> {
         let known =
             |(bins, index): &(&Bins, &FragmentIndex<'_>)| self.compact || is_bins(bins, index);
         let found = match binned.filter(known) {
-            Some((bins, index)) => self.bins_right::<T>(bins, coords, bytes, index),
-            None => self.chunk_right::<T>(coords, bytes),
+            Some((bins, index)) => self.bins_in_place::<T>(bins, coords, bytes, index),
+            None => self.chunk_in_place::<T>(coords, bytes),
         };
         found.unwrap_or(false)
     }
 
-    fn chunk_right<T: Coordinate>(&self, coords: &[i64], bytes: &[u8]) -> Option<bool> {
+    fn chunk_in_place<T: Coordinate>(&self, coords: &[i64], bytes: &[u8]) -> Option<bool> {
         let axes = coords.iter().zip(self.chunk_shape.extents()).enumerate();
         let mut lower: Vec<T> = Vec::with_capacity(self.axes());
         let mut upper: Vec<T> = Vec::with_capacity(self.axes());
@@ -127,7 +127,7 @@ impl VertexSpace<'_> {
         Some((low, high))
     }
 
-    fn bins_right<T: Coordinate>(
+    fn bins_in_place<T: Coordinate>(
         &self,
         bins: &Bins,
         coords: &[i64],

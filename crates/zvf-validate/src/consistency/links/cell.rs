@@ -130,7 +130,7 @@ impl<'a, 'c> PartChecks<'a, 'c> {
             return;
         };
         self.held.rows = self.held.rows.saturating_add(rows);
-        if self.part.leads(at) {
+        if self.part.is_leading(at) {
             self.held.links = self.held.links.saturating_add(rows);
         }
         if let Some(groups) = self.groups {

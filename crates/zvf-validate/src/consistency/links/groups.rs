@@ -58,7 +58,7 @@ impl Groups {
     }
 
     /// Reports groups in a level without links inside chunks.
-    pub(super) fn are_of_nothing(&self, context: &Context<'_>) {
+    pub(super) fn report_unexpected(&self, context: &Context<'_>) {
         for chunk in self.chunks.keys() {
             self.check(context, chunk, 0);
         }

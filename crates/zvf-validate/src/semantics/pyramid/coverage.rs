@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The delta to the next coarser level.
-const UP: Delta = Delta::new(1);
+const COARSER: Delta = Delta::new(1);
 
 /// Checks the links of `view`, which is `finer`, to `coarser`.
 pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &Step<'_>) {
@@ -22,7 +22,7 @@ pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &
     if level.id.offset(1) != Some(coarser.scope.level.id) {
         return;
     }
-    let has_links = finer.counts.links.contains_key(&UP);
+    let has_links = finer.counts.links.contains_key(&COARSER);
     if !has_links {
         if is_linked(finer.scope.root) && !coarser.counts.chunks.is_empty() {
             let message =
@@ -48,7 +48,7 @@ pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &
     let is_whole = each_link(
         &view.aside,
         view.scope,
-        UP,
+        COARSER,
         |coords, is_target| {
             if is_target {
                 None
@@ -107,7 +107,7 @@ pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &
     .await;
     let count = orphans.count();
     if count > 0 {
-        let part = zvf_model::layout::ArrayRole::LinkFamily(UP);
+        let part = zvf_model::layout::ArrayRole::LinkFamily(COARSER);
         let key = finer.scope.store.at(level, &part);
         let all = numbers.vertices;
         let message = format!("{count} of {all} vertices have no parent in the next level");

@@ -50,7 +50,7 @@ impl Migration<'_> {
         let mut chunks: BTreeSet<ChunkCoord> = cells.0.keys().cloned().collect();
         chunks.extend(
             links
-                .beside
+                .added
                 .keys()
                 .map(|chunk| ChunkCoord::new(chunk.as_slice())),
         );
@@ -72,7 +72,7 @@ impl Migration<'_> {
         };
         index_to.begin(self)?;
         self.writer.expect(chunks.len());
-        let (mut at, mut batches, mut made_up) = (0, Batches::new(), 0);
+        let (mut at, mut batches, mut filled_rows) = (0, Batches::new(), 0);
         while at < chunks.len() {
             let end = batches.end(at, chunks.len());
             let batch = &chunks[at..end];
@@ -102,13 +102,13 @@ impl Migration<'_> {
                 bytes += own.as_ref().map_or(0, |own| own.payload.len() as u64);
                 let rows = own.as_ref().map_or(0, |own| links.form.count(&own.payload));
                 let more = links
-                    .beside
+                    .added
                     .get(chunk.coords())
                     .map(|more| more.links.clone());
                 let more = more.unwrap_or_default();
                 if has_groups {
                     let is_missing = index.is_none() && rows > 0;
-                    made_up += u64::from(is_missing);
+                    filled_rows += u64::from(is_missing);
                     let made = more.groups(index.as_deref(), rows);
                     let made = made.map_err(|error| of_groups(&index_to.path, chunk, error.into()));
                     match made {
@@ -130,7 +130,7 @@ impl Migration<'_> {
             let attributes = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
             index_to.end(self, attributes).await?;
             let what = "groups of links that were missing; the links of a chunk are now one group";
-            self.repaired(MigrationNote::new(path, what, made_up));
+            self.repaired(MigrationNote::new(path, what, filled_rows));
         }
         if !cells.0.is_empty() {
             self.shuffled(level, links);
@@ -150,7 +150,7 @@ impl Migration<'_> {
             .session()
             .stored_array(level.id, &ArrayRole::LinkFragments)
             .await;
-        Ok(self.passed(part)?.flatten())
+        Ok(self.skip_damaged(part)?.flatten())
     }
 
     /// Reads the cells of these chunks: unchanged, or encoded again if the source has another form.
@@ -208,7 +208,7 @@ impl Migration<'_> {
     ) -> Result<(), Failure> {
         let array_key: Option<LinkArrayKey> = links.form.aligned(chunk.coords());
         let array_key = array_key.ok_or_else(|| no_place("links"))?;
-        let beside = links.beside.remove(chunk.coords()).unwrap_or_default();
+        let added = links.added.remove(chunk.coords()).unwrap_or_default();
         let is_there = own.is_some();
         let (payload, mut values) = match own {
             Some(own) => (own.payload, own.values),
@@ -218,7 +218,7 @@ impl Migration<'_> {
         links.logical += count;
         links.physical += count;
         values.resize(links.valued.len(), None);
-        let more = beside.links.from.len();
+        let more = added.links.from.len();
         let mut all = Vec::with_capacity(values.len());
         for (number, own) in values.into_iter().enumerate() {
             let metadata = links
@@ -231,11 +231,11 @@ impl Migration<'_> {
             // Links without values get fill values only if other links of the cell have values.
             joined.push(of, own.as_deref());
             if more > 0 {
-                let values = beside.values.get(number).and_then(Option::as_deref);
+                let values = added.values.get(number).and_then(Option::as_deref);
                 joined.push(more, values);
             }
             links.rows[number] = joined.row.max(links.rows[number]);
-            links.made_up[number] += joined.made_up;
+            links.filled_rows[number] += joined.filled_rows;
             all.push(match (joined.all(), &own) {
                 (Some(bytes), _) => Some(bytes.to_vec()),
                 (None, Some(own)) => Some(own.to_vec()),
@@ -244,7 +244,7 @@ impl Migration<'_> {
         }
         let payload = match more {
             0 => Ok(Vec::from(payload)),
-            _ => links.form.aligned_payload(&payload, &beside.links),
+            _ => links.form.aligned_payload(&payload, &added.links),
         };
         let payload = payload.map_err(|error| damage(links, chunk, ragged(error)));
         let payload = payload.map_err(zvf_query::QueryError::from)?;

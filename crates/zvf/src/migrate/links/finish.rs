@@ -130,7 +130,7 @@ impl Migration<'_> {
             }
             let what = "values of links that had none, now filled in";
             let path = format!("{path}/link_attributes/{name}/{}", form.delta);
-            self.lost(MigrationNote::new(path, what, links.made_up[number]));
+            self.lost(MigrationNote::new(path, what, links.filled_rows[number]));
         }
         level.facts.present.extend(present);
         Ok(())

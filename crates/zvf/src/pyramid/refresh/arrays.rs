@@ -19,11 +19,11 @@ use crate::{
 const MAX_FILES: usize = 1 << 26;
 
 /// The previous arrays of the level, by path.
-pub(super) struct Before {
+pub(super) struct PreviousArrays {
     nodes: BTreeMap<String, Value>,
 }
 
-impl Before {
+impl PreviousArrays {
     /// Reads the nodes of the level's arrays, and of the links to the level; `None` if an array is
     /// sharded.
     pub(super) async fn read(build: &Build<'_>) -> Result<Option<Self>, Failure> {
@@ -106,7 +106,8 @@ impl Before {
             if let Output::Node { json, .. } = &node {
                 let same = |key: &str| json.get(key) == before.get(key);
                 let origin = |json: &Value| json.pointer("/attributes/chunk_grid_origin").cloned();
-                if !same("shape") || origin(json) != origin(before) || !reads_alike(before, json) {
+                if !same("shape") || origin(json) != origin(before) || !is_compatible(before, json)
+                {
                     return Ok(false);
                 }
             }
@@ -161,7 +162,7 @@ impl Before {
 
 /// Returns whether unchanged cells keep their meaning: the same type and shape, and words that are
 /// only appended.
-fn reads_alike(before: &Value, now: &Value) -> bool {
+fn is_compatible(before: &Value, now: &Value) -> bool {
     let attributes =
         |json: &Value, name: &str| json.pointer(&format!("/attributes/{name}")).cloned();
     let words = |json: &Value| match attributes(json, "categories") {

@@ -101,7 +101,7 @@ impl RemovedCounts {
     }
 
     /// Adds the counts of unchanged parts to the tally.
-    pub(super) fn settle(&self, build: &mut Build<'_>) {
+    pub(super) fn add_unchanged(&self, build: &mut Build<'_>) {
         let stays = |count: Count| count.all.saturating_sub(count.removed);
         let target = build.target;
         let of = |level: LevelId, delta: i32| {

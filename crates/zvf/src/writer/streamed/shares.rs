@@ -31,9 +31,9 @@ use zvf_build::{
 use zvf_store::Store;
 
 use super::{
-    COPIES, GeometrySource, append, file,
+    COPIES, GeometrySource, append, clamp_rows, file, has_tables,
     job::{abandon, check, failed, links_name, piece_name, shift_name},
-    memory, read, row_size, speaks, within,
+    memory, read, row_size,
 };
 use crate::{
     failure::Failure,
@@ -70,7 +70,7 @@ pub(crate) async fn plan_linked(
     let PlannedJob { id, .. } = reserved.await?;
     let planned = async {
         fill(store, &id, 0, source).await?;
-        settle(store, &id, &[0], options.check.as_ref()).await?;
+        decide_shapes(store, &id, &[0], options.check.as_ref()).await?;
         divide(store, &id, &[0]).await?;
         join(store, &id).await?;
         divide_links(store, &id, &[0]).await?;
@@ -100,7 +100,7 @@ pub(crate) async fn reserve(
     let design = named(design, Some(name));
     // Refuses what cannot be divided before anything is written.
     super::check_tables(&design, tables)?;
-    GeometrySurvey::new(design.clone(), speaks(tables))?;
+    GeometrySurvey::new(design.clone(), has_tables(tables))?;
     let begun = match replaces_leftovers {
         true => store.begin_create_replacing_leftovers().await,
         false => store.begin_create().await,
@@ -115,7 +115,7 @@ pub(crate) async fn reserve(
         "memory": memory(options),
         "tasks": tasks,
         "design": design_to_json(&design),
-        "has_objects": speaks(tables),
+        "has_objects": has_tables(tables),
     });
     job.describe(&description).await?;
     let id = creation.id().to_owned();
@@ -205,7 +205,7 @@ pub(crate) async fn fill(
         if batch.vertices() == 0 && batch.part_offsets.is_none() && batch.links.is_empty() {
             continue;
         }
-        rows = within(memory / COPIES / row_size(&batch) as u64);
+        rows = clamp_rows(memory / COPIES / row_size(&batch) as u64);
         survey.add_numbered(&batch, numbering)?;
         let bytes = encode_batch(&batch);
         let name = batch_name(share, &bytes);
@@ -221,7 +221,7 @@ pub(crate) async fn fill(
 }
 
 /// Joins the surveys of shares, in this order, and decides the shapes. Returns the number of shares.
-pub(crate) async fn settle(
+pub(crate) async fn decide_shapes(
     store: &Store,
     id: &str,
     shares: &[usize],
@@ -263,7 +263,7 @@ pub(crate) async fn settle(
     let fitting = bytes
         .saturating_mul(COPIES)
         .div_ceil(input.number("memory")?);
-    let parts = within(fitting.max(input.number("tasks")?));
+    let parts = clamp_rows(fitting.max(input.number("tasks")?));
     let state = Partitioner::new(outline, parts);
     let tables = Geometry::new(zvf_model::column::NumericColumn::default());
     let state = state.to_bytes(&tables);

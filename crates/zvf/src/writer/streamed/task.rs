@@ -24,7 +24,7 @@ pub(super) struct Task {
 }
 
 /// Writes a task for each file of pieces.
-pub(super) fn hand_out(
+pub(super) fn write_tasks(
     address: &str,
     folder: &Path,
     outline: &Value,

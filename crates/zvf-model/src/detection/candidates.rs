@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The generations that match all evidence so far.
-pub(super) struct Clues {
+pub(super) struct CandidateGenerations {
     pub(super) low: Generation,
     pub(super) high: Generation,
     /// The first node that set limits.
@@ -16,7 +16,7 @@ pub(super) struct Clues {
     pub(super) mixed: Vec<&'static str>,
 }
 
-impl Default for Clues {
+impl Default for CandidateGenerations {
     fn default() -> Self {
         Self {
             low: Generation::V0_6,
@@ -27,9 +27,9 @@ impl Default for Clues {
     }
 }
 
-impl Clues {
+impl CandidateGenerations {
     /// Adds a node whose form is certain evidence for these generations.
-    pub(super) fn hard(
+    pub(super) fn require(
         &mut self,
         node: &'static str,
         low: Generation,
@@ -52,8 +52,8 @@ impl Clues {
 
     /// Adds a node that other software may have written: it narrows the range, or is read in its
     /// own form if it contradicts the range.
-    pub(super) fn soft(&mut self, node: &'static str, low: Generation, high: Generation) {
-        if self.hard(node, low, high).is_err() {
+    pub(super) fn prefer(&mut self, node: &'static str, low: Generation, high: Generation) {
+        if self.require(node, low, high).is_err() {
             self.mixed.push(node);
         }
     }

@@ -11,21 +11,21 @@
 //! small, nearby ring vertices grow instead. Where faces overlap in projection, `q` is where `p`
 //! moves when both ends go to their new position, which is valid but less tight.
 
-use super::around::{Around, Collapse};
 use super::mesh::Mesh;
+use super::neighbourhood::{Collapse, Neighbourhood};
 use super::vector::{Vector, add, cross, distance, dot, normal, scale, sub, unit};
 
 /// Slope threshold: twice the area over squared edges below which a face overlaps others in
 /// projection.
-const STEEP: f64 = 1e-6;
+const MIN_SLOPE: f64 = 1e-6;
 /// Cosine above which the view is not turned towards a face.
-const GENTLE: f64 = 0.5;
+const FRONT_COSINE: f64 = 0.5;
 /// Upper bound on turns of the view.
-const TURNS: usize = 16;
+const MAX_TURNS: usize = 16;
 /// Tolerance of the point-in-face test.
-const SLACK: f64 = 1e-9;
+const INSIDE_TOLERANCE: f64 = 1e-9;
 /// Minimum weight at which the new vertex itself covers the deficit of a point.
-const NEAR: f64 = 0.3;
+const MIN_WEIGHT: f64 = 0.3;
 
 /// Vertex projected around the new one: two coordinates, height and radius.
 #[derive(Clone, Copy)]
@@ -60,11 +60,11 @@ impl View {
     pub(super) fn radius(
         &mut self,
         mesh: &Mesh,
-        around: &Around,
+        neighbourhood: &Neighbourhood,
         edge: &Collapse,
         radii: &[f64],
     ) -> f64 {
-        let ends = [edge.kept, edge.lost].map(|end| end as usize);
+        let ends = [edge.kept, edge.removed].map(|end| end as usize);
         let moved = ends
             .map(|end| radii[end] + distance(mesh.at[end], edge.position))
             .into_iter()
@@ -73,11 +73,11 @@ impl View {
         if moved == 0.0 {
             return 0.0;
         }
-        let seen = self.look(mesh, around, edge, radii);
-        let radius = seen.and_then(|()| self.need(around, edge));
+        let seen = self.project(mesh, neighbourhood, edge, radii);
+        let radius = seen.and_then(|()| self.required_radius(neighbourhood, edge));
         match radius.filter(|radius| *radius < moved) {
             Some(radius) => {
-                self.raise(around, radius);
+                self.raise(neighbourhood, radius);
                 radius
             }
             None => moved,
@@ -85,10 +85,16 @@ impl View {
     }
 
     /// Projects the neighbourhood; fails if faces overlap.
-    fn look(&mut self, mesh: &Mesh, around: &Around, edge: &Collapse, radii: &[f64]) -> Option<()> {
-        let faces = || around.touched(mesh, edge);
-        let up = self.above(faces().map(|face| mesh.corners(face)).chain(
-            around.changed(mesh, edge).map(|(corners, at)| {
+    fn project(
+        &mut self,
+        mesh: &Mesh,
+        neighbourhood: &Neighbourhood,
+        edge: &Collapse,
+        radii: &[f64],
+    ) -> Option<()> {
+        let faces = || neighbourhood.touched(mesh, edge);
+        let up = self.front_direction(faces().map(|face| mesh.corners(face)).chain(
+            neighbourhood.changed(mesh, edge).map(|(corners, at)| {
                 let mut corners = corners.map(|corner| mesh.at[corner as usize]);
                 corners[at] = edge.position;
                 corners
@@ -99,7 +105,7 @@ impl View {
         axis[min] = 1.0;
         let east = unit(cross(up, axis))?;
         let north = cross(up, east);
-        let see = |at: Vector, radius: f64| {
+        let project = |at: Vector, radius: f64| {
             let way = sub(at, edge.position);
             ProjectedVertex {
                 at: [dot(way, east), dot(way, north), dot(way, up)],
@@ -108,29 +114,29 @@ impl View {
         };
         self.points.clear();
         self.points.extend(
-            around
+            neighbourhood
                 .ring
                 .iter()
                 .map(|(vertex, _)| *vertex)
-                .chain([edge.kept, edge.lost])
-                .map(|vertex| see(mesh.at[vertex as usize], radii[vertex as usize])),
+                .chain([edge.kept, edge.removed])
+                .map(|vertex| project(mesh.at[vertex as usize], radii[vertex as usize])),
         );
-        self.points.push(see(edge.position, 0.0));
-        let kept = around.ring.len();
+        self.points.push(project(edge.position, 0.0));
+        let kept = neighbourhood.ring.len();
         let position = |vertex: u32| match vertex {
             _ if vertex == edge.kept => kept,
-            _ if vertex == edge.lost => kept + 1,
-            _ => around.slot(vertex),
+            _ if vertex == edge.removed => kept + 1,
+            _ => neighbourhood.slot(vertex),
         };
         self.old.clear();
         self.old
             .extend(faces().map(|face| mesh.face(face).map(position)));
         self.spokes.clear();
-        let is_spoke = |slot: &usize| edge.moves || around.ring[*slot].1 & 2 != 0;
+        let is_spoke = |slot: &usize| edge.moves || neighbourhood.ring[*slot].1 & 2 != 0;
         self.spokes.extend((0..kept).filter(is_spoke));
         self.new.clear();
         self.new
-            .extend(around.changed(mesh, edge).map(|(corners, at)| {
+            .extend(neighbourhood.changed(mesh, edge).map(|(corners, at)| {
                 let mut corners = corners.map(position);
                 corners[at] = kept + 2;
                 corners.rotate_left(at);
@@ -139,14 +145,14 @@ impl View {
         let is_open = |face: &[usize; 3]| {
             let [a, b, c] = face.map(|point| self.points[point].at);
             let square = |way: Vector| dot(way, way);
-            area(a, b, c) > STEEP * square(sub(b, a)).max(square(sub(c, a)))
+            area(a, b, c) > MIN_SLOPE * square(sub(b, a)).max(square(sub(c, a)))
         };
         (self.old.iter().chain(&self.new).all(is_open)).then_some(())
     }
 
     /// Finds a direction from which every face is seen from its front: the mean normal, turned
     /// towards the steepest faces.
-    fn above(&mut self, faces: impl Iterator<Item = [Vector; 3]>) -> Option<Vector> {
+    fn front_direction(&mut self, faces: impl Iterator<Item = [Vector; 3]>) -> Option<Vector> {
         self.normals.clear();
         self.normals.extend(faces.map(normal));
         let mut up = unit(self.normals.iter().copied().fold([0.0; 3], add))?;
@@ -154,7 +160,7 @@ impl View {
         for normal in &mut self.normals {
             *normal = unit(*normal)?;
         }
-        for _ in 0..TURNS {
+        for _ in 0..MAX_TURNS {
             let heights = self.normals.iter().map(|normal| dot(*normal, up));
             let (min, steepest) = heights
                 .zip(&self.normals)
@@ -162,7 +168,7 @@ impl View {
             if min > best.0 {
                 best = (min, Some(up));
             }
-            if min > GENTLE {
+            if min > FRONT_COSINE {
                 break;
             }
             up = unit(add(up, scale(*steepest, 0.5)))?;
@@ -172,13 +178,13 @@ impl View {
 
     /// Returns the radius that suffices at all cell corners except those in `remote`; `None` if a
     /// corner lies in no face.
-    fn need(&mut self, around: &Around, edge: &Collapse) -> Option<f64> {
-        let [kept, lost] = [0, 1].map(|end| around.ring.len() + end);
+    fn required_radius(&mut self, neighbourhood: &Neighbourhood, edge: &Collapse) -> Option<f64> {
+        let [kept, removed] = [0, 1].map(|end| neighbourhood.ring.len() + end);
         self.remote.clear();
         let mut need = self.need_at_new()?;
-        need = need.max(match (self.need_below(lost), around.beyond) {
+        need = need.max(match (self.need_below(removed), neighbourhood.beyond) {
             (Some(inside), _) => inside,
-            (None, Some([beyond, _])) => self.need_beside(lost, around.slot(beyond)),
+            (None, Some([beyond, _])) => self.need_beside(removed, neighbourhood.slot(beyond)),
             (None, None) => return None,
         });
         need = need.max(if edge.moves {
@@ -186,15 +192,15 @@ impl View {
         } else {
             self.points[kept].radius
         });
-        for (to, (_, beside)) in around.ring.iter().enumerate() {
-            if edge.moves && beside & 1 != 0 {
+        for (to, (_, adjacency)) in neighbourhood.ring.iter().enumerate() {
+            if edge.moves && adjacency & 1 != 0 {
                 need = need.max(self.need_across(kept, to));
             }
-            if beside & 2 != 0 {
-                need = need.max(self.need_across(lost, to));
+            if adjacency & 2 != 0 {
+                need = need.max(self.need_across(removed, to));
             }
         }
-        Some(need.max(self.need_across(lost, kept)))
+        Some(need.max(self.need_across(removed, kept)))
     }
 
     /// Returns the radius that a point needs of the new vertex, given its weight.
@@ -204,7 +210,7 @@ impl View {
         if lacks <= 0.0 {
             return 0.0;
         }
-        if share < NEAR {
+        if share < MIN_WEIGHT {
             self.remote.push(Remote {
                 radius,
                 share,
@@ -216,13 +222,13 @@ impl View {
     }
 
     /// Raises ring radii to cover deficits of nearby points.
-    fn raise(&mut self, around: &Around, radius: f64) {
+    fn raise(&mut self, neighbourhood: &Neighbourhood, radius: f64) {
         for remote in &self.remote {
             let min = (remote.radius - radius * remote.share) / (1.0 - remote.share);
             for (other, share) in remote.others {
                 if share > 0.0 && self.points[other].radius < min {
                     self.points[other].radius = min;
-                    self.raised.push((around.ring[other].0, min));
+                    self.raised.push((neighbourhood.ring[other].0, min));
                 }
             }
         }
@@ -291,7 +297,7 @@ impl View {
             }
             let along_new = (a.at[0] * way[1] - a.at[1] * way[0]) / turn;
             let along_old = (a.at[0] * across[1] - a.at[1] * across[0]) / turn;
-            let is_on = |along: f64| (-SLACK..=1.0 + SLACK).contains(&along);
+            let is_on = |along: f64| (-INSIDE_TOLERANCE..=1.0 + INSIDE_TOLERANCE).contains(&along);
             if !is_on(along_new) || !is_on(along_old) {
                 continue;
             }
@@ -313,7 +319,7 @@ impl View {
             area(a, of, c) / whole,
             area(a, b, of) / whole,
         ];
-        (shares.iter().all(|share| *share >= -SLACK)).then_some(shares)
+        (shares.iter().all(|share| *share >= -INSIDE_TOLERANCE)).then_some(shares)
     }
 }
 

@@ -1,20 +1,20 @@
 //! Neighbourhood of an edge, and the test whether it can collapse without a change of topology.
 
 use super::super::NO_VERTEX;
-use super::mesh::{Mesh, RIM, TIED};
+use super::mesh::{BOUNDARY, Mesh, PINNED};
 use super::vector::{Vector, dot, normal, sub};
 
 /// Upper bound on the valence of a vertex: higher ones make bad surfaces, and work grows with the
 /// square.
-const MAX_AROUND: usize = 64;
+const MAX_VALENCE: usize = 64;
 /// Cosine of the largest angle that a face may turn.
-const TURN: f64 = 0.2;
+const MIN_TURN_COSINE: f64 = 0.2;
 /// Lower bound on twice the area of a face over its longest squared edge, unless it was lower
 /// before.
-const THICKNESS: f64 = 1e-3;
+const MIN_THICKNESS: f64 = 1e-3;
 
 /// Flags: adjacent to the first vertex, adjacent to the second.
-const BESIDE: [u8; 2] = [1, 2];
+const ADJACENT: [u8; 2] = [1, 2];
 
 /// Candidate edge and its target.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Collapse {
     /// Vertex that stays.
     pub(super) kept: u32,
     /// Vertex that is removed.
-    pub(super) lost: u32,
+    pub(super) removed: u32,
     /// New position of the vertex that stays.
     pub(super) position: Vector,
     /// `true` if the vertex that stays moves.
@@ -32,11 +32,11 @@ pub(super) struct Collapse {
 
 /// Neighbourhood of an edge.
 #[derive(Default)]
-pub(super) struct Around {
+pub(super) struct Neighbourhood {
     /// Faces of the vertex that stays, including those of the edge.
     pub(super) kept: Vec<u32>,
     /// Faces of the removed vertex.
-    pub(super) lost: Vec<u32>,
+    pub(super) removed: Vec<u32>,
     /// Adjacent vertices with their flags.
     pub(super) ring: Vec<(u32, u8)>,
     /// For a boundary edge: the next boundary vertex beyond the removed one, and the vertex at
@@ -48,7 +48,7 @@ pub(super) struct Around {
     time: u32,
 }
 
-impl Around {
+impl Neighbourhood {
     pub(super) fn new(vertices: usize) -> Self {
         Self {
             seen: vec![0; vertices],
@@ -65,96 +65,101 @@ impl Around {
     /// Collects the neighbourhood of an edge and returns whether a collapse keeps the topology. It
     /// does if only vertices of the faces at the edge are adjacent to both ends (the link
     /// condition), with the boundary treated as one vertex adjacent to all of it.
-    pub(super) fn look(&mut self, mesh: &mut Mesh, edge: &Collapse) -> bool {
+    pub(super) fn collect(&mut self, mesh: &mut Mesh, edge: &Collapse) -> bool {
         let mut kept = std::mem::take(&mut self.kept);
-        let mut lost = std::mem::take(&mut self.lost);
+        let mut removed = std::mem::take(&mut self.removed);
         mesh.star(edge.kept, &mut kept);
-        mesh.star(edge.lost, &mut lost);
-        (self.kept, self.lost) = (kept, lost);
+        mesh.star(edge.removed, &mut removed);
+        (self.kept, self.removed) = (kept, removed);
         self.time += 1;
         self.ring.clear();
-        for (ends, beside) in [[edge.kept, edge.lost], [edge.lost, edge.kept]]
+        for (ends, adjacency) in [[edge.kept, edge.removed], [edge.removed, edge.kept]]
             .iter()
-            .zip(BESIDE)
+            .zip(ADJACENT)
         {
-            let count = [self.kept.len(), self.lost.len()][usize::from(beside) - 1];
+            let count = [self.kept.len(), self.removed.len()][usize::from(adjacency) - 1];
             for at in 0..count {
-                let face = [&self.kept, &self.lost][usize::from(beside) - 1][at];
+                let face = [&self.kept, &self.removed][usize::from(adjacency) - 1][at];
                 for corner in mesh.face(face) {
                     if !ends.contains(&corner) {
-                        self.put(corner, beside);
+                        self.put(corner, adjacency);
                     }
                 }
             }
         }
-        let between = (self.lost.iter())
+        let between = (self.removed.iter())
             .filter(|face| mesh.face(**face).contains(&edge.kept))
             .count();
-        let common = self.ring.iter().filter(|(_, beside)| *beside == 3).count();
-        if common != between || !(1..=2).contains(&between) || self.ring.len() > MAX_AROUND {
+        let common = self
+            .ring
+            .iter()
+            .filter(|(_, adjacency)| *adjacency == 3)
+            .count();
+        if common != between || !(1..=2).contains(&between) || self.ring.len() > MAX_VALENCE {
             return false;
         }
         // Faces outside the block may connect any two pinned vertices.
-        let is_tied = mesh.has(edge.kept, TIED);
-        let hides = |(vertex, beside): &(u32, u8)| *beside == 2 && mesh.has(*vertex, TIED);
-        if is_tied && self.ring.iter().any(hides) {
+        let is_pinned = mesh.has(edge.kept, PINNED);
+        let is_pinned_neighbour =
+            |(vertex, adjacency): &(u32, u8)| *adjacency == 2 && mesh.has(*vertex, PINNED);
+        if is_pinned && self.ring.iter().any(is_pinned_neighbour) {
             return false;
         }
         self.beyond = None;
         // Removing an interior vertex keeps all its faces but two, removing a boundary vertex all
         // but one.
-        let is_rim = mesh.has(edge.lost, RIM);
-        if is_rim != (between == 1) {
+        let is_boundary = mesh.has(edge.removed, BOUNDARY);
+        if is_boundary != (between == 1) {
             return false;
         }
-        if is_rim {
-            self.beyond = Some(self.next_on_rim(mesh, edge));
+        if is_boundary {
+            self.beyond = Some(self.next_on_boundary(mesh, edge));
         }
         // The last remaining face must not be the reverse of another, and a piece must not vanish
         // entirely.
-        match self.lost.len() - between {
-            0 => self.kept_at_common(mesh) >= 2,
-            1 if between == 2 => self.kept_at_common(mesh) == 0,
+        match self.removed.len() - between {
+            0 => self.faces_at_common(mesh) >= 2,
+            1 if between == 2 => self.faces_at_common(mesh) == 0,
             _ => true,
         }
     }
 
     /// Counts faces of the vertex that stays whose corners are adjacent to both.
-    fn kept_at_common(&self, mesh: &Mesh) -> usize {
+    fn faces_at_common(&self, mesh: &Mesh) -> usize {
         let is_at = |face: &&u32| {
             let corners = mesh.face(**face);
-            let mut common = self.ring.iter().filter(|(_, beside)| *beside == 3);
+            let mut common = self.ring.iter().filter(|(_, adjacency)| *adjacency == 3);
             common.all(|(vertex, _)| corners.contains(vertex))
         };
         self.kept.iter().filter(is_at).count()
     }
 
-    fn put(&mut self, vertex: u32, beside: u8) {
+    fn put(&mut self, vertex: u32, adjacency: u8) {
         let at = vertex as usize;
         if self.seen[at] == self.time {
-            self.ring[self.slot[at] as usize].1 |= beside;
+            self.ring[self.slot[at] as usize].1 |= adjacency;
         } else {
             self.seen[at] = self.time;
             self.slot[at] = self.ring.len() as u32;
-            self.ring.push((vertex, beside));
+            self.ring.push((vertex, adjacency));
         }
     }
 
     /// Returns the next boundary vertex beyond the removed one, and the start of the edge between
     /// them.
-    fn next_on_rim(&self, mesh: &Mesh, edge: &Collapse) -> [u32; 2] {
+    fn next_on_boundary(&self, mesh: &Mesh, edge: &Collapse) -> [u32; 2] {
         // Interior edges occur twice and cancel out.
         let mut beyond = edge.kept;
-        for corner in self.lost.iter().flat_map(|face| mesh.face(*face)) {
-            if corner != edge.lost {
+        for corner in self.removed.iter().flat_map(|face| mesh.face(*face)) {
+            if corner != edge.removed {
                 beyond ^= corner;
             }
         }
-        let mut starts = self.lost.iter().filter_map(|face| {
+        let mut starts = self.removed.iter().filter_map(|face| {
             let corners = mesh.face(*face);
             let at = corners.iter().position(|corner| *corner == beyond)?;
-            let is_start = corners[(at + 1) % 3] == edge.lost;
-            Some(if is_start { beyond } else { edge.lost })
+            let is_start = corners[(at + 1) % 3] == edge.removed;
+            Some(if is_start { beyond } else { edge.removed })
         });
         let start = starts.next().unwrap_or(NO_VERTEX);
         [beyond, start]
@@ -163,9 +168,9 @@ impl Around {
     /// Returns the faces that change or vanish: those of the removed vertex and, if the other
     /// moves, its own.
     pub(super) fn touched(&self, mesh: &Mesh, edge: &Collapse) -> impl Iterator<Item = u32> {
-        let is_other = |face: &&u32| !mesh.face(**face).contains(&edge.lost);
+        let is_other = |face: &&u32| !mesh.face(**face).contains(&edge.removed);
         let kept = if edge.moves { &self.kept[..] } else { &[] };
-        (kept.iter().filter(is_other)).chain(&self.lost).copied()
+        (kept.iter().filter(is_other)).chain(&self.removed).copied()
     }
 
     /// Returns the current corners of changing faces, and the index of the moving corner.
@@ -176,7 +181,7 @@ impl Around {
     ) -> impl Iterator<Item = ([u32; 3], usize)> {
         self.touched(mesh, edge).filter_map(|face| {
             let corners = mesh.face(face);
-            let mut ends = (0..3).filter(|at| [edge.kept, edge.lost].contains(&corners[*at]));
+            let mut ends = (0..3).filter(|at| [edge.kept, edge.removed].contains(&corners[*at]));
             let end = ends.next()?;
             ends.next().is_none().then_some((corners, end))
         })
@@ -191,11 +196,12 @@ impl Around {
             let (old, new) = (normal(before), normal(after));
             let (old_square, new_square) = (dot(old, old), dot(new, new));
             let thickness = thickness(after, new_square);
-            let is_thin = thickness < THICKNESS * THICKNESS
-                && thickness < super::around::thickness(before, old_square);
+            let is_thin = thickness < MIN_THICKNESS * MIN_THICKNESS
+                && thickness < super::neighbourhood::thickness(before, old_square);
             let turn = dot(old, new);
             // A degenerate face has no orientation.
-            let is_turned = !(turn > 0.0 && turn * turn >= TURN * TURN * old_square * new_square);
+            let is_turned = !(turn > 0.0
+                && turn * turn >= MIN_TURN_COSINE * MIN_TURN_COSINE * old_square * new_square);
             new_square > 0.0 && !is_thin && (!is_turned || old_square == 0.0)
         })
     }
