@@ -74,7 +74,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         files::both_ways()?,
         b2nd::both_ways(None, seed)?,
         runners::check()?,
-        random::stores(random::FEW, seed)?,
+        random::stores(random::CI_CASES, seed)?,
     ];
     let mut all = Vec::from(all);
     all.sort_by_key(|done| match done {

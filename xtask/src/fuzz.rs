@@ -31,7 +31,7 @@ const INSTRUMENT: &str = "-Cpasses=sancov-module \
 const LIMITS: &str = "-max_len=4096 -rss_limit_mb=1024 -timeout=10 -print_final_stats=1";
 const GEOPARQUET: &str = "files_geoparquet";
 const DEFAULT_SECONDS: u64 = 60;
-const AT_ONCE: usize = 2;
+const CONCURRENT_TARGETS: usize = 2;
 
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
     let all = targets()?;
@@ -113,7 +113,7 @@ fn fuzz(chosen: Vec<String>, seconds: u64, inputs: Inputs) -> Result<Done> {
     let queue = Mutex::new(chosen.into_iter());
     let failures = Mutex::new(Vec::new());
     thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
+        for _ in 0..CONCURRENT_TARGETS {
             scope.spawn(|| {
                 while let Some(target) = next(&queue) {
                     let outcome = binary(&binaries, &target)

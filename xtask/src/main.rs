@@ -204,7 +204,7 @@ fn single(outcome: anyhow::Result<Done>) -> ExitCode {
     match outcome {
         Ok(Done::Passed) => ExitCode::SUCCESS,
         Ok(Done::InPart(missing)) => {
-            eprintln!("{}{missing}", stage::IN_PART);
+            eprintln!("{}{missing}", stage::SKIPPED_PART);
             ExitCode::SUCCESS
         }
         Ok(Done::Skipped(missing)) => {

@@ -10,7 +10,7 @@ use crate::run::{Run, program};
 /// The folder in which Linux keeps files in memory.
 const MEMORY: &str = "/dev/shm";
 /// Free space that tests may need, in kibibytes.
-const NEEDED: u64 = 8_000_000;
+const NEEDED_KIB: u64 = 8_000_000;
 
 /// A folder in memory that is deleted when the value is dropped; none if `TMPDIR` is set, or if
 /// there is no memory to spare.
@@ -18,7 +18,7 @@ pub(crate) struct MemoryFolder(Option<PathBuf>);
 
 impl MemoryFolder {
     pub(crate) fn new() -> Self {
-        if env::var_os("TMPDIR").is_some() || free(MEMORY).is_none_or(|free| free < NEEDED) {
+        if env::var_os("TMPDIR").is_some() || free(MEMORY).is_none_or(|free| free < NEEDED_KIB) {
             return Self(None);
         }
         let folder = Path::new(MEMORY).join(format!("zvf-tests.{}", std::process::id()));

@@ -12,7 +12,7 @@ use anyhow::{Result, anyhow};
 use crate::{run::cargo, workspace};
 
 /// The prefix of the line that reports a skipped part.
-pub(crate) const IN_PART: &str = "SKIPPED a part: ";
+pub(crate) const SKIPPED_PART: &str = "SKIPPED a part: ";
 
 /// The result of a check that did not fail.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ fn command(words: &str) -> Result<(String, Result<Done>)> {
     let errors = String::from_utf8_lossy(&output.stderr);
     let text = format!("{}{errors}", String::from_utf8_lossy(&output.stdout));
     let last = errors.lines().last().unwrap_or_default().to_owned();
-    let done = match (output.status.success(), last.strip_prefix(IN_PART)) {
+    let done = match (output.status.success(), last.strip_prefix(SKIPPED_PART)) {
         (true, Some(missing)) => Ok(Done::InPart(missing.to_owned())),
         (true, None) => Ok(Done::Passed),
         (false, _) => Err(anyhow!("{last}")),

@@ -149,7 +149,7 @@ fn queries(data: &Data) -> Result<Vec<NamedQuery>> {
             }
         }
     }
-    let ids = data.hundred();
+    let ids = data.hundred_objects();
     if let ([other, .., id], true) = (ids.as_slice(), data.objects() > 1) {
         let query = |id: i64| Query::new().objects([id]);
         add("one object", None, query(*id));
@@ -288,9 +288,9 @@ pub(crate) fn bounds(costs: &[Cost], kind: Workload, form: StoreForm) -> Vec<Bou
             add("rounds", cost.rounds as f64, 5.0);
         }
         if kind == Workload::Streamlines && query.starts_with("one object") {
-            let (max, most_bytes) = if is_warm { (4.0, 20e3) } else { (12.0, 150e3) };
+            let (max, max_bytes) = if is_warm { (4.0, 20e3) } else { (12.0, 150e3) };
             add("requests", requests, max);
-            add("bytes", bytes, most_bytes);
+            add("bytes", bytes, max_bytes);
         }
         let amplification = if cost.result > 1_000_000 { 2.0 } else { 3.0 };
         if query == "box 0.1 %, clip" {
@@ -320,7 +320,7 @@ mod tests {
     use super::*;
 
     /// The recorded costs by kind, form and query: requests, round trips and bytes.
-    const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/costs.json");
+    const RECORDED_COSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/costs.json");
 
     /// Requests, bytes and round trips are deterministic, so none may grow unnoticed. Bytes may
     /// grow by 2 %, because the compression library may change.
@@ -338,23 +338,24 @@ mod tests {
             }
         }
         if env::var_os("ZVF_UPDATE_SNAPSHOTS").is_some() {
-            fs::write(KEPT, format!("{:#}\n", json!(now))).unwrap();
+            fs::write(RECORDED_COSTS, format!("{:#}\n", json!(now))).unwrap();
         }
-        let kept: Value = serde_json::from_str(&fs::read_to_string(KEPT).unwrap()).unwrap();
+        let kept: Value =
+            serde_json::from_str(&fs::read_to_string(RECORDED_COSTS).unwrap()).unwrap();
         assert_eq!(kept.as_object().unwrap().len(), now.len());
         for (name, [requests, rounds, bytes]) in now {
-            let [most_requests, most_rounds, most_bytes] =
+            let [max_requests, max_rounds, max_bytes] =
                 [0, 1, 2].map(|at| kept[&name][at].as_u64().unwrap());
             assert!(
-                requests <= most_requests,
-                "{name}: {requests} requests, not {most_requests}"
+                requests <= max_requests,
+                "{name}: {requests} requests, not {max_requests}"
             );
             assert!(
-                rounds <= most_rounds,
-                "{name}: {rounds} round trips, not {most_rounds}"
+                rounds <= max_rounds,
+                "{name}: {rounds} round trips, not {max_rounds}"
             );
-            let max = most_bytes + most_bytes / 50;
-            assert!(bytes <= max, "{name}: {bytes} bytes, not {most_bytes}");
+            let max = max_bytes + max_bytes / 50;
+            assert!(bytes <= max, "{name}: {bytes} bytes, not {max_bytes}");
         }
     }
 

@@ -140,11 +140,11 @@ impl Data {
     /// Generates approximately this many vertices.
     pub(crate) fn new(kind: Workload, vertices: usize) -> Self {
         match kind {
-            Workload::Points => points::make(vertices),
-            Workload::Streamlines => streamlines::make(vertices),
-            Workload::Skeletons => skeletons::make(vertices),
-            Workload::Mesh => mesh::make(vertices),
-            Workload::Graph => graph::make(vertices),
+            Workload::Points => points::generate(vertices),
+            Workload::Streamlines => streamlines::generate(vertices),
+            Workload::Skeletons => skeletons::generate(vertices),
+            Workload::Mesh => mesh::generate(vertices),
+            Workload::Graph => graph::generate(vertices),
         }
     }
 
@@ -232,7 +232,7 @@ impl Data {
     }
 
     /// Returns the ids of a hundred objects in ascending order, or of all if there are fewer.
-    pub(crate) fn hundred(&self) -> Vec<i64> {
+    pub(crate) fn hundred_objects(&self) -> Vec<i64> {
         let objects = self.objects();
         let mut random = NamedRandom::new(100, self.kind.name());
         let mut chosen = std::collections::BTreeSet::new();
@@ -296,12 +296,12 @@ impl Data {
                 )?;
             }
         }
-        fs::write(folder.join("meta.json"), self.about().to_string())?;
+        fs::write(folder.join("meta.json"), self.queries().to_string())?;
         Ok(())
     }
 
     /// Returns the queries for other programs, and the sizes of the data.
-    fn about(&self) -> Value {
+    fn queries(&self) -> Value {
         let boxes = SHARES.iter().map(|(name, share)| {
             let boxes = self.boxes(*share);
             let vertices = boxes.iter().map(|corners| self.inside(corners));
@@ -318,7 +318,7 @@ impl Data {
             "objects": self.objects(),
             "raw_bytes": self.raw_bytes(),
             "boxes": boxes.collect::<serde_json::Map<_, _>>(),
-            "ids": self.hundred(),
+            "ids": self.hundred_objects(),
         })
     }
 }

@@ -257,7 +257,10 @@ fn stores() -> Result<Vec<Kernel>> {
             Mode::Touch
         };
         let bbox = Query::new().region(Bbox::new(&low, &high)?).mode(mode);
-        let one = data.hundred().first().map(|id| Query::new().objects([*id]));
+        let one = data
+            .hundred_objects()
+            .first()
+            .map(|id| Query::new().objects([*id]));
         let queries = [Some(Query::new()), Some(bbox), one];
         for (name, query) in names.into_iter().zip(queries) {
             let open = open.clone();

@@ -111,13 +111,13 @@ pub(crate) fn steps(kind: Workload, form: StoreForm) -> Vec<String> {
     });
     let boxes = SHARES.iter().map(|(name, _)| format!("box {name}"));
     let steps = steps.into_iter().map(str::to_owned).chain(boxes);
-    let steps = steps.chain([format!("box 0.1{NOTHING_KEPT}")]);
+    let steps = steps.chain([format!("box 0.1{UNCACHED}")]);
     let last = ["validate", "pyramid"].map(str::to_owned);
     steps.chain(last).collect()
 }
 
 /// Suffix of the name of a step that runs without a cell cache.
-const NOTHING_KEPT: &str = ", nothing kept";
+const UNCACHED: &str = ", nothing kept";
 
 /// A filter that selects about 10 % of the points.
 pub(crate) const FILTER: &str = "vertex.intensity > 3000";
@@ -143,7 +143,7 @@ impl Worker {
             form.name()
         );
         Ok(Self {
-            hundred: data.hundred(),
+            hundred: data.hundred_objects(),
             data,
             form,
             folder: folder.join(name),
@@ -157,7 +157,7 @@ impl Worker {
 
     /// Runs a step, repeatedly if it is short.
     pub(crate) fn step(&mut self, step: &str) -> Result<Sample> {
-        if let Some(step) = step.strip_suffix(NOTHING_KEPT) {
+        if let Some(step) = step.strip_suffix(UNCACHED) {
             let address = self.address()?;
             let bare = self.opened(&address, OpenOptions::default().cache(0))?;
             let open = self.open.replace(bare);
@@ -297,7 +297,7 @@ impl Worker {
     }
 
     fn create(&self, geometry: Geometry, design: Design) -> Result<(f64, ())> {
-        self.put_aside()?;
+        self.move_output_aside()?;
         let address = self.folder.to_str().context("a path that is not text")?;
         let options = CreateOptions::default();
         let create = zvf::create(address, geometry, design, &options);
@@ -310,7 +310,7 @@ impl Worker {
     /// Moves earlier output aside. ext4 searches for the inode of a new file among those deleted in
     /// the last minutes, and writing a store takes three times as long after as many files were
     /// deleted.
-    fn put_aside(&self) -> Result<()> {
+    fn move_output_aside(&self) -> Result<()> {
         if !self.folder.exists() {
             return Ok(());
         }

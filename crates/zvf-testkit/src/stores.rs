@@ -23,8 +23,8 @@ mod parts;
 mod pyramid;
 mod random;
 mod recipe;
+mod runs;
 mod sketch;
-mod stretches;
 mod truth;
 mod wide;
 

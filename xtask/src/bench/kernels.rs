@@ -16,7 +16,7 @@ use crate::{
 const BASE: &str = "xtask/kernels.json";
 /// The tolerated increase in percent. The C library and zstd choose their loops by the features of the
 /// processor, which changes counts between machines by about 3 %.
-const MOST: u64 = 10;
+const MAX_INCREASE: u64 = 10;
 /// The function of `benches/kernels.rs` whose instructions are counted.
 const COUNTED: &str = "kernels::counted";
 const MISSING: &str = "valgrind is missing: no instructions were counted";
@@ -54,7 +54,7 @@ pub(super) fn compare(base: &Path) -> Result<Done> {
     let worse = table(&base, &now);
     ensure!(
         worse.is_empty(),
-        "more than {MOST} % more instructions in {}; where that is meant: `cargo xtask bench kernels --write`",
+        "more than {MAX_INCREASE} % more instructions in {}; where that is meant: `cargo xtask bench kernels --write`",
         worse.join(", ")
     );
     Ok(Done::Passed)
@@ -83,7 +83,7 @@ fn table(base: &Counts, now: &Counts) -> Vec<String> {
             continue;
         };
         println!("{name:24} {was:>12} {is:>12}");
-        if is.saturating_sub(*was).saturating_mul(100) > was.saturating_mul(MOST) {
+        if is.saturating_sub(*was).saturating_mul(100) > was.saturating_mul(MAX_INCREASE) {
             worse.push(name.clone());
         }
     }

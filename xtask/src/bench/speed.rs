@@ -99,7 +99,7 @@ pub(super) fn run(extent: Extent) -> Result<Done> {
     for (kind, vertices) in [extent.large_sets(), extent.huge_sets()].concat() {
         run.bucket(kind, vertices)?;
     }
-    let done = run.scratch.join(DONE);
+    let done = run.scratch.join(DELETED);
     if done.exists() {
         fs::remove_dir_all(&done).with_context(|| done.display().to_string())?;
     }
@@ -170,12 +170,12 @@ impl Measured {
 }
 
 /// The folder that collects folders until they are deleted.
-const DONE: &str = "done";
+const DELETED: &str = "done";
 
 /// Moves a scratch folder aside, to be deleted at the end of the run. ext4 creates files several
 /// times more slowly in the minutes after many files were deleted.
 fn put_aside(folder: &Path) -> Result<()> {
-    let done = folder.with_file_name(DONE);
+    let done = folder.with_file_name(DELETED);
     fs::create_dir_all(&done)?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let mut places = (0..).map(|at| done.join(format!("{name}-{at}")));
@@ -195,7 +195,7 @@ struct Set<'a> {
 /// The number of rounds; in each round every side runs once.
 const ROUNDS: usize = 5;
 /// A step that takes longer than this many seconds is not repeated.
-const PATIENCE: f64 = 2.0;
+const MAX_REPEATED_SECONDS: f64 = 2.0;
 
 impl Set<'_> {
     fn measure(
@@ -332,7 +332,7 @@ impl Times {
         }
         self.peak = self.peak.max(response["peak"].as_u64());
         self.found = response["found"].as_u64().unwrap_or(0);
-        let is_slow = seconds.iter().any(|each| *each > PATIENCE);
+        let is_slow = seconds.iter().any(|each| *each > MAX_REPEATED_SECONDS);
         if !warms_up || is_slow {
             self.seconds.extend(seconds);
         }

@@ -6,7 +6,7 @@ use super::{runners, seeded};
 use crate::{metadata, options::Options, python, run, stage::Done};
 
 /// The number of cases in CI.
-pub(super) const FEW: u64 = 10;
+pub(super) const CI_CASES: u64 = 10;
 const CASES: u64 = 40;
 
 pub(crate) fn from_options(options: &Options) -> Result<Done> {

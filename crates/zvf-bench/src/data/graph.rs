@@ -5,7 +5,7 @@ use crate::random::NamedRandom;
 
 const SIDE: f64 = 2000.0;
 
-pub(super) fn make(vertices: usize) -> Data {
+pub(super) fn generate(vertices: usize) -> Data {
     let mut random = NamedRandom::new(5, "graph");
     let long = ((vertices as f64).cbrt().round() as usize).max(2);
     let cell = SIDE / long as f64;

@@ -7,7 +7,7 @@ use crate::random::NamedRandom;
 
 const SIDE: f64 = 1000.0;
 
-pub(super) fn make(vertices: usize) -> Data {
+pub(super) fn generate(vertices: usize) -> Data {
     let mut random = NamedRandom::new(4, "mesh");
     let rings = ((vertices as f64 / 2.0).sqrt().round() as usize).max(2);
     let around = 2 * rings;

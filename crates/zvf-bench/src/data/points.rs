@@ -6,7 +6,7 @@ use crate::random::NamedRandom;
 const SIDE: f64 = 4000.0;
 const CLUSTERS: usize = 2000;
 
-pub(super) fn make(vertices: usize) -> Data {
+pub(super) fn generate(vertices: usize) -> Data {
     let mut random = NamedRandom::new(2, "points");
     let mut clusters = Vec::with_capacity(CLUSTERS);
     for _ in 0..CLUSTERS {

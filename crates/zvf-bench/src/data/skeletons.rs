@@ -6,7 +6,7 @@ use crate::random::{NamedRandom, unit};
 const SIDE: f64 = 1000.0;
 const NODES: usize = 2000;
 
-pub(super) fn make(vertices: usize) -> Data {
+pub(super) fn generate(vertices: usize) -> Data {
     let trees = vertices.div_ceil(NODES);
     let mut random = NamedRandom::new(3, "skeletons");
     let mut data = Data {

@@ -8,7 +8,7 @@ const BUNDLES: usize = 300;
 /// Mean number of vertices of a path.
 const MEAN: f64 = 100.0;
 
-pub(super) fn make(vertices: usize) -> Data {
+pub(super) fn generate(vertices: usize) -> Data {
     let paths = (vertices as f64 / MEAN).round().max(1.0) as usize;
     let mut random = NamedRandom::new(1, "streamlines");
     let bundles: Vec<[[f64; 3]; 4]> = (0..BUNDLES).map(|_| bundle(&mut random)).collect();

@@ -16,7 +16,7 @@ fn json(arguments: &[&str]) -> Value {
 }
 
 /// Removes what depends on the location: the address and the cost.
-fn told(mut result: Value) -> Value {
+fn without_location(mut result: Value) -> Value {
     let result_of = result.as_object_mut().unwrap();
     for place in ["store", "address", "requests", "bytes_read"] {
         result_of.remove(place);
@@ -50,7 +50,7 @@ fn stores_in_a_bucket_give_the_results_of_a_folder() {
             let of = |store: &str| {
                 let mut line = vec![arguments[0], store];
                 line.extend(&arguments[1..]);
-                told(json(&line))
+                without_location(json(&line))
             };
             assert_eq!(of(&bucket), of(&disk), "{arguments:?} {bucket}");
         };

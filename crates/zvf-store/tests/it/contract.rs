@@ -46,7 +46,7 @@ fn caches_in_front_of_a_port_fulfil_the_contract() {
 }
 
 /// Answers as another reader, except for one method.
-struct Wrong {
+struct FaultyReader {
     reader: CellReader,
     mistake: Mistake,
 }
@@ -63,7 +63,7 @@ enum Mistake {
     Order,
 }
 
-impl Fetch for Wrong {
+impl Fetch for FaultyReader {
     type Array = CellArray;
 
     fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
@@ -132,7 +132,7 @@ fn violations_of_the_contract_are_found() {
     for (mistake, request) in cases {
         let store = Store::from_memory(contract::objects()).unwrap();
         let reader = CellReader::new(store);
-        let found = block_on(contract::verify(&Wrong { reader, mistake }));
+        let found = block_on(contract::verify(&FaultyReader { reader, mistake }));
         assert_eq!(found.unwrap_err().request, request, "{mistake:?}");
     }
 }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// A store in memory with a writer that can be paused at a chosen operation.
-struct Held {
+struct PausedStore {
     store: Store,
     /// The operation at which the writer pauses, counted from 1.
     at: Arc<AtomicUsize>,
@@ -24,7 +24,7 @@ struct Held {
     go_on: mpsc::Sender<()>,
 }
 
-impl Held {
+impl PausedStore {
     fn new() -> Self {
         let at = Arc::new(AtomicUsize::new(0));
         let ((says, reached), (go_on, waits)) = (mpsc::channel(), mpsc::channel());
@@ -92,7 +92,7 @@ async fn replace(store: &Store, objects: &[(&str, &str)], delete: &[&str]) {
 fn a_paused_writer_does_not_overwrite_later_commits() {
     let (mut committed, mut conflicts) = (Vec::new(), 0);
     for at in 1.. {
-        let held = Held::new();
+        let held = PausedStore::new();
         let store = &held.store;
         let (outcome, reached) = held.during(at, async {
             replace(store, &[("0/a", "later"), ("0/y/c", "later")], &[]).await;
@@ -137,7 +137,7 @@ fn a_writer_paused_after_its_commit_does_not_change_later_commits() {
     // before and after.
     let mut puts_of_root = 0;
     for at in 1.. {
-        let held = Held::new();
+        let held = PausedStore::new();
         let store = &held.store;
         let (outcome, reached) = held.during(at, async {
             replace(store, &[("0/x/b", "again")], &["0/y/c"]).await;
@@ -160,7 +160,7 @@ fn a_writer_paused_after_its_commit_does_not_change_later_commits() {
 #[test]
 fn objects_changed_without_a_transaction_are_not_overwritten() {
     for at in 1.. {
-        let held = Held::new();
+        let held = PausedStore::new();
         let store = &held.store;
         let (outcome, reached) = held.during(at, async {
             put(store, &[("0/a", "foreign")]).await;

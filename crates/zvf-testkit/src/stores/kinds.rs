@@ -10,31 +10,31 @@ use super::{
 
 /// Generates geometry for the recipe.
 pub(super) fn sketch(recipe: &Recipe, space: &Space, random: &mut Random) -> Sketch {
-    let mut made = Making {
+    let mut generator = GeometryGenerator {
         recipe,
         space,
         random,
         sketch: Sketch::default(),
     };
     match recipe.kind {
-        StoreKind::Points | StoreKind::BinnedPoints => made.points(),
-        StoreKind::ObjectPoints => made.object_points(),
-        StoreKind::Lines => made.lines(),
-        StoreKind::Polylines => made.polylines(),
-        StoreKind::Graph | StoreKind::Triangles | StoreKind::Quads => made.linked(),
-        StoreKind::Skeleton | StoreKind::StreamedSkeleton => made.skeleton(),
+        StoreKind::Points | StoreKind::BinnedPoints => generator.points(),
+        StoreKind::ObjectPoints => generator.object_points(),
+        StoreKind::Lines => generator.lines(),
+        StoreKind::Polylines => generator.polylines(),
+        StoreKind::Graph | StoreKind::Triangles | StoreKind::Quads => generator.linked(),
+        StoreKind::Skeleton | StoreKind::StreamedSkeleton => generator.skeleton(),
     }
-    made.sketch
+    generator.sketch
 }
 
-pub(super) struct Making<'a> {
+pub(super) struct GeometryGenerator<'a> {
     pub(super) recipe: &'a Recipe,
     pub(super) space: &'a Space,
     pub(super) random: &'a mut Random,
     pub(super) sketch: Sketch,
 }
 
-impl Making<'_> {
+impl GeometryGenerator<'_> {
     /// Returns a position, sometimes that of another vertex.
     fn place(&mut self) -> Vec<f64> {
         if !self.sketch.positions.is_empty() && self.random.chance(8) {

@@ -15,7 +15,7 @@ use super::{
     numbers::{floor, whole},
     older, parts,
     random::Random,
-    stretches::stretches,
+    runs::split_into_runs,
 };
 use crate::filing::{FilingRules, Record};
 
@@ -289,8 +289,8 @@ fn level(fine: &ExpectedStore, coarse: &ExpectedStore) -> Value {
 pub(super) fn write_level(coarse: &ExpectedStore, files: &mut Files, level: u32) {
     let is_current = coarse.recipe.profile == RecipeProfile::V09;
     let grid = current::grid(coarse);
-    let in_stretches = coarse.recipe.kind.is_paths() && !coarse.recipe.seed.is_multiple_of(3);
-    let filed = in_stretches.then(|| stretches(coarse));
+    let in_runs = coarse.recipe.kind.is_paths() && !coarse.recipe.seed.is_multiple_of(3);
+    let filed = in_runs.then(|| split_into_runs(coarse));
     let filed = filed.as_ref().unwrap_or(coarse);
     let mut of_level = parts::per_chunk(coarse);
     of_level.retain(|(part, ..)| part != "vertex_fragments");

@@ -3,7 +3,7 @@
 use super::{
     Made, Recipe, StoreKind, columns, current,
     files::Files,
-    kinds::Making,
+    kinds::GeometryGenerator,
     numbers::whole,
     parts,
     random::Random,
@@ -33,7 +33,7 @@ pub fn wide(recipe: &Recipe, side: u32) -> Made {
         bins_per_chunk: vec![bins; 3],
         chunked_by: None,
     };
-    let mut making = Making {
+    let mut generator = GeometryGenerator {
         recipe: &recipe,
         space: &space,
         random: &mut random,
@@ -41,13 +41,13 @@ pub fn wide(recipe: &Recipe, side: u32) -> Made {
     };
     let extent = f64::from(side) * CHUNK;
     if recipe.kind.is_paths() {
-        making.wander(extent);
+        generator.random_walks(extent);
     } else if recipe.kind.is_linked() {
-        making.sheets(side, extent);
+        generator.sheets(side, extent);
     } else {
-        making.scatter(extent);
+        generator.scatter(extent);
     }
-    let sketch = making.sketch;
+    let sketch = generator.sketch;
     let bare = Recipe {
         attributes: false,
         ..recipe.clone()
@@ -65,8 +65,8 @@ pub fn wide(recipe: &Recipe, side: u32) -> Made {
     }
 }
 
-impl Making<'_> {
-    fn anywhere(&mut self, extent: f64) -> Vec<f64> {
+impl GeometryGenerator<'_> {
+    fn random_position(&mut self, extent: f64) -> Vec<f64> {
         let axes = 0..self.space.chunk_shape.len();
         axes.map(|_| single(self.random.unit() * extent)).collect()
     }
@@ -74,7 +74,7 @@ impl Making<'_> {
     fn scatter(&mut self, extent: f64) {
         let bins = self.space.bins();
         for _ in 0..self.recipe.size {
-            let place = self.anywhere(extent);
+            let place = self.random_position(extent);
             let (key, bin) = (self.space.chunk(&place), self.space.bin_of(&place));
             let vertex = self.sketch.vertex(place);
             let fragments = self.sketch.chunks.entry(key);
@@ -82,10 +82,10 @@ impl Making<'_> {
         }
     }
 
-    fn wander(&mut self, extent: f64) {
+    fn random_walks(&mut self, extent: f64) {
         let mut objects = Vec::new();
         for id in 0..i64::try_from(self.recipe.size / STEPS).unwrap_or(0) {
-            let mut place = self.anywhere(extent);
+            let mut place = self.random_position(extent);
             let mut path = Vec::with_capacity(STEPS);
             for _ in 0..STEPS {
                 path.push((place.clone(), None));

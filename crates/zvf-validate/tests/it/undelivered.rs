@@ -14,7 +14,7 @@ use zvf_model::{
 use zvf_validate::{Depth, ValidateOptions, validate};
 
 /// A store of two nodes that fails to deliver one of them, or fails to list.
-struct Unwilling {
+struct FailingStore {
     lists: bool,
 }
 
@@ -43,7 +43,7 @@ fn error(key: &Key, problem: FetchProblem) -> FetchError {
     }
 }
 
-impl Fetch for Unwilling {
+impl Fetch for FailingStore {
     type Array = NoArray;
 
     fn array(&self, node: &Key, _array: Arc<Array>) -> Result<NoArray, FetchError> {
@@ -91,7 +91,7 @@ impl Fetch for Unwilling {
     }
 }
 
-fn codes(store: &Unwilling, depth: Depth) -> Vec<&'static str> {
+fn codes(store: &FailingStore, depth: Depth) -> Vec<&'static str> {
     let options = ValidateOptions::default().depth(depth);
     let mut work = pin!(validate(Port::new(store), &options));
     // No future here is ever pending.
@@ -107,13 +107,13 @@ fn codes(store: &Unwilling, depth: Depth) -> Vec<&'static str> {
 
 #[test]
 fn a_node_that_is_not_delivered_is_found_beside_the_others() {
-    let found = codes(&Unwilling { lists: true }, Depth::Structure);
+    let found = codes(&FailingStore { lists: true }, Depth::Structure);
     assert_eq!(found, ["ZV-L1-006", "ZV-L1-013", "ZV-L1-014"]);
 }
 
 #[test]
 fn a_store_that_cannot_list_is_not_passed() {
-    let store = Unwilling { lists: false };
+    let store = FailingStore { lists: false };
     assert_eq!(codes(&store, Depth::Structure), ["ZV-L1-007"]);
     let all = ["ZV-L1-007", "ZV-L2-000", "ZV-L3-000", "ZV-L4-000"];
     assert_eq!(codes(&store, Depth::Semantics), all);

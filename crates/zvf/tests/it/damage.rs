@@ -37,9 +37,9 @@ pub(crate) async fn open(files: &Files) -> Result<Dataset, Error> {
 }
 
 /// A query result, or the text of its error.
-pub(crate) type Told = Result<QueryResult, String>;
+pub(crate) type QueryOutcome = Result<QueryResult, String>;
 
-pub(crate) async fn run(dataset: &Dataset, query: &Query) -> Told {
+pub(crate) async fn run(dataset: &Dataset, query: &Query) -> QueryOutcome {
     let result = dataset.query(query).await;
     result.map_err(|error| error_chain(&error))
 }

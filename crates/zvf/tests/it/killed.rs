@@ -3,7 +3,6 @@
 //! The test binary starts itself as a child process, which sends itself SIGKILL at one operation of
 //! the store. Readers must then see exactly the previous state or exactly the new one.
 
-mod act;
 mod child;
 mod control;
 mod disk;
@@ -11,16 +10,17 @@ mod kills;
 mod levels;
 mod named;
 mod place;
-mod scene;
+mod scenario;
 mod state;
+mod store_states;
 mod unfinished;
 mod writers;
 
 #[cfg(all(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 pub(crate) use self::{
-    act::{Act, Like, Verb},
-    kills::{Stop, kill_all},
+    kills::{KillTime, kill_all},
     place::Place,
-    scene::Scene,
-    writers::{Way, run as write_at_once},
+    scenario::{Operation, Scenario, StoreProperty},
+    store_states::StoreStates,
+    writers::{WriterSetup, run as write_at_once},
 };

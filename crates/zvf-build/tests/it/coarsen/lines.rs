@@ -187,13 +187,19 @@ fn check(block: &VertexBlock, method: &CoarsenMethod) {
 }
 
 /// Recursive Douglas-Peucker.
-fn told(places: &[Vec<f64>], start: usize, end: usize, tolerance: f64, kept: &mut BTreeSet<usize>) {
+fn douglas_peucker(
+    places: &[Vec<f64>],
+    start: usize,
+    end: usize,
+    tolerance: f64,
+    kept: &mut BTreeSet<usize>,
+) {
     let far = (start + 1..end).map(|at| (at, off(&places[at], &places[start], &places[end])));
     let far = far.fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
     if far.1 > tolerance {
         kept.insert(far.0);
-        told(places, start, far.0, tolerance, kept);
-        told(places, far.0, end, tolerance, kept);
+        douglas_peucker(places, start, far.0, tolerance, kept);
+        douglas_peucker(places, far.0, end, tolerance, kept);
     }
 }
 
@@ -240,7 +246,7 @@ proptest! {
             ..VertexBlock::default()
         };
         let mut kept = BTreeSet::from([0, vertices - 1]);
-        told(&places, 0, vertices - 1, tolerance, &mut kept);
+        douglas_peucker(&places, 0, vertices - 1, tolerance, &mut kept);
         let kept = kept.into_iter().map(|row| row as u32).collect();
         let merge = CoarsenMethod::Simplify { tolerance }.merge(&block);
         assert_eq!(merge.positions, MergedPositions::Source(kept));

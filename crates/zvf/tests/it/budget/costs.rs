@@ -141,7 +141,7 @@ fn explain_reads_only_the_counts() {
     );
     let counted: usize = (0..2).map(|level| chunks(&made, level)).sum();
     assert_eq!(cells.len(), counted);
-    let told: usize = explained
+    let explained_vertices: usize = explained
         .levels
         .iter()
         .map(|level| level.chunks.len())
@@ -151,7 +151,7 @@ fn explain_reads_only_the_counts() {
         .iter()
         .filter(|reads| reads.array.as_str().ends_with("vertices"));
     let vertices = vertices.map(|reads| reads.requests).sum::<u64>();
-    assert_eq!(vertices, told as u64);
+    assert_eq!(vertices, explained_vertices as u64);
 }
 
 /// Declared counts only choose the level where counting starts.

@@ -48,13 +48,13 @@ fn object_queries_count_only_fragments_of_these_objects() {
             (0, own)
         );
         let explained = block_on(dataset.explain(&of_object.clone().level(VertexBudget::new(own))));
-        let told: u64 = explained
+        let explained_vertices: u64 = explained
             .unwrap()
             .levels
             .iter()
             .map(|level| level.vertices)
             .sum();
-        assert_eq!(told, own);
+        assert_eq!(explained_vertices, own);
         // Naming an object twice does not return more than the budget.
         let twice = Query::new().objects([object.id, object.id]);
         let result = block_on(dataset.query(&twice.level(VertexBudget::new(2 * own - 1))));

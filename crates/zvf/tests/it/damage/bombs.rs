@@ -22,7 +22,7 @@ const BUDGET: u64 = 16 << 20;
 /// Memory limit of the process, including its code and the test harness.
 const MAX_RESIDENT_BYTES: u64 = 200 << 20;
 /// Environment variable that names the store for the child process.
-const WHICH: &str = "ZVF_TEST_BOMB";
+const BOMB_VARIABLE: &str = "ZVF_TEST_BOMB";
 
 const POINTS: &str = "points_objects_groups";
 const GRAPH: &str = "graph_2d_objects";
@@ -581,7 +581,7 @@ fn queries(axes: usize) -> Vec<Query> {
 #[ignore = "run by another test, in a process of its own"]
 #[expect(clippy::print_stdout, reason = "this is how it reports")]
 fn queries_a_bomb() {
-    let which = std::env::var(WHICH).unwrap();
+    let which = std::env::var(BOMB_VARIABLE).unwrap();
     let bomb = BOMBS.iter().find(|bomb| bomb.name == which).unwrap();
     let golden = Golden::open(bomb.archive);
     let folder = match bomb.archive {
@@ -592,7 +592,7 @@ fn queries_a_bomb() {
     (bomb.arm)(&mut files);
     let store = OpenOptions::default().budget(BUDGET).from_memory(files);
     match block_on(Dataset::open(store.unwrap())) {
-        Err(error) => println!("told: {}", error_chain(&error)),
+        Err(error) => println!("error: {}", error_chain(&error)),
         Ok(dataset) => {
             let mut queries = queries(dataset.root().axes.len());
             // A nearest query searches batch by batch, which stays within memory but takes too
@@ -600,7 +600,7 @@ fn queries_a_bomb() {
             queries.retain(|query| query.nearest.is_none() || bomb.name != LONG);
             for query in queries {
                 match block_on(dataset.query(&query)) {
-                    Err(error) => println!("told: {}", error_chain(&error)),
+                    Err(error) => println!("error: {}", error_chain(&error)),
                     Ok(result) => println!("read: {} vertices", result.positions.len()),
                 }
             }
@@ -630,7 +630,7 @@ fn bombs_stay_within_the_budget() {
         ];
         let output = Command::new(std::env::current_exe().unwrap())
             .args(arguments)
-            .env(WHICH, bomb.name)
+            .env(BOMB_VARIABLE, bomb.name)
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
@@ -642,8 +642,8 @@ fn bombs_stay_within_the_budget() {
             faults.push(format!("{}: {peak} bytes", bomb.name));
         }
         max = max.max((peak, bomb.name));
-        let mut told = text.lines().filter_map(|line| line.strip_prefix("told: "));
-        let is_said = bomb.says.is_empty() || told.any(|told| told.contains(bomb.says));
+        let mut errors = text.lines().filter_map(|line| line.strip_prefix("error: "));
+        let is_said = bomb.says.is_empty() || errors.any(|error| error.contains(bomb.says));
         if !is_said {
             faults.push(format!("{}: {text}", bomb.name));
         }

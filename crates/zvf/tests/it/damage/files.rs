@@ -46,26 +46,26 @@ const STORES: &[(&str, &str)] = &[
 
 /// A change of a file; `None` removes the file.
 #[derive(Clone, Debug)]
-struct Harm {
+struct FileDamage {
     what: String,
     bytes: Option<Vec<u8>>,
 }
 
 /// Truncates a file.
-fn cut(bytes: &[u8], length: usize) -> Harm {
-    Harm {
+fn cut(bytes: &[u8], length: usize) -> FileDamage {
+    FileDamage {
         what: format!("cut to {length}"),
         bytes: Some(bytes[..length].to_vec()),
     }
 }
 
 /// Returns these changes: removed, extended, and truncated to nothing, to half and by one byte.
-fn harms(bytes: &[u8]) -> Vec<Harm> {
+fn damages(bytes: &[u8]) -> Vec<FileDamage> {
     let longer = [bytes, &[0]].concat();
     let mut lengths = vec![0, bytes.len() / 2, bytes.len().saturating_sub(1)];
     lengths.dedup();
     let cuts = lengths.into_iter().map(|length| cut(bytes, length));
-    let what = |what: &str, bytes| Harm {
+    let what = |what: &str, bytes| FileDamage {
         what: what.to_owned(),
         bytes,
     };
@@ -73,9 +73,9 @@ fn harms(bytes: &[u8]) -> Vec<Harm> {
     others.into_iter().chain(cuts).collect()
 }
 
-fn harmed(files: &Files, at: usize, harm: &Harm) -> Files {
+fn with_damage(files: &Files, at: usize, damage: &FileDamage) -> Files {
     let mut files = files.clone();
-    match &harm.bytes {
+    match &damage.bytes {
         Some(bytes) => files[at].1.clone_from(bytes),
         None => drop(files.remove(at)),
     }
@@ -116,7 +116,7 @@ enum Known {
 }
 
 /// Returns the kind of difference if it is an accepted one.
-fn known(key: &str, harm: &Harm, left: &QueryResult, whole: &QueryResult) -> Option<Known> {
+fn known(key: &str, damage: &FileDamage, left: &QueryResult, whole: &QueryResult) -> Option<Known> {
     let mut same = whole.clone();
     same.notes.clone_from(&left.notes);
     if left.notes != whole.notes {
@@ -131,7 +131,7 @@ fn known(key: &str, harm: &Harm, left: &QueryResult, whole: &QueryResult) -> Opt
     }
     let tables = ["/object_attributes/", "/group_attributes/", "/groups/"];
     let is_table = tables.iter().any(|table| key.contains(table));
-    if !is_table || harm.bytes.is_some() || key.ends_with("zarr.json") {
+    if !is_table || damage.bytes.is_some() || key.ends_with("zarr.json") {
         return None;
     }
     same.object.clone_from(&left.object);
@@ -166,7 +166,7 @@ impl Sums {
             Err(error) if says_where(&error, at.files) => self.refused += 1,
             Err(error) => self.fault(at, expected, &format!("names no key: {error}")),
             Ok(result) if is_same(&result, &expected.result) => self.same += 1,
-            Ok(result) => match known(at.key, at.harm, &result, &expected.result) {
+            Ok(result) => match known(at.key, at.damage, &result, &expected.result) {
                 Some(Known::Fill) => self.fill += 1,
                 Some(Known::Noted) => self.noted += 1,
                 None => self.fault(at, expected, "differs"),
@@ -184,7 +184,7 @@ impl Sums {
         };
         if result.skipped.is_empty() {
             let same = is_same(&result, &expected.result);
-            if !same && known(at.key, at.harm, &result, &expected.result).is_none() {
+            if !same && known(at.key, at.damage, &result, &expected.result).is_none() {
                 self.fault(at, expected, "differs, and nothing is missing");
             }
             return;
@@ -213,9 +213,9 @@ impl Sums {
     }
 
     fn fault(&mut self, at: &At<'_>, expected: &ExpectedResult, what: &str) {
-        let (key, harm, name) = (at.key, &at.harm.what, expected.name);
+        let (key, damage, name) = (at.key, &at.damage.what, expected.name);
         self.faults
-            .push(format!("{}/{key} {harm}, {name}: {what}", at.store));
+            .push(format!("{}/{key} {damage}, {name}: {what}", at.store));
     }
 }
 
@@ -236,7 +236,7 @@ struct At<'a> {
     store: &'a str,
     files: &'a Files,
     key: &'a str,
-    harm: &'a Harm,
+    damage: &'a FileDamage,
 }
 
 fn each_store(mut each: impl FnMut(&str, &Intact)) {
@@ -251,11 +251,11 @@ fn each_store(mut each: impl FnMut(&str, &Intact)) {
 }
 
 /// Changes one file and runs the queries.
-fn harm(
+fn check_damage(
     store: &str,
     intact: &Intact,
     number: usize,
-    harm: &Harm,
+    damage: &FileDamage,
     sums: &mut Sums,
     is_used: impl Fn(usize, &str) -> bool,
 ) {
@@ -264,16 +264,16 @@ fn harm(
         store,
         files: &intact.files,
         key,
-        harm,
+        damage,
     };
-    let files = harmed(&intact.files, number, harm);
+    let files = with_damage(&intact.files, number, damage);
     block_on(async {
         let dataset = match open(&files).await {
             Ok(dataset) => dataset,
             Err(error) => {
                 let error = error_chain(&error);
                 if !says_where(&error, &intact.files) {
-                    let what = format!("{store}/{key} {}: names no key: {error}", harm.what);
+                    let what = format!("{store}/{key} {}: names no key: {error}", damage.what);
                     sums.faults.push(what);
                 }
                 sums.refused += 1;
@@ -290,7 +290,7 @@ fn harm(
 }
 
 #[expect(clippy::print_stdout, reason = "what was seen is worth showing")]
-fn told(what: &str, sums: &Sums) {
+fn print_totals(what: &str, sums: &Sums) {
     assert_eq!(sums.faults, Vec::<String>::new());
     let Sums {
         refused,
@@ -314,18 +314,18 @@ fn every_file(sample: usize) {
     each_store(|store, intact| {
         for (number, (key, bytes)) in intact.files.iter().enumerate() {
             let is_metadata = key.ends_with("zarr.json");
-            for (which, damage) in harms(bytes).iter().enumerate() {
+            for (which, damage) in damages(bytes).iter().enumerate() {
                 // Truncated JSON never parses, so a few lengths suffice.
                 let few = is_metadata && which > 1;
                 let is_used = |at: usize, name: &str| {
                     let chosen = (at + number + which).is_multiple_of(sample);
                     name == "whole" || (chosen && !few)
                 };
-                harm(store, intact, number, damage, &mut sums, is_used);
+                check_damage(store, intact, number, damage, &mut sums, is_used);
             }
         }
     });
-    told(&format!("files, one query in {sample}"), &sums);
+    print_totals(&format!("files, one query in {sample}"), &sums);
 }
 
 /// Runs a fifth of the applicable queries.
@@ -348,7 +348,7 @@ fn lengths(sample: usize) {
             };
             for length in (number % step..bytes.len()).step_by(step) {
                 let is_used = |_: usize, name: &str| name == "whole" || name == "coarser";
-                harm(
+                check_damage(
                     store,
                     intact,
                     number,
@@ -359,7 +359,7 @@ fn lengths(sample: usize) {
             }
         }
     });
-    told(&format!("lengths, one in {sample}"), &sums);
+    print_totals(&format!("lengths, one in {sample}"), &sums);
 }
 
 /// Tries a tenth of the lengths of cells and a fortieth of those of metadata.

@@ -41,7 +41,7 @@ fn flipped(files: &Files, number: usize, bit: usize) -> Files {
 
 /// The outcome of a query.
 #[derive(Debug)]
-enum Told {
+enum Outcome {
     Refused,
     Same,
     Other(Box<QueryResult>),
@@ -53,22 +53,22 @@ fn all_there_is(intact: &Intact) -> impl Iterator<Item = &ExpectedResult> {
 }
 
 /// Queries the whole store, with paths and links if it has them.
-fn tell(intact: &Intact, files: &Files) -> Vec<Told> {
+fn outcomes(intact: &Intact, files: &Files) -> Vec<Outcome> {
     block_on(async {
         let dataset = open(files).await;
-        let mut told = Vec::new();
+        let mut outcome = Vec::new();
         for expected in all_there_is(intact) {
             let Ok(dataset) = &dataset else {
-                told.push(Told::Refused);
+                outcome.push(Outcome::Refused);
                 continue;
             };
-            told.push(match run(dataset, &expected.query).await {
-                Err(_) => Told::Refused,
-                Ok(result) if is_same(&result, &expected.result) => Told::Same,
-                Ok(result) => Told::Other(Box::new(result)),
+            outcome.push(match run(dataset, &expected.query).await {
+                Err(_) => Outcome::Refused,
+                Ok(result) if is_same(&result, &expected.result) => Outcome::Same,
+                Ok(result) => Outcome::Other(Box::new(result)),
             });
         }
-        told
+        outcome
     })
 }
 
@@ -204,12 +204,12 @@ fn flips_in_cells(sample: usize) {
                 };
                 for bit in chosen {
                     let bit = byte * 8 + (bit + byte + number) % 8;
-                    let told = tell(&intact, &flipped(&intact.files, number, bit));
-                    for (told, expected) in told.iter().zip(all_there_is(&intact)) {
-                        let what = match told {
-                            Told::Refused => "refused",
-                            Told::Same => "same",
-                            Told::Other(left) => {
+                    let outcome = outcomes(&intact, &flipped(&intact.files, number, bit));
+                    for (outcome, expected) in outcome.iter().zip(all_there_is(&intact)) {
+                        let what = match outcome {
+                            Outcome::Refused => "refused",
+                            Outcome::Same => "same",
+                            Outcome::Other(left) => {
                                 let fine = match kind {
                                     Bytes::Structure => false,
                                     Bytes::Values => only_values(left, &expected.result),
@@ -299,11 +299,11 @@ fn flips_in_metadata(sample: usize) {
                     *sums.entry("no JSON").or_default() += 1;
                     continue;
                 };
-                for told in tell(&intact, &damaged) {
-                    let what = match told {
-                        Told::Refused => "refused",
-                        Told::Same => "same",
-                        Told::Other(_) => {
+                for outcome in outcomes(&intact, &damaged) {
+                    let what = match outcome {
+                        Outcome::Refused => "refused",
+                        Outcome::Same => "same",
+                        Outcome::Other(_) => {
                             let before = serde_json::from_slice(bytes).unwrap();
                             let mut found = BTreeSet::new();
                             places(&before, &json, "", &mut found);

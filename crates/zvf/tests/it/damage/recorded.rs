@@ -9,7 +9,7 @@ use crate::block_on;
 
 /// The expected outcome of queries.
 #[derive(Clone, Copy)]
-enum Told {
+enum ExpectedOutcome {
     /// An error whose message contains this text.
     Error(&'static str),
     /// The result of the undamaged store.
@@ -17,10 +17,10 @@ enum Told {
     /// Another result, with this number of vertices and the reason.
     Differs(usize, &'static str),
 }
-use Told::{Differs, Equal, Error};
+use ExpectedOutcome::{Differs, Equal, Error};
 
 /// Names of queries and their outcome.
-type Row = (&'static [&'static str], Told);
+type Row = (&'static [&'static str], ExpectedOutcome);
 
 /// All queries not named earlier.
 const REST: &[&str] = &[];
@@ -301,7 +301,7 @@ async fn check(golden: &Golden, case: &Json, name: &str, rows: &[Row]) {
     let outcome = |query: &str| {
         let mut rows = rows.iter();
         let row = rows.find(|(queries, _)| queries.is_empty() || queries.contains(&query));
-        row.map(|(_, told)| *told)
+        row.map(|(_, outcome)| *outcome)
     };
     let dataset = match (open(&damaged).await, outcome("opening")) {
         (Err(error), Some(Error(message))) => {

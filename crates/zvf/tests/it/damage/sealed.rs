@@ -602,11 +602,11 @@ fn inflict_row(row: &str, case: &Case, random: &mut Random) -> Files {
 }
 
 /// The cells of the table state which outcomes are possible: an error, or a wrong result in the
-/// words of [`SILENT`]. The exact result is always possible.
+/// words of [`WRONG_RESULTS`]. The exact result is always possible.
 #[test]
 #[expect(clippy::print_stdout, reason = "what was seen is worth showing")]
 fn the_table_of_faults_in_the_guide_is_true() {
-    const SILENT: [&str; 5] = [
+    const WRONG_RESULTS: [&str; 5] = [
         "change a result",
         "absent",
         "fill values",
@@ -641,7 +641,7 @@ fn the_table_of_faults_in_the_guide_is_true() {
                     "the same" => row[column],
                     text => text,
                 };
-                let is_silent = SILENT.iter().any(|words| text.contains(words));
+                let is_silent = WRONG_RESULTS.iter().any(|words| text.contains(words));
                 let is_error = text.contains("error");
                 let counts = seen.entry((row[0], column)).or_insert([0_u32; 3]);
                 for fault in 0..faults {
@@ -650,11 +650,11 @@ fn the_table_of_faults_in_the_guide_is_true() {
                     let opened = open(&files).await;
                     for _ in 0..3 {
                         let number = random.below(case.intact.results.len());
-                        let told = match &opened {
+                        let outcome = match &opened {
                             Ok(dataset) => run(dataset, &case.intact.results[number].query).await,
                             Err(error) => Err(error.to_string()),
                         };
-                        let is_possible = match &told {
+                        let is_possible = match &outcome {
                             Err(_) => {
                                 counts[0] += 1;
                                 is_error
@@ -669,10 +669,10 @@ fn the_table_of_faults_in_the_guide_is_true() {
                             }
                         };
                         let expected = case.intact.results[number].name;
-                        let told = told.map(|_| "another result");
+                        let outcome = outcome.map(|_| "another result");
                         assert!(
                             is_possible,
-                            "{}: {}, {expected}: {told:?}, not {text}",
+                            "{}: {}, {expected}: {outcome:?}, not {text}",
                             case.name, row[0]
                         );
                     }

@@ -26,13 +26,13 @@ fn number(rows: &NumericColumn, row: usize) -> Vec<u8> {
 
 /// An item of a result: its identity, and values that may be missing.
 #[derive(Clone, Debug, PartialEq)]
-struct Thing {
+struct Item {
     known_by: Vec<u8>,
     object: Option<i64>,
     values: Vec<(String, Option<Vec<u8>>)>,
 }
 
-impl Thing {
+impl Item {
     /// Returns whether this item can be what remains of `whole`.
     fn is_left_of(&self, whole: &Self) -> bool {
         let object = match (self.object, whole.object) {
@@ -59,9 +59,9 @@ fn values(columns: &[&Vec<Column>], row: usize) -> Vec<(String, Option<Vec<u8>>)
 }
 
 /// Lists the vertices; those of paths with their object.
-fn vertices(result: &QueryResult) -> Vec<Thing> {
-    let mut things: Vec<Thing> = (0..result.positions.len())
-        .map(|row| Thing {
+fn vertices(result: &QueryResult) -> Vec<Item> {
+    let mut items: Vec<Item> = (0..result.positions.len())
+        .map(|row| Item {
             known_by: number(&result.positions, row),
             object: result.object_ids.as_ref().map(|ids| ids[row]),
             values: values(&[&result.vertex, &result.fragment], row),
@@ -69,10 +69,10 @@ fn vertices(result: &QueryResult) -> Vec<Thing> {
         .collect();
     for (part, rows) in parts(result) {
         for row in rows {
-            things[row].object = Some(part);
+            items[row].object = Some(part);
         }
     }
-    things
+    items
 }
 
 fn parts(result: &QueryResult) -> Vec<(i64, std::ops::Range<usize>)> {
@@ -93,12 +93,12 @@ fn parts(result: &QueryResult) -> Vec<(i64, std::ops::Range<usize>)> {
 }
 
 /// Lists pairs of consecutive vertices of paths.
-fn segments(result: &QueryResult) -> Vec<Thing> {
+fn segments(result: &QueryResult) -> Vec<Item> {
     let mut segments = Vec::new();
     for (object, rows) in parts(result) {
         for row in rows.clone().skip(1) {
             let ends = [row - 1, row].map(|row| number(&result.positions, row));
-            segments.push(Thing {
+            segments.push(Item {
                 known_by: ends.concat(),
                 object: Some(object),
                 values: Vec::new(),
@@ -108,7 +108,7 @@ fn segments(result: &QueryResult) -> Vec<Thing> {
     segments
 }
 
-fn links(result: &QueryResult) -> Vec<Thing> {
+fn links(result: &QueryResult) -> Vec<Item> {
     let Some(links) = &result.links else {
         return Vec::new();
     };
@@ -120,7 +120,7 @@ fn links(result: &QueryResult) -> Vec<Thing> {
                 let end = usize::try_from(*end).unwrap();
                 number(&result.positions, end)
             });
-            Thing {
+            Item {
                 known_by: ends.collect::<Vec<_>>().concat(),
                 object: None,
                 values: values(&[&result.link], row),
@@ -129,10 +129,10 @@ fn links(result: &QueryResult) -> Vec<Thing> {
         .collect()
 }
 
-fn objects(result: &QueryResult) -> Vec<Thing> {
+fn objects(result: &QueryResult) -> Vec<Item> {
     let objects = result.objects.iter().enumerate();
     objects
-        .map(|(row, object)| Thing {
+        .map(|(row, object)| Item {
             known_by: object.to_le_bytes().to_vec(),
             object: None,
             values: values(&[&result.object], row),
@@ -141,23 +141,23 @@ fn objects(result: &QueryResult) -> Vec<Thing> {
 }
 
 /// Matches each item of `left` with a different item of `whole`, the most specific items first.
-fn check(what: &str, left: &[Thing], whole: &[Thing]) -> Result<(), String> {
-    let mut free: HashMap<&[u8], Vec<&Thing>> = HashMap::new();
-    for thing in whole {
-        free.entry(&thing.known_by).or_default().push(thing);
+fn check(what: &str, left: &[Item], whole: &[Item]) -> Result<(), String> {
+    let mut free: HashMap<&[u8], Vec<&Item>> = HashMap::new();
+    for item in whole {
+        free.entry(&item.known_by).or_default().push(item);
     }
-    let open = |thing: &&Thing| thing.values.iter().filter(|(_, v)| v.is_none()).count();
-    let mut left: Vec<&Thing> = left.iter().collect();
+    let open = |item: &&Item| item.values.iter().filter(|(_, v)| v.is_none()).count();
+    let mut left: Vec<&Item> = left.iter().collect();
     left.sort_by_key(open);
-    for thing in left {
-        let same = free.get_mut(thing.known_by.as_slice());
+    for item in left {
+        let same = free.get_mut(item.known_by.as_slice());
         let found = same.and_then(|free| {
-            let exact = free.iter().position(|whole| *whole == thing);
-            let at = exact.or_else(|| free.iter().position(|whole| thing.is_left_of(whole)))?;
+            let exact = free.iter().position(|whole| *whole == item);
+            let at = exact.or_else(|| free.iter().position(|whole| item.is_left_of(whole)))?;
             Some(free.swap_remove(at))
         });
         if found.is_none() {
-            return Err(format!("{what} that was not there: {thing:?}"));
+            return Err(format!("{what} that was not there: {item:?}"));
         }
     }
     Ok(())

@@ -14,7 +14,7 @@ use std::{
 use rustix::process::{Signal, getpid, kill_process};
 use zvf::OpenOptions;
 
-use super::{act::Act, kills::Stop, levels, writers};
+use super::{kills::KillTime, levels, scenario::Scenario, writers};
 use crate::block_on;
 
 /// Environment variable with the job of the child process.
@@ -34,20 +34,20 @@ pub(super) enum End {
     },
 }
 
-/// Runs an act on the store at an address in a process that stops at `stop`.
-pub(super) fn run(act: Act, stop: Stop, address: &str) -> End {
-    run_job(&act.word(), stop, address)
+/// Runs a scenario on the store at an address in a process that is killed at `kill_time`.
+pub(super) fn run(scenario: Scenario, kill_time: KillTime, address: &str) -> End {
+    run_job(&scenario.word(), kill_time, address)
 }
 
 /// Runs the job that a word encodes.
-pub(super) fn run_job(word: &str, stop: Stop, address: &str) -> End {
-    let output = command(&format!("{word} {}", stop.word()), address).output();
+pub(super) fn run_job(word: &str, kill_time: KillTime, address: &str) -> End {
+    let output = command(&format!("{word} {}", kill_time.word()), address).output();
     let output = output.unwrap();
     if output.status.signal() == Some(9) {
         return End::Killed;
     }
-    let said = said(&output);
-    let mut numbers = said[0].split(' ').map(|number| number.parse().unwrap());
+    let lines = printed_lines(&output);
+    let mut numbers = lines[0].split(' ').map(|number| number.parse().unwrap());
     let (calls, micros) = (numbers.next().unwrap(), numbers.next().unwrap());
     End::Done {
         calls: usize::try_from(calls).unwrap(),
@@ -66,16 +66,16 @@ pub(super) fn command(job: &str, address: &str) -> Command {
 }
 
 /// Returns the lines that a successful process printed.
-pub(super) fn said(output: &Output) -> Vec<String> {
+pub(super) fn printed_lines(output: &Output) -> Vec<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{}: {out}{err}", output.status);
     let lines = out.lines().filter_map(|line| line.split_once(MARK));
-    lines.map(|(_, said)| said.to_owned()).collect()
+    lines.map(|(_, line)| line.to_owned()).collect()
 }
 
 #[expect(clippy::print_stdout, reason = "read by the parent process")]
-pub(super) fn say(line: &str) {
+pub(super) fn print_line(line: &str) {
     // libtest may have begun the line.
     println!("\n{MARK}{line}");
 }
@@ -89,30 +89,30 @@ fn another_process() {
     if let Some(job) = job.strip_prefix("write ") {
         return writers::write(job, &address);
     }
-    let (act, stop) = job.split_once(' ').unwrap();
-    let stop = Stop::of_word(stop);
+    let (scenario, kill_time) = job.split_once(' ').unwrap();
+    let kill_time = KillTime::of_word(kill_time);
     let calls = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&calls);
     let open = OpenOptions::default().write_hook(Arc::new(move |_, _| {
         let at = count.fetch_add(1, Ordering::SeqCst) + 1;
-        if stop == Stop::At(at) {
+        if kill_time == KillTime::At(at) {
             die();
         }
     }));
-    if let Stop::After(wait) = stop {
+    if let KillTime::After(wait) = kill_time {
         thread::spawn(move || {
             thread::sleep(Duration::from_micros(wait));
             die()
         });
     }
     let start = Instant::now();
-    let done = match act.strip_prefix("levels/") {
+    let done = match scenario.strip_prefix("levels/") {
         Some(build) => block_on(levels::perform(build, &address, &open)),
-        None => block_on(Act::of_word(act).perform(&address, &open)),
+        None => block_on(Scenario::of_word(scenario).perform(&address, &open)),
     };
     done.unwrap();
     let micros = start.elapsed().as_micros();
-    say(&format!("{} {micros}", calls.load(Ordering::SeqCst)));
+    print_line(&format!("{} {micros}", calls.load(Ordering::SeqCst)));
 }
 
 /// Ends the process at once: no other thread and no destructor runs.

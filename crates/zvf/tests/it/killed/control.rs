@@ -3,11 +3,11 @@
 use zvf_build::GeometryKind;
 
 use super::{
-    act::{Act, Like, Verb},
     child::{self, End},
-    kills::{Stop, Which, look},
+    kills::{FoundState, KillTime, read_state},
     place::Place,
-    scene::Scene,
+    scenario::{Operation, Scenario, StoreProperty},
+    store_states::StoreStates,
 };
 use crate::block_on;
 
@@ -15,11 +15,16 @@ use crate::block_on;
 #[test]
 fn one_object_of_the_other_state_is_detected() {
     let place = Place::folder();
-    let act = Act::first(Verb::Append, GeometryKind::Points, Like::Plain, 0);
-    let scene = Scene::new(act, &place);
-    let old = scene.old.clone().unwrap();
+    let scenario = Scenario::first(
+        Operation::Append,
+        GeometryKind::Points,
+        StoreProperty::Plain,
+        0,
+    );
+    let states = StoreStates::new(scenario, &place);
+    let old = states.old.clone().unwrap();
     let mut noticed = 0;
-    for (from, to) in [(&scene.new, &old), (&old, &scene.new)] {
+    for (from, to) in [(&states.new, &old), (&old, &states.new)] {
         for (name, bytes) in &from.files {
             if to.files.get(name) == Some(bytes) {
                 continue;
@@ -27,13 +32,13 @@ fn one_object_of_the_other_state_is_detected() {
             let place = place.another();
             let mut files: Vec<_> = to.files.clone().into_iter().collect();
             block_on(place.fill(&files));
-            let sound = block_on(look(&scene, &place.address())).unwrap();
-            assert_eq!(sound == Which::New, to == &scene.new);
+            let sound = block_on(read_state(&states, &place.address())).unwrap();
+            assert_eq!(sound == FoundState::New, to == &states.new);
             files.push((name.clone(), bytes.clone()));
             block_on(place.fill(&files));
             // A badly damaged store may also panic here.
             let address = place.address();
-            let found = std::panic::catch_unwind(|| block_on(look(&scene, &address)));
+            let found = std::panic::catch_unwind(|| block_on(read_state(&states, &address)));
             assert!(!matches!(found, Ok(Ok(_))), "{name} went unnoticed");
             noticed += 1;
         }
@@ -45,16 +50,21 @@ fn one_object_of_the_other_state_is_detected() {
 #[test]
 fn a_writer_without_transactions_is_detected() {
     let place = Place::folder();
-    let act = Act::first(Verb::Careless, GeometryKind::Points, Like::Plain, 0);
-    let scene = Scene::new(act, &place);
+    let scenario = Scenario::first(
+        Operation::WithoutTransaction,
+        GeometryKind::Points,
+        StoreProperty::Plain,
+        0,
+    );
+    let states = StoreStates::new(scenario, &place);
     let (mut killed, mut mixed) = (0, 0);
-    for at in 1..=scene.calls {
-        let place = scene.set(&place);
+    for at in 1..=states.calls {
+        let place = states.set(&place);
         let address = place.address();
-        killed += usize::from(child::run(act, Stop::At(at), &address) == End::Killed);
-        let found = std::panic::catch_unwind(|| block_on(look(&scene, &address)));
+        killed += usize::from(child::run(scenario, KillTime::At(at), &address) == End::Killed);
+        let found = std::panic::catch_unwind(|| block_on(read_state(&states, &address)));
         mixed += usize::from(!matches!(found, Ok(Ok(_))));
     }
-    assert_eq!(killed, scene.calls);
+    assert_eq!(killed, states.calls);
     assert!(mixed > killed / 5, "{mixed} of {killed}");
 }

@@ -4,10 +4,10 @@ use zvf_build::GeometryKind;
 use zvf_testkit::{sample::cases, stores::Random};
 
 use super::{
-    act::{Act, Like, Verb},
-    kills::{Stop, kill_all},
+    kills::{KillTime, kill_all},
     place::Place,
-    scene::Scene,
+    scenario::{Operation, Scenario, StoreProperty},
+    store_states::StoreStates,
 };
 
 /// Maximum number of kills of one store by one operation, spread evenly; a sample of those that
@@ -19,36 +19,40 @@ const AT_ANY_TIME: u64 = 50;
 const CONCURRENT_KILLS: usize = 4;
 
 /// Returns stores of every kind for every operation; some sharded, some with checksums.
-fn scenes(place: &Place) -> Vec<Scene> {
-    let likes = [Like::Plain, Like::Sharded, Like::Checked];
+fn all_states(place: &Place) -> Vec<StoreStates> {
+    let properties = [
+        StoreProperty::Plain,
+        StoreProperty::Sharded,
+        StoreProperty::Checked,
+    ];
     let mut kinds = GeometryKind::ALL.into_iter().cycle();
-    let mut scenes = Vec::new();
-    for (at, verb) in Verb::ALL.into_iter().enumerate() {
-        for like in likes {
+    let mut all_states = Vec::new();
+    for (at, operation) in Operation::ALL.into_iter().enumerate() {
+        for property in properties {
             let kind = kinds.next().unwrap();
-            let act = Act::first(verb, kind, like, at as u64 * 1_000);
-            scenes.push(Scene::new(act, place));
+            let scenario = Scenario::first(operation, kind, property, at as u64 * 1_000);
+            all_states.push(StoreStates::new(scenario, place));
         }
     }
-    scenes
+    all_states
 }
 
 #[test]
 fn a_killed_writer_leaves_the_old_or_the_new_state() {
     let place = Place::folder();
-    let scenes = scenes(&place);
+    let all_states = all_states(&place);
     let mut jobs = Vec::new();
-    for scene in &scenes {
-        let kills = scene.calls.min(count(KILLS));
-        let calls = (1..=kills).map(|at| (at * scene.calls).div_ceil(kills));
-        jobs.extend(calls.map(|call| (scene, Stop::At(call))));
+    for states in &all_states {
+        let kills = states.calls.min(count(KILLS));
+        let calls = (1..=kills).map(|at| (at * states.calls).div_ceil(kills));
+        jobs.extend(calls.map(|call| (states, KillTime::At(call))));
     }
     let at_operations = kill_all(&place, &jobs, CONCURRENT_KILLS);
     let mut random = Random::new(7);
     let jobs = (0..count(AT_ANY_TIME)).map(|_| {
-        let scene = &scenes[random.below(scenes.len())];
-        let end = usize::try_from(scene.micros).unwrap();
-        (scene, Stop::After(random.below(end) as u64))
+        let states = &all_states[random.below(all_states.len())];
+        let end = usize::try_from(states.micros).unwrap();
+        (states, KillTime::After(random.below(end) as u64))
     });
     let at_any_time = kill_all(&place, &jobs.collect::<Vec<_>>(), CONCURRENT_KILLS);
     report(&format!(
@@ -60,10 +64,10 @@ fn a_killed_writer_leaves_the_old_or_the_new_state() {
         "{kills} were killed at operations"
     );
     assert_eq!(at_operations.done, 0, "not killed: {at_operations:?}");
-    for verb in Verb::ALL {
+    for operation in Operation::ALL {
         assert!(
-            at_operations.killed[&verb] > count(25).min(100),
-            "{verb:?}: {at_operations:?}"
+            at_operations.killed[&operation] > count(25).min(100),
+            "{operation:?}: {at_operations:?}"
         );
     }
     // Every outcome occurs, and often.

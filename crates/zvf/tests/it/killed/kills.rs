@@ -11,17 +11,17 @@ use core::time::Duration;
 use zvf::{Editor, Error, OpenOptions, Store};
 
 use super::{
-    act::Verb,
     child::{self, End},
     place::Place,
-    scene::Scene,
+    scenario::Operation,
     state::State,
+    store_states::StoreStates,
 };
 use crate::block_on;
 
 /// The time at which a process is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum KillTime {
     Never,
     /// At a call of the hook, which runs before and after each operation.
     At(usize),
@@ -31,7 +31,7 @@ pub(crate) enum Stop {
 
 /// The state of a store after its writer was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum FoundState {
     Old,
     New,
 }
@@ -40,7 +40,7 @@ pub(super) enum Which {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Processes that died of SIGKILL, by operation.
-    pub(crate) killed: BTreeMap<Verb, usize>,
+    pub(crate) killed: BTreeMap<Operation, usize>,
     /// Processes that left the old state.
     pub(crate) old: usize,
     /// Processes that left the new state.
@@ -51,7 +51,7 @@ pub(crate) struct Tally {
     pub(crate) done: usize,
 }
 
-impl Stop {
+impl KillTime {
     pub(super) fn word(self) -> String {
         match self {
             Self::Never => "never".to_owned(),
@@ -76,18 +76,18 @@ impl Tally {
 }
 
 /// Kills a process for each job, several concurrently.
-pub(crate) fn kill_all(place: &Place, jobs: &[(&Scene, Stop)], at_once: usize) -> Tally {
+pub(crate) fn kill_all(place: &Place, jobs: &[(&StoreStates, KillTime)], at_once: usize) -> Tally {
     let (next, tally) = (Mutex::new(jobs.iter()), Mutex::new(Tally::default()));
     thread::scope(|scope| {
         for _ in 0..at_once {
             scope.spawn(|| {
                 loop {
                     let job = held(&next).next();
-                    let Some((scene, stop)) = job else {
+                    let Some((states, kill_time)) = job else {
                         return;
                     };
-                    let _said = OnPanic(scene, *stop);
-                    kill(place, scene, *stop, &tally);
+                    let _on_panic = OnPanic(states, *kill_time);
+                    kill(place, states, *kill_time, &tally);
                 }
             });
         }
@@ -100,43 +100,43 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn kill(place: &Place, scene: &Scene, stop: Stop, tally: &Mutex<Tally>) {
-    let place = scene.set(place);
+fn kill(place: &Place, states: &StoreStates, kill_time: KillTime, tally: &Mutex<Tally>) {
+    let place = states.set(place);
     let address = place.address();
-    let end = child::run(scene.act, stop, &address);
+    let end = child::run(states.scenario, kill_time, &address);
     let pending = block_on(State::is_pending(&address));
-    let which = block_on(look(scene, &address)).unwrap_or_else(|fault| panic!("{fault}"));
-    let recovered = block_on(recover(scene, &place, which, stop));
+    let which = block_on(read_state(states, &address)).unwrap_or_else(|fault| panic!("{fault}"));
+    let recovered = block_on(recover(states, &place, which, kill_time));
     block_on(place.empty());
     let mut tally = held(tally);
     if end == End::Killed {
-        *tally.killed.entry(scene.act.verb).or_default() += 1;
+        *tally.killed.entry(states.scenario.operation).or_default() += 1;
         match which {
-            Which::Old => tally.old += 1,
-            Which::New => tally.new += 1,
+            FoundState::Old => tally.old += 1,
+            FoundState::New => tally.new += 1,
         }
         tally.pending += usize::from(pending);
     } else {
-        assert_eq!(recovered, Which::New, "no process was killed");
+        assert_eq!(recovered, FoundState::New, "no process was killed");
         tally.done += 1;
     }
 }
 
 /// Returns which of the two states readers see; otherwise describes the difference.
-pub(super) async fn look(scene: &Scene, address: &str) -> Result<Which, String> {
+pub(super) async fn read_state(states: &StoreStates, address: &str) -> Result<FoundState, String> {
     let found = State::read(address).await;
     let found = found.map_err(|error| format!("cannot be read: {error:?}"))?;
-    if found.as_ref() == Some(&scene.new) {
-        return Ok(Which::New);
+    if found.as_ref() == Some(&states.new) {
+        return Ok(FoundState::New);
     }
-    if found == scene.old {
-        return Ok(Which::Old);
+    if found == states.old {
+        return Ok(FoundState::Old);
     }
-    Err(match (&found, &scene.old) {
+    Err(match (&found, &states.old) {
         (None, _) => "the store is gone".to_owned(),
         (Some(found), old) => {
             let old = old.as_ref().map(|old| found.differs(old));
-            let new = found.differs(&scene.new);
+            let new = found.differs(&states.new);
             format!("neither old nor new: {old:?} from the old, {new} from the new")
         }
     })
@@ -144,27 +144,32 @@ pub(super) async fn look(scene: &Scene, address: &str) -> Result<Which, String> 
 
 /// Returns the state of a store without writers or unfinished transactions. A store whose objects
 /// equal those of a state byte for byte is in that state; other stores are read.
-async fn look_at_objects(scene: &Scene, address: &str) -> Result<Which, String> {
+async fn read_objects(states: &StoreStates, address: &str) -> Result<FoundState, String> {
     if let Ok(store) = Store::open(address)
         && let Ok(files) = State::files(&store).await
     {
-        if files == scene.new.files {
-            return Ok(Which::New);
+        if files == states.new.files {
+            return Ok(FoundState::New);
         }
-        if scene.old.as_ref().is_some_and(|old| files == old.files) {
-            return Ok(Which::Old);
+        if states.old.as_ref().is_some_and(|old| files == old.files) {
+            return Ok(FoundState::Old);
         }
     }
-    look(scene, address).await
+    read_state(states, address).await
 }
 
 /// Opens the store for writing, which recovers it, and reads its state again. A committed change
 /// stays. On a disk nothing is committed after the process is dead, while a server may still
 /// process requests.
-async fn recover(scene: &Scene, place: &Place, before: Which, stop: Stop) -> Which {
+async fn recover(
+    states: &StoreStates,
+    place: &Place,
+    before: FoundState,
+    kill_time: KillTime,
+) -> FoundState {
     let address = place.address();
     let opened = Editor::open(&address).await;
-    let left_none = scene.old.is_none() && before == Which::Old;
+    let left_none = states.old.is_none() && before == FoundState::Old;
     match opened {
         Ok(_) => assert!(!left_none || matches!(place, Place::Bucket(_))),
         Err(Error::NoStore { .. } | Error::Unfinished { .. }) => assert!(left_none),
@@ -174,22 +179,22 @@ async fn recover(scene: &Scene, place: &Place, before: Which, stop: Stop) -> Whi
         !State::is_pending(&address).await,
         "something is left to do"
     );
-    let after = look_at_objects(scene, &address)
+    let after = read_objects(states, &address)
         .await
         .unwrap_or_else(|fault| panic!("recovered: {fault}"));
     match (place, before) {
-        (Place::Bucket(_), Which::Old) => {}
+        (Place::Bucket(_), FoundState::Old) => {}
         _ => assert_eq!(after, before, "recovering changed it"),
     }
     // Running the operation again succeeds. Where a store exists this takes as long as everything
     // else, so it is done for every fourth call.
-    let again = scene.old.is_none() || !matches!(stop, Stop::At(call) if call % 4 > 0);
-    if after == Which::Old && again {
+    let again = states.old.is_none() || !matches!(kill_time, KillTime::At(call) if call % 4 > 0);
+    if after == FoundState::Old && again {
         let open = OpenOptions::default();
-        let again = scene.act.perform(&address, &open).await;
+        let again = states.scenario.perform(&address, &open).await;
         again.unwrap_or_else(|error| panic!("cannot be done again: {error:?}"));
-        let again = look_at_objects(scene, &address).await;
-        assert_eq!(again, Ok(Which::New), "done again");
+        let again = read_objects(states, &address).await;
+        assert_eq!(again, Ok(FoundState::New), "done again");
     }
     nothing_left(place).await;
     after
@@ -209,14 +214,14 @@ pub(super) async fn nothing_left(place: &Place) {
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 
-/// Prints the act and the kill if the test panics.
-struct OnPanic<'a>(&'a Scene, Stop);
+/// Prints the scenario and the kill if the test panics.
+struct OnPanic<'a>(&'a StoreStates, KillTime);
 
 impl Drop for OnPanic<'_> {
     #[expect(clippy::print_stderr, reason = "part of how a test fails")]
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("that was {:?}, killed {:?}", self.0.act, self.1);
+            eprintln!("that was {:?}, killed {:?}", self.0.scenario, self.1);
         }
     }
 }

@@ -9,7 +9,7 @@ use zvf_build::{GeometryKind, Profile};
 
 use super::{
     child::{self, End},
-    kills::{Stop, nothing_left},
+    kills::{KillTime, nothing_left},
     place::{Files, Place},
     state::State,
 };
@@ -103,7 +103,8 @@ fn a_killed_build_leaves_complete_levels_and_can_be_continued() {
             .collect();
         let whole = Place::folder();
         block_on(whole.fill(&store));
-        let End::Done { calls, .. } = child::run_job(&job, Stop::Never, &whole.address()) else {
+        let End::Done { calls, .. } = child::run_job(&job, KillTime::Never, &whole.address())
+        else {
             panic!("killed by another process")
         };
         assert!(block_on(files(&whole)) == states[2], "{about}");
@@ -114,7 +115,7 @@ fn a_killed_build_leaves_complete_levels_and_can_be_continued() {
             let at = (kill * calls).div_ceil(kills);
             let place = Place::folder();
             block_on(place.fill(&store));
-            let end = child::run_job(&job, Stop::At(at), &place.address());
+            let end = child::run_job(&job, KillTime::At(at), &place.address());
             assert_eq!(end, End::Killed, "{about}, at {at}");
             let found = block_on(files(&place));
             let levels = states.iter().position(|state| *state == found);

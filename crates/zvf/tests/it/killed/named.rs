@@ -12,25 +12,25 @@ use zvf_model::key::Key;
 use zvf_store::CommitError;
 
 use super::{
-    act::{Act, Like, Verb},
-    kills::{Stop, Tally, kill_all},
+    kills::{KillTime, Tally, kill_all},
     place::Place,
-    scene::Scene,
-    writers::{self, Way},
+    scenario::{Operation, Scenario, StoreProperty},
+    store_states::StoreStates,
+    writers::{self, WriterSetup},
 };
 use crate::block_on;
 
 /// In the reference, each writer updated a shared list of chunks from its own stale copy.
 #[test]
 fn w12_two_writers_on_disjoint_cells_lose_no_presence() {
-    let way = Way {
+    let setup = WriterSetup {
         writers: 2,
         appends: 10,
         overlapping: false,
-        given: true,
+        with_ids: true,
         retries: 0,
     };
-    let outcome = writers::run(way, &Place::folder());
+    let outcome = writers::run(setup, &Place::folder());
     assert_eq!((outcome.committed, outcome.conflicts), (20, 0));
 }
 
@@ -106,16 +106,16 @@ fn once(call: impl Fn() + Send + Sync + 'static) -> Arc<Hook> {
     })
 }
 
-/// Kills a process at every operation of a verb.
+/// Kills a process at every call of an operation.
 #[track_caller]
-fn killed(verb: Verb, kind: GeometryKind, like: Like) -> Tally {
+fn killed(operation: Operation, kind: GeometryKind, property: StoreProperty) -> Tally {
     let place = Place::on_disk();
-    let scene = Scene::new(Act::first(verb, kind, like, 100), &place);
-    let jobs: Vec<_> = (1..=scene.calls)
-        .map(|call| (&scene, Stop::At(call)))
+    let states = StoreStates::new(Scenario::first(operation, kind, property, 100), &place);
+    let jobs: Vec<_> = (1..=states.calls)
+        .map(|call| (&states, KillTime::At(call)))
         .collect();
     let tally = kill_all(&place, &jobs, 2);
-    assert_eq!((tally.kills(), tally.done), (scene.calls, 0));
+    assert_eq!((tally.kills(), tally.done), (states.calls, 0));
     assert!(
         tally.old > 0 && tally.new > 0 && tally.pending > 0,
         "{tally:?}"
@@ -127,7 +127,11 @@ fn killed(verb: Verb, kind: GeometryKind, like: Like) -> Tally {
 /// metadata declared 4,000.
 #[test]
 fn w14_a_kill_during_a_rewrite_leaves_one_state() {
-    killed(Verb::Replace, GeometryKind::Points, Like::Plain);
+    killed(
+        Operation::Replace,
+        GeometryKind::Points,
+        StoreProperty::Plain,
+    );
 }
 
 /// The reference advertised an unfinished, empty pyramid. Every [state](super::state::State) that
@@ -135,11 +139,19 @@ fn w14_a_kill_during_a_rewrite_leaves_one_state() {
 /// levels included.
 #[test]
 fn w15_a_kill_never_leaves_declared_data_missing() {
-    killed(Verb::Append, GeometryKind::Streamlines, Like::Sharded);
+    killed(
+        Operation::Append,
+        GeometryKind::Streamlines,
+        StoreProperty::Sharded,
+    );
 }
 
 /// The reference left 18 of 200 vertices readable.
 #[test]
 fn w16_a_kill_during_an_edit_leaves_one_state() {
-    killed(Verb::Exchange, GeometryKind::Graphs, Like::Plain);
+    killed(
+        Operation::Exchange,
+        GeometryKind::Graphs,
+        StoreProperty::Plain,
+    );
 }

@@ -29,14 +29,14 @@ const CHUNK: f64 = 10.0;
 
 /// Parameters of concurrent writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct WriterSetup {
     pub(crate) writers: u64,
     /// Appends of each writer.
     pub(crate) appends: u64,
     /// All write to the same chunks instead of each to its own.
     pub(crate) overlapping: bool,
     /// Objects are appended with ids.
-    pub(crate) given: bool,
+    pub(crate) with_ids: bool,
     /// Number of retries of a writer.
     pub(crate) retries: usize,
 }
@@ -48,30 +48,30 @@ pub(crate) struct Outcome {
     pub(crate) conflicts: u64,
 }
 
-impl Way {
+impl WriterSetup {
     fn word(self, writer: u64, go: &str) -> String {
         let Self {
             writers,
             appends,
             overlapping,
-            given,
+            with_ids,
             retries,
         } = self;
-        format!("{writer} {writers} {appends} {overlapping} {given} {retries} {go}")
+        format!("{writer} {writers} {appends} {overlapping} {with_ids} {retries} {go}")
     }
 
     fn of_word(word: &str) -> (Self, u64, String) {
         let parts: Vec<&str> = word.splitn(7, ' ').collect();
         let number = |at: usize| parts[at].parse().unwrap();
         let flag = |at: usize| parts[at] == "true";
-        let way = Self {
+        let setup = Self {
             writers: number(1),
             appends: number(2),
             overlapping: flag(3),
-            given: flag(4),
+            with_ids: flag(4),
             retries: parts[5].parse().unwrap(),
         };
-        (way, number(0), parts[6].to_owned())
+        (setup, number(0), parts[6].to_owned())
     }
 
     /// Returns the geometry that a writer appends, and the tags of each object. Each object
@@ -92,7 +92,7 @@ impl Way {
             }
         }
         let mut geometry = paths(&places, &objects);
-        if self.given {
+        if self.with_ids {
             let ids = (0..OBJECTS).map(|object| id(writer, append, object));
             geometry.part_objects = Some(ids.collect());
         }
@@ -148,23 +148,23 @@ pub(super) fn tags(writer: u64) -> Vec<Vec<u64>> {
     SHARED.addition(writer, 0).1
 }
 
-const SHARED: Way = Way {
+const SHARED: WriterSetup = WriterSetup {
     writers: 2,
     appends: 1,
     overlapping: true,
-    given: false,
+    with_ids: false,
     retries: 0,
 };
 
 /// Runs several writer processes concurrently and checks the resulting store.
-pub(crate) fn run(way: Way, place: &Place) -> Outcome {
+pub(crate) fn run(setup: WriterSetup, place: &Place) -> Outcome {
     let address = place.address();
     block_on(begin(&address));
     let folder = tempfile::tempdir().unwrap();
     let go = folder.path().join("go");
-    let writers: Vec<_> = (0..way.writers)
+    let writers: Vec<_> = (0..setup.writers)
         .map(|writer| {
-            let job = format!("write {}", way.word(writer, go.to_str().unwrap()));
+            let job = format!("write {}", setup.word(writer, go.to_str().unwrap()));
             let mut command = child::command(&job, &address);
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
             command.spawn().unwrap()
@@ -179,7 +179,7 @@ pub(crate) fn run(way: Way, place: &Place) -> Outcome {
     let mut numbers = BTreeSet::new();
     let mut outcome = Outcome::default();
     for writer in writers {
-        for line in child::said(&writer.wait_with_output().unwrap()) {
+        for line in child::printed_lines(&writer.wait_with_output().unwrap()) {
             let words: Vec<u64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
             let [writer, append, transaction, ids @ ..] = words.as_slice() else {
                 panic!("{line}")
@@ -193,11 +193,11 @@ pub(crate) fn run(way: Way, place: &Place) -> Outcome {
                 numbers.insert(*transaction),
                 "transaction {transaction} is there twice"
             );
-            let (_, objects) = way.addition(*writer, *append);
+            let (_, objects) = setup.addition(*writer, *append);
             assert_eq!(ids.len(), objects.len());
             for (at, (found, tags)) in ids.iter().zip(objects).enumerate() {
                 let found = i64::try_from(*found).unwrap();
-                assert!(!way.given || found == id(*writer, *append, at as u64));
+                assert!(!setup.with_ids || found == id(*writer, *append, at as u64));
                 let before = committed.insert(found, tags);
                 assert_eq!(before, None, "object {found} is there twice");
             }
@@ -209,7 +209,7 @@ pub(crate) fn run(way: Way, place: &Place) -> Outcome {
     );
     assert_eq!(
         outcome.committed + outcome.conflicts,
-        way.writers * way.appends
+        setup.writers * setup.appends
     );
     block_on(check(&address, &committed));
     outcome
@@ -232,7 +232,7 @@ pub(super) async fn check(address: &str, committed: &BTreeMap<i64, Vec<u64>>) {
 
 /// Runs the appends of one process.
 pub(super) fn write(job: &str, address: &str) {
-    let (way, writer, go) = Way::of_word(job);
+    let (setup, writer, go) = WriterSetup::of_word(job);
     let go = Path::new(&go);
     fs::write(go.with_file_name(writer.to_string()), "").unwrap();
     while !go.exists() {
@@ -240,10 +240,10 @@ pub(super) fn write(job: &str, address: &str) {
     }
     block_on(async {
         let editor = Editor::open(address).await.unwrap();
-        let editor = editor.retries(way.retries);
-        for append in 0..way.appends {
-            let (geometry, _) = way.addition(writer, append);
-            let said = match editor.append(&geometry, OutOfBounds::Reject).await {
+        let editor = editor.retries(setup.retries);
+        for append in 0..setup.appends {
+            let (geometry, _) = setup.addition(writer, append);
+            let result = match editor.append(&geometry, OutOfBounds::Reject).await {
                 Ok(changed) => {
                     let ids = changed.objects.iter().map(|id| format!(" {id}"));
                     format!("{}{}", changed.transaction, ids.collect::<String>())
@@ -254,21 +254,21 @@ pub(super) fn write(job: &str, address: &str) {
                 }
                 Err(error) => panic!("writer {writer}, append {append}: {error:?}"),
             };
-            child::say(&format!("{writer} {append} {said}"));
+            child::print_line(&format!("{writer} {append} {result}"));
         }
     });
 }
 
 /// Runs eight processes with five appends each.
-fn eight(overlapping: bool, given: bool, retries: usize) -> Outcome {
-    let way = Way {
+fn eight(overlapping: bool, with_ids: bool, retries: usize) -> Outcome {
+    let setup = WriterSetup {
         writers: 8,
         appends: 5,
         overlapping,
-        given,
+        with_ids,
         retries,
     };
-    run(way, &Place::folder())
+    run(setup, &Place::folder())
 }
 
 /// Enough retries that every writer succeeds.

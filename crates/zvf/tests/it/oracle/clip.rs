@@ -5,13 +5,13 @@ use std::ops::Range;
 use zvf_query::geometry::Bbox;
 use zvf_testkit::stores::ExpectedStore;
 
-use super::expect::Spot;
+use super::expect::ExpectedRow;
 
 /// Clipped links.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Cut {
     /// Edges of positive length, with their two ends.
-    pub(super) edges: Vec<(usize, [Spot; 2])>,
+    pub(super) edges: Vec<(usize, [ExpectedRow; 2])>,
     /// Total area of the faces.
     pub(super) area: f64,
 }
@@ -29,22 +29,22 @@ pub(super) fn runs(len: usize, keep: impl Fn(usize) -> bool) -> Vec<Range<usize>
 }
 
 /// Returns the parts of a path in a box.
-pub(super) fn path(truth: &ExpectedStore, path: &[usize], bbox: &Bbox) -> Vec<Vec<Spot>> {
+pub(super) fn path(truth: &ExpectedStore, path: &[usize], bbox: &Bbox) -> Vec<Vec<ExpectedRow>> {
     if let [vertex] = path {
         let point = &truth.vertices[*vertex].position;
         let inside = bbox.touches(zvf_query::geometry::Primitive::Point(point));
         return inside
-            .then(|| vec![Spot::Vertex(*vertex)])
+            .then(|| vec![ExpectedRow::Vertex(*vertex)])
             .into_iter()
             .collect();
     }
-    let mut parts: Vec<Vec<Spot>> = Vec::new();
+    let mut parts: Vec<Vec<ExpectedRow>> = Vec::new();
     for pair in path.windows(2) {
         let Some([start, end]) = segment(truth, [pair[0], pair[1]], bbox) else {
             continue;
         };
         match parts.last_mut() {
-            Some(part) if part.last() == Some(&start) && start == Spot::Vertex(pair[0]) => {
+            Some(part) if part.last() == Some(&start) && start == ExpectedRow::Vertex(pair[0]) => {
                 part.push(end);
             }
             _ => parts.push(vec![start, end]),
@@ -54,20 +54,23 @@ pub(super) fn path(truth: &ExpectedStore, path: &[usize], bbox: &Bbox) -> Vec<Ve
 }
 
 /// Returns the part of a segment in a box.
-fn segment(truth: &ExpectedStore, ends: [usize; 2], bbox: &Bbox) -> Option<[Spot; 2]> {
+fn segment(truth: &ExpectedStore, ends: [usize; 2], bbox: &Bbox) -> Option<[ExpectedRow; 2]> {
     let positions = ends.map(|end| truth.vertices[end].position.as_slice());
     let part = bbox.clip_segment(positions)?;
-    let spot = |t: f64, position: &[f64]| {
+    let expected_row = |t: f64, position: &[f64]| {
         if t <= 0.0 {
-            Spot::Vertex(ends[0])
+            ExpectedRow::Vertex(ends[0])
         } else if t >= 1.0 {
-            Spot::Vertex(ends[1])
+            ExpectedRow::Vertex(ends[1])
         } else {
             let position = position.to_vec();
-            Spot::Between { position, ends, t }
+            ExpectedRow::Between { position, ends, t }
         }
     };
-    Some([spot(part.t0, &part.start), spot(part.t1, &part.end)])
+    Some([
+        expected_row(part.t0, &part.start),
+        expected_row(part.t1, &part.end),
+    ])
 }
 
 /// Clips links.

@@ -13,7 +13,7 @@ use zvf_testkit::stores::{ExpectedAttribute, ExpectedStore};
 use super::{
     clip,
     columns::{self, Verdict, ensure},
-    expect::{Expected, Spot},
+    expect::{Expected, ExpectedRow},
     filter::attributes,
 };
 
@@ -46,8 +46,8 @@ impl Comparison<'_> {
             );
             expected.rows.iter().enumerate().collect()
         };
-        for (row, spot) in &rows {
-            self.position(*row, spot)?;
+        for (row, expected_row) in &rows {
+            self.position(*row, expected_row)?;
         }
         self.object_ids(&rows)?;
         self.objects(expected)?;
@@ -120,9 +120,9 @@ impl Comparison<'_> {
         numbers(&self.result.positions, row)
     }
 
-    fn position(&self, row: usize, spot: &Spot) -> Verdict {
+    fn position(&self, row: usize, expected_row: &ExpectedRow) -> Verdict {
         let found = self.found(row);
-        let expected = spot.position(self.truth);
+        let expected = expected_row.position(self.truth);
         let same = found
             .iter()
             .zip(expected)
@@ -133,7 +133,7 @@ impl Comparison<'_> {
         let close = may_be_new && self.is_close(&found, expected);
         ensure!(
             same || close,
-            "row {row} is at {found:?}, expected {spot:?} at {expected:?}"
+            "row {row} is at {found:?}, expected {expected_row:?} at {expected:?}"
         );
         if !same {
             self.in_box(row, &found)?;
@@ -183,7 +183,7 @@ impl Comparison<'_> {
 
     /// Pairs rows of the result with the expected ones. On clipped paths, repeated positions count
     /// once: a path that touches the border may have one or two vertices there.
-    fn paths<'e>(&self, expected: &'e Expected) -> Result<Vec<(usize, &'e Spot)>, String> {
+    fn paths<'e>(&self, expected: &'e Expected) -> Result<Vec<(usize, &'e ExpectedRow)>, String> {
         let found = self.result.parts.as_ref().unwrap();
         let offsets = found
             .offsets
@@ -210,9 +210,9 @@ impl Comparison<'_> {
         );
         let mut pairs = Vec::new();
         for (part, (id, spots)) in parts.into_iter().zip(known) {
-            let spots: Vec<&Spot> = expected.rows[spots.clone()].iter().collect();
+            let spots: Vec<&ExpectedRow> = expected.rows[spots.clone()].iter().collect();
             let mut rows: Vec<usize> = part.collect();
-            let mut places: Vec<&Spot> = spots;
+            let mut places: Vec<&ExpectedRow> = spots;
             if self.bbox().is_some() {
                 rows.dedup_by(|b, a| self.is_close(&self.found(*a), &self.found(*b)));
                 places
@@ -228,7 +228,7 @@ impl Comparison<'_> {
         Ok(pairs)
     }
 
-    fn object_ids(&self, rows: &[(usize, &Spot)]) -> Verdict {
+    fn object_ids(&self, rows: &[(usize, &ExpectedRow)]) -> Verdict {
         let has = self.truth.objects.is_some() && self.query.owners;
         let Some(found) = &self.result.object_ids else {
             let may_lack = !has || self.truth.recipe.kind.is_paths();
@@ -241,8 +241,8 @@ impl Comparison<'_> {
             "{} object ids",
             found.len()
         );
-        for (row, spot) in rows {
-            if let Spot::Vertex(vertex) = spot {
+        for (row, expected_row) in rows {
+            if let ExpectedRow::Vertex(vertex) = expected_row {
                 let expected = self.truth.vertices[*vertex].object.unwrap_or(NO_OBJECT);
                 ensure!(
                     found[*row] == expected,
@@ -293,8 +293,10 @@ impl Comparison<'_> {
         for row in 0..rows {
             let found = self.found(row);
             self.in_box(row, &found)?;
-            if let Some(spot) = inside.next_if(|spot| spot.position(self.truth) == found) {
-                pairs.push((row, spot));
+            if let Some(expected_row) =
+                inside.next_if(|expected_row| expected_row.position(self.truth) == found)
+            {
+                pairs.push((row, expected_row));
             } else {
                 let bbox = self.bbox().unwrap();
                 ensure!(
@@ -337,7 +339,7 @@ impl Comparison<'_> {
             .enumerate()
             .filter(|(_, edge)| far(&edge[0], &edge[1]));
         let found: Vec<(usize, &Vec<Vec<f64>>)> = found.collect();
-        let at = |spot: &Spot| spot.position(self.truth).to_vec();
+        let at = |expected_row: &ExpectedRow| expected_row.position(self.truth).to_vec();
         let known = cut.edges.iter().filter(|(_, [a, b])| far(&at(a), &at(b)));
         let known: Vec<_> = known.collect();
         ensure!(
@@ -346,7 +348,7 @@ impl Comparison<'_> {
             found.len(),
             known.len()
         );
-        let same = |row: usize, edge: &[Vec<f64>], link: usize, [a, b]: &[Spot; 2]| {
+        let same = |row: usize, edge: &[Vec<f64>], link: usize, [a, b]: &[ExpectedRow; 2]| {
             let same = self.is_close(&edge[0], &at(a)) && self.is_close(&edge[1], &at(b));
             ensure!(same, "edge {row} is {edge:?}, expected {a:?} to {b:?}");
             for (column, attribute) in self.pairs(&self.result.link, Scope::Link)? {
@@ -373,7 +375,7 @@ impl Comparison<'_> {
         self.object_ids(&pairs)
     }
 
-    fn columns(&self, rows: &[(usize, &Spot)], expected: &Expected) -> Verdict {
+    fn columns(&self, rows: &[(usize, &ExpectedRow)], expected: &Expected) -> Verdict {
         let count = self.result.positions.len();
         let result = self.result;
         for (scope, columns) in [
@@ -383,9 +385,9 @@ impl Comparison<'_> {
             for (column, attribute) in self.pairs(columns, scope)? {
                 let found = column.values.len();
                 ensure!(found == count, "{found} rows of {}", column.name);
-                for (row, spot) in rows {
-                    match spot {
-                        Spot::Vertex(vertex) => {
+                for (row, expected_row) in rows {
+                    match expected_row {
+                        ExpectedRow::Vertex(vertex) => {
                             let fragment = self.truth.vertices[*vertex].fragment;
                             let at = if scope == Scope::Vertex {
                                 *vertex
@@ -398,10 +400,10 @@ impl Comparison<'_> {
                                 exact?;
                             }
                         }
-                        Spot::Between { ends, t, .. } if scope == Scope::Vertex => {
+                        ExpectedRow::Between { ends, t, .. } if scope == Scope::Vertex => {
                             columns::between(column, *row, attribute, (*ends, *t))?;
                         }
-                        Spot::Between { .. } => {}
+                        ExpectedRow::Between { .. } => {}
                     }
                 }
             }

@@ -18,7 +18,7 @@ use super::{clip, filter::Filter};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Expected {
     /// Identity of each row.
-    pub(super) rows: Vec<Spot>,
+    pub(super) rows: Vec<ExpectedRow>,
     /// Paths: the object and the rows of each.
     pub(super) parts: Option<Vec<(i64, Range<usize>)>>,
     /// Links: number, and the rows of the ends.
@@ -31,7 +31,7 @@ pub(super) struct Expected {
 
 /// Identity of a row.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Spot {
+pub(super) enum ExpectedRow {
     /// A vertex of the store.
     Vertex(usize),
     /// A new vertex between two others.
@@ -43,7 +43,7 @@ pub(super) enum Spot {
     },
 }
 
-impl Spot {
+impl ExpectedRow {
     pub(super) fn position<'a>(&'a self, truth: &'a ExpectedStore) -> &'a [f64] {
         match self {
             Self::Vertex(vertex) => &truth.vertices[*vertex].position,
@@ -189,7 +189,7 @@ impl Selected<'_> {
         if !by_object {
             objects.sort_unstable();
         }
-        let rows = rows.into_iter().map(Spot::Vertex).collect();
+        let rows = rows.into_iter().map(ExpectedRow::Vertex).collect();
         Expected {
             rows,
             objects,
@@ -212,7 +212,7 @@ impl Selected<'_> {
     }
 
     fn paths(&self, ids: Option<&[i64]>) -> Expected {
-        let mut runs: Vec<(i64, Vec<Spot>)> = Vec::new();
+        let mut runs: Vec<(i64, Vec<ExpectedRow>)> = Vec::new();
         for object in self.objects(ids) {
             if !self.filter.object(Some(object.id)) {
                 continue;
@@ -223,15 +223,17 @@ impl Selected<'_> {
                         let parts = self.clipped(path);
                         runs.extend(parts.into_iter().map(|part| (object.id, part)));
                     } else if self.selects_path(path) {
-                        let path = path.iter().copied().map(Spot::Vertex).collect();
+                        let path = path.iter().copied().map(ExpectedRow::Vertex).collect();
                         runs.push((object.id, path));
                     }
                 }
             }
         }
         let runs = self.nearest(runs, |(_, path), nearest| {
-            let positions: Vec<&[f64]> =
-                path.iter().map(|spot| spot.position(self.truth)).collect();
+            let positions: Vec<&[f64]> = path
+                .iter()
+                .map(|expected_row| expected_row.position(self.truth))
+                .collect();
             let alone = squared_distance_to_point(positions[0], &nearest.position);
             let pairs = positions.windows(2);
             pairs.fold(alone, |min, pair| {
@@ -300,7 +302,7 @@ impl Selected<'_> {
     }
 
     /// Returns the parts of a path inside the region.
-    fn clipped(&self, path: &[usize]) -> Vec<Vec<Spot>> {
+    fn clipped(&self, path: &[usize]) -> Vec<Vec<ExpectedRow>> {
         let mut parts = Vec::new();
         let bbox = match &self.query.region {
             Some(Region::Box(bbox)) if self.query.clip == Clip::Split => Some(bbox),
@@ -311,7 +313,7 @@ impl Selected<'_> {
             let run = &path[range];
             match bbox {
                 Some(bbox) => parts.extend(clip::path(self.truth, run, bbox)),
-                None => parts.push(run.iter().copied().map(Spot::Vertex).collect()),
+                None => parts.push(run.iter().copied().map(ExpectedRow::Vertex).collect()),
             }
         }
         parts
@@ -354,7 +356,7 @@ impl Selected<'_> {
             };
             let cut = clip::links(self.truth, &links, bbox);
             return Expected {
-                rows: rows.into_iter().map(Spot::Vertex).collect(),
+                rows: rows.into_iter().map(ExpectedRow::Vertex).collect(),
                 links: Some(Vec::new()),
                 cut: Some(cut),
                 ..Expected::default()
@@ -381,7 +383,7 @@ impl Selected<'_> {
         Expected {
             links: Some(links.iter().map(ends).collect()),
             objects,
-            rows: rows.into_iter().map(Spot::Vertex).collect(),
+            rows: rows.into_iter().map(ExpectedRow::Vertex).collect(),
             ..Expected::default()
         }
     }

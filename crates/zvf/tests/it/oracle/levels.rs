@@ -14,7 +14,7 @@ use super::{
     columns::{Verdict, ensure},
     compare::Comparison,
     config,
-    expect::{self, Expected, Spot},
+    expect::{self, Expected, ExpectedRow},
     open, pieces,
     random_query::random_query,
 };
@@ -68,7 +68,7 @@ fn vertices(truth: &ExpectedStore, at: &BTreeSet<usize>, limit: Option<u64>) -> 
         .filter(|id| *id != zvf_query::SEVERAL_OBJECTS)
         .collect();
     Expected {
-        rows: at.into_iter().map(Spot::Vertex).collect(),
+        rows: at.into_iter().map(ExpectedRow::Vertex).collect(),
         objects: owners.into_iter().collect(),
         ..Expected::default()
     }
@@ -88,9 +88,9 @@ fn check_drill(made: &Pyramid, up: bool, seed: u64) {
     let start: BTreeSet<usize> = start
         .rows
         .iter()
-        .map(|spot| match spot {
-            Spot::Vertex(vertex) => *vertex,
-            Spot::Between { .. } => panic!("{query:?}"),
+        .map(|expected_row| match expected_row {
+            ExpectedRow::Vertex(vertex) => *vertex,
+            ExpectedRow::Between { .. } => panic!("{query:?}"),
         })
         .collect();
     let pairs = made.parents.iter().enumerate();

@@ -10,7 +10,7 @@ use zvf_query::{
 use zvf_testkit::stores::{ExpectedAttribute, ExpectedStore, ExpectedValues as Known, Random};
 
 use super::{
-    expect::{Expected, Spot},
+    expect::{Expected, ExpectedRow},
     filter::{attributes, value},
 };
 
@@ -25,10 +25,10 @@ pub(super) fn render(truth: &ExpectedStore, query: &Query, expected: &Expected) 
     result.axes.clone_from(&truth.axes);
     result.positions = NumericColumn::new(kind, u32::try_from(truth.axes.len()).unwrap());
     let spots = expected.rows.iter();
-    let values = spots.flat_map(|spot| {
-        let position = spot.position(truth).iter().enumerate();
-        let bounds = match (&query.region, spot) {
-            (Some(Region::Box(bbox)), Spot::Between { .. }) => Some(bbox),
+    let values = spots.flat_map(|expected_row| {
+        let position = expected_row.position(truth).iter().enumerate();
+        let bounds = match (&query.region, expected_row) {
+            (Some(Region::Box(bbox)), ExpectedRow::Between { .. }) => Some(bbox),
             _ => None,
         };
         let inwards = position.map(move |(axis, value)| {
@@ -89,10 +89,10 @@ pub(super) fn render(truth: &ExpectedStore, query: &Query, expected: &Expected) 
 }
 
 /// Returns the vertex whose attributes a row has.
-fn vertex(spot: &Spot) -> usize {
-    match spot {
-        Spot::Vertex(vertex) => *vertex,
-        Spot::Between { ends, t, .. } => ends[usize::from(*t > 0.5)],
+fn vertex(expected_row: &ExpectedRow) -> usize {
+    match expected_row {
+        ExpectedRow::Vertex(vertex) => *vertex,
+        ExpectedRow::Between { ends, t, .. } => ends[usize::from(*t > 0.5)],
     }
 }
 
@@ -118,7 +118,7 @@ fn positions(kind: Kind, values: &[f64]) -> Vec<u8> {
 
 /// Interpolates the values of new vertices between their ends.
 #[expect(clippy::cast_possible_truncation, reason = "this is how it is stored")]
-fn interpolate(truth: &ExpectedStore, column: &mut Column, rows: &[Spot]) {
+fn interpolate(truth: &ExpectedStore, column: &mut Column, rows: &[ExpectedRow]) {
     let mut all = truth.vertex_attributes.iter();
     let attribute = all.find(|attribute| attribute.name == column.name).unwrap();
     let ColumnValues::Numeric(values) = &mut column.values else {
@@ -127,8 +127,8 @@ fn interpolate(truth: &ExpectedStore, column: &mut Column, rows: &[Spot]) {
     if (values.kind, values.width) != (Kind::Float32, 1) {
         return;
     }
-    for (bytes, spot) in values.bytes.chunks_mut(4).zip(rows) {
-        if let Spot::Between { ends, t, .. } = spot {
+    for (bytes, expected_row) in values.bytes.chunks_mut(4).zip(rows) {
+        if let ExpectedRow::Between { ends, t, .. } = expected_row {
             let [a, b] = ends.map(|end| match value(attribute, end, 0) {
                 Value::Float(value) => value,
                 other => panic!("{other:?}"),

@@ -29,7 +29,7 @@ pub(super) struct Vertex {
 
 /// Properties of an attribute.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct About {
+pub(super) struct AttributeProperties {
     pub(super) kind: Kind,
     /// The code of a missing word, if values are dictionary codes.
     pub(super) missing: Option<i64>,
@@ -55,7 +55,7 @@ pub(super) struct Level {
     /// Ordered by chunk and row.
     pub(super) vertices: Vec<Vertex>,
     pub(super) index: BTreeMap<At, usize>,
-    pub(super) about: BTreeMap<String, About>,
+    pub(super) about: BTreeMap<String, AttributeProperties>,
     /// Ids in stored order, with the vertices that each object names.
     pub(super) objects: Option<Vec<(i64, Vec<usize>)>>,
     /// Vertices of fragments.
@@ -148,7 +148,7 @@ impl Level {
             let part = part.unwrap().unwrap();
             let says = CellAttribute::parse(part.node(), part.attributes()).unwrap();
             let dictionary = says.value.dictionary;
-            let about = About {
+            let about = AttributeProperties {
                 kind: says.value.dtype.kind(),
                 missing: dictionary.as_ref().and_then(|words| words.fill),
                 is_coded: dictionary.is_some(),

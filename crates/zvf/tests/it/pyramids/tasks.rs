@@ -26,12 +26,12 @@ type Before = Box<dyn Fn() -> Result<(), Box<dyn Error + Send + Sync>> + Send + 
 
 /// Runs each task twice, in reverse order.
 #[derive(Default)]
-struct Twice {
+struct RunsTwice {
     tasks: AtomicUsize,
     before: Option<Before>,
 }
 
-impl TaskRunner for Twice {
+impl TaskRunner for RunsTwice {
     fn at_once(&self) -> usize {
         1
     }
@@ -67,7 +67,7 @@ async fn of(kind: GeometryKind, profile: Profile, seed: u64, sharded: bool) -> W
     wanted
 }
 
-async fn made(files: &Files, wanted: &Wanted, runner: Option<Arc<Twice>>) -> (Files, usize) {
+async fn made(files: &Files, wanted: &Wanted, runner: Option<Arc<RunsTwice>>) -> (Files, usize) {
     let folder = tempfile::tempdir().unwrap();
     put(files, folder.path());
     let address = folder.path().display().to_string();
@@ -126,12 +126,12 @@ fn a_level_with_a_failed_task_is_not_written() {
         for before in [dies, Box::new(change)] {
             let before = Some(before);
             let tasks = AtomicUsize::new(0);
-            options.runner = Some(Arc::new(Twice { tasks, before }));
+            options.runner = Some(Arc::new(RunsTwice { tasks, before }));
             assert!(build_pyramid(&address, &options).await.is_err());
             let names = files(&store).await.into_keys();
             assert!(names.into_iter().all(|name| !name.starts_with("1/")));
         }
-        options.runner = Some(Arc::<Twice>::default());
+        options.runner = Some(Arc::<RunsTwice>::default());
         assert!(
             !build_pyramid(&address, &options)
                 .await
@@ -148,7 +148,7 @@ fn older_profiles_are_rejected() {
     block_on(async {
         let wanted = of(GeometryKind::Points, Profile::V08, 40, false).await;
         let mut options = wanted.options.clone();
-        options.runner = Some(Arc::<Twice>::default());
+        options.runner = Some(Arc::<RunsTwice>::default());
         let made = build_pyramid(&wanted.store, &options).await;
         let error = made.unwrap_err().to_string();
         assert!(error.contains("0.9"), "{error}");

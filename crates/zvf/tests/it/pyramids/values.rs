@@ -6,7 +6,7 @@ use zvf::coarsen::Aggregation;
 use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
 
 use super::{
-    model::{About, Link},
+    model::{AttributeProperties, Link},
     step::Step,
 };
 
@@ -64,7 +64,7 @@ fn own(step: &Step<'_>, keeps: bool) {
 /// Checks attributes of a link that replaces others.
 pub(super) fn check_link(step: &Step<'_>, of: &[&Link], found: &Link) {
     for (name, kind) in &step.fine.link_about {
-        let about = About {
+        let about = AttributeProperties {
             kind: *kind,
             missing: None,
             is_coded: false,
@@ -94,7 +94,7 @@ pub(super) fn check_link(step: &Step<'_>, of: &[&Link], found: &Link) {
 
 impl Step<'_> {
     /// Returns the rule of an attribute.
-    fn rule(&self, name: &str, about: &About, keeps: bool) -> Aggregation {
+    fn rule(&self, name: &str, about: &AttributeProperties, keeps: bool) -> Aggregation {
         if let Some(rule) = self.rules.get(name) {
             return match rule {
                 // Counts of the previous level are added up.
@@ -139,13 +139,13 @@ fn float(value: &Value) -> f64 {
 }
 
 /// Returns whether a value counts as missing.
-fn is_none(about: &About, value: &Value) -> bool {
+fn is_none(about: &AttributeProperties, value: &Value) -> bool {
     let is_missing = about.missing.map(i128::from) == whole(value);
     (about.missing.is_some() && is_missing) || matches!(value, Value::Float(x) if x.is_nan())
 }
 
 /// Compares the aggregation of rows with the stored value.
-fn same(about: &About, rule: Aggregation, rows: &[&[u8]], found: &[u8], title: &str) {
+fn same(about: &AttributeProperties, rule: Aggregation, rows: &[&[u8]], found: &[u8], title: &str) {
     let all: Vec<Vec<Value>> = rows.iter().map(|row| numbers(about.kind, row)).collect();
     let has_all = |row: &&Vec<Value>| row.iter().all(|value| !is_none(about, value));
     if rule == Aggregation::Own {
@@ -222,7 +222,7 @@ fn same(about: &About, rule: Aggregation, rows: &[&[u8]], found: &[u8], title: &
 }
 
 /// Asserts that the value is NaN, the missing word, or zero.
-fn nothing(about: &About, found: &[Value], title: &str) {
+fn nothing(about: &AttributeProperties, found: &[Value], title: &str) {
     for value in found {
         let is_nothing = match (about.missing, value) {
             (Some(code), value) => whole(value) == Some(code.into()),

@@ -10,7 +10,7 @@ use zvf_store::{ByteRange, Read};
 
 use super::{
     Files, opened,
-    rounds::{Rounds, Trip, What},
+    rounds::{CallKind, PortCall, Rounds},
 };
 use crate::block_on;
 
@@ -66,12 +66,12 @@ impl QueryCase {
         };
         let found = block_on(self.run(session)).unwrap_or_else(|e| panic!("{self:?}: {e:?}"));
         let (mut metadata, mut lists, mut cold_data) = (Vec::new(), Vec::new(), Vec::new());
-        for trip in cold.take() {
-            match trip.what {
-                What::Nodes => metadata.extend(trip.reads),
-                What::List(key) => lists.push(key.to_string()),
-                What::Cells => cold_data.extend(trip.reads),
-                What::Sizes => {}
+        for call in cold.take() {
+            match call.what {
+                CallKind::Nodes => metadata.extend(call.reads),
+                CallKind::List(key) => lists.push(key.to_string()),
+                CallKind::Cells => cold_data.extend(call.reads),
+                CallKind::Sizes => {}
             }
         }
         let warm = Rounds::of(&dataset, true);
@@ -83,8 +83,8 @@ impl QueryCase {
         };
         assert_eq!(block_on(self.run(session)).unwrap(), found);
         let mut data: BTreeMap<usize, Vec<Read>> = BTreeMap::new();
-        for Trip { round, what, reads } in warm.take() {
-            if what == What::Cells && !reads.is_empty() {
+        for PortCall { round, what, reads } in warm.take() {
+            if what == CallKind::Cells && !reads.is_empty() {
                 data.entry(round).or_default().extend(reads);
             }
         }

@@ -48,11 +48,13 @@ fn explain_predicts_the_first_round() {
                     "{at}: {first:?}\n{explained:?}"
                 );
                 let bytes = cost::sum(first, &files);
-                let told = explained.bytes().unwrap();
+                let explained_bytes = explained.bytes().unwrap();
                 match cells {
                     // Explained bytes of a shard are an upper bound, because only parts are read.
-                    Cells::Sharded => assert!(told >= bytes, "{at}: {told} {bytes}"),
-                    _ => assert_eq!(told, bytes, "{at}: {first:?}\n{explained:?}"),
+                    Cells::Sharded => {
+                        assert!(explained_bytes >= bytes, "{at}: {explained_bytes} {bytes}");
+                    }
+                    _ => assert_eq!(explained_bytes, bytes, "{at}: {first:?}\n{explained:?}"),
                 }
                 // Selecting chunk by chunk reads no more than the explained maximum.
                 if made.truth.objects.is_none() && case.query.nearest.is_none() {

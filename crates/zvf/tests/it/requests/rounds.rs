@@ -13,15 +13,15 @@ use zvf_store::{CellArray, CellReader, Read};
 
 /// A call of the port.
 #[derive(Debug)]
-pub(super) struct Trip {
+pub(super) struct PortCall {
     pub(super) round: usize,
-    pub(super) what: What,
+    pub(super) what: CallKind,
     /// Its requests, in the order in which they were sent.
     pub(super) reads: Vec<Read>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum CallKind {
     Nodes,
     Cells,
     List(Key),
@@ -34,7 +34,7 @@ pub(super) struct Rounds {
     /// Metadata is cached: its calls take no round.
     known: bool,
     gathering: Mutex<usize>,
-    trips: Mutex<Vec<Trip>>,
+    calls: Mutex<Vec<PortCall>>,
 }
 
 impl Rounds {
@@ -44,16 +44,16 @@ impl Rounds {
             cells: CellReader::new(dataset.store().clone()),
             known,
             gathering: Mutex::new(1),
-            trips: Mutex::default(),
+            calls: Mutex::default(),
         }
     }
 
-    pub(super) fn take(&self) -> Vec<Trip> {
-        core::mem::take(&mut *self.trips.lock().unwrap())
+    pub(super) fn take(&self) -> Vec<PortCall> {
+        core::mem::take(&mut *self.calls.lock().unwrap())
     }
 
     /// Waits until all concurrent calls have arrived; returns the number of the round.
-    async fn turn(&self) -> usize {
+    async fn join_round(&self) -> usize {
         let mine = *self.gathering.lock().unwrap();
         let mut waited = false;
         poll_fn(|context| {
@@ -71,13 +71,16 @@ impl Rounds {
         mine
     }
 
-    async fn trip<T>(&self, what: What, result: impl Future<Output = T>) -> T {
-        let is_free = self.known && what != What::Cells;
-        let round = if is_free { 0 } else { self.turn().await };
+    async fn call<T>(&self, what: CallKind, result: impl Future<Output = T>) -> T {
+        let is_free = self.known && what != CallKind::Cells;
+        let round = if is_free { 0 } else { self.join_round().await };
         // A store in memory responds without waiting, so the log contains only this call.
         let result = result.await;
         let reads = self.cells.store().take_request_log();
-        self.trips.lock().unwrap().push(Trip { round, what, reads });
+        self.calls
+            .lock()
+            .unwrap()
+            .push(PortCall { round, what, reads });
         result
     }
 }
@@ -90,24 +93,24 @@ impl Fetch for Rounds {
     }
 
     async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
-        self.trip(What::Nodes, self.cells.nodes(keys)).await
+        self.call(CallKind::Nodes, self.cells.nodes(keys)).await
     }
 
     async fn cells(
         &self,
         wanted: &[CellRequest<CellArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        self.trip(What::Cells, Fetch::cells(&self.cells, wanted))
+        self.call(CallKind::Cells, Fetch::cells(&self.cells, wanted))
             .await
     }
 
     async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
-        self.trip(What::List(key.clone()), self.cells.children(key))
+        self.call(CallKind::List(key.clone()), self.cells.children(key))
             .await
     }
 
     async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
-        self.trip(What::Sizes, self.cells.sizes(keys)).await
+        self.call(CallKind::Sizes, self.cells.sizes(keys)).await
     }
 
     fn budget(&self) -> u64 {

@@ -45,7 +45,7 @@ async fn everything(
 }
 
 /// Occasional faults: the data are equal, and faults occurred.
-fn overcome(place: Place, plans: &[Plan]) -> usize {
+fn transient_faults(place: Place, plans: &[Plan]) -> usize {
     let files = files();
     let disk = || Store::open(&on_disk(STORE)).unwrap();
     let (want, there) = block_on(everything(place, disk(), &files)).unwrap();
@@ -79,14 +79,14 @@ fn of_store<'a>(top: &'a (dyn core::error::Error + 'static)) -> &'a ReadError {
     panic!("{top:?}")
 }
 
-type Is = fn(&ReadError) -> bool;
+type ErrorTest = fn(&ReadError) -> bool;
 
 /// Permanent faults of one object: the error names the object and the fault, and everything else is
 /// readable.
-fn admit(place: Place, cases: &[(ProxyFault, Is)]) {
+fn permanent_faults(place: Place, cases: &[(ProxyFault, ErrorTest)]) {
     const KEY: &str = "0/vertices/c/0/0/0";
     let files = files();
-    for (fault, is) in cases {
+    for (fault, is_expected) in cases {
         let plan = Plan::always(*fault).of(KEY);
         let proxy = Proxy::start(place.server(), plan);
         let store = || place.through(&proxy, STORE, &options(*fault).retries(2));
@@ -99,7 +99,7 @@ fn admit(place: Place, cases: &[(ProxyFault, Is)]) {
         let errors: [&(dyn core::error::Error + 'static); 2] = [&read, &response];
         for error in errors {
             let below = of_store(error);
-            assert!(is(below), "{place:?} {fault:?}: {error:?}");
+            assert!(is_expected(below), "{place:?} {fault:?}: {error:?}");
             assert_eq!(below.key().as_str(), KEY, "{place:?} {fault:?}");
             assert!(below.to_string().starts_with(KEY), "{below}");
         }
@@ -118,7 +118,7 @@ fn admit(place: Place, cases: &[(ProxyFault, Is)]) {
 }
 
 /// Permanent faults of listings.
-fn admit_lists(place: Place) {
+fn permanent_list_faults(place: Place) {
     let lists = match place {
         Place::S3 | Place::Gcs => "list-type=2",
         Place::Azure => "comp=list",
@@ -146,11 +146,11 @@ fn admit_lists(place: Place) {
 
 /// A whole object is cut in half while the server declares it complete. Only its content can reveal
 /// that, and does for every object that is read as a whole.
-fn doubt(place: Place) -> usize {
+fn truncated_objects(place: Place) -> usize {
     if place == Place::Gcs {
         return 0;
     }
-    let mut doubted = 0;
+    let mut detected = 0;
     for file in files() {
         let plan = Plan::always(ProxyFault::Shrunk).of(&file.name);
         let proxy = Proxy::start(place.server(), plan);
@@ -167,15 +167,15 @@ fn doubt(place: Place) -> usize {
         let error = response.unwrap_err().to_string();
         let (node, _) = file.name.split_once("/c/").unwrap_or((&file.name, ""));
         assert!(error.starts_with(node), "{}: {error}", file.name);
-        doubted += 1;
+        detected += 1;
     }
-    assert!(doubted > 5, "{doubted} objects are read whole");
-    doubted
+    assert!(detected > 5, "{detected} objects are read whole");
+    detected
 }
 
 /// The Google client reads the same server through the same code as the S3 client, so one fault of
 /// each category is enough.
-fn matters(place: Place, plan: &Plan) -> bool {
+fn is_relevant(place: Place, plan: &Plan) -> bool {
     let few = [
         ProxyFault::Status(503),
         ProxyFault::Cut,
@@ -205,11 +205,11 @@ fn faults(place: Place) {
     ];
     let all: Vec<Plan> = all
         .into_iter()
-        .filter(|plan| matters(place, plan))
+        .filter(|plan| is_relevant(place, plan))
         .collect();
-    let overcome = overcome(place, &all);
-    let throttled: Is = |error| matches!(error, ReadError::Throttled { .. });
-    let unavailable: Is = |error| matches!(error, ReadError::Unavailable { .. });
+    let recovered = transient_faults(place, &all);
+    let throttled: ErrorTest = |error| matches!(error, ReadError::Throttled { .. });
+    let unavailable: ErrorTest = |error| matches!(error, ReadError::Unavailable { .. });
     let cases = [
         (ProxyFault::Status(503), throttled),
         (ProxyFault::Status(429), throttled),
@@ -221,14 +221,14 @@ fn faults(place: Place) {
         (ProxyFault::Short, unavailable),
         (ProxyFault::Elsewhere, unavailable),
     ];
-    admit(place, &cases);
-    admit_lists(place);
-    let doubted = doubt(place);
+    permanent_faults(place, &cases);
+    permanent_list_faults(place);
+    let detected = truncated_objects(place);
     let kinds = all.len();
-    let stay = cases.len();
+    let permanent = cases.len();
     report(format_args!(
-        "{place:?}: {overcome} faults of {kinds} kinds overcome, {stay} kinds that stay admitted, \
-         {doubted} halved objects doubted"
+        "{place:?}: recovered from {recovered} transient faults of {kinds} kinds, reported permanent \
+         faults of {permanent} kinds, detected {detected} truncated objects"
     ));
 }
 

@@ -1,7 +1,10 @@
 //! Killed and concurrent writers on a bucket, with the same tests as on a disk.
 
 use super::{Place as Server, report};
-use crate::killed::{Act, Like, Place, Scene, Stop, Verb, Way, kill_all, write_at_once};
+use crate::killed::{
+    KillTime, Operation, Place, Scenario, StoreProperty, StoreStates, WriterSetup, kill_all,
+    write_at_once,
+};
 use zvf_build::GeometryKind;
 use zvf_testkit::sample::cases;
 
@@ -17,27 +20,32 @@ fn place(name: &str) -> Place {
 #[test]
 #[ignore = "needs servers: cargo xtask servers"]
 fn a_writer_killed_in_a_bucket_leaves_the_old_or_the_new_state() {
-    let place = place("verbs");
-    let likes = [Like::Tiny, Like::Sharded].into_iter().cycle();
+    let place = place("operations");
+    let properties = [StoreProperty::Tiny, StoreProperty::Sharded]
+        .into_iter()
+        .cycle();
     let kinds = GeometryKind::ALL.into_iter().cycle().skip(2);
-    let verbs = Verb::ALL.into_iter().zip(kinds.zip(likes));
-    let scenes = verbs.map(|(verb, (kind, like))| {
-        let act = Act::first(verb, kind, like, 50_000);
-        Scene::new(act, &place)
+    let operations = Operation::ALL.into_iter().zip(kinds.zip(properties));
+    let all_states = operations.map(|(operation, (kind, property))| {
+        let scenario = Scenario::first(operation, kind, property, 50_000);
+        StoreStates::new(scenario, &place)
     });
-    let scenes: Vec<Scene> = scenes.collect();
+    let all_states: Vec<StoreStates> = all_states.collect();
     let kills = usize::try_from(cases(EACH)).unwrap();
     let mut jobs = Vec::new();
-    for scene in &scenes {
+    for states in &all_states {
         // Evenly over all operations.
-        let each = kills.min(scene.calls);
-        let calls = (1..=each).map(|at| (at * scene.calls).div_ceil(each));
-        jobs.extend(calls.map(|call| (scene, Stop::At(call))));
+        let each = kills.min(states.calls);
+        let calls = (1..=each).map(|at| (at * states.calls).div_ceil(each));
+        jobs.extend(calls.map(|call| (states, KillTime::At(call))));
     }
     let tally = kill_all(&place, &jobs, CONCURRENT_KILLS);
     assert_eq!(tally.done, 0, "{tally:?}");
-    for verb in Verb::ALL {
-        assert!(tally.killed[&verb] >= kills / 2, "{verb:?}: {tally:?}");
+    for operation in Operation::ALL {
+        assert!(
+            tally.killed[&operation] >= kills / 2,
+            "{operation:?}: {tally:?}"
+        );
     }
     assert!(
         tally.old > 3 && tally.new > 3 && tally.pending > 3,
@@ -46,7 +54,7 @@ fn a_writer_killed_in_a_bucket_leaves_the_old_or_the_new_state() {
     report(format_args!(
         "S3: {} processes killed at {} operations: {} left the old state, {} the new one, {} of them to be finished",
         tally.kills(),
-        scenes.iter().map(|scene| scene.calls).sum::<usize>(),
+        all_states.iter().map(|states| states.calls).sum::<usize>(),
         tally.old,
         tally.new,
         tally.pending,
@@ -58,19 +66,19 @@ fn a_writer_killed_in_a_bucket_leaves_the_old_or_the_new_state() {
 fn four_writers_append_to_a_bucket_concurrently() {
     let mut committed = 0;
     let mut conflicts = 0;
-    for (name, overlapping, given, retries) in [
+    for (name, overlapping, with_ids, retries) in [
         ("own", false, true, 0),
         ("shared", true, false, 10_000),
         ("once", true, false, 0),
     ] {
-        let way = Way {
+        let setup = WriterSetup {
             writers: 4,
             appends: 3,
             overlapping,
-            given,
+            with_ids,
             retries,
         };
-        let outcome = write_at_once(way, &place(&format!("at-once-{name}")));
+        let outcome = write_at_once(setup, &place(&format!("at-once-{name}")));
         assert!(
             name == "once" || outcome.conflicts == 0,
             "{name}: {outcome:?}"
@@ -79,6 +87,7 @@ fn four_writers_append_to_a_bucket_concurrently() {
         conflicts += outcome.conflicts;
     }
     report(format_args!(
-        "S3: 4 processes at once: {committed} appends committed, {conflicts} told of a conflict, none lost"
+        "S3: 4 concurrent processes: {committed} appends committed, {conflicts} rejected with a \
+         conflict, none lost"
     ));
 }

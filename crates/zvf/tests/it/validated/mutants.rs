@@ -22,7 +22,7 @@ use super::findings;
 use crate::{
     block_on,
     damage::{expected::Intact, is_same, open, run},
-    written::random::Making,
+    written::random::GeometryGenerator,
 };
 
 /// A changed file.
@@ -35,7 +35,7 @@ pub(super) struct Mutant {
 
 /// Findings of random geometry that is not damaged: objects of several trees, links between
 /// objects, duplicate and reversed links, inconsistently oriented faces.
-const TASTE: [&str; 6] = [
+const BENIGN_FINDINGS: [&str; 6] = [
     "ZV-L4-023",
     "ZV-L4-030",
     "ZV-L4-031",
@@ -85,7 +85,7 @@ fn design(kind: GeometryKind, checksum: bool) -> Design {
 fn geometry(kind: GeometryKind) -> Geometry {
     let design = design(kind, false);
     let mut random = Random::new(7);
-    let mut making = Making {
+    let mut generator = GeometryGenerator {
         random: &mut random,
         design: &design,
         axes: 2,
@@ -94,9 +94,9 @@ fn geometry(kind: GeometryKind) -> Geometry {
         first_id: 0,
         rich: true,
         with_ids: true,
-        taste: 0,
+        attribute_types: 0,
     };
-    making.geometry(20)
+    generator.geometry(20)
 }
 
 /// Creates a store and returns its files.
@@ -125,22 +125,24 @@ fn with(files: &Files, mutant: &Mutant) -> Files {
     files.collect()
 }
 
-/// If this variable is set, all mutants are judged, otherwise one in [`EACH`], which takes half a
-/// minute instead of five.
+/// If this variable is set, all mutants are judged, otherwise one in [`CASES_PER_KIND`], which
+/// takes half a minute instead of five.
 const ALL: &str = "ZVF_TEST_ALL";
 /// Each kind starts at another offset, so that what all kinds have in common is judged once.
-const EACH: usize = 6;
+const CASES_PER_KIND: usize = 6;
 
 /// Judges mutants of a store, starting at an offset. `checked` is the same store with checksums.
 fn judge(plain: &Files, checked: &Files, first: usize) -> Tally {
     let each = match std::env::var_os(ALL) {
         Some(_) => 1,
-        None => EACH,
+        None => CASES_PER_KIND,
     };
     let options = ValidateOptions::default();
     let healthy = findings(plain, &options);
     assert!(
-        healthy.iter().all(|line| TASTE.contains(&&line[..9])),
+        healthy
+            .iter()
+            .all(|line| BENIGN_FINDINGS.contains(&&line[..9])),
         "{healthy:?}"
     );
     assert_eq!(findings(checked, &options), healthy);
@@ -226,7 +228,7 @@ fn check(kind: GeometryKind, min: usize) {
     let some: Vec<&String> = missed.iter().take(40).collect();
     assert!(missed.is_empty(), "{} missed: {some:#?}", missed.len());
     assert!(tally.made >= min, "{} mutants", tally.made);
-    assert!(judged >= tally.made / EACH, "{judged} judged");
+    assert!(judged >= tally.made / CASES_PER_KIND, "{judged} judged");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::mutants::snapshot;
 use crate::{
     block_on,
     damage::{expected::Intact, is_same, run},
-    written::random::Making,
+    written::random::GeometryGenerator,
 };
 
 fn store_of(files: &Files) -> Store {
@@ -81,7 +81,7 @@ fn repairable_findings_are_repaired() {
 
 fn geometry(design: &Design) -> Geometry {
     let mut random = Random::new(11);
-    let mut making = Making {
+    let mut generator = GeometryGenerator {
         random: &mut random,
         design,
         axes: 2,
@@ -90,9 +90,9 @@ fn geometry(design: &Design) -> Geometry {
         first_id: 0,
         rich: true,
         with_ids: true,
-        taste: 1,
+        attribute_types: 1,
     };
-    making.geometry(60)
+    generator.geometry(60)
 }
 
 /// Wrong lists and counts in every kind of store are repaired: queries give the original results.

@@ -19,14 +19,14 @@ use super::random;
 use crate::block_on;
 
 /// Geometry split into batches.
-struct Cut {
+struct BatchedGeometry {
     all: Geometry,
     next: usize,
     /// Attributes of objects that come with the batches, one row for each path.
     of_paths: Vec<Column>,
 }
 
-impl Cut {
+impl BatchedGeometry {
     fn new(all: Geometry) -> Self {
         Self {
             all,
@@ -64,7 +64,7 @@ impl Cut {
     }
 }
 
-impl GeometrySource for Cut {
+impl GeometrySource for BatchedGeometry {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
         let all = &self.all;
         let first = self.next;
@@ -162,7 +162,7 @@ impl GeometrySource for Share {
 /// read from JSON before each step.
 async fn create_from_shares(
     address: &str,
-    source: &mut Cut,
+    source: &mut BatchedGeometry,
     design: Design,
     options: &CreateOptions,
 ) -> TaskPlan {
@@ -226,9 +226,9 @@ async fn create_from_batches(
 }
 
 /// Runs every task twice in reverse order, as if the first worker had died after its work.
-struct Twice;
+struct RunsTwice;
 
-impl TaskRunner for Twice {
+impl TaskRunner for RunsTwice {
     fn at_once(&self) -> usize {
         2
     }
@@ -279,7 +279,7 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) -> bool {
     let tasks = folder.path().join("c/store");
     let shared = folder.path().join("d/store");
     let inline = [folder.path().join("e/store"), folder.path().join("f/store")];
-    let of_paths = Cut::with_attributes_of_paths(case.geometry.clone());
+    let of_paths = BatchedGeometry::with_attributes_of_paths(case.geometry.clone());
     let has_inline = of_paths.is_some();
     let mut options = CreateOptions::default();
     let (geometry, design) = (case.geometry.clone(), case.design.clone());
@@ -290,12 +290,12 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) -> bool {
             .await
             .unwrap();
         options.memory = Some(16 << 10);
-        let mut source = Cut::new(case.geometry);
+        let mut source = BatchedGeometry::new(case.geometry);
         let design = case.design.clone();
         let written = zvf::create_from_source(&at(&cut), &mut source, design, &options).await;
         let written = written.unwrap_or_else(|error| panic!("{error:?}: {about}"));
         source.rewind().unwrap();
-        options.runner = Some(Arc::new(Twice));
+        options.runner = Some(Arc::new(RunsTwice));
         let design = case.design.clone();
         let again = zvf::create_from_source(&at(&tasks), &mut source, design, &options).await;
         let again = again.unwrap_or_else(|error| panic!("{error:?}: {about}"));
@@ -482,7 +482,7 @@ fn check_linked(seed: u64, kind: GeometryKind, profile: Profile) -> bool {
         }
         _ => batches.push((batches_of_a_graph(&all), LinkNumbering::Input)),
     }
-    let tables = Cut::new(all.clone()).tables();
+    let tables = BatchedGeometry::new(all.clone()).tables();
     let whole = taken(
         &all,
         &(0..all.vertices()).collect::<Vec<_>>(),
@@ -516,7 +516,7 @@ fn check_linked(seed: u64, kind: GeometryKind, profile: Profile) -> bool {
             same(&expected, &shared, &about);
             // One process reads all batches and plans the tasks.
             let planned = at(&format!("planned-{number}"));
-            let mut source = Tabled {
+            let mut source = WithTables {
                 share: Share::new(&batches, numbering),
                 tables: tables.clone(),
             };
@@ -539,12 +539,12 @@ fn check_linked(seed: u64, kind: GeometryKind, profile: Profile) -> bool {
 }
 
 /// Batches with tables.
-struct Tabled {
+struct WithTables {
     share: Share,
     tables: Geometry,
 }
 
-impl GeometrySource for Tabled {
+impl GeometrySource for WithTables {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
         self.share.next(vertices)
     }
@@ -579,12 +579,12 @@ fn tasks_store_links_as_one_process() {
 }
 
 /// A source that counts its passes.
-struct Passes {
-    source: Cut,
+struct CountedPasses {
+    source: BatchedGeometry,
     ended: usize,
 }
 
-impl GeometrySource for Passes {
+impl GeometrySource for CountedPasses {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
         let batch = self.source.next(vertices)?;
         self.ended += usize::from(batch.is_none());
@@ -612,14 +612,14 @@ fn a_refused_plan_costs_one_pass() {
             (0..side).flat_map(|y| (0..side).flat_map(move |x| [f32::from(x), f32::from(y)]));
         let all = Geometry::new(NumericColumn::float32(2, rows));
         let vertices = all.vertices() as u64;
-        let mut source = Passes {
-            source: Cut::new(all),
+        let mut source = CountedPasses {
+            source: BatchedGeometry::new(all),
             ended: 0,
         };
         let found = Arc::new(Mutex::new(None));
-        let told = Arc::clone(&found);
+        let seen_estimate = Arc::clone(&found);
         let options = CreateOptions::default().check(Arc::new(move |estimate| {
-            *told.lock().unwrap() = Some(estimate.clone());
+            *seen_estimate.lock().unwrap() = Some(estimate.clone());
             Err("not wanted".into())
         }));
         let folder = tempfile::tempdir().unwrap();

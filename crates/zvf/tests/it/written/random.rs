@@ -17,14 +17,14 @@ pub(crate) struct Case {
     double: bool,
     rich: bool,
     with_ids: bool,
-    taste: usize,
+    attribute_types: usize,
     next_tag: u64,
 }
 
 impl Case {
     /// Returns more geometry of the same kind, with object ids from `first_id` on.
     pub(crate) fn more(&mut self, random: &mut Random, size: usize, first_id: i64) -> Geometry {
-        let mut making = Making {
+        let mut generator = GeometryGenerator {
             random,
             design: &self.design,
             axes: self.axes,
@@ -33,16 +33,16 @@ impl Case {
             first_id,
             rich: self.rich,
             with_ids: self.with_ids,
-            taste: self.taste,
+            attribute_types: self.attribute_types,
         };
-        let geometry = making.geometry(size);
-        self.next_tag = making.tag;
+        let geometry = generator.geometry(size);
+        self.next_tag = generator.tag;
         geometry
     }
 }
 
 /// Generates vertices from this tag on.
-pub(crate) struct Making<'a> {
+pub(crate) struct GeometryGenerator<'a> {
     pub(crate) random: &'a mut Random,
     pub(crate) design: &'a Design,
     pub(crate) axes: usize,
@@ -54,7 +54,7 @@ pub(crate) struct Making<'a> {
     pub(crate) rich: bool,
     pub(crate) with_ids: bool,
     /// Selects the types of attributes. Appended geometry must agree with the store.
-    pub(crate) taste: usize,
+    pub(crate) attribute_types: usize,
 }
 
 pub(crate) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
@@ -87,8 +87,8 @@ pub(crate) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
     let rich = random.chance(70);
     let with_ids = random.chance(70);
     let size = 1 + random.below(120);
-    let taste = random.below(1000);
-    let mut making = Making {
+    let attribute_types = random.below(1000);
+    let mut generator = GeometryGenerator {
         random: &mut random,
         design: &design,
         axes,
@@ -97,10 +97,10 @@ pub(crate) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
         first_id: 0,
         rich,
         with_ids,
-        taste,
+        attribute_types,
     };
-    let geometry = making.geometry(size);
-    let next_tag = making.tag;
+    let geometry = generator.geometry(size);
+    let next_tag = generator.tag;
     Case {
         geometry,
         design,
@@ -108,7 +108,7 @@ pub(crate) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
         double,
         rich,
         with_ids,
-        taste,
+        attribute_types,
         next_tag,
     }
 }
@@ -140,7 +140,7 @@ fn design(random: &mut Random, kind: GeometryKind, profile: Profile) -> Design {
     design
 }
 
-impl Making<'_> {
+impl GeometryGenerator<'_> {
     pub(crate) fn geometry(&mut self, size: usize) -> Geometry {
         let kind = self.design.kind;
         let mut geometry = match kind {
@@ -303,7 +303,7 @@ impl Making<'_> {
         ];
         if text {
             let words = ["axon", "dendrit\u{e9}", "", "soma \u{1f9e0}"];
-            let some = self.taste.is_multiple_of(2);
+            let some = self.attribute_types.is_multiple_of(2);
             let missing = |random: &mut Random| some && random.chance(20);
             let mut texts: Vec<Option<String>> = (0..rows)
                 .map(|_| match missing(self.random) {
@@ -317,8 +317,8 @@ impl Making<'_> {
             }
             return ColumnValues::text(texts);
         }
-        let kind = kinds[self.taste % kinds.len()];
-        self.some(rows, kind, 1 + self.taste % 3)
+        let kind = kinds[self.attribute_types % kinds.len()];
+        self.some(rows, kind, 1 + self.attribute_types % 3)
     }
 
     fn some(&mut self, rows: usize, kind: Kind, columns: usize) -> ColumnValues {

@@ -13,7 +13,7 @@ use crate::written::random::{self, Case};
 
 /// A write operation of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Verb {
+pub(crate) enum Operation {
     Create,
     /// Replaces a store by a store of another kind.
     Replace,
@@ -24,10 +24,10 @@ pub(crate) enum Verb {
     /// Finishes the transaction of a process killed while appending.
     Finish,
     /// Overwrites a store without a transaction. This control leaves stores in neither state.
-    Careless,
+    WithoutTransaction,
 }
 
-impl Verb {
+impl Operation {
     /// The operations available to users.
     pub(crate) const ALL: [Self; 7] = [
         Self::Create,
@@ -42,15 +42,15 @@ impl Verb {
 
 /// An operation and the random store to which it applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Act {
-    pub(crate) verb: Verb,
+pub(crate) struct Scenario {
+    pub(crate) operation: Operation,
     pub(crate) kind: GeometryKind,
     pub(crate) seed: u64,
 }
 
 /// A property of the store.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Like {
+pub(crate) enum StoreProperty {
     Plain,
     Sharded,
     Checked,
@@ -62,26 +62,38 @@ pub(crate) enum Like {
     Tiny,
 }
 
-impl Act {
-    /// Returns the first act, by seed, whose store has few chunks and allows the operation.
-    pub(crate) fn first(verb: Verb, kind: GeometryKind, like: Like, from: u64) -> Self {
-        let acts = (from..).map(|seed| Self { verb, kind, seed });
-        let mut acts = acts.filter(|act| act.suits(like));
-        acts.next().unwrap()
+impl Scenario {
+    /// Returns the first scenario, by seed, whose store has few chunks and allows the operation.
+    pub(crate) fn first(
+        operation: Operation,
+        kind: GeometryKind,
+        property: StoreProperty,
+        from: u64,
+    ) -> Self {
+        let scenarios = (from..).map(|seed| Self {
+            operation,
+            kind,
+            seed,
+        });
+        let mut scenarios = scenarios.filter(|scenario| scenario.matches(property));
+        scenarios.next().unwrap()
     }
 
-    fn suits(self, like: Like) -> bool {
+    fn matches(self, property: StoreProperty) -> bool {
         let Case {
             geometry, design, ..
         } = self.case();
-        let is_like = match like {
-            Like::Plain => design.sharding == ShardingPolicy::None,
-            Like::Sharded => matches!(design.sharding, ShardingPolicy::Shape(_)),
-            Like::Checked => design.checksums != CellChecksums::Auto,
-            Like::Tiny => geometry.vertex.len() == 1 && geometry.vertices() < 9,
+        let has_property = match property {
+            StoreProperty::Plain => design.sharding == ShardingPolicy::None,
+            StoreProperty::Sharded => matches!(design.sharding, ShardingPolicy::Shape(_)),
+            StoreProperty::Checked => design.checksums != CellChecksums::Auto,
+            StoreProperty::Tiny => geometry.vertex.len() == 1 && geometry.vertices() < 9,
         };
-        let needs_ids = matches!(self.verb, Verb::Exchange | Verb::Remove | Verb::Compact);
-        is_like
+        let needs_ids = matches!(
+            self.operation,
+            Operation::Exchange | Operation::Remove | Operation::Compact
+        );
+        has_property
             && design.chunk_shape.is_some()
             && (4..12).contains(&geometry.vertices())
             && (!needs_ids || ids(&geometry).len() > 2)
@@ -94,30 +106,32 @@ impl Act {
         case
     }
 
-    /// Encodes the act as one word for the child process.
+    /// Encodes the scenario as one word for the child process.
     pub(super) fn word(self) -> String {
-        format!("{:?}/{}/{}", self.verb, self.kind.name(), self.seed)
+        format!("{:?}/{}/{}", self.operation, self.kind.name(), self.seed)
     }
 
     pub(super) fn of_word(word: &str) -> Self {
         let parts: Vec<&str> = word.split('/').collect();
-        let verbs = Verb::ALL.into_iter().chain([Verb::Careless]);
-        let mut verbs = verbs.filter(|verb| format!("{verb:?}") == parts[0]);
+        let operations = Operation::ALL
+            .into_iter()
+            .chain([Operation::WithoutTransaction]);
+        let mut operations = operations.filter(|operation| format!("{operation:?}") == parts[0]);
         let mut kinds = GeometryKind::ALL.into_iter();
         Self {
-            verb: verbs.next().unwrap(),
+            operation: operations.next().unwrap(),
             kind: kinds.find(|kind| kind.name() == parts[1]).unwrap(),
             seed: parts[2].parse().unwrap(),
         }
     }
 
-    /// Creates the previous state. The transaction that [`Verb::Finish`] completes only exists
-    /// after an [`Append`](Verb::Append) was killed.
+    /// Creates the previous state. The transaction that [`Operation::Finish`] completes only exists
+    /// after an [`Append`](Operation::Append) was killed.
     pub(super) async fn prepare(self, address: &str) {
         let Case {
             geometry, design, ..
         } = self.case();
-        if self.verb == Verb::Create {
+        if self.operation == Operation::Create {
             return;
         }
         let options = CreateOptions::default();
@@ -126,7 +140,7 @@ impl Act {
         zvf::create(address, geometry, design, &options)
             .await
             .unwrap();
-        if self.verb == Verb::Compact {
+        if self.operation == Operation::Compact {
             let editor = editor(address, &OpenOptions::default()).await.unwrap();
             editor.append(&later, OutOfBounds::Expand).await.unwrap();
             editor.remove(&half(&first)).await.unwrap();
@@ -140,30 +154,30 @@ impl Act {
         } = self.case();
         let other = self.other();
         let first = ids(&geometry);
-        match self.verb {
-            Verb::Create | Verb::Replace => {
+        match self.operation {
+            Operation::Create | Operation::Replace => {
                 let mut options = CreateOptions::default();
                 options.open = open.clone();
                 // Files that a killed process left in a bucket must be overwritten explicitly.
                 options.overwrite = true;
                 let Case {
                     geometry, design, ..
-                } = match self.verb {
-                    Verb::Replace => other.case(),
+                } = match self.operation {
+                    Operation::Replace => other.case(),
                     _ => self.case(),
                 };
                 zvf::create(address, geometry, design, &options)
                     .await
                     .map(drop)
             }
-            Verb::Append => {
+            Operation::Append => {
                 let editor = editor(address, open).await?;
                 editor
                     .append(&later(&geometry, 2), OutOfBounds::Expand)
                     .await
                     .map(drop)
             }
-            Verb::Exchange => {
+            Operation::Exchange => {
                 let gone: Vec<i64> = match self.kind {
                     // Their links lead to other objects and would be lost.
                     GeometryKind::Graphs | GeometryKind::Mesh => first.into_iter().collect(),
@@ -176,14 +190,14 @@ impl Act {
                     .await
                     .map(drop)
             }
-            Verb::Remove => editor(address, open)
+            Operation::Remove => editor(address, open)
                 .await?
                 .remove(&half(&first))
                 .await
                 .map(drop),
-            Verb::Compact => editor(address, open).await?.compact().await.map(drop),
-            Verb::Finish => editor(address, open).await.map(drop),
-            Verb::Careless => {
+            Operation::Compact => editor(address, open).await?.compact().await.map(drop),
+            Operation::Finish => editor(address, open).await.map(drop),
+            Operation::WithoutTransaction => {
                 let store = zvf::Store::create("memory:").unwrap();
                 let plan = zvf_build::WritePlan::new(later(&geometry, 2), design).unwrap();
                 zvf::create_from_plan(&store, plan, &CreateOptions::default()).await?;
@@ -198,7 +212,7 @@ impl Act {
         }
     }
 
-    /// Returns an act whose store replaces the store of this one.
+    /// Returns a scenario whose store replaces the store of this one.
     fn other(self) -> Self {
         let at = GeometryKind::ALL
             .iter()
@@ -209,13 +223,13 @@ impl Act {
     }
 
     fn first_of(kind: GeometryKind, from: u64) -> Self {
-        let acts = (from..).map(|seed| Self {
-            verb: Verb::Create,
+        let scenarios = (from..).map(|seed| Self {
+            operation: Operation::Create,
             kind,
             seed,
         });
-        let mut acts = acts.filter(|act| act.suits(Like::Plain));
-        acts.next().unwrap()
+        let mut scenarios = scenarios.filter(|scenario| scenario.matches(StoreProperty::Plain));
+        scenarios.next().unwrap()
     }
 }
 

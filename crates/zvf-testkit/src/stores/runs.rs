@@ -7,26 +7,25 @@ use super::{ExpectedFragment, ExpectedStore, Object, Recipe};
 
 /// Returns the level with such fragments: its fragments and objects must be written, with the
 /// vertices of the original. Equal stretches are one fragment of several paths.
-pub(super) fn stretches(level: &ExpectedStore) -> ExpectedStore {
+pub(super) fn split_into_runs(level: &ExpectedStore) -> ExpectedStore {
     let mut numbers: BTreeMap<(Vec<i64>, Vec<usize>), usize> = BTreeMap::new();
-    let cut = |object: &Object| -> Vec<(Vec<i64>, Vec<usize>)> {
+    let runs_of = |object: &Object| -> Vec<(Vec<i64>, Vec<usize>)> {
         let chain: Vec<usize> = level.vertices_of(object).collect();
         let chunk = |at: &usize| &level.vertices[*at].chunk;
-        let stretches = chain.chunk_by(|a, b| chunk(a) == chunk(b));
-        stretches
-            .map(|stretch| (chunk(&stretch[0]).clone(), stretch.to_vec()))
+        let runs = chain.chunk_by(|a, b| chunk(a) == chunk(b));
+        runs.map(|run| (chunk(&run[0]).clone(), run.to_vec()))
             .collect()
     };
     let objects = level.objects.as_deref().unwrap_or_default();
-    for stretch in objects.iter().flat_map(cut) {
-        numbers.insert(stretch, 0);
+    for run in objects.iter().flat_map(runs_of) {
+        numbers.insert(run, 0);
     }
     let (mut vertices, mut fragments): (Vec<_>, Vec<ExpectedFragment>) = (Vec::new(), Vec::new());
-    for ((chunk, stretch), number) in &mut numbers {
+    for ((chunk, run), number) in &mut numbers {
         *number = fragments.len();
         let last = fragments.last().filter(|last| last.chunk == *chunk);
         let start = vertices.len();
-        vertices.extend(stretch.iter().map(|at| level.vertices[*at].clone()));
+        vertices.extend(run.iter().map(|at| level.vertices[*at].clone()));
         fragments.push(ExpectedFragment {
             chunk: chunk.clone(),
             number: last.map_or(0, |last| last.number + 1),
@@ -35,7 +34,7 @@ pub(super) fn stretches(level: &ExpectedStore) -> ExpectedStore {
     }
     let objects = objects.iter().map(|object| Object {
         id: object.id,
-        fragments: cut(object).iter().map(|stretch| numbers[stretch]).collect(),
+        fragments: runs_of(object).iter().map(|run| numbers[run]).collect(),
     });
     ExpectedStore {
         objects: Some(objects.collect()),
