@@ -107,13 +107,13 @@ pub(crate) fn choose(
         let per_axis = (shared / BIN).powf(1.0 / as_float(axes)).round();
         per_axis.clamp(1.0, MAX_BINS.powf(1.0 / as_float(axes)).floor())
     };
-    let kind = if has_objects || purpose == Purpose::Lookup {
-        "read one by one"
+    let purpose = if has_objects || purpose == Purpose::Lookup {
+        "queries of single objects and boxes"
     } else {
-        "read at once"
+        "scans of the whole store"
     };
     let why = format!(
-        "edge {edge}: about {shared:.0} vertices ({:.0} kB) to a chunk, for data that is {kind}",
+        "edge {edge}: about {shared:.0} vertices ({:.0} kB) in a chunk, for {purpose}",
         shared * bytes / 1024.0
     );
     #[expect(
