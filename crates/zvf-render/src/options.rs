@@ -14,7 +14,9 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum ColorBy {
-    /// By orientation for paths, by object for skeletons and graphs, one colour otherwise.
+    /// By orientation for paths, and by object for skeletons and graphs. Points and meshes have the
+    /// colours of the first attribute of vertices with three or four channels of 8 bits that all
+    /// levels have, or one colour.
     #[default]
     Auto,
     /// By direction: red along the first axis, green along the second, blue along the third.

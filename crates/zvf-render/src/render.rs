@@ -4,8 +4,8 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
 use zvf::{
-    Dataset, GeometryType, LevelChoice, LevelId, Mode, Query, QueryReport, QueryResult, Selection,
-    VertexBudget,
+    AttributeInfo, Dataset, GeometryType, LevelChoice, LevelId, Mode, Query, QueryReport,
+    QueryResult, Scope, Selection, VertexBudget, numeric::Kind,
 };
 use zvf_query::QueryError;
 
@@ -110,7 +110,7 @@ pub async fn render_with_progress(
 ) -> Result<RenderOutput, RenderError> {
     let (width, height) = (options.width, options.height);
     let fine = samples_of_a_dot(width, height)?;
-    let source = source(dataset, options);
+    let source = source(dataset, options).await;
     let axes = drawn_axes(dataset);
     let is_flat = axes.iter().flatten().count() < 3;
     let view = options.view.unwrap_or(if is_flat {
@@ -209,7 +209,7 @@ fn samples_of_a_dot(width: usize, height: usize) -> Result<usize, RenderError> {
 }
 
 /// Returns the source of colours: the requested one, or a default for the store's geometry.
-fn source(dataset: &Dataset, options: &RenderOptions) -> Source {
+async fn source(dataset: &Dataset, options: &RenderOptions) -> Source {
     use GeometryType::{Graph, Line, Mesh, Polyline, Skeleton, Streamline};
     let root = dataset.root();
     if let ColorBy::Attribute(None, name) = &options.color_by
@@ -227,7 +227,43 @@ fn source(dataset: &Dataset, options: &RenderOptions) -> Source {
     let kinds = &root.geometry_kinds;
     let is_any = |these: &[GeometryType]| these.iter().any(|kind| kinds.contains(kind));
     let is_path = is_any(&[Line, Polyline, Streamline]) && !is_any(&[Mesh]);
-    Source::of(&options.color_by, is_any(&[Skeleton, Graph]), is_path)
+    let is_linked = is_any(&[Skeleton, Graph]);
+    if matches!(options.color_by, ColorBy::Auto)
+        && !is_linked
+        && !is_path
+        && let Some(name) = vertex_color(dataset).await
+    {
+        return Source::Attribute(Some(Scope::Vertex), name);
+    }
+    Source::of(&options.color_by, is_linked, is_path)
+}
+
+/// Returns the first attribute of vertices with the colours of an 8-bit image, which all levels have.
+/// Attributes that cannot be described are not drawn, so their errors are ignored.
+async fn vertex_color(dataset: &Dataset) -> Option<String> {
+    let mut common: Option<Vec<String>> = None;
+    for level in dataset.levels() {
+        let attributes = dataset.attributes(*level).await.unwrap_or_default();
+        let names = attributes.into_iter().filter(is_vertex_color);
+        let names: Vec<String> = names.map(|attribute| attribute.name).collect();
+        common = Some(match common {
+            Some(mut common) => {
+                common.retain(|name| names.contains(name));
+                common
+            }
+            None => names,
+        });
+        if common.as_ref().is_some_and(Vec::is_empty) {
+            return None;
+        }
+    }
+    common?.into_iter().next()
+}
+
+fn is_vertex_color(attribute: &AttributeInfo) -> bool {
+    attribute.scope == Scope::Vertex
+        && attribute.data_type == Kind::UInt8.name()
+        && matches!(attribute.channels, Some(3 | 4))
 }
 
 /// Reads everything that is to be drawn once.

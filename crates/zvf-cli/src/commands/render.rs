@@ -33,7 +33,8 @@ pub(crate) struct RenderArgs {
     ///
     /// An axis, such as `z`, colours by coordinate; `vertex.z` names an attribute instead.
     /// `orientation` is red along the first axis, green along the second and blue along the third.
-    /// The default is orientation for paths, and object for skeletons and graphs.
+    /// The default is orientation for paths, object for skeletons and graphs, and the colours of
+    /// the vertices for points and meshes that have them as 8-bit channels.
     #[arg(
         long,
         value_name = "ATTR|AXIS|orientation|object|#rrggbb",

@@ -161,6 +161,17 @@ async fn surfaces_are_lit() {
     check("ring-bare.png", &store, &options).await;
 }
 
+#[tokio::test]
+async fn surfaces_have_the_colors_of_their_vertices_by_default() {
+    let mut options = small();
+    options.view = Some(Viewpoint::AXIAL);
+    let rendered = drawn(&stores::tinted().await, &options).await.unwrap();
+    assert_eq!(rendered.colors, "tint, 0 to 255 (the range of uint8)");
+    let is_red = |[red, green, blue]: &[u8; 3]| *red > 150 && *green < 60 && *blue < 60;
+    let pixels = rendered.picture.pixels();
+    assert!(pixels.iter().filter(|pixel| is_red(pixel)).count() > 1000);
+}
+
 /// Data that is read twice gives the same picture as cached data.
 #[tokio::test]
 async fn streamed_data_gives_the_same_picture() {

@@ -151,6 +151,24 @@ pub(crate) async fn columns() -> Made {
     made(GeometryKind::Points, geometry).await
 }
 
+/// A triangle with numbers in three channels and colours in four.
+pub(crate) async fn tinted() -> Made {
+    let positions = [0.0, 0.0, 0.0, 9.0, 0.0, 0.0, 0.0, 9.0, 0.0];
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
+    geometry.link_width = 3;
+    geometry.links = vec![0, 1, 2];
+    let mut tint = NumericColumn::new(Kind::UInt8, 4);
+    tint.bytes = [[255, 0, 0, 255]; 3].concat();
+    geometry.vertex = vec![
+        Column::new(
+            "normal",
+            NumericColumn::float32(3, [0.0, 0.0, 1.0].repeat(3)),
+        ),
+        Column::new("tint", tint),
+    ];
+    made(GeometryKind::Mesh, geometry).await
+}
+
 /// A ring with waves on it.
 pub(crate) async fn ring() -> Made {
     let (around, across) = (72_u16, 30_u16);
