@@ -40,6 +40,7 @@ class RawReport(TypedDict):
     """The report of a result in batches."""
 
     levels: list[tuple[int, int]]
+    damaged: list[tuple[str, str]]
     skipped: list[tuple[str, str]]
     notes: list[str]
 

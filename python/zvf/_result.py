@@ -317,17 +317,19 @@ class Batches(Iterator[Result]):
     Attributes:
         levels: Level and number of vertices, if the rows come from several levels.
         skipped: Key and reason of the parts that could not be read.
+        damaged: Those of `skipped` that are damaged, as for `Result`.
         notes: Defects of the store that were worked around.
 
     The attributes are complete once all batches have been taken.
     """
 
-    __slots__ = ("_raw", "levels", "notes", "skipped")
+    __slots__ = ("_raw", "damaged", "levels", "notes", "skipped")
 
     def __init__(self, raw: _zvf.Batches) -> None:
         self._raw = raw
         self.levels: list[tuple[int, int]] = []
         self.skipped: list[tuple[str, str]] = []
+        self.damaged: list[tuple[str, str]] = []
         self.notes: list[str] = []
 
     def __next__(self) -> Result:
@@ -337,6 +339,7 @@ class Batches(Iterator[Result]):
         if (report := self._raw.report()) is not None:
             self.levels = report["levels"]
             self.skipped = report["skipped"]
+            self.damaged = report["damaged"]
             self.notes = report["notes"]
         raise StopIteration
 

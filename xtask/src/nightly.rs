@@ -16,7 +16,7 @@ const RANDOM_STORES: u64 = 200;
 const RANDOM_BLOBS: u64 = 20_000;
 /// Cases of a random test over those of its sample in CI.
 const SCALE: u32 = 8;
-/// Scale of the tests with servers, of which S3 answers one request at a time.
+/// Scale of the tests that need servers; smaller, because the S3 server handles one request at a time.
 const SERVERS_SCALE: u32 = 3;
 /// Workers that are killed in each phase of each store by Dask and by Ray.
 const KILLS: u64 = 20;

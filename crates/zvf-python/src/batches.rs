@@ -8,7 +8,7 @@ use zvf::BatchStream;
 
 use crate::{
     engine,
-    result::{self, FoundResult, levels, skipped},
+    result::{self, FoundResult, levels, set_skipped},
 };
 
 /// The rest of a result. `zvf.Batches` documents the methods.
@@ -85,7 +85,7 @@ impl PyBatches {
         };
         let found = PyDict::new(py);
         found.set_item("levels", levels(&report.levels))?;
-        found.set_item("skipped", skipped(report.skipped.clone()))?;
+        set_skipped(&found, &report.skipped)?;
         found.set_item("notes", report.notes.clone())?;
         Ok(Some(found))
     }

@@ -99,9 +99,7 @@ pub(crate) fn dictionary(py: Python<'_>, found: FoundResult) -> PyResult<Bound<'
         raw.set_item("groups", groups)?;
     }
     if !result.skipped.is_empty() {
-        let damaged = result.skipped.iter().filter(|part| !part.is_absent);
-        raw.set_item("damaged", skipped(damaged.cloned().collect()))?;
-        raw.set_item("skipped", skipped(result.skipped))?;
+        set_skipped(&raw, &result.skipped)?;
     }
     raw.set_item("notes", result.notes)?;
     Ok(raw)
@@ -115,10 +113,10 @@ pub(crate) fn levels(levels: &[LevelUse]) -> Vec<(u32, u64)> {
         .collect()
 }
 
-/// Returns the key and the reason of each skipped part.
-pub(crate) fn skipped(parts: Vec<Skipped>) -> Vec<(String, String)> {
-    let parts = parts.into_iter();
-    parts
-        .map(|part| (part.key.to_string(), part.reason))
-        .collect()
+/// Sets the key and the reason of each skipped part, and of each that is damaged.
+pub(crate) fn set_skipped(raw: &Bound<'_, PyDict>, parts: &[Skipped]) -> PyResult<()> {
+    let described = |part: &Skipped| (part.key.to_string(), part.reason.clone());
+    let damaged = parts.iter().filter(|part| !part.is_absent);
+    raw.set_item("damaged", damaged.map(described).collect::<Vec<_>>())?;
+    raw.set_item("skipped", parts.iter().map(described).collect::<Vec<_>>())
 }

@@ -205,7 +205,6 @@ pub struct Skipped {
     pub key: Key,
     /// The error and its causes.
     pub reason: String,
-    /// Whether the query names an object or a group that the level does not have. Otherwise the part
-    /// is damaged.
+    /// `true` for an object or group of the query that the level does not have, `false` for damage.
     pub is_absent: bool,
 }

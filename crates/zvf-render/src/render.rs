@@ -110,7 +110,7 @@ pub async fn render_with_progress(
 ) -> Result<RenderOutput, RenderError> {
     let (width, height) = (options.width, options.height);
     let fine = samples_of_a_dot(width, height)?;
-    let source = source(dataset, options).await;
+    let source = source(dataset, options).await?;
     let axes = drawn_axes(dataset);
     let is_flat = axes.iter().flatten().count() < 3;
     let view = options.view.unwrap_or(if is_flat {
@@ -209,20 +209,20 @@ fn samples_of_a_dot(width: usize, height: usize) -> Result<usize, RenderError> {
 }
 
 /// Returns the source of colours: the requested one, or a default for the store's geometry.
-async fn source(dataset: &Dataset, options: &RenderOptions) -> Source {
+async fn source(dataset: &Dataset, options: &RenderOptions) -> Result<Source, RenderError> {
     use GeometryType::{Graph, Line, Mesh, Polyline, Skeleton, Streamline};
     let root = dataset.root();
     if let ColorBy::Attribute(None, name) = &options.color_by
         && let Some(column) = root.axes.iter().position(|axis| axis.name == *name)
     {
         let unit = root.axes.get(column).and_then(|axis| axis.unit.as_deref());
-        return Source::Axis {
+        return Ok(Source::Axis {
             column,
             name: match unit {
                 Some(unit) => format!("{name} ({})", scale::symbol(unit)),
                 None => name.clone(),
             },
-        };
+        });
     }
     let kinds = &root.geometry_kinds;
     let is_any = |these: &[GeometryType]| these.iter().any(|kind| kinds.contains(kind));
@@ -231,33 +231,24 @@ async fn source(dataset: &Dataset, options: &RenderOptions) -> Source {
     if matches!(options.color_by, ColorBy::Auto)
         && !is_linked
         && !is_path
-        && let Some(name) = vertex_color(dataset).await
+        && let Some(name) = vertex_color(dataset).await?
     {
-        return Source::Attribute(Some(Scope::Vertex), name);
+        return Ok(Source::Attribute(Some(Scope::Vertex), name));
     }
-    Source::of(&options.color_by, is_linked, is_path)
+    Ok(Source::of(&options.color_by, is_linked, is_path))
 }
 
 /// Returns the first attribute of vertices with the colours of an 8-bit image, which all levels have.
-/// Attributes that cannot be described are not drawn, so their errors are ignored.
-async fn vertex_color(dataset: &Dataset) -> Option<String> {
+async fn vertex_color(dataset: &Dataset) -> Result<Option<String>, RenderError> {
     let mut common: Option<Vec<String>> = None;
     for level in dataset.levels() {
-        let attributes = dataset.attributes(*level).await.unwrap_or_default();
+        let attributes = dataset.attributes(*level).await?;
         let names = attributes.into_iter().filter(is_vertex_color);
-        let names: Vec<String> = names.map(|attribute| attribute.name).collect();
-        common = Some(match common {
-            Some(mut common) => {
-                common.retain(|name| names.contains(name));
-                common
-            }
-            None => names,
-        });
-        if common.as_ref().is_some_and(Vec::is_empty) {
-            return None;
-        }
+        let names = names.map(|attribute| attribute.name);
+        let is_common = |name: &String| common.as_ref().is_none_or(|names| names.contains(name));
+        common = Some(names.filter(is_common).collect());
     }
-    common?.into_iter().next()
+    Ok(common.and_then(|names| names.into_iter().next()))
 }
 
 fn is_vertex_color(attribute: &AttributeInfo) -> bool {

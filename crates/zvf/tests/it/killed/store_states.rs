@@ -13,7 +13,7 @@ use crate::block_on;
 #[derive(Debug)]
 pub(crate) struct StoreStates {
     pub(super) scenario: Scenario,
-    /// The files before the scenario, including those that readers ignore.
+    /// Files of the store before the scenario runs, with the files that readers ignore.
     pub(super) files: Files,
     /// The call at which the previous process was killed, for [`Operation::Finish`].
     left: Option<usize>,
