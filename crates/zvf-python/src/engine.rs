@@ -3,9 +3,13 @@
 use std::{
     pin::pin,
     process,
-    sync::{Mutex, PoisonError},
-    thread,
-    time::Duration,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+    time::{Duration, Instant},
 };
 
 use futures_util::future::{AbortHandle, abortable};
@@ -160,24 +164,62 @@ fn panicked() -> PyErr {
     PyRuntimeError::new_err("the operation panicked")
 }
 
+/// Polls `work` on this thread until it is done, and looks for Ctrl-C meanwhile.
+///
+/// A timer of the runtime would wake another thread whenever `work` waits for a moment, which takes
+/// longer than a small query.
 fn wait<T, E>(
     runtime: &Runtime,
     work: impl Future<Output = Result<T, E>>,
     progress: &ProgressCallback,
 ) -> PyResult<Result<T, E>> {
-    runtime.block_on(async {
-        let mut work = pin!(work);
+    let _entered = runtime.enter();
+    let waiting = Arc::new(WaitingThread {
+        thread: thread::current(),
+        is_woken: AtomicBool::new(false),
+    });
+    let waker = Waker::from(Arc::clone(&waiting));
+    let mut context = Context::from_waker(&waker);
+    let mut work = pin!(work);
+    let mut checked = Instant::now();
+    loop {
+        if let Poll::Ready(done) = work.as_mut().poll(&mut context) {
+            return Ok(done);
+        }
         loop {
-            match tokio::time::timeout(TICK, &mut work).await {
-                Ok(done) => return Ok(done),
-                Err(_) => Python::attach(|py| {
+            let left = TICK.saturating_sub(checked.elapsed());
+            if left.is_zero() {
+                Python::attach(|py| {
                     // Raises what a signal has raised. Only the main thread has signals.
                     py.check_signals()?;
                     progress.call(py)
-                })?,
+                })?;
+                checked = Instant::now();
             }
+            if waiting.is_woken.swap(false, Ordering::AcqRel) {
+                break;
+            }
+            thread::park_timeout(left);
         }
-    })
+    }
+}
+
+/// A thread that waits for a future.
+struct WaitingThread {
+    thread: Thread,
+    /// Work that itself parks the thread may take the token of `unpark`.
+    is_woken: AtomicBool,
+}
+
+impl Wake for WaitingThread {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.is_woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
 }
 
 /// Returns the threads of this process, started by its first call.
