@@ -15,6 +15,11 @@
 //! suffice. `null` is a node too long to be copied, which must be read separately. Nodes that are
 //! not listed do not exist.
 //!
+//! The list of the chunks of an array, `nonempty_chunks`, is copied as the attribute
+//! `zvf_chunk_runs`: the number of absent chunks before a run of chunks, in the order of the grid,
+//! and the length of the run, for each run. For the chunks `0.1`, `0.2` and `1.0` of an array of
+//! 2 × 3 chunks it is `[1, 3]`. A list that does not ascend as text is copied as it is.
+//!
 //! `transaction` is the number of the transaction that wrote the copy. A transaction that does not
 //! maintain the copy leaves another number in the root, which invalidates the copy.
 
@@ -23,16 +28,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use crate::{
+    array::Presence,
     key::Key,
     metadata::{Attributes, Fields, JsonField, MetadataError, MetadataFault},
+    zarr::Node,
 };
 
 /// The attribute of the root.
 pub const MEMBER: &str = "zvf_nodes";
 /// The attribute of transactions.
 const HEAD: &str = "zvf";
-/// Maximum length of a node's attributes in bytes; longer nodes are not copied, because lists of
-/// chunks grow with the store and every reader fetches the whole root.
+/// Maximum length of a node's attributes in bytes; longer nodes are not copied, because every reader
+/// fetches the whole root, and the lists of scattered chunks grow with the store.
 pub const LONGEST: usize = 16 << 10;
 /// Maximum length of a copy in bytes; the longest nodes are omitted to stay below it.
 pub const MAX_BYTES: usize = 256 << 10;
@@ -61,8 +68,34 @@ pub enum CopiedNode {
     Absent,
     /// A node that must be read separately.
     Separate,
-    /// The node's `zarr.json`.
+    /// The node's `zarr.json`, with the list of chunks as runs.
     Node(Value),
+}
+
+/// Replaces the list of chunks in the `zarr.json` of a node by runs, as the copy does.
+#[must_use]
+pub fn with_chunk_runs(mut node: Value) -> Value {
+    let extents = node.get("shape").and_then(Value::as_array);
+    let extents = extents.map(|shape| shape.iter().map(Value::as_u64).collect());
+    if let Some(Some(shape)) = extents
+        && let Some(attributes) = node.get_mut("attributes").and_then(Value::as_object_mut)
+    {
+        let shape: Vec<u64> = shape;
+        Presence::shorten_list(attributes, &shape);
+    }
+    node
+}
+
+/// Returns whether `copied`, the `zarr.json` in a copy, has the contents of a node.
+pub fn is_copy_of(key: &Key, copied: Value, node: &Node) -> bool {
+    let shortened = |mut node: Node| {
+        if let Node::Array(array) = &mut node {
+            Presence::shorten_list(&mut array.attributes, &array.shape);
+        }
+        node
+    };
+    let copied = Node::from_json(key, copied);
+    copied.is_ok_and(|copied| shortened(copied) == shortened(node.clone()))
 }
 
 impl NodeCopy {
@@ -186,7 +219,7 @@ impl NodeCopy {
     }
 
     fn shortened(&mut self, node: Value) -> Option<Short> {
-        let Value::Object(mut form) = node else {
+        let Value::Object(mut form) = with_chunk_runs(node) else {
             return None;
         };
         let attributes = match form.remove("attributes") {

@@ -114,8 +114,7 @@ impl ChunkedArray {
                     return Err(Damage::new(key, Fault::Unlisted).into());
                 }
                 let presence = presence.value;
-                // As text, a list of a million chunks takes 70 MB.
-                array.attributes.remove("nonempty_chunks");
+                Presence::remove_list(&mut array.attributes);
                 let attributes = array.attributes.clone();
                 let array = fetch.array(key, Arc::new(array))?;
                 (attributes, ChunkStorage::Cells { array, presence })

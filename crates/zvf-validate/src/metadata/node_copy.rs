@@ -2,8 +2,7 @@
 
 use zvf_model::{
     key::Key,
-    node_copy::{CopiedNode, MEMBER, NodeCopy},
-    zarr::Node,
+    node_copy::{CopiedNode, MEMBER, NodeCopy, is_copy_of},
 };
 
 use crate::{context::Context, rule::Rule, rules::metadata as rules, store::StoreMetadata};
@@ -41,9 +40,8 @@ pub(super) fn check(context: &Context<'_>, store: &StoreMetadata) {
             _ if !store.tree.has_file(key) => wrong.push(format!("{key} does not exist")),
             CopiedNode::Node(json) => {
                 // An unreadable node is reported already.
-                let same =
-                    |node: &Node| Node::from_json(key, json).is_ok_and(|copied| copied == *node);
-                if store.tree.node(key).is_some_and(|node| !same(node)) {
+                let node = store.tree.node(key);
+                if node.is_some_and(|node| !is_copy_of(key, json, node)) {
                     wrong.push(format!("{key} differs"));
                 }
             }

@@ -8,7 +8,11 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use futures_util::lock::Mutex;
 use serde_json::Value;
-use zvf_model::{key::Key, level::LevelId, node_copy::CopiedNode};
+use zvf_model::{
+    key::Key,
+    level::LevelId,
+    node_copy::{CopiedNode, with_chunk_runs},
+};
 use zvf_query::LevelCache;
 use zvf_store::{CellReader, Read, Store};
 
@@ -49,7 +53,9 @@ impl NodeCopyCheck {
         for key in keys {
             let file = nodes::metadata(&key)?;
             match store.copied_node(&key) {
-                Some(CopiedNode::Node(json)) => expected.push((file, Some(json))),
+                Some(CopiedNode::Node(json)) => {
+                    expected.push((file, Some(with_chunk_runs(json))));
+                }
                 Some(_) => expected.push((file, None)),
                 // The copy lacks the node, so that it is read in any case.
                 None => {}
@@ -92,7 +98,7 @@ impl NodeCopyCheck {
                 let found = found.map(|bytes| serde_json::from_slice::<Value>(&bytes));
                 match (expected, found) {
                     (None, None) => true,
-                    (Some(expected), Some(Ok(found))) => *expected == found,
+                    (Some(expected), Some(Ok(found))) => *expected == with_chunk_runs(found),
                     _ => false,
                 }
             });

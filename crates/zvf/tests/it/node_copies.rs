@@ -4,12 +4,12 @@ use core::time::Duration;
 
 use serde_json::{Value as Json, json};
 use zvf::{
-    CreateOptions, Dataset, Editor, Error, GeometryKind, OpenOptions, OutOfBounds, Profile, Query,
-    Store,
+    Bbox, CreateOptions, Dataset, Design, Editor, Error, Geometry, GeometryKind, NumericColumn,
+    OpenOptions, OutOfBounds, Profile, Query, Store,
 };
 use zvf_build::WritePlan;
 use zvf_model::error_chain::error_chain;
-use zvf_model::key::Key;
+use zvf_model::{key::Key, node_copy::LONGEST};
 use zvf_store::{Read, SimulatedNetwork};
 
 use crate::{
@@ -110,6 +110,40 @@ fn a_remote_store_opens_with_one_request_and_verifies_two_nodes() {
         // They are compared once.
         dataset.query(&Query::new()).await.unwrap();
         assert_eq!(nodes_read(&store), [""; 0]);
+    });
+}
+
+#[test]
+fn a_store_of_thousands_of_chunks_is_copied_whole() {
+    block_on(async {
+        let side = 15_u16;
+        let places = (0..side.pow(3)).flat_map(|at| {
+            let axes = [at / side / side, at / side % side, at % side];
+            axes.map(|axis| f32::from(axis) + 0.5)
+        });
+        let points = Geometry::new(NumericColumn::float32(3, places));
+        let mut design = Design::new(GeometryKind::Points);
+        design.chunk_shape = Some(vec![1.0; 3]);
+        let made = OpenOptions::default().create("memory:").unwrap();
+        let written = CreateOptions::new().seal(false);
+        zvf::create(&made, points, design, &written).await.unwrap();
+        let files = files(&made).await;
+        let of = |name: &str| files.iter().find(|(file, _)| file == name).unwrap().1.len();
+        // As text, the list is longer than what is copied of a node.
+        assert!(of("0/vertices/zarr.json") > LONGEST && of("zarr.json") < LONGEST);
+        let store = far(&files);
+        let dataset = open(&store).await.unwrap();
+        let region = Bbox::new(&[3.0; 3], &[3.9; 3]).unwrap();
+        let query = Query::new().region(region);
+        store.take_request_log();
+        let found = dataset.query(&query).await.unwrap();
+        assert_eq!(found.positions.len(), 1);
+        assert_eq!(nodes_read(&store), ["0/zarr.json", "0/vertices/zarr.json"]);
+        let near = Dataset::open(Store::from_memory(files).unwrap());
+        let near = near.await.unwrap();
+        assert_eq!(near.query(&query).await.unwrap(), found);
+        let whole = dataset.query(&Query::new()).await.unwrap();
+        assert_eq!(near.query(&Query::new()).await.unwrap(), whole);
     });
 }
 
