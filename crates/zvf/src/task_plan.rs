@@ -200,10 +200,11 @@ pub fn plan_create<'a>(
         let store = Location::from(&address).create(&options.open)?;
         let count = tasks.tasks.unwrap_or(TASKS).max(1);
         let replaces = tasks.replaces_unfinished;
+        let name = Some(address.as_str());
         let planned = match design.kind.is_linked() {
             true => {
                 let planned =
-                    input::plan_linked(&store, &address, source, design, options, count, replaces);
+                    input::plan_linked(&store, name, source, design, options, count, replaces);
                 planned.await?
             }
             false => {
@@ -302,7 +303,8 @@ pub fn plan_shares<'a>(
         let store = Location::from(&address).create(&options.open)?;
         let count = tasks.tasks.unwrap_or(TASKS).max(1);
         let replaces = tasks.replaces_unfinished;
-        let reserved = input::reserve(&store, &address, design, tables, options, count, replaces);
+        let name = Some(address.as_str());
+        let reserved = input::reserve(&store, name, design, tables, options, count, replaces);
         let reserved = PlannedJob {
             parts: shares,
             ..reserved.await?

@@ -36,8 +36,8 @@ use crate::{
     },
 };
 
-/// A source of batches of geometry that is read twice: points, paths that do not continue in
-/// another batch, or, for plans of tasks, geometry with links.
+/// A source of batches of geometry: points, and paths that do not continue in another batch, which are
+/// read twice, or geometry with links, which is read once.
 pub trait GeometrySource: Send {
     /// Returns the next batch of about `vertices` vertices; `None` after the last.
     ///
@@ -80,8 +80,10 @@ const RECORDS: u64 = 128 << 10;
 /// Estimated number of copies of a part or batch in memory.
 const COPIES: u64 = 16;
 
-/// Creates a store of geometry that is read twice and never held as a whole. Parts are kept in
-/// temporary files between the passes.
+/// Creates a store of geometry that is never held as a whole. Points and paths are read twice, and
+/// parts are kept in temporary files between the passes. Geometry with links is read once and divided
+/// by this process; until the end, the reserved folder of the store holds it twice, as for plans of
+/// tasks.
 ///
 /// The store equals, byte for byte, the store that [`create`](super::create) writes with the same
 /// shapes and shards.
@@ -132,7 +134,8 @@ const COPIES: u64 = 16;
 ///
 /// # Errors
 ///
-/// See [`create`](super::create); [`Error::Source`] when geometry cannot be read.
+/// See [`create`](super::create); [`Error::Source`] when geometry cannot be read;
+/// [`Error::Rejected`] for links in a build without the feature `pyramid`.
 pub async fn create_from_source(
     location: impl Into<Location>,
     source: &mut dyn GeometrySource,
@@ -149,6 +152,15 @@ fn create_streamed<'a>(
     options: &'a CreateOptions,
 ) -> BoxFuture<'a, Result<WriteReport, Failure>> {
     Box::pin(async move {
+        #[cfg(feature = "pyramid")]
+        if design.kind.is_linked() {
+            let name = location.address().map(str::to_owned);
+            let folder = NewFolder::at(location.address());
+            let store = location.create(&options.open)?;
+            let name = name.as_deref();
+            let made = shares::create_linked(&store, name, source, design, options);
+            return folder.keep_if(Box::pin(made).await);
+        }
         let design = named(design, location.address());
         let copies = copies_nodes(design.profile, options.node_copy);
         let survey = Survey::of(source, design, options)?;
@@ -225,8 +237,8 @@ impl Survey {
         if design.kind.is_linked() {
             return Err(Failure::Build(BuildError::Unsupported {
                 kind: design.kind.name(),
-                what: "partitions of one process, because links may connect any of them; plan \
-                       tasks, or create the store from whole geometry",
+                what: "batches in this build of zvf; add the feature `pyramid`, or create the store \
+                       from whole geometry",
             }));
         }
         let tables = source.tables();

@@ -28,11 +28,12 @@ use zvf_build::{
         design_from_json, design_to_json, encode_batch,
     },
 };
+use zvf_model::error_chain::error_chain;
 use zvf_store::Store;
 
 use super::{
     COPIES, GeometrySource, append, clamp_rows, file, has_tables,
-    job::{abandon, check, failed, links_name, piece_name, shift_name},
+    job::{abandon, check, commit, failed, links_name, piece_name, run_parts, shift_name},
     memory, read, row_size,
 };
 use crate::{
@@ -40,7 +41,7 @@ use crate::{
     job::{Job, PlannedJob},
     task_plan_error::TaskPlanError,
     task_runner::scratch_error,
-    writer::{CreateOptions, PlanCheck, copies_nodes, named, run},
+    writer::{CreateOptions, PlanCheck, WriteReport, copies_nodes, named, run},
 };
 
 /// Number of vertices in the first batch of a share.
@@ -50,7 +51,7 @@ const FIRST_BATCH: usize = 1 << 16;
 /// share and runs all phases before the last.
 pub(crate) async fn plan_linked(
     store: &Store,
-    name: &str,
+    name: Option<&str>,
     source: &mut dyn GeometrySource,
     design: Design,
     options: &CreateOptions,
@@ -86,18 +87,51 @@ pub(crate) async fn plan_linked(
     }
 }
 
+/// Creates a store of geometry with links. This process runs all phases; the batches are in the files
+/// of a job, in the reserved folder of the store.
+pub(crate) async fn create_linked(
+    store: &Store,
+    name: Option<&str>,
+    source: &mut dyn GeometrySource,
+    design: Design,
+    options: &CreateOptions,
+) -> Result<WriteReport, Failure> {
+    let planned = plan_linked(store, name, source, design, options, 1, false).await?;
+    let written = async {
+        for part in 0..planned.parts {
+            run_parts(store, &planned.id, &[part]).await?;
+            if let Some(progress) = &options.progress {
+                progress(part as u64 + 1, planned.parts as u64);
+            }
+        }
+        commit(store, &planned.id).await
+    };
+    match Box::pin(written).await {
+        Ok(mut written) => {
+            let deleted = Job::open(store, &planned.id)?.delete().await;
+            written.unfinished = deleted.err().map(|error| error_chain(&error));
+            Ok(written)
+        }
+        Err(error) => {
+            // Leftovers are marked, and the next creation at this address deletes them.
+            let _ = abandon(store, &planned.id).await;
+            Err(error)
+        }
+    }
+}
+
 /// Reserves the address of a store that shares will fill. `tables` has objects, groups and their
 /// attributes.
 pub(crate) async fn reserve(
     store: &Store,
-    name: &str,
+    name: Option<&str>,
     design: Design,
     tables: &Geometry,
     options: &CreateOptions,
     tasks: usize,
     replaces_leftovers: bool,
 ) -> Result<PlannedJob, Failure> {
-    let design = named(design, Some(name));
+    let design = named(design, name);
     // Refuses what cannot be divided before anything is written.
     super::check_tables(&design, tables)?;
     GeometrySurvey::new(design.clone(), has_tables(tables))?;

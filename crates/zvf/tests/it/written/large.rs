@@ -458,7 +458,8 @@ fn batches_of_a_graph(all: &Geometry) -> Vec<Geometry> {
     batches
 }
 
-/// Checks that tasks write a random store of geometry with links as one process does.
+/// Checks that tasks and one process write a random store of geometry with links as it is written from
+/// whole geometry.
 fn check_linked(seed: u64, kind: GeometryKind, profile: Profile) -> bool {
     let mut case = random::case(seed, kind, profile);
     let mut all = case.geometry;
@@ -533,6 +534,20 @@ fn check_linked(seed: u64, kind: GeometryKind, profile: Profile) -> bool {
             let plan = plan.commit_in_memory(&open).await.unwrap();
             plan.clean(&open).await.unwrap();
             same(&expected, &planned, &about);
+            // One process creates the store.
+            let created = at(&format!("created-{number}"));
+            let mut source = WithTables {
+                share: Share::new(&batches, numbering),
+                tables: tables.clone(),
+            };
+            let address = text(&created);
+            let made = zvf::create_from_source(&address, &mut source, design(), &options);
+            let made = made
+                .await
+                .unwrap_or_else(|error| panic!("{error:?}: {about}"));
+            assert_eq!(made.summary.vertices, written.summary.vertices, "{about}");
+            assert_eq!(made.unfinished, None, "{about}");
+            same(&expected, &created, &about);
         }
     });
     true
