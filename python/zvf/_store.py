@@ -71,7 +71,7 @@ def convert(
 ) -> SavedFiles:
     """Convert a file of geometry to another format, without a store.
 
-    Tractograms and point clouds are read and written in batches, other files as a whole.
+    Files are read and written in batches where both formats allow it.
 
     Args:
         source: A file of any format that `zvf.create` reads, or a `.npz`, `.csv`, `.arrow` or

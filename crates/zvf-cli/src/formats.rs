@@ -84,16 +84,17 @@ mod ply;
 #[cfg(feature = "arrow")]
 mod record_batch;
 mod rename;
+mod result_sink;
 mod staged;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use zvf::{Geometry, GeometryKind, QueryResult};
+use zvf::{Geometry, GeometryKind, LevelUse, QueryResult};
 
 pub use column::MissingPolicy;
 pub use description::StoreDescription;
 pub use error::{ColumnError, CsvError, GeometryReadError, NpyReadError, ResultWriteError};
-pub(crate) use field::{FieldSink, described, input_of, open_field};
+pub(crate) use field::{described, input_of, open_field};
 pub use format::Format;
 pub use input_file::{InputFile, InputFileError};
 pub(crate) use keyed_table::{KeyedTable, TableKey, read_keyed};
@@ -102,7 +103,9 @@ pub(crate) use npz::NpzStream;
 pub use npz::WholeFile;
 pub use output_file::{OutputFile, OutputFileError};
 pub(crate) use output_table::{OutputColumn, OutputTable};
+pub(crate) use per_object::unowned;
 pub use rename::Rename;
+pub(crate) use result_sink::{ResultSink, ResultTables};
 
 #[cfg(feature = "render")]
 pub(crate) use output_file::check_writable;
@@ -319,16 +322,19 @@ fn write_one(
     description: &StoreDescription,
     file: &OutputFile,
 ) -> Result<WrittenFiles, ResultWriteError> {
-    if let Format::Field(_) = file.format() {
-        let mut sink = FieldSink::create(file, description)?;
+    if file.format().is_in_batches() {
+        let mut sink = ResultSink::create(file, description)?;
         sink.write(result)?;
-        return sink.finish(&result.groups, &description.group);
+        return sink.finish(&ResultTables {
+            groups: &result.groups,
+            group: &description.group,
+            levels: &result.levels,
+        });
     }
     let mut staged = Staged::new(file.path());
     let mut left_out = match file.format() {
         Format::Csv => csv::write(result, description, &mut staged)?,
         Format::Npz => npz::write(result, description, &mut staged)?,
-        Format::Ply => ply::write(result, description, &mut staged)?,
         Format::Obj => obj::write(result, &mut staged)?,
         #[cfg(feature = "arrow")]
         Format::Arrow => arrow::write(result, description, &mut staged)?,
@@ -336,7 +342,7 @@ fn write_one(
         Format::Parquet => parquet::write(result, description, &mut staged)?,
         // Written above.
         #[cfg(all(feature = "arrow", feature = "parquet"))]
-        Format::Field(_) => Vec::new(),
+        Format::Ply | Format::Field(_) => Vec::new(),
         #[cfg(not(all(feature = "arrow", feature = "parquet")))]
         format => {
             return Err(ResultWriteError::NotBuilt(format));
@@ -361,13 +367,16 @@ pub(crate) fn write_bytes(path: &std::path::Path, bytes: &[u8]) -> Result<(), Re
 
 /// Returns the level of a result, or all its levels in the order of their rows.
 fn level_names(result: &QueryResult) -> String {
-    let levels = result.levels.iter().map(|used| used.level.to_string());
-    let levels: Vec<String> = levels.collect();
-    if levels.is_empty() {
-        result.level.to_string()
-    } else {
-        levels.join(",")
+    match result.levels.as_slice() {
+        [] => result.level.to_string(),
+        levels => level_list(levels),
     }
+}
+
+/// Returns the levels of a result in the order of their rows, as text.
+fn level_list(levels: &[LevelUse]) -> String {
+    let levels = levels.iter().map(|used| used.level.to_string());
+    levels.collect::<Vec<_>>().join(",")
 }
 
 /// Lists the object attributes and groups of a result, which rendering formats cannot hold.

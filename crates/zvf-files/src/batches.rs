@@ -1,8 +1,14 @@
 //! Files as query results, for writers that take results.
 
-use std::{collections::BTreeMap, error::Error, fmt};
+use std::{
+    collections::{BTreeMap, HashSet},
+    error::Error,
+    fmt,
+};
 
-use zvf::{Geometry, GeometryKind, Links, NumericColumn, ObjectGroup, Parts, QueryResult};
+use zvf::{
+    Geometry, GeometryKind, LinkNumbering, Links, NumericColumn, ObjectGroup, Parts, QueryResult,
+};
 
 use crate::{FileDescription, FileFault, GeometryReader, GroupTables};
 
@@ -24,12 +30,12 @@ impl<'a> FileResults<'a> {
     pub fn new(reader: &'a mut dyn GeometryReader) -> Self {
         let description = reader.description();
         let axes = description.axes.iter().map(|axis| axis.name.clone());
-        let state = ResultState::new(reader.tables(), description.kind, axes.collect());
+        let mut state = ResultState::new(reader.tables(), description.kind, axes.collect());
+        state.numbering = reader.link_numbering();
         Self { reader, state }
     }
 
-    /// Returns about `vertices` vertices of points or paths, and geometry with links as a whole;
-    /// `None` at the end.
+    /// Returns the next batch of the reader, of about `vertices` vertices; `None` at the end.
     ///
     /// # Errors
     ///
@@ -42,6 +48,11 @@ impl<'a> FileResults<'a> {
             return Ok(None);
         };
         Ok(Some(self.state.result(batch)?))
+    }
+
+    /// Returns whether each object of linked geometry is in one batch, with all of its links.
+    pub fn has_whole_objects(&self) -> bool {
+        self.state.kind.is_linked() && self.state.numbering == LinkNumbering::Batch
     }
 
     /// Returns the description of the file, with notes about all batches up to now.
@@ -95,9 +106,12 @@ struct ResultState {
     axes: Vec<String>,
     /// Rows of `tables` by object id; empty if ids are rows.
     rows: BTreeMap<i64, usize>,
+    numbering: LinkNumbering,
     first_row: u64,
-    /// The greatest object of earlier batches.
+    /// The greatest object of earlier batches of paths.
     last: Option<i64>,
+    /// Objects of vertices in earlier batches, if objects have attributes.
+    seen: HashSet<i64>,
 }
 
 impl ResultState {
@@ -111,8 +125,10 @@ impl ResultState {
             kind,
             axes,
             rows,
+            numbering: LinkNumbering::Batch,
             first_row: 0,
             last: None,
+            seen: HashSet::new(),
         }
     }
 
@@ -145,9 +161,13 @@ impl ResultState {
                 objects: owners,
             });
         } else if self.kind.is_linked() {
+            let (before, count) = match self.numbering {
+                LinkNumbering::Batch => (first, vertices),
+                LinkNumbering::Input => (0, self.first_row),
+            };
             let end = |end: i64| {
-                let end = u64::try_from(end).ok().filter(|end| *end < vertices);
-                end.map(|end| end.saturating_add(first))
+                let end = u64::try_from(end).ok().filter(|end| *end < count);
+                end.map(|end| end.saturating_add(before))
             };
             let ends: Option<Vec<u64>> = batch.links.into_iter().map(end).collect();
             result.links = Some(Links {
@@ -163,9 +183,13 @@ impl ResultState {
         }
         objects.sort_unstable();
         objects.dedup();
-        // Readers number objects in ascending order, so smaller ones came with earlier batches.
-        objects.retain(|id| self.last.is_none_or(|last| *id > last));
-        self.last = objects.last().copied().or(self.last);
+        if result.parts.is_some() {
+            // Readers number paths in ascending order, so smaller ones came with earlier batches.
+            objects.retain(|id| self.last.is_none_or(|last| *id > last));
+            self.last = objects.last().copied().or(self.last);
+        } else if !self.tables.object.is_empty() {
+            objects.retain(|id| self.seen.insert(*id));
+        }
         let row = |id: &i64| match self.rows.is_empty() {
             true => usize::try_from(*id).unwrap_or(usize::MAX),
             false => self.rows.get(id).copied().unwrap_or(usize::MAX),

@@ -10,17 +10,24 @@
 //! attributes `rgb`, `rgba`, `color` and `colors` become `COLOR_0`. Coordinates are relative to the
 //! centre of the result, which is the translation of the node, so that large coordinates keep their
 //! digits. Axes stay as they are in the store: glTF has y up and metres.
+//!
+//! The centre and the numbers of vertices and indices are known at the end, so the content is kept in
+//! temporary files beside the target.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::{self, Read, Seek, Write},
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
-use zvf::QueryResult;
+use tempfile::SpooledTempFile;
+use zvf::{Column, QueryResult};
 
 use crate::{
     FileError, FileFault, GroupTables, ResultWriter, WrittenResult,
-    collected::WholeResult,
-    values::{narrow, narrow_coordinate},
-    writer::{OutputSink, groups_left_out},
+    input::length_of,
+    values::{AxisOrder, narrow, narrow_coordinate, numbers, to_f64},
+    writer::{OutputSink, groups_left_out, left_out, paths, spool},
 };
 
 /// Type codes of accessors.
@@ -28,159 +35,302 @@ const FLOAT: u32 = 5126;
 const UNSIGNED_BYTE: u32 = 5121;
 const UNSIGNED_INT: u32 = 5125;
 
-/// A GLB file, written at the end.
+/// Size of a vertex in its temporary file: three float64.
+const VERTEX: usize = 24;
+/// Number of vertices that are converted together.
+const BLOCK: usize = 1 << 12;
+
+/// Names of attributes that are colours.
+const COLOURS: [&str; 4] = ["rgba", "rgb", "color", "colors"];
+
+/// A GLB file that is written in batches.
 #[derive(Debug)]
 pub struct GlbWriter {
     path: PathBuf,
-    whole: WholeResult,
+    positions: SpooledTempFile,
+    vertices: u64,
+    min: [f64; 3],
+    max: [f64; 3],
+    /// Red, green, blue and alpha of vertices.
+    colours: SpooledTempFile,
+    coloured: u64,
+    indices: SpooledTempFile,
+    index_count: u64,
+    has_paths: bool,
+    /// Number of ends of a link.
+    width: u32,
+    left_out: Vec<String>,
+    is_planned: bool,
 }
 
 impl GlbWriter {
-    /// Creates a writer.
+    /// Creates a writer. The file is created at the end.
     pub(crate) fn new(path: &Path) -> Self {
         Self {
             path: path.to_path_buf(),
-            whole: WholeResult::default(),
+            positions: spool(path),
+            vertices: 0,
+            min: [f64::INFINITY; 3],
+            max: [f64::NEG_INFINITY; 3],
+            colours: spool(path),
+            coloured: 0,
+            indices: spool(path),
+            index_count: 0,
+            has_paths: false,
+            width: 0,
+            left_out: Vec::new(),
+            is_planned: false,
         }
     }
 
-    /// Returns the mode of the primitive and its indices; points have none.
-    fn primitive(&self) -> Result<(u32, Vec<usize>), FileFault> {
-        if self.whole.has_paths {
-            let steps = self.whole.paths.iter();
-            let steps = steps.flat_map(|(start, end)| *start..end.saturating_sub(1).max(*start));
-            return Ok((
-                1,
-                steps.flat_map(|row| [row, row.saturating_add(1)]).collect(),
-            ));
+    /// Lists what the format cannot hold, in the first batch.
+    fn plan(&mut self, batch: &QueryResult, colours: Option<&Column>) {
+        if std::mem::replace(&mut self.is_planned, true) {
+            return;
         }
-        match self.whole.width {
-            0 | 1 => Ok((0, Vec::new())),
-            2 => {
-                let rows = self
-                    .whole
-                    .links
-                    .iter()
-                    .map(|end| usize::try_from(*end).unwrap_or(usize::MAX));
-                Ok((1, rows.collect()))
-            }
-            _ => Ok((4, self.whole.triangles()?.into_iter().flatten().collect())),
+        let is_colours = |column: &Column| colours.is_some_and(|kept| kept.name == column.name);
+        let vertex = batch.vertex.iter().filter(|column| !is_colours(column));
+        let vertex = vertex.map(|column| format!("vertex.{}: not supported by glb", column.name));
+        self.left_out.extend(vertex);
+        let scopes: [(&str, &[Column]); 3] = [
+            ("fragment", &batch.fragment),
+            ("link", &batch.link),
+            ("object", &batch.object),
+        ];
+        for (scope, columns) in scopes {
+            self.left_out.extend(left_out(scope, columns, "glb"));
         }
     }
 
-    fn bytes(&self) -> Result<Vec<u8>, FileFault> {
-        let positions = &self.whole.positions;
-        if positions.is_empty() {
-            return Err(FileFault::Empty);
-        }
-        let too_large = || FileFault::Result {
-            format: "glb",
-            holds: "up to 4 GiB",
-            remedy: "select less, or write ply",
-        };
-        let (mode, indices) = self.primitive()?;
-        let (mut min, mut max) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-        for position in positions {
-            for ((value, min), max) in position.iter().zip(&mut min).zip(&mut max) {
+    fn add(&mut self, batch: &QueryResult) -> Result<(), FileFault> {
+        let coordinates = AxisOrder::of(batch, "glb")?;
+        let is_colours = |column: &&Column| COLOURS.contains(&column.name.as_str());
+        let colours = batch.vertex.iter().find(is_colours);
+        self.plan(batch, colours);
+        let rows = coordinates.rows(&batch.positions)?;
+        let first = self.vertices;
+        self.vertices = first.saturating_add(length_of(&rows));
+        for position in &rows {
+            for ((value, min), max) in position.iter().zip(&mut self.min).zip(&mut self.max) {
                 *min = min.min(*value);
                 *max = max.max(*value);
             }
         }
-        let centre = [0, 1, 2].map(|axis: usize| {
-            let at = |bound: &[f64; 3]| bound.get(axis).copied().unwrap_or(0.0);
-            f64::midpoint(at(&min), at(&max))
-        });
-        let local = |position: &[f64; 3]| {
-            let [x, y, z] = *position;
-            [x - centre[0], y - centre[1], z - centre[2]].map(narrow)
-        };
-        let mut data: Vec<u8> = Vec::with_capacity(positions.len().saturating_mul(12));
-        for position in positions {
-            for (value, centre) in position.iter().zip(centre) {
-                data.extend(narrow_coordinate(value - centre, "glb")?.to_le_bytes());
+        let bytes = rows.into_iter().flatten().flat_map(f64::to_le_bytes);
+        self.positions.write_all(&bytes.collect::<Vec<u8>>())?;
+        if let Some(colours) = colours.and_then(colour_bytes) {
+            self.coloured = self.coloured.saturating_add(length_of(&colours));
+            self.colours.write_all(&colours.into_flattened())?;
+        }
+        let mut indices = Vec::new();
+        if batch.parts.is_some() {
+            self.has_paths = true;
+            for path in paths(batch, "glb")? {
+                for row in path.start..path.end.saturating_sub(1).max(path.start) {
+                    let row = u64::try_from(row).unwrap_or(u64::MAX).saturating_add(first);
+                    push(row, &mut indices)?;
+                    push(row.saturating_add(1), &mut indices)?;
+                }
+            }
+        } else if let Some(links) = &batch.links {
+            self.width = links.width;
+            let width = usize::try_from(links.width).unwrap_or(usize::MAX);
+            for ends in links.ends.chunks_exact(width.max(1)) {
+                self.push_link(ends, &mut indices)?;
             }
         }
+        self.index_count = self
+            .index_count
+            .saturating_add(length_of(&indices).checked_div(4).unwrap_or(0));
+        Ok(self.indices.write_all(&indices)?)
+    }
+
+    /// Adds the indices of an edge, or of a polygon as a fan of triangles around its first corner.
+    fn push_link(&self, ends: &[u64], indices: &mut Vec<u8>) -> Result<(), FileFault> {
+        if ends.iter().any(|end| *end >= self.vertices) {
+            let why = "a link refers to a vertex that does not exist";
+            return Err(FileFault::Broken(why));
+        }
+        match ends {
+            [] | [_] => Ok(()),
+            [one, two] => push(*one, indices).and_then(|()| push(*two, indices)),
+            [first, rest @ ..] => {
+                for pair in rest.windows(2) {
+                    for corner in std::iter::once(first).chain(pair) {
+                        push(*corner, indices)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the scene, and the size of its data.
+    fn scene(&self, centre: [f64; 3]) -> (Value, u64) {
+        let local = |bound: [f64; 3]| {
+            let [x, y, z] = bound;
+            [x - centre[0], y - centre[1], z - centre[2]].map(narrow)
+        };
+        let mode = match (self.has_paths, self.width) {
+            (true, _) | (false, 2) => 1,
+            (false, 0 | 1) => 0,
+            (false, _) => 4,
+        };
+        let mut size = self.vertices.saturating_mul(12);
         let mut views =
-            vec![json!({"buffer": 0, "byteOffset": 0, "byteLength": data.len(), "target": 34962})];
+            vec![json!({"buffer": 0, "byteOffset": 0, "byteLength": size, "target": 34962})];
         let mut accessors = vec![json!({
-            "bufferView": 0, "componentType": FLOAT, "count": positions.len(), "type": "VEC3",
-            "min": local(&min), "max": local(&max),
+            "bufferView": 0, "componentType": FLOAT, "count": self.vertices, "type": "VEC3",
+            "min": local(self.min), "max": local(self.max),
         })];
         let mut attributes = json!({"POSITION": 0});
-        if self.whole.colours.len() == positions.len() {
-            let start = data.len();
-            data.extend(self.whole.colours.iter().flatten());
-            views.push(json!({"buffer": 0, "byteOffset": start, "byteLength": data.len().saturating_sub(start), "target": 34962}));
+        if self.coloured == self.vertices {
+            let length = self.coloured.saturating_mul(4);
+            views.push(
+                json!({"buffer": 0, "byteOffset": size, "byteLength": length, "target": 34962}),
+            );
             accessors.push(json!({
                 "bufferView": 1, "componentType": UNSIGNED_BYTE, "normalized": true,
-                "count": positions.len(), "type": "VEC4",
+                "count": self.vertices, "type": "VEC4",
             }));
             if let Some(attributes) = attributes.as_object_mut() {
                 attributes.insert("COLOR_0".to_owned(), json!(1));
             }
+            size = size.saturating_add(length);
         }
         let mut primitive = json!({"attributes": attributes, "mode": mode});
-        if !indices.is_empty() {
-            let start = data.len();
-            for row in &indices {
-                let row = u32::try_from(*row).ok().filter(|row| *row < u32::MAX);
-                let row = row.ok_or_else(too_large)?;
-                data.extend_from_slice(&row.to_le_bytes());
-            }
-            views.push(json!({"buffer": 0, "byteOffset": start, "byteLength": data.len().saturating_sub(start), "target": 34963}));
+        if self.index_count > 0 {
+            let length = self.index_count.saturating_mul(4);
+            views.push(
+                json!({"buffer": 0, "byteOffset": size, "byteLength": length, "target": 34963}),
+            );
             let accessor = json!({
                 "bufferView": views.len().saturating_sub(1), "componentType": UNSIGNED_INT,
-                "count": indices.len(), "type": "SCALAR",
+                "count": self.index_count, "type": "SCALAR",
             });
             accessors.push(accessor);
             if let Some(primitive) = primitive.as_object_mut() {
                 let number: Value = accessors.len().saturating_sub(1).into();
                 primitive.insert("indices".to_owned(), number);
             }
+            size = size.saturating_add(length);
         }
-        data.resize(data.len().next_multiple_of(4), 0);
+        // All parts have multiples of 4 bytes.
         let scene = json!({
             "asset": {"version": "2.0", "generator": "zvf"},
             "scene": 0, "scenes": [{"nodes": [0]}],
             "nodes": [{"mesh": 0, "translation": centre}],
             "meshes": [{"primitives": [primitive]}],
-            "buffers": [{"byteLength": data.len()}],
+            "buffers": [{"byteLength": size}],
             "bufferViews": views, "accessors": accessors,
         });
+        (scene, size)
+    }
+
+    fn copy_to(&mut self, sink: &mut OutputSink) -> Result<(), FileFault> {
+        if self.vertices == 0 {
+            return Err(FileFault::Empty);
+        }
+        let centre = [0, 1, 2].map(|axis: usize| {
+            let at = |bound: &[f64; 3]| bound.get(axis).copied().unwrap_or(0.0);
+            f64::midpoint(at(&self.min), at(&self.max))
+        });
+        let (scene, size) = self.scene(centre);
         let mut text = scene.to_string().into_bytes();
         text.resize(text.len().next_multiple_of(4), b' ');
-        let chunk = |bytes: &[u8]| u32::try_from(bytes.len()).map_err(|_| too_large());
-        let length = text.len().saturating_add(data.len()).saturating_add(28);
-        let length = u32::try_from(length).map_err(|_| too_large())?;
-        let mut bytes =
-            Vec::with_capacity(text.len().saturating_add(data.len()).saturating_add(28));
-        bytes.extend_from_slice(b"glTF");
-        bytes.extend_from_slice(&2_u32.to_le_bytes());
-        bytes.extend_from_slice(&length.to_le_bytes());
-        for (name, content) in [(b"JSON", &text), (b"BIN\0", &data)] {
-            bytes.extend_from_slice(&chunk(content)?.to_le_bytes());
-            bytes.extend_from_slice(name);
-            bytes.extend_from_slice(content);
+        let word = |length: u64| u32::try_from(length).map_err(|_| too_large());
+        let length = length_of(&text).saturating_add(size).saturating_add(28);
+        sink.write_all(b"glTF")?;
+        for number in [2, word(length)?, word(length_of(&text))?] {
+            sink.write_all(&number.to_le_bytes())?;
         }
-        Ok(bytes)
+        sink.write_all(b"JSON")?;
+        sink.write_all(&text)?;
+        sink.write_all(&word(size)?.to_le_bytes())?;
+        sink.write_all(b"BIN\0")?;
+        self.positions.rewind()?;
+        let mut left = self.vertices;
+        let mut block = Vec::new();
+        while left > 0 {
+            let rows = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
+            block.resize(rows.saturating_mul(VERTEX), 0);
+            self.positions.read_exact(&mut block)?;
+            let (numbers, _) = block.as_chunks::<8>();
+            let mut vertices = Vec::with_capacity(rows.saturating_mul(12));
+            for (number, centre) in numbers.iter().zip(centre.iter().cycle()) {
+                let near = narrow_coordinate(f64::from_le_bytes(*number) - centre, "glb")?;
+                vertices.extend(near.to_le_bytes());
+            }
+            sink.write_all(&vertices)?;
+            left = left.saturating_sub(u64::try_from(rows).unwrap_or(u64::MAX));
+        }
+        if self.coloured == self.vertices {
+            self.colours.rewind()?;
+            io::copy(&mut self.colours, sink)?;
+        }
+        self.indices.rewind()?;
+        io::copy(&mut self.indices, sink)?;
+        Ok(())
     }
+}
+
+/// Appends the number of a vertex.
+fn push(row: u64, indices: &mut Vec<u8>) -> Result<(), FileFault> {
+    let row = u32::try_from(row).ok().filter(|row| *row < u32::MAX);
+    indices.extend_from_slice(&row.ok_or_else(too_large)?.to_le_bytes());
+    Ok(())
+}
+
+fn too_large() -> FileFault {
+    FileFault::Result {
+        format: "glb",
+        holds: "up to 4 GiB",
+        remedy: "select less, or write ply",
+    }
+}
+
+/// Converts colours to bytes: integers as they are, floats from 0 to 1.
+fn colour_bytes(column: &Column) -> Option<Vec<[u8; 4]>> {
+    let values = numbers(column)?;
+    let width = values.row_len();
+    if !matches!(width, 3 | 4) {
+        return None;
+    }
+    let is_float = values.kind.name().starts_with("float");
+    let is_wide = values.kind.name().ends_with("16") && !is_float;
+    let scale = match (is_float, is_wide) {
+        (true, _) => 255.0,
+        (false, true) => 1.0 / 257.0,
+        (false, false) => 1.0,
+    };
+    let floats = to_f64(&values)?;
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the number is clamped to a byte"
+    )]
+    let byte = |value: f64| (value * scale).round().clamp(0.0, 255.0) as u8;
+    let rows = floats.chunks_exact(width).map(|row| {
+        let at = |channel: usize, other: u8| row.get(channel).copied().map_or(other, byte);
+        [at(0, 0), at(1, 0), at(2, 0), at(3, 255)]
+    });
+    Some(rows.collect())
 }
 
 impl ResultWriter for GlbWriter {
     fn write(&mut self, batch: &QueryResult) -> Result<(), FileError> {
-        self.whole
-            .add(batch, "glb", true)
-            .map_err(|fault| fault.of(&self.path))
+        self.add(batch).map_err(|fault| fault.of(&self.path))
     }
 
     fn finish(mut self: Box<Self>, tables: &GroupTables) -> Result<WrittenResult, FileError> {
-        let bytes = self.bytes().map_err(|fault| fault.of(&self.path))?;
         let mut sink = OutputSink::create(&self.path)?;
-        sink.write(&bytes)?;
-        self.whole.left_out.extend(groups_left_out(tables, "glb"));
+        let copied = self.copy_to(&mut sink);
+        copied.map_err(|fault| fault.of(&self.path))?;
+        self.left_out.extend(groups_left_out(tables, "glb"));
         Ok(WrittenResult {
             files: vec![sink.publish(|_| Ok(()))?],
-            left_out: self.whole.left_out,
+            left_out: self.left_out,
         })
     }
 }

@@ -67,7 +67,7 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
         FileFormat::Tck => Box::new(TckReader::open(path, options)?),
         FileFormat::Trx => Box::new(TrxReader::open(path, options)?),
         FileFormat::Swc => Box::new(SwcReader::open(path, options)?),
-        FileFormat::Ply => Box::new(ply::open(path, options)?),
+        FileFormat::Ply => ply::open(path, options)?,
         FileFormat::Obj => Box::new(obj::open(path, options)?),
         FileFormat::Stl => Box::new(stl::open(path, options)?),
         FileFormat::Las | FileFormat::Laz => Box::new(LasReader::open(path, options)?),

@@ -27,9 +27,14 @@
 //! | `edge` with `vertex1`, `vertex2` | links of a graph, in a file without faces |
 //!
 //! Comments are kept in the header. Other lists and elements are left out, with a note.
+//!
+//! Points are read in batches, whatever their number. Faces refer to any vertices, and are read in
+//! batches after them if the file is large; whether all have one number of corners then takes a pass
+//! of its own. Graphs and paths are read as a whole.
 
 mod columns;
 mod header;
+mod reader;
 mod values;
 
 use std::path::Path;
@@ -37,121 +42,169 @@ use std::path::Path;
 use zvf::{Geometry, GeometryKind};
 
 use crate::{
-    FileDescription, FileError, FileFault, FileFormat, FileReadOptions, input::ByteReader,
-    polygons::PolygonList, text::NO_LINE_END, values::not_finite, whole::WholeReader,
+    FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
+    input::ByteReader, polygons::PolygonList, text::NO_LINE_END, values::not_finite,
+    whole::WholeReader,
 };
-use columns::PropertyColumns;
+use columns::{PropertyColumns, skip_list};
 use header::{ElementDeclaration, PlyHeader};
+use reader::PlyReader;
 use values::PlyValues;
 
-/// Opens a file.
+/// Opens a file. Points are read in batches, and so are meshes of files that are larger than
+/// [`FileReadOptions::in_memory`]: their vertices, then their faces.
 ///
 /// # Errors
 ///
-/// [`FileError`] if the file is damaged.
-pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError> {
-    let (again, reading) = (path.to_path_buf(), options.clone());
-    Ok(read(path, options)?.reread(move || read(&again, &reading)))
-}
-
-fn read(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError> {
+/// [`FileError`] if the header is damaged, or a file that is read as a whole.
+pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryReader>, FileError> {
     let mut file = ByteReader::open(path, options.unpacked)?;
     let header = PlyHeader::read(&mut file)?;
+    if reader::is_in_batches(&header, file.length(), options) {
+        return Ok(Box::new(PlyReader::open(file, header)?));
+    }
+    let (again, reading) = (path.to_path_buf(), options.clone());
+    let reread = move || {
+        let mut file = ByteReader::open(&again, reading.unpacked)?;
+        let header = PlyHeader::read(&mut file)?;
+        read(file, header)
+    };
+    Ok(Box::new(read(file, header)?.reread(reread)))
+}
+
+/// Reads the data of a file as a whole.
+fn read(file: ByteReader, header: PlyHeader) -> Result<WholeReader, FileError> {
+    let path = file.path().to_path_buf();
     let mut values = PlyValues::new(file, header.form, header.lines);
     let mut content = PlyContent::default();
     for element in &header.elements {
-        values.check(element.rows, element.least(header.form))?;
+        values.check(element.least(header.form))?;
         match element.name.as_str() {
-            "vertex" => content.vertices = PropertyColumns::read(element, &mut values)?,
-            "face" => content.faces(element, &mut values)?,
-            "edge" => content.edges = PropertyColumns::read(element, &mut values)?,
-            name => {
-                PropertyColumns::read(element, &mut values)?;
-                if element.rows > 0 {
-                    content.left_out.push(format!("element {name}"));
+            "vertex" => {
+                content.vertices = PropertyColumns::read(element, element.rows, &mut values)?;
+            }
+            "face" => {
+                let polygons = &mut content.polygons;
+                content.of_faces = read_faces(element, element.rows, &mut values, polygons)?;
+            }
+            "edge" => content.edges = PropertyColumns::read(element, element.rows, &mut values)?,
+            _ => PropertyColumns::skip(element, element.rows, &mut values)?,
+        }
+    }
+    values.finish()?;
+    let is_cut = values.is_cut();
+    content.finish(&path, header, is_cut)
+}
+
+/// Reads faces: a list of corners, and attributes.
+fn read_faces(
+    element: &ElementDeclaration,
+    rows: u64,
+    values: &mut PlyValues,
+    polygons: &mut PolygonList,
+) -> Result<PropertyColumns, FileError> {
+    let mut attributes = PropertyColumns::of(element);
+    if let [only] = element.properties.as_slice()
+        && let Some(count) = only.count
+        && only.is_corners()
+        && values.polygons(rows, count, only.kind, polygons)?
+    {
+        return Ok(attributes);
+    }
+    let mut corners: Vec<u32> = Vec::new();
+    for _ in 0..rows {
+        let mut scalar = 0_usize;
+        for property in &element.properties {
+            match property.count {
+                Some(count) if property.is_corners() => {
+                    corners.clear();
+                    for _ in 0..values.integer(count)?.max(0) {
+                        let corner = values.integer(property.kind)?;
+                        let row = u32::try_from(corner).map_err(|_| {
+                            let expected = "vertices count from 0; the file is damaged";
+                            values.error(FileFault::field("the corner of a face", corner, expected))
+                        })?;
+                        corners.push(row);
+                    }
+                    let pushed = polygons.push(corners.iter().copied());
+                    pushed.map_err(|fault| values.error(fault))?;
+                }
+                Some(_) => skip_list(property, values)?,
+                None => {
+                    attributes.value(scalar, property.kind, values)?;
+                    scalar = scalar.saturating_add(1);
                 }
             }
         }
     }
-    values.finish()?;
-    if values.is_cut() {
-        content.notes.push(NO_LINE_END.to_owned());
-    }
-    match header.comments {
-        Some(comments) => content.comments = comments,
-        None => content
-            .notes
-            .push("comments are longer than 8 MiB and are not kept".to_owned()),
-    }
-    content.finish(path)
+    Ok(attributes)
 }
 
-/// The content of a file.
+/// Returns the description of a file. The last line of a file that is cut has no line end.
+fn described(header: PlyHeader, kind: GeometryKind, is_cut: bool) -> FileDescription {
+    let mut description = FileDescription::new(FileFormat::Ply, kind).axes_xyz(None);
+    let left_out = left_out(&header, kind);
+    if is_cut {
+        description.notes.push(NO_LINE_END.to_owned());
+    }
+    match header.comments {
+        Some(comments) if comments.is_empty() => {}
+        Some(comments) => {
+            let header = &mut description.header;
+            header.insert("comments".to_owned(), comments.into());
+        }
+        None => {
+            let note = "comments are longer than 8 MiB and are not kept";
+            description.notes.push(note.to_owned());
+        }
+    }
+    if !left_out.is_empty() {
+        let note = format!("left out: {}", left_out.join(", "));
+        description.notes.push(note);
+    }
+    description
+}
+
+/// Lists the elements and lists that geometry of a kind does not have.
+fn left_out(header: &PlyHeader, kind: GeometryKind) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut last = Vec::new();
+    for element in &header.elements {
+        let lists = element.properties.iter().filter(|it| it.count.is_some());
+        match element.name.as_str() {
+            "vertex" => last.extend(lists.map(|list| format!("list {}", list.name))),
+            "face" => {
+                let lists = lists.filter(|list| !list.is_corners());
+                lines.extend(lists.map(|list| format!("list {} of faces", list.name)));
+            }
+            "edge" if kind == GeometryKind::Mesh && element.rows > 0 => {
+                last.insert(0, "element edge, beside faces".to_owned());
+            }
+            "edge" => {}
+            name if element.rows > 0 => lines.push(format!("element {name}")),
+            _ => {}
+        }
+    }
+    lines.append(&mut last);
+    lines
+}
+
+/// The content of a file that is read as a whole.
 #[derive(Debug, Default)]
 struct PlyContent {
     vertices: PropertyColumns,
     polygons: PolygonList,
     of_faces: PropertyColumns,
     edges: PropertyColumns,
-    comments: Vec<String>,
-    notes: Vec<String>,
-    left_out: Vec<String>,
 }
 
 impl PlyContent {
-    /// Reads faces: one list of corners, and attributes.
-    fn faces(
-        &mut self,
-        element: &ElementDeclaration,
-        values: &mut PlyValues,
-    ) -> Result<(), FileError> {
-        let is_corners = |name: &str| matches!(name, "vertex_indices" | "vertex_index");
-        let mut of_faces = PropertyColumns::of(element);
-        if let [only] = element.properties.as_slice()
-            && let Some(count) = only.count
-            && is_corners(&only.name)
-            && values.polygons(element.rows, count, only.kind, &mut self.polygons)?
-        {
-            self.of_faces = of_faces;
-            return Ok(());
-        }
-        let mut corners: Vec<u32> = Vec::new();
-        for _ in 0..element.rows {
-            for (at, property) in element.properties.iter().enumerate() {
-                match property.count {
-                    Some(count) if is_corners(&property.name) => {
-                        corners.clear();
-                        for _ in 0..values.integer(count)?.max(0) {
-                            let corner = values.integer(property.kind)?;
-                            let row = u32::try_from(corner).map_err(|_| {
-                                let expected = "vertices count from 0; the file is damaged";
-                                values.error(FileFault::field(
-                                    "the corner of a face",
-                                    corner,
-                                    expected,
-                                ))
-                            })?;
-                            corners.push(row);
-                        }
-                        let pushed = self.polygons.push(corners.iter().copied());
-                        pushed.map_err(|fault| values.error(fault))?;
-                    }
-                    Some(_) => PropertyColumns::skip_list(property, values)?,
-                    None => of_faces.value(at, property.kind, values)?,
-                }
-            }
-        }
-        let lists = element
-            .properties
-            .iter()
-            .filter(|it| it.count.is_some() && !is_corners(&it.name));
-        self.left_out
-            .extend(lists.map(|list| format!("list {} of faces", list.name)));
-        self.of_faces = of_faces;
-        Ok(())
-    }
-
-    fn finish(mut self, path: &Path) -> Result<WholeReader, FileError> {
+    fn finish(
+        mut self,
+        path: &Path,
+        header: PlyHeader,
+        is_cut: bool,
+    ) -> Result<WholeReader, FileError> {
         let in_file = |fault: FileFault| fault.of(path);
         let positions = self.vertices.positions().map_err(in_file)?;
         if positions.is_empty() {
@@ -162,9 +215,6 @@ impl PlyContent {
         let parts = self.vertices.take_integers("part");
         let mut geometry = Geometry::new(positions);
         let kind = if self.polygons.len() > 0 {
-            if self.edges.rows() > 0 {
-                self.left_out.push("element edge, beside faces".to_owned());
-            }
             let attributes = self.of_faces.attributes();
             self.polygons
                 .add_to(&mut geometry, attributes)
@@ -187,7 +237,9 @@ impl PlyContent {
                 .zip(&two)
                 .flat_map(|(one, two)| [*one, *two])
                 .collect();
-            geometry.link = self.edges.attributes();
+            if !geometry.links.is_empty() {
+                geometry.link = self.edges.attributes();
+            }
             GeometryKind::Graphs
         } else {
             GeometryKind::Points
@@ -199,21 +251,7 @@ impl PlyContent {
         if let Some(value) = not_finite(&geometry.positions) {
             return Err(FileFault::NotFinite(value).of(path));
         }
-        let mut description = FileDescription::new(FileFormat::Ply, kind).axes_xyz(None);
-        if !self.comments.is_empty() {
-            let comments = std::mem::take(&mut self.comments);
-            description
-                .header
-                .insert("comments".to_owned(), comments.into());
-        }
-        description.notes.append(&mut self.notes);
-        self.left_out.append(&mut self.vertices.left_out);
-        if !self.left_out.is_empty() {
-            description
-                .notes
-                .push(format!("left out: {}", self.left_out.join(", ")));
-        }
-        Ok(WholeReader::new(geometry, description))
+        Ok(WholeReader::new(geometry, described(header, kind, is_cut)))
     }
 }
 

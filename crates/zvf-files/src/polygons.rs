@@ -101,6 +101,12 @@ impl PolygonList {
         self.count
     }
 
+    /// Returns the number of corners that all polygons have, if links can have as many ends.
+    pub(crate) fn common_corners(&self) -> Option<usize> {
+        let is_common = self.ends.is_empty() && (3..=MAX_CORNERS).contains(&self.width);
+        is_common.then_some(self.width)
+    }
+
     /// Adds the links to a geometry, and attributes of the polygons as attributes of links.
     ///
     /// # Errors
@@ -111,17 +117,40 @@ impl PolygonList {
         geometry: &mut Geometry,
         attributes: Vec<Column>,
     ) -> Result<(), FileFault> {
-        let vertices = geometry.vertices();
-        if self.count > 0 && usize::try_from(self.last).is_ok_and(|last| last >= vertices) {
+        self.check(u64::try_from(geometry.vertices()).unwrap_or(u64::MAX))?;
+        let corners = self.common_corners();
+        self.add_links(corners, 0, geometry, attributes);
+        Ok(())
+    }
+
+    /// Checks that all corners are among the first `vertices` vertices.
+    ///
+    /// # Errors
+    ///
+    /// [`FileFault::Field`] for a corner that is not a vertex.
+    pub(crate) fn check(&self, vertices: u64) -> Result<(), FileFault> {
+        if self.count > 0 && u64::from(self.last) >= vertices {
             let expected = "no vertex has this number; the file is damaged";
             let (what, last) = ("the corner of a polygon", self.last);
             return Err(FileFault::field(what, last, expected));
         }
-        if self.ends.is_empty() && (3..=MAX_CORNERS).contains(&self.width) {
-            geometry.link_width = self.width;
+        Ok(())
+    }
+
+    /// Adds the links of checked polygons: with `corners` ends if it is the number of corners of all
+    /// polygons of the file, otherwise as triangles. The polygons of the file count from `first` here.
+    pub(crate) fn add_links(
+        self,
+        corners: Option<usize>,
+        first: u32,
+        geometry: &mut Geometry,
+        attributes: Vec<Column>,
+    ) {
+        if let Some(corners) = corners {
+            geometry.link_width = corners;
             geometry.links = self.corners;
             geometry.link.extend(attributes);
-            return Ok(());
+            return;
         }
         geometry.link_width = 3;
         let ends = match self.ends.is_empty() {
@@ -134,10 +163,10 @@ impl PolygonList {
         let mut start = 0;
         for (face, end) in (0_u32..).zip(ends) {
             let corners = self.corners.get(start..end).unwrap_or_default();
-            let first = corners.first().copied().unwrap_or(0);
+            let origin = corners.first().copied().unwrap_or(0);
             for pair in corners.get(1..).unwrap_or_default().windows(2) {
                 let &[second, third] = pair else { continue };
-                geometry.links.extend([first, second, third]);
+                geometry.links.extend([origin, second, third]);
                 faces.push(face);
             }
             start = end;
@@ -149,11 +178,10 @@ impl PolygonList {
         };
         let attributes = attributes.iter().map(|attribute| attribute.take(rows()));
         geometry.link.extend(attributes);
-        geometry.link.push(Column::new(
-            "face",
-            faces.into_iter().collect::<NumericColumn>(),
-        ));
-        Ok(())
+        let numbers = faces.iter().map(|face| face.saturating_add(first));
+        geometry
+            .link
+            .push(Column::new("face", numbers.collect::<NumericColumn>()));
     }
 }
 

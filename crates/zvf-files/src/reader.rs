@@ -2,17 +2,23 @@
 
 use std::path::PathBuf;
 
-use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn};
+use zvf::{Column, Geometry, GeometryKind, GeometrySource, LinkNumbering, NumericColumn};
 
 use crate::{AttributeRename, FileDescription, FileObjectIds, input::length_of};
 
 /// A file of geometry that is read in batches.
 ///
 /// Points and paths come in batches of about the requested number of vertices; each path is whole.
-/// Geometry with links comes in one batch.
+/// Geometry with links comes in one batch, in batches of whole objects, or as all vertices followed by
+/// all links, depending on the format and on [`FileReadOptions::in_memory`].
 pub trait GeometryReader: GeometrySource {
     /// Returns the description of the file.
     fn description(&self) -> &FileDescription;
+
+    /// Returns whether the geometry was read as a whole, and comes in one batch.
+    fn is_whole(&self) -> bool {
+        false
+    }
 }
 
 /// Options for reading.
@@ -36,6 +42,9 @@ pub struct FileReadOptions {
     pub keep_order: bool,
     /// Upper bound on the size of an unpacked file in bytes.
     pub unpacked: u64,
+    /// Size in bytes up to which files are held in memory whose batches need an additional pass:
+    /// meshes of PLY files, and SWC files.
+    pub in_memory: u64,
 }
 
 impl Default for FileReadOptions {
@@ -48,6 +57,7 @@ impl Default for FileReadOptions {
             ids: None,
             keep_order: false,
             unpacked: 256 << 30,
+            in_memory: 64 << 20,
         }
     }
 }
@@ -64,10 +74,11 @@ pub fn read_whole(
     reader: &mut dyn GeometryReader,
 ) -> Result<Geometry, Box<dyn std::error::Error + Send + Sync>> {
     let mut whole: Option<Geometry> = None;
+    let numbering = reader.link_numbering();
     while let Some(batch) = reader.next(WHOLE_BATCH)? {
         match &mut whole {
             None => whole = Some(batch),
-            Some(whole) => append(whole, batch)?,
+            Some(whole) => append(whole, batch, numbering)?,
         }
     }
     let tables = reader.tables();
@@ -83,15 +94,17 @@ pub fn read_whole(
     Ok(whole)
 }
 
-/// Appends the vertices of a batch of points or paths.
+/// Appends a batch.
 fn append(
     whole: &mut Geometry,
     batch: Geometry,
+    numbering: LinkNumbering,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let before = u64::try_from(whole.vertices())?;
     whole.positions.append(batch.positions)?;
     let families = [
         (&mut whole.vertex, batch.vertex),
+        (&mut whole.link, batch.link),
         (&mut whole.object, batch.object),
     ];
     for (attributes, more) in families {
@@ -109,6 +122,14 @@ fn append(
     if let (Some(all), Some(more)) = (&mut whole.object_ids, batch.object_ids) {
         all.extend(more);
     }
+    let first = match numbering {
+        LinkNumbering::Batch => i64::try_from(before)?,
+        LinkNumbering::Input => 0,
+    };
+    let links = batch.links.into_iter();
+    whole
+        .links
+        .extend(links.map(|end| end.saturating_add(first)));
     Ok(())
 }
 

@@ -185,4 +185,8 @@ impl GeometryReader for RenamedReader {
     fn description(&self) -> &FileDescription {
         &self.description
     }
+
+    fn is_whole(&self) -> bool {
+        self.reader.is_whole()
+    }
 }

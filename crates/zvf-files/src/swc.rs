@@ -19,6 +19,10 @@
 //! the number that the file name is, if all names are different numbers; otherwise its rank. Samples
 //! are vertices, and their parents links (child, parent).
 //!
+//! Files are read one after another, in batches of whole files. The types of the columns depend on all
+//! files, which are therefore read once more before if they exceed
+//! [`FileReadOptions::in_memory`](crate::FileReadOptions::in_memory).
+//!
 //! | attribute | content |
 //! |---|---|
 //! | `vertex.swc_id`, `vertex.type`, `vertex.radius` | columns 1, 2 and 6 |

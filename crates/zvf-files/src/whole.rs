@@ -96,4 +96,8 @@ impl GeometryReader for WholeReader {
     fn description(&self) -> &FileDescription {
         &self.description
     }
+
+    fn is_whole(&self) -> bool {
+        true
+    }
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, SpooledTempFile, spooled_tempfile_in};
 use zvf::{Column, Parts, QueryResult};
 
 use crate::{FileError, FileFault, GroupTables};
@@ -14,7 +14,7 @@ use crate::{FileError, FileFault, GroupTables};
 /// A writer of a query result, which comes in batches.
 ///
 /// The file appears under its name when [`finish`](Self::finish) succeeds. A writer that is
-/// dropped leaves no file.
+/// dropped leaves no file, except for those of objects that have [ended](Self::end_objects).
 pub trait ResultWriter: Send {
     /// Writes the next batch.
     ///
@@ -22,6 +22,16 @@ pub trait ResultWriter: Send {
     ///
     /// [`FileError`] if the format cannot hold the batch, or the file cannot be written.
     fn write(&mut self, batch: &QueryResult) -> Result<(), FileError>;
+
+    /// Tells that no later batch has vertices or links of the objects of earlier batches. A writer of
+    /// a file for each object then need not keep them.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] if a file cannot be written.
+    fn end_objects(&mut self) -> Result<(), FileError> {
+        Ok(())
+    }
 
     /// Writes what follows the batches, and gives the file its name.
     ///
@@ -50,10 +60,7 @@ pub(crate) struct OutputSink {
 
 impl OutputSink {
     pub(crate) fn create(path: &Path) -> Result<Self, FileError> {
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
+        let folder = folder_of(path);
         let mut builder = tempfile::Builder::new();
         builder.prefix(".zvf-");
         // The permissions of a new file, instead of those of a private one.
@@ -109,6 +116,19 @@ impl Seek for OutputSink {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
     }
+}
+
+/// Returns the folder of a file; `.` if the path has none.
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent();
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// Creates a temporary file beside a target, for content whose place in the target is not yet known.
+/// Up to 1 MiB stays in memory.
+pub(crate) fn spool(target: &Path) -> SpooledTempFile {
+    spooled_tempfile_in(1 << 20, folder_of(target))
 }
 
 /// A path of a batch: its rows and its object.

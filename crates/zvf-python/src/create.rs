@@ -84,19 +84,25 @@ pub(crate) fn create_from_file<'py>(
     reading.kind = geometry_kind(&mut given)?;
     reading.with = given.get("companions")?.unwrap_or_default();
     let kind = reading.kind;
+    let mut options = create_options(&mut given)?;
+    let whole_size = options.memory.unwrap_or(WHOLE_MEMORY) / COPIES;
+    reading.in_memory = whole_size;
     let open = move || zvf_files::open(&file, &reading);
     let opened = engine::run(py, engine::blocking(open))?;
     let mut reader = opened.map_err(|error| error.into_exception(py))?;
     let description = reader.description().clone();
     let mut design = design(&mut given, kind.unwrap_or(description.kind))?;
     description.complete(&mut design);
-    let mut options = create_options(&mut given)?;
     let progress = ProgressCallback::new(given.take("progress")?);
     given.finish()?;
     options.progress = progress.counter();
-    let is_large = description.bytes > options.memory.unwrap_or(WHOLE_MEMORY) / COPIES;
+    let is_linked_whole = description.kind.is_linked() && reader.is_whole();
+    let is_divided = description.bytes > whole_size
+        && design.profile != Profile::Padded
+        && !is_linked_whole
+        && !options.overwrite;
     let raised = |error: zvf::Error| Python::attach(|py| error.into_exception(py));
-    let (written, notes) = if is_large && !description.kind.is_linked() && !options.overwrite {
+    let (written, notes) = if is_divided {
         let work = || async {
             let written = zvf::create_from_source(address, reader.as_mut(), design, &options);
             let written = written.await.map_err(raised)?;

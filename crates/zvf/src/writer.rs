@@ -71,8 +71,7 @@ pub struct CreateOptions {
     pub check: Option<PlanCheck>,
     /// Maximum number of bytes of geometry held by [`create_from_source`]. Default: 1 GiB.
     pub memory: Option<u64>,
-    /// Runs the tasks of [`create_from_source`]; geometry with links has none for it. Default: this
-    /// process.
+    /// Runs the tasks of [`create_from_source`], except for geometry with links. Default: this process.
     pub runner: Option<Arc<dyn TaskRunner>>,
     /// Adds a [copy of the nodes](zvf_model::node_copy) to the root, which saves requests over
     /// the network. Only stores of 0.9 have one. Default: `true`.

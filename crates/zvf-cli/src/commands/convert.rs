@@ -11,8 +11,8 @@ use crate::{
     commands::create::CreateUsageError,
     display::{count_noun, len_u64},
     formats::{
-        self, FieldSink, Format, GeometryReadError, GeometryReadOptions, InputFile, InputFileError,
-        LosslessTarget, OutputFile, WrittenFiles,
+        self, Format, GeometryReadError, GeometryReadOptions, InputFile, InputFileError,
+        LosslessTarget, OutputFile, ResultSink, ResultTables, WrittenFiles,
     },
     outcome::CommandOutcome,
     progress::ProgressLine,
@@ -22,8 +22,8 @@ use crate::{
 /// Convert a file of geometry to another format
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Tractograms and point clouds are read and written in batches, other files as a whole. Formats are those of
-`zvf create --from` and `zvf query -o`.
+    after_help = "Files are read and written in batches where both formats allow it. Formats are those of `zvf create
+--from` and `zvf query -o`.
 
 Examples:
   zvf convert tracts.trk tracts.tck
@@ -72,9 +72,8 @@ pub(crate) fn run(arguments: &FileConvertArgs) -> Result<CommandOutcome, Box<dyn
     let progress =
         ProgressLine::with_message(arguments.quiet || arguments.json, move || message.clone());
     let lossless = LosslessTarget::new(&arguments.to, arguments.strict)?;
-    let is_field = |format: Format| matches!(format, Format::Field(_));
-    let is_streamed = is_field(input.format())
-        && is_field(arguments.to.format())
+    let is_streamed = matches!(input.format(), Format::Field(_))
+        && arguments.to.format().is_in_batches()
         && arguments.to.of_objects().is_none();
     let mut converted = if is_streamed {
         in_batches(arguments, &input, lossless.file())?
@@ -100,19 +99,27 @@ fn in_batches(
     target: &OutputFile,
 ) -> Result<Converted, Box<dyn Error>> {
     let mut reader = formats::open_field(input, arguments.reading())?;
-    let mut sink = FieldSink::create(target, &formats::described(reader.description()))?;
+    let mut sink = ResultSink::create(target, &formats::described(reader.description()))?;
     let mut batches = FileResults::new(reader.as_mut());
+    let has_whole_objects = batches.has_whole_objects();
     let mut vertices = 0_u64;
     while let Some(batch) = batches.next(BATCH).map_err(GeometryReadError::Batch)? {
         stop::check()?;
         vertices = vertices.saturating_add(len_u64(batch.positions.len()));
         sink.write(&batch)?;
+        if has_whole_objects {
+            sink.end_objects()?;
+        }
     }
     let tables = batches.groups();
     Ok(Converted {
         vertices,
         notes: batches.description().notes.clone(),
-        written: sink.finish(&tables.groups, &tables.columns)?,
+        written: sink.finish(&ResultTables {
+            groups: &tables.groups,
+            group: &tables.columns,
+            ..ResultTables::default()
+        })?,
     })
 }
 

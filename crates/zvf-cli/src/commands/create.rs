@@ -156,7 +156,8 @@ fn streamed(
     if options.overwrite {
         return Ok(None);
     }
-    let stream = match kind.is_linked() {
+    // One process divides links.
+    let stream = match kind.is_linked() && options.workers.is_some() {
         true => Err(WholeFile::Kind(kind.name())),
         false => NpzStream::open(&arguments.input.from, &arguments.reading(kind))?,
     };
@@ -167,7 +168,8 @@ fn streamed(
     }
     // A file that is read whole needs up to six times its size in memory.
     let max = options.memory.map_or(LARGE, |memory| memory / 6);
-    Ok(stream.ok().filter(|stream| stream.bytes() > max))
+    let is_large = |stream: &NpzStream| stream.bytes() > max && !arguments.is_padded();
+    Ok(stream.ok().filter(is_large))
 }
 
 /// Writes a store from a file of about `size` bytes that is read in batches.

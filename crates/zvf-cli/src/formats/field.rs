@@ -1,16 +1,12 @@
-//! Formats of `zvf-files` as input and output of the commands.
+//! Formats of `zvf-files` as input of the commands.
 
 use std::path::PathBuf;
 
-use zvf::{Column, Geometry, ObjectGroup, QueryResult};
-use zvf_files::{
-    FileDescription, FileError, FileFault, FileReadOptions, GeometryReader, GroupTables,
-    ResultDescription, ResultWriter,
-};
+use zvf::Geometry;
+use zvf_files::{FileDescription, FileError, FileFault, FileReadOptions, GeometryReader};
 
 use super::{
-    GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, OutputFile, Rename,
-    ResultWriteError, StoreDescription, WrittenFiles, consistency,
+    GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, Rename, StoreDescription,
 };
 
 /// Opens a file that is read in batches, with the further ones of its pattern.
@@ -37,6 +33,8 @@ pub(super) fn read(
 ) -> Result<GeometryInput, GeometryReadError> {
     let mut reading = FileReadOptions::default();
     reading.kind = Some(options.kind);
+    // The whole is in memory in any case.
+    reading.in_memory = u64::MAX;
     reading.axes = options.axes.clone().unwrap_or_default();
     reading.renames = options.renames.iter().map(Rename::of_field).collect();
     let mut reader = open_field(file, reading)?;
@@ -72,55 +70,5 @@ pub(crate) fn input_of(
         description,
         files,
         notes: of.notes.clone(),
-    }
-}
-
-/// A file that is written in batches.
-pub(crate) struct FieldSink {
-    writer: Box<dyn ResultWriter>,
-    left_out: Option<String>,
-}
-
-impl FieldSink {
-    /// Creates the file.
-    pub(crate) fn create(
-        file: &OutputFile,
-        description: &StoreDescription,
-    ) -> Result<Self, ResultWriteError> {
-        let left_out = file.format().crs_left_out(description.crs.as_ref());
-        let description = ResultDescription::new(
-            description.axes.clone(),
-            description.crs.clone(),
-            description.headers.clone(),
-        );
-        let writer = zvf_files::create(file.path(), &description)?;
-        Ok(Self { writer, left_out })
-    }
-
-    /// Writes a batch.
-    pub(crate) fn write(&mut self, batch: &QueryResult) -> Result<(), ResultWriteError> {
-        if batch.first_row == 0 {
-            consistency::check(batch)?;
-        }
-        Ok(self.writer.write(batch)?)
-    }
-
-    /// Completes the file.
-    pub(crate) fn finish(
-        self,
-        groups: &[ObjectGroup],
-        columns: &[Column],
-    ) -> Result<WrittenFiles, ResultWriteError> {
-        let tables = GroupTables {
-            groups: groups.to_vec(),
-            columns: columns.to_vec(),
-        };
-        let written = self.writer.finish(&tables)?;
-        let mut left_out = written.left_out;
-        left_out.extend(self.left_out);
-        Ok(WrittenFiles {
-            files: written.files,
-            left_out,
-        })
     }
 }

@@ -84,6 +84,11 @@ impl Format {
         is_lost.then(|| format!("coordinate reference system: not supported by {self}"))
     }
 
+    /// Returns whether files of the format are written in batches.
+    pub(crate) fn is_in_batches(self) -> bool {
+        matches!(self, Self::Ply | Self::Field(_))
+    }
+
     /// Returns whether the format holds a header of the store.
     pub(crate) fn has_header(self) -> bool {
         self == Self::Ply || self.is_readable()

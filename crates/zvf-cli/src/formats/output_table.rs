@@ -52,6 +52,15 @@ pub(crate) enum OutputCells<'a> {
 impl<'a> OutputTable<'a> {
     /// Returns the table of vertices.
     pub(crate) fn vertices(result: &'a QueryResult) -> Result<Self, ResultWriteError> {
+        Self::vertices_after(result, 0)
+    }
+
+    /// Returns the table of the vertices of a batch, before which the result has
+    /// `first_part` paths.
+    pub(crate) fn vertices_after(
+        result: &'a QueryResult,
+        first_part: i64,
+    ) -> Result<Self, ResultWriteError> {
         let rows = result.positions.len();
         let mut columns = axes(result)?;
         if let Some(ids) = &result.row_ids {
@@ -64,7 +73,7 @@ impl<'a> OutputTable<'a> {
             let mut numbers = Vec::with_capacity(rows);
             let mut objects = Vec::with_capacity(rows);
             let spans = parts.offsets.iter().zip(parts.offsets.iter().skip(1));
-            for (part, ((start, end), object)) in (0_i64..).zip(spans.zip(&parts.objects)) {
+            for (part, ((start, end), object)) in (first_part..).zip(spans.zip(&parts.objects)) {
                 for _ in *start..*end {
                     numbers.push(part);
                     objects.push(*object);

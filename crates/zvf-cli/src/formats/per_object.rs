@@ -114,11 +114,7 @@ impl<'a> ObjectSplit<'a> {
 
     /// Lists the items that belong to no object.
     fn left_out(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        if self.unowned > 0 {
-            let vertices = count_noun(self.unowned, "vertex", "vertices");
-            lines.push(format!("{vertices}: of no object, or of several"));
-        }
+        let mut lines: Vec<String> = unowned(self.unowned).into_iter().collect();
         if self.between > 0 {
             let links = count_noun(self.between, "link", "links");
             lines.push(format!("{links}: between objects"));
@@ -195,6 +191,12 @@ impl<'a> ObjectSplit<'a> {
         one.groups = groups;
         one
     }
+}
+
+/// Returns the line about a number of vertices that are in no file of an object.
+pub(crate) fn unowned(vertices: u64) -> Option<String> {
+    let text = || count_noun(vertices, "vertex", "vertices");
+    (vertices > 0).then(|| format!("{}: of no object, or of several", text()))
 }
 
 fn width(links: &Links) -> usize {

@@ -1,6 +1,6 @@
 //! `zvf convert`, and `--strict`.
 
-use std::{fs, path::PathBuf};
+use std::{fmt::Write as _, fs, path::PathBuf};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -162,4 +162,205 @@ fn a_table_needs_a_kind() {
     let (code, said) = folder.call(&["convert", "tracts.csv", "a.trk"]);
     assert_eq!(code, Some(2));
     assert!(said.contains("as in --kind points"), "{said}");
+}
+
+/// Returns a PLY file of points as `zvf` writes it, with more rows than a batch.
+fn large_ply(kind_of_ids: &str, last: f64) -> Vec<u8> {
+    let rows = 300_000_u32;
+    let header = format!(
+        "ply\nformat binary_little_endian 1.0\ncomment level 0\ncomment of a test\n\
+         element vertex {rows}\nproperty float x\nproperty float y\nproperty float z\n\
+         property {kind_of_ids} object_id\nproperty uchar red\nproperty uchar green\n\
+         property uchar blue\nend_header\n"
+    );
+    let mut bytes = header.into_bytes();
+    for row in 0..rows {
+        let [low, high, ..] = row.to_le_bytes();
+        for value in [f32::from(low), f32::from(high), 0.5] {
+            bytes.extend(value.to_le_bytes());
+        }
+        let id = if row < 299_000 { f64::from(low) } else { last };
+        match kind_of_ids {
+            "int" => bytes.extend(format!("{id}").parse::<i32>().unwrap().to_le_bytes()),
+            _ => bytes.extend(id.to_le_bytes()),
+        }
+        bytes.extend([low, high, 7]);
+    }
+    bytes
+}
+
+/// The types of the properties are those of all batches.
+#[test]
+fn points_of_ply_are_the_same_after_several_batches() {
+    let folder = Folder::new();
+    for (kind, last) in [("int", 9.0), ("double", 3e9)] {
+        let bytes = large_ply(kind, last);
+        fs::write(folder.path("a.ply"), &bytes).unwrap();
+        folder.run(&["convert", "a.ply", "b.ply"]);
+        assert!(folder.bytes("b.ply") == bytes, "{kind}");
+        folder.run(&["convert", "a.ply", "c.ply", "--strict"]);
+        assert!(folder.bytes("c.ply") == bytes, "{kind}");
+    }
+}
+
+/// A truncated file leaves nothing behind.
+#[test]
+fn damage_in_a_later_batch_leaves_no_file() {
+    let folder = Folder::new();
+    let mut bytes = large_ply("int", 1.0);
+    let at = bytes.len() - 15 - 4;
+    bytes[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    fs::write(folder.path("a.ply"), &bytes).unwrap();
+    let before = fs::read_dir(folder.path(".")).unwrap().count();
+    let (code, said) = folder.call(&["convert", "a.ply", "b.ply"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        said.contains("a.ply") && said.contains("a coordinate is NaN"),
+        "{said}"
+    );
+    bytes.truncate(bytes.len() - 1);
+    fs::write(folder.path("a.ply"), &bytes).unwrap();
+    let (code, said) = folder.call(&["convert", "a.ply", "b.ply"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        said.contains("a.ply") && said.contains("are left"),
+        "{said}"
+    );
+    assert_eq!(fs::read_dir(folder.path(".")).unwrap().count(), before);
+}
+
+/// A grid of `side` by `side` vertices, with two triangles for each square.
+fn grid_ply(side: u32) -> String {
+    let faces = 2 * (side - 1) * (side - 1);
+    let mut text = format!(
+        "ply\nformat ascii 1.0\nelement vertex {}\nproperty float x\nproperty float y\n\
+         property float z\nproperty ushort height\nelement face {faces}\n\
+         property list uchar int vertex_indices\nproperty short label\nend_header\n",
+        side * side
+    );
+    for (row, column) in (0..side).flat_map(|row| (0..side).map(move |column| (row, column))) {
+        writeln!(text, "{row} {column} {} {column}", row % 5).unwrap();
+    }
+    for (row, column) in (1..side).flat_map(|row| (1..side).map(move |column| (row, column))) {
+        let [a, b, c, d] = [(1, 1), (1, 0), (0, 1), (0, 0)];
+        let at = |(up, left): (u32, u32)| (row - up) * side + column - left;
+        let [a, b, c, d] = [a, b, c, d].map(at);
+        writeln!(text, "3 {a} {b} {c} {row}\n3 {c} {b} {d} {column}").unwrap();
+    }
+    text
+}
+
+/// Files of a store in batches, and of the same rows as a whole.
+#[test]
+fn stores_are_written_to_ply_in_batches_as_a_whole() {
+    let folder = Folder::new();
+    fs::write(folder.path("mesh.ply"), grid_ply(40)).unwrap();
+    folder.run(&["convert", "tracts.csv", "points.ply", "--kind=points"]);
+    for (name, kind) in [
+        ("mesh.ply", "mesh"),
+        ("tracts.trk", "streamlines"),
+        ("points.ply", "points"),
+    ] {
+        folder.run(&[
+            "create",
+            "a.zv",
+            "--from",
+            name,
+            "--chunk-shape=7,7,7",
+            "--overwrite",
+            "--yes",
+        ]);
+        folder.run(&["query", "a.zv", "-o", "batches.ply"]);
+        folder.run(&["query", "a.zv", "-o", "a.npz"]);
+        folder.run(&["convert", "a.npz", "whole.ply", &format!("--kind={kind}")]);
+        assert!(
+            folder.bytes("batches.ply") == folder.bytes("whole.ply"),
+            "{name}"
+        );
+    }
+    folder.run(&["query", "a.zv", "--where", "fa>9", "-o", "none.ply"]);
+    let none = String::from_utf8(folder.bytes("none.ply")).unwrap();
+    assert!(
+        none.contains("element vertex 0\nproperty double x\n"),
+        "{none}"
+    );
+}
+
+/// Meshes that exceed the memory are read in batches, and stored as those that fit.
+#[test]
+fn meshes_larger_than_the_memory_are_stored() {
+    let folder = Folder::new();
+    fs::write(folder.path("mesh.ply"), grid_ply(80)).unwrap();
+    let shape = ["--chunk-shape=20,20,20", "--yes"];
+    let create = |store: &str, more: &[&str]| {
+        folder.run(&[&["create", store, "--from", "mesh.ply"], &shape[..], more].concat());
+        folder.run(&["validate", store]);
+        folder.run(&["query", store, "-o", "a.ply"]);
+        folder.bytes("a.ply")
+    };
+    let whole = create("whole.zv", &[]);
+    assert!(create("parts.zv", &["--memory", "128KiB"]) == whole);
+    let names = |store: &str| {
+        let entries = fs::read_dir(folder.path(store)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name());
+        names.collect::<std::collections::BTreeSet<_>>()
+    };
+    // Nothing is left of the division.
+    assert_eq!(names("parts.zv"), names("whole.zv"));
+    // STL files are read as a whole.
+    folder.run(&["convert", "mesh.ply", "mesh.stl"]);
+    let (code, said) = folder.call(&["create", "b.zv", "--from", "mesh.stl", "--memory", "128KiB"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("but --memory allows"), "{said}");
+}
+
+/// Neurons that exceed the memory are read and written object by object.
+#[test]
+fn neurons_larger_than_the_memory_are_stored_and_written() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("cells.d")).unwrap();
+    let names: Vec<String> = (0..12)
+        .map(|cell| format!("{}.swc", 100 - 9 * cell))
+        .collect();
+    for (cell, name) in (0_u32..).zip(&names) {
+        let samples = (1..=400_u32).map(|id| {
+            let parent = i64::from(id / 2);
+            let parent = if parent == 0 { -1 } else { parent };
+            format!("{id} 3 {} {} {cell} 0.5 {parent}\n", id % 20, id / 20)
+        });
+        let text = format!("# cell {cell}\n{}", samples.collect::<String>());
+        fs::write(folder.path("cells.d").join(name), text).unwrap();
+    }
+    let shape = "--chunk-shape=10,10,10";
+    folder.run(&["create", "whole.zv", "--from", "cells.d", shape, "--yes"]);
+    folder.run(&[
+        "create", "parts.zv", "--from", "cells.d", shape, "--yes", "--memory", "256KiB",
+    ]);
+    folder.run(&["validate", "parts.zv"]);
+    for (number, (store, memory)) in [
+        ("whole.zv", "1GiB"),
+        ("parts.zv", "1GiB"),
+        ("parts.zv", "1MiB"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let back = format!("back.{number}");
+        fs::create_dir(folder.path(&back)).unwrap();
+        let target = format!("{back}/{{name}}.swc");
+        let said = folder.run(&["query", store, "-o", &target, "--memory", memory, "--json"]);
+        let said: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(
+            (&said["vertices"], &said["objects"]),
+            (&json!(4800), &json!(12))
+        );
+        assert_eq!(
+            (said["files"].as_array().unwrap().len(), &said["left_out"]),
+            (12, &json!([]))
+        );
+        for name in &names {
+            let read = |from: &str| fs::read_to_string(folder.path(from).join(name)).unwrap();
+            assert_eq!(read(&back), read("cells.d"), "{store} {memory}");
+        }
+    }
 }

@@ -13,7 +13,7 @@ use zvf::{Column, NumericColumn, QueryResult, numeric::Kind};
 
 use crate::{
     FileError, FileFault, FileHeader, GroupTables, ResultDescription, ResultWriter, WrittenResult,
-    collected::WholeResult,
+    collected::WholeMesh,
     names::original,
     values::{narrow, narrow_coordinate, numbers, to_f32_bytes, to_f64},
     writer::{OutputSink, groups_left_out},
@@ -25,7 +25,7 @@ use zvf_model::base64;
 pub struct GiftiWriter {
     path: PathBuf,
     kept: FileHeader,
-    whole: WholeResult,
+    whole: WholeMesh,
     vertex: Vec<Column>,
     source_links: Option<Vec<f64>>,
     left_out: Vec<String>,
@@ -39,7 +39,7 @@ impl GiftiWriter {
         Self {
             path: path.to_path_buf(),
             kept: kept.cloned().unwrap_or_default(),
-            whole: WholeResult::default(),
+            whole: WholeMesh::default(),
             vertex: Vec::new(),
             source_links: None,
             left_out: Vec::new(),
@@ -56,7 +56,7 @@ impl GiftiWriter {
             });
         }
         let is_first = self.whole.positions.is_empty();
-        self.whole.add(batch, "gii", false)?;
+        self.whole.add(batch, "gii")?;
         for (at, column) in batch.vertex.iter().enumerate() {
             match self.vertex.get_mut(at) {
                 Some(whole) if whole.name == column.name => {

@@ -18,56 +18,86 @@ const FAMILIES: [(&[&str], &str); 3] = [
 /// Name of the column that joins x, y and z. Names of properties have no spaces.
 const POSITIONS: &str = "x y z";
 
-/// The scalar properties of an element.
+/// The scalar properties of some rows of an element.
 #[derive(Debug, Default)]
 pub(super) struct PropertyColumns {
     columns: Vec<(String, NumericColumn)>,
-    rows: usize,
-    /// Lists, which are left out.
-    pub(super) left_out: Vec<String>,
 }
 
 impl PropertyColumns {
-    /// Creates columns without rows. A list has a column without rows.
+    /// Creates columns without rows. Lists have none.
     pub(super) fn of(element: &ElementDeclaration) -> Self {
+        let scalars = element.properties.iter().filter(|it| it.count.is_none());
         let column = |property: &PropertyDeclaration| {
             (property.name.clone(), NumericColumn::new(property.kind, 1))
         };
         Self {
-            columns: element.properties.iter().map(column).collect(),
-            rows: usize::try_from(element.rows).unwrap_or(usize::MAX),
-            left_out: Vec::new(),
+            columns: scalars.map(column).collect(),
         }
     }
 
-    /// Reads all rows of an element.
+    /// Reads the next rows of an element. Lists are not kept.
     pub(super) fn read(
         element: &ElementDeclaration,
+        rows: u64,
         values: &mut PlyValues,
     ) -> Result<Self, FileError> {
         let mut columns = Self::of(element);
-        let has_lists = element.properties.iter().any(|it| it.count.is_some());
-        if !has_lists && !values.is_text() {
+        if !element.has_lists() && !values.is_text() {
             if element.name == "vertex" {
                 columns.join_positions();
             }
-            values.columns(element.rows, &mut columns.columns)?;
+            values.columns(rows, &mut columns.columns)?;
             return Ok(columns);
         }
-        for _ in 0..element.rows {
-            for (at, property) in element.properties.iter().enumerate() {
-                match property.count {
-                    Some(_) => Self::skip_list(property, values)?,
-                    None => columns.value(at, property.kind, values)?,
+        for _ in 0..rows {
+            let mut targets = columns.columns.iter_mut();
+            for property in &element.properties {
+                if property.count.is_some() {
+                    skip_list(property, values)?;
+                } else if let Some((_, column)) = targets.next() {
+                    values.value(property.kind, &mut column.bytes)?;
                 }
             }
         }
-        let lists = element
-            .properties
-            .iter()
-            .filter(|property| property.count.is_some());
-        columns.left_out = lists.map(|list| format!("list {}", list.name)).collect();
         Ok(columns)
+    }
+
+    /// Skips rows of an element.
+    pub(super) fn skip(
+        element: &ElementDeclaration,
+        rows: u64,
+        values: &mut PlyValues,
+    ) -> Result<(), FileError> {
+        if !element.has_lists() && !values.is_text() {
+            let row = element.properties.iter().map(|it| it.kind.size());
+            let row = u64::try_from(row.sum::<usize>()).unwrap_or(u64::MAX);
+            return values.skip(rows.saturating_mul(row));
+        }
+        let mut bytes = Vec::new();
+        for _ in 0..rows {
+            for property in &element.properties {
+                bytes.clear();
+                match property.count {
+                    Some(_) => skip_list(property, values)?,
+                    None => values.value(property.kind, &mut bytes)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a value of a scalar property, which are counted from 0.
+    pub(super) fn value(
+        &mut self,
+        scalar: usize,
+        kind: Kind,
+        values: &mut PlyValues,
+    ) -> Result<(), FileError> {
+        match self.columns.get_mut(scalar) {
+            Some((_, column)) => values.value(kind, &mut column.bytes),
+            None => Ok(()),
+        }
     }
 
     /// Joins x, y and z into one column, if they follow each other and have one type. They are then
@@ -92,36 +122,6 @@ impl PropertyColumns {
             column.width = 3;
         }
         self.columns.extend(rest);
-    }
-
-    /// Reads a value of a column.
-    pub(super) fn value(
-        &mut self,
-        column: usize,
-        kind: Kind,
-        values: &mut PlyValues,
-    ) -> Result<(), FileError> {
-        match self.columns.get_mut(column) {
-            Some((_, column)) => values.value(kind, &mut column.bytes),
-            None => Ok(()),
-        }
-    }
-
-    /// Reads a list without keeping it.
-    pub(super) fn skip_list(
-        list: &PropertyDeclaration,
-        values: &mut PlyValues,
-    ) -> Result<(), FileError> {
-        let mut bytes = Vec::new();
-        for _ in 0..values.integer(list.count.unwrap_or(Kind::UInt8))?.max(0) {
-            bytes.clear();
-            values.value(list.kind, &mut bytes)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn rows(&self) -> usize {
-        self.rows
     }
 
     fn take(&mut self, name: &str) -> Option<NumericColumn> {
@@ -170,14 +170,23 @@ impl PropertyColumns {
             let (count, name) = family(&pending);
             let members: Vec<NumericColumn> =
                 pending.drain(..count).map(|(_, column)| column).collect();
-            let values = joined(members);
-            if values.len() == self.rows && self.rows > 0 {
-                let name = names.add(&name);
-                attributes.push(Column::new(name, values));
-            }
+            attributes.push(Column::new(names.add(&name), joined(members)));
         }
         attributes
     }
+}
+
+/// Reads a list without keeping it.
+pub(super) fn skip_list(
+    list: &PropertyDeclaration,
+    values: &mut PlyValues,
+) -> Result<(), FileError> {
+    let mut bytes = Vec::new();
+    for _ in 0..values.integer(list.count.unwrap_or(Kind::UInt8))?.max(0) {
+        bytes.clear();
+        values.value(list.kind, &mut bytes)?;
+    }
+    Ok(())
 }
 
 /// Returns how many of the first columns form an attribute, and its name.

@@ -46,18 +46,35 @@ pub(super) struct PlyHeader {
     pub(super) lines: u64,
 }
 
+impl PropertyDeclaration {
+    /// Returns whether the property is the corners of a face.
+    pub(super) fn is_corners(&self) -> bool {
+        self.count.is_some() && matches!(self.name.as_str(), "vertex_indices" | "vertex_index")
+    }
+}
+
 impl ElementDeclaration {
-    /// Returns the least number of bytes of a row.
+    /// Returns the scalar property of this name.
+    pub(super) fn scalar(&self, name: &str) -> Option<&PropertyDeclaration> {
+        let mut scalars = self.properties.iter().filter(|it| it.count.is_none());
+        scalars.find(|property| property.name == name)
+    }
+
+    /// Returns whether a property is a list.
+    pub(super) fn has_lists(&self) -> bool {
+        self.properties.iter().any(|it| it.count.is_some())
+    }
+
+    /// Returns the least number of bytes of all rows.
     pub(super) fn least(&self, form: PlyForm) -> u64 {
         let size = |property: &PropertyDeclaration| match form {
             // A digit and a blank or the end of a line.
             PlyForm::Ascii => 2,
             _ => u64::try_from(property.count.unwrap_or(property.kind).size()).unwrap_or(8),
         };
-        self.properties
-            .iter()
-            .map(size)
-            .fold(0, u64::saturating_add)
+        let row = self.properties.iter().map(size);
+        let row = row.fold(0, u64::saturating_add);
+        self.rows.saturating_mul(row.max(1))
     }
 }
 

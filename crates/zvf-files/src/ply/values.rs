@@ -1,5 +1,7 @@
 //! Values of the data, from text or bytes.
 
+use std::path::Path;
+
 use zvf::{NumericColumn, numeric::Kind};
 
 use super::header::PlyForm;
@@ -34,12 +36,27 @@ impl PlyValues {
         }
     }
 
-    /// Checks that `rows` rows of `least` bytes can follow.
-    pub(super) fn check(&self, rows: u64, min: u64) -> Result<(), FileError> {
+    /// Checks that at least `bytes` bytes of rows can follow.
+    pub(super) fn check(&self, bytes: u64) -> Result<(), FileError> {
         // The last line of a text file may lack its end.
         let slack = u64::from(self.form == PlyForm::Ascii);
-        let needed = rows.saturating_mul(min.max(1)).saturating_sub(slack);
+        let needed = bytes.saturating_sub(slack);
         self.file.check(needed, "the rows of an element")
+    }
+
+    /// Moves to the data again, which start at `at`, after a number of lines.
+    pub(super) fn restart(&mut self, at: u64, lines: u64) -> Result<(), FileError> {
+        self.file.seek(at)?;
+        self.line.clear();
+        self.at = 0;
+        self.number = lines;
+        Ok(())
+    }
+
+    /// Skips bytes of a binary file.
+    pub(super) fn skip(&mut self, bytes: u64) -> Result<(), FileError> {
+        self.file.check(bytes, "the rows of an element")?;
+        self.file.seek(self.file.at().saturating_add(bytes))
     }
 
     /// Appends a value, little-endian.
@@ -57,6 +74,10 @@ impl PlyValues {
         }
         target.extend_from_slice(field);
         Ok(())
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.file.path()
     }
 
     /// Returns whether the data are text, whose rows have no fixed size.

@@ -1,82 +1,170 @@
-//! Writes binary STL.
+//! Writes binary STL. Facets are written as they arrive; the vertices stay in memory, because facets
+//! refer to any of them.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::{Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
 
-use zvf::QueryResult;
+use zvf::{Column, QueryResult, numeric::Kind};
 
 use crate::{
     FileError, FileFault, GroupTables, ResultWriter, WrittenResult,
-    collected::WholeResult,
-    values::{narrow, narrow_coordinate},
-    writer::{OutputSink, groups_left_out},
+    values::{AxisOrder, narrow, narrow_coordinate},
+    writer::{OutputSink, groups_left_out, left_out},
 };
 
-/// A binary STL file, written at the end.
+/// A binary STL file that is written in batches.
 #[derive(Debug)]
 pub struct StlWriter {
     path: PathBuf,
-    whole: WholeResult,
+    /// The file, after the first batch.
+    sink: Option<OutputSink>,
+    vertices: VertexList,
+    facets: u32,
+    left_out: Vec<String>,
+}
+
+/// Coordinates of vertices, as float32 if the store has no others.
+#[derive(Debug, Default)]
+struct VertexList {
+    narrow: Vec<[f32; 3]>,
+    /// All vertices, if some are wider.
+    wide: Vec<[f64; 3]>,
+}
+
+impl VertexList {
+    fn extend(&mut self, rows: Vec<[f64; 3]>, kind: Kind) {
+        if rows.is_empty() {
+            return;
+        }
+        if kind == Kind::Float32 && self.wide.is_empty() {
+            self.narrow
+                .extend(rows.into_iter().map(|row| row.map(narrow)));
+            return;
+        }
+        let before = std::mem::take(&mut self.narrow).into_iter();
+        self.wide.extend(before.map(|row| row.map(f64::from)));
+        self.wide.extend(rows);
+    }
+
+    fn get(&self, row: usize) -> Option<[f64; 3]> {
+        let narrow = || self.narrow.get(row).map(|row| row.map(f64::from));
+        self.wide.get(row).copied().or_else(narrow)
+    }
 }
 
 impl StlWriter {
-    /// Creates a writer.
+    /// Creates a writer. The file is created with the first batch.
     pub(crate) fn new(path: &Path) -> Self {
         Self {
             path: path.to_path_buf(),
-            whole: WholeResult::default(),
+            sink: None,
+            vertices: VertexList::default(),
+            facets: 0,
+            left_out: Vec::new(),
         }
+    }
+
+    /// Takes the file, which is created if there is none. The number of its facets is written last.
+    fn sink(&mut self) -> Result<OutputSink, FileError> {
+        if let Some(sink) = self.sink.take() {
+            return Ok(sink);
+        }
+        let mut sink = OutputSink::create(&self.path)?;
+        let mut header = [b' '; 84];
+        for (target, byte) in header.iter_mut().zip(b"written by zvf") {
+            *target = *byte;
+        }
+        sink.write(&header)?;
+        Ok(sink)
+    }
+
+    /// Lists what the format cannot hold, in the first batch.
+    fn plan(&mut self, batch: &QueryResult) {
+        let scopes: [(&str, &[Column]); 4] = [
+            ("vertex", &batch.vertex),
+            ("fragment", &batch.fragment),
+            ("link", &batch.link),
+            ("object", &batch.object),
+        ];
+        for (scope, columns) in scopes {
+            self.left_out.extend(left_out(scope, columns, "stl"));
+        }
+    }
+
+    fn add(&mut self, batch: &QueryResult, sink: &mut OutputSink) -> Result<(), FileFault> {
+        let Some(links) = batch.links.as_ref().filter(|links| links.width >= 3) else {
+            return Err(FileFault::Result {
+                format: "stl",
+                holds: "meshes",
+                remedy: "write ply, obj or glb",
+            });
+        };
+        let coordinates = AxisOrder::of(batch, "stl")?;
+        let rows = coordinates.rows(&batch.positions)?;
+        self.vertices.extend(rows, batch.positions.kind);
+        let width = usize::try_from(links.width).unwrap_or(usize::MAX);
+        let mut facet = Vec::with_capacity(50);
+        let mut corners: Vec<[f64; 3]> = Vec::new();
+        for ends in links.ends.chunks_exact(width) {
+            corners.clear();
+            for end in ends {
+                let row = usize::try_from(*end).unwrap_or(usize::MAX);
+                let corner = self.vertices.get(row);
+                corners.push(corner.ok_or(FileFault::Broken(
+                    "a link refers to a vertex that does not exist",
+                ))?);
+            }
+            let Some((first, rest)) = corners.split_first() else {
+                continue;
+            };
+            for pair in rest.windows(2) {
+                let &[second, third] = pair else { continue };
+                let triangle = [*first, second, third];
+                facet.clear();
+                for number in normal(triangle) {
+                    facet.extend(narrow(number).to_le_bytes());
+                }
+                for number in triangle.into_iter().flatten() {
+                    facet.extend(narrow_coordinate(number, "stl")?.to_le_bytes());
+                }
+                facet.extend([0, 0]);
+                Write::write_all(sink, &facet)?;
+                self.facets = self.facets.checked_add(1).ok_or(FileFault::Result {
+                    format: "stl",
+                    holds: "up to 4294967295 triangles",
+                    remedy: "write ply",
+                })?;
+            }
+        }
+        Ok(())
     }
 }
 
 impl ResultWriter for StlWriter {
     fn write(&mut self, batch: &QueryResult) -> Result<(), FileError> {
-        let links = batch.links.as_ref();
-        let fault = if links.is_none_or(|links| links.width < 3) {
-            Some(FileFault::Result {
-                format: "stl",
-                holds: "meshes",
-                remedy: "write ply, obj or glb",
-            })
-        } else {
-            self.whole.add(batch, "stl", false).err()
-        };
-        fault.map_or(Ok(()), |fault| Err(fault.of(&self.path)))
+        if self.sink.is_none() {
+            self.plan(batch);
+        }
+        let mut sink = self.sink()?;
+        let added = self.add(batch, &mut sink);
+        added.map_err(|fault| fault.of(&self.path))?;
+        self.sink = Some(sink);
+        Ok(())
     }
 
     fn finish(mut self: Box<Self>, tables: &GroupTables) -> Result<WrittenResult, FileError> {
-        let in_file = |fault: FileFault| fault.of(&self.path);
-        let triangles = self.whole.triangles().map_err(in_file)?;
-        let count = u32::try_from(triangles.len());
-        let count = count.map_err(|_| {
-            in_file(FileFault::Result {
-                format: "stl",
-                holds: "up to 4294967295 triangles",
-                remedy: "write ply",
-            })
+        let sink = self.sink()?;
+        let facets = self.facets;
+        let path = sink.publish(|file| {
+            file.seek(SeekFrom::Start(80))?;
+            file.write_all(&facets.to_le_bytes())
         })?;
-        let mut sink = OutputSink::create(&self.path)?;
-        let mut header = [b' '; 80];
-        for (target, byte) in header.iter_mut().zip(b"written by zvf") {
-            *target = *byte;
-        }
-        sink.write(&header)?;
-        sink.write(&count.to_le_bytes())?;
-        for triangle in triangles {
-            let corners =
-                triangle.map(|row| self.whole.positions.get(row).copied().unwrap_or_default());
-            for number in normal(corners) {
-                sink.write(&narrow(number).to_le_bytes())?;
-            }
-            for number in corners.into_iter().flatten() {
-                let near = narrow_coordinate(number, "stl").map_err(in_file)?;
-                sink.write(&near.to_le_bytes())?;
-            }
-            sink.write(&[0, 0])?;
-        }
-        self.whole.left_out.extend(groups_left_out(tables, "stl"));
+        self.left_out.extend(groups_left_out(tables, "stl"));
         Ok(WrittenResult {
-            files: vec![sink.publish(|_| Ok(()))?],
-            left_out: self.whole.left_out,
+            files: vec![path],
+            left_out: self.left_out,
         })
     }
 }

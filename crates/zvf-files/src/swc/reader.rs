@@ -2,57 +2,99 @@
 
 use std::{
     collections::BTreeSet,
+    error::Error,
     fs,
     path::{Path, PathBuf},
 };
 
-use serde_json::{Value, json};
-use zvf::{Column, Geometry, GeometryKind, NumericColumn, numeric::Kind};
+use serde_json::{Map, Value, json};
+use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric::Kind};
 
-use super::sample::{SwcFile, parse};
+use super::sample::{Sample, SwcFile, parse};
 use crate::{
-    FileDescription, FileError, FileFault, FileFormat, FilePlace, FileReadOptions,
+    FileDescription, FileError, FileFault, FileFormat, FilePlace, FileReadOptions, GeometryReader,
     description::MAX_HEADER_TEXT, input::ByteReader, object_ids::stem, text::NO_LINE_END,
-    values::narrow, whole::WholeReader,
+    values::narrow,
 };
 
-/// Opens SWC files.
+/// SWC files that are read in batches of whole files.
 #[derive(Debug)]
-pub struct SwcReader;
+pub struct SwcReader {
+    paths: Vec<PathBuf>,
+    ids: Vec<i64>,
+    names: Vec<String>,
+    form: SwcForm,
+    /// The content of all files, if it fits into the memory for it.
+    kept: Option<Vec<SwcSkeleton>>,
+    unpacked: u64,
+    description: FileDescription,
+    /// The next file.
+    next: usize,
+}
+
+/// Types and attributes that all files have.
+#[derive(Clone, Copy, Debug, Default)]
+struct SwcForm {
+    /// True if a number of some file needs float64.
+    is_wide: bool,
+    /// True if a type of a sample does not fit into 8 bits.
+    has_wide_types: bool,
+    /// True if the ids of some file do not ascend.
+    has_rows: bool,
+}
+
+/// A checked file: samples, and the row of each parent.
+#[derive(Debug)]
+struct SwcSkeleton {
+    samples: Vec<Sample>,
+    parents: Vec<Option<usize>>,
+}
+
+/// Findings of the first pass over the files.
+#[derive(Debug, Default)]
+struct SwcSurvey {
+    form: SwcForm,
+    samples: u64,
+    has_more_columns: bool,
+    /// Names of files that may be cut off.
+    cut: Vec<String>,
+    /// The comments of each file with the numbers of their lines; `None` if they are too long.
+    comments: Option<Vec<Value>>,
+    /// Size of the comments.
+    text: usize,
+}
 
 impl SwcReader {
-    /// Reads a file, or the `.swc` files of a folder by name, and further files.
+    /// Opens a file, or the `.swc` files of a folder by name, and further files. Reads all of them
+    /// once.
     ///
     /// # Errors
     ///
     /// [`FileError`] for the first file that is damaged.
-    pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError> {
+    pub fn open(path: &Path, options: &FileReadOptions) -> Result<Self, FileError> {
         let mut paths = if path.is_dir() {
             files_of(path)?
         } else {
             vec![path.to_path_buf()]
         };
         paths.extend(options.with.iter().cloned());
+        let mut survey = SwcSurvey {
+            comments: Some(Vec::new()),
+            ..SwcSurvey::default()
+        };
+        let mut kept = Some(Vec::with_capacity(paths.len()));
+        let mut size = 0_u64;
+        for path in &paths {
+            let (skeleton, bytes) = survey.read(path, options.unpacked)?;
+            size = size.saturating_add(bytes);
+            // Samples take about as many bytes in memory as in their file.
+            kept = kept.filter(|_| size <= options.in_memory);
+            if let Some(kept) = &mut kept {
+                kept.push(skeleton);
+            }
+        }
         let mut description =
             FileDescription::new(FileFormat::Swc, GeometryKind::Skeletons).axes_xyz(None);
-        let mut files = Vec::with_capacity(paths.len());
-        let mut cut = Vec::new();
-        for path in &paths {
-            let mut reader = ByteReader::open(path, options.unpacked)?;
-            let length = reader.length();
-            let mut bytes = Vec::new();
-            reader.take(&mut bytes, length, "the file")?;
-            let text = String::from_utf8_lossy(&bytes);
-            if !text.ends_with('\n') {
-                cut.push(name_of(path));
-            }
-            let file =
-                parse(&text).map_err(|(line, fault)| fault.at(path, FilePlace::Line(line)))?;
-            if file.samples.is_empty() {
-                return Err(FileFault::Empty.of(path));
-            }
-            files.push(file);
-        }
         let names: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
         let numbers = match &options.ids {
             Some(ids) => Some(ids.of(&names, path, options.unpacked)?),
@@ -64,23 +106,157 @@ impl SwcReader {
             description.notes.push(note.to_owned());
         }
         let ids = numbers.unwrap_or_else(|| crate::reader::ids_of(&names));
-        match cut.as_slice() {
+        let form = survey.form;
+        survey.describe(&ids, &mut description);
+        Ok(Self {
+            paths,
+            ids,
+            names,
+            form,
+            kept,
+            unpacked: options.unpacked,
+            description,
+            next: 0,
+        })
+    }
+
+    fn batch(&mut self, vertices: usize) -> Result<Option<Geometry>, FileError> {
+        let mut columns = SampleColumns::new(self.form);
+        while let (Some(path), Some(id)) = (self.paths.get(self.next), self.ids.get(self.next)) {
+            if columns.samples > 0 && columns.samples >= vertices {
+                break;
+            }
+            match self.kept.as_ref().and_then(|kept| kept.get(self.next)) {
+                Some(skeleton) => columns.add(*id, skeleton),
+                None => {
+                    let (file, _) = read(path, self.unpacked)?;
+                    self.form.check(&file).map_err(|fault| fault.of(path))?;
+                    columns.add(*id, &skeleton(file, path)?);
+                }
+            }
+            self.next = self.next.saturating_add(1);
+        }
+        Ok((columns.samples > 0).then(|| columns.geometry()))
+    }
+}
+
+impl SwcForm {
+    fn add(&mut self, file: &SwcFile) {
+        self.is_wide |= file.needs_float64;
+        let is_wide = |sample: &Sample| i8::try_from(sample.kind).is_err();
+        self.has_wide_types |= file.samples.iter().any(is_wide);
+        self.has_rows |= !file.samples.is_sorted_by_key(|sample| sample.id);
+    }
+
+    /// Checks that a file has not changed since the first pass.
+    fn check(self, file: &SwcFile) -> Result<(), FileFault> {
+        let mut form = self;
+        form.add(file);
+        let is_same = form.is_wide == self.is_wide
+            && form.has_wide_types == self.has_wide_types
+            && form.has_rows == self.has_rows;
+        if is_same && !file.samples.is_empty() {
+            return Ok(());
+        }
+        let why = "the file changed while it was read; read it again";
+        Err(FileFault::Unsupported(why))
+    }
+
+    fn kind(self) -> Kind {
+        match self.is_wide {
+            true => Kind::Float64,
+            false => Kind::Float32,
+        }
+    }
+}
+
+impl SwcSurvey {
+    /// Reads a file. Returns its skeleton, and its size in bytes.
+    fn read(&mut self, path: &Path, limit: u64) -> Result<(SwcSkeleton, u64), FileError> {
+        let (mut file, bytes) = read(path, limit)?;
+        if file.is_cut {
+            self.cut.push(name_of(path));
+        }
+        if file.samples.is_empty() {
+            return Err(FileFault::Empty.of(path));
+        }
+        self.form.add(&file);
+        self.has_more_columns |= file.has_more_columns;
+        let samples = u64::try_from(file.samples.len()).unwrap_or(u64::MAX);
+        self.samples = self.samples.saturating_add(samples);
+        let comments = std::mem::take(&mut file.comments);
+        let lines = comments.iter().map(|(_, text)| text.len());
+        let sizes = lines.map(|length| length.saturating_add(16));
+        self.text = sizes.fold(self.text, usize::saturating_add);
+        self.comments = self
+            .comments
+            .take()
+            .filter(|_| self.text <= MAX_HEADER_TEXT);
+        if let Some(all) = &mut self.comments {
+            let comments = comments.iter().map(|(line, text)| json!([line, text]));
+            all.push(comments.collect());
+        }
+        Ok((skeleton(file, path)?, bytes))
+    }
+
+    /// Adds notes and comments to a description.
+    fn describe(self, ids: &[i64], description: &mut FileDescription) {
+        let notes = &mut description.notes;
+        match self.cut.as_slice() {
             [] => {}
-            [_] if paths.len() == 1 => description.notes.push(NO_LINE_END.to_owned()),
+            [_] if ids.len() == 1 => notes.push(NO_LINE_END.to_owned()),
             [name, ..] => {
-                let count = cut.len();
-                let note = format!("in {count} files, such as {name}.swc, {NO_LINE_END}");
-                description.notes.push(note);
+                let count = self.cut.len();
+                notes.push(format!(
+                    "in {count} files, such as {name}.swc, {NO_LINE_END}"
+                ));
             }
         }
-        let geometry = joined(&files, &ids, &names, &paths)?;
-        keep_comments(&files, &ids, &mut description);
-        if files.iter().any(|file| file.has_more_columns) {
-            let note = "columns after the seventh and comments after samples are left out";
-            description.notes.push(note.to_owned());
+        match self.comments {
+            None => {
+                let note = "the comments of the files are longer than 8 MiB and are not kept";
+                notes.push(note.to_owned());
+            }
+            Some(comments) => {
+                let of_files = ids.iter().zip(comments);
+                let kept =
+                    of_files.filter(|(_, it)| it.as_array().is_some_and(|it| !it.is_empty()));
+                let kept: Map<String, Value> = kept
+                    .map(|(id, comments)| (id.to_string(), comments))
+                    .collect();
+                if !kept.is_empty() {
+                    let header = &mut description.header;
+                    header.insert("comments".to_owned(), kept.into());
+                }
+            }
         }
-        Ok(WholeReader::new(geometry, description))
+        if self.has_more_columns {
+            let note = "columns after the seventh and comments after samples are left out";
+            notes.push(note.to_owned());
+        }
+        // Coordinates, the radius, id, type, and the link to the parent.
+        let size = if self.form.is_wide { 53 } else { 37 };
+        description.bytes = self.samples.saturating_mul(size);
     }
+}
+
+/// Reads and parses a file. Also returns its size in bytes.
+fn read(path: &Path, limit: u64) -> Result<(SwcFile, u64), FileError> {
+    let mut reader = ByteReader::open(path, limit)?;
+    let length = reader.length();
+    let mut bytes = Vec::new();
+    reader.take(&mut bytes, length, "the file")?;
+    let text = String::from_utf8_lossy(&bytes);
+    let file = parse(&text).map_err(|(line, fault)| fault.at(path, FilePlace::Line(line)))?;
+    Ok((file, length))
+}
+
+/// Finds the parents of the samples of a file.
+fn skeleton(file: SwcFile, path: &Path) -> Result<SwcSkeleton, FileError> {
+    let parents = file.parents();
+    let parents = parents.map_err(|(line, fault)| fault.at(path, FilePlace::Line(line)))?;
+    let samples = file.samples;
+    Ok(SwcSkeleton { samples, parents })
 }
 
 /// Lists the `.swc` files of a folder by name.
@@ -109,112 +285,110 @@ fn numeric_names(names: &[String]) -> Option<Vec<i64>> {
     numbers.filter(|ids| ids.iter().collect::<BTreeSet<_>>().len() == ids.len())
 }
 
-/// Joins the samples of all files.
-fn joined(
-    files: &[SwcFile],
-    ids: &[i64],
-    names: &[String],
-    paths: &[PathBuf],
-) -> Result<Geometry, FileError> {
-    let is_wide = files.iter().any(|file| file.needs_float64);
-    let kind = if is_wide {
-        Kind::Float64
-    } else {
-        Kind::Float32
-    };
-    let mut positions = NumericColumn::new(kind, 3);
-    let mut radii = NumericColumn::new(kind, 1);
-    let (mut sample_ids, mut kinds, mut rows) = (Vec::new(), Vec::new(), Vec::new());
-    let mut links = Vec::new();
-    let mut owners = Vec::new();
-    let mut first = 0_i64;
-    for ((file, object), path) in files.iter().zip(ids).zip(paths) {
-        let parents = file.parents();
-        let parents = parents.map_err(|(line, fault)| fault.at(path, FilePlace::Line(line)))?;
-        for ((row, sample), parent) in (0_u32..).zip(&file.samples).zip(parents) {
+/// Samples of files as columns.
+struct SampleColumns {
+    form: SwcForm,
+    samples: usize,
+    positions: NumericColumn,
+    radii: NumericColumn,
+    ids: Vec<i32>,
+    kinds: Vec<i32>,
+    rows: Vec<u32>,
+    owners: Vec<i64>,
+    links: Vec<i64>,
+}
+
+impl SampleColumns {
+    fn new(form: SwcForm) -> Self {
+        Self {
+            form,
+            samples: 0,
+            positions: NumericColumn::new(form.kind(), 3),
+            radii: NumericColumn::new(form.kind(), 1),
+            ids: Vec::new(),
+            kinds: Vec::new(),
+            rows: Vec::new(),
+            owners: Vec::new(),
+            links: Vec::new(),
+        }
+    }
+
+    /// Adds the samples of a file.
+    fn add(&mut self, object: i64, file: &SwcSkeleton) {
+        let first = i64::try_from(self.samples).unwrap_or(i64::MAX);
+        for ((row, sample), parent) in (0_u32..).zip(&file.samples).zip(&file.parents) {
             let [x, y, z, radius] = sample.numbers;
             for (number, target) in [(x, 0), (y, 0), (z, 0), (radius, 1)] {
                 let target = if target == 0 {
-                    &mut positions.bytes
+                    &mut self.positions.bytes
                 } else {
-                    &mut radii.bytes
+                    &mut self.radii.bytes
                 };
-                match is_wide {
+                match self.form.is_wide {
                     true => target.extend_from_slice(&number.to_le_bytes()),
                     false => target.extend_from_slice(&narrow(number).to_le_bytes()),
                 }
             }
-            sample_ids.push(sample.id);
-            kinds.push(sample.kind);
-            rows.push(row);
-            owners.push(*object);
+            self.ids.push(sample.id);
+            self.kinds.push(sample.kind);
+            self.rows.push(row);
+            self.owners.push(object);
             if let Some(parent) = parent.and_then(|parent| i64::try_from(parent).ok()) {
-                links.push(first.saturating_add(row.into()));
-                links.push(first.saturating_add(parent));
+                self.links.push(first.saturating_add(row.into()));
+                self.links.push(first.saturating_add(parent));
             }
         }
-        first = first.saturating_add(i64::try_from(file.samples.len()).unwrap_or(i64::MAX));
+        self.samples = self.samples.saturating_add(file.samples.len());
     }
-    let mut geometry = Geometry::new(positions);
-    geometry.links = links;
-    geometry.object_ids = Some(owners);
-    let is_sorted = files
-        .iter()
-        .all(|file| file.samples.is_sorted_by_key(|sample| sample.id));
-    let mut vertex = vec![
-        ("radius", radii),
-        ("swc_id", sample_ids.into_iter().collect()),
-    ];
-    vertex.push(("type", narrowest(kinds)));
-    if !is_sorted {
-        vertex.push(("source_row", rows.into_iter().collect()));
-    }
-    let vertex = vertex
-        .into_iter()
-        .map(|(name, numbers)| Column::new(name.to_owned(), numbers));
-    geometry.vertex = vertex.collect();
-    geometry.objects = Some(ids.to_vec());
-    let names = names.iter().map(|name| Some(name.clone()));
-    geometry.object.push(Column::text("name", names));
-    Ok(geometry)
-}
 
-/// Returns a column of int8, if it holds all values.
-fn narrowest(values: Vec<i32>) -> NumericColumn {
-    let bytes: Result<Vec<i8>, _> = values.iter().map(|value| i8::try_from(*value)).collect();
-    match bytes {
-        Ok(bytes) => bytes.into_iter().collect(),
-        Err(_) => values.into_iter().collect(),
+    fn geometry(self) -> Geometry {
+        let mut geometry = Geometry::new(self.positions);
+        geometry.links = self.links;
+        geometry.object_ids = Some(self.owners);
+        let kinds = match self.form.has_wide_types {
+            true => self.kinds.into_iter().collect(),
+            false => {
+                let kinds = self.kinds.into_iter();
+                kinds.filter_map(|kind| i8::try_from(kind).ok()).collect()
+            }
+        };
+        let mut vertex: Vec<(&str, NumericColumn)> = vec![
+            ("radius", self.radii),
+            ("swc_id", self.ids.into_iter().collect()),
+            ("type", kinds),
+        ];
+        if self.form.has_rows {
+            vertex.push(("source_row", self.rows.into_iter().collect()));
+        }
+        let vertex = vertex.into_iter();
+        let vertex = vertex.map(|(name, numbers)| Column::new(name.to_owned(), numbers));
+        geometry.vertex = vertex.collect();
+        geometry
     }
 }
 
-/// Keeps comments by object, if they are short.
-fn keep_comments(files: &[SwcFile], ids: &[i64], description: &mut FileDescription) {
-    let lines = files.iter().flat_map(|file| &file.comments);
-    let size = lines
-        .map(|(_, text)| text.len().saturating_add(16))
-        .fold(0, usize::saturating_add);
-    if size > MAX_HEADER_TEXT {
-        let note = "the comments of the files are longer than 8 MiB and are not kept";
-        description.notes.push(note.to_owned());
-        return;
+impl GeometrySource for SwcReader {
+    fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
+        Ok(self.batch(vertices)?)
     }
-    let of = |file: &SwcFile| -> Value {
-        file.comments
-            .iter()
-            .map(|(line, text)| json!([line, text]))
-            .collect()
-    };
-    let files = files
-        .iter()
-        .zip(ids)
-        .filter(|(file, _)| !file.comments.is_empty());
-    let comments: serde_json::Map<String, Value> =
-        files.map(|(file, id)| (id.to_string(), of(file))).collect();
-    if !comments.is_empty() {
-        description
-            .header
-            .insert("comments".to_owned(), comments.into());
+
+    fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.next = 0;
+        Ok(())
+    }
+
+    fn tables(&self) -> Geometry {
+        let mut tables = Geometry::new(NumericColumn::new(self.form.kind(), 3));
+        tables.objects = Some(self.ids.clone());
+        let names = self.names.iter().map(|name| Some(name.clone()));
+        tables.object.push(Column::text("name", names));
+        tables
+    }
+}
+
+impl GeometryReader for SwcReader {
+    fn description(&self) -> &FileDescription {
+        &self.description
     }
 }
 

@@ -26,6 +26,8 @@ pub(super) struct SwcFile {
     pub(super) needs_float64: bool,
     /// True if a line has more than seven columns.
     pub(super) has_more_columns: bool,
+    /// True if the last line has no line end.
+    pub(super) is_cut: bool,
 }
 
 /// A fault and its line.
@@ -33,7 +35,10 @@ pub(super) type LineFault = (u64, FileFault);
 
 /// Parses a file.
 pub(super) fn parse(text: &str) -> Result<SwcFile, LineFault> {
-    let mut file = SwcFile::default();
+    let mut file = SwcFile {
+        is_cut: !text.ends_with('\n'),
+        ..SwcFile::default()
+    };
     for (line, text) in (1_u64..).zip(text.lines()) {
         let content = text.trim_start_matches('\u{feff}').trim();
         if content.is_empty() || content.starts_with('#') {

@@ -1,4 +1,5 @@
-//! Writes skeletons, which are collected until the last batch.
+//! Writes skeletons, which are collected until the last batch, or until their objects are complete
+//! and each has a file.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -19,8 +20,14 @@ use crate::{
 #[derive(Debug)]
 pub struct SwcWriter {
     path: PathBuf,
+    /// Names of the files, if each object has one.
+    of_objects: Option<ObjectFiles>,
+    /// Files that were written.
+    files: Vec<PathBuf>,
     kept: FileHeader,
     samples: Vec<StoredSample>,
+    /// Number of vertices before the first sample.
+    first: usize,
     /// Parent of each sample, by row.
     parents: HashMap<usize, usize>,
     names: HashMap<i64, String>,
@@ -50,7 +57,7 @@ struct StoredSample {
 }
 
 impl SwcWriter {
-    /// Creates a writer. Nothing is written before the end.
+    /// Creates a writer. Nothing is written before an object or the result is complete.
     ///
     /// # Errors
     ///
@@ -58,8 +65,11 @@ impl SwcWriter {
     pub fn create(path: &Path, description: &ResultDescription) -> Result<Self, FileError> {
         Ok(Self {
             path: path.to_path_buf(),
+            of_objects: ObjectFiles::parse(path),
+            files: Vec::new(),
             kept: description.headers.get("swc").cloned().unwrap_or_default(),
             samples: Vec::new(),
+            first: 0,
             parents: HashMap::new(),
             names: HashMap::new(),
             is_wide: false,
@@ -138,8 +148,8 @@ impl SwcWriter {
         if let Some(links) = &batch.links {
             for link in links.ends.chunks_exact(2) {
                 let [child, parent] = link else { continue };
-                let (Ok(child), Ok(parent)) = (usize::try_from(*child), usize::try_from(*parent))
-                else {
+                let row = |end: &u64| usize::try_from(*end).ok()?.checked_sub(self.first);
+                let (Some(child), Some(parent)) = (row(child), row(parent)) else {
                     return Err(FileFault::Broken("a link ends beyond the rows"));
                 };
                 if self.parents.insert(child, parent).is_some() {
@@ -203,6 +213,17 @@ impl SwcWriter {
             stack.extend(children.remove(&row).into_iter().flatten().rev());
         }
         ordered
+    }
+
+    /// Writes a file for each object of the samples.
+    fn write_objects(&mut self, mut of_objects: ObjectFiles) -> Result<ObjectFiles, FileError> {
+        for (object, rows) in self.objects() {
+            let name = self.names.get(&object).map(String::as_str);
+            let path = of_objects.path(object, name)?;
+            let file = self.file(&path, &[(object, &rows)])?;
+            self.files.push(file);
+        }
+        Ok(of_objects)
     }
 
     /// Writes the objects to a file.
@@ -280,25 +301,33 @@ impl ResultWriter for SwcWriter {
         self.add(batch).map_err(|fault| fault.of(&self.path))
     }
 
+    fn end_objects(&mut self) -> Result<(), FileError> {
+        let Some(of_objects) = self.of_objects.take() else {
+            return Ok(());
+        };
+        self.of_objects = Some(self.write_objects(of_objects)?);
+        self.first = self.first.saturating_add(self.samples.len());
+        self.samples.clear();
+        self.parents.clear();
+        self.names.clear();
+        Ok(())
+    }
+
     fn finish(mut self: Box<Self>, tables: &GroupTables) -> Result<WrittenResult, FileError> {
         self.left_out.extend(groups_left_out(tables, "swc"));
-        let objects = self.objects();
-        let mut files = Vec::new();
-        if let Some(mut of_objects) = ObjectFiles::parse(&self.path) {
-            for (object, rows) in &objects {
-                let name = self.names.get(object).map(String::as_str);
-                let path = of_objects.path(*object, name)?;
-                files.push(self.file(&path, &[(*object, rows)])?);
-            }
+        if let Some(of_objects) = self.of_objects.take() {
+            self.write_objects(of_objects)?;
         } else {
+            let objects = self.objects();
             let objects: Vec<(i64, &[usize])> = objects
                 .iter()
                 .map(|(object, rows)| (*object, rows.as_slice()))
                 .collect();
-            files.push(self.file(&self.path, &objects)?);
+            let file = self.file(&self.path, &objects)?;
+            self.files.push(file);
         }
         Ok(WrittenResult {
-            files,
+            files: self.files,
             left_out: self.left_out,
         })
     }

@@ -6,6 +6,7 @@
     reason = "a panic is how a test fails"
 )]
 
+mod batches;
 mod damage;
 mod graphs;
 mod las;

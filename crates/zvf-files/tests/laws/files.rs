@@ -1,7 +1,10 @@
 //! Invariants of files for arbitrary bytes, used by the property tests and by the fuzz targets
 //! `files_…`, one for each format.
 
-use std::{fs, path::Path, sync::OnceLock};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use tempfile::TempDir;
 use zvf::{Column, Geometry, GeometryKind};
@@ -37,10 +40,12 @@ pub(crate) fn content(sample: &[u8], data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A folder for the files of a process.
-fn folder() -> &'static Path {
-    static FOLDER: OnceLock<TempDir> = OnceLock::new();
-    FOLDER.get_or_init(|| tempfile::tempdir().unwrap()).path()
+/// A folder for the files of a thread, which are read several times.
+fn folder() -> PathBuf {
+    thread_local! {
+        static FOLDER: TempDir = tempfile::tempdir().unwrap();
+    }
+    FOLDER.with(|folder| folder.path().to_path_buf())
 }
 
 /// Reads a file of this name with the bytes, and checks what is read.
@@ -95,6 +100,11 @@ fn read(path: &Path, options: &FileReadOptions) {
     }
     assert_eq!(vertices, whole.vertices(), "batches and the whole differ");
     write(path, reader.as_mut(), &whole);
+    // A file that is not held in memory has the same geometry.
+    options.in_memory = 0;
+    let mut reader = zvf_files::open(path, &options).unwrap();
+    let again = read_whole(reader.as_mut()).unwrap();
+    assert!(again == whole, "a file that is not held differs");
 }
 
 /// Checks that all parts of a geometry fit together.

@@ -23,6 +23,11 @@ use crate::{
     outcome::CommandOutcome,
 };
 
+/// Default memory for geometry that is read as a whole.
+const MEMORY: u64 = 1 << 30;
+/// Copies of the geometry in memory while a store is planned as a whole.
+const COPIES: u64 = 6;
+
 /// Create a store from a file of geometry
 #[derive(Debug, clap::Args)]
 #[command(
@@ -372,7 +377,18 @@ impl CreateArgs {
         options.axes = self.axis_names().unwrap_or_default();
         options.ids.clone_from(&self.ids);
         options.keep_order = self.keep_order;
+        options.in_memory = self.whole_size();
         options
+    }
+
+    /// Returns whether cells are dense arrays of one size.
+    pub(super) fn is_padded(&self) -> bool {
+        self.profile == Profile::Padded
+    }
+
+    /// Returns the size in bytes up to which geometry is read as a whole.
+    pub(super) fn whole_size(&self) -> u64 {
+        self.memory.unwrap_or(MEMORY) / COPIES
     }
 
     /// Returns the name of an option that is given and applies to files of `zvf-files` only.

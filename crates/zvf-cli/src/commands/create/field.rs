@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use zvf::Design;
+use zvf::{Design, GeometryKind};
 use zvf_files::{FileError, FileFault, FilePlace, GeometryReader};
 
 use super::{CreateArgs, CreateOutput, CreateUsageError, create_large, create_whole};
@@ -11,11 +11,6 @@ use crate::{
     outcome::CommandOutcome,
     progress::ProgressLine,
 };
-
-/// Default memory for geometry that is read as a whole.
-const MEMORY: u64 = 1 << 30;
-/// Copies of the geometry in memory while a store is planned as a whole.
-const COPIES: u64 = 6;
 
 /// Opens a file to be read in batches, and designs its store.
 pub(super) fn open(
@@ -53,7 +48,7 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     let mut design = arguments.design(kind)?;
     let mut files = vec![file.path().to_path_buf()];
     files.extend(arguments.with.iter().cloned());
-    if is_streamed(arguments, reader.as_ref()) {
+    if is_streamed(arguments, reader.as_ref(), kind) {
         drop(progress);
         description.complete(&mut design);
         let mut report = CreateOutput::new(&arguments.out, kind);
@@ -78,10 +73,10 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
 }
 
 /// Returns whether a file is read in batches, because it is large or shared among processes.
-fn is_streamed(arguments: &CreateArgs, reader: &dyn GeometryReader) -> bool {
+fn is_streamed(arguments: &CreateArgs, reader: &dyn GeometryReader, kind: GeometryKind) -> bool {
     let options = arguments.options();
-    let description = reader.description();
-    let whole = options.memory.unwrap_or(MEMORY) / COPIES;
-    let is_large = description.bytes > whole || options.workers.is_some();
-    is_large && !description.kind.is_linked() && !options.overwrite
+    let is_large = reader.description().bytes > arguments.whole_size();
+    let is_shared = options.workers.is_some() && !kind.is_linked();
+    let is_divided = is_large && !arguments.is_padded() && !(kind.is_linked() && reader.is_whole());
+    (is_divided || is_shared) && !options.overwrite
 }

@@ -1,6 +1,6 @@
 //! Results as files.
 
-mod field;
+mod in_batches;
 
 use zvf::{Column, ColumnValues, Dataset, GeometryType, NumericColumn, Query, QueryResult};
 
@@ -45,8 +45,8 @@ pub async fn save(
     }
     // The nearest are one result, which is ordered by distance, and objects are divided as a whole.
     let is_whole = query.nearest.is_some() || target.of_objects().is_some();
-    if matches!(target.format(), Format::Field(_)) && !is_whole {
-        field::write(dataset, query, target, is_strict, &mut report).await?;
+    if target.format().is_in_batches() && !is_whole {
+        in_batches::write(dataset, query, target, is_strict, &mut report).await?;
         return Ok(report);
     }
     let transaction = dataset.transaction();

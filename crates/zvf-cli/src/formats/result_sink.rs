@@ -1,0 +1,114 @@
+//! Files that are written in batches.
+
+use zvf::{Column, LevelUse, ObjectGroup, QueryResult};
+use zvf_files::{GroupTables, ResultDescription, ResultWriter};
+
+use super::{
+    Format, OutputFile, ResultWriteError, StoreDescription, WrittenFiles, consistency,
+    ply::PlyWriter, staged::Staged,
+};
+
+/// A file that is written in batches.
+pub(crate) struct ResultSink {
+    target: BatchTarget,
+    left_out: Option<String>,
+}
+
+/// The writer of a format.
+enum BatchTarget {
+    /// A format of `zvf-files`.
+    Field(Box<dyn ResultWriter>),
+    Ply {
+        writer: Box<PlyWriter>,
+        description: Box<StoreDescription>,
+        staged: Staged,
+    },
+}
+
+/// What comes after the batches of a result.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ResultTables<'a> {
+    pub(crate) groups: &'a [ObjectGroup],
+    /// Attributes of groups.
+    pub(crate) group: &'a [Column],
+    /// The levels of the result, if there are several.
+    pub(crate) levels: &'a [LevelUse],
+}
+
+impl ResultSink {
+    /// Creates the file, of a [format](Format::is_in_batches) that is written in batches.
+    pub(crate) fn create(
+        file: &OutputFile,
+        description: &StoreDescription,
+    ) -> Result<Self, ResultWriteError> {
+        let left_out = file.format().crs_left_out(description.crs.as_ref());
+        let target = if file.format() == Format::Ply {
+            BatchTarget::Ply {
+                writer: Box::new(PlyWriter::new(file.path())),
+                description: Box::new(description.clone()),
+                staged: Staged::new(file.path()),
+            }
+        } else {
+            let description = ResultDescription::new(
+                description.axes.clone(),
+                description.crs.clone(),
+                description.headers.clone(),
+            );
+            BatchTarget::Field(zvf_files::create(file.path(), &description)?)
+        };
+        Ok(Self { target, left_out })
+    }
+
+    /// Writes a batch.
+    pub(crate) fn write(&mut self, batch: &QueryResult) -> Result<(), ResultWriteError> {
+        if batch.first_row == 0 {
+            consistency::check(batch)?;
+        }
+        match &mut self.target {
+            BatchTarget::Field(writer) => Ok(writer.write(batch)?),
+            BatchTarget::Ply { writer, .. } => writer.write(batch),
+        }
+    }
+
+    /// Tells that the objects of all batches up to now are complete.
+    pub(crate) fn end_objects(&mut self) -> Result<(), ResultWriteError> {
+        match &mut self.target {
+            BatchTarget::Field(writer) => Ok(writer.end_objects()?),
+            BatchTarget::Ply { .. } => Ok(()),
+        }
+    }
+
+    /// Completes the file.
+    pub(crate) fn finish(
+        self,
+        tables: &ResultTables<'_>,
+    ) -> Result<WrittenFiles, ResultWriteError> {
+        let mut written = match self.target {
+            BatchTarget::Field(writer) => {
+                let tables = GroupTables {
+                    groups: tables.groups.to_vec(),
+                    columns: tables.group.to_vec(),
+                };
+                let written = writer.finish(&tables)?;
+                WrittenFiles {
+                    files: written.files,
+                    left_out: written.left_out,
+                }
+            }
+            BatchTarget::Ply {
+                writer,
+                description,
+                mut staged,
+            } => {
+                let ResultTables { groups, levels, .. } = *tables;
+                let left_out = writer.finish(&description, groups, levels, &mut staged)?;
+                WrittenFiles {
+                    files: staged.publish()?,
+                    left_out,
+                }
+            }
+        };
+        written.left_out.extend(self.left_out);
+        Ok(written)
+    }
+}
