@@ -4,6 +4,7 @@ mod affine;
 mod cache;
 mod kernel;
 mod parts;
+mod recipe;
 mod tiles;
 mod values;
 mod weigh;
@@ -11,6 +12,7 @@ mod whole;
 
 pub use crate::error::AffineError;
 pub use affine::Affine;
+pub use recipe::SampleRecipe;
 
 use core::ops::Deref;
 use std::sync::{
@@ -132,6 +134,20 @@ pub struct Sampled {
     pub outside: u64,
     /// The reads performed.
     pub reads: ReadCost,
+}
+
+impl Interpolation {
+    /// All methods.
+    pub const ALL: [Self; 3] = [Self::Nearest, Self::Linear, Self::Cubic];
+
+    /// Returns the name: `nearest`, `linear` or `cubic`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nearest => "nearest",
+            Self::Linear => "linear",
+            Self::Cubic => "cubic",
+        }
+    }
 }
 
 impl<A> Sampler<A>

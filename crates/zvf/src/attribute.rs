@@ -1,14 +1,14 @@
 //! Attributes of vertices and objects, computed from positions.
 
 mod object;
+mod row_values;
 mod rows;
+#[cfg(feature = "pyramid")]
+pub(crate) mod tasks;
+mod vertex;
 
 use core::fmt;
-use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
-    num::NonZeroU32,
-    sync::Arc,
-};
+use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc};
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -31,23 +31,17 @@ pub use object::ObjectReduction;
 pub use rows::TableOptions;
 pub(crate) use rows::{TableKeys, write as write_table};
 
-use rows::RowValues;
-
 use crate::{
     dataset::Dataset,
     error::Error,
     failure::Failure,
     location::Location,
-    nodes::{self, element},
+    nodes,
     options::option_setters,
     progress::Progress,
     stale::mark_stale,
     unfinished::unfinished,
-    writer::{
-        cell_writer::{CellWriter, StagedTransaction},
-        encode::{Arrays, encoded, text},
-        or_changed, run,
-    },
+    writer::{encode::text, or_changed},
 };
 
 /// Maximum number of files of an attribute.
@@ -240,32 +234,37 @@ fn write(
     values: Arc<VertexFn>,
 ) -> BoxFuture<'_, Result<AttributeReport, Failure>> {
     Box::pin(async move {
-        let store = location.open(&OpenOptions::default())?.without_node_copy();
-        let dataset = Dataset::open_store(store.clone()).await?;
-        let profile = dataset.layout().profile();
-        let declared = dataset.root().version.and_then(Generation::of_version);
-        if profile != "0.9" || declared != Some(Generation::V0_9) {
-            let profile = match profile {
-                "0.9" => "an unknown version",
-                older => older,
-            };
-            let address = store.to_string();
-            return Err(Failure::Unchangeable { address, profile });
-        }
-        let mut transaction = store.begin().await?;
+        let store = location.open(&OpenOptions::default())?;
+        let mut transaction = begin(&store).await?;
         // Reads from here on see the state that the transaction is based on.
         let staged = async {
-            let dataset = Dataset::open_store(store.clone()).await?;
+            let dataset = Dataset::open_store(store.without_node_copy()).await?;
             match reduction {
-                None => vertex(&dataset, &mut transaction, spec, values).await,
+                None => vertex::write(&dataset, &mut transaction, spec, values).await,
                 Some(reduction) => {
-                    object::stage(&dataset, &mut transaction, spec, reduction, values).await
+                    object::write(&dataset, &mut transaction, spec, reduction, values).await
                 }
             }
         };
         let staged = staged.await;
         commit_or_abort(&store, transaction, staged).await
     })
+}
+
+/// Begins a transaction on a store whose attributes can be changed.
+async fn begin(store: &Store) -> Result<Transaction, Failure> {
+    let dataset = Dataset::open_store(store.without_node_copy()).await?;
+    let profile = dataset.layout().profile();
+    let declared = dataset.root().version.and_then(Generation::of_version);
+    if profile != "0.9" || declared != Some(Generation::V0_9) {
+        let profile = match profile {
+            "0.9" => "an unknown version",
+            older => older,
+        };
+        let address = store.to_string();
+        return Err(Failure::Unchangeable { address, profile });
+    }
+    Ok(store.begin().await?)
 }
 
 /// Commits a transaction with its staged root, or aborts it if staging failed.
@@ -337,17 +336,11 @@ impl AttributeLocation {
         })
     }
 
-    /// Deletes the files of the replaced attribute that were not written again.
-    async fn delete_replaced(
-        self,
-        transaction: &mut Transaction,
-        put: &HashSet<Key>,
-    ) -> Result<(), Failure> {
-        for name in self.old {
-            let own = nodes::named(Key::parse(&name), &name)?;
-            if !put.contains(&own) {
-                transaction.delete(own).await?;
-            }
+    /// Deletes the files of the replaced attribute, before others are staged in their places.
+    async fn delete_replaced(&self, transaction: &mut Transaction) -> Result<(), Failure> {
+        for name in &self.old {
+            let key = nodes::named(Key::parse(name), name)?;
+            transaction.delete(key).await?;
         }
         Ok(())
     }
@@ -394,125 +387,6 @@ fn root(transaction: &mut Transaction, chunks: &[ChunkCoord]) -> Result<Bytes, F
     let touched: BTreeSet<String> = chunks.iter().map(|chunk| format!("0/{chunk}")).collect();
     let root = mark_stale(root.attributes().clone(), &touched);
     Ok(text(&zvf_build::group_metadata(&root)))
-}
-
-/// The source of the values of vertices.
-#[derive(Clone)]
-enum Values {
-    /// A function of positions.
-    Positions(Arc<VertexFn>),
-    /// Rows of a table.
-    Rows(Arc<RowValues>),
-}
-
-/// Stages an attribute that is computed from positions. Returns the new root.
-async fn vertex(
-    dataset: &Dataset,
-    transaction: &mut Transaction,
-    spec: &AttributeSpec,
-    values: Arc<VertexFn>,
-) -> Result<(Bytes, AttributeReport), Failure> {
-    let values = Values::Positions(values);
-    let written = stage(dataset, transaction, spec, Map::new(), values).await?;
-    let (part, _) = raw_vertices(dataset, spec).await?;
-    Ok((root(transaction, part.chunks())?, written))
-}
-
-/// Stages nodes and cells of an attribute of vertices. `attributes` are added to those of the node.
-async fn stage(
-    dataset: &Dataset,
-    transaction: &mut Transaction,
-    spec: &AttributeSpec,
-    attributes: Map<String, Value>,
-    values: Values,
-) -> Result<AttributeReport, Failure> {
-    let location = AttributeLocation::find(dataset, spec, "0/vertex_attributes").await?;
-    let (part, dtype) = raw_vertices(dataset, spec).await?;
-    let (path, row) = (location.path.clone(), location.row);
-    let session = dataset.session();
-    let chunks = part.chunks().to_vec();
-    let outputs = nodes_of(dataset, &path, spec, &chunks, attributes).await?;
-    let arrays = Arrays::of(&outputs)?;
-    let array = arrays.get(&path)?;
-    // A shard is written as a whole.
-    let mut objects: BTreeMap<Key, Vec<ChunkCoord>> = BTreeMap::new();
-    for chunk in chunks {
-        let index = element(&array, chunk.coords())?;
-        let found = array.locate(&index).map_err(|source| Failure::Index {
-            node: location.key.clone(),
-            source,
-        })?;
-        objects.entry(found.0).or_default().push(chunk);
-    }
-    // Sorted by coordinate, not by name, where `10` precedes `2`: consecutive batches are then
-    // neighbours, and the function can reuse data it has read.
-    let mut objects: Vec<Vec<ChunkCoord>> = objects.into_values().collect();
-    objects.sort_unstable();
-    let mut written = AttributeReport::default();
-    let writer = CellWriter::new(StagedTransaction::recording(&mut *transaction))
-        .with_progress(spec.progress.clone());
-    writer.expect(2 * part.chunks().len());
-    let mut staged = encoded(&arrays, outputs)?;
-    let axes = dataset.root().axes.len();
-    let kept = u64::try_from(axes.saturating_mul(8).saturating_add(row)).unwrap_or(u64::MAX);
-    let mut batch = Batch::default();
-    let mut waiting = objects.into_iter().peekable();
-    while let Some(own) = waiting.next() {
-        for some in own.chunks(BATCH_CELLS) {
-            let cells = session.stored_cells(&part, some).await;
-            for (chunk, cell) in some.iter().zip(cells) {
-                let cell = cell.map_err(zvf_query::QueryError::from)?;
-                match &values {
-                    Values::Positions(_) => batch.add(chunk, &cell, dtype, axes)?,
-                    Values::Rows(_) => batch.count(chunk, &cell, dtype, axes)?,
-                }
-            }
-            if let Values::Rows(rows) = &values
-                && let Some(old) = rows.old()
-            {
-                batch.add_old(session, old, some).await?;
-            }
-            writer.done(some.len());
-        }
-        let vertices = batch.vertices();
-        if waiting.peek().is_some() && vertices.saturating_mul(kept) < spec.memory {
-            continue;
-        }
-        let full = std::mem::take(&mut batch);
-        let chunks = full.rows.len();
-        written.vertices += vertices;
-        written.chunks += chunks as u64;
-        written.batches += 1;
-        let (values, path, spec) = (values.clone(), path.clone(), spec.clone());
-        let arrays = arrays.clone();
-        let encoded = run(move || {
-            let bytes = match &values {
-                Values::Positions(make) => computed_values(&**make, &full, axes, row, &spec)?,
-                Values::Rows(rows) => rows.of(&full, row)?,
-            };
-            let mut rest = bytes.as_slice();
-            let mut outputs = Vec::with_capacity(full.rows.len());
-            for (chunk, rows) in full.rows {
-                let (own, next) = rest.split_at((rows * row).min(rest.len()));
-                rest = next;
-                outputs.push(Output::Cell {
-                    array: path.clone(),
-                    index: element(&arrays.get(&path)?, chunk.coords())?,
-                    payload: own.to_vec(),
-                });
-            }
-            encoded(&arrays, outputs)
-        });
-        staged.extend(encoded.await?);
-        writer.put(std::mem::take(&mut staged)).await?;
-        writer.done(chunks);
-    }
-    // The nodes of a store without vertices.
-    writer.put(staged).await?;
-    written.bytes = writer.take_report().bytes;
-    let (transaction, put) = writer.into_destination().into_parts();
-    location.delete_replaced(transaction, &put).await?;
-    Ok(written)
 }
 
 /// The positions of some chunks.
@@ -616,34 +490,6 @@ impl Batch {
     fn vertices(&self) -> u64 {
         self.rows.iter().map(|(_, rows)| *rows as u64).sum()
     }
-}
-
-/// Returns the node of an attribute and the nodes above it. The array has the form of the vertices,
-/// and the shards that the root declares for new arrays.
-async fn nodes_of(
-    dataset: &Dataset,
-    path: &str,
-    spec: &AttributeSpec,
-    chunks: &[ChunkCoord],
-    mut attributes: Map<String, Value>,
-) -> Result<Vec<Output>, Failure> {
-    let vertices = json_of(dataset, "0/vertices").await?;
-    let mut keys: Vec<String> = chunks.iter().map(ToString::to_string).collect();
-    keys.sort_unstable();
-    attributes.insert("nonempty_chunks".to_owned(), json!(keys));
-    if let Some(origin) = vertices["attributes"].get("chunk_grid_origin") {
-        attributes.insert("chunk_grid_origin".to_owned(), origin.clone());
-    }
-    attributes.insert("zv_array".to_owned(), json!("attribute"));
-    attributes.insert("name".to_owned(), json!(spec.name));
-    attributes.insert("dtype".to_owned(), json!(spec.kind.name()));
-    attributes.insert("row_shape".to_owned(), json!(spec.row_shape));
-    let declared = dataset.root().shard_shape.as_deref();
-    let mut array = zvf_build::added_array(vertices, declared)?;
-    array["attributes"] = Value::Object(attributes);
-    let mut outputs = vec![node(path, array)];
-    outputs.extend(present(dataset, "vertex_attributes").await?);
-    Ok(outputs)
 }
 
 /// Returns the nodes above an attribute: the level, which lists the family as present, and the

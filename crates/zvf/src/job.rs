@@ -2,9 +2,10 @@
 //!
 //! Everything that the processes share is in the files of the job, in the reserved folder of the
 //! store: `job.json` and the input of the parts, written by the plan, and a file for each part that
-//! is done: `result-N`, or `filled-N` and `divided-N` in the phases before. A result appears whole or not at all, so a part may be done again, or twice
-//! at once.
+//! is done: `result-N`, or `filled-N` and `divided-N` in the phases before. A result appears whole
+//! or not at all, so a part may be done again, or twice at once.
 
+use core::ops::Range;
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
@@ -22,6 +23,15 @@ pub(crate) struct PlannedJob {
     pub(crate) id: String,
     /// Number of parts.
     pub(crate) parts: usize,
+}
+
+/// Returns the share of a part in a list of `len` items, which is divided evenly among all parts.
+pub(crate) fn share(len: usize, part: usize, parts: usize) -> Range<usize> {
+    let end = |part: usize| {
+        let end = (len as u128).saturating_mul(part as u128) / (parts.max(1) as u128);
+        usize::try_from(end).unwrap_or(len).min(len)
+    };
+    end(part)..end(part.saturating_add(1))
 }
 
 /// The files of a job.
@@ -65,6 +75,31 @@ impl Job {
         self.get(&result(part)).await
     }
 
+    /// Puts a result of JSON and numbers.
+    pub(crate) async fn put_table(
+        &self,
+        part: usize,
+        json: &Value,
+        numbers: &[u8],
+    ) -> Result<(), Failure> {
+        let json = json.to_string();
+        let mut bytes = (json.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(json.bytes());
+        bytes.extend(numbers);
+        self.put_result(part, bytes.into()).await
+    }
+
+    /// Reads the output of [`put_table`](Self::put_table).
+    pub(crate) async fn table(&self, part: usize) -> Result<(Value, Bytes), Failure> {
+        let invalid = || self.problem(TaskPlanError::Invalid);
+        let result = self.result(part).await?;
+        let (length, rest) = result.split_first_chunk().ok_or_else(invalid)?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| invalid())?;
+        let (json, numbers) = rest.split_at_checked(length).ok_or_else(invalid)?;
+        let json = serde_json::from_slice(json).map_err(|_| invalid())?;
+        Ok((json, result.slice_ref(numbers)))
+    }
+
     /// Returns the parts whose files `prefix-N` exist. Fails if the job has no description.
     pub(crate) async fn done(&self, prefix: &str) -> Result<BTreeSet<usize>, Failure> {
         let sizes = self.files.sizes().await?;
@@ -92,4 +127,24 @@ impl Job {
 
 fn result(part: usize) -> String {
     format!("result-{part}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn shares_cover_a_list_once() {
+        for (len, parts) in [(0, 1), (0, 3), (1, 3), (10, 3), (7, 7), (5, 300)] {
+            let mut next = 0;
+            for part in 0..parts {
+                let own = share(len, part, parts);
+                assert_eq!(own.start, next, "{len} {parts}");
+                assert!(own.len() <= len.div_ceil(parts), "{len} {parts}");
+                next = own.end;
+            }
+            assert_eq!(next, len);
+        }
+        assert_eq!(share(usize::MAX, usize::MAX - 1, usize::MAX).len(), 1);
+    }
 }

@@ -127,10 +127,12 @@ pub use geometry::IntoGeometry;
 pub use run_task::run_task;
 #[cfg(feature = "write")]
 pub use seal::seal;
+#[cfg(feature = "migrate")]
+pub use task_plan::plan_migrate;
 #[cfg(feature = "pyramid")]
 pub use task_plan::{
-    TaskKind, TaskPhase, TaskPlan, TaskPlanOptions, TaskStatus, plan_create, plan_pyramid,
-    plan_shares,
+    TaskKind, TaskPhase, TaskPlan, TaskPlanOptions, TaskStatus, plan_create, plan_object_attribute,
+    plan_pyramid, plan_shares, plan_vertex_attribute,
 };
 #[cfg(feature = "write")]
 pub use task_plan_error::TaskPlanError;

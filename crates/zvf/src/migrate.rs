@@ -6,20 +6,25 @@ mod links;
 mod objects;
 mod parametric;
 mod parts;
+pub(crate) mod tasks;
 mod units;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 use zvf_model::fetch::BoxFuture;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use zvf_build::{
     BuildError, CellChecksums, CellCompression, Profile,
-    migrate::{MigrationNote, MigrationTarget, RootFacts},
+    migrate::{ChunkExtent, ImpliedLinks, LevelFacts, MigrationNote, MigrationTarget, RootFacts},
 };
+use zvf_format::path::Delta;
 use zvf_model::{
     error_chain::error_chain, fetch::FetchProblem, generation::Generation, key::Key, level::LevelId,
 };
-use zvf_query::{Damage, Fault, QueryError, Session};
+use zvf_query::{Damage, Fault, LinkCells, QueryError, Session};
 use zvf_store::{CreateError, OpenOptions, Store};
 
 use crate::progress::Progress;
@@ -38,6 +43,13 @@ use crate::{
         finish_replace, name_of,
     },
 };
+
+use level::{Level, is_suspect};
+use parts::ChunkArrays;
+use tasks::CopiedCells;
+
+/// Subject of the note about a part that cannot be read.
+const DAMAGED: &str = "cannot be read";
 
 /// Options of [`migrate`].
 ///
@@ -166,6 +178,33 @@ pub struct MigrateReport {
     pub unfinished: Option<String>,
 }
 
+impl MigrateReport {
+    /// Returns the report as JSON.
+    pub fn to_json(&self) -> Value {
+        let notes = |notes: &[MigrationNote]| {
+            let notes = notes.iter().map(|note| {
+                let mut json = json!({"path": note.path, "what": note.what, "count": note.count});
+                if let Some(why) = &note.why {
+                    json["why"] = json!(why);
+                }
+                json
+            });
+            Value::Array(notes.collect())
+        };
+        json!({
+            "from": self.from.to_string(),
+            "to": self.to.name(),
+            "levels": self.levels,
+            "vertices": self.vertices,
+            "links": self.links,
+            "objects_written": self.objects,
+            "bytes_written": self.bytes,
+            "repaired": notes(&self.repaired),
+            "lost": notes(&self.lost),
+        })
+    }
+}
+
 /// Rewrites the store at `source` as a store of another generation at `target`. The source does
 /// not change, and the target can be opened when it is complete, not before.
 ///
@@ -219,13 +258,30 @@ impl Dataset {
         options: &MigrateOptions,
     ) -> Result<MigrateReport, Error> {
         let target = target.into();
-        let address = target.address().and_then(name_of);
-        let name = options.name.as_deref().or(address);
-        let name = name.or_else(|| name_of(self.address()));
-        let name = name.unwrap_or("zarr_vectors").to_owned();
+        let name = new_name(self, target.address(), options);
         let store = target.create(&options.open)?;
         Ok(migrate_in(self, &store, &name, options).await?)
     }
+}
+
+/// Returns the name of the new collection if the old one has none.
+fn new_name(source: &Dataset, target: Option<&str>, options: &MigrateOptions) -> String {
+    let name = options.name.as_deref().or_else(|| target.and_then(name_of));
+    let name = name.or_else(|| name_of(source.address()));
+    name.unwrap_or("zarr_vectors").to_owned()
+}
+
+/// Returns the form of the new store, and the source with all of its levels, none of which is a
+/// draft that cannot be migrated.
+async fn checked(
+    source: &Dataset,
+    options: &MigrateOptions,
+) -> Result<(MigrationTarget, Dataset), Failure> {
+    let form = MigrationTarget::new(options.profile, options.compression, options.checksums)?;
+    let source = source.surveyed().await?;
+    let levels = source.all_levels().await?;
+    levels.iter().try_for_each(check_whole_level)?;
+    Ok((form, source))
 }
 
 fn migrate_in<'a>(
@@ -235,10 +291,7 @@ fn migrate_in<'a>(
     options: &'a MigrateOptions,
 ) -> BoxFuture<'a, Result<MigrateReport, Failure>> {
     Box::pin(async move {
-        let form = MigrationTarget::new(options.profile, options.compression, options.checksums)?;
-        let source = source.surveyed().await?;
-        let levels = source.all_levels().await?;
-        levels.iter().try_for_each(check_whole_level)?;
+        let (form, source) = checked(source, options).await?;
         let copies = copies_nodes(options.profile, options.node_copy);
         let failed = |source| Failure::Create {
             address: store.to_string(),
@@ -284,7 +337,16 @@ struct Migration<'a> {
     form: &'a MigrationTarget,
     writer: CellWriter<&'a dyn Destination>,
     options: &'a MigrateOptions,
+    /// Cells that tasks have written.
+    copied: Option<CopiedCells>,
     state: Mutex<State>,
+}
+
+/// A level, its links and its other arrays, none of whose cells is read yet.
+struct OpenLevel {
+    level: Level,
+    links: Vec<(Delta, LinkCells)>,
+    arrays: ChunkArrays,
 }
 
 #[derive(Default)]
@@ -311,6 +373,7 @@ impl<'a> Migration<'a> {
             form,
             writer: writer.with_progress(options.progress.clone()),
             options,
+            copied: None,
             state: Mutex::default(),
         }
     }
@@ -342,6 +405,64 @@ impl<'a> Migration<'a> {
         };
         let root = self.form.root(&attributes, &facts);
         Ok(text(&zvf_build::group_metadata(&root)))
+    }
+
+    /// Migrates a level.
+    async fn level(&self, id: LevelId) -> Result<(), Failure> {
+        let OpenLevel {
+            mut level,
+            links,
+            arrays,
+        } = self.open_level(id).await?;
+        let (chunks, copied_links) = match &self.copied {
+            None => (None, None),
+            Some(copied) => {
+                let (chunks, links) = self.copied_level(copied, &mut level, &arrays).await?;
+                (Some(chunks), Some(links))
+            }
+        };
+        self.chunk_parts(&mut level, &arrays, chunks).await?;
+        self.objects(&mut level).await?;
+        self.groups(&mut level).await?;
+        self.links(&mut level, links, copied_links).await?;
+        self.composite(&mut level).await?;
+        self.other_nodes(&level).await?;
+        let node = self.attributes(&level.path).await?;
+        self.level_node(&node, &level).await
+    }
+
+    /// Opens the arrays of a level.
+    async fn open_level(&self, id: LevelId) -> Result<OpenLevel, Failure> {
+        let metadata = self.source.level_metadata(id).await?;
+        let root = self.source.root();
+        let chunk = metadata.effective_chunk_shape(root).extents();
+        let bounds = root.bounds.as_ref();
+        let bounds = bounds.map(|bounds| (bounds.lower(), bounds.upper()));
+        let chunking = metadata.attribute_chunking.as_ref();
+        let values = chunking.map(|chunking| chunking.values.len() as u64);
+        let mut level = Level {
+            id,
+            path: id.to_string(),
+            arity: metadata.arity(root),
+            extent: ChunkExtent::of_bounds(bounds, chunk, values),
+            chunks: HashMap::new(),
+            facts: LevelFacts {
+                tiles: true,
+                ..LevelFacts::default()
+            },
+            declares_shared: metadata.shared_fragments,
+            renumbered: HashMap::new(),
+            bridges: None,
+        };
+        let links = self.all_links(&level).await?;
+        let suspect = links.iter().any(|(delta, cells)| is_suspect(*delta, cells));
+        level.bridges = suspect.then(ImpliedLinks::new);
+        let arrays = self.chunk_arrays(&mut level).await?;
+        Ok(OpenLevel {
+            level,
+            links,
+            arrays,
+        })
     }
 
     fn finish(&self) -> (WriteReport, MigrateReport) {
@@ -393,7 +514,7 @@ impl<'a> Migration<'a> {
             Some(chunk) => format!("{}/{chunk}", damage.key),
             None => damage.key.to_string(),
         };
-        self.lost(MigrationNote::new(path, "cannot be read", 1).because(why));
+        self.lost(MigrationNote::new(path, DAMAGED, 1).because(why));
         Ok(())
     }
 

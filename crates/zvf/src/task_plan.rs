@@ -1,6 +1,6 @@
 //! Plans of tasks for schedulers of clusters.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,10 @@ use zvf_build::{Design, Geometry};
 use zvf_model::{fetch::BoxFuture, key::Key};
 use zvf_store::{CreateError, OpenError, OpenOptions, Read, Store};
 
+#[cfg(feature = "migrate")]
+use crate::migrate::{MigrateOptions, tasks as migration};
 use crate::{
+    attribute::{AttributeSpec, ObjectReduction, VertexFn, tasks as attribute},
     error::{Error, boxed},
     failure::Failure,
     job::{Job, PlannedJob},
@@ -31,14 +34,41 @@ pub enum TaskKind {
     Create,
     /// One coarser level of a store.
     Pyramid,
+    /// An attribute of vertices or objects, computed from positions.
+    Sample,
+    /// A store in another generation.
+    #[cfg(feature = "migrate")]
+    Migrate,
 }
 
 impl TaskKind {
+    /// All kinds.
+    pub const ALL: &'static [Self] = &[
+        Self::Create,
+        Self::Pyramid,
+        Self::Sample,
+        #[cfg(feature = "migrate")]
+        Self::Migrate,
+    ];
+
     /// Returns the name in the file and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
             Self::Pyramid => "pyramid",
+            Self::Sample => "sample",
+            #[cfg(feature = "migrate")]
+            Self::Migrate => "migrate",
+        }
+    }
+
+    /// Returns whether the work creates a store.
+    fn is_creation(self) -> bool {
+        match self {
+            Self::Create => true,
+            Self::Pyramid | Self::Sample => false,
+            #[cfg(feature = "migrate")]
+            Self::Migrate => true,
         }
     }
 }
@@ -92,7 +122,7 @@ impl TaskPhase {
     }
 }
 
-/// Options of [`plan_create`], [`plan_shares`] and [`plan_pyramid`].
+/// Options of [`plan_create`], [`plan_pyramid`] and the other plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskPlanOptions {
@@ -118,9 +148,9 @@ impl TaskPlanOptions {
 ///
 /// A plan is one JSON file, on disk or in any store. [`run`](Self::run) does one task, on any
 /// machine that reaches the store. A task may be killed, and may run again or twice at once. After
-/// all tasks, [`commit`](Self::commit) publishes the result, which equals that of
-/// [`create_from_source`](crate::create_from_source) or
-/// [`build_pyramid`](crate::build_pyramid) byte for byte. Until then readers see no change.
+/// all tasks, [`commit`](Self::commit) publishes the result, which equals that of one process, such
+/// as [`create_from_source`](crate::create_from_source) or [`build_pyramid`](crate::build_pyramid),
+/// byte for byte. Until then readers see no change.
 ///
 /// ```
 /// use zvf::{AutoLevels, Design, Geometry, GeometryKind, NumericColumn, OpenOptions};
@@ -157,6 +187,8 @@ pub struct TaskPlan {
     id: String,
     /// Level that is built.
     level: Option<u32>,
+    /// Description of the function of an attribute, for the program that runs the tasks.
+    recipe: Value,
     /// Number of parts of the phase.
     parts: usize,
     /// Number of tasks of the phase.
@@ -352,6 +384,142 @@ pub fn plan_pyramid<'a>(
     })
 }
 
+/// Plans an attribute of the vertices of level 0, as
+/// [`write_vertex_attribute`](crate::write_vertex_attribute) writes it. Tasks compute values with a
+/// function that is passed to [`run_with`](TaskPlan::run_with); the plan keeps `recipe`, from which
+/// the program that runs them can make it.
+///
+/// ```
+/// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
+/// use std::sync::Arc;
+/// use zvf::{AttributeSpec, OpenOptions, numeric::Kind, plan_vertex_attribute};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// # let points = Geometry::new(NumericColumn::float32(3, (0..3000).map(|at| at as f32)));
+/// # zvf::create(address, &points, Design::new(GeometryKind::Points), &Default::default()).await?;
+/// let height = AttributeSpec::new("height", Kind::Float64);
+/// let open = OpenOptions::default();
+/// let recipe = serde_json::json!({"axis": 1});
+/// let plan = plan_vertex_attribute(address, &height, recipe, &open, &Default::default()).await?;
+///
+/// let axis = plan.recipe()["axis"].as_u64().map_or(0, |axis| axis as usize);
+/// let of_each = Arc::new(move |positions: &[f64]| {
+///     let rows = positions.chunks_exact(3);
+///     Ok(rows.flat_map(|row| row[axis].to_le_bytes()).collect())
+/// });
+/// for index in 0..plan.tasks() {
+///     plan.run_with(index, of_each.clone(), &open).await?;
+/// }
+/// let plan = plan.commit_in_memory(&open).await?;
+/// plan.clean(&open).await?;
+/// assert_eq!(plan.report().and_then(|report| report["vertices"].as_u64()), Some(1000));
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+///
+/// See [`write_vertex_attribute`](crate::write_vertex_attribute).
+pub fn plan_vertex_attribute<'a>(
+    address: &'a str,
+    spec: &'a AttributeSpec,
+    recipe: Value,
+    open: &'a OpenOptions,
+    tasks: &'a TaskPlanOptions,
+) -> BoxFuture<'a, Result<TaskPlan, Error>> {
+    boxed(plan_attribute(address, spec, None, recipe, open, tasks))
+}
+
+/// Plans an attribute of objects, as [`write_object_attribute`](crate::write_object_attribute)
+/// writes it; see [`plan_vertex_attribute`]. Tasks reduce the values of fragments, and the commit
+/// reduces those of objects.
+///
+/// # Errors
+///
+/// See [`write_object_attribute`](crate::write_object_attribute).
+pub fn plan_object_attribute<'a>(
+    address: &'a str,
+    spec: &'a AttributeSpec,
+    reduction: ObjectReduction,
+    recipe: Value,
+    open: &'a OpenOptions,
+    tasks: &'a TaskPlanOptions,
+) -> BoxFuture<'a, Result<TaskPlan, Error>> {
+    let reduction = Some(reduction);
+    boxed(plan_attribute(
+        address, spec, reduction, recipe, open, tasks,
+    ))
+}
+
+async fn plan_attribute(
+    address: &str,
+    spec: &AttributeSpec,
+    reduction: Option<ObjectReduction>,
+    recipe: Value,
+    open: &OpenOptions,
+    tasks: &TaskPlanOptions,
+) -> Result<TaskPlan, Failure> {
+    let address = absolute(address);
+    let store = Location::from(&address).open(open)?;
+    let count = tasks.tasks.unwrap_or(TASKS).max(1);
+    let planned = attribute::plan(&store, spec, reduction, count).await?;
+    Ok(TaskPlan {
+        recipe,
+        ..TaskPlan::new(TaskKind::Sample, address, planned, count)
+    })
+}
+
+/// Plans a migration of the store at `source` to a new store at `target`, whose address is reserved.
+/// Tasks write cells; the commit writes objects, groups and metadata, and the links that cannot be
+/// divided, such as those of stores before 0.8. It holds the number of rows of every chunk in
+/// memory.
+///
+/// The source must not change until the commit. The options `overwrite` and `progress` are not used.
+///
+/// ```
+/// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
+/// use zvf::{Dataset, MigrateOptions, OpenOptions, Profile, plan_migrate};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = |name: &str| folder.path().join(name).display().to_string();
+/// # let (source, target) = (path("points.zv"), path("older.zv"));
+/// # let points = Geometry::new(NumericColumn::float32(3, (0..3000).map(|at| at as f32)));
+/// # zvf::create(&source, &points, Design::new(GeometryKind::Points), &Default::default()).await?;
+/// let (open, options) = (OpenOptions::default(), MigrateOptions::new(Profile::V08));
+/// let plan = plan_migrate(&source, &target, &options, &Default::default()).await?;
+/// for index in 0..plan.tasks() {
+///     plan.run(index, &open).await?;
+/// }
+/// plan.commit_in_memory(&open).await?.clean(&open).await?;
+/// assert_eq!(Dataset::open(&target).await?.levels().len(), 1);
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+///
+/// See [`migrate`](crate::migrate).
+#[cfg(feature = "migrate")]
+pub fn plan_migrate<'a>(
+    source: &'a str,
+    target: &'a str,
+    options: &'a MigrateOptions,
+    tasks: &'a TaskPlanOptions,
+) -> BoxFuture<'a, Result<TaskPlan, Error>> {
+    boxed(async move {
+        let (source, target) = (absolute(source), absolute(target));
+        let count = tasks.tasks.unwrap_or(TASKS).max(1);
+        let replaces = tasks.replaces_unfinished;
+        let planned = migration::plan(&source, &target, options, count, replaces);
+        let planned = planned.await?;
+        Ok(TaskPlan::new(TaskKind::Migrate, target, planned, count))
+    })
+}
+
 impl TaskPlan {
     fn new(kind: TaskKind, store: String, planned: PlannedJob, tasks: usize) -> Self {
         Self {
@@ -360,6 +528,7 @@ impl TaskPlan {
             store,
             id: planned.id,
             level: None,
+            recipe: Value::Null,
             parts: planned.parts,
             tasks,
             writers: tasks,
@@ -377,9 +546,15 @@ impl TaskPlan {
         &self.store
     }
 
-    /// Returns the level that is built; `None` for a creation.
+    /// Returns the level that is built; `None` unless the plan is of a pyramid.
     pub fn level(&self) -> Option<u32> {
         self.level
+    }
+
+    /// Returns the description that [`plan_vertex_attribute`] or [`plan_object_attribute`] was
+    /// given; null for other plans.
+    pub fn recipe(&self) -> &Value {
+        &self.recipe
     }
 
     /// Returns the phase, to which tasks and status belong.
@@ -410,6 +585,7 @@ impl TaskPlan {
             "store": self.store,
             "id": self.id,
             "level": self.level,
+            "recipe": self.recipe,
             "parts": self.parts,
             "tasks": self.tasks,
             "phase": self.phase.name(),
@@ -579,8 +755,8 @@ impl TaskPlan {
             }
             let store = self.open(open)?;
             match self.kind {
-                TaskKind::Create => creation::abandon(&store, &self.id).await,
-                TaskKind::Pyramid => Job::open(&store, &self.id)?.delete().await,
+                kind if kind.is_creation() => creation::abandon(&store, &self.id).await,
+                _ => Job::open(&store, &self.id)?.delete().await,
             }
         })
     }
@@ -590,44 +766,77 @@ impl TaskPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Tasks`] when there is no such task, or the store was changed or replaced since the
-    /// plan was made; [`Error`] when the store cannot be written.
+    /// [`Error::Tasks`] when there is no such task, the store was changed or replaced since the
+    /// plan was made, or the task needs a [function](Self::run_with); [`Error`] when the store
+    /// cannot be written.
     pub fn run<'a>(
         &'a self,
         index: usize,
         open: &'a OpenOptions,
     ) -> BoxFuture<'a, Result<bool, Error>> {
-        boxed(async move {
-            if index >= self.tasks {
-                let tasks = self.tasks;
-                return Err(problem(&self.store, TaskPlanError::NoTask { index, tasks }));
+        boxed(self.run_parts(index, None, open))
+    }
+
+    /// Runs one task of the plan of an attribute, as [`run`](Self::run), with the function that
+    /// computes the values. All tasks must be given the same function: the
+    /// [recipe](Self::recipe) describes it. Plans of other kinds do not use it.
+    ///
+    /// # Errors
+    ///
+    /// See [`run`](Self::run); [`Error::Source`] with the error of `values`; [`Error::Attribute`]
+    /// when the number of values is wrong.
+    pub fn run_with<'a>(
+        &'a self,
+        index: usize,
+        values: Arc<VertexFn>,
+        open: &'a OpenOptions,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        boxed(self.run_parts(index, Some(values), open))
+    }
+
+    async fn run_parts(
+        &self,
+        index: usize,
+        values: Option<Arc<VertexFn>>,
+        open: &OpenOptions,
+    ) -> Result<bool, Failure> {
+        if index >= self.tasks {
+            let tasks = self.tasks;
+            return Err(problem(&self.store, TaskPlanError::NoTask { index, tasks }));
+        }
+        if self.is_committed() {
+            return Ok(false);
+        }
+        if self.phase == TaskPhase::Fill {
+            return Err(self.wrong_phase());
+        }
+        let store = self.open(open)?;
+        let done = Job::open(&store, &self.id)?;
+        let done = done.done(self.phase.done()).await?;
+        let parts = (index..self.parts).step_by(self.tasks);
+        let parts: Vec<usize> = parts.filter(|part| !done.contains(part)).collect();
+        if parts.is_empty() {
+            return Ok(false);
+        }
+        match (self.kind, self.phase) {
+            (TaskKind::Create, TaskPhase::Divide) => {
+                input::divide(&store, &self.id, &parts).await?;
             }
-            if self.is_committed() {
-                return Ok(false);
+            (TaskKind::Create, TaskPhase::Link) => {
+                Box::pin(input::divide_links(&store, &self.id, &parts)).await?;
             }
-            if self.phase == TaskPhase::Fill {
-                return Err(self.wrong_phase());
+            (TaskKind::Create, _) => creation::run_parts(&store, &self.id, &parts).await?,
+            (TaskKind::Pyramid, _) => level_tasks::run_parts(&store, &self.id, &parts).await?,
+            (TaskKind::Sample, _) => {
+                let values = values.ok_or_else(|| problem(&self.store, TaskPlanError::NoValues))?;
+                Box::pin(attribute::run_parts(&store, &self.id, &parts, &values)).await?;
             }
-            let store = self.open(open)?;
-            let done = Job::open(&store, &self.id)?;
-            let done = done.done(self.phase.done()).await?;
-            let parts = (index..self.parts).step_by(self.tasks);
-            let parts: Vec<usize> = parts.filter(|part| !done.contains(part)).collect();
-            if parts.is_empty() {
-                return Ok(false);
+            #[cfg(feature = "migrate")]
+            (TaskKind::Migrate, _) => {
+                Box::pin(migration::run_parts(&store, &self.id, &parts, open)).await?;
             }
-            match (self.kind, self.phase) {
-                (TaskKind::Create, TaskPhase::Divide) => {
-                    input::divide(&store, &self.id, &parts).await?;
-                }
-                (TaskKind::Create, TaskPhase::Link) => {
-                    Box::pin(input::divide_links(&store, &self.id, &parts)).await?;
-                }
-                (TaskKind::Create, _) => creation::run_parts(&store, &self.id, &parts).await?,
-                (TaskKind::Pyramid, _) => level_tasks::run_parts(&store, &self.id, &parts).await?,
-            }
-            Ok(true)
-        })
+        }
+        Ok(true)
     }
 
     /// Returns the tasks that are done and missing.
@@ -665,7 +874,7 @@ impl TaskPlan {
         boxed(async move {
             let mut plan = read(address, open).await?;
             if !plan.is_committed() {
-                plan.committed = Some(plan.publish(&plan.open(open)?).await?);
+                plan.committed = Some(plan.publish(open).await?);
                 write(&plan, address, open).await?;
             }
             // The files tell a repeated commit that this one published the result, so they are
@@ -688,7 +897,7 @@ impl TaskPlan {
         boxed(async move {
             let mut plan = self.clone();
             if !plan.is_committed() {
-                plan.committed = Some(plan.publish(&plan.open(open)?).await?);
+                plan.committed = Some(plan.publish(open).await?);
             }
             Ok(plan)
         })
@@ -710,15 +919,22 @@ impl TaskPlan {
         }
     }
 
-    /// Publishes the result and returns the report.
-    async fn publish(&self, store: &Store) -> Result<Map<String, Value>, Failure> {
+    /// Publishes the result and returns the report, which is empty if the process that published it
+    /// died before it wrote the plan.
+    async fn publish(&self, open: &OpenOptions) -> Result<Map<String, Value>, Failure> {
         if self.phase != TaskPhase::Write {
             return Err(self.wrong_phase());
         }
+        let store = &self.open(open)?;
         self.check_missing(self.missing(store).await?, self.tasks)?;
+        let is_published = match self.kind.is_creation() {
+            true => self.is_published(store).await?,
+            false => store.is_last_transaction(&self.id).await?,
+        };
+        if is_published {
+            return Ok(Map::new());
+        }
         let report = match self.kind {
-            TaskKind::Create if self.is_published(store).await? => Value::Null,
-            TaskKind::Pyramid if store.is_last_transaction(&self.id).await? => Value::Null,
             TaskKind::Create => {
                 let written = Box::pin(creation::commit(store, &self.id)).await?;
                 json!({
@@ -740,6 +956,20 @@ impl TaskPlan {
                     "transaction": level.transaction,
                 })
             }
+            TaskKind::Sample => {
+                let written = Box::pin(attribute::commit(store, &self.id)).await?;
+                json!({
+                    "vertices": written.vertices,
+                    "chunks": written.chunks,
+                    "batches": written.batches,
+                    "bytes_written": written.bytes,
+                    "transaction": written.transaction,
+                })
+            }
+            #[cfg(feature = "migrate")]
+            TaskKind::Migrate => Box::pin(migration::commit(store, &self.id, open))
+                .await?
+                .to_json(),
         };
         Ok(report.as_object().cloned().unwrap_or_default())
     }
@@ -767,9 +997,9 @@ impl TaskPlan {
 
     fn open(&self, open: &OpenOptions) -> Result<Store, Failure> {
         let location = Location::from(&self.store);
-        match self.kind {
-            TaskKind::Create => location.create(open),
-            TaskKind::Pyramid => location.open(open),
+        match self.kind.is_creation() {
+            true => location.create(open),
+            false => location.open(open),
         }
     }
 }
@@ -810,7 +1040,7 @@ fn parse(json: &Value) -> Option<TaskPlan> {
     }
     let count = |member: &str| usize::try_from(json[member].as_u64()?).ok();
     let kind = json["job"].as_str()?;
-    let mut kinds = [TaskKind::Create, TaskKind::Pyramid].into_iter();
+    let mut kinds = TaskKind::ALL.iter().copied();
     let (parts, tasks) = (count("parts")?, count("tasks")?);
     let phase = json["phase"].as_str()?;
     let mut phases = TaskPhase::ALL.into_iter();
@@ -825,6 +1055,7 @@ fn parse(json: &Value) -> Option<TaskPlan> {
             Value::Null => None,
             level => Some(u32::try_from(level.as_u64()?).ok()?),
         },
+        recipe: json["recipe"].clone(),
         parts,
         tasks,
         writers: count("writers")?,

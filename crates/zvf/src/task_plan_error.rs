@@ -35,6 +35,12 @@ pub enum TaskPlanError {
         /// The next step.
         advice: &'static str,
     },
+    /// The tasks of the plan compute an attribute with a function, which was not given.
+    #[error(
+        "its tasks compute values with a function; run them with `TaskPlan::run_with`, or \
+             `zvf task run` if `zvf` made the plan"
+    )]
+    NoValues,
     /// No share of the input was filled.
     #[error("no share of the input was filled, so there is nothing to write")]
     NoShares,

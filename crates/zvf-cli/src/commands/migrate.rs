@@ -4,7 +4,7 @@ mod output;
 
 use std::{error::Error, sync::Arc};
 
-use zvf::{CellChecksums, CellCompression, MigrateOptions, Profile};
+use zvf::{CellChecksums, CellCompression, MigrateOptions, Profile, TaskPlan, TaskPlanOptions};
 
 use crate::{
     arguments::named,
@@ -15,6 +15,7 @@ use crate::{
 };
 
 pub use output::MigrateOutput;
+pub(crate) use output::notes;
 
 /// Profiles to which stores can be migrated.
 const PROFILES: [Profile; 2] = [Profile::V09, Profile::V08];
@@ -71,20 +72,25 @@ pub struct MigrateArgs {
     quiet: bool,
 }
 
+impl MigrateArgs {
+    fn options(&self) -> MigrateOptions {
+        let mut options = MigrateOptions::default();
+        options.profile = self.profile;
+        options.compression = self.compression;
+        if self.no_checksum {
+            options.checksums = CellChecksums::Off;
+        }
+        options.node_copy = !self.no_node_copy;
+        options.seal = !self.no_seal;
+        options.skip_damaged = self.skip_damaged;
+        options.overwrite = self.overwrite;
+        options
+    }
+}
+
 /// Migrates the store.
 pub(crate) async fn run(arguments: &MigrateArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let mut options = MigrateOptions::default();
-    options.profile = arguments.profile;
-    options.compression = arguments.compression;
-    if arguments.no_checksum {
-        options.checksums = CellChecksums::Off;
-    }
-    options.node_copy = !arguments.no_node_copy;
-    options.seal = !arguments.no_seal;
-    options.skip_damaged = arguments.skip_damaged;
-    if arguments.overwrite {
-        options.overwrite = true;
-    }
+    let mut options = arguments.options();
     let meter = ProgressMeter::default();
     let shown = meter.clone();
     options.progress = Some(Arc::new(move |done, of| shown.set(done, of)));
@@ -103,5 +109,23 @@ pub(crate) async fn run(arguments: &MigrateArgs) -> Result<CommandOutcome, Box<d
         text,
         warnings: warning.into_iter().collect(),
         ..CommandOutcome::default()
+    })
+}
+
+/// Plans the migration.
+pub(crate) async fn plan(
+    arguments: &MigrateArgs,
+    tasks: &TaskPlanOptions,
+) -> Result<TaskPlan, Box<dyn Error>> {
+    if arguments.overwrite {
+        return Err(
+            "tasks cannot overwrite a store: delete it first, or choose another address".into(),
+        );
+    }
+    let options = arguments.options();
+    let planned = zvf::plan_migrate(&arguments.store, &arguments.out, &options, tasks).await;
+    planned.map_err(|error| match error {
+        zvf::Error::Create { .. } => with_hint(Operation::Plan, error),
+        error => with_hint(Operation::Migrate, error),
     })
 }

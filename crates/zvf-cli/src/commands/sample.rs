@@ -11,12 +11,13 @@ use std::{
 
 use serde_json::json;
 use zvf::{
-    AttributeSpec, Dataset, ObjectReduction, write_object_attribute, write_vertex_attribute,
+    AttributeSpec, Dataset, ObjectReduction, OpenOptions, TaskPlan, TaskPlanOptions, VertexFn,
+    plan_object_attribute, plan_vertex_attribute, write_object_attribute, write_vertex_attribute,
 };
 use zvf_dense::{
     DenseArray, ReadCost,
     npy::NpyArray,
-    sample::{Affine, Interpolation, Outside, SampleOptions, Sampler},
+    sample::{Affine, Interpolation, Outside, SampleOptions, SampleRecipe, Sampler},
 };
 
 use crate::{
@@ -105,71 +106,20 @@ impl core::str::FromStr for ReductionArg {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(Self(match text {
-            "object:mean" => ObjectReduction::Mean,
-            "object:sum" => ObjectReduction::Sum,
-            "object:min" => ObjectReduction::Min,
-            "object:max" => ObjectReduction::Max,
-            _ => return Err("use object:mean, object:sum, object:min or object:max"),
-        }))
+        let name = text.strip_prefix("object:");
+        let mut known = ObjectReduction::ALL.into_iter();
+        let known = known.find(|known| name == Some(known.name()));
+        known
+            .map(Self)
+            .ok_or("use object:mean, object:sum, object:min or object:max")
     }
 }
 
 /// Writes the attribute.
 pub(crate) async fn run(args: &SampleArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    let Volume {
-        array,
-        affine,
-        affine_of,
-    } = Volume::open(args)?;
-    let options = SampleOptions {
-        interpolation: match args.interp {
-            Interp::Nearest => Interpolation::Nearest,
-            Interp::Linear => Interpolation::Linear,
-            Interp::Cubic => Interpolation::Cubic,
-        },
-        affine,
-        outside: args.outside.map(|OutsideArg(outside)| outside),
-        budget: args.memory.bytes(),
-    };
-    let axes = Dataset::open(&args.store).await?.root().axes.len();
-    if let Some(affine) = options
-        .affine
-        .as_ref()
-        .filter(|affine| affine.axes() != axes)
-    {
-        let side = axes.saturating_add(1);
-        let file = args.affine.as_ref().unwrap_or(&args.volume).display();
-        return Err(format!(
-            "{file}: the matrix is for {} axes, and {} has {axes}; \
-             give --affine with {side} rows of {side} numbers",
-            affine.axes(),
-            args.store,
-        )
-        .into());
-    }
-    // All batches share one sampler, so that it caches voxels across batches.
-    let sampler = Arc::new(Sampler::new(array, axes, &options)?);
-    let mut spec = AttributeSpec::new(&args.into, sampler.kind());
-    spec.row_shape = sampler.row_shape().to_vec();
-    spec.overwrite = args.overwrite;
-    if let Some(bytes) = args.memory.bytes() {
-        spec.memory = bytes;
-    }
-    let outside = Arc::new(AtomicU64::new(0));
-    let reads = Arc::new(Mutex::new(ReadCost::default()));
-    let values = {
-        let (outside, reads) = (Arc::clone(&outside), Arc::clone(&reads));
-        move |positions: &[f64]| {
-            let sampled = sampler.sample(positions)?;
-            outside.fetch_add(sampled.outside, Ordering::Relaxed);
-            let mut all = reads.lock().unwrap_or_else(PoisonError::into_inner);
-            all.blocks += sampled.reads.blocks;
-            all.bytes_read += sampled.reads.bytes_read;
-            Ok(sampled.values)
-        }
-    };
-    let (store, values) = (&args.store, Arc::new(values));
+    let (sampling, affine_of) = Sampling::of(args).await?;
+    let spec = sampling.spec(args);
+    let (store, values) = (&args.store, sampling.values());
     let written = match args.reduce {
         None => write_vertex_attribute(store, &spec, values).await,
         Some(ReductionArg(reduction)) => {
@@ -177,8 +127,7 @@ pub(crate) async fn run(args: &SampleArgs) -> Result<CommandOutcome, Box<dyn Err
         }
     };
     let written = written.map_err(|error| with_hint(Operation::Sample, error))?;
-    let outside = outside.load(Ordering::Relaxed);
-    let reads = *reads.lock().unwrap_or_else(PoisonError::into_inner);
+    let (outside, reads) = (sampling.outside(), sampling.reads());
     let dtype = match args.reduce {
         None => spec.kind.name(),
         Some(_) => "float64",
@@ -214,6 +163,153 @@ pub(crate) async fn run(args: &SampleArgs) -> Result<CommandOutcome, Box<dyn Err
         warnings: warning.into_iter().collect(),
         ..CommandOutcome::default()
     })
+}
+
+/// Plans the attribute.
+pub(crate) async fn plan(
+    args: &SampleArgs,
+    tasks: &TaskPlanOptions,
+) -> Result<TaskPlan, Box<dyn Error>> {
+    let (mut sampling, _) = Sampling::of(args).await?;
+    sampling.recipe.volume = absolute(&args.volume)?;
+    let (spec, open) = (sampling.spec(args), OpenOptions::default());
+    let recipe = sampling.recipe.to_json();
+    let planned = match args.reduce {
+        None => plan_vertex_attribute(&args.store, &spec, recipe, &open, tasks).await,
+        Some(ReductionArg(reduction)) => {
+            plan_object_attribute(&args.store, &spec, reduction, recipe, &open, tasks).await
+        }
+    };
+    planned.map_err(|error| with_hint(Operation::Sample, error))
+}
+
+/// Runs a task of a planned attribute. Returns the number of vertices outside the volume; `None` if
+/// the task was done already.
+pub(crate) async fn run_task(
+    plan: &TaskPlan,
+    index: usize,
+    open: &OpenOptions,
+) -> Result<Option<u64>, Box<dyn Error>> {
+    let recipe = SampleRecipe::from_json(plan.recipe());
+    let recipe = recipe.ok_or("its values are not sampled from a volume; run it in its program")?;
+    let memory = MemoryArgs::of(recipe.options.budget);
+    let array = dense::open(Path::new(&recipe.volume), recipe.dataset.as_deref(), memory)?;
+    let axes = Dataset::open_with(plan.store(), open)
+        .await?
+        .root()
+        .axes
+        .len();
+    let sampling = Sampling::new(Arc::from(array), axes, recipe)?;
+    let is_new = plan.run_with(index, sampling.values(), open).await?;
+    Ok(is_new.then(|| sampling.outside()))
+}
+
+/// A volume that is sampled, and what was found so far.
+struct Sampling {
+    recipe: SampleRecipe,
+    /// All batches share one sampler, so that it caches voxels across batches.
+    sampler: Arc<Sampler<Arc<dyn DenseArray>>>,
+    outside: Arc<AtomicU64>,
+    reads: Arc<Mutex<ReadCost>>,
+}
+
+impl Sampling {
+    /// Opens the volume. Also returns the origin of the map to its voxels.
+    async fn of(args: &SampleArgs) -> Result<(Self, Option<&'static str>), Box<dyn Error>> {
+        let Volume {
+            array,
+            affine,
+            affine_of,
+        } = Volume::open(args)?;
+        let options = SampleOptions {
+            interpolation: match args.interp {
+                Interp::Nearest => Interpolation::Nearest,
+                Interp::Linear => Interpolation::Linear,
+                Interp::Cubic => Interpolation::Cubic,
+            },
+            affine,
+            outside: args.outside.map(|OutsideArg(outside)| outside),
+            budget: args.memory.bytes(),
+        };
+        let mut recipe = SampleRecipe::new(args.volume.to_string_lossy(), options);
+        recipe.dataset.clone_from(&args.dataset);
+        let axes = Dataset::open(&args.store).await?.root().axes.len();
+        if let Some(affine) = recipe
+            .options
+            .affine
+            .as_ref()
+            .filter(|affine| affine.axes() != axes)
+        {
+            let side = axes.saturating_add(1);
+            let file = args.affine.as_ref().unwrap_or(&args.volume).display();
+            return Err(format!(
+                "{file}: the matrix is for {} axes, and {} has {axes}; \
+                 give --affine with {side} rows of {side} numbers",
+                affine.axes(),
+                args.store,
+            )
+            .into());
+        }
+        Ok((Self::new(array, axes, recipe)?, affine_of))
+    }
+
+    fn new(
+        array: Arc<dyn DenseArray>,
+        axes: usize,
+        recipe: SampleRecipe,
+    ) -> Result<Self, Box<dyn Error>> {
+        Ok(Self {
+            sampler: Arc::new(Sampler::new(array, axes, &recipe.options)?),
+            recipe,
+            outside: Arc::default(),
+            reads: Arc::default(),
+        })
+    }
+
+    fn spec(&self, args: &SampleArgs) -> AttributeSpec {
+        let mut spec = AttributeSpec::new(&args.into, self.sampler.kind());
+        spec.row_shape = self.sampler.row_shape().to_vec();
+        spec.overwrite = args.overwrite;
+        if let Some(bytes) = args.memory.bytes() {
+            spec.memory = bytes;
+        }
+        spec
+    }
+
+    /// Returns the function that samples.
+    fn values(&self) -> Arc<VertexFn> {
+        let sampler = Arc::clone(&self.sampler);
+        let (outside, reads) = (Arc::clone(&self.outside), Arc::clone(&self.reads));
+        Arc::new(move |positions: &[f64]| {
+            let sampled = sampler.sample(positions)?;
+            outside.fetch_add(sampled.outside, Ordering::Relaxed);
+            let mut all = reads.lock().unwrap_or_else(PoisonError::into_inner);
+            all.blocks += sampled.reads.blocks;
+            all.bytes_read += sampled.reads.bytes_read;
+            Ok(sampled.values)
+        })
+    }
+
+    /// Returns the number of vertices outside the volume so far.
+    fn outside(&self) -> u64 {
+        self.outside.load(Ordering::Relaxed)
+    }
+
+    fn reads(&self) -> ReadCost {
+        *self.reads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns a path as an absolute one, because tasks may run in other folders. Addresses with a scheme
+/// are returned as they are.
+fn absolute(volume: &Path) -> Result<String, Box<dyn Error>> {
+    let text = volume
+        .to_str()
+        .ok_or("the path of the volume is not UTF-8")?;
+    if text.contains("://") {
+        return Ok(text.to_owned());
+    }
+    Ok(std::path::absolute(volume)?.display().to_string())
 }
 
 /// A volume, and the map from positions to its voxels.

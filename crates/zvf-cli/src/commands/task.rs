@@ -3,11 +3,13 @@
 use std::{error::Error, io, path::PathBuf, process, thread};
 
 use serde_json::{Value, json};
-use zvf::{OpenOptions, TaskKind, TaskPlan, TaskPlanOptions};
+use zvf::{OpenOptions, TaskKind, TaskPlan, TaskPlanError, TaskPlanOptions};
 
 use super::{
     create::{self, CreateArgs},
+    migrate::{self, MigrateArgs},
     pyramid::{self, PyramidArgs},
+    sample::{self, SampleArgs},
 };
 use crate::{
     display::{count_noun, len_u64},
@@ -17,7 +19,7 @@ use crate::{
 /// Number of missing tasks that the text names.
 const MAX_NAMED: usize = 20;
 
-/// Divide the creation of a store, or of a coarser level, into tasks for a scheduler
+/// Divide the creation, migration or change of a store into tasks for a scheduler
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "A plan is one file, on disk or in a bucket. Its tasks run in any order, on any machine that reaches
@@ -59,12 +61,12 @@ impl TaskArgs {
     }
 }
 
-/// Write a plan: read the input, and reserve the address of a new store
+/// Write a plan: read the input of a new store, and reserve its address
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "`create` and `pyramid` take the arguments of `zvf create` and `zvf pyramid`. A plan of `pyramid` is for
-the first level that does not exist; plan again after its commit. A plan with 0 tasks means that all
-levels exist."
+    after_help = "The commands take the arguments of `zvf create`, `zvf pyramid`, `zvf sample` and `zvf migrate`. A plan
+of `pyramid` is for the first level that does not exist; plan again after its commit. A plan with 0
+tasks means that all levels exist."
 )]
 struct PlanArgs {
     /// Plan to write: a file or an address.
@@ -87,6 +89,8 @@ struct PlanArgs {
 enum PlannedCommand {
     Create(Box<CreateArgs>),
     Pyramid(Box<PyramidArgs>),
+    Sample(Box<SampleArgs>),
+    Migrate(Box<MigrateArgs>),
 }
 
 /// Run one task of a plan
@@ -166,6 +170,8 @@ async fn plan(arguments: &PlanArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let (plan, warnings) = match &arguments.job {
         PlannedCommand::Create(args) => create::plan(args, &options).await?,
         PlannedCommand::Pyramid(args) => (pyramid::plan(args, &options).await?, Vec::new()),
+        PlannedCommand::Sample(args) => (sample::plan(args, &options).await?, Vec::new()),
+        PlannedCommand::Migrate(args) => (migrate::plan(args, &options).await?, Vec::new()),
     };
     plan.write(&arguments.plan, &OpenOptions::default()).await?;
     let text = match plan.tasks() {
@@ -187,12 +193,26 @@ async fn run_one(arguments: &RunArgs) -> Result<CommandOutcome, Box<dyn Error>> 
     let open = OpenOptions::default();
     let plan = TaskPlan::read(&arguments.plan, &open).await?;
     let index = arguments.index;
-    let is_new = plan.run(index, &open).await?;
-    let text = match is_new {
+    let (is_new, outside) = match plan.run(index, &open).await {
+        Err(zvf::Error::Tasks {
+            source: TaskPlanError::NoValues,
+            ..
+        }) => {
+            let outside = sample::run_task(&plan, index, &open).await?;
+            (outside.is_some(), outside)
+        }
+        ran => (ran?, None),
+    };
+    let mut text = match is_new {
         true => format!("{}: task {index} is done", arguments.plan),
         false => format!("{}: task {index} was done already", arguments.plan),
     };
-    let report = json!({"plan": arguments.plan, "task": index, "repeated": !is_new});
+    let mut report = json!({"plan": arguments.plan, "task": index, "repeated": !is_new});
+    if let Some(outside) = outside {
+        let vertices = count_noun(outside, "vertex", "vertices");
+        text = format!("{text}, {vertices} outside");
+        report["outside"] = json!(outside);
+    }
     Ok(outcome(arguments.json, &report, text))
 }
 
@@ -234,7 +254,10 @@ async fn commit(arguments: &CommitArgs) -> Result<CommandOutcome, Box<dyn Error>
             text = format!("{text}, {}", count_noun(count, noun, nouns));
         }
     }
-    report["report"] = Value::Object(counts);
+    let counts = Value::Object(counts);
+    let notes = migrate::notes(&counts);
+    text = [&[text][..], &notes].concat().join("\n");
+    report["report"] = counts;
     Ok(outcome(arguments.json, &report, text))
 }
 
@@ -259,6 +282,7 @@ fn described(address: &str, plan: &TaskPlan) -> Value {
 fn work(plan: &TaskPlan) -> String {
     match (plan.kind(), plan.level()) {
         (TaskKind::Pyramid, Some(level)) => format!("build level {level} of {}", plan.store()),
+        (TaskKind::Migrate, _) => format!("write {}", plan.store()),
         (kind, _) => format!("{} {}", kind.name(), plan.store()),
     }
 }

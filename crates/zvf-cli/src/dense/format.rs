@@ -23,6 +23,11 @@ pub(crate) struct MemoryArgs {
 }
 
 impl MemoryArgs {
+    /// Returns the argument of a limit.
+    pub(crate) fn of(memory: Option<u64>) -> Self {
+        Self { memory }
+    }
+
     /// Returns the limit, if given.
     pub(crate) fn bytes(self) -> Option<u64> {
         self.memory

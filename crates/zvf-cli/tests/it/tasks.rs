@@ -446,6 +446,134 @@ fn unfinished_plans_are_replaced_on_request_only() {
     assert!(said.contains("cannot be divided into tasks"), "{said}");
 }
 
+/// Writes a volume of 32 x 48 x 8 voxels.
+fn volume(path: &str) {
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (32, 48, 8), }\n";
+    let mut bytes = b"\x93NUMPY\x01\0".to_vec();
+    bytes.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+    bytes.extend(header.bytes());
+    let values = (0..32_u16 * 48 * 8).map(|at| f32::from(at * 7919 % 1009) * 0.1);
+    bytes.extend(values.flat_map(f32::to_le_bytes));
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_bad_cluster_samples_as_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let npz = input(folder.path(), "streamlines");
+    volume(&at("v.npy"));
+    let (one, many, plan) = (at("one.zv"), at("many.zv"), at("plan.json"));
+    for store in [&one, &many] {
+        let design = [
+            "--kind=streamlines",
+            "--chunk-shape=4,4,4",
+            "--name=n",
+            "--shard=2,1,1",
+        ];
+        run(&[&["create", store, "--from", &npz][..], &design].concat());
+    }
+    let affine = "[[1, 0, 0, 0.5], [0, 1, 0, 0.25], [0, 0, 1, 2], [0, 0, 0, 1]]";
+    fs::write(at("affine.json"), affine).unwrap();
+    let matrix = format!("--affine={}", at("affine.json"));
+    let mut numbers = Numbers(23);
+    let mut killed = 0;
+    for more in [
+        &["--memory=4000"][..],
+        &["--overwrite", "--interp=nearest", "--outside=-1", &matrix],
+        &["--reduce=object:mean", "--interp=cubic", &matrix],
+        &["--reduce=object:max", "--overwrite", "--outside=edge"],
+    ] {
+        let volume = at("v.npy");
+        let args = [&["--into=t1"][..], more].concat();
+        let sampled = json(&[&["sample", &one, &volume, "--json"][..], &args].concat());
+        let words = ["task", "plan", &plan, "--tasks=5", "--json", "sample"];
+        let planned = json(&[&words[..], &[&many, &volume], &args].concat());
+        assert_eq!(
+            (&planned["job"], &planned["tasks"]),
+            (&"sample".into(), &5.into())
+        );
+        let (_, said) = fail(&["task", "commit", &plan]);
+        assert!(said.contains("of 5 tasks are not done"), "{said}");
+        killed += schedule(&plan, &mut numbers);
+        let report = json(&["task", "commit", &plan, "--json"]);
+        assert_eq!(report["report"]["vertices"], 900);
+        assert_eq!(report["report"]["chunks"], sampled["chunks"]);
+        assert_eq!(report["report"]["bytes_written"], sampled["bytes_written"]);
+        assert_eq!(json(&["task", "commit", &plan, "--json"]), report);
+        let again = json(&["task", "run", &plan, "--index=2", "--json"]);
+        assert_eq!(again["repeated"], true);
+        check_equal(&one, &many, true);
+    }
+    assert!(killed > 0, "no task was killed");
+    run(&["validate", &many, "--level=4"]);
+
+    // Tasks count vertices outside the volume. The volume may not move.
+    let words = ["task", "plan", &plan, "--tasks=1", "sample", &many];
+    run(&[&words[..], &[&at("v.npy"), "--into=t2"]].concat());
+    fs::rename(at("v.npy"), at("w.npy")).unwrap();
+    let (_, said) = fail(&["task", "run", &plan, "--index=0"]);
+    assert!(said.contains("v.npy does not exist"), "{said}");
+    fs::rename(at("w.npy"), at("v.npy")).unwrap();
+    let ran = run(&["task", "run", &plan, "--index=0"]);
+    assert!(
+        ran.contains("task 0 is done, ") && ran.contains(" outside"),
+        "{ran}"
+    );
+    run(&["delete", &many, "--object", "0"]);
+    let (code, said) = fail(&["task", "commit", &plan]);
+    assert!(said.contains("plan again"), "{said}");
+    assert_eq!(code, Some(2));
+    let words = ["task", "plan", &plan, "sample", &many];
+    let (_, said) = fail(&[&words[..], &[&at("v.npy"), "--into=t1"]].concat());
+    assert!(said.contains("--overwrite"), "{said}");
+}
+
+#[test]
+fn a_bad_cluster_migrates_as_one_process() {
+    let mut killed = 0;
+    for (kind, seed) in [("streamlines", 3), ("graphs", 5), ("mesh", 7)] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let from = match kind {
+            "streamlines" => input(folder.path(), kind),
+            _ => linked_tables(folder.path(), kind),
+        };
+        let design = ["--chunk-shape=4,4,4", "--kind", kind, "--from", &from];
+        run(&[&["create", &at("old.zv")][..], &design].concat());
+        if kind != "mesh" {
+            run(&["pyramid", &at("old.zv"), "--levels=1"]);
+        }
+        let mut source = at("old.zv");
+        for (number, profile) in ["0.8", "0.9"].iter().enumerate() {
+            let (one, many) = (at(&format!("1/{number}.zv")), at(&format!("2/{number}.zv")));
+            let plan = at(&format!("{number}.json"));
+            let args = ["--profile", profile, "--compression=zstd"];
+            let migrated = json(&[&["migrate", &source, &one, "--json"][..], &args].concat());
+            let words = ["task", "plan", &plan, "--tasks=5", "--json", "migrate"];
+            let planned = json(&[&words[..], &[&source, &many], &args].concat());
+            assert_eq!(
+                (&planned["job"], &planned["tasks"]),
+                (&"migrate".into(), &5.into())
+            );
+            let (_, said) = fail(&["info", &many]);
+            assert!(said.contains("is not complete"), "{said}");
+            killed += schedule(&plan, &mut Numbers(seed));
+            let report = json(&["task", "commit", &plan, "--json"]);
+            assert_eq!(report["report"], migrated);
+            assert_eq!(json(&["task", "commit", &plan, "--json"]), report);
+            check_equal(&one, &many, false);
+            source = many;
+        }
+        let (_, said) = fail(&["task", "plan", "p.json", "migrate", &at("old.zv"), &source]);
+        assert!(said.contains("choose another address"), "{said}");
+        let words = ["task", "plan", "p.json", "migrate", "--overwrite"];
+        let (_, said) = fail(&[&words[..], &[&at("old.zv"), &source]].concat());
+        assert!(said.contains("tasks cannot overwrite a store"), "{said}");
+    }
+    assert!(killed > 0, "no task was killed");
+}
+
 /// The status of a plan with missing tasks.
 fn json_of_failure(plan: &str) -> Value {
     let output = zvf(&["task", "status", plan, "--json"]).output().unwrap();

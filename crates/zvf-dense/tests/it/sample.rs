@@ -9,6 +9,7 @@
 
 mod formats;
 mod once;
+mod recipe;
 
 use std::{collections::BTreeMap, sync::Mutex};
 

@@ -16,12 +16,14 @@ use zvf_build::{
 };
 use zvf_format::numeric::Kind;
 use zvf_model::{grid::ChunkCoord, level::LevelId, row_id::RowId};
-use zvf_query::{StoredArray, predicate::Scope};
+use zvf_query::predicate::Scope;
 use zvf_store::{Store, Transaction};
 
 use super::{
-    AttributeLocation, AttributeReport, AttributeSpec, Batch, Values, commit_or_abort, json_of,
-    present, raw_vertices, root, stage,
+    AttributeLocation, AttributeReport, AttributeSpec, commit_or_abort, json_of, present,
+    raw_vertices, root,
+    row_values::RowValues,
+    vertex::{Values, VertexTarget},
 };
 use crate::{
     dataset::Dataset,
@@ -59,74 +61,6 @@ pub(crate) enum TableKeys<'t> {
     Rows(&'t [u64]),
     /// Ids of objects.
     Objects(&'t [i64]),
-}
-
-/// Values of some vertices.
-pub(super) struct RowValues {
-    name: String,
-    /// Addresses with rows of `values`, ascending.
-    rows: Arc<Vec<(RowId, usize)>>,
-    /// Chunks of the level, ascending.
-    chunks: Arc<[ChunkCoord]>,
-    values: StoredValues,
-    /// Values of the other vertices, if the attribute exists.
-    old: Option<StoredArray>,
-    /// Number of vertices without a value.
-    missing: AtomicU64,
-}
-
-impl RowValues {
-    pub(super) fn old(&self) -> Option<&StoredArray> {
-        self.old.as_ref()
-    }
-
-    /// Returns the values of the vertices of a batch.
-    pub(super) fn of(&self, batch: &Batch, row: usize) -> Result<Vec<u8>, Failure> {
-        let mut bytes = Vec::new();
-        for (at, (chunk, count)) in batch.rows.iter().enumerate() {
-            let start = bytes.len();
-            let size = count.saturating_mul(row);
-            let old = batch.old.get(at).and_then(Option::as_ref);
-            match (old, &self.values.filler) {
-                (Some(old), _) if old.len() == size => bytes.extend_from_slice(old),
-                (Some(_), _) => {
-                    return Err(Failure::Attribute {
-                        name: format!("0/vertex_attributes/{}/{chunk}", self.name),
-                        why: "its size is not that of one value for each vertex",
-                    });
-                }
-                (None, Some(filler)) => bytes.extend(filler.iter().cycle().take(size)),
-                (None, None) => bytes.resize(start + size, 0),
-            }
-            let own = self.rows_of(chunk);
-            for (id, from) in own {
-                let to = usize::try_from(id.row()).unwrap_or(usize::MAX);
-                let to = to
-                    .checked_mul(row)
-                    .filter(|to| *to < size)
-                    .map(|to| start + to);
-                let slot = to.and_then(|to| bytes.get_mut(to..to + row));
-                let slot = slot.ok_or_else(|| EditError::UnknownRow {
-                    chunk: chunk.to_string(),
-                    row: id.row(),
-                })?;
-                slot.copy_from_slice(self.values.numbers.row(*from));
-            }
-            if old.is_none() && self.values.filler.is_none() {
-                let missing = count.saturating_sub(own.len()) as u64;
-                self.missing.fetch_add(missing, Ordering::Relaxed);
-            }
-        }
-        Ok(bytes)
-    }
-
-    /// Returns the rows of a chunk.
-    fn rows_of(&self, chunk: &ChunkCoord) -> &[(RowId, usize)] {
-        let rank = self.chunks.binary_search(chunk).unwrap_or(usize::MAX) as u64;
-        let start = self.rows.partition_point(|(id, _)| id.chunk() < rank);
-        let end = self.rows.partition_point(|(id, _)| id.chunk() <= rank);
-        &self.rows[start..end]
-    }
 }
 
 /// Writes attributes from a table in one transaction.
@@ -214,14 +148,9 @@ async fn vertices(
             old,
             missing: AtomicU64::new(0),
         });
-        let staged = stage(
-            dataset,
-            transaction,
-            &spec,
-            attributes,
-            Values::Rows(Arc::clone(&source)),
-        );
-        let one = staged.await?;
+        let target = VertexTarget::open(dataset, &spec, attributes).await?;
+        let values = Values::Rows(Arc::clone(&source));
+        let one = target.stage(transaction, &values).await?;
         let missing = source.missing.load(Ordering::Relaxed);
         if missing > 0 {
             return Err(Failure::from(EditError::MissingRows {
@@ -315,13 +244,13 @@ async fn objects(
         old_files.push(location);
     }
     outputs.extend(present(dataset, "object_attributes").await?);
-    let writer = CellWriter::new(StagedTransaction::recording(&mut *transaction));
+    for location in old_files {
+        location.delete_replaced(transaction).await?;
+    }
+    let writer = CellWriter::new(StagedTransaction::new(&mut *transaction));
     writer.write(outputs).await?;
     let bytes = writer.take_report().bytes;
-    let (transaction, put) = writer.into_destination().into_parts();
-    for location in old_files {
-        location.delete_replaced(transaction, &put).await?;
-    }
+    drop(writer);
     let (part, _) = raw_vertices(dataset, &AttributeSpec::new("vertices", Kind::UInt8)).await?;
     let written = AttributeReport {
         objects: ids.len() as u64,

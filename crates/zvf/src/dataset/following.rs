@@ -35,7 +35,7 @@ impl Following {
 
 impl Dataset {
     /// Opens the dataset in `store` at its present transaction, and follows its changes.
-    pub(super) async fn open_following(
+    pub(crate) async fn open_following(
         store: Store,
         options: &OpenOptions,
         cache_bytes: u64,

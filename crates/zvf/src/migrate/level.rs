@@ -1,4 +1,4 @@
-//! Migration of one level: each of its parts, then its node.
+//! State of a level during its migration, and its node.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use zvf_build::migrate::{
 };
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{grid::ChunkCoord, level::LevelId};
-use zvf_query::LinkCells;
+use zvf_query::{LinkCells, StoredArray};
 
 use super::Migration;
 use crate::failure::Failure;
@@ -55,45 +55,22 @@ impl ChunkFacts {
     }
 }
 
-impl Migration<'_> {
-    /// Migrates a level.
-    pub(super) async fn level(&self, id: LevelId) -> Result<(), Failure> {
-        let metadata = self.source.level_metadata(id).await?;
-        let root = self.source.root();
-        let path = id.to_string();
-        let node = self.attributes(&path).await?;
-        let chunk = metadata.effective_chunk_shape(root).extents();
-        let bounds = root.bounds.as_ref();
-        let bounds = bounds.map(|bounds| (bounds.lower(), bounds.upper()));
-        let chunking = metadata.attribute_chunking.as_ref();
-        let values = chunking.map(|chunking| chunking.values.len() as u64);
-        let mut level = Level {
-            id,
-            path,
-            arity: metadata.arity(root),
-            extent: ChunkExtent::of_bounds(bounds, chunk, values),
-            chunks: HashMap::new(),
-            facts: LevelFacts {
-                tiles: true,
-                ..LevelFacts::default()
-            },
-            declares_shared: metadata.shared_fragments,
-            renumbered: HashMap::new(),
-            bridges: None,
-        };
-        let links = self.all_links(&level).await?;
-        let suspect = links.iter().any(|(delta, cells)| is_suspect(*delta, cells));
-        level.bridges = suspect.then(ImpliedLinks::new);
-        self.chunk_parts(&mut level).await?;
-        self.objects(&mut level).await?;
-        self.groups(&mut level).await?;
-        self.links(&mut level, links).await?;
-        self.composite(&mut level).await?;
-        self.other_nodes(&level).await?;
-        self.level_node(&node, &level).await
+impl Level {
+    /// Extends the level to the chunks of an array.
+    pub(super) fn reach(&mut self, part: &StoredArray) {
+        for chunk in part.chunks() {
+            self.extent.reach(chunk.coords());
+        }
     }
+}
 
-    async fn level_node(&self, node: &Map<String, Value>, level: &Level) -> Result<(), Failure> {
+impl Migration<'_> {
+    /// Writes the node of a level, after its parts.
+    pub(super) async fn level_node(
+        &self,
+        node: &Map<String, Value>,
+        level: &Level,
+    ) -> Result<(), Failure> {
         {
             let mut state = self.state();
             state.vertices += level.facts.vertices;
@@ -109,7 +86,10 @@ impl Migration<'_> {
     }
 
     /// Opens the link cells of a level without reading them.
-    async fn all_links(&self, level: &Level) -> Result<Vec<(Delta, LinkCells)>, Failure> {
+    pub(super) async fn all_links(
+        &self,
+        level: &Level,
+    ) -> Result<Vec<(Delta, LinkCells)>, Failure> {
         let session = self.session();
         let mut all = Vec::new();
         for delta in session.stored_link_deltas(level.id).await? {
@@ -123,7 +103,7 @@ impl Migration<'_> {
 }
 
 /// Returns whether links may name the wrong rows.
-fn is_suspect(delta: Delta, cells: &LinkCells) -> bool {
+pub(super) fn is_suspect(delta: Delta, cells: &LinkCells) -> bool {
     let mut families = cells.families().into_iter();
     delta == Delta::INTRA
         && !cells.rows_are_known()

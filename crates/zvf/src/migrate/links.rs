@@ -2,6 +2,7 @@
 
 mod aligned;
 mod finish;
+mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +19,7 @@ use zvf_model::{grid::ChunkCoord, key::Key, layout::LinkForm as LinkForms};
 use zvf_query::{CellLinks, LinkCells};
 
 use self::aligned::AlignedCells;
+pub(super) use self::written::{CopiedLinks, WrittenLinks, coords};
 use super::{
     Migration,
     level::Level,
@@ -25,7 +27,7 @@ use super::{
     parts::{Batches, Target},
     units::{AddedLinks, Unit, UnitLinks, units},
 };
-use crate::failure::Failure;
+use crate::{failure::Failure, job::share};
 
 /// Links of one delta during their migration.
 pub(super) struct Links<'a> {
@@ -33,22 +35,38 @@ pub(super) struct Links<'a> {
     pub(super) form: LinkTarget,
     pub(super) extent: ChunkExtent,
     pub(super) arity: usize,
-    /// Chunks with a cell, by array or family.
-    pub(super) cell_indexes: BTreeMap<LinkArrayKey, Vec<Vec<i64>>>,
-    /// Chunks with a cell of each attribute, by array or family.
-    pub(super) valued: Vec<BTreeMap<LinkArrayKey, Vec<Vec<i64>>>>,
-    /// Bytes of a row of each attribute; 0 while unknown.
-    pub(super) rows: Vec<usize>,
-    pub(super) filled_rows: Vec<u64>,
     /// Links added to the cell of a chunk.
     pub(super) added: BTreeMap<Vec<i64>, AddedLinks>,
-    /// Numbers of migrated links, of links between chunks among them, and of stored rows.
-    pub(super) logical: u64,
-    pub(super) crossing: u64,
-    pub(super) physical: u64,
+    written: WrittenLinks,
     repaired: u64,
     unexplained: u64,
-    copies: u64,
+}
+
+/// The links of one delta and number of ends, none of which is read yet.
+struct LinkWork<'a> {
+    links: Links<'a>,
+    /// Cells whose records contain their chunks.
+    tables: Vec<usize>,
+    /// Other links outside cells of one chunk.
+    units: Vec<(Vec<ChunkCoord>, Unit)>,
+    aligned: AlignedCells,
+}
+
+impl LinkWork<'_> {
+    /// Returns whether units and chunks are independent of each other, so that tasks can share
+    /// them: no link is repaired, and none of a unit is added to a cell of one chunk.
+    fn is_divisible(&self, level: &Level) -> bool {
+        let is_inside = |(chunks, _): &(Vec<ChunkCoord>, Unit)| {
+            chunks.iter().all(|chunk| Some(chunk) == chunks.first())
+        };
+        let is_added = self.links.form.is_current() && self.units.iter().any(is_inside);
+        level.bridges.is_none() && self.tables.is_empty() && !is_added
+    }
+
+    /// Returns the numbers of units and of chunks, which all tasks and the commit find.
+    fn counts(&self) -> (usize, usize) {
+        (self.units.len(), self.aligned.chunks(&self.links).len())
+    }
 }
 
 impl Links<'_> {
@@ -97,8 +115,10 @@ impl Links<'_> {
         values: Vec<Option<Vec<u8>>>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), Failure> {
-        if !self.cell_indexes.contains_key(array_key) {
-            self.cell_indexes.insert(array_key.clone(), Vec::new());
+        if !self.written.cell_indexes.contains_key(array_key) {
+            self.written
+                .cell_indexes
+                .insert(array_key.clone(), Vec::new());
             self.begin(migration, array_key)?;
         }
         let none = Map::new();
@@ -110,7 +130,8 @@ impl Links<'_> {
         let mut target = self.target(self.form.path(array_key), &none);
         target.cell(migration, at, payload, outputs)?;
         let keys = target.keys;
-        self.cell_indexes
+        self.written
+            .cell_indexes
             .entry(array_key.clone())
             .or_default()
             .extend(keys);
@@ -121,7 +142,7 @@ impl Links<'_> {
             let mut target = self.target(self.form.attribute_path(name, array_key), &none);
             target.cell(migration, at, values, outputs)?;
             let keys = target.keys;
-            if let Some(valued) = self.valued.get_mut(number) {
+            if let Some(valued) = self.written.valued.get_mut(number) {
                 valued.entry(array_key.clone()).or_default().extend(keys);
             }
         }
@@ -130,11 +151,12 @@ impl Links<'_> {
 }
 
 impl Migration<'_> {
-    /// Migrates the links of all deltas.
+    /// Migrates the links of all deltas. Tasks may have written cells of them.
     pub(super) async fn links(
         &self,
         level: &mut Level,
         all: Vec<(Delta, LinkCells)>,
+        mut copied: Option<CopiedLinks>,
     ) -> Result<(), Failure> {
         for (delta, cells) in &all {
             for stray in cells.unrecognized_children() {
@@ -144,34 +166,89 @@ impl Migration<'_> {
                     1,
                 ));
             }
-            if self.form.has_ids() {
-                self.one_width(level, *delta, cells).await?;
-                continue;
-            }
-            let widths: BTreeSet<LinkWidth> =
-                cells.families().into_iter().map(|own| own.1).collect();
-            for width in widths {
-                self.links_of(level, *delta, cells, width).await?;
+            for width in self.widths(cells) {
+                let mut work = self.link_work(level, *delta, cells, width).await?;
+                match copied.as_mut().filter(|_| work.is_divisible(level)) {
+                    Some(copied) => {
+                        let written = copied.remove(&(*delta, width));
+                        let written = written.filter(|own| own.counts == work.counts());
+                        work.links.written = written.ok_or_else(|| self.outdated())?;
+                    }
+                    None => self.all_cells(level, &mut work).await?,
+                }
+                self.finish_aligned(level, &work).await?;
+                self.finish_links(level, work.links).await?;
             }
         }
         self.orphans(level, &all).await
     }
 
-    /// Migrates the links of a delta to a target whose links all have the same number of ends. If
-    /// the source has two numbers, that of links inside chunks is kept.
-    async fn one_width(
+    /// Writes the cells of links between chunks, then of those inside chunks.
+    async fn all_cells(&self, level: &Level, work: &mut LinkWork<'_>) -> Result<(), Failure> {
+        self.tables(level, work).await?;
+        let LinkWork {
+            links,
+            units,
+            aligned,
+            ..
+        } = work;
+        self.crossing(level, links, units).await?;
+        let chunks = aligned.chunks(links);
+        self.aligned(links, aligned, &chunks).await
+    }
+
+    /// Writes the share of a task in the cells of the links of a level.
+    pub(super) async fn copy_links(
         &self,
-        level: &mut Level,
-        delta: Delta,
-        cells: &LinkCells,
-    ) -> Result<(), Failure> {
+        level: &Level,
+        all: &[(Delta, LinkCells)],
+        part: usize,
+        parts: usize,
+    ) -> Result<CopiedLinks, Failure> {
+        let mut copied = CopiedLinks::new();
+        for (delta, cells) in all {
+            let mut known = self.state().lost.len();
+            for width in self.widths(cells) {
+                let mut work = self.link_work(level, *delta, cells, width).await?;
+                // The commit opens the links again, and notes what is wrong with them.
+                self.state().lost.truncate(known);
+                if !work.is_divisible(level) {
+                    continue;
+                }
+                let counts = work.counts();
+                let LinkWork {
+                    links,
+                    units,
+                    aligned,
+                    ..
+                } = &mut work;
+                let own = share(units.len(), part, parts);
+                self.crossing(level, links, &units[own]).await?;
+                let chunks = aligned.chunks(links);
+                let own = share(chunks.len(), part, parts);
+                self.aligned(links, aligned, &chunks[own]).await?;
+                links.written.counts = counts;
+                copied.insert((*delta, width), work.links.written);
+                known = self.state().lost.len();
+            }
+        }
+        Ok(copied)
+    }
+
+    /// Returns the numbers of ends of the links that are migrated. All links of a delta of a target
+    /// of 0.9 have the same number of ends; if the source has two, that of links inside chunks is
+    /// kept.
+    fn widths(&self, cells: &LinkCells) -> BTreeSet<LinkWidth> {
         let families = cells.families();
+        if !self.form.has_ids() {
+            return families.into_iter().map(|own| own.1).collect();
+        }
         let used = |family: &&(Key, LinkWidth)| {
             (0..cells.len()).any(|cell| cells.family(cell) == Some(&family.0))
         };
         let kept = families.iter().find(used).or(families.first());
         let Some((_, width)) = kept else {
-            return Ok(());
+            return BTreeSet::new();
         };
         for (node, other) in families.iter().filter(|family| family.1 != *width) {
             let count = (0..cells.len())
@@ -185,16 +262,17 @@ impl Migration<'_> {
             let what = "cells of links with another number of ends";
             self.lost(MigrationNote::new(node.to_string(), what, count as u64).because(why));
         }
-        self.links_of(level, delta, cells, *width).await
+        BTreeSet::from([*width])
     }
 
-    async fn links_of(
+    /// Opens the links of a delta and number of ends.
+    async fn link_work<'a>(
         &self,
-        level: &mut Level,
+        level: &Level,
         delta: Delta,
-        cells: &LinkCells,
+        cells: &'a LinkCells,
         width: LinkWidth,
-    ) -> Result<(), Failure> {
+    ) -> Result<LinkWork<'a>, Failure> {
         let policy = self.policy(cells, width).await?;
         let scales = self.scales(level, delta).await?;
         let form = self
@@ -206,17 +284,10 @@ impl Migration<'_> {
             form,
             extent: level.extent.clone(),
             arity: level.arity,
-            cell_indexes: BTreeMap::new(),
-            valued: vec![BTreeMap::new(); attributes],
-            rows: vec![0; attributes],
-            filled_rows: vec![0; attributes],
             added: BTreeMap::new(),
-            logical: 0,
-            crossing: 0,
-            physical: 0,
+            written: WrittenLinks::new(attributes),
             repaired: 0,
             unexplained: 0,
-            copies: 0,
         };
         let own: Vec<usize> = (0..cells.len())
             .filter(|cell| cells.width(*cell) == Some(width))
@@ -228,10 +299,16 @@ impl Migration<'_> {
         }
         let (aligned, others): (Vec<usize>, Vec<usize>) =
             own.into_iter().partition(|cell| cells.is_aligned(*cell));
-        self.crossing(level, &mut links, &others).await?;
-        let aligned = AlignedCells::new(cells, aligned);
-        self.aligned(level, &mut links, &aligned).await?;
-        self.finish_links(level, links).await
+        let tables = others.iter().copied();
+        let groups = self.groups_of_links(level, &links).await?;
+        Ok(LinkWork {
+            tables: tables
+                .filter(|cell| cells.chunks(*cell).is_none())
+                .collect(),
+            units: units(cells, &others).into_iter().collect(),
+            aligned: AlignedCells::new(cells, aligned, groups),
+            links,
+        })
     }
 
     /// Returns whether the links are directed, and whether they have copies.
@@ -287,21 +364,11 @@ impl Migration<'_> {
         }
     }
 
-    /// Migrates links outside cells of one chunk, unit by unit.
-    async fn crossing(
-        &self,
-        level: &mut Level,
-        links: &mut Links<'_>,
-        cells: &[usize],
-    ) -> Result<(), Failure> {
-        let session = self.session();
-        let tables: Vec<usize> = cells
-            .iter()
-            .copied()
-            .filter(|cell| links.cells.chunks(*cell).is_none())
-            .collect();
-        for table in tables {
-            let read = self.skip_damaged(session.read_links(links.cells, &[table]).await)?;
+    /// Migrates links of tables.
+    async fn tables(&self, level: &Level, work: &mut LinkWork<'_>) -> Result<(), Failure> {
+        let (session, links) = (self.session(), &mut work.links);
+        for table in &work.tables {
+            let read = self.skip_damaged(session.read_links(links.cells, &[*table]).await)?;
             let Some(read) = read else { continue };
             for chunk in read.iter().flat_map(|own| &own.chunks) {
                 links.extent.reach(chunk.coords());
@@ -320,7 +387,16 @@ impl Migration<'_> {
                 self.writer.done(1);
             }
         }
-        let units: Vec<(Vec<ChunkCoord>, Unit)> = units(links.cells, cells).into_iter().collect();
+        Ok(())
+    }
+
+    /// Migrates links outside cells of one chunk, unit by unit.
+    async fn crossing(
+        &self,
+        level: &Level,
+        links: &mut Links<'_>,
+        units: &[(Vec<ChunkCoord>, Unit)],
+    ) -> Result<(), Failure> {
         self.writer.expect(units.len());
         let (mut at, mut batches) = (0, Batches::new());
         while at < units.len() {
@@ -381,7 +457,7 @@ impl Migration<'_> {
             return (0..count).collect();
         }
         let (kept, missing) = links.form.without_copies(&unit.ends, &unit.leaders);
-        links.copies += missing;
+        links.written.copies += missing;
         kept
     }
 
@@ -395,13 +471,15 @@ impl Migration<'_> {
         let chunks: Vec<&[i64]> = unit.chunks.iter().map(ChunkCoord::coords).collect();
         let placed_links = links.form.file(&chunks, &unit.ends, own)?;
         let (placed, added) = placed_links.ok_or_else(|| no_place("links"))?;
-        links.logical += own.len() as u64;
-        links.crossing += own.len() as u64;
-        for (values, (row, filled_rows)) in unit
-            .values
-            .iter()
-            .zip(links.rows.iter_mut().zip(&mut links.filled_rows))
-        {
+        links.written.logical += own.len() as u64;
+        links.written.crossing += own.len() as u64;
+        for (values, (row, filled_rows)) in unit.values.iter().zip(
+            links
+                .written
+                .rows
+                .iter_mut()
+                .zip(&mut links.written.filled_rows),
+        ) {
             *row = values.row.max(*row);
             *filled_rows += values.filled_rows;
         }
@@ -411,11 +489,11 @@ impl Migration<'_> {
                 .iter()
                 .map(|values| values.of(&cell.from))
                 .collect();
-            links.physical += cell.from.len() as u64;
+            links.written.physical += cell.from.len() as u64;
             links.cell(self, &array_key, &at, cell.payload(), values, outputs)?;
         }
         for (chunk, more) in added {
-            links.physical += more.from.len() as u64;
+            links.written.physical += more.from.len() as u64;
             let values = unit
                 .values
                 .iter()

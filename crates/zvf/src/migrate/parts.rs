@@ -1,4 +1,5 @@
-//! Migration of vertices, fragments and attributes, whose cells are copied unchanged.
+//! Migration of vertices, fragments and attributes, whose cells are copied unchanged. Tasks may copy
+//! the cells; the nodes of the arrays are written after them.
 
 use bytes::Bytes;
 use futures_util::future::{join, join3};
@@ -51,12 +52,52 @@ impl Batches {
     }
 }
 
+/// The arrays of a level with one cell for each chunk, except for links.
+pub(super) struct ChunkArrays {
+    vertices: Option<VertexArrays>,
+    attributes: Vec<Attribute>,
+    /// Folders of the attributes.
+    folders: Vec<&'static str>,
+    /// All chunks with a cell to copy, ascending.
+    pub(super) chunks: Vec<ChunkCoord>,
+}
+
+impl ChunkArrays {
+    /// Returns the number of attributes whose cells are copied.
+    pub(super) fn copied_attributes(&self) -> usize {
+        self.vertices.as_ref().map_or(0, |_| self.attributes.len())
+    }
+}
+
+/// The array of vertices, and that of their fragments.
+struct VertexArrays {
+    vertices: StoredArray,
+    fragments: Option<StoredArray>,
+    metadata: Vertices,
+}
+
 /// An attribute with one cell for each chunk.
 struct Attribute {
     name: String,
     part: StoredArray,
     metadata: CellAttribute,
     of_fragments: bool,
+}
+
+/// Chunks whose cells were written, by array.
+#[derive(Debug, Default)]
+pub(super) struct CopiedChunks {
+    pub(super) vertices: Vec<Vec<i64>>,
+    pub(super) fragments: Vec<Vec<i64>>,
+    pub(super) attributes: Vec<CopiedAttribute>,
+}
+
+/// Chunks with a cell of an attribute.
+#[derive(Debug, Default)]
+pub(super) struct CopiedAttribute {
+    pub(super) chunks: Vec<Vec<i64>>,
+    /// Number of values in a row, if a cell shows it.
+    pub(super) columns: Option<u64>,
 }
 
 /// The array that cells are written to, and the chunks written so far.
@@ -120,8 +161,9 @@ impl Target<'_> {
 }
 
 impl Migration<'_> {
-    /// Migrates all parts with one cell for each chunk, except for links.
-    pub(super) async fn chunk_parts(&self, level: &mut Level) -> Result<(), Failure> {
+    /// Opens the arrays with one cell for each chunk, except for links. The level then reaches all
+    /// of their chunks.
+    pub(super) async fn chunk_arrays(&self, level: &mut Level) -> Result<ChunkArrays, Failure> {
         let session = self.session();
         let id = level.id;
         let vertices = session.stored_array(id, &ArrayRole::Vertices);
@@ -129,41 +171,110 @@ impl Migration<'_> {
         let groups = session.stored_array(id, &ArrayRole::LinkFragments);
         let (vertices, fragments, groups) = join3(vertices, fragments, groups).await;
         let (vertices, fragments) = (self.skip_damaged(vertices)?, self.skip_damaged(fragments)?);
-        let attributes = self.cell_attributes(level).await?;
+        let (attributes, folders) = self.cell_attributes(level).await?;
         let own = [vertices.iter().flatten(), fragments.iter().flatten()];
         let own = own
             .into_iter()
             .flatten()
             .chain(attributes.iter().map(|own| &own.part));
         let others = self.skip_damaged(groups)?;
-        for part in own.chain(others.iter().flatten()) {
-            for chunk in part.chunks() {
-                level.extent.reach(chunk.coords());
-            }
+        let mut chunks = Vec::new();
+        for part in own {
+            chunks.extend_from_slice(part.chunks());
+            level.reach(part);
             self.lost(unrecognized_children(part));
         }
-        let (Some(Some(vertices)), Some(fragments)) = (vertices, fragments) else {
+        if let Some(Some(part)) = &others {
+            level.reach(part);
+            self.lost(unrecognized_children(part));
+        }
+        chunks.sort_unstable();
+        chunks.dedup();
+        let mut arrays = ChunkArrays {
+            vertices: None,
+            attributes,
+            folders,
+            chunks,
+        };
+        match (vertices, fragments) {
+            (Some(Some(vertices)), Some(fragments)) => {
+                let metadata = Vertices::parse(vertices.node(), vertices.attributes())?.value;
+                arrays.vertices = Some(VertexArrays {
+                    vertices,
+                    fragments,
+                    metadata,
+                });
+            }
+            // Other cells mean nothing without vertices.
+            _ => arrays.chunks.clear(),
+        }
+        Ok(arrays)
+    }
+
+    /// Migrates all parts with one cell for each chunk, except for links. Tasks may have written
+    /// the cells.
+    pub(super) async fn chunk_parts(
+        &self,
+        level: &mut Level,
+        arrays: &ChunkArrays,
+        copied: Option<CopiedChunks>,
+    ) -> Result<(), Failure> {
+        for folder in &arrays.folders {
+            self.parent(&format!("{}/{folder}", level.path)).await?;
+            level.facts.present.push(folder);
+        }
+        let Some(own) = &arrays.vertices else {
             return Ok(());
         };
-        self.vertices(level, &vertices, fragments.as_ref()).await?;
+        let copied = match copied {
+            Some(copied) => copied,
+            None => self.copy_chunks(level, arrays, &arrays.chunks).await?,
+        };
+        for facts in level.chunks.values() {
+            level.facts.vertices += facts.rows;
+        }
+        self.vertex_nodes(level, own, copied.vertices, copied.fragments)
+            .await?;
         level.facts.present.push("vertices");
-        for attribute in &attributes {
-            self.attribute(level, attribute).await?;
+        for (attribute, copied) in arrays.attributes.iter().zip(copied.attributes) {
+            self.attribute_node(level, attribute, copied).await?;
         }
         Ok(())
     }
 
-    async fn cell_attributes(&self, level: &mut Level) -> Result<Vec<Attribute>, Failure> {
+    /// Writes the cells of some of the chunks of the arrays, which are consecutive.
+    pub(super) async fn copy_chunks(
+        &self,
+        level: &mut Level,
+        arrays: &ChunkArrays,
+        chunks: &[ChunkCoord],
+    ) -> Result<CopiedChunks, Failure> {
+        let Some(own) = &arrays.vertices else {
+            return Ok(CopiedChunks::default());
+        };
+        let mut copied = self.vertices(level, own, chunks).await?;
+        for attribute in &arrays.attributes {
+            let own = within(attribute.part.chunks(), chunks);
+            copied
+                .attributes
+                .push(self.attribute(level, attribute, own).await?);
+        }
+        Ok(copied)
+    }
+
+    async fn cell_attributes(
+        &self,
+        level: &Level,
+    ) -> Result<(Vec<Attribute>, Vec<&'static str>), Failure> {
         let session = self.session();
-        let mut attributes = Vec::new();
+        let (mut attributes, mut folders) = (Vec::new(), Vec::new());
         for (scope, folder) in [
             (Scope::Vertex, "vertex_attributes"),
             (Scope::Fragment, "fragment_attributes"),
         ] {
             let names = session.attribute_list(level.id, scope).await?;
             if !names.is_empty() {
-                self.parent(&format!("{}/{folder}", level.path)).await?;
-                level.facts.present.push(folder);
+                folders.push(folder);
             }
             for name in names.iter() {
                 let part = match scope {
@@ -183,44 +294,30 @@ impl Migration<'_> {
                 });
             }
         }
-        Ok(attributes)
+        Ok((attributes, folders))
     }
 
-    /// Migrates vertices and their fragments, chunk by chunk.
+    /// Writes the cells of vertices and their fragments, chunk by chunk.
     async fn vertices(
         &self,
         level: &mut Level,
-        vertices: &StoredArray,
-        fragments: Option<&StoredArray>,
-    ) -> Result<(), Failure> {
+        arrays: &VertexArrays,
+        chunks: &[ChunkCoord],
+    ) -> Result<CopiedChunks, Failure> {
         let session = self.session();
-        let metadata = Vertices::parse(vertices.node(), vertices.attributes())?.value;
-        let row = metadata.dtype.size() as u64 * self.source.root().axes.len() as u64;
-        let row = (metadata.encoding == VertexEncoding::Raw).then_some(row);
-        let mut chunks = vertices.chunks().to_vec();
-        chunks.extend(
-            fragments
-                .into_iter()
-                .flat_map(|own| own.chunks().iter().cloned()),
-        );
-        chunks.sort_unstable();
-        chunks.dedup();
+        let (vertices, fragments) = (&arrays.vertices, arrays.fragments.as_ref());
+        let row = arrays.metadata.dtype.size() as u64 * self.source.root().axes.len() as u64;
+        let row = (arrays.metadata.encoding == VertexEncoding::Raw).then_some(row);
+        let mut own = within(vertices.chunks(), chunks).to_vec();
+        let of_fragments = fragments.map(StoredArray::chunks).unwrap_or_default();
+        own.extend_from_slice(within(of_fragments, chunks));
+        own.sort_unstable();
+        own.dedup();
+        let chunks = own;
         self.writer.expect(chunks.len());
-        let extent = level.extent.clone();
-        let none = Map::new();
-        let mut rows_to = Target {
-            path: format!("{}/vertices", level.path),
-            extent: &extent,
-            arity: level.arity,
-            old: vertices.attributes(),
-            keys: Vec::new(),
-        };
-        let mut index_to = Target {
-            path: format!("{}/vertex_fragments", level.path),
-            old: fragments.map_or(&none, StoredArray::attributes),
-            keys: Vec::new(),
-            ..rows_to
-        };
+        let (extent, none) = (level.extent.clone(), Map::new());
+        let mut rows_to = arrays.rows_target(level, &extent);
+        let mut index_to = arrays.index_target(level, &extent, &none);
         rows_to.begin(self)?;
         index_to.begin(self)?;
         let with_ends = level.bridges.is_some();
@@ -248,7 +345,6 @@ impl Migration<'_> {
                     }
                 };
                 bytes += cells.rows.len() as u64;
-                level.facts.vertices += cells.facts.rows;
                 level.facts.tiles &= cells.tiles;
                 level.chunks.insert(chunk.clone(), cells.facts);
                 let at = chunk.coords();
@@ -259,33 +355,52 @@ impl Migration<'_> {
             self.writer.done(count);
             at = end;
         }
+        Ok(CopiedChunks {
+            vertices: rows_to.keys,
+            fragments: index_to.keys,
+            attributes: Vec::new(),
+        })
+    }
+
+    /// Writes the nodes of vertices and of their fragments, after all cells.
+    async fn vertex_nodes(
+        &self,
+        level: &Level,
+        arrays: &VertexArrays,
+        vertices: Vec<Vec<i64>>,
+        fragments: Vec<Vec<i64>>,
+    ) -> Result<(), Failure> {
         let known = |key: &str, other: &str| {
-            let own = vertices.attributes().get(key);
+            let own = arrays.vertices.attributes().get(key);
             own.cloned().unwrap_or_else(|| json!(other))
         };
         let (dtype, encoding) = (known("dtype", "float32"), known("encoding", "raw"));
         let attributes = json!({"zv_array": "vertices", "dtype": dtype, "encoding": encoding});
+        let rows_to = Target {
+            keys: vertices,
+            ..arrays.rows_target(level, &level.extent)
+        };
         rows_to.end(self, attributes).await?;
         let attributes = json!({"zv_array": "vertex_fragments", "encoding": "fragment_index_v1"});
+        let none = Map::new();
+        let index_to = Target {
+            keys: fragments,
+            ..arrays.index_target(level, &level.extent, &none)
+        };
         index_to.end(self, attributes).await
     }
 
-    /// Migrates an attribute of vertices or fragments.
-    async fn attribute(&self, level: &mut Level, attribute: &Attribute) -> Result<(), Failure> {
+    /// Writes the cells of an attribute of vertices or fragments.
+    async fn attribute(
+        &self,
+        level: &Level,
+        attribute: &Attribute,
+        chunks: &[ChunkCoord],
+    ) -> Result<CopiedAttribute, Failure> {
         let session = self.session();
-        let (part, chunks) = (&attribute.part, attribute.part.chunks());
+        let part = &attribute.part;
         self.writer.expect(chunks.len());
-        let (folder, tag) = match attribute.of_fragments {
-            true => ("fragment_attributes", "fragment_attribute"),
-            false => ("vertex_attributes", "attribute"),
-        };
-        let mut target = Target {
-            path: format!("{}/{folder}/{}", level.path, attribute.name),
-            extent: &level.extent,
-            arity: level.arity,
-            old: part.attributes(),
-            keys: Vec::new(),
-        };
+        let mut target = attribute.target(level);
         target.begin(self)?;
         let padded = part.padded();
         let mut columns = None;
@@ -324,8 +439,28 @@ impl Migration<'_> {
             self.writer.done(count);
             at = end;
         }
-        let path = target.path.clone();
-        let attributes = self.attribute_attributes(attribute, tag, columns, &path);
+        Ok(CopiedAttribute {
+            chunks: target.keys,
+            columns,
+        })
+    }
+
+    /// Writes the node of an attribute, after all cells.
+    async fn attribute_node(
+        &self,
+        level: &Level,
+        attribute: &Attribute,
+        copied: CopiedAttribute,
+    ) -> Result<(), Failure> {
+        let tag = match attribute.of_fragments {
+            true => "fragment_attribute",
+            false => "attribute",
+        };
+        let target = Target {
+            keys: copied.chunks,
+            ..attribute.target(level)
+        };
+        let attributes = self.attribute_attributes(attribute, tag, copied.columns, &target.path);
         target.end(self, attributes).await
     }
 
@@ -361,6 +496,62 @@ impl Migration<'_> {
         }
         attributes
     }
+}
+
+impl VertexArrays {
+    fn rows_target<'a>(&'a self, level: &Level, extent: &'a ChunkExtent) -> Target<'a> {
+        Target {
+            path: format!("{}/vertices", level.path),
+            extent,
+            arity: level.arity,
+            old: self.vertices.attributes(),
+            keys: Vec::new(),
+        }
+    }
+
+    fn index_target<'a>(
+        &'a self,
+        level: &Level,
+        extent: &'a ChunkExtent,
+        none: &'a Map<String, Value>,
+    ) -> Target<'a> {
+        Target {
+            path: format!("{}/vertex_fragments", level.path),
+            extent,
+            arity: level.arity,
+            old: self
+                .fragments
+                .as_ref()
+                .map_or(none, StoredArray::attributes),
+            keys: Vec::new(),
+        }
+    }
+}
+
+impl Attribute {
+    fn target<'a>(&'a self, level: &'a Level) -> Target<'a> {
+        let folder = match self.of_fragments {
+            true => "fragment_attributes",
+            false => "vertex_attributes",
+        };
+        Target {
+            path: format!("{}/{folder}/{}", level.path, self.name),
+            extent: &level.extent,
+            arity: level.arity,
+            old: self.part.attributes(),
+            keys: Vec::new(),
+        }
+    }
+}
+
+/// Returns the chunks from the first to the last of `range`; both lists ascend.
+fn within<'a>(chunks: &'a [ChunkCoord], range: &[ChunkCoord]) -> &'a [ChunkCoord] {
+    let (Some(first), Some(last)) = (range.first(), range.last()) else {
+        return &[];
+    };
+    let start = chunks.partition_point(|chunk| chunk < first);
+    let end = chunks.partition_point(|chunk| chunk <= last);
+    chunks.get(start..end).unwrap_or_default()
 }
 
 /// Reads the cells of a part; `None` for chunks without a cell.

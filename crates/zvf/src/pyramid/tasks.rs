@@ -96,12 +96,8 @@ impl Build<'_> {
     async fn collect(&mut self, job: &Job, parts: usize) -> Result<(), Failure> {
         let invalid = || job.problem(TaskPlanError::Invalid);
         for part in 0..parts {
-            let result = job.result(part).await?;
-            let (length, rest) = result.split_first_chunk().ok_or_else(invalid)?;
-            let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| invalid())?;
-            let (attributes, rows) = rest.split_at_checked(length).ok_or_else(invalid)?;
-            let attributes: Value = serde_json::from_slice(attributes).map_err(|_| invalid())?;
-            self.merge(&attributes, rows, invalid).await?;
+            let (attributes, rows) = job.table(part).await?;
+            self.merge(&attributes, &rows, invalid).await?;
         }
         Ok(())
     }
@@ -294,11 +290,7 @@ pub(crate) async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Resul
         let range = level["ranges"].get(*part).and_then(range);
         let made = task.run(store, range.ok_or_else(invalid)?, invalid).await;
         let (made, rows) = made.map_err(|error| outdated(&job, error))?;
-        let made = made.to_string();
-        let mut result = (made.len() as u64).to_le_bytes().to_vec();
-        result.extend(made.bytes());
-        result.extend(rows);
-        job.put_result(*part, result.into()).await?;
+        job.put_table(*part, &made, &rows).await?;
     }
     Ok(())
 }

@@ -36,7 +36,7 @@ impl Arrays {
     }
 
     /// Adds the arrays of `others`.
-    #[cfg(any(feature = "migrate", feature = "pyramid"))]
+    #[cfg(feature = "pyramid")]
     pub(crate) fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
     }

@@ -35,6 +35,7 @@ mod snapshots;
 mod stores;
 mod sweeps;
 mod tables;
+mod tasks;
 mod validated;
 #[cfg(feature = "http")]
 mod web;

@@ -1,7 +1,7 @@
 //! The result of a migration as text and as JSON.
 
-use serde_json::{Value, json};
-use zvf::{MigrateReport, MigrationNote};
+use serde_json::Value;
+use zvf::MigrateReport;
 
 use crate::display::{count_noun, group_digits};
 
@@ -23,18 +23,7 @@ impl MigrateOutput {
 
     /// Returns one JSON object.
     pub fn object(&self) -> Value {
-        let migrated = &self.migrated;
-        json!({
-            "from": migrated.from.to_string(),
-            "to": migrated.to.name(),
-            "levels": migrated.levels,
-            "vertices": migrated.vertices,
-            "links": migrated.links,
-            "objects_written": migrated.objects,
-            "bytes_written": migrated.bytes,
-            "repaired": findings(&migrated.repaired),
-            "lost": findings(&migrated.lost),
-        })
+        self.migrated.to_json()
     }
 
     /// Returns text.
@@ -59,32 +48,29 @@ impl MigrateOutput {
                 count_noun(migrated.objects, "file", "files"),
             ),
         ];
-        for (title, found) in [("repaired", &migrated.repaired), ("lost", &migrated.lost)] {
-            if !found.is_empty() {
-                lines.push(format!("  {title}:"));
-            }
-            for finding in found {
-                let MigrationNote {
-                    path, what, count, ..
-                } = finding;
-                let why = finding.why.as_ref().map(|why| format!(" ({why})"));
-                let why = why.unwrap_or_default();
-                lines.push(format!("    {path}: {}, {what}{why}", group_digits(*count)));
-            }
-        }
+        lines.extend(notes(&self.object()));
         lines.join("\n")
     }
 }
 
-fn findings(found: &[MigrationNote]) -> Vec<Value> {
-    let object = |finding: &MigrationNote| {
-        let mut object = json!({
-            "path": finding.path, "what": finding.what, "count": finding.count,
+/// Returns the lines of the repairs and losses in a report.
+pub(crate) fn notes(report: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    for title in ["repaired", "lost"] {
+        let found = report[title].as_array().into_iter().flatten();
+        let found = found.map(|note| {
+            let text = |member: &str| note[member].as_str();
+            let count = group_digits(note["count"].as_u64().unwrap_or(0));
+            let (path, what) = (text("path"), text("what"));
+            let (path, what) = (path.unwrap_or_default(), what.unwrap_or_default());
+            let why = text("why").map(|why| format!(" ({why})"));
+            format!("    {path}: {count}, {what}{}", why.unwrap_or_default())
         });
-        if let Some(why) = &finding.why {
-            object["why"] = json!(why);
+        let found: Vec<String> = found.collect();
+        if !found.is_empty() {
+            lines.push(format!("  {title}:"));
         }
-        object
-    };
-    found.iter().map(object).collect()
+        lines.extend(found);
+    }
+    lines
 }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use futures_util::future::join;
-use serde_json::{Map, json};
-use zvf_build::migrate::{AlignedLinks, LinkArrayKey, MigrationNote};
+use serde_json::{Map, Value, json};
+use zvf_build::migrate::{AlignedLinks, ChunkExtent, LinkArrayKey, MigrationNote};
 use zvf_format::path::Delta;
 use zvf_model::{grid::ChunkCoord, key::Key, layout::ArrayRole};
 use zvf_query::{CellLinks, Damage, Fault, LinkBlobs, LinkCells, StoredArray};
 
-use super::Links;
+use super::{LinkWork, Links};
 use crate::{
     failure::Failure,
     migrate::{
@@ -22,13 +22,44 @@ use crate::{
     },
 };
 
-/// Link cells of one chunk each, by chunk.
-pub(super) struct AlignedCells(BTreeMap<ChunkCoord, usize>);
+/// Link cells of one chunk each, and the groups of the links inside chunks.
+pub(super) struct AlignedCells {
+    cells: BTreeMap<ChunkCoord, usize>,
+    groups: Option<StoredArray>,
+}
 
 impl AlignedCells {
-    pub(super) fn new(links: &LinkCells, cells: Vec<usize>) -> Self {
+    pub(super) fn new(links: &LinkCells, cells: Vec<usize>, groups: Option<StoredArray>) -> Self {
         let chunk = |cell: usize| Some((links.chunks(cell)?.first()?.clone(), cell));
-        Self(cells.into_iter().filter_map(chunk).collect())
+        Self {
+            cells: cells.into_iter().filter_map(chunk).collect(),
+            groups,
+        }
+    }
+
+    /// Returns all chunks with links or groups, ascending, after links were added to chunks.
+    pub(super) fn chunks(&self, links: &Links<'_>) -> Vec<ChunkCoord> {
+        let mut chunks: BTreeSet<ChunkCoord> = self.cells.keys().cloned().collect();
+        let added = links.added.keys();
+        chunks.extend(added.map(|chunk| ChunkCoord::new(chunk.as_slice())));
+        let groups = self.groups.iter();
+        chunks.extend(groups.flat_map(|groups| groups.chunks().iter().cloned()));
+        chunks.into_iter().collect()
+    }
+
+    fn groups_target<'a>(
+        &'a self,
+        links: &Links<'_>,
+        extent: &'a ChunkExtent,
+        none: &'a Map<String, Value>,
+    ) -> Target<'a> {
+        Target {
+            path: format!("{}/link_fragments", links.form.level()),
+            extent,
+            arity: links.arity,
+            old: self.groups.as_ref().map_or(none, StoredArray::attributes),
+            keys: Vec::new(),
+        }
     }
 }
 
@@ -39,46 +70,27 @@ struct Own {
 }
 
 impl Migration<'_> {
-    /// Migrates link cells of one chunk, with the groups of links inside the chunk.
+    /// Migrates the link cells of some chunks, with the groups of links inside the chunks.
     pub(super) async fn aligned(
         &self,
-        level: &mut Level,
         links: &mut Links<'_>,
         cells: &AlignedCells,
+        chunks: &[ChunkCoord],
     ) -> Result<(), Failure> {
-        let groups = self.groups_of_links(level, links).await?;
-        let mut chunks: BTreeSet<ChunkCoord> = cells.0.keys().cloned().collect();
-        chunks.extend(
-            links
-                .added
-                .keys()
-                .map(|chunk| ChunkCoord::new(chunk.as_slice())),
-        );
-        chunks.extend(
-            groups
-                .iter()
-                .flat_map(|groups| groups.chunks().iter().cloned()),
-        );
-        let chunks: Vec<ChunkCoord> = chunks.into_iter().collect();
+        let groups = cells.groups.as_ref();
         let has_groups = links.form.delta == Delta::INTRA && !chunks.is_empty();
         let extent = links.extent.clone();
         let none = Map::new();
-        let mut index_to = Target {
-            path: format!("{}/link_fragments", level.path),
-            extent: &extent,
-            arity: links.arity,
-            old: groups.as_ref().map_or(&none, StoredArray::attributes),
-            keys: Vec::new(),
-        };
+        let mut index_to = cells.groups_target(links, &extent, &none);
         index_to.begin(self)?;
         self.writer.expect(chunks.len());
-        let (mut at, mut batches, mut filled_rows) = (0, Batches::new(), 0);
+        let (mut at, mut batches) = (0, Batches::new());
         while at < chunks.len() {
             let end = batches.end(at, chunks.len());
             let batch = &chunks[at..end];
             let session = self.session();
             let indexes = async {
-                let Some(groups) = &groups else {
+                let Some(groups) = groups else {
                     return Vec::new();
                 };
                 let has = |chunk: &&ChunkCoord| groups.chunks().binary_search(chunk).is_ok();
@@ -108,7 +120,7 @@ impl Migration<'_> {
                 let more = more.unwrap_or_default();
                 if has_groups {
                     let is_missing = index.is_none() && rows > 0;
-                    filled_rows += u64::from(is_missing);
+                    links.written.ungrouped += u64::from(is_missing);
                     let made = more.groups(index.as_deref(), rows);
                     let made = made.map_err(|error| of_groups(&index_to.path, chunk, error.into()));
                     match made {
@@ -125,20 +137,37 @@ impl Migration<'_> {
             self.writer.done(end - at);
             at = end;
         }
-        if has_groups || (groups.is_some() && links.form.delta == Delta::INTRA) {
+        links.written.is_grouped |= has_groups;
+        links.written.grouped.extend(index_to.keys);
+        Ok(())
+    }
+
+    /// Writes the node of the groups of links, after all cells.
+    pub(super) async fn finish_aligned(
+        &self,
+        level: &Level,
+        work: &LinkWork<'_>,
+    ) -> Result<(), Failure> {
+        let LinkWork { links, aligned, .. } = work;
+        let has_groups = aligned.groups.is_some() && links.form.delta == Delta::INTRA;
+        if links.written.is_grouped || has_groups {
+            let none = Map::new();
+            let mut index_to = aligned.groups_target(links, &links.extent, &none);
+            index_to.keys.clone_from(&links.written.grouped);
             let path = index_to.path.clone();
             let attributes = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
             index_to.end(self, attributes).await?;
             let what = "groups of links that were missing; the links of a chunk are now one group";
-            self.repaired(MigrationNote::new(path, what, filled_rows));
+            let ungrouped = links.written.ungrouped;
+            self.repaired(MigrationNote::new(path, what, ungrouped));
         }
-        if !cells.0.is_empty() {
+        if !aligned.cells.is_empty() {
             self.shuffled(level, links);
         }
         Ok(())
     }
 
-    async fn groups_of_links(
+    pub(super) async fn groups_of_links(
         &self,
         level: &Level,
         links: &Links<'_>,
@@ -162,7 +191,7 @@ impl Migration<'_> {
     ) -> Result<BTreeMap<ChunkCoord, Own>, Failure> {
         let present = chunks
             .iter()
-            .filter_map(|chunk| Some((chunk.clone(), *cells.0.get(chunk)?)));
+            .filter_map(|chunk| Some((chunk.clone(), *cells.cells.get(chunk)?)));
         let (plain, others): (Vec<_>, Vec<_>) =
             present.partition(|(_, cell)| links.cells.is_plain(*cell));
         let mut own = BTreeMap::new();
@@ -215,9 +244,9 @@ impl Migration<'_> {
             None => (Bytes::new(), Vec::new()),
         };
         let count = links.form.count(&payload);
-        links.logical += count;
-        links.physical += count;
-        values.resize(links.valued.len(), None);
+        links.written.logical += count;
+        links.written.physical += count;
+        values.resize(links.written.valued.len(), None);
         let more = added.links.from.len();
         let mut all = Vec::with_capacity(values.len());
         for (number, own) in values.into_iter().enumerate() {
@@ -234,8 +263,8 @@ impl Migration<'_> {
                 let values = added.values.get(number).and_then(Option::as_deref);
                 joined.push(more, values);
             }
-            links.rows[number] = joined.row.max(links.rows[number]);
-            links.filled_rows[number] += joined.filled_rows;
+            links.written.rows[number] = joined.row.max(links.written.rows[number]);
+            links.written.filled_rows[number] += joined.filled_rows;
             all.push(match (joined.all(), &own) {
                 (Some(bytes), _) => Some(bytes.to_vec()),
                 (None, Some(own)) => Some(own.to_vec()),

@@ -19,7 +19,7 @@ impl Migration<'_> {
         links: Links<'_>,
     ) -> Result<(), Failure> {
         self.report_links(&links).await?;
-        self.state().links += links.logical;
+        self.state().links += links.written.logical;
         let Level { path, .. } = level;
         let form = &links.form;
         let families = links.cells.families();
@@ -28,11 +28,13 @@ impl Migration<'_> {
             old.extend(self.attributes(node.as_str()).await?);
         }
         let counts = |array_key: &LinkArrayKey| match array_key {
-            LinkArrayKey::CrossChunk => LinkTotals::new(links.crossing, links.physical_crossing()),
-            _ => LinkTotals::new(links.logical, links.physical),
+            LinkArrayKey::CrossChunk => {
+                LinkTotals::new(links.written.crossing, links.physical_crossing())
+            }
+            _ => LinkTotals::new(links.written.logical, links.written.physical),
         };
         let mut outputs = Vec::new();
-        let mut cell_indexes = links.cell_indexes.clone();
+        let mut cell_indexes = links.written.cell_indexes.clone();
         let has_inside = families.iter().any(|(node, width)| {
             *width == form.width && !node.as_str().contains("/cross_chunk_links/")
         });
@@ -89,7 +91,7 @@ impl Migration<'_> {
                 .and_then(Value::as_str)
                 .unwrap_or("float32")
                 .to_owned();
-            let columns = links.rows[number] / metadata.dtype.size().max(1);
+            let columns = links.written.rows[number] / metadata.dtype.size().max(1);
             let columns = match columns {
                 0 => metadata
                     .declared_columns()
@@ -101,7 +103,7 @@ impl Migration<'_> {
             for key in ["shape", "row_shape", "offsets", "num_links"] {
                 old.remove(key);
             }
-            for (array_key, keys) in &links.valued[number] {
+            for (array_key, keys) in &links.written.valued[number] {
                 let folder = match array_key {
                     LinkArrayKey::CrossChunk => "cross_chunk_link_attributes",
                     _ => "link_attributes",
@@ -112,8 +114,8 @@ impl Migration<'_> {
                 let mut target = links.target(form.attribute_path(name, array_key), &old);
                 target.keys.clone_from(keys);
                 let logical = match array_key {
-                    LinkArrayKey::CrossChunk => links.crossing,
-                    _ => links.logical,
+                    LinkArrayKey::CrossChunk => links.written.crossing,
+                    _ => links.written.logical,
                 };
                 let about = LinkAttributeType {
                     name,
@@ -123,14 +125,18 @@ impl Migration<'_> {
                 let attributes = form.attribute(array_key, about, links.arity, logical);
                 target.end(self, attributes).await?;
             }
-            if form.is_current() && !links.valued[number].is_empty() {
+            if form.is_current() && !links.written.valued[number].is_empty() {
                 self.writer
-                    .write(vec![form.attribute_family(name, links.logical)])
+                    .write(vec![form.attribute_family(name, links.written.logical)])
                     .await?;
             }
             let what = "values of links that had none, now filled in";
             let path = format!("{path}/link_attributes/{name}/{}", form.delta);
-            self.lost(MigrationNote::new(path, what, links.filled_rows[number]));
+            self.lost(MigrationNote::new(
+                path,
+                what,
+                links.written.filled_rows[number],
+            ));
         }
         level.facts.present.extend(present);
         Ok(())
@@ -145,8 +151,8 @@ impl Migration<'_> {
             let count = |name: &str| attributes.get(name).and_then(Value::as_u64);
             let is_crossing = node.as_str().contains("/cross_chunk_links/");
             let found = match is_crossing {
-                true => links.crossing,
-                false => links.logical,
+                true => links.written.crossing,
+                false => links.written.logical,
             };
             let is_wrong = count("num_links").is_some_and(|declared| declared != found);
             let what = "a count of links that differed from the records";
@@ -167,7 +173,7 @@ impl Migration<'_> {
         let what = "rows of links between chunks that match no path";
         self.lost(MigrationNote::new(&node, what, links.unexplained));
         let what = "copies of links that were missing";
-        self.repaired(MigrationNote::new(&node, what, links.copies));
+        self.repaired(MigrationNote::new(&node, what, links.written.copies));
         Ok(())
     }
 
@@ -210,7 +216,7 @@ impl Migration<'_> {
 impl Links<'_> {
     /// Returns the number of rows stored between chunks, before 0.9.
     fn physical_crossing(&self) -> u64 {
-        let inside = self.logical - self.crossing;
-        self.physical - inside
+        let inside = self.written.logical - self.written.crossing;
+        self.written.physical - inside
     }
 }
