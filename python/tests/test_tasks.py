@@ -240,6 +240,61 @@ def finish_written(plan: zvf.TaskPlan) -> dict[str, Any]:
     return plan.commit()
 
 
+def test_planned_samples_equal_those_of_one_process() -> None:
+    np.save("t1.npy", np.random.default_rng(1).random((40, 40, 40), np.float32))
+    for store in ("one.zv", "many.zv"):
+        zvf.create(store, kind="streamlines", chunk_shape=(20, 20, 20), name="n", **paths(0))
+    affine = np.diag([0.25, 0.25, 0.25, 1.0])
+    for options in (
+        {"affine": affine, "outside": -1.0},
+        {"reduce": "mean", "interpolation": "cubic", "memory": 1 << 20},
+        {"reduce": "max", "overwrite": True, "outside": "edge"},
+    ):
+        given: Any = options
+        report = zvf.open("one.zv").sample("t1.npy", into="t1", **given)
+        plan = zvf.plan_sample("many.zv", "t1.npy", into="t1", tasks=3, **given)
+        assert (plan.job, plan.phase, plan.tasks, plan.level) == ("sample", "write", 3, None)
+        with pytest.raises(zvf.ConflictError, match="of 3 tasks are not done"):
+            plan.commit()
+        for task in range(plan.tasks):
+            pickle.loads(pickle.dumps(plan)).run(task)
+            assert not plan.run(task)
+        assert plan.commit()["vertices"] == report.vertices
+        assert not plan.run(0)
+        assert files("many.zv") == files("one.zv")
+    plan = zvf.plan_sample("many.zv", "t1.npy", into="other", tasks=1)
+    zvf.open("many.zv").delete(objects=[0])
+    with pytest.raises(zvf.ConflictError, match="plan again"):
+        plan.run(0)
+    with pytest.raises(zvf.ExistsError, match="t1"):
+        zvf.plan_sample("many.zv", "t1.npy", into="t1")
+    with pytest.raises(ValueError, match="reduce is"):
+        zvf.plan_sample("many.zv", "t1.npy", into="t1", reduce="median")  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        zvf.plan_sample("many.zv", "t1.npy", into="t1", progress=True)  # type: ignore[call-arg]
+
+
+def test_planned_migrations_equal_those_of_one_process() -> None:
+    zvf.create("old.zv", kind="streamlines", chunk_shape=(20, 20, 20), name="n", **paths(0))
+    found = zvf.migrate("old.zv", "one.zv", profile="0.8", compression="zstd")
+    plan = zvf.plan_migrate("old.zv", "many.zv", profile="0.8", compression="zstd", tasks=3)
+    assert (plan.job, plan.phase, plan.tasks) == ("migrate", "write", 3)
+    with pytest.raises(zvf.DamagedError, match="is not complete"):
+        zvf.open("many.zv")
+    with pytest.raises(zvf.ExistsError):
+        zvf.plan_migrate("old.zv", "many.zv")
+    plan.write("plan.json")
+    for task in range(plan.tasks):
+        assert zvf.read_plan("plan.json").run(task)
+    report = zvf.read_plan("plan.json").commit()
+    assert (report["from"], report["to"]) == (found.from_generation, found.to_generation)
+    assert report["bytes_written"] == found.bytes
+    assert zvf.read_plan("plan.json").commit() == report
+    assert files("many.zv") == files("one.zv")
+    with pytest.raises(ValueError, match="cannot overwrite"):
+        zvf.plan_migrate("old.zv", "many.zv", overwrite=True)
+
+
 def test_parts_of_a_query_are_its_result() -> None:
     tables = [share(at) for at in range(SHARES)]
     zvf.create("cloud.zv", kind="points", source=pandas.concat(tables, ignore_index=True),

@@ -65,7 +65,15 @@ from ._reports import (
 from ._result import Batches, Columns, Result
 from ._serve import Server, serve
 from ._store import convert, migrate, repair, seal, validate
-from ._tasks import TaskPlan, plan_create, plan_pyramid, plan_shares, read_plan
+from ._tasks import (
+    TaskPlan,
+    plan_create,
+    plan_migrate,
+    plan_pyramid,
+    plan_sample,
+    plan_shares,
+    read_plan,
+)
 
 __version__: str = _zvf.__version__
 
@@ -124,7 +132,9 @@ __all__ = [
     "migrate",
     "open",
     "plan_create",
+    "plan_migrate",
     "plan_pyramid",
+    "plan_sample",
     "plan_shares",
     "read_plan",
     "repair",

@@ -29,6 +29,7 @@ from ._options import (
     RenderOptions,
     SampleOptions,
     plain,
+    sampling,
 )
 from ._partition import Partition
 from ._picture import Picture
@@ -515,9 +516,7 @@ class Dataset:
         >>> tracts.query(objects=3).vertex["t1"]
         array([  0., 111., 211.])
         """
-        keywords: dict[str, Any] = {**options, "into": into}
-        if (affine := keywords.get("affine")) is not None:
-            keywords["affine"] = np.asarray(affine, np.float64).reshape(-1).tolist()
+        keywords = sampling(into, options)
         if isinstance(volume, (str, os.PathLike)):
             given: Any = os.fspath(volume)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Required, TypeAlias, TypedDict
 
+import numpy as np
 from numpy.typing import NDArray
 
 Numbers: TypeAlias = Sequence[float] | NDArray[Any]
@@ -339,4 +340,12 @@ def plain(options: Mapping[str, Any]) -> dict[str, Any]:
     keywords = dict(options)
     if (named := keywords.get("options")) is not None:
         keywords["options"] = list(dict(named).items())
+    return keywords
+
+
+def sampling(into: str, options: SampleOptions) -> dict[str, Any]:
+    """Return keyword arguments for sampling, with the matrix as a list of numbers."""
+    keywords: dict[str, Any] = {**options, "into": into}
+    if (affine := keywords.get("affine")) is not None:
+        keywords["affine"] = np.asarray(affine, np.float64).reshape(-1).tolist()
     return keywords

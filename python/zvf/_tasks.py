@@ -12,7 +12,15 @@ from . import _zvf
 from ._dataset import Dataset
 from ._dataset import open as open_store
 from ._geometry import geometry
-from ._options import CreateOptions, OpenOptions, PyramidOptions, plain
+from ._options import (
+    CreateOptions,
+    MigrateOptions,
+    OpenOptions,
+    PyramidOptions,
+    SampleOptions,
+    plain,
+    sampling,
+)
 from ._result import Result
 from ._tables import arrays_of, is_table
 
@@ -24,10 +32,10 @@ CLIENT = ("anonymous", "options")
 class TaskPlan:
     """Work on a store, divided into tasks that run in any order, in any process, on any machine.
 
-    `plan_create`, `plan_shares`, `plan_pyramid` and `read_plan` make one. A plan can be pickled,
-    or kept in a file with `write`. A task may be killed, and may run again or twice at once.
-    Readers see no change until `commit`; then the result equals that of `zvf.create` or
-    `Dataset.pyramid`.
+    `plan_create`, `plan_shares`, `plan_pyramid`, `plan_sample`, `plan_migrate` and `read_plan` make
+    one. A plan can be pickled, or kept in a file with `write`. A task may be killed, and may run
+    again or twice at once. Readers see no change until `commit`; then the result equals that of
+    `zvf.create`, `Dataset.pyramid`, `Dataset.sample` or `zvf.migrate`.
 
     >>> tracts = zvf.open("tracts.zv")
     >>> plan = zvf.plan_pyramid("tracts.zv", levels=1, method="stride", factors=[2], tasks=2)
@@ -60,7 +68,7 @@ class TaskPlan:
 
     @property
     def job(self) -> str:
-        """`create` or `pyramid`."""
+        """`create`, `pyramid`, `sample` or `migrate`."""
         return self._described["job"]
 
     @property
@@ -301,6 +309,67 @@ def plan_pyramid(
     dataset = store if isinstance(store, Dataset) else open_store(store)
     raw = _zvf.plan_pyramid(dataset._raw, {**options, "tasks": tasks})
     return TaskPlan(raw, _client(dataset._options))
+
+
+def plan_sample(
+    store: str | os.PathLike[str] | Dataset,
+    volume: str | os.PathLike[str],
+    /,
+    into: str,
+    *,
+    tasks: int = 16,
+    **options: Unpack[SampleOptions],
+) -> TaskPlan:
+    """Plan an attribute that tasks sample from a volume, as `Dataset.sample` does.
+
+    Args:
+        store: A store, of format 0.9.
+        volume: A `.npy`, `.nii`, `.nii.gz`, `.b2nd` or `.tet` file that all tasks can read.
+        into: Name of the attribute.
+        tasks: Number of tasks.
+        **options: `SampleOptions` lists the arguments.
+
+    >>> np.save("t1.npy", np.arange(1000.0).reshape(10, 10, 10))
+    >>> plan = zvf.plan_sample("tracts.zv", "t1.npy", into="t1", tasks=2)
+    >>> ran = [plan.run(task) for task in range(plan.tasks)]
+    >>> plan.commit()["vertices"]
+    5
+    >>> zvf.open("tracts.zv").query(objects=3).vertex["t1"]
+    array([  0., 111., 211.])
+    """
+    dataset = store if isinstance(store, Dataset) else open_store(store)
+    keywords = {**sampling(into, options), "tasks": tasks}
+    raw = _zvf.plan_sample(dataset._raw, os.fspath(volume), keywords)
+    return TaskPlan(raw, _client(dataset._options))
+
+
+def plan_migrate(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    /,
+    *,
+    tasks: int = 16,
+    restart: bool = False,
+    **options: Unpack[MigrateOptions],
+) -> TaskPlan:
+    """Plan a migration to a new store, as `zvf.migrate` does it; `MigrateOptions` lists the
+    arguments. The source must not change until the commit.
+
+    Args:
+        source: A store of any generation.
+        target: Address of the new store, which is reserved.
+        tasks: Number of tasks.
+        restart: Discard an unfinished plan at the address.
+        **options: `MigrateOptions` lists the arguments.
+
+    >>> plan = zvf.plan_migrate("tracts.zv", "older.zv", profile="0.8", tasks=2)
+    >>> ran = [plan.run(task) for task in range(plan.tasks)]
+    >>> plan.commit()["to"]
+    '0.8'
+    """
+    keywords: dict[str, Any] = {**plain(options), "tasks": tasks, "restart": restart}
+    raw = _zvf.plan_migrate(os.fspath(source), os.fspath(target), keywords)
+    return TaskPlan(raw, _client(options))
 
 
 def build_levels(

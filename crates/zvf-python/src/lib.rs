@@ -80,6 +80,8 @@ fn _zvf(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan::plan_create, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan_shares, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan_pyramid, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::plan_sample, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::plan_migrate, module)?)?;
     module.add_function(wrap_pyfunction!(plan::read_plan, module)?)?;
     module.add_function(wrap_pyfunction!(plan::partitions, module)?)?;
     module.add_function(wrap_pyfunction!(dense::open_dense, module)?)?;

@@ -9,7 +9,7 @@ use pyo3::{
 };
 use zvf::{
     CreateOptions, Geometry, GeometrySource, LinkNumbering, NumericColumn, OpenOptions, TaskPlan,
-    TaskPlanOptions, numeric::Kind,
+    TaskPlanError, TaskPlanOptions, numeric::Kind,
 };
 use zvf_files::FileReadOptions;
 
@@ -20,7 +20,8 @@ use crate::{
     engine,
     errors::{IntoException, unusable},
     options::{Keywords, from_json},
-    query,
+    query, sample,
+    store::migrate_options,
 };
 
 /// A plan and the options of the store. `zvf.TaskPlan` documents the methods.
@@ -99,7 +100,19 @@ impl PyTaskPlan {
     }
 
     fn run(&self, py: Python<'_>, index: usize) -> PyResult<bool> {
-        engine::run(py, self.plan.run(index, &self.open))
+        let ran = async {
+            match self.plan.run(index, &self.open).await {
+                Err(zvf::Error::Tasks {
+                    source: TaskPlanError::NoValues,
+                    ..
+                }) => Ok(None),
+                ran => ran.map(Some),
+            }
+        };
+        match engine::run(py, ran)? {
+            Some(is_new) => Ok(is_new),
+            None => sample::run_task(py, &self.plan, index, &self.open),
+        }
     }
 
     fn missing(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
@@ -179,11 +192,16 @@ fn reader(
 
 fn planned_options(given: &mut Keywords<'_>) -> PyResult<CreateOptions> {
     let options = create_options(given)?;
-    match options.overwrite {
+    check_overwrite(options.overwrite)?;
+    Ok(options)
+}
+
+fn check_overwrite(overwrite: bool) -> PyResult<()> {
+    match overwrite {
         true => Err(PyValueError::new_err(
             "tasks cannot overwrite a store: delete it first, or choose another address",
         )),
-        false => Ok(options),
+        false => Ok(()),
     }
 }
 
@@ -257,6 +275,41 @@ pub(crate) fn plan_pyramid(
     let open = dataset.options().clone();
     options.open = open.clone();
     let plan = engine::run(py, zvf::plan_pyramid(dataset.address(), &options, &tasks))?;
+    Ok(PyTaskPlan { plan, open })
+}
+
+/// Plans an attribute that is sampled from the file of a volume.
+#[pyfunction]
+pub(crate) fn plan_sample(
+    py: Python<'_>,
+    dataset: &Bound<'_, PyDataset>,
+    volume: &Bound<'_, PyAny>,
+    keywords: &Bound<'_, PyDict>,
+) -> PyResult<PyTaskPlan> {
+    let mut given = Keywords::new(keywords)?;
+    let tasks = task_options(&mut given)?;
+    let dataset = dataset.get();
+    let plan = sample::plan(py, dataset, volume, &mut given, &tasks)?;
+    given.finish()?;
+    let open = dataset.options().clone();
+    Ok(PyTaskPlan { plan, open })
+}
+
+/// Plans the migration of a store.
+#[pyfunction]
+pub(crate) fn plan_migrate(
+    py: Python<'_>,
+    source: &str,
+    target: &str,
+    keywords: &Bound<'_, PyDict>,
+) -> PyResult<PyTaskPlan> {
+    let mut given = Keywords::new(keywords)?;
+    let options = migrate_options(&mut given)?;
+    let tasks = task_options(&mut given)?;
+    given.finish()?;
+    check_overwrite(options.overwrite)?;
+    let plan = engine::run(py, zvf::plan_migrate(source, target, &options, &tasks))?;
+    let open = options.open;
     Ok(PyTaskPlan { plan, open })
 }
 

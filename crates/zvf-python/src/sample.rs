@@ -1,17 +1,23 @@
 //! Sampling of a volume at the vertices of a store.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
-use zvf::{AttributeSpec, ObjectReduction, write_object_attribute, write_vertex_attribute};
+use zvf::{
+    AttributeSpec, Dataset, ObjectReduction, OpenOptions, TaskPlan, TaskPlanOptions, VertexFn,
+    plan_object_attribute, plan_vertex_attribute, write_object_attribute, write_vertex_attribute,
+};
 use zvf_dense::{
     DenseArray,
     nifti::NiftiArray,
-    sample::{Affine, Interpolation, Outside, SampleOptions, Sampler},
+    sample::{Affine, Interpolation, Outside, SampleOptions, SampleRecipe, Sampler},
 };
 
 use crate::{
@@ -33,67 +39,14 @@ pub(crate) fn sample<'py>(
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
-    let interpolation = |word: &str| match word {
-        "nearest" => Some(Interpolation::Nearest),
-        "linear" => Some(Interpolation::Linear),
-        "cubic" => Some(Interpolation::Cubic),
-        _ => None,
-    };
-    let mut options = SampleOptions::default();
-    if let Some(way) = given.word("interpolation", interpolation, "nearest, linear or cubic")? {
-        options.interpolation = way;
-    }
-    if let Some(numbers) = given.get::<Vec<f64>>("affine")? {
-        options.affine = Some(Affine::of(&numbers).map_err(|error| unusable(&error))?);
-    }
-    options.outside = match given.take("outside")? {
-        None => None,
-        Some(value) => Some(match value.extract::<String>().as_deref() {
-            Ok("edge") => Outside::Edge,
-            Ok(_) => return Err(PyValueError::new_err("outside is a number, or \"edge\"")),
-            Err(_) => Outside::Fill(value.extract()?),
-        }),
-    };
-    options.budget = given.get("memory")?;
-    let into: String = given.get("into")?.unwrap_or_default();
-    let overwrite = given.get("overwrite")?.unwrap_or(false);
-    let reduction = |word: &str| match word {
-        "mean" => Some(ObjectReduction::Mean),
-        "sum" => Some(ObjectReduction::Sum),
-        "min" => Some(ObjectReduction::Min),
-        "max" => Some(ObjectReduction::Max),
-        _ => None,
-    };
-    let reduction = given.word("reduce", reduction, "mean, sum, min or max")?;
-    let name: Option<String> = given.get("dataset")?;
+    let mut arguments = Arguments::take(&mut given)?;
     let progress = ProgressCallback::new(given.take("progress")?);
     given.finish()?;
-    let (array, own) = self::volume(py, volume, name.as_deref(), options.budget)?;
-    options.affine = options.affine.or(own);
-    let dataset = dataset.get();
-    let axes = dataset.current().root().axes.len();
-    if let Some(affine) = options.affine.as_ref()
-        && affine.axes() != axes
-    {
-        return Err(PyValueError::new_err(format!(
-            "the affine is for {} axes, and {} has {axes}",
-            affine.axes(),
-            dataset.address()
-        )));
-    }
-    let sampler = Sampler::new(array, axes, &options);
-    let sampler = Arc::new(sampler.map_err(|error| error.into_exception(py))?);
-    let mut spec = AttributeSpec::new(&into, sampler.kind());
-    spec.row_shape = sampler.row_shape().to_vec();
-    spec.overwrite = overwrite;
+    let sampling = arguments.open(py, volume, dataset.get())?;
+    let mut spec = arguments.spec(&sampling);
     spec.progress = progress.counter();
-    let outside = Arc::new(AtomicU64::new(0));
-    let counted = Arc::clone(&outside);
-    let values = Arc::new(move |positions: &[f64]| {
-        let sampled = sampler.sample(positions)?;
-        counted.fetch_add(sampled.outside, Ordering::Relaxed);
-        Ok(sampled.values)
-    });
+    let (values, reduction) = (sampling.values(), arguments.reduction);
+    let dataset = dataset.get();
     let store = dataset.options().open(dataset.address());
     let store = store.map_err(|error| zvf::Error::Open(error).into_exception(py))?;
     let report = engine::run_on_own_thread(py, &progress, async move {
@@ -106,10 +59,174 @@ pub(crate) fn sample<'py>(
     let found = PyDict::new(py);
     found.set_item("transaction", report.transaction)?;
     found.set_item("vertices", report.vertices)?;
-    found.set_item("outside", outside.load(Ordering::Relaxed))?;
+    found.set_item("outside", sampling.outside.load(Ordering::Relaxed))?;
     found.set_item("chunks", report.chunks)?;
     found.set_item("bytes", report.bytes)?;
     Ok(found)
+}
+
+/// Plans the attribute of a volume, the path of a file.
+pub(crate) fn plan(
+    py: Python<'_>,
+    dataset: &PyDataset,
+    volume: &Bound<'_, PyAny>,
+    given: &mut Keywords<'_>,
+    tasks: &TaskPlanOptions,
+) -> PyResult<TaskPlan> {
+    let mut arguments = Arguments::take(given)?;
+    let sampling = arguments.open(py, volume, dataset)?;
+    let spec = arguments.spec(&sampling);
+    let path = std::path::absolute(volume.extract::<PathBuf>()?)?;
+    let mut recipe = SampleRecipe::new(path.display().to_string(), arguments.options);
+    recipe.dataset = arguments.dataset;
+    let (recipe, open) = (recipe.to_json(), dataset.options());
+    let address = dataset.address();
+    match arguments.reduction {
+        None => engine::run(
+            py,
+            plan_vertex_attribute(address, &spec, recipe, open, tasks),
+        ),
+        Some(rule) => engine::run(
+            py,
+            plan_object_attribute(address, &spec, rule, recipe, open, tasks),
+        ),
+    }
+}
+
+/// Runs a task of a planned attribute.
+pub(crate) fn run_task(
+    py: Python<'_>,
+    plan: &TaskPlan,
+    index: usize,
+    open: &OpenOptions,
+) -> PyResult<bool> {
+    let recipe = SampleRecipe::from_json(plan.recipe());
+    let recipe = recipe.ok_or_else(|| {
+        PyValueError::new_err(
+            "the plan does not sample a volume; run it in the program that made it",
+        )
+    })?;
+    let array = open_array(
+        &recipe.volume,
+        recipe.dataset.as_deref(),
+        recipe.options.budget,
+    );
+    let array = array.map_err(|error| error.into_exception(py))?;
+    let dataset = engine::run(py, Dataset::open_with(plan.store(), open))?;
+    let axes = dataset.root().axes.len();
+    let sampling = Sampling::new(py, Arc::from(array), axes, &recipe.options)?;
+    let (plan, open, values) = (plan.clone(), open.clone(), sampling.values());
+    engine::run_on_own_thread(py, &ProgressCallback::default(), async move {
+        plan.run_with(index, values, &open).await
+    })
+}
+
+/// Arguments of sampling.
+struct Arguments {
+    options: SampleOptions,
+    into: String,
+    overwrite: bool,
+    reduction: Option<ObjectReduction>,
+    /// Dataset of the volume.
+    dataset: Option<String>,
+}
+
+impl Arguments {
+    fn take(given: &mut Keywords<'_>) -> PyResult<Self> {
+        let interpolation = |word: &str| {
+            let mut methods = Interpolation::ALL.into_iter();
+            methods.find(|method| method.name() == word)
+        };
+        let mut options = SampleOptions::default();
+        if let Some(way) = given.word("interpolation", interpolation, "nearest, linear or cubic")? {
+            options.interpolation = way;
+        }
+        if let Some(numbers) = given.get::<Vec<f64>>("affine")? {
+            options.affine = Some(Affine::of(&numbers).map_err(|error| unusable(&error))?);
+        }
+        options.outside = match given.take("outside")? {
+            None => None,
+            Some(value) => Some(match value.extract::<String>().as_deref() {
+                Ok("edge") => Outside::Edge,
+                Ok(_) => return Err(PyValueError::new_err("outside is a number, or \"edge\"")),
+                Err(_) => Outside::Fill(value.extract()?),
+            }),
+        };
+        options.budget = given.get("memory")?;
+        let reduction = |word: &str| {
+            let mut rules = ObjectReduction::ALL.into_iter();
+            rules.find(|rule| rule.name() == word)
+        };
+        Ok(Self {
+            options,
+            into: given.get("into")?.unwrap_or_default(),
+            overwrite: given.get("overwrite")?.unwrap_or(false),
+            reduction: given.word("reduce", reduction, "mean, sum, min or max")?,
+            dataset: given.get("dataset")?,
+        })
+    }
+
+    /// Opens the volume. The affine of a NIfTI file is used unless one was given.
+    fn open(
+        &mut self,
+        py: Python<'_>,
+        volume: &Bound<'_, PyAny>,
+        dataset: &PyDataset,
+    ) -> PyResult<Sampling> {
+        let budget = self.options.budget;
+        let (array, own) = self::volume(py, volume, self.dataset.as_deref(), budget)?;
+        self.options.affine = self.options.affine.take().or(own);
+        let axes = dataset.current().root().axes.len();
+        if let Some(affine) = self.options.affine.as_ref()
+            && affine.axes() != axes
+        {
+            return Err(PyValueError::new_err(format!(
+                "the affine is for {} axes, and {} has {axes}",
+                affine.axes(),
+                dataset.address()
+            )));
+        }
+        Sampling::new(py, array, axes, &self.options)
+    }
+
+    fn spec(&self, sampling: &Sampling) -> AttributeSpec {
+        let mut spec = AttributeSpec::new(&self.into, sampling.sampler.kind());
+        spec.row_shape = sampling.sampler.row_shape().to_vec();
+        spec.overwrite = self.overwrite;
+        spec
+    }
+}
+
+/// A volume that is sampled.
+struct Sampling {
+    sampler: Arc<Sampler<Arc<dyn DenseArray>>>,
+    /// Number of vertices outside the volume so far.
+    outside: Arc<AtomicU64>,
+}
+
+impl Sampling {
+    fn new(
+        py: Python<'_>,
+        array: Arc<dyn DenseArray>,
+        axes: usize,
+        options: &SampleOptions,
+    ) -> PyResult<Self> {
+        let sampler = Sampler::new(array, axes, options);
+        Ok(Self {
+            sampler: Arc::new(sampler.map_err(|error| error.into_exception(py))?),
+            outside: Arc::default(),
+        })
+    }
+
+    /// Returns the function that samples.
+    fn values(&self) -> Arc<VertexFn> {
+        let (sampler, outside) = (Arc::clone(&self.sampler), Arc::clone(&self.outside));
+        Arc::new(move |positions: &[f64]| {
+            let sampled = sampler.sample(positions)?;
+            outside.fetch_add(sampled.outside, Ordering::Relaxed);
+            Ok(sampled.values)
+        })
+    }
 }
 
 /// Opens the volume, and returns the map from positions to voxels that a NIfTI file has.

@@ -138,15 +138,8 @@ fn findings<'py>(py: Python<'py>, findings: &[Finding]) -> PyResult<Vec<Bound<'p
     found.collect()
 }
 
-/// Rewrites a store in another generation.
-#[pyfunction]
-pub(crate) fn migrate<'py>(
-    py: Python<'py>,
-    source: &str,
-    target: &str,
-    keywords: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let mut given = Keywords::new(keywords)?;
+/// Takes the options of a migration.
+pub(crate) fn migrate_options(given: &mut Keywords<'_>) -> PyResult<MigrateOptions> {
     let mut options = MigrateOptions::default();
     let profile = |word: &str| match word {
         "0.9" => Some(Profile::V09),
@@ -164,8 +157,21 @@ pub(crate) fn migrate<'py>(
     options.seal = given.get("seal")?.unwrap_or(true);
     options.skip_damaged = given.get("skip_damaged")?.unwrap_or(false);
     options.overwrite = given.get("overwrite")?.unwrap_or(false);
+    options.open = open_options(given)?;
+    Ok(options)
+}
+
+/// Rewrites a store in another generation.
+#[pyfunction]
+pub(crate) fn migrate<'py>(
+    py: Python<'py>,
+    source: &str,
+    target: &str,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut given = Keywords::new(keywords)?;
+    let mut options = migrate_options(&mut given)?;
     let progress = ProgressCallback::new(given.take("progress")?);
-    options.open = open_options(&mut given)?;
     given.finish()?;
     options.progress = progress.counter();
     let work = || zvf::migrate(source, target, &options);
