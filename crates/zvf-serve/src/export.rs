@@ -4,7 +4,10 @@ mod annotations;
 mod meshes;
 mod objects;
 mod output;
+mod plan;
+mod planned_layer;
 mod progress;
+mod report;
 mod skeletons;
 
 use std::{
@@ -25,9 +28,15 @@ use crate::{
     view::{ServedView, StoreView, store_name, viewer_link, viewer_state},
 };
 use output::ExportOutput;
+use planned_layer::LayerPlanner;
+
+pub use plan::{ExportPlan, ExportPlanOptions, ExportStatus, plan_export};
 
 /// Bytes of entries that are grouped in memory.
 const BUFFERED: usize = 128 << 20;
+
+/// Bytes of a shard of [`ShardingSpec`](zvf_precomputed::ShardingSpec).
+const SHARD_BYTES: u64 = 64 << 20;
 
 /// The target of an export.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -75,6 +84,8 @@ pub struct ExportOptions {
     pub sharded: bool,
     /// The form of meshes.
     pub mesh_format: MeshFormat,
+    /// About the bytes of a shard, if not those of [`ShardingSpec`](zvf_precomputed::ShardingSpec).
+    shard_bytes: Option<u64>,
 }
 
 /// The form of meshes in an export.
@@ -116,6 +127,22 @@ impl ExportOptions {
         self
     }
 
+    /// Sets about how many bytes a shard has, so that tests write many shards of a small store.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn shard_bytes(mut self, bytes: u64) -> Self {
+        self.shard_bytes = Some(bytes);
+        self
+    }
+
+    /// Returns the size of values from which the number of shards is chosen.
+    fn sharded_bytes(&self, bytes: u64) -> u64 {
+        match self.shard_bytes {
+            Some(shard) => bytes.div_ceil(shard.max(1)).saturating_mul(SHARD_BYTES),
+            None => bytes,
+        }
+    }
+
     /// Sets the form of meshes.
     #[must_use]
     pub fn mesh_format(mut self, format: MeshFormat) -> Self {
@@ -154,7 +181,7 @@ impl ExportReport {
     }
 }
 
-/// An error of [`export`].
+/// An error of [`export`], of [`plan_export`] or of an [`ExportPlan`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
@@ -200,6 +227,20 @@ pub enum ExportError {
          delete its objects, or name another address"
     )]
     Unfinished(String),
+    /// An unfinished plan has reserved the target.
+    #[error(
+        "{0} is reserved by an unfinished plan; run its tasks and commit it, or plan again with \
+         `--restart`"
+    )]
+    Planned(String),
+    /// A plan of an export cannot be used.
+    #[error("{address}")]
+    Plan {
+        /// The plan, or the place that it has reserved.
+        address: String,
+        /// The problem.
+        source: ExportPlanError,
+    },
     /// The store cannot be converted.
     #[error(transparent)]
     Layer(#[from] LayerError),
@@ -215,6 +256,50 @@ pub enum ExportError {
     /// A grid has too many cells.
     #[error("a cell of the spatial index has no code")]
     Cell(#[from] zvf_precomputed::MortonError),
+}
+
+/// A problem of an [`ExportPlan`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportPlanError {
+    /// There is no plan at the address.
+    #[error("there is no plan; write it with `zvf task plan`")]
+    Absent,
+    /// The file is not a plan, or is damaged.
+    #[error("it is not a plan that `zvf task plan` of this version wrote")]
+    Invalid,
+    /// The plan has fewer tasks.
+    #[error("there is no task {index}; the plan has {tasks} tasks, counted from 0")]
+    NoTask {
+        /// The requested task.
+        index: usize,
+        /// Number of tasks.
+        tasks: usize,
+    },
+    /// Not every task is done.
+    #[error("{} of {tasks} tasks are not done, the first is {}; run them and commit again",
+        missing.len(), missing.first().copied().unwrap_or_default())]
+    Missing {
+        /// The missing tasks.
+        missing: Vec<usize>,
+        /// Number of tasks.
+        tasks: usize,
+    },
+    /// The store was changed, or the plan replaced.
+    #[error("the store was changed, or the plan replaced, since the plan was made; plan again")]
+    Outdated,
+    /// An object that the tasks share is not as it was written.
+    #[error("{0} is damaged; plan again with `--restart`")]
+    Damaged(String),
+    /// A file is missing, or has another size than the task wrote.
+    #[error("{0} is not as its task wrote it; plan again with `--restart`")]
+    File(String),
+    /// Two tasks have written a file.
+    #[error("{0} was written by two tasks; plan again with `--restart`")]
+    Twice(String),
+    /// The target has a file that no task has written.
+    #[error("{0} was not written by a task of the plan; remove it and commit again")]
+    Foreign(String),
 }
 
 impl ExportError {
@@ -269,6 +354,40 @@ pub async fn export(
     options: &ExportOptions,
     report: &(dyn Fn(u64, u64) + Send + Sync),
 ) -> Result<ExportReport, ExportError> {
+    let kinds = chosen_layers(dataset, options)?;
+    let output = ExportOutput::create(&target.into(), &source(dataset, options).await?).await?;
+    let space = ViewerSpace::of(dataset);
+    let work = Export {
+        reading: LayerInput::new(dataset, options.properties.as_deref(), &space, report),
+        options,
+        output: &output,
+    };
+    let mut notes = space.notes.clone();
+    let survey = survey::survey(&work.reading, &mut notes).await?;
+    let mut layers = Vec::new();
+    let mut receiver = LayerReceiver::Written(&mut layers);
+    add_layers(&work, kinds, &survey, &mut notes, &mut receiver).await?;
+    notes.dedup();
+    let files = output.publish().await?;
+    Ok(ExportReport {
+        view: StoreView {
+            layers,
+            lower: survey.lower,
+            upper: survey.upper,
+            space,
+        },
+        files: files.files,
+        bytes: files.bytes,
+        kept: files.kept,
+        notes,
+    })
+}
+
+/// Returns the layers that an export writes.
+fn chosen_layers(
+    dataset: &Dataset,
+    options: &ExportOptions,
+) -> Result<Vec<LayerKind>, ExportError> {
     let possible = LayerKind::of(dataset);
     let kinds: Vec<LayerKind> = match options.layers.as_slice() {
         [] => possible.clone(),
@@ -288,43 +407,55 @@ pub async fn export(
             names(&possible),
         ));
     }
-    let output = ExportOutput::create(&target.into(), &source(dataset, options).await?).await?;
-    let space = ViewerSpace::of(dataset);
-    let work = Export {
-        reading: LayerInput::new(dataset, options.properties.as_deref(), &space, report),
-        options,
-        output: &output,
-    };
-    let mut notes = space.notes.clone();
-    let survey = survey::survey(&work.reading, &mut notes).await?;
-    let mut layers = Vec::new();
+    Ok(kinds)
+}
+
+/// A receiver of the layers of an export.
+enum LayerReceiver<'a, 'p> {
+    /// Writes each layer.
+    Written(&'a mut Vec<Layer>),
+    /// Plans the tasks that write each layer.
+    Planned(&'a mut LayerPlanner<'p>),
+}
+
+impl LayerReceiver<'_, '_> {
+    async fn add(
+        &mut self,
+        work: &Export<'_>,
+        kind: LayerKind,
+        survey: &survey::StoreSurvey,
+        notes: &mut Vec<String>,
+    ) -> Result<(), ExportError> {
+        match self {
+            Self::Written(layers) => layers.extend(written(work, kind, survey, notes).await?),
+            Self::Planned(planner) => planner.add(work, kind, survey, notes).await?,
+        }
+        Ok(())
+    }
+}
+
+/// Passes layers to a receiver, and with skeletons those of the coarser levels.
+async fn add_layers(
+    work: &Export<'_>,
+    kinds: Vec<LayerKind>,
+    survey: &survey::StoreSurvey,
+    notes: &mut Vec<String>,
+    to: &mut LayerReceiver<'_, '_>,
+) -> Result<(), ExportError> {
     for kind in kinds {
         match kind {
-            LayerKind::Annotations if !survey.has_annotations(&mut notes) => {}
+            LayerKind::Annotations if !survey.has_annotations(notes) => {}
             LayerKind::Skeletons => {
-                layers.extend(written(&work, kind, &survey, &mut notes).await?);
-                for (reading, survey) in coarser(&work.reading, &survey, &mut notes).await? {
-                    let work = Export { reading, ..work };
-                    layers.extend(written(&work, kind, &survey, &mut notes).await?);
+                to.add(work, kind, survey, notes).await?;
+                for (reading, survey) in coarser(&work.reading, survey, notes).await? {
+                    let work = Export { reading, ..*work };
+                    to.add(&work, kind, &survey, notes).await?;
                 }
             }
-            _ => layers.extend(written(&work, kind, &survey, &mut notes).await?),
+            _ => to.add(work, kind, survey, notes).await?,
         }
     }
-    notes.dedup();
-    let files = output.publish().await?;
-    Ok(ExportReport {
-        view: StoreView {
-            layers,
-            lower: survey.lower,
-            upper: survey.upper,
-            space,
-        },
-        files: files.files,
-        bytes: files.bytes,
-        kept: files.kept,
-        notes,
-    })
+    Ok(())
 }
 
 /// Writes a layer, unless an interrupted export has completed it.
@@ -365,39 +496,23 @@ async fn written(
     Ok(layer)
 }
 
-impl Layer {
-    /// Returns what [`from_json`](Self::from_json) needs.
-    fn to_json(&self) -> Value {
-        json!({
-            "items": self.items,
-            "shader": self.shader,
-            "shown": self.shown,
-            "is_related": self.is_related,
-        })
-    }
-
-    /// Returns the layer of an interrupted export; `None` if it was left out.
-    fn from_json(kind: LayerKind, level: LevelId, layer: Option<&Value>) -> Option<Self> {
-        let layer = layer.filter(|layer| layer.is_object())?;
-        let shown = layer.get("shown").and_then(Value::as_array);
-        let shown = shown.into_iter().flatten().filter_map(Value::as_u64);
-        Some(Self {
-            kind,
-            level,
-            items: layer.get("items").and_then(Value::as_u64)?,
-            shader: layer
-                .get("shader")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
-            shown: shown.collect(),
-            is_related: layer.get("is_related").and_then(Value::as_bool)?,
-            transform: None,
-        })
-    }
-}
-
 /// Describes what is exported: two exports with equal descriptions write equal files.
 async fn source(dataset: &Dataset, options: &ExportOptions) -> Result<Value, ExportError> {
+    let layers: Vec<&str> = options.layers.iter().map(|kind| kind.folder()).collect();
+    Ok(json!({
+        "unfinished_export": true,
+        "zvf": env!("CARGO_PKG_VERSION"),
+        "store": store_state(dataset).await?,
+        "layers": layers,
+        "properties": options.properties,
+        "sharded": options.sharded,
+        "mesh_format": format!("{:?}", options.mesh_format),
+        "shard_bytes": options.shard_bytes,
+    }))
+}
+
+/// Describes the state of a store.
+async fn store_state(dataset: &Dataset) -> Result<Value, ExportError> {
     let root = match Key::parse("zarr.json") {
         Ok(key) => {
             let stat = dataset.store().stat(&key).await;
@@ -405,19 +520,10 @@ async fn source(dataset: &Dataset, options: &ExportOptions) -> Result<Value, Exp
         }
         Err(_) => None,
     };
-    let layers: Vec<&str> = options.layers.iter().map(|kind| kind.folder()).collect();
     Ok(json!({
-        "unfinished_export": true,
-        "zvf": env!("CARGO_PKG_VERSION"),
-        "store": {
-            "address": dataset.address(),
-            "transaction": dataset.transaction(),
-            "root": root.map(|root| json!({"size": root.size, "e_tag": root.e_tag})),
-        },
-        "layers": layers,
-        "properties": options.properties,
-        "sharded": options.sharded,
-        "mesh_format": format!("{:?}", options.mesh_format),
+        "address": dataset.address(),
+        "transaction": dataset.transaction(),
+        "root": root.map(|root| json!({"size": root.size, "e_tag": root.e_tag})),
     }))
 }
 

@@ -30,7 +30,10 @@ mod server;
 mod spill;
 mod view;
 
-pub use export::{ExportError, ExportOptions, ExportReport, ExportTarget, MeshFormat, export};
+pub use export::{
+    ExportError, ExportOptions, ExportPlan, ExportPlanError, ExportPlanOptions, ExportReport,
+    ExportStatus, ExportTarget, MeshFormat, export, plan_export,
+};
 pub use layers::{Layer, LayerError, LayerKind};
 #[cfg(feature = "server")]
 pub use server::{

@@ -221,6 +221,16 @@ fn file_of(folder: &Path, partition: PartitionId) -> PathBuf {
 pub(crate) struct SpilledPartition(Vec<u8>);
 
 impl SpilledPartition {
+    /// Takes the [bytes](Self::bytes) of a partition.
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// Returns the entries as bytes, in the order in which they were added.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// Returns the entries by key, those of a key in random order, which is that of a hash of
     /// their ids.
     pub(crate) fn entries(&self) -> Vec<SpillEntry<'_>> {

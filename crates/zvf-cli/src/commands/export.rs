@@ -4,7 +4,10 @@ use std::error::Error;
 
 use serde_json::{Value, json};
 use zvf::{Dataset, OpenOptions};
-use zvf_serve::{ExportOptions, ExportReport, ExportTarget, Layer, LayerKind, MeshFormat, export};
+use zvf_serve::{
+    ExportOptions, ExportPlan, ExportPlanOptions, ExportReport, ExportTarget, Layer, LayerKind,
+    MeshFormat, export, plan_export,
+};
 
 use crate::{
     display::{count_noun, group_digits},
@@ -122,24 +125,19 @@ pub(crate) async fn run(arguments: &ExportArgs) -> Result<CommandOutcome, Box<dy
     let meter = ProgressMeter::default();
     let message = format!("exporting {}", arguments.store);
     let progress = ProgressLine::with_meter(arguments.quiet, message, meter.clone());
-    let layers: Vec<LayerKind> = arguments
-        .layers
-        .iter()
-        .map(|layer| (*layer).into())
-        .collect();
-    let choices = ExportOptions::new()
-        .layers(layers)
-        .properties(arguments.properties.clone())
-        .sharded(arguments.sharded)
-        .mesh_format(arguments.mesh_format.into());
     let report = |done, total| meter.set(done, total);
     let target = ExportTarget::parse(&arguments.output);
-    let report = export(&dataset, target, &choices, &report).await?;
+    let report = export(&dataset, target, &arguments.options(), &report).await?;
     drop(progress);
+    let url = arguments.url.as_ref();
+    let link = url.map(|url| report.viewer_link(&arguments.store, url));
     let mut done = CommandOutcome::from(match (arguments.json, arguments.quiet) {
-        (true, _) => serde_json::to_string_pretty(&object(arguments, &report))?,
+        (true, _) => {
+            let object = object(&arguments.output, link.as_deref(), &report);
+            serde_json::to_string_pretty(&object)?
+        }
         (false, true) => String::new(),
-        (false, false) => summary(arguments, &report),
+        (false, false) => summary(&arguments.output, link, &report),
     });
     if !arguments.json {
         done.warnings.clone_from(&report.notes);
@@ -147,30 +145,54 @@ pub(crate) async fn run(arguments: &ExportArgs) -> Result<CommandOutcome, Box<dy
     Ok(done)
 }
 
-/// Returns the link to a viewer that shows the export at the address of the arguments.
-fn link(arguments: &PrecomputedArgs, report: &ExportReport) -> Option<String> {
-    let url = arguments.url.as_ref()?;
-    Some(report.viewer_link(&arguments.store, url))
+/// Plans the export as tasks.
+pub(crate) async fn plan(
+    arguments: &ExportArgs,
+    options: ExportPlanOptions,
+) -> Result<ExportPlan, Box<dyn Error>> {
+    let ExportForm::Precomputed(arguments) = &arguments.form;
+    let open = OpenOptions::default().anonymous(arguments.anonymous);
+    let meter = ProgressMeter::default();
+    let message = format!("planning the export of {}", arguments.store);
+    let progress = ProgressLine::with_meter(arguments.quiet, message, meter.clone());
+    let report = |done, total| meter.set(done, total);
+    let target = ExportTarget::parse(&arguments.output);
+    let options = options.url(arguments.url.clone());
+    let choices = arguments.options();
+    let plan = plan_export(&arguments.store, target, &choices, &options, &open, &report).await?;
+    drop(progress);
+    Ok(plan)
+}
+
+impl PrecomputedArgs {
+    fn options(&self) -> ExportOptions {
+        let layers = self.layers.iter().map(|layer| (*layer).into());
+        ExportOptions::new()
+            .layers(layers.collect::<Vec<LayerKind>>())
+            .properties(self.properties.clone())
+            .sharded(self.sharded)
+            .mesh_format(self.mesh_format.into())
+    }
 }
 
 /// Returns the folder of a layer.
-fn folder(arguments: &PrecomputedArgs, layer: &Layer) -> String {
-    let output = arguments.output.trim_end_matches('/');
-    format!("{output}/{}", layer.folder())
+fn folder(output: &str, layer: &Layer) -> String {
+    format!("{}/{}", output.trim_end_matches('/'), layer.folder())
 }
 
-fn object(arguments: &PrecomputedArgs, report: &ExportReport) -> Value {
+/// Describes an export as JSON.
+pub(crate) fn object(output: &str, link: Option<&str>, report: &ExportReport) -> Value {
     let layers = report.view.layers().iter().map(|layer| {
         json!({
             "layer": layer.kind.folder(),
             "level": layer.level.number(),
-            "folder": folder(arguments, layer),
+            "folder": folder(output, layer),
             "items": layer.items,
         })
     });
     json!({
-        "folder": arguments.output,
-        "neuroglancer": link(arguments, report),
+        "folder": output,
+        "neuroglancer": link,
         "layers": layers.collect::<Vec<_>>(),
         "files": report.files,
         "bytes_written": report.bytes,
@@ -179,7 +201,8 @@ fn object(arguments: &PrecomputedArgs, report: &ExportReport) -> Value {
     })
 }
 
-fn summary(arguments: &PrecomputedArgs, report: &ExportReport) -> String {
+/// Describes an export as text.
+pub(crate) fn summary(output: &str, link: Option<String>, report: &ExportReport) -> String {
     let layers = report.view.layers().iter().map(|layer| {
         let items = match layer.kind {
             LayerKind::Annotations => count_noun(layer.items, "annotation", "annotations"),
@@ -188,7 +211,7 @@ fn summary(arguments: &PrecomputedArgs, report: &ExportReport) -> String {
             LayerKind::Groups => count_noun(layer.items, "group", "groups"),
             _ => count_noun(layer.items, "segment", "segments"),
         };
-        format!("{}: {items}", folder(arguments, layer))
+        format!("{}: {items}", folder(output, layer))
     });
     let mut lines: Vec<String> = layers.collect();
     lines.push(format!(
@@ -202,6 +225,6 @@ fn summary(arguments: &PrecomputedArgs, report: &ExportReport) -> String {
             "continued: {kept} of an interrupted export were kept"
         ));
     }
-    lines.extend(link(arguments, report));
+    lines.extend(link);
     lines.join("\n")
 }

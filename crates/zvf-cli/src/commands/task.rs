@@ -1,5 +1,7 @@
 //! `zvf task`: work divided into tasks for the scheduler of a cluster.
 
+mod exports;
+
 use std::{error::Error, io, path::PathBuf, process, thread};
 
 use serde_json::{Value, json};
@@ -8,6 +10,7 @@ use zvf::{OpenOptions, TaskKind, TaskPlan, TaskPlanError, TaskPlanOptions};
 use super::{
     create::{self, CreateArgs},
     migrate::{self, MigrateArgs},
+    export::ExportArgs,
     pyramid::{self, PyramidArgs},
     sample::{self, SampleArgs},
 };
@@ -19,11 +22,11 @@ use crate::{
 /// Number of missing tasks that the text names.
 const MAX_NAMED: usize = 20;
 
-/// Divide the creation, migration or change of a store into tasks for a scheduler
+/// Divide the creation, migration or change of a store, or an export, into tasks for a scheduler
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "A plan is one file, on disk or in a bucket. Its tasks run in any order, on any machine that reaches
-the store, may be killed and may run twice. The store appears, or changes, with the commit.
+the store, may be killed and may run twice. The store or export appears, or changes, with the commit.
 
 Examples:
   zvf task plan plan.json --tasks 2 create large.zv --from tracts.trk
@@ -61,12 +64,12 @@ impl TaskArgs {
     }
 }
 
-/// Write a plan: read the input of a new store, and reserve its address
+/// Write a plan: read the input, and reserve the address of a new store or export
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The commands take the arguments of `zvf create`, `zvf pyramid`, `zvf sample` and `zvf migrate`. A plan
-of `pyramid` is for the first level that does not exist; plan again after its commit. A plan with 0
-tasks means that all levels exist."
+    after_help = "The commands take the arguments of `zvf create`, `zvf pyramid`, `zvf sample`, `zvf migrate` and `zvf
+export`. A plan of `pyramid` is for the first level that does not exist; plan again after its
+commit. A plan with 0 tasks means that all levels exist."
 )]
 struct PlanArgs {
     /// Plan to write: a file or an address.
@@ -75,7 +78,8 @@ struct PlanArgs {
     #[arg(long, value_name = "N", default_value_t = 16,
         value_parser = clap::value_parser!(u32).range(1..))]
     tasks: u32,
-    /// Discard an unfinished creation of the same store, such as that of an earlier plan.
+    /// Discard an unfinished creation of the same store, such as that of an earlier plan, or an
+    /// unfinished plan of the same export.
     #[arg(long)]
     restart: bool,
     /// Print one JSON object.
@@ -91,6 +95,7 @@ enum PlannedCommand {
     Pyramid(Box<PyramidArgs>),
     Sample(Box<SampleArgs>),
     Migrate(Box<MigrateArgs>),
+    Export(Box<ExportArgs>),
 }
 
 /// Run one task of a plan
@@ -172,6 +177,7 @@ async fn plan(arguments: &PlanArgs) -> Result<CommandOutcome, Box<dyn Error>> {
         PlannedCommand::Pyramid(args) => (pyramid::plan(args, &options).await?, Vec::new()),
         PlannedCommand::Sample(args) => (sample::plan(args, &options).await?, Vec::new()),
         PlannedCommand::Migrate(args) => (migrate::plan(args, &options).await?, Vec::new()),
+        PlannedCommand::Export(args) => return exports::plan(arguments, args).await,
     };
     plan.write(&arguments.plan, &OpenOptions::default()).await?;
     let text = match plan.tasks() {
@@ -191,17 +197,22 @@ async fn run_one(arguments: &RunArgs) -> Result<CommandOutcome, Box<dyn Error>> 
         create::use_threads(usize::from(threads))?;
     }
     let open = OpenOptions::default();
-    let plan = TaskPlan::read(&arguments.plan, &open).await?;
     let index = arguments.index;
-    let (is_new, outside) = match plan.run(index, &open).await {
-        Err(zvf::Error::Tasks {
-            source: TaskPlanError::NoValues,
-            ..
-        }) => {
-            let outside = sample::run_task(&plan, index, &open).await?;
-            (outside.is_some(), outside)
+    let (is_new, outside) = match exports::read(&arguments.plan).await? {
+        Some(plan) => (plan.run(index, &open, &|_, _| {}).await?, None),
+        None => {
+            let plan = TaskPlan::read(&arguments.plan, &open).await?;
+            match plan.run(index, &open).await {
+                Err(zvf::Error::Tasks {
+                    source: TaskPlanError::NoValues,
+                    ..
+                }) => {
+                    let outside = sample::run_task(&plan, index, &open).await?;
+                    (outside.is_some(), outside)
+                }
+                ran => (ran?, None),
+            }
         }
-        ran => (ran?, None),
     };
     let mut text = match is_new {
         true => format!("{}: task {index} is done", arguments.plan),
@@ -217,31 +228,54 @@ async fn run_one(arguments: &RunArgs) -> Result<CommandOutcome, Box<dyn Error>> 
 }
 
 async fn status(arguments: &StatusArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    if let Some(plan) = exports::read(&arguments.plan).await? {
+        return exports::status(arguments, &plan).await;
+    }
     let open = OpenOptions::default();
     let plan = TaskPlan::read(&arguments.plan, &open).await?;
     let status = plan.status(&open).await?;
-    let missing = status.missing.len();
-    let done = status.tasks.saturating_sub(missing);
-    let mut text = format!(
-        "{}: {done} of {} tasks are done",
-        arguments.plan, status.tasks
-    );
-    if missing > 0 {
-        let named: Vec<String> = status.missing.iter().map(ToString::to_string).collect();
-        let shown = named.get(..MAX_NAMED).unwrap_or(&named).join(", ");
-        let more = if missing > MAX_NAMED { ", …" } else { "" };
-        text = format!("{text}; missing: {shown}{more}");
-    } else if status.is_committed {
-        text.push_str(", and the result is committed");
+    let progress = TaskProgress {
+        tasks: status.tasks,
+        missing: status.missing,
+        is_committed: status.is_committed,
+    };
+    Ok(progress.outcome(arguments, described(&arguments.plan, &plan)))
+}
+
+/// The progress of a plan.
+struct TaskProgress {
+    tasks: usize,
+    missing: Vec<usize>,
+    is_committed: bool,
+}
+
+impl TaskProgress {
+    fn outcome(&self, arguments: &StatusArgs, mut report: Value) -> CommandOutcome {
+        let missing = self.missing.len();
+        let done = self.tasks.saturating_sub(missing);
+        let mut text = format!(
+            "{}: {done} of {} tasks are done",
+            arguments.plan, self.tasks
+        );
+        if missing > 0 {
+            let named: Vec<String> = self.missing.iter().map(ToString::to_string).collect();
+            let shown = named.get(..MAX_NAMED).unwrap_or(&named).join(", ");
+            let more = if missing > MAX_NAMED { ", …" } else { "" };
+            text = format!("{text}; missing: {shown}{more}");
+        } else if self.is_committed {
+            text.push_str(", and the result is committed");
+        }
+        report["missing"] = json!(self.missing);
+        let mut outcome = outcome(arguments.json, &report, text);
+        outcome.is_negative = missing > 0;
+        outcome
     }
-    let mut report = described(&arguments.plan, &plan);
-    report["missing"] = json!(status.missing);
-    let mut outcome = outcome(arguments.json, &report, text);
-    outcome.is_negative = missing > 0;
-    Ok(outcome)
 }
 
 async fn commit(arguments: &CommitArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    if exports::read(&arguments.plan).await?.is_some() {
+        return exports::commit(arguments).await;
+    }
     let plan = TaskPlan::commit(&arguments.plan, &OpenOptions::default()).await?;
     let mut report = described(&arguments.plan, &plan);
     let mut text = format!("{}: committed", plan.store());

@@ -580,3 +580,58 @@ fn json_of_failure(plan: &str) -> Value {
     assert_eq!(output.status.code(), Some(1));
     serde_json::from_slice(&output.stdout).unwrap()
 }
+
+#[test]
+fn tasks_export_what_one_command_exports() {
+    for (kind, more, seed) in [
+        ("points", &[][..], 3),
+        ("streamlines", &["--sharded", "--url=http://localhost"], 5),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let (store, npz) = (at("b.zv"), input(folder.path(), kind));
+        let words = ["create", &store, "--kind", kind, "--from", &npz];
+        run(&[&words[..], &["--chunk-shape=8,8,8"]].concat());
+        let contents = |folder: &str| {
+            let mut found = BTreeMap::new();
+            files(Path::new(folder), "", &mut found);
+            found
+        };
+        let (one, many, plan) = (at("one"), at("many"), at("plan.json"));
+        let export = ["export", "precomputed", &store];
+        let whole = json(&[&export[..], &[&one, "--json"], more].concat());
+        let words = ["task", "plan", &plan, "--tasks=5", "--json"];
+        let planned = json(&[&words[..], &export, &[&many], more].concat());
+        assert_eq!(planned["job"], "export precomputed");
+        assert_eq!(planned["tasks"], 5);
+        let (code, said) = fail(&["task", "commit", &plan]);
+        assert!(said.contains("of 5 tasks are not done"), "{said}");
+        assert_eq!(code, Some(2));
+        let words = ["task", "plan", &plan, "--tasks=5"];
+        let again = [&words[..], &export, &[&many], more].concat();
+        let (_, said) = fail(&again);
+        assert!(said.contains("is reserved by an unfinished plan"), "{said}");
+        let words = ["task", "plan", &plan, "--tasks=5", "--restart"];
+        run(&[&words[..], &export, &[&many], more].concat());
+        schedule(&plan, &mut Numbers(seed));
+        assert!(!Path::new(&many).exists());
+        let mut report = json(&["task", "commit", &plan, "--json"])["report"].take();
+        assert!(contents(&one) == contents(&many), "{kind}");
+        for (layer, other) in report["layers"]
+            .as_array_mut()
+            .unwrap()
+            .iter_mut()
+            .zip(whole["layers"].as_array().unwrap())
+        {
+            layer["folder"] = other["folder"].clone();
+        }
+        report["folder"] = whole["folder"].clone();
+        assert_eq!(report, whole);
+        assert!(run(&["task", "commit", &plan]).contains(": committed"));
+        let repeated = json(&["task", "run", &plan, "--index=3", "--json"]);
+        assert_eq!(repeated["repeated"], true);
+        let status = json(&["task", "status", &plan, "--json"]);
+        assert_eq!(status["committed"], true);
+        assert!(contents(&one) == contents(&many), "{kind}");
+    }
+}

@@ -14,7 +14,7 @@ use zvf_precomputed::{
 
 use super::{
     Export, ExportError,
-    output::{OrderedIndex, sharding},
+    output::{ExportOutput, OrderedIndex, sharding},
     progress::LayerProgress,
 };
 use crate::layers::{
@@ -24,7 +24,7 @@ use crate::layers::{
     },
     survey::StoreSurvey,
 };
-use crate::spill::{PartitionId, Spill, SpillEntry};
+use crate::spill::{PartitionId, SpillEntry, SpilledPartition};
 
 /// Buckets of an index that is not in shards.
 const BUCKETS: u64 = 64;
@@ -35,6 +35,60 @@ pub(super) async fn write(
     survey: &StoreSurvey,
     notes: &mut Vec<String>,
 ) -> Result<Layer, ExportError> {
+    let DividedAnnotations {
+        layer,
+        mut info,
+        progress,
+    } = divide(work, survey, notes).await?;
+    let longest: Vec<AtomicU64> = info.spatial.iter().map(|_| AtomicU64::new(0)).collect();
+    let partitions = progress.spill.partitions();
+    let done = AtomicU64::new(0);
+    let total = u64::try_from(partitions.len()).unwrap_or(u64::MAX);
+    partitions.par_iter().try_for_each(|partition| {
+        let spilled = progress.spill.read(*partition)?;
+        let list = write_partition(work.output, &info, *partition, &spilled)?;
+        if let Some(longest) = longest.get(partition.index) {
+            longest.fetch_max(list, Ordering::Relaxed);
+        }
+        let done = done.fetch_add(1, Ordering::Relaxed);
+        (work.reading.report)(done, total);
+        Ok::<_, ExportError>(())
+    })?;
+    let longest: Vec<u64> = longest.into_iter().map(AtomicU64::into_inner).collect();
+    set_limits(&mut info, &longest);
+    work.output.write(&document(), info.to_json().as_bytes())?;
+    Ok(layer)
+}
+
+/// Returns the path of the document.
+pub(super) fn document() -> String {
+    format!("{}/info", LayerKind::Annotations.folder())
+}
+
+/// Sets the limit of each level of the spatial index from the number of annotations in its longest
+/// list.
+pub(super) fn set_limits(info: &mut AnnotationInfo, longest: &[u64]) {
+    for (level, longest) in info.spatial.iter_mut().zip(longest) {
+        level.limit = (*longest).max(1);
+    }
+}
+
+/// Annotations whose lists are not written yet.
+pub(super) struct DividedAnnotations<'a> {
+    pub(super) layer: Layer,
+    /// The document, without the limits of the levels.
+    pub(super) info: AnnotationInfo,
+    /// The entries of the lists.
+    pub(super) progress: LayerProgress<'a>,
+}
+
+/// Reads all annotations, writes the index by id, and divides the entries of the other indexes among
+/// partitions.
+pub(super) async fn divide<'a>(
+    work: &Export<'a>,
+    survey: &StoreSurvey,
+    notes: &mut Vec<String>,
+) -> Result<DividedAnnotations<'a>, ExportError> {
     let reading = &work.reading;
     let plan = AnnotationPlan::new(reading, survey, IdScheme::Running, notes).await?;
     let mut sink = IndexWriter::new(work, survey, &plan)?;
@@ -44,17 +98,21 @@ pub(super) async fn write(
         sink.progress.add_group(0);
         sink.progress.keep()?;
     }
-    plan.note_skipped(sink.progress.counts.dropped, notes);
-    let items = sink.progress.counts.values;
-    sink.finish()?;
-    Ok(Layer {
+    let IndexWriter { info, progress, .. } = sink;
+    plan.note_skipped(progress.counts.dropped, notes);
+    let layer = Layer {
         kind: LayerKind::Annotations,
         level: LevelId::FULL,
-        items,
+        items: progress.counts.values,
         shader: plan.shader.clone(),
         shown: Vec::new(),
         is_related: survey.has_objects,
         transform: None,
+    };
+    Ok(DividedAnnotations {
+        layer,
+        info,
+        progress,
     })
 }
 
@@ -62,7 +120,7 @@ pub(super) async fn write(
 async fn push_rows(
     work: &Export<'_>,
     plan: &AnnotationPlan,
-    sink: &mut IndexWriter<'_>,
+    sink: &mut IndexWriter<'_, '_>,
 ) -> Result<u64, ExportError> {
     let reading = &work.reading;
     let mut rows = plan.rows();
@@ -88,20 +146,19 @@ async fn push_rows(
 }
 
 /// The indexes of annotations.
-struct IndexWriter<'a> {
-    work: &'a Export<'a>,
-    plan: &'a AnnotationPlan,
+struct IndexWriter<'a, 'p> {
+    plan: &'p AnnotationPlan,
     info: AnnotationInfo,
     by_id: OrderedIndex<'a>,
     progress: LayerProgress<'a>,
     record: Vec<u8>,
 }
 
-impl<'a> IndexWriter<'a> {
+impl<'a, 'p> IndexWriter<'a, 'p> {
     fn new(
-        work: &'a Export<'a>,
+        work: &Export<'a>,
         survey: &StoreSurvey,
-        plan: &'a AnnotationPlan,
+        plan: &'p AnnotationPlan,
     ) -> Result<Self, ExportError> {
         let rank = work.reading.space.rank();
         let count = plan.count;
@@ -113,6 +170,7 @@ impl<'a> IndexWriter<'a> {
             .unwrap_or(u64::MAX)
             .saturating_add(16);
         let bytes = geometry.saturating_add(count.saturating_mul(fixed));
+        let bytes = work.options.sharded_bytes(bytes);
         let sharded = work.options.sharded;
         let mut info = plan.info(&work.reading.space.dimensions);
         info.by_id_sharding = sharding(sharded, count, || {
@@ -141,7 +199,6 @@ impl<'a> IndexWriter<'a> {
         let folder = format!("{folder}/{}", info.by_id);
         let by_id = OrderedIndex::new(work.output, folder, info.by_id_sharding);
         Ok(Self {
-            work,
             plan,
             info,
             by_id,
@@ -149,35 +206,9 @@ impl<'a> IndexWriter<'a> {
             record: Vec::new(),
         })
     }
-
-    /// Groups the entries, writes the indexes, and the document last.
-    fn finish(mut self) -> Result<(), ExportError> {
-        let (info, work) = (&self.info, self.work);
-        let limits: Vec<AtomicU64> = info.spatial.iter().map(|_| AtomicU64::new(1)).collect();
-        let spill = &self.progress.spill;
-        let partitions = spill.partitions();
-        let done = AtomicU64::new(0);
-        let total = u64::try_from(partitions.len()).unwrap_or(u64::MAX);
-        partitions.par_iter().try_for_each(|partition| {
-            let largest = write_partition(work, info, spill, *partition)?;
-            if let Some(limit) = limits.get(partition.index) {
-                limit.fetch_max(largest, Ordering::Relaxed);
-            }
-            let done = done.fetch_add(1, Ordering::Relaxed);
-            (work.reading.report)(done, total);
-            Ok::<_, ExportError>(())
-        })?;
-        for (level, limit) in self.info.spatial.iter_mut().zip(limits) {
-            level.limit = limit.into_inner();
-        }
-        let path = format!("{}/info", LayerKind::Annotations.folder());
-        self.work
-            .output
-            .write(&path, self.info.to_json().as_bytes())
-    }
 }
 
-impl AnnotationSink for IndexWriter<'_> {
+impl AnnotationSink for IndexWriter<'_, '_> {
     type Error = ExportError;
 
     fn push(&mut self, annotation: StoreAnnotation<'_>) -> Result<(), ExportError> {
@@ -245,13 +276,12 @@ impl AnnotationSink for IndexWriter<'_> {
 }
 
 /// Writes the lists of a partition and returns the number of annotations in the longest.
-fn write_partition(
-    work: &Export<'_>,
+pub(super) fn write_partition(
+    output: &ExportOutput,
     info: &AnnotationInfo,
-    spill: &Spill,
     partition: PartitionId,
+    spilled: &SpilledPartition,
 ) -> Result<u64, ExportError> {
-    let spilled = spill.read(partition)?;
     let entries = spilled.entries();
     let level = info.spatial.get(partition.index);
     let related = partition.index.checked_sub(info.spatial.len());
@@ -279,15 +309,14 @@ fn write_partition(
             (Some((_, shard)), ..) => shard.push(key, &list)?,
             (None, Some(cell), _) => {
                 let name: Vec<String> = cell.iter().map(u64::to_string).collect();
-                work.output
-                    .write(&format!("{folder}/{}", name.join("_")), &list)?;
+                output.write(&format!("{folder}/{}", name.join("_")), &list)?;
             }
-            (None, None, _) => work.output.write(&format!("{folder}/{key}"), &list)?,
+            (None, None, _) => output.write(&format!("{folder}/{key}"), &list)?,
         }
     }
     if let Some((spec, shard)) = shard.filter(|(_, shard)| !shard.is_empty()) {
         let path = format!("{folder}/{}", spec.file_name(partition.shard));
-        work.output.write(&path, &shard.finish())?;
+        output.write(&path, &shard.finish())?;
     }
     Ok(longest)
 }

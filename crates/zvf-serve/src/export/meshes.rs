@@ -8,7 +8,12 @@ use zvf_precomputed::{
     ShardingSpec,
 };
 
-use super::{Export, ExportError, MeshFormat, objects, output::sharding, progress::LayerProgress};
+use super::{
+    Export, ExportError, MeshFormat,
+    objects::{self, ObjectShare},
+    output::sharding,
+    progress::{LayerCounts, LayerProgress},
+};
 use crate::layers::{
     Layer, LayerError, LayerKind,
     attributes::narrow,
@@ -28,6 +33,37 @@ pub(super) async fn write(
     survey: &StoreSurvey,
     notes: &mut Vec<String>,
 ) -> Result<Layer, ExportError> {
+    let share = ObjectShare::all(survey);
+    let form = design(work, survey, notes)?;
+    let counts = match form {
+        MeshForm::Draco(sharding) => {
+            let has_objects = survey.has_objects;
+            let levels = MeshLevels::new(work.reading.dataset, has_objects, notes).await?;
+            write_levels(work, &levels, sharding, &share).await?
+        }
+        MeshForm::Legacy => write_legacy(work, &share).await?,
+    };
+    note_counts(counts, notes);
+    Ok(Layer {
+        items: counts.values,
+        ..described(survey)
+    })
+}
+
+/// The form of the meshes of a layer.
+#[derive(Clone, Copy)]
+pub(super) enum MeshForm {
+    /// Draco fragments with these shards.
+    Draco(Option<ShardingSpec>),
+    Legacy,
+}
+
+/// Plans the meshes, and writes the documents of the layer.
+pub(super) fn design(
+    work: &Export<'_>,
+    survey: &StoreSurvey,
+    notes: &mut Vec<String>,
+) -> Result<MeshForm, ExportError> {
     if !survey.vertex.columns.is_empty() {
         notes.push("attributes of vertices are left out: meshes cannot hold them".to_owned());
     }
@@ -36,43 +72,70 @@ pub(super) async fn write(
         let path = format!("{folder}/{PROPERTIES}/info");
         work.output.write(&path, json.as_bytes())?;
     }
-    let items = match work.options.mesh_format {
-        MeshFormat::Draco => write_levels(work, survey, notes).await?,
-        MeshFormat::Legacy => write_legacy(work, survey, notes).await?,
-    };
-    Ok(Layer {
+    let path = format!("{folder}/info");
+    match work.options.mesh_format {
+        MeshFormat::Draco => {
+            let mut info = mesh_info(&work.reading, survey)?;
+            let objects = u64::try_from(survey.segments.count).unwrap_or(u64::MAX);
+            let bytes = survey.vertices.saturating_mul(VERTEX);
+            let bytes = work.options.sharded_bytes(bytes);
+            info.sharding = sharding(work.options.sharded, objects, || {
+                // Fragments are read by ranges of the shard.
+                ShardingSpec::for_any(objects, bytes).data_encoding(ShardEncoding::Raw)
+            });
+            work.output.write(&path, info.to_json().as_bytes())?;
+            Ok(MeshForm::Draco(info.sharding))
+        }
+        MeshFormat::Legacy => {
+            nanometres(work)?;
+            let info = LegacyMeshInfo {
+                segment_properties: survey
+                    .segments
+                    .has_document()
+                    .then(|| PROPERTIES.to_owned()),
+            };
+            work.output.write(&path, info.to_json().as_bytes())?;
+            Ok(MeshForm::Legacy)
+        }
+    }
+}
+
+/// Describes the layer, without the number of its items.
+pub(super) fn described(survey: &StoreSurvey) -> Layer {
+    Layer {
         kind: LayerKind::Meshes,
         level: LevelId::FULL,
-        items,
+        items: 0,
         shader: None,
         shown: survey.shown(),
         is_related: false,
         transform: None,
-    })
+    }
 }
 
-/// Writes meshes with levels of detail and returns their number.
-async fn write_levels(
+/// Notes what the meshes leave out.
+pub(super) fn note_counts(counts: LayerCounts, notes: &mut Vec<String>) {
+    note_dropped(counts.dropped, notes);
+    let empty = counts.empty;
+    if empty > 0 {
+        notes.push(format!("{empty} objects without triangles left out"));
+    }
+}
+
+/// Writes meshes with levels of detail.
+pub(super) async fn write_levels(
     work: &Export<'_>,
-    survey: &StoreSurvey,
-    notes: &mut Vec<String>,
-) -> Result<u64, ExportError> {
-    let folder = LayerKind::Meshes.folder();
-    let mut info = mesh_info(&work.reading, survey)?;
-    let levels = MeshLevels::new(work.reading.dataset, survey, notes).await?;
-    let objects = u64::try_from(survey.segments.count).unwrap_or(u64::MAX);
-    let bytes = survey.vertices.saturating_mul(VERTEX);
-    info.sharding = sharding(work.options.sharded, objects, || {
-        // Fragments are read by ranges of the shard.
-        ShardingSpec::for_any(objects, bytes).data_encoding(ShardEncoding::Raw)
-    });
+    levels: &MeshLevels,
+    sharding: Option<ShardingSpec>,
+    share: &ObjectShare<'_>,
+) -> Result<LayerCounts, ExportError> {
     let mut sink = MeshSink {
         work,
-        sharding: info.sharding,
-        progress: LayerProgress::open(work.output, folder)?,
+        sharding,
+        progress: LayerProgress::open(work.output, LayerKind::Meshes.folder())?,
     };
     let done = sink.progress.counts.done;
-    objects::for_each_group_of_levels(work, survey, &levels, done, |results| {
+    objects::for_each_group_of_levels(work, share, levels, done, |results| {
         let mut dropped = 0_u64;
         let meshes = levels.meshes(results, &mut dropped).into_par_iter();
         let encoded = meshes.map(|mesh| {
@@ -91,15 +154,7 @@ async fn write_levels(
         sink.progress.keep()
     })
     .await?;
-    note_dropped(sink.progress.counts.dropped, notes);
-    let empty = sink.progress.counts.empty;
-    if empty > 0 {
-        notes.push(format!("{empty} objects without triangles left out"));
-    }
-    let meshes = sink.finish()?;
-    let path = format!("{folder}/info");
-    work.output.write(&path, info.to_json().as_bytes())?;
-    Ok(meshes)
+    sink.finish()
 }
 
 /// Meshes that are being written.
@@ -132,8 +187,8 @@ impl MeshSink<'_> {
         Ok(self.progress.spill.push(partition, entry)?)
     }
 
-    /// Writes the shards and returns the number of meshes.
-    fn finish(self) -> Result<u64, ExportError> {
+    /// Writes the shards.
+    fn finish(self) -> Result<LayerCounts, ExportError> {
         if let Some(spec) = self.sharding {
             let folder = LayerKind::Meshes.folder();
             let spill = &self.progress.spill;
@@ -151,24 +206,23 @@ impl MeshSink<'_> {
                 self.work.output.write(&path, &shard.finish())
             })?;
         }
-        Ok(self.progress.counts.values)
+        Ok(self.progress.counts)
     }
 }
 
-/// Writes meshes of level 0 in the single-resolution format and returns their number.
-async fn write_legacy(
+/// Writes meshes of level 0 in the single-resolution format.
+pub(super) async fn write_legacy(
     work: &Export<'_>,
-    survey: &StoreSurvey,
-    notes: &mut Vec<String>,
-) -> Result<u64, ExportError> {
-    let scale = work.reading.space.nanometres();
-    let scale = scale.ok_or_else(|| LayerError::Axes(work.reading.space.rank()))?;
+    share: &ObjectShare<'_>,
+) -> Result<LayerCounts, ExportError> {
+    let scale = nanometres(work)?;
     let folder = LayerKind::Meshes.folder();
     let mut progress = LayerProgress::open(work.output, folder)?;
     let done = progress.counts.done;
-    objects::for_each_group(work, survey, done, |batch| {
+    let has_objects = share.ids.is_some();
+    objects::for_each_group(work, share, done, |batch| {
         let mut dropped = 0_u64;
-        for (object, mesh) in legacy_meshes(batch, survey.has_objects, scale, &mut dropped) {
+        for (object, mesh) in legacy_meshes(batch, has_objects, scale, &mut dropped) {
             let fragment = format!("{object}:0:0");
             let path = format!("{folder}/{fragment}");
             work.output.write(&path, &mesh.encode()?)?;
@@ -183,16 +237,13 @@ async fn write_legacy(
         progress.keep()
     })
     .await?;
-    note_dropped(progress.counts.dropped, notes);
-    let info = LegacyMeshInfo {
-        segment_properties: survey
-            .segments
-            .has_document()
-            .then(|| PROPERTIES.to_owned()),
-    };
-    let path = format!("{folder}/info");
-    work.output.write(&path, info.to_json().as_bytes())?;
-    Ok(progress.counts.values)
+    Ok(progress.counts)
+}
+
+/// Returns nanometres per unit of each axis.
+fn nanometres(work: &Export<'_>) -> Result<[f64; 3], LayerError> {
+    let scale = work.reading.space.nanometres();
+    scale.ok_or_else(|| LayerError::Axes(work.reading.space.rank()))
 }
 
 /// Returns the mesh of each object of a result, in nanometres.

@@ -3,21 +3,31 @@
 //! a folder neither are the complete steps of a layer.
 
 mod bucket;
+mod job;
 mod journal;
 mod staged_folder;
 
 use std::{
+    collections::BTreeMap,
+    mem,
     path::PathBuf,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
+use bytes::Bytes;
 use serde_json::Value;
 use tempfile::TempDir;
+use zvf_model::key::Key;
 use zvf_precomputed::{ShardBuilder, ShardingSpec};
 
 use super::{ExportError, ExportTarget};
-use bucket::Bucket;
+use bucket::{Bucket, is_document};
 use staged_folder::StagedFolder;
+
+pub(super) use job::ExportJob;
 
 /// An index with more values than this is written as shards: a file each would strain file systems
 /// and buckets.
@@ -28,6 +38,8 @@ pub(crate) struct ExportOutput {
     place: OutputTarget,
     files: AtomicU64,
     bytes: AtomicU64,
+    /// Sizes of the files that a task has written, without documents.
+    written: Option<Mutex<BTreeMap<String, u64>>>,
 }
 
 enum OutputTarget {
@@ -51,7 +63,39 @@ impl ExportOutput {
             place,
             files: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            written: None,
         })
+    }
+
+    /// Begins to write files of a task to a place that a plan reserved. Documents are not written, but
+    /// kept for [`take_documents`](Self::take_documents).
+    pub(crate) fn reserved(address: &str) -> Result<Self, ExportError> {
+        Ok(Self {
+            place: OutputTarget::Bucket(Bucket::reserved(address)?),
+            files: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            written: Some(Mutex::default()),
+        })
+    }
+
+    /// Waits until all files are written, and returns the sizes of those since the last call.
+    pub(crate) fn take_written(&self) -> Result<BTreeMap<String, u64>, ExportError> {
+        if let OutputTarget::Bucket(bucket) = &self.place {
+            bucket.wait()?;
+        }
+        let written = self.written.as_ref().map(|written| {
+            let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
+            mem::take(&mut *written)
+        });
+        Ok(written.unwrap_or_default())
+    }
+
+    /// Returns the documents of an output that keeps them.
+    pub(crate) fn take_documents(&self) -> Vec<(Key, Bytes)> {
+        match &self.place {
+            OutputTarget::Bucket(bucket) => bucket.take_documents(),
+            OutputTarget::Folder(_) => Vec::new(),
+        }
     }
 
     /// Returns a folder for temporary files of a layer.
@@ -127,6 +171,10 @@ impl ExportOutput {
         self.files.fetch_add(1, Ordering::Relaxed);
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         self.bytes.fetch_add(size, Ordering::Relaxed);
+        if let Some(written) = self.written.as_ref().filter(|_| !is_document(path)) {
+            let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
+            written.insert(path.to_owned(), size);
+        }
         Ok(())
     }
 

@@ -71,6 +71,11 @@ impl<'a> LayerProgress<'a> {
         self.counts.values = self.counts.values.saturating_add(1);
     }
 
+    /// Counts an element that is left out.
+    pub(super) fn add_dropped(&mut self) {
+        self.counts.dropped = self.counts.dropped.saturating_add(1);
+    }
+
     /// Counts an object without anything to draw.
     pub(super) fn add_empty(&mut self) {
         self.counts.empty = self.counts.empty.saturating_add(1);

@@ -3,10 +3,15 @@
 use std::ops::ControlFlow;
 
 use rayon::prelude::*;
-use zvf::QueryResult;
+use zvf::{Query, QueryResult};
 use zvf_precomputed::{ShardBuilder, ShardingSpec, Skeleton, SkeletonInfo};
 
-use super::{Export, ExportError, objects, output::sharding, progress::LayerProgress};
+use super::{
+    Export, ExportError,
+    objects::{self, ObjectShare},
+    output::sharding,
+    progress::{LayerCounts, LayerProgress},
+};
 use crate::layers::{
     Layer, LayerKind,
     segments::{PROPERTIES, SegmentTable},
@@ -25,27 +30,94 @@ pub(super) async fn write(
     survey: &StoreSurvey,
     notes: &mut Vec<String>,
 ) -> Result<Layer, ExportError> {
-    let layer = SkeletonLayer::new(&work.reading, survey, notes)?;
-    let folder = LayerKind::Skeletons.folder_of(work.reading.level);
-    let (info, segments) = (layer.info.clone(), &survey.segments);
-    let sink = SkeletonSink::new(work, folder, info, segments, survey.vertices)?;
+    let layer = design(work, survey, notes)?;
+    let counts = match layer.is_path {
+        true => write_paths(work, &layer, &work.reading.query(), survey.vertices).await?,
+        false => write_shapes(work, &layer, &ObjectShare::all(survey)).await?,
+    };
     match layer.is_path {
-        true => write_paths(work, survey, &layer, sink, notes).await,
-        false => write_shapes(work, survey, &layer, sink, notes).await,
+        true => note_skipped_paths(counts.dropped, notes),
+        false => note_dropped(counts.dropped, notes),
+    }
+    Ok(Layer {
+        items: counts.values,
+        ..described(work, survey, &layer)
+    })
+}
+
+/// Plans the skeletons of objects, and writes the documents of the layer.
+pub(super) fn design(
+    work: &Export<'_>,
+    survey: &StoreSurvey,
+    notes: &mut Vec<String>,
+) -> Result<SkeletonLayer, ExportError> {
+    let mut layer = SkeletonLayer::new(&work.reading, survey, notes)?;
+    let folder = LayerKind::Skeletons.folder_of(work.reading.level);
+    write_documents(work, &folder, &mut layer, &survey.segments, survey.vertices)?;
+    Ok(layer)
+}
+
+/// Describes the layer of the skeletons of objects, without the number of its items.
+pub(super) fn described(work: &Export<'_>, survey: &StoreSurvey, layer: &SkeletonLayer) -> Layer {
+    Layer {
+        kind: LayerKind::Skeletons,
+        level: work.reading.level,
+        items: 0,
+        shader: layer.shader.clone(),
+        shown: survey.shown(),
+        is_related: false,
+        transform: None,
     }
 }
 
-async fn write_shapes(
+/// Notes paths that skeletons leave out.
+pub(super) fn note_skipped_paths(skipped: u64, notes: &mut Vec<String>) {
+    if skipped > 0 {
+        notes.push(format!(
+            "{skipped} paths left out of the skeletons: coordinates that are not finite"
+        ));
+    }
+}
+
+/// Chooses the shards of a layer for segments with about this many vertices, and writes its documents.
+fn write_documents(
     work: &Export<'_>,
-    survey: &StoreSurvey,
+    folder: &str,
+    layer: &mut SkeletonLayer,
+    segments: &SegmentTable,
+    vertices: u64,
+) -> Result<(), ExportError> {
+    let info = &mut layer.info;
+    let components = info
+        .vertex_attributes
+        .iter()
+        .map(|attribute| u64::from(attribute.components));
+    let row = components.sum::<u64>().saturating_add(5).saturating_mul(4);
+    let bytes = vertices.saturating_mul(row);
+    let bytes = work.options.sharded_bytes(bytes);
+    let objects = u64::try_from(segments.count).unwrap_or(u64::MAX);
+    let sharded = work.options.sharded;
+    info.sharding = sharding(sharded, objects, || ShardingSpec::for_any(objects, bytes));
+    if let Some(json) = segments.to_json() {
+        let path = format!("{folder}/{PROPERTIES}/info");
+        work.output.write(&path, json.as_bytes())?;
+    }
+    let path = format!("{folder}/info");
+    work.output.write(&path, info.to_json().as_bytes())
+}
+
+/// Writes the skeletons of objects that are not paths.
+pub(super) async fn write_shapes(
+    work: &Export<'_>,
     layer: &SkeletonLayer,
-    mut sink: SkeletonSink<'_>,
-    notes: &mut Vec<String>,
-) -> Result<Layer, ExportError> {
+    share: &ObjectShare<'_>,
+) -> Result<LayerCounts, ExportError> {
+    let folder = LayerKind::Skeletons.folder_of(work.reading.level);
+    let mut sink = SkeletonSink::new(work, folder, &layer.info)?;
     let done = sink.progress.counts.done;
-    objects::for_each_group(work, survey, done, |batch| {
+    objects::for_each_group(work, share, done, |batch| {
         let mut dropped = 0_u64;
-        for shape in shapes(batch, survey.has_objects, &mut dropped) {
+        for shape in shapes(batch, share.ids.is_some(), &mut dropped) {
             match layer.of_shape(batch, &shape) {
                 Some(skeleton) => sink.push(shape.object, &skeleton)?,
                 None => dropped = dropped.saturating_add(1),
@@ -55,40 +127,23 @@ async fn write_shapes(
         sink.progress.keep()
     })
     .await?;
-    note_dropped(sink.progress.counts.dropped, notes);
-    sink.finish(survey, layer)
+    sink.finish()
 }
 
 /// Skeletons that are being written.
 struct SkeletonSink<'a> {
     work: &'a Export<'a>,
     folder: String,
-    info: SkeletonInfo,
+    info: &'a SkeletonInfo,
     progress: LayerProgress<'a>,
 }
 
 impl<'a> SkeletonSink<'a> {
-    /// Creates the layer for segments with about this many vertices.
     fn new(
         work: &'a Export<'a>,
         folder: String,
-        mut info: SkeletonInfo,
-        segments: &SegmentTable,
-        vertices: u64,
+        info: &'a SkeletonInfo,
     ) -> Result<Self, ExportError> {
-        let components = info
-            .vertex_attributes
-            .iter()
-            .map(|attribute| u64::from(attribute.components));
-        let row = components.sum::<u64>().saturating_add(5).saturating_mul(4);
-        let bytes = vertices.saturating_mul(row);
-        let objects = u64::try_from(segments.count).unwrap_or(u64::MAX);
-        let sharded = work.options.sharded;
-        info.sharding = sharding(sharded, objects, || ShardingSpec::for_any(objects, bytes));
-        if let Some(json) = segments.to_json() {
-            let path = format!("{folder}/{PROPERTIES}/info");
-            work.output.write(&path, json.as_bytes())?;
-        }
         Ok(Self {
             work,
             progress: LayerProgress::open(work.output, &folder)?,
@@ -115,8 +170,8 @@ impl<'a> SkeletonSink<'a> {
         Ok(self.progress.spill.push(partition, entry)?)
     }
 
-    /// Writes the shards, and the document last. Returns the number of skeletons.
-    fn finish_files(self) -> Result<u64, ExportError> {
+    /// Writes the shards.
+    fn finish(self) -> Result<LayerCounts, ExportError> {
         let folder = &self.folder;
         if let Some(spec) = self.info.sharding {
             let spill = &self.progress.spill;
@@ -130,25 +185,7 @@ impl<'a> SkeletonSink<'a> {
                 self.work.output.write(&path, &shard.finish())
             })?;
         }
-        let path = format!("{folder}/info");
-        self.work
-            .output
-            .write(&path, self.info.to_json().as_bytes())?;
-        Ok(self.progress.counts.values)
-    }
-
-    /// Writes the shards and the document of the skeletons of objects.
-    fn finish(self, survey: &StoreSurvey, layer: &SkeletonLayer) -> Result<Layer, ExportError> {
-        let level = self.work.reading.level;
-        Ok(Layer {
-            kind: LayerKind::Skeletons,
-            level,
-            items: self.finish_files()?,
-            shader: layer.shader.clone(),
-            shown: survey.shown(),
-            is_related: false,
-            transform: None,
-        })
+        Ok(self.progress.counts)
     }
 }
 
@@ -158,87 +195,112 @@ pub(super) async fn write_groups(
     survey: &StoreSurvey,
     notes: &mut Vec<String>,
 ) -> Result<Option<Layer>, ExportError> {
-    let (folder, table) = (LayerKind::Groups.folder(), &survey.groups.segments);
     if survey.groups.is_empty() {
         return Ok(None);
     }
+    let Some(layer) = design_groups(work, survey)? else {
+        return Ok(Some(group_layer(survey, None)));
+    };
+    let counts = write_group_share(work, &layer, &survey.groups.segments.ids).await?;
+    note_group_counts(counts, notes);
+    Ok(Some(Layer {
+        items: counts.values,
+        ..group_layer(survey, layer.shader.clone())
+    }))
+}
+
+/// Plans the skeletons of groups, and writes the documents of the layer. Returns `None` if the layer
+/// has documents only.
+pub(super) fn design_groups(
+    work: &Export<'_>,
+    survey: &StoreSurvey,
+) -> Result<Option<SkeletonLayer>, ExportError> {
+    let (folder, table) = (LayerKind::Groups.folder(), &survey.groups.segments);
     if !draws_groups(&work.reading, survey) {
         if let Some(json) = table.to_json() {
             let path = format!("{folder}/info");
             work.output.write(&path, json.as_bytes())?;
         }
-        return Ok(Some(group_layer(survey, None)));
+        return Ok(None);
     }
-    let layer = SkeletonLayer::of_groups(&work.reading, survey)?;
-    let info = layer.info.clone();
-    let mut sink = SkeletonSink::new(work, folder.to_owned(), info, table, survey.vertices)?;
-    let total = u64::try_from(table.ids.len()).unwrap_or(u64::MAX);
-    let (mut large, mut empty) = (0_u64, 0_u64);
-    for (id, done) in table.ids.iter().zip(0..) {
+    let mut layer = SkeletonLayer::of_groups(&work.reading, survey)?;
+    write_documents(work, folder, &mut layer, table, survey.vertices)?;
+    Ok(Some(layer))
+}
+
+/// Writes the skeletons of groups. Counts a group with too many vertices as dropped.
+pub(super) async fn write_group_share(
+    work: &Export<'_>,
+    layer: &SkeletonLayer,
+    ids: &[i64],
+) -> Result<LayerCounts, ExportError> {
+    let folder = LayerKind::Groups.folder().to_owned();
+    let mut sink = SkeletonSink::new(work, folder, &layer.info)?;
+    let total = u64::try_from(ids.len()).unwrap_or(u64::MAX);
+    for (id, done) in ids.iter().zip(0..) {
         (work.reading.report)(done, total);
         let Ok(id) = u64::try_from(*id) else { continue };
         // Members that the store lacks are left out.
         let query = work.reading.query().groups([id]).keep_going(true);
         let vertices = work.reading.dataset.count(&query).await?.vertices;
         if vertices > MAX_GROUP_VERTICES {
-            large = large.saturating_add(1);
+            sink.progress.add_dropped();
             continue;
         }
         let skeleton = layer.of_paths(&work.reading.dataset.query(&query).await?)?;
         match skeleton.positions.is_empty() {
-            true => empty = empty.saturating_add(1),
+            true => sink.progress.add_empty(),
             false => sink.push(id, &skeleton)?,
         }
     }
-    if large > 0 {
+    sink.finish()
+}
+
+/// Notes the groups that are left out.
+pub(super) fn note_group_counts(counts: LayerCounts, notes: &mut Vec<String>) {
+    let LayerCounts { dropped, empty, .. } = counts;
+    if dropped > 0 {
         notes.push(format!(
-            "{large} groups of more than {MAX_GROUP_VERTICES} vertices left out: the viewer loads \
+            "{dropped} groups of more than {MAX_GROUP_VERTICES} vertices left out: the viewer loads \
              a skeleton as a whole"
         ));
     }
     if empty > 0 {
         notes.push(format!("{empty} groups without vertices left out"));
     }
-    let mut described = group_layer(survey, layer.shader.clone());
-    described.items = sink.finish_files()?;
-    Ok(Some(described))
 }
 
-async fn write_paths(
+/// Writes the skeletons of the paths that a query selects, which are about `vertices` vertices.
+pub(super) async fn write_paths(
     work: &Export<'_>,
-    survey: &StoreSurvey,
     layer: &SkeletonLayer,
-    mut sink: SkeletonSink<'_>,
-    notes: &mut Vec<String>,
-) -> Result<Layer, ExportError> {
+    query: &Query,
+    vertices: u64,
+) -> Result<LayerCounts, ExportError> {
+    let folder = LayerKind::Skeletons.folder_of(work.reading.level);
+    let mut sink = SkeletonSink::new(work, folder, &layer.info)?;
     if sink.progress.counts.done == 0 {
-        push_paths(work, survey, layer, &mut sink).await?;
+        push_paths(work, layer, query, vertices, &mut sink).await?;
         sink.progress.add_group(0);
         sink.progress.keep()?;
     }
-    let skipped = sink.progress.counts.dropped;
-    if skipped > 0 {
-        notes.push(format!(
-            "{skipped} paths left out of the skeletons: coordinates that are not finite"
-        ));
-    }
-    sink.finish(survey, layer)
+    sink.finish()
 }
 
 /// Adds all paths to the skeletons of their objects.
 async fn push_paths(
     work: &Export<'_>,
-    survey: &StoreSurvey,
     layer: &SkeletonLayer,
+    query: &Query,
+    vertices: u64,
     sink: &mut SkeletonSink<'_>,
 ) -> Result<(), ExportError> {
     let mut open: Option<(i64, Skeleton)> = None;
     let (mut failed, mut skipped, mut done) = (None, 0_u64, 0_u64);
-    let query = work.reading.query();
     work.reading
         .dataset
-        .batches(&query, |batch| {
-            (work.reading.report)(done, survey.vertices);
+        .batches(query, |batch| {
+            (work.reading.report)(done, vertices);
             let rows = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
             done = done.saturating_add(rows);
             match add_paths(&batch, layer, &mut open, sink, &mut skipped) {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use serde_json::{Value as Json, json};
 use zvf::{Column, ColumnValues};
 use zvf_format::numeric::{Kind, NumericRows, Value};
 use zvf_precomputed::{
@@ -459,6 +460,47 @@ impl SkeletonPlan {
             attribute.id = id;
         }
         plan
+    }
+
+    /// Returns the sources of the attributes as JSON, for [`restore`](Self::restore).
+    pub(crate) fn to_json(&self) -> Json {
+        let sources = self.sources.iter().map(|source| {
+            let mut words: Vec<(u32, &str)> = source
+                .codes
+                .iter()
+                .map(|(word, code)| (*code, word.as_str()))
+                .collect();
+            words.sort_unstable();
+            let words: Vec<&str> = words.into_iter().map(|(_, word)| word).collect();
+            json!({
+                "name": source.name,
+                "first": source.first,
+                "components": source.components,
+                "words": words,
+            })
+        });
+        sources.collect()
+    }
+
+    /// Restores the plan of these attributes, without ranges, from the sources that
+    /// [`to_json`](Self::to_json) returned.
+    pub(crate) fn restore(attributes: &[VertexAttribute], sources: &Json) -> Option<Self> {
+        let number = |value: &Json| u32::try_from(value.as_u64()?).ok();
+        let sources = sources.as_array()?.iter().map(|source| {
+            let words = source.get("words")?.as_array()?.iter().zip(0..);
+            let codes = words.map(|(word, code)| Some((word.as_str()?.to_owned(), code)));
+            Some(SkeletonSource {
+                name: source.get("name")?.as_str()?.to_owned(),
+                first: number(source.get("first")?)?,
+                components: number(source.get("components")?)?,
+                codes: codes.collect::<Option<_>>()?,
+            })
+        });
+        Some(Self {
+            attributes: attributes.to_vec(),
+            ranges: Vec::new(),
+            sources: sources.collect::<Option<_>>()?,
+        })
     }
 
     /// Appends rows of a batch to the columns of a skeleton, as bytes of float32.

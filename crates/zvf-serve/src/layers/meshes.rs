@@ -45,16 +45,16 @@ impl MeshLevels {
     /// Chooses the levels.
     pub(crate) async fn new(
         dataset: &Dataset,
-        survey: &StoreSurvey,
+        has_objects: bool,
         notes: &mut Vec<String>,
     ) -> Result<Self, LayerError> {
-        let levels = usable_levels(dataset, survey.has_objects).await?;
+        let levels = usable_levels(dataset, has_objects).await?;
         for (id, reason) in levels.left_out {
             notes.push(format!("level {id} is left out of the meshes: {reason}"));
         }
         Ok(Self {
             coarser: levels.chosen,
-            has_objects: survey.has_objects,
+            has_objects,
         })
     }
 

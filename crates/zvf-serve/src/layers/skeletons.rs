@@ -1,5 +1,6 @@
 //! Skeletons: their attributes, and paths as skeletons.
 
+use serde_json::Value;
 use zvf::QueryResult;
 use zvf_model::level::LevelId;
 use zvf_precomputed::{
@@ -77,6 +78,22 @@ impl SkeletonLayer {
         let has_document = survey.groups.segments.has_document();
         layer.info.segment_properties = has_document.then(|| PROPERTIES.to_owned());
         Ok(layer)
+    }
+
+    /// Returns the sources of the attributes as JSON, for [`restore`](Self::restore).
+    pub(crate) fn sources(&self) -> Value {
+        self.columns.to_json()
+    }
+
+    /// Restores the form of skeletons of this document, without a shader, from the
+    /// [sources](Self::sources) of the attributes.
+    pub(crate) fn restore(info: SkeletonInfo, sources: &Value, is_path: bool) -> Option<Self> {
+        Some(Self {
+            columns: SkeletonPlan::restore(&info.vertex_attributes, sources)?,
+            info,
+            shader: None,
+            is_path,
+        })
     }
 
     /// Returns a skeleton without vertices.

@@ -465,7 +465,8 @@ impl PlannedLayers {
             }
             LayerKind::Meshes => {
                 let info = mesh_info(reading, survey)?;
-                self.meshes = Some(MeshLevels::new(reading.dataset, survey, notes).await?);
+                self.meshes =
+                    Some(MeshLevels::new(reading.dataset, survey.has_objects, notes).await?);
                 self.properties(folder, survey);
                 self.document(format!("{folder}/info"), info.to_json());
                 Layer {

@@ -27,7 +27,7 @@ fn run(address: &str, target: &ExportTarget, options: &ExportOptions) -> Result<
 }
 
 /// Returns an address that is written as a bucket is, and its folder.
-fn bucket(stores: &TestStores, name: &str) -> (ExportTarget, PathBuf) {
+pub(crate) fn bucket(stores: &TestStores, name: &str) -> (ExportTarget, PathBuf) {
     let folder = stores.folder.path().join(name);
     let target = ExportTarget::parse(&format!("file://{}", folder.display()));
     assert!(matches!(target, ExportTarget::Bucket(_)));
@@ -35,7 +35,7 @@ fn bucket(stores: &TestStores, name: &str) -> (ExportTarget, PathBuf) {
 }
 
 /// Returns the files below a folder.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut open = vec![folder.to_path_buf()];
     while let Some(next) = open.pop() {
@@ -201,7 +201,7 @@ fn reports(address: &str, target: &ExportTarget, options: &ExportOptions) -> usi
 }
 
 /// The folder of an interrupted export to `target`.
-fn hidden(target: &Path) -> PathBuf {
+pub(crate) fn hidden(target: &Path) -> PathBuf {
     let name = target.file_name().unwrap().to_str().unwrap();
     target.with_file_name(format!(".{name}.zvf-export"))
 }

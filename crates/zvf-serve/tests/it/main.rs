@@ -8,6 +8,7 @@
 
 mod client;
 mod export;
+mod export_tasks;
 mod layers;
 mod protocol;
 mod stores;

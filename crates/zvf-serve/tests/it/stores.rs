@@ -146,3 +146,25 @@ pub(crate) fn surface(side: u32) -> Geometry {
         .collect();
     geometry
 }
+
+/// Returns surfaces beside each other, an object each.
+pub(crate) fn surfaces(count: u32, side: u32) -> Geometry {
+    let one = surface(side);
+    let vertices = side * side;
+    let positions: Vec<f32> = one.positions.to_vec().unwrap();
+    let all = (0..count).flat_map(|number| {
+        let step = f32::from(u16::try_from(number).unwrap()) * 3.0;
+        positions.iter().map(move |along| along + step)
+    });
+    let mut geometry = Geometry::new(NumericColumn::float32(3, all.collect::<Vec<_>>()));
+    geometry.link_width = 3;
+    geometry.links = (0..count)
+        .flat_map(|number| {
+            let first = i64::from(number * vertices);
+            one.links.iter().map(move |end| first + end)
+        })
+        .collect();
+    let objects = (0..count * vertices).map(|at| i64::from(at / vertices));
+    geometry.object_ids = Some(objects.collect());
+    geometry
+}

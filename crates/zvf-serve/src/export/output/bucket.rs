@@ -20,14 +20,14 @@ use zvf_store::{Read, Store, WriteError};
 use crate::export::ExportError;
 
 /// The object that is in the bucket while an export is not complete.
-const MARKER: &str = "zvf-export.json";
+pub(super) const MARKER: &str = "zvf-export.json";
 /// The prefix and the end of the names of documents of complete layers while an export is not complete.
 const UNPUBLISHED: (&str, &str) = ("zvf-export/", ".unpublished");
 /// Bytes that are uploaded at once. A larger object is uploaded alone.
 const MAX_CONCURRENT_BYTES: usize = 128 << 20;
 const MAX_CONCURRENT_OBJECTS: usize = 32;
-/// Objects of an interrupted export.
-const MAX_OBJECTS: usize = 16 << 20;
+/// Objects of an export.
+pub(super) const MAX_OBJECTS: usize = 16 << 20;
 
 /// A prefix of a bucket that is being written.
 pub(super) struct Bucket {
@@ -123,6 +123,33 @@ impl Bucket {
         })
     }
 
+    /// Opens a place that a plan reserved, for the files of its tasks.
+    pub(super) fn reserved(address: &str) -> Result<Self, ExportError> {
+        let runtime = UploadRuntime::new();
+        let runtime = runtime.map_err(|source| ExportError::bucket(address, source))?;
+        let store = Store::open(address);
+        Ok(Self {
+            address: address.to_owned(),
+            store: store.map_err(|source| ExportError::bucket(address, source))?,
+            runtime,
+            known: HashMap::new(),
+            source: Value::Null,
+            layers: Mutex::default(),
+            documents: Mutex::default(),
+            uploads: Arc::default(),
+        })
+    }
+
+    /// Waits for the uploads.
+    pub(super) fn wait(&self) -> Result<(), ExportError> {
+        self.uploads.wait()
+    }
+
+    /// Returns the documents, which are not uploaded yet.
+    pub(super) fn take_documents(&self) -> Vec<(Key, Bytes)> {
+        mem::take(&mut *locked(&self.documents))
+    }
+
     fn failed(&self, source: impl core::error::Error + Send + Sync + 'static) -> ExportError {
         ExportError::bucket(&self.address, source)
     }
@@ -173,7 +200,7 @@ impl Bucket {
     /// way.
     pub(super) fn write(&self, path: &str, bytes: &[u8]) -> Result<(), ExportError> {
         let key = Key::parse(path).map_err(|source| self.failed(source))?;
-        if path == "info" || path.ends_with("/info") {
+        if is_document(path) {
             let mut documents = locked(&self.documents);
             documents.push((key, Bytes::copy_from_slice(bytes)));
             return Ok(());
@@ -199,7 +226,7 @@ impl Bucket {
     /// Waits for the uploads, and makes the layers visible.
     pub(super) async fn publish(self) -> Result<(), ExportError> {
         self.uploads.wait()?;
-        let mut documents = mem::take(&mut *locked(&self.documents));
+        let mut documents = self.take_documents();
         let marker = Key::parse(MARKER).map_err(|source| self.failed(source))?;
         let mut done = vec![marker];
         let mut staged = Vec::new();
@@ -227,8 +254,7 @@ impl Bucket {
                     bytes.ok_or_else(|| ExportError::bucket(&address, missing()))?,
                 ));
             }
-            // Documents that others refer to come first.
-            documents.sort_by_key(|(key, _)| core::cmp::Reverse(key.as_str().matches('/').count()));
+            sort_documents(&mut documents);
             for document in documents {
                 store.put_many(vec![document]).await.map_err(failed)?;
             }
@@ -238,10 +264,25 @@ impl Bucket {
     }
 }
 
+/// Returns whether a file is the document of a layer, without which no program opens it.
+pub(super) fn is_document(path: &str) -> bool {
+    path == "info" || path.ends_with("/info")
+}
+
 /// Returns the name of a document until the export is complete.
 fn unpublished(path: &str) -> Result<Key, KeyError> {
     let (prefix, end) = UNPUBLISHED;
     Key::parse(&format!("{prefix}{path}{end}"))
+}
+
+/// Sorts documents so that those that others refer to come first.
+pub(super) fn sort_documents(documents: &mut [(Key, Bytes)]) {
+    documents.sort_by_key(|(key, _)| core::cmp::Reverse(key.as_str().matches('/').count()));
+}
+
+/// Returns whether a marker is that of a plan, whose tasks write the export.
+pub(super) fn is_plan(marker: &Value) -> bool {
+    marker.get("plan").is_some()
 }
 
 /// Returns the content of the marker.
@@ -320,6 +361,9 @@ async fn open(address: String, source: Value) -> Result<OpenBucket, ExportError>
     let listed = listed.map_err(|error| failed(error.into()))?;
     if let Some(found) = found {
         let found: Option<Value> = serde_json::from_slice(&found).ok();
+        if found.as_ref().is_some_and(is_plan) {
+            return Err(ExportError::Planned(address));
+        }
         let found = found.filter(|found| found.get("export") == Some(&source));
         let found = found.ok_or_else(|| ExportError::Unfinished(address.clone()))?;
         let layers = found.get("layers").and_then(Value::as_object);

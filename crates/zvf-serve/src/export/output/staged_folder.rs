@@ -10,7 +10,10 @@ use std::{
 
 use serde_json::Value;
 
-use super::journal::{FileRecord, JOURNAL, Journal};
+use super::{
+    bucket::MARKER,
+    journal::{FileRecord, JOURNAL, Journal},
+};
 use crate::export::ExportError;
 
 /// The file that a running export locks.
@@ -42,19 +45,15 @@ impl StagedFolder {
         if fs::symlink_metadata(target).is_ok() {
             return Err(ExportError::Exists(target.to_path_buf()));
         }
-        let name = target.file_name().ok_or_else(|| {
-            let kind = io::ErrorKind::InvalidInput;
-            failed(io::Error::new(kind, "the path does not end with a name"))
-        })?;
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(".zvf-export");
-        let staged = target.with_file_name(hidden);
+        let staged = hidden_folder(target).map_err(failed)?;
         let is_new = match fs::read_dir(&staged) {
             Ok(mut files) => files.next().is_none(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => true,
             Err(error) => return Err(failed(error)),
         };
+        if staged.join(MARKER).is_file() {
+            return Err(ExportError::Planned(staged.display().to_string()));
+        }
         if !is_new && !staged.join(LOCK).is_file() {
             return Err(ExportError::NoExport(staged));
         }
@@ -194,9 +193,21 @@ impl Drop for StagedFolder {
     }
 }
 
+/// Returns the hidden folder beside a folder that is exported to.
+pub(super) fn hidden_folder(target: &Path) -> io::Result<PathBuf> {
+    let name = target.file_name().ok_or_else(|| {
+        let kind = io::ErrorKind::InvalidInput;
+        io::Error::new(kind, "the path does not end with a name")
+    })?;
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(name);
+    hidden.push(".zvf-export");
+    Ok(target.with_file_name(hidden))
+}
+
 /// Removes the files below a folder that are not known, and folders that become empty. Keeps known
 /// folders as they are.
-fn remove_others(folder: &Path, known: &HashSet<PathBuf>) -> io::Result<()> {
+pub(super) fn remove_others(folder: &Path, known: &HashSet<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let path = entry.path();
