@@ -122,6 +122,19 @@ impl ChunkedPart {
         }
     }
 
+    /// Returns the shard that holds the cell of a chunk, if cells are in shards.
+    pub(crate) fn shard_of(&self, chunk: &ChunkCoord) -> Option<Vec<i64>> {
+        let CellStorage::Elements { array, grid, .. } = &self.form else {
+            return None;
+        };
+        let array = array.metadata();
+        array.sharding()?;
+        let cell = grid.cell_of(chunk.coords()).ok()?;
+        let axes = cell.iter().zip(&array.chunk_shape);
+        let shard = axes.map(|(at, extent)| i64::try_from(at.checked_div(*extent)?).ok());
+        shard.collect()
+    }
+
     /// Returns the stored size of a cell in bytes, if the listing shows it.
     pub(crate) fn stored_size(&self, chunk: &ChunkCoord) -> Option<u64> {
         match &self.form {

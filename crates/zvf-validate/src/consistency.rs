@@ -56,11 +56,10 @@ pub(crate) struct LevelCounts {
 }
 
 impl LevelCounts {
-    /// Adds the vertices of a chunk that are outside the bounds.
-    fn add_out_of_bounds(&mut self, misplaced: chunks::Misplaced) {
-        let count = misplaced.out_of_bounds.count;
+    /// Adds the vertices of a chunk that are outside the bounds, with the corners of their box.
+    fn add_out_of_bounds(&mut self, count: u64, corners: Option<Corners>) {
         self.out_of_bounds = self.out_of_bounds.saturating_add(count);
-        let Some((lower, upper)) = misplaced.corners else {
+        let Some((lower, upper)) = corners else {
             return;
         };
         let (own_lower, own_upper) = self
@@ -99,7 +98,7 @@ pub(crate) struct ChunkCounts {
     pub(crate) order: VertexOrder,
 }
 
-/// Checks every cell of every level.
+/// Checks every cell of every level. In a [share](Context::is_share), checks single chunks only.
 pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata) -> StoreCounts {
     let mut counted = StoreCounts::default();
     let Some(root) = &store.root else {
@@ -120,7 +119,9 @@ pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata) -> Store
             metadata,
         };
         let mut counts = chunks::check(context, scope).await;
-        objects::check(context, scope, &mut counts).await;
+        if !context.is_share() {
+            objects::check(context, scope, &mut counts).await;
+        }
         counted.levels.insert(level.id, counts);
     }
     for level in &store.levels {
@@ -135,8 +136,10 @@ pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata) -> Store
             link_groups::check(context, scope, &counted).await;
         }
     }
-    links::between_levels(context, store, root, &counted);
-    additive::check(context, store, root, &counted).await;
+    if !context.is_share() {
+        links::between_levels(context, store, root, &counted);
+        additive::check(context, store, root, &counted).await;
+    }
     extras::check(context, store, root, &counted).await;
     counted
 }

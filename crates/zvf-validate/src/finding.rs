@@ -5,8 +5,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use serde_json::Value;
-use zvf_model::key::Key;
+use serde_json::{Value, json};
+use zvf_model::{base64, key::Key};
 
 use crate::rule::{Rule, Severity};
 
@@ -74,6 +74,79 @@ impl Finding {
         self.fix = Some(fix);
         self
     }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "code": self.rule.code,
+            "path": self.path,
+            "place": self.location,
+            "message": self.message,
+            "fix": self.fix.as_ref().map(Fix::to_json),
+        })
+    }
+
+    fn from_json(json: &Value) -> Option<Self> {
+        let text = |name: &str| json.get(name)?.as_str();
+        Some(Self {
+            rule: crate::rules::find(text("code")?)?,
+            path: text("path")?.to_owned(),
+            location: match json.get("place")? {
+                Value::Null => None,
+                place => Some(place.as_str()?.to_owned()),
+            },
+            message: text("message")?.to_owned(),
+            fix: match json.get("fix")? {
+                Value::Null => None,
+                fix => Some(Fix::from_json(fix)?),
+            },
+        })
+    }
+}
+
+impl Fix {
+    fn to_json(&self) -> Value {
+        match self {
+            // A list, because a value may be null.
+            Self::Attribute { node, path, value } => json!({
+                "node": node.as_str(),
+                "path": path,
+                "value": value.as_slice(),
+            }),
+            Self::Cell {
+                array,
+                element,
+                payload,
+            } => json!({
+                "array": array.as_str(),
+                "element": element,
+                "payload": base64::encode(payload),
+            }),
+        }
+    }
+
+    fn from_json(json: &Value) -> Option<Self> {
+        let list = |name: &str| json.get(name)?.as_array();
+        let key = |key: &Value| match key.as_str()? {
+            "" => Some(Key::root()),
+            path => Key::parse(path).ok(),
+        };
+        if let Some(node) = json.get("node") {
+            let names = list("path")?.iter();
+            let names = names.map(|name| Some(name.as_str()?.to_owned()));
+            return Some(Self::Attribute {
+                node: key(node)?,
+                path: names.collect::<Option<_>>()?,
+                value: list("value")?.first().cloned(),
+            });
+        }
+        let element = list("element")?.iter().map(Value::as_u64);
+        let payload = json.get("payload")?.as_str()?;
+        Some(Self::Cell {
+            array: key(json.get("array")?)?,
+            element: element.collect::<Option<_>>()?,
+            payload: base64::decode(payload.as_bytes()).ok()?,
+        })
+    }
 }
 
 /// The result of a validation: all findings, and how much was checked.
@@ -109,6 +182,12 @@ impl ValidationReport {
         unlisted.fold(listed, u64::saturating_add)
     }
 
+    /// Returns whether there are findings of a rule, listed or not.
+    pub(crate) fn has(&self, rule: &Rule) -> bool {
+        let is_listed = self.findings.iter().any(|finding| finding.rule == rule);
+        is_listed || self.unlisted.contains_key(rule.code)
+    }
+
     /// Adds findings of checks outside of this crate, at most `limit` of one rule.
     pub fn extend(&mut self, findings: impl IntoIterator<Item = Finding>, limit: usize) {
         let all = Findings::new(limit);
@@ -124,6 +203,34 @@ impl ValidationReport {
             let unlisted = self.unlisted.entry(code).or_default();
             *unlisted = unlisted.saturating_add(count);
         }
+    }
+
+    /// Returns the report as JSON.
+    pub fn to_json(&self) -> Value {
+        let findings = self.findings.iter().map(Finding::to_json);
+        json!({
+            "findings": findings.collect::<Vec<Value>>(),
+            "unlisted": self.unlisted,
+            "bytes": self.bytes,
+            "cells": self.cells,
+        })
+    }
+
+    /// Parses the output of [`to_json`](Self::to_json); `None` for anything else, and for rules that
+    /// this version does not have.
+    pub fn from_json(json: &Value) -> Option<Self> {
+        let findings = json.get("findings")?.as_array()?.iter();
+        let unlisted = json.get("unlisted")?.as_object()?.iter();
+        let unlisted = unlisted.map(|(code, count)| {
+            let rule = crate::rules::find(code)?;
+            Some((rule.code, count.as_u64()?))
+        });
+        Some(Self {
+            findings: findings.map(Finding::from_json).collect::<Option<_>>()?,
+            unlisted: unlisted.collect::<Option<_>>()?,
+            bytes: json.get("bytes")?.as_u64()?,
+            cells: json.get("cells")?.as_u64()?,
+        })
     }
 
     /// Removes the findings of a rule, and returns how many there were, listed or not.
@@ -179,6 +286,27 @@ impl Findings {
         let report = &mut found.report;
         report.bytes = report.bytes.saturating_add(bytes);
         report.cells = report.cells.saturating_add(1);
+    }
+
+    /// Adds what another process found and checked.
+    pub(crate) fn add_report(&self, report: &ValidationReport) {
+        for finding in &report.findings {
+            self.add(finding.clone());
+        }
+        let mut found = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = &mut found.report;
+        for (code, count) in &report.unlisted {
+            let unlisted = own.unlisted.entry(code).or_default();
+            *unlisted = unlisted.saturating_add(*count);
+        }
+        own.bytes = own.bytes.saturating_add(report.bytes);
+        own.cells = own.cells.saturating_add(report.cells);
+    }
+
+    /// Returns what was found since the last call, in order.
+    pub(crate) fn take(&self) -> ValidationReport {
+        let mut found = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        core::mem::take(&mut found.report)
     }
 
     /// Returns the report, with findings sorted by path, code and location.

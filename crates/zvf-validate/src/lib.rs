@@ -12,10 +12,14 @@
 //! | L4 [semantics](rules::semantics) | the meaning of the geometry |
 //!
 //! Validation does not stop at the first fault. A check that cannot run is a finding too.
+//!
+//! Several processes can validate one store: [`validate_share`] checks the cells of some chunks, and
+//! [`validate_joined`] does the rest of the validation with the outcomes.
 #![forbid(unsafe_code)]
 #![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
 
 mod batch;
+mod chunk_pass;
 mod chunked_part;
 mod consistency;
 mod context;
@@ -27,6 +31,7 @@ mod options;
 mod rule;
 pub mod rules;
 mod semantics;
+mod share;
 mod store;
 mod structure;
 mod table_array;
@@ -36,4 +41,5 @@ mod validate;
 pub use finding::{Finding, Fix, ValidationReport};
 pub use options::ValidateOptions;
 pub use rule::{Depth, Remedy, Rule, Severity};
-pub use validate::validate;
+pub use share::{ShareReport, ValidationShare};
+pub use validate::{validate, validate_joined, validate_share};

@@ -30,7 +30,7 @@ use crate::{
 };
 
 pub(crate) use open::open;
-pub(crate) use read::each_link;
+pub(crate) use read::{each_link, each_link_except};
 pub(crate) use records::{LinkRecord, each_record};
 
 /// Links of one delta in one storage form.

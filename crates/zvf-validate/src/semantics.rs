@@ -73,6 +73,13 @@ pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata, counted:
     pyramid::check(context, store, root, counted).await;
 }
 
+/// Checks single chunks in a [share](Context::is_share).
+pub(crate) async fn check_share(context: &Context<'_>, store: &StoreMetadata) {
+    if let Some(root) = &store.root {
+        pyramid::check_share(context, store, root).await;
+    }
+}
+
 /// A level and its counts.
 struct LevelView<'a, 'c> {
     context: &'a Context<'c>,

@@ -1,10 +1,19 @@
 //! The entry point, which runs the levels of checks in order.
 
+use std::sync::{Mutex, PoisonError};
+
 use zvf_model::fetch::{BoxFuture, Port};
 
 use crate::{
-    consistency, context::Context, finding::ValidationReport, metadata, options::ValidateOptions,
-    rule::Depth, rules, semantics, structure,
+    consistency,
+    context::Context,
+    finding::ValidationReport,
+    metadata,
+    options::ValidateOptions,
+    rule::Depth,
+    rules, semantics,
+    share::{ShareMode, ShareReport, ValidationShare},
+    structure,
 };
 
 /// Validates the store behind `fetch`.
@@ -18,7 +27,54 @@ pub fn validate<'f>(
     options: &'f ValidateOptions,
 ) -> BoxFuture<'f, ValidationReport> {
     Box::pin(async move {
-        let context = Context::new(fetch, options);
+        let mode = ShareMode::All;
+        let context = Context::new(fetch, options, &mode);
+        check(&context).await;
+        context.finish()
+    })
+}
+
+/// Checks the chunks of one share of a store. The shares of all tasks together are what
+/// [`validate_joined`] needs.
+///
+/// Every task must see the same listing and nodes behind `fetch`. Options must be those of all
+/// tasks; [`max_findings_per_rule`](ValidateOptions::max_findings_per_rule) may not be less than in
+/// the joined validation.
+pub fn validate_share<'f>(
+    fetch: Port<'f>,
+    options: &'f ValidateOptions,
+    share: ValidationShare,
+) -> BoxFuture<'f, ShareReport> {
+    Box::pin(async move {
+        let mode = ShareMode::One(share, Mutex::default());
+        let context = Context::new(fetch, options, &mode);
+        if options.depth >= Depth::Consistency
+            && let Some(store) = structure::check(&context).await
+        {
+            consistency::check(&context, &store).await;
+            if options.depth >= Depth::Semantics {
+                semantics::check_share(&context, &store).await;
+            }
+        }
+        drop(context);
+        match mode {
+            ShareMode::One(_, found) => found.into_inner().unwrap_or_else(PoisonError::into_inner),
+            _ => ShareReport::default(),
+        }
+    })
+}
+
+/// Validates a store as [`validate()`], with the outcomes of shares instead of the
+/// cells that they checked. The report is the same. Reads everything that no share has an outcome
+/// for.
+pub fn validate_joined<'f>(
+    fetch: Port<'f>,
+    options: &'f ValidateOptions,
+    shares: &'f ShareReport,
+) -> BoxFuture<'f, ValidationReport> {
+    Box::pin(async move {
+        let mode = ShareMode::Joined(shares);
+        let context = Context::new(fetch, options, &mode);
         check(&context).await;
         context.finish()
     })

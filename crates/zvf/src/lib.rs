@@ -90,6 +90,8 @@ mod task_runner;
 mod unfinished;
 #[cfg(feature = "validate")]
 mod validate;
+#[cfg(all(feature = "validate", feature = "pyramid"))]
+mod validation_plan;
 #[cfg(feature = "write")]
 mod writer;
 
@@ -166,6 +168,8 @@ pub use repair::{RepairReport, repair};
 pub use seal::seal_validated;
 #[cfg(feature = "validate")]
 pub use validate::{validate, validate_with_progress};
+#[cfg(all(feature = "validate", feature = "pyramid"))]
+pub use validation_plan::{ValidationPlan, ValidationPlanOptions, plan_validation};
 #[cfg(feature = "migrate")]
 pub use zvf_build::migrate::MigrationNote;
 #[cfg(feature = "validate")]

@@ -22,9 +22,9 @@ use crate::{
 };
 
 /// Version of the file, in its member `zvf_task_plan`.
-const VERSION: u64 = 3;
+pub(crate) const VERSION: u64 = 3;
 /// Default number of tasks.
-const TASKS: usize = 16;
+pub(crate) const TASKS: usize = 16;
 
 /// The work that a plan distributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -1004,7 +1004,7 @@ impl TaskPlan {
     }
 }
 
-fn problem(address: &str, source: TaskPlanError) -> Failure {
+pub(crate) fn problem(address: &str, source: TaskPlanError) -> Failure {
     Failure::Plan {
         address: address.to_owned(),
         source,
@@ -1012,6 +1012,12 @@ fn problem(address: &str, source: TaskPlanError) -> Failure {
 }
 
 async fn read(address: &str, open: &OpenOptions) -> Result<TaskPlan, Failure> {
+    let json = read_json(address, open).await?;
+    TaskPlan::from_json(&json).map_err(|source| problem(address, source))
+}
+
+/// Reads the file of a plan.
+pub(crate) async fn read_json(address: &str, open: &OpenOptions) -> Result<Value, Failure> {
     let problem = |source| problem(address, source);
     let (folder, name) = split(address).map_err(problem)?;
     let store = match open.open(&folder) {
@@ -1022,14 +1028,22 @@ async fn read(address: &str, open: &OpenOptions) -> Result<TaskPlan, Failure> {
     let found = found.into_iter().next().flatten();
     let bytes = found.ok_or_else(|| problem(TaskPlanError::Absent))?;
     let json = serde_json::from_slice(&bytes);
-    let json = json.map_err(|_| problem(TaskPlanError::Invalid))?;
-    TaskPlan::from_json(&json).map_err(problem)
+    json.map_err(|_| problem(TaskPlanError::Invalid))
 }
 
 async fn write(plan: &TaskPlan, address: &str, open: &OpenOptions) -> Result<(), Failure> {
+    write_json(&plan.to_json(), address, open).await
+}
+
+/// Writes the file of a plan.
+pub(crate) async fn write_json(
+    json: &Value,
+    address: &str,
+    open: &OpenOptions,
+) -> Result<(), Failure> {
     let parts = split(address).map_err(|source| problem(address, source));
     let (folder, name) = parts?;
-    let text = format!("{:#}\n", plan.to_json());
+    let text = format!("{json:#}\n");
     let store = open.create(&folder)?;
     Ok(store.put_many(vec![(name, Bytes::from(text))]).await?)
 }
@@ -1068,7 +1082,7 @@ fn parse(json: &Value) -> Option<TaskPlan> {
 
 /// Returns a path as an absolute one, because tasks may run in other folders. Addresses with a
 /// scheme are returned as they are.
-fn absolute(address: &str) -> String {
+pub(crate) fn absolute(address: &str) -> String {
     let has_scheme = address.contains(':');
     match std::path::absolute(address) {
         Ok(path) if !has_scheme => path.display().to_string(),
@@ -1077,7 +1091,7 @@ fn absolute(address: &str) -> String {
 }
 
 /// Splits an address into those of its folder and the name in it.
-fn split(address: &str) -> Result<(String, Key), TaskPlanError> {
+pub(crate) fn split(address: &str) -> Result<(String, Key), TaskPlanError> {
     let address = absolute(address);
     let (folder, name) = address
         .rsplit_once(['/', std::path::MAIN_SEPARATOR])

@@ -27,6 +27,15 @@ pub enum TaskPlanError {
         /// Number of tasks.
         tasks: usize,
     },
+    /// The result of a task cannot be parsed.
+    #[error("the result of task {task} is damaged; plan again")]
+    Damaged {
+        /// The task.
+        task: usize,
+    },
+    /// The plan of a validation is inside the store, into which a validation writes nothing.
+    #[error("the plan of a validation cannot be inside the store; write it to another folder")]
+    InStore,
     /// The plan is in another phase than the operation belongs to.
     #[error("the plan is in the phase `{phase}`; {advice}")]
     Phase {

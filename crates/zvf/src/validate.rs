@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use bytes::Bytes;
 use zvf_model::{
     error_chain::error_chain,
     fetch::{BoxFuture, CellRequest, Fetch, FetchError, Fetched, Port},
@@ -75,18 +76,7 @@ pub(crate) fn validate_store(
     progress: Option<Progress>,
 ) -> BoxFuture<'_, Result<ValidationReport, Failure>> {
     Box::pin(async move {
-        let root = nodes::metadata(&Key::root())?;
-        let root = store.read_one(Read::full(root)).await?;
-        let store = match &root {
-            Some(bytes) => store.committed_view(bytes).await?,
-            None => store,
-        };
-        let store = match &root {
-            Some(root) if options.depth >= Depth::Consistency && Store::is_sealed_by(root) => {
-                store.keeping_entries()
-            }
-            _ => store,
-        };
+        let (store, root) = committed_state(store, options.depth).await?;
         let cells = CellReader::new(store.clone());
         let mut report = match progress {
             None => zvf_validate::validate(cells.port(), options).await,
@@ -97,24 +87,59 @@ pub(crate) fn validate_store(
                 report
             }
         };
-        if options.depth >= Depth::Consistency
-            && let Some(root) = &root
-        {
-            let rule = &consistency::INVENTORY;
-            let found: Vec<Finding> = match store.seal_differences(root).await {
-                Ok(found) => found
-                    .iter()
-                    .map(|(key, source)| Finding::new(rule, key.as_str(), source.to_string()))
-                    .collect(),
-                Err(error) => {
-                    let rule = &consistency::CELL_NOT_CHECKED;
-                    vec![Finding::new(rule, "", error_chain(&error))]
-                }
-            };
-            report.extend(found, options.max_findings_per_rule);
-        }
+        add_seal_differences(&store, root.as_ref(), options, &mut report).await;
         Ok(report)
     })
+}
+
+/// Returns the last committed state of a store, and the root's `zarr.json`. For checks of cells of a
+/// sealed store, entries of its inventory are kept.
+pub(crate) async fn committed_state(
+    store: Store,
+    depth: Depth,
+) -> Result<(Store, Option<Bytes>), Failure> {
+    let root = read_root(&store).await?;
+    let store = match &root {
+        Some(bytes) => store.committed_view(bytes).await?,
+        None => store,
+    };
+    let store = match &root {
+        Some(root) if depth >= Depth::Consistency && Store::is_sealed_by(root) => {
+            store.keeping_entries()
+        }
+        _ => store,
+    };
+    Ok((store, root))
+}
+
+/// Reads the root's `zarr.json`.
+pub(crate) async fn read_root(store: &Store) -> Result<Option<Bytes>, Failure> {
+    let root = nodes::metadata(&Key::root())?;
+    Ok(store.read_one(Read::full(root)).await?)
+}
+
+/// Compares a sealed store with its inventory.
+pub(crate) async fn add_seal_differences(
+    store: &Store,
+    root: Option<&Bytes>,
+    options: &ValidateOptions,
+    report: &mut ValidationReport,
+) {
+    let Some(root) = root.filter(|_| options.depth >= Depth::Consistency) else {
+        return;
+    };
+    let rule = &consistency::INVENTORY;
+    let found: Vec<Finding> = match store.seal_differences(root).await {
+        Ok(found) => found
+            .iter()
+            .map(|(key, source)| Finding::new(rule, key.as_str(), source.to_string()))
+            .collect(),
+        Err(error) => {
+            let rule = &consistency::CELL_NOT_CHECKED;
+            vec![Finding::new(rule, "", error_chain(&error))]
+        }
+    };
+    report.extend(found, options.max_findings_per_rule);
 }
 
 /// A port that reports the number of bytes read.

@@ -5,14 +5,15 @@ mod exports;
 use std::{error::Error, io, path::PathBuf, process, thread};
 
 use serde_json::{Value, json};
-use zvf::{OpenOptions, TaskKind, TaskPlan, TaskPlanError, TaskPlanOptions};
+use zvf::{OpenOptions, TaskKind, TaskPlan, TaskPlanError, TaskPlanOptions, ValidationPlan};
 
 use super::{
     create::{self, CreateArgs},
-    migrate::{self, MigrateArgs},
     export::ExportArgs,
+    migrate::{self, MigrateArgs},
     pyramid::{self, PyramidArgs},
     sample::{self, SampleArgs},
+    validate::{self, PlanValidateArgs},
 };
 use crate::{
     display::{count_noun, len_u64},
@@ -22,11 +23,13 @@ use crate::{
 /// Number of missing tasks that the text names.
 const MAX_NAMED: usize = 20;
 
-/// Divide the creation, migration or change of a store, or an export, into tasks for a scheduler
+/// Divide the creation, migration or change of a store, an export, or a validation, into tasks for a
+/// scheduler
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "A plan is one file, on disk or in a bucket. Its tasks run in any order, on any machine that reaches
-the store, may be killed and may run twice. The store or export appears, or changes, with the commit.
+the store, may be killed and may run twice. The store or export appears, or changes, with the commit;
+a validation is reported by it.
 
 Examples:
   zvf task plan plan.json --tasks 2 create large.zv --from tracts.trk
@@ -64,12 +67,13 @@ impl TaskArgs {
     }
 }
 
-/// Write a plan: read the input, and reserve the address of a new store or export
+/// Write a plan: read the input and reserve the address of a new store or export, or list a store
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The commands take the arguments of `zvf create`, `zvf pyramid`, `zvf sample`, `zvf migrate` and `zvf
 export`. A plan of `pyramid` is for the first level that does not exist; plan again after its
-commit. A plan with 0 tasks means that all levels exist."
+commit. A plan with 0 tasks means that all levels exist. `validate` checks a store, which may be
+read-only, and keeps what its tasks find beside the plan."
 )]
 struct PlanArgs {
     /// Plan to write: a file or an address.
@@ -96,6 +100,7 @@ enum PlannedCommand {
     Sample(Box<SampleArgs>),
     Migrate(Box<MigrateArgs>),
     Export(Box<ExportArgs>),
+    Validate(PlanValidateArgs),
 }
 
 /// Run one task of a plan
@@ -128,11 +133,11 @@ struct StatusArgs {
     json: bool,
 }
 
-/// Publish the result after all tasks, and delete the files that the tasks shared
+/// Publish or print the result after all tasks, and delete the files that the tasks shared
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Fails if a task is missing, or the store was changed since the plan was made. Repeating a commit has
-no effect."
+no effect. The commit of a validation prints the report and exits as `zvf validate` does."
 )]
 struct CommitArgs {
     /// Plan: a file or an address.
@@ -178,6 +183,13 @@ async fn plan(arguments: &PlanArgs) -> Result<CommandOutcome, Box<dyn Error>> {
         PlannedCommand::Sample(args) => (sample::plan(args, &options).await?, Vec::new()),
         PlannedCommand::Migrate(args) => (migrate::plan(args, &options).await?, Vec::new()),
         PlannedCommand::Export(args) => return exports::plan(arguments, args).await,
+        PlannedCommand::Validate(args) => {
+            let plan = validate::plan(args, &arguments.plan, arguments.tasks).await?;
+            let tasks = count_noun(len_u64(plan.tasks()), "task", "tasks");
+            let text = format!("{}: {tasks} to validate {}", arguments.plan, plan.store());
+            let described = described_validation(&arguments.plan, &plan);
+            return Ok(outcome(arguments.json, &described, text));
+        }
     };
     plan.write(&arguments.plan, &OpenOptions::default()).await?;
     let text = match plan.tasks() {
@@ -198,22 +210,24 @@ async fn run_one(arguments: &RunArgs) -> Result<CommandOutcome, Box<dyn Error>> 
     }
     let open = OpenOptions::default();
     let index = arguments.index;
-    let (is_new, outside) = match exports::read(&arguments.plan).await? {
-        Some(plan) => (plan.run(index, &open, &|_, _| {}).await?, None),
-        None => {
-            let plan = TaskPlan::read(&arguments.plan, &open).await?;
-            match plan.run(index, &open).await {
-                Err(zvf::Error::Tasks {
-                    source: TaskPlanError::NoValues,
-                    ..
-                }) => {
-                    let outside = sample::run_task(&plan, index, &open).await?;
-                    (outside.is_some(), outside)
-                }
-                ran => (ran?, None),
+    let ran = if let Some(plan) = exports::read(&arguments.plan).await? {
+        (plan.run(index, &open, &|_, _| {}).await?, None)
+    } else if let Some(plan) = ValidationPlan::find(&arguments.plan, &open).await? {
+        (plan.run(index, &open).await?, None)
+    } else {
+        let plan = TaskPlan::read(&arguments.plan, &open).await?;
+        match plan.run(index, &open).await {
+            Err(zvf::Error::Tasks {
+                source: TaskPlanError::NoValues,
+                ..
+            }) => {
+                let outside = sample::run_task(&plan, index, &open).await?;
+                (outside.is_some(), outside)
             }
+            ran => (ran?, None),
         }
     };
+    let (is_new, outside) = ran;
     let mut text = match is_new {
         true => format!("{}: task {index} is done", arguments.plan),
         false => format!("{}: task {index} was done already", arguments.plan),
@@ -232,14 +246,22 @@ async fn status(arguments: &StatusArgs) -> Result<CommandOutcome, Box<dyn Error>
         return exports::status(arguments, &plan).await;
     }
     let open = OpenOptions::default();
-    let plan = TaskPlan::read(&arguments.plan, &open).await?;
-    let status = plan.status(&open).await?;
+    let (status, described) = match ValidationPlan::find(&arguments.plan, &open).await? {
+        Some(plan) => {
+            let described = described_validation(&arguments.plan, &plan);
+            (plan.status(&open).await?, described)
+        }
+        None => {
+            let plan = TaskPlan::read(&arguments.plan, &open).await?;
+            (plan.status(&open).await?, described(&arguments.plan, &plan))
+        }
+    };
     let progress = TaskProgress {
         tasks: status.tasks,
         missing: status.missing,
         is_committed: status.is_committed,
     };
-    Ok(progress.outcome(arguments, described(&arguments.plan, &plan)))
+    Ok(progress.outcome(arguments, described))
 }
 
 /// The progress of a plan.
@@ -276,7 +298,14 @@ async fn commit(arguments: &CommitArgs) -> Result<CommandOutcome, Box<dyn Error>
     if exports::read(&arguments.plan).await?.is_some() {
         return exports::commit(arguments).await;
     }
-    let plan = TaskPlan::commit(&arguments.plan, &OpenOptions::default()).await?;
+    let open = OpenOptions::default();
+    if ValidationPlan::find(&arguments.plan, &open)
+        .await?
+        .is_some()
+    {
+        return validate::commit(&arguments.plan, arguments.json).await;
+    }
+    let plan = TaskPlan::commit(&arguments.plan, &open).await?;
     let mut report = described(&arguments.plan, &plan);
     let mut text = format!("{}: committed", plan.store());
     let counts = plan.report().cloned().unwrap_or_default();
@@ -310,6 +339,17 @@ fn described(address: &str, plan: &TaskPlan) -> Value {
         "level": plan.level(),
         "tasks": plan.tasks(),
         "committed": plan.is_committed(),
+    })
+}
+
+fn described_validation(address: &str, plan: &ValidationPlan) -> Value {
+    json!({
+        "plan": address,
+        "job": "validate",
+        "store": plan.store(),
+        "level": null,
+        "tasks": plan.tasks(),
+        "committed": plan.report().is_some(),
     })
 }
 

@@ -6,7 +6,10 @@ mod sarif;
 
 use std::{error::Error, path};
 
-use zvf::{Depth, OpenOptions, RepairReport, Severity, ValidateOptions, ValidationReport};
+use zvf::{
+    Depth, OpenOptions, RepairReport, Severity, ValidateOptions, ValidationPlan,
+    ValidationPlanOptions, ValidationReport,
+};
 
 use crate::{
     display::count_noun,
@@ -38,19 +41,8 @@ pub(crate) struct ValidateArgs {
     /// Store: a folder, a .zip file, or an address that this build supports.
     #[arg(required_unless_present = "rules")]
     store: Option<String>,
-    /// Depth of the checks: 1 nodes, 2 metadata, 3 cells, 4 geometry.
-    ///
-    /// Each includes the ones before it. Depths 1 and 2 read no cells.
-    #[arg(long, value_name = "DEPTH", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=4))]
-    level: u8,
-    /// Maximum number of findings listed per rule; all are counted.
-    ///
-    /// The default is 10 for text and 1000 for JSON and SARIF.
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// Send unsigned requests, for public buckets.
-    #[arg(long)]
-    anonymous: bool,
+    #[command(flatten)]
+    checks: CheckArgs,
     /// Repair the store first, each round of repairs in one transaction.
     ///
     /// Repairs only values that follow from other data: chunk lists, counts, capabilities, bounds,
@@ -78,6 +70,33 @@ pub(crate) struct ValidateArgs {
     quiet: bool,
 }
 
+/// Arguments of a validation and of its plan.
+#[derive(Debug, clap::Args)]
+struct CheckArgs {
+    /// Depth of the checks: 1 nodes, 2 metadata, 3 cells, 4 geometry.
+    ///
+    /// Each includes the ones before it. Depths 1 and 2 read no cells.
+    #[arg(long, value_name = "DEPTH", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=4))]
+    level: u8,
+    /// Maximum number of findings listed per rule; all are counted.
+    ///
+    /// The default is 10 for text and 1000 for JSON and SARIF.
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Send unsigned requests, for public buckets.
+    #[arg(long)]
+    anonymous: bool,
+}
+
+/// Plan the validation of a store, whose report the commit prints
+#[derive(Debug, clap::Args)]
+pub(crate) struct PlanValidateArgs {
+    /// Store: a folder, a .zip file, or an address that this build supports.
+    store: String,
+    #[command(flatten)]
+    checks: CheckArgs,
+}
+
 /// A validated store, to be formatted.
 #[derive(Clone, Copy, Debug)]
 pub struct Validated<'a> {
@@ -98,7 +117,7 @@ pub(crate) async fn run(arguments: &ValidateArgs) -> Result<CommandOutcome, Box<
             false => rules_as_text(),
         }));
     };
-    let open = OpenOptions::default().anonymous(arguments.anonymous);
+    let open = OpenOptions::default().anonymous(arguments.checks.anonymous);
     let store = open.open(address)?;
     let progress = ProgressLine::for_store(&store, arguments.quiet);
     let options = options(arguments);
@@ -140,6 +159,44 @@ pub(crate) async fn run(arguments: &ValidateArgs) -> Result<CommandOutcome, Box<
     })
 }
 
+/// Plans the validation of a store, and writes the plan.
+pub(crate) async fn plan(
+    arguments: &PlanValidateArgs,
+    address: &str,
+    tasks: u32,
+) -> Result<ValidationPlan, Box<dyn Error>> {
+    let checks = &arguments.checks;
+    let mut options = ValidationPlanOptions::default()
+        .depth(depth(checks.level))
+        .tasks(usize::try_from(tasks)?)
+        .anonymous(checks.anonymous);
+    options.limit = checks.limit;
+    let open = OpenOptions::default();
+    Ok(zvf::plan_validation(&arguments.store, address, &options, &open).await?)
+}
+
+/// Joins the outcomes of the tasks of a plan.
+pub(crate) async fn commit(address: &str, is_json: bool) -> Result<CommandOutcome, Box<dyn Error>> {
+    let limit = if is_json { usize::MAX } else { MAX_SHOWN };
+    let plan = ValidationPlan::commit(address, limit, &OpenOptions::default()).await?;
+    let report = plan.report().cloned().unwrap_or_default();
+    let validated = Validated {
+        store: plan.store(),
+        depth: plan.depth(),
+        report: &report,
+        repaired: None,
+    };
+    let text = match is_json {
+        true => serde_json::to_string_pretty(&object(validated))?,
+        false => table(validated),
+    };
+    Ok(CommandOutcome {
+        text,
+        is_negative: !report.is_ok(),
+        ..CommandOutcome::default()
+    })
+}
+
 /// Returns the warning about files that differed from the former inventory.
 fn sealed_again(differing: u64) -> Option<String> {
     let files = count_noun(differing, "file", "files");
@@ -149,10 +206,10 @@ fn sealed_again(differing: u64) -> Option<String> {
 }
 
 fn options(arguments: &ValidateArgs) -> ValidateOptions {
-    let mut options = ValidateOptions::default().depth(depth(arguments.level));
+    let mut options = ValidateOptions::default().depth(depth(arguments.checks.level));
     let is_table = !arguments.json && !arguments.sarif;
     let limit = is_table.then_some(MAX_SHOWN);
-    if let Some(limit) = arguments.limit.or(limit) {
+    if let Some(limit) = arguments.checks.limit.or(limit) {
         options.max_findings_per_rule = limit;
     }
     options

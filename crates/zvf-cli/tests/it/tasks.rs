@@ -261,6 +261,61 @@ fn a_bad_cluster_builds_the_same_stores_as_one_process() {
     }
 }
 
+#[test]
+fn a_bad_cluster_validates_as_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let npz = input(folder.path(), "streamlines");
+    let store = at("one.zv");
+    run(&[
+        "create",
+        &store,
+        "--from",
+        &npz,
+        "--kind=streamlines",
+        "--chunk-shape=8,8,8",
+    ]);
+    run(&["pyramid", &store, "--levels=1"]);
+    let plan = at("jobs/plan.json");
+    let mut numbers = Numbers(13);
+    for (is_sound, more) in [
+        (true, &[][..]),
+        (false, &[]),
+        (false, &["--limit=1", "--level=3"]),
+    ] {
+        if !is_sound {
+            let mut found = BTreeMap::new();
+            files(Path::new(&store), "", &mut found);
+            let mut cells = found.keys().filter(|file| file.contains("vertices/c/"));
+            fs::remove_file(Path::new(&store).join(cells.next().unwrap())).unwrap();
+        }
+        for format in [&[][..], &["--json"]] {
+            let words = ["task", "plan", &plan, "--tasks=5", "validate", &store];
+            let said = run(&[&words[..], more].concat());
+            assert_eq!(said, format!("{plan}: 5 tasks to validate {store}\n"));
+            let (code, said) = fail(&["task", "commit", &plan]);
+            assert!(said.contains("5 of 5 tasks are not done"), "{said}");
+            assert_eq!(code, Some(2));
+            schedule(&plan, &mut numbers);
+            let words = [&["validate", &store][..], more, format].concat();
+            let one = zvf(&words).output().unwrap();
+            let commit = [&["task", "commit", &plan][..], format].concat();
+            for _ in 0..2 {
+                let joined = zvf(&commit).output().unwrap();
+                let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+                assert_eq!(text(&joined.stdout), text(&one.stdout));
+                assert_eq!(joined.status, one.status);
+                assert_eq!(joined.status.success(), is_sound);
+            }
+            let status = json(&["task", "status", &plan, "--json"]);
+            assert_eq!(
+                (&status["job"], &status["committed"]),
+                (&"validate".into(), &true.into())
+            );
+        }
+    }
+}
+
 /// Writes tables of a graph, of skeletons or of triangles. Links connect neighbouring rows, and
 /// rows that are far from each other.
 fn linked_tables(folder: &Path, kind: &str) -> String {

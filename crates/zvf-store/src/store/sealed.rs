@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
+use bytes::Bytes;
 use futures_util::future::{join, try_join_all};
 use zvf_model::{key::Key, metadata::Attributes};
 
@@ -15,8 +16,8 @@ use crate::{
         ReadError, SealError,
     },
     seal::{
-        self, Checked, Inventory, Leaf, LeafEntries, LeafPlace, SealEntry, SealIndex, child_nodes,
-        entry_name,
+        self, Checked, Entries, Inventory, Leaf, LeafEntries, LeafPlace, SealEntry, SealIndex,
+        child_nodes, entry_name,
     },
 };
 
@@ -104,6 +105,41 @@ impl Store {
         let entries = entries.unwrap_or_else(PoisonError::into_inner);
         let entry = entries.get(&entry_name(key)?)?;
         (entry.size == size).then(|| entry.clone())
+    }
+
+    /// Returns the kept entries, for [`add_kept_entries`](Self::add_kept_entries) of another process.
+    #[doc(hidden)]
+    pub fn kept_entries(&self) -> Vec<Bytes> {
+        let Some(kept) = &self.kept else {
+            return Vec::new();
+        };
+        let entries = kept.entries.lock();
+        let entries = entries.unwrap_or_else(PoisonError::into_inner);
+        seal::split(&entries)
+            .into_iter()
+            .map(seal::encode)
+            .collect()
+    }
+
+    /// Adds entries that another process kept of objects that it read whole.
+    ///
+    /// # Errors
+    ///
+    /// [`SealError::Inventory`] if the bytes are not entries.
+    #[doc(hidden)]
+    pub fn add_kept_entries(&self, bytes: &[u8]) -> Result<(), SealError> {
+        let read = seal::parse(bytes)?;
+        self.keep_all(read.to_map());
+        Ok(())
+    }
+
+    /// Adds entries to the kept ones.
+    pub(crate) fn keep_all(&self, read: Entries) {
+        if let Some(kept) = &self.kept {
+            let entries = kept.entries.lock();
+            let mut entries = entries.unwrap_or_else(PoisonError::into_inner);
+            entries.extend(read);
+        }
     }
 
     /// Returns the listing of the whole store, if it was kept.

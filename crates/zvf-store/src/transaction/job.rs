@@ -89,6 +89,12 @@ impl JobFiles {
 }
 
 impl Store {
+    /// Returns a random identifier, for the files of a job that is neither a creation nor a
+    /// transaction.
+    pub fn new_job_id() -> String {
+        TransactionId::random().as_str().to_owned()
+    }
+
     /// Returns the files of a job: those of the [creation](Creation::id) or
     /// [transaction](Transaction::id) of this identifier.
     ///

@@ -17,7 +17,7 @@ use super::{
     record::not_json,
 };
 use crate::{
-    io::{Read, ReadError, SealError},
+    io::{ListedFile, Read, ReadError, SealError},
     seal::{
         Entries, Inventory, LeafPlace, SealEntry, SealIndex, encode, entry_name, key_of_entry,
         parse, split,
@@ -323,15 +323,37 @@ impl Store {
         Ok(differences)
     }
 
+    /// Reads objects and keeps their entries, so that [`seal_differences`](Self::seal_differences)
+    /// does not read them again.
+    ///
+    /// # Errors
+    ///
+    /// [`TransactionError`] if they cannot be read.
+    #[doc(hidden)]
+    pub async fn keep_entries_of(&self, files: Vec<ListedFile>) -> Result<(), TransactionError> {
+        let read = self.without_seal().entries_of(files).await?;
+        let read = read.changed.into_iter();
+        self.keep_all(
+            read.filter_map(|(name, entry)| Some((name, entry?)))
+                .collect(),
+        );
+        Ok(())
+    }
+
     /// Reads all objects and returns their entries.
     async fn read_entries(&self) -> Result<SealChanges, TransactionError> {
-        let mut entries = SealChanges::default();
-        let mut batch = Vec::new();
-        let mut batch_bytes = 0_u64;
         let files = match self.kept_files() {
             Some(files) => files.to_vec(),
             None => self.list_all(&Key::root(), usize::MAX).await?,
         };
+        self.entries_of(files).await
+    }
+
+    /// Returns the entries of objects, which are read unless their entries were kept.
+    async fn entries_of(&self, files: Vec<ListedFile>) -> Result<SealChanges, TransactionError> {
+        let mut entries = SealChanges::default();
+        let mut batch = Vec::new();
+        let mut batch_bytes = 0_u64;
         let last = files.len().saturating_sub(1);
         for (number, file) in files.into_iter().enumerate() {
             let key = Key::parse(&file.name)?;

@@ -22,10 +22,13 @@ use zvf_model::{
 use self::{
     attributes::Attribute,
     fragments::{filled, is_padded_with_zeros, unused},
+    outcome::CheckedCells,
+    vertices::Misplaced,
 };
 use super::{ChunkCounts, LevelCounts};
 use crate::{
-    batch::{self, CellPayload},
+    batch::CellPayload,
+    chunk_pass::{ChunkCheck, ChunkPass},
     chunked_part::{CellStorage, ChunkedPart, open_part},
     context::Context,
     rules::consistency as rules,
@@ -34,19 +37,22 @@ use crate::{
 
 mod attributes;
 mod fragments;
+mod outcome;
 mod padding;
 pub(super) mod presence;
 mod region;
 mod vertices;
 
 pub(super) use fragments::Bits;
-pub(super) use vertices::{Misplaced, VertexSpace, is_bins};
+pub(super) use outcome::optional;
+pub(super) use vertices::{VertexSpace, is_bins};
 
 pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>) -> LevelCounts {
     let mut parts = Parts::open(context, scope);
     let mut chunks: BTreeSet<ChunkCoord> = BTreeSet::new();
+    let level = scope.level.key.as_str();
     for part in &parts.all {
-        presence::check(context, &scope.store.tree, part).await;
+        presence::check(context, &scope.store.tree, part, level).await;
         chunks.extend(part.chunks());
         chunks.extend(presence::stored_chunks(&scope.store.tree, part));
     }
@@ -54,8 +60,13 @@ pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>) -> Level
     let all = core::mem::take(&mut parts.all);
     let mut walk = ChunkChecks::new(context, scope, &all, parts);
     let requested: Vec<&ChunkedPart> = all.iter().collect();
-    let each = |chunk: &ChunkCoord, cells: &[CellPayload]| walk.chunk(chunk, cells);
-    batch::each_chunk(context, &requested, &chunks, each).await;
+    let pass = ChunkPass {
+        name: format!("{level} cells"),
+        seed: level,
+        parts: &requested,
+        chunks: &chunks,
+    };
+    pass.run(context, &mut walk).await;
     walk.finish()
 }
 
@@ -166,105 +177,12 @@ impl<'a> ChunkChecks<'a> {
         }
     }
 
-    fn chunk(&mut self, chunk: &ChunkCoord, cells: &[CellPayload]) {
-        let at = |at: Option<usize>| {
-            at.and_then(|at| cells.get(at))
-                .unwrap_or(&CellPayload::Absent)
-        };
-        for (part, cell) in self.all.iter().zip(cells) {
-            let is_element = matches!(part.form, CellStorage::Elements { .. });
-            if is_element && cell.bytes().is_some_and(Bytes::is_empty) {
-                let message = "the payload is empty";
-                self.context
-                    .report_in_chunk(&rules::CELL_EMPTY, &part.key, chunk, message);
-            }
-        }
-        let value = self.value_of(chunk);
-        let (vertices, index) = (at(self.parts.vertices), at(self.parts.index));
-        let (decoded, order) = self.decoded(chunk, vertices);
-        let vertices = decoded.as_ref().unwrap_or(vertices);
-        let parsed = self.index(chunk, self.parts.index, index);
-        self.index(chunk, self.parts.links, at(self.parts.links));
-        let extent = parsed.as_ref().map(FragmentIndex::extent);
-        let rows = match vertices {
-            CellPayload::Unreadable => None,
-            CellPayload::Absent => Some(0),
-            CellPayload::Bytes(bytes) => self.rows(chunk, bytes, (index, extent)),
-        };
-        let Some(rows) = rows else {
-            self.counts.lost.insert(chunk.clone());
-            self.all_counted = false;
-            return;
-        };
-        // Encoders that do not keep the order drop vertices without a triangle, and duplicate those at
-        // which triangles only touch.
-        let is_whole =
-            order == VertexOrder::Lost && parsed.as_ref().is_some_and(|index| index.len() == 1);
-        let fits = is_whole || extent.is_none_or(|extent| extent <= rows);
-        if let (false, Some(extent), Some(part)) = (fits, extent, self.part(self.parts.index)) {
-            let message = format!("fragments reach row {extent}, but there are {rows} rows");
-            self.context
-                .report_in_chunk(&rules::FRAGMENT_ROWS, &part.key, chunk, message);
-        }
-        if let (CellPayload::Bytes(bytes), Some(_)) = (vertices, self.space.as_ref()) {
-            let index = parsed.as_ref().filter(|_| fits && !is_whole);
-            self.positions(chunk, bytes, rows, index);
-        }
-        if let (CellPayload::Absent, Some(part), 1..) = (index, self.part(self.parts.index), rows) {
-            let message = format!("{rows} vertices");
-            self.context
-                .report_in_chunk(&rules::NO_FRAGMENTS, &part.key, chunk, message);
-        }
-        if let Some(index) = parsed.as_ref().filter(|_| fits && !is_whole) {
-            self.fragments(chunk, rows, index);
-        }
-        let fragments = parsed.as_ref().map(|index| u64::from(index.len()));
-        for (at, attribute) in &mut self.parts.of_vertices {
-            if let (Some(part), Some(cell)) = (self.all.get(*at), cells.get(*at)) {
-                if order == VertexOrder::Lost {
-                    if cell.bytes().is_some() {
-                        let message = "the order of the values is not that of the vertices";
-                        let rule = &rules::ORDER_LOST;
-                        self.context
-                            .report_in_chunk(rule, &part.key, chunk, message);
-                    }
-                    continue;
-                }
-                attribute.check(self.context, part, (chunk, cell), rows, value.as_ref());
-            }
-        }
-        // A chunk without an index has no fragments; an unreadable index leaves their number
-        // unknown.
-        let expected = fragments.or(matches!(index, CellPayload::Absent).then_some(0));
-        for (at, attribute) in &mut self.parts.of_fragments {
-            if let (Some(part), Some(cell), Some(rows)) =
-                (self.all.get(*at), cells.get(*at), expected)
-            {
-                attribute.check(self.context, part, (chunk, cell), rows, None);
-            }
-        }
-        if let (CellPayload::Absent, CellPayload::Absent) = (vertices, index) {
-            return;
-        }
-        if self.has_objects
-            && let Some(index) = &parsed
-        {
-            self.counts.filled.insert(chunk.clone(), filled(index));
-        }
-        let counts = ChunkCounts {
-            rows,
-            fragments,
-            order,
-        };
-        self.counts.chunks.insert(chunk.clone(), counts);
-    }
-
     fn part(&self, at: Option<usize>) -> Option<&'a ChunkedPart> {
         at.and_then(|at| self.all.get(at))
     }
 
     /// Returns the attribute value of a chunk, in a level split by an attribute.
-    fn value_of(&self, chunk: &ChunkCoord) -> Option<Value> {
+    fn value_of(&self, context: &Context<'_>, chunk: &ChunkCoord) -> Option<Value> {
         let chunking = self.scope.metadata.attribute_chunking.as_ref()?;
         let number = chunk.coords().first()?;
         let value = usize::try_from(*number).ok();
@@ -272,8 +190,7 @@ impl<'a> ChunkChecks<'a> {
         if let (None, Some(part)) = (value, self.part(self.parts.vertices)) {
             let values = chunking.values.len();
             let message = format!("value {number} of {values}");
-            self.context
-                .report_in_chunk(&rules::WRONG_CHUNK_VALUE, &part.key, chunk, message);
+            context.report_in_chunk(&rules::WRONG_CHUNK_VALUE, &part.key, chunk, message);
         }
         value.cloned()
     }
@@ -282,6 +199,7 @@ impl<'a> ChunkChecks<'a> {
     /// decoded.
     fn decoded(
         &self,
+        context: &Context<'_>,
         chunk: &ChunkCoord,
         vertices: &CellPayload,
     ) -> (Option<CellPayload>, VertexOrder) {
@@ -294,11 +212,11 @@ impl<'a> ChunkChecks<'a> {
         ) else {
             return kept;
         };
-        match DracoCell::parse(bytes, self.context.fetch.budget()) {
+        match DracoCell::parse(bytes, context.fetch.budget()) {
             Ok(cell) => (Some(CellPayload::Bytes(cell.rows().into())), cell.order),
             Err(error) => {
                 let rule = &rules::NOT_DECODED;
-                self.context.report_in_chunk(rule, &part.key, chunk, error);
+                context.report_in_chunk(rule, &part.key, chunk, error);
                 (Some(CellPayload::Unreadable), VertexOrder::Kept)
             }
         }
@@ -307,6 +225,7 @@ impl<'a> ChunkChecks<'a> {
     /// Parses the fragment index in a cell, and reports its faults.
     fn index<'b>(
         &self,
+        context: &Context<'_>,
         chunk: &ChunkCoord,
         part: Option<usize>,
         cell: &'b CellPayload,
@@ -317,14 +236,13 @@ impl<'a> ChunkChecks<'a> {
                 if !is_padded_with_zeros(bytes, &index) {
                     let message = format!("bits are set after fragment {}", index.len());
                     let rule = &rules::FRAGMENT_PADDING;
-                    self.context
-                        .report_in_chunk(rule, &part.key, chunk, message);
+                    context.report_in_chunk(rule, &part.key, chunk, message);
                 }
                 Some(index)
             }
             Err(error) => {
                 let rule = &rules::FRAGMENTS_UNREADABLE;
-                self.context.report_in_chunk(rule, &part.key, chunk, error);
+                context.report_in_chunk(rule, &part.key, chunk, error);
                 None
             }
         }
@@ -333,6 +251,7 @@ impl<'a> ChunkChecks<'a> {
     /// Returns the number of vertices in a cell, or `None` if it is unknown.
     fn rows(
         &self,
+        context: &Context<'_>,
         chunk: &ChunkCoord,
         bytes: &[u8],
         (index, extent): (&CellPayload, Option<u64>),
@@ -356,55 +275,46 @@ impl<'a> ChunkChecks<'a> {
             return Some(capacity);
         }
         let message = format!("{size} bytes, but a vertex takes {row}");
-        self.context
-            .report_in_chunk(&rules::VERTICES_PARTIAL_ROW, &part.key, chunk, message);
+        context.report_in_chunk(&rules::VERTICES_PARTIAL_ROW, &part.key, chunk, message);
         None
     }
 
     /// Checks the positions of the vertices of a chunk.
     fn positions(
-        &mut self,
+        &self,
+        context: &Context<'_>,
         chunk: &ChunkCoord,
         bytes: &[u8],
         rows: u64,
         index: Option<&FragmentIndex<'_>>,
-    ) {
-        let (Some(part), Some(space)) = (self.part(self.parts.vertices), &self.space) else {
-            return;
-        };
-        let used = usize::try_from(rows).ok();
-        let used = used.and_then(|rows| rows.checked_mul(space.row()));
-        let Some((own, rest)) = used.and_then(|used| bytes.split_at_checked(used)) else {
-            return;
-        };
+    ) -> Option<Misplaced> {
+        let (part, space) = (self.part(self.parts.vertices)?, self.space.as_ref()?);
+        let used = usize::try_from(rows).ok()?.checked_mul(space.row())?;
+        let (own, rest) = bytes.split_at_checked(used)?;
         if let CellStorage::Padded { .. } = &part.form {
-            padding::check(self.context, part, chunk, rest);
+            padding::check(context, part, chunk, rest);
         }
         let misplaced = space.misplaced(chunk, own, index);
         let fragments = self.part(self.parts.index).map(|part| &part.key);
-        report_misplaced(
-            self.context,
-            (&part.key, fragments),
-            chunk,
-            rows,
-            &misplaced,
-        );
-        self.counts.add_out_of_bounds(misplaced);
+        report_misplaced(context, (&part.key, fragments), chunk, rows, &misplaced);
+        Some(misplaced)
     }
 
-    /// Checks that fragments cover the rows of a chunk.
-    fn fragments(&mut self, chunk: &ChunkCoord, rows: u64, index: &FragmentIndex<'_>) {
+    /// Checks that fragments cover the rows of a chunk. Returns whether they are not the rows in
+    /// order, in a level that declares it.
+    fn fragments(
+        &self,
+        context: &Context<'_>,
+        chunk: &ChunkCoord,
+        rows: u64,
+        index: &FragmentIndex<'_>,
+    ) -> bool {
         let Some(part) = self.part(self.parts.index) else {
-            return;
+            return false;
         };
         if let Some((first, count)) = unused(index, rows) {
             let message = format!("{count} of {rows} vertices, first in row {first}");
-            self.context
-                .report_in_chunk(&rules::ROWS_UNUSED, &part.key, chunk, message);
-        }
-        if self.scope.metadata.fragments_tile && !index.tiles(rows) {
-            let (_, count) = self.not_tiled.get_or_insert_with(|| (chunk.clone(), 0));
-            *count = count.saturating_add(1);
+            context.report_in_chunk(&rules::ROWS_UNUSED, &part.key, chunk, message);
         }
         if let Some(bins) = self.space.as_ref().and_then(|space| space.bins.as_ref())
             && !is_bins(bins, index)
@@ -413,9 +323,9 @@ impl<'a> ChunkChecks<'a> {
         {
             let (found, bins) = (index.len(), bins.count());
             let message = format!("{found} fragments, but chunks have {bins} bins");
-            self.context
-                .report_in_chunk(&rules::BIN_COUNT, &part.key, chunk, message);
+            context.report_in_chunk(&rules::BIN_COUNT, &part.key, chunk, message);
         }
+        self.scope.metadata.fragments_tile && !index.tiles(rows)
     }
 
     /// Reports faults that depend on all chunks, and returns the counts.
@@ -448,6 +358,140 @@ impl<'a> ChunkChecks<'a> {
             context.report_attribute(&rules::VERTEX_COUNT, level, &path, message, value);
         }
         self.counts
+    }
+}
+
+impl ChunkCheck for ChunkChecks<'_> {
+    type Outcome = CheckedCells;
+
+    fn check(
+        &self,
+        context: &Context<'_>,
+        chunk: &ChunkCoord,
+        cells: &[CellPayload],
+    ) -> CheckedCells {
+        let at = |at: Option<usize>| {
+            at.and_then(|at| cells.get(at))
+                .unwrap_or(&CellPayload::Absent)
+        };
+        for (part, cell) in self.all.iter().zip(cells) {
+            let is_element = matches!(part.form, CellStorage::Elements { .. });
+            if is_element && cell.bytes().is_some_and(Bytes::is_empty) {
+                let message = "the payload is empty";
+                context.report_in_chunk(&rules::CELL_EMPTY, &part.key, chunk, message);
+            }
+        }
+        let value = self.value_of(context, chunk);
+        let (vertices, index) = (at(self.parts.vertices), at(self.parts.index));
+        let (decoded, order) = self.decoded(context, chunk, vertices);
+        let vertices = decoded.as_ref().unwrap_or(vertices);
+        let parsed = self.index(context, chunk, self.parts.index, index);
+        self.index(context, chunk, self.parts.links, at(self.parts.links));
+        let extent = parsed.as_ref().map(FragmentIndex::extent);
+        let rows = match vertices {
+            CellPayload::Unreadable => None,
+            CellPayload::Absent => Some(0),
+            CellPayload::Bytes(bytes) => self.rows(context, chunk, bytes, (index, extent)),
+        };
+        let Some(rows) = rows else {
+            return CheckedCells::default();
+        };
+        let mut checked = CheckedCells {
+            rows: Some(rows),
+            fragments: parsed.as_ref().map(|index| u64::from(index.len())),
+            order,
+            ..CheckedCells::default()
+        };
+        // Encoders that do not keep the order drop vertices without a triangle, and duplicate those at
+        // which triangles only touch.
+        let is_whole =
+            order == VertexOrder::Lost && parsed.as_ref().is_some_and(|index| index.len() == 1);
+        let fits = is_whole || extent.is_none_or(|extent| extent <= rows);
+        if let (false, Some(extent), Some(part)) = (fits, extent, self.part(self.parts.index)) {
+            let message = format!("fragments reach row {extent}, but there are {rows} rows");
+            context.report_in_chunk(&rules::FRAGMENT_ROWS, &part.key, chunk, message);
+        }
+        if let (CellPayload::Bytes(bytes), Some(_)) = (vertices, self.space.as_ref()) {
+            let index = parsed.as_ref().filter(|_| fits && !is_whole);
+            if let Some(misplaced) = self.positions(context, chunk, bytes, rows, index) {
+                checked.out_of_bounds = misplaced.out_of_bounds.count;
+                checked.corners = misplaced.corners;
+            }
+        }
+        if let (CellPayload::Absent, Some(part), 1..) = (index, self.part(self.parts.index), rows) {
+            let message = format!("{rows} vertices");
+            context.report_in_chunk(&rules::NO_FRAGMENTS, &part.key, chunk, message);
+        }
+        if let Some(index) = parsed.as_ref().filter(|_| fits && !is_whole) {
+            checked.is_untiled = self.fragments(context, chunk, rows, index);
+        }
+        for (at, attribute) in &self.parts.of_vertices {
+            let width = match (self.all.get(*at), cells.get(*at)) {
+                (Some(part), Some(cell)) if order == VertexOrder::Lost => {
+                    if cell.bytes().is_some() {
+                        let message = "the order of the values is not that of the vertices";
+                        context.report_in_chunk(&rules::ORDER_LOST, &part.key, chunk, message);
+                    }
+                    None
+                }
+                (Some(part), Some(cell)) => {
+                    attribute.check(context, part, (chunk, cell), rows, value.as_ref())
+                }
+                _ => None,
+            };
+            checked.widths.push(width);
+        }
+        // A chunk without an index has no fragments; an unreadable index leaves their number
+        // unknown.
+        let is_absent = matches!(index, CellPayload::Absent);
+        let expected = checked.fragments.or(is_absent.then_some(0));
+        for (at, attribute) in &self.parts.of_fragments {
+            let width = match (self.all.get(*at), cells.get(*at), expected) {
+                (Some(part), Some(cell), Some(rows)) => {
+                    attribute.check(context, part, (chunk, cell), rows, None)
+                }
+                _ => None,
+            };
+            checked.widths.push(width);
+        }
+        checked.is_counted = !is_absent || !matches!(vertices, CellPayload::Absent);
+        if self.has_objects && checked.is_counted {
+            checked.filled = parsed.as_ref().map(filled);
+        }
+        checked
+    }
+
+    fn add(&mut self, chunk: &ChunkCoord, checked: CheckedCells) {
+        let Some(rows) = checked.rows else {
+            self.counts.lost.insert(chunk.clone());
+            self.all_counted = false;
+            return;
+        };
+        self.counts
+            .add_out_of_bounds(checked.out_of_bounds, checked.corners);
+        if checked.is_untiled {
+            let (_, count) = self.not_tiled.get_or_insert_with(|| (chunk.clone(), 0));
+            *count = count.saturating_add(1);
+        }
+        let parts = &mut self.parts;
+        let attributes = parts.of_vertices.iter_mut().chain(&mut parts.of_fragments);
+        for ((at, attribute), width) in attributes.zip(checked.widths) {
+            if let (Some(part), Some(width)) = (self.all.get(*at), width) {
+                attribute.add(self.context, &part.key, chunk, width);
+            }
+        }
+        if !checked.is_counted {
+            return;
+        }
+        if let Some(filled) = checked.filled {
+            self.counts.filled.insert(chunk.clone(), filled);
+        }
+        let counts = ChunkCounts {
+            rows,
+            fragments: checked.fragments,
+            order: checked.order,
+        };
+        self.counts.chunks.insert(chunk.clone(), counts);
     }
 }
 

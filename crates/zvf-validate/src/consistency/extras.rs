@@ -40,7 +40,9 @@ pub(super) async fn check(
         check_parent(context, scope, counted);
         composite::check(context, scope).await;
     }
-    parametric::check(context, store).await;
+    if !context.is_share() {
+        parametric::check(context, store).await;
+    }
 }
 
 /// Checks that all vertices are inside the bounds.

@@ -17,7 +17,8 @@ use zvf_model::{
 
 use super::{LinkSum, StoreCounts, chunks::presence};
 use crate::{
-    batch::{self, CellPayload},
+    batch::CellPayload,
+    chunk_pass::ChunkPass,
     chunked_part::ChunkedPart,
     context::Context,
     links::{LinkPart, LinkStorage, deltas, open},
@@ -95,7 +96,8 @@ impl Family<'_, '_> {
         let cells = cells.chain(attributes.iter().flat_map(values::Attribute::cells));
         for cells in cells {
             if let LinkStorage::Each(cells) = cells {
-                presence::check(self.context, &self.scope.store.tree, cells).await;
+                let seed = cells.key.as_str();
+                presence::check(self.context, &self.scope.store.tree, cells, seed).await;
             }
         }
         for (number, part) in found.parts.iter().enumerate() {
@@ -129,11 +131,17 @@ impl Family<'_, '_> {
         values: &[Option<&LinkStorage>],
         checking: &mut PartChecks<'_, '_>,
     ) {
+        // Only link fragments show the number of used rows of a padded array, and a share does not
+        // have those of all chunks.
+        if part.is_padded() && self.context.is_share() {
+            return;
+        }
         let values = values.iter().map(|values| match values {
             Some(LinkStorage::Each(cells)) => Some(cells),
             _ => None,
         });
         let values: Vec<Option<&ChunkedPart>> = values.collect();
+        checking.has_cells = values.iter().map(Option::is_some).collect();
         let mut parts = vec![cells];
         parts.extend(values.iter().flatten());
         let mut chunks: Vec<ChunkCoord> = parts.iter().flat_map(|part| part.chunks()).collect();
@@ -145,19 +153,13 @@ impl Family<'_, '_> {
         }
         chunks.sort_unstable();
         chunks.dedup();
-        batch::each_chunk(self.context, &parts, &chunks, |chunk, cells| {
-            let mut cells = cells.iter();
-            let links = cells.next().unwrap_or(&CellPayload::Absent);
-            let values: Vec<&CellPayload> = values
-                .iter()
-                .map(|values| match values {
-                    Some(_) => cells.next().unwrap_or(&CellPayload::Absent),
-                    None => &CellPayload::Absent,
-                })
-                .collect();
-            checking.cell(chunk, links, &values);
-        })
-        .await;
+        let pass = ChunkPass {
+            name: format!("{} cells", cells.key),
+            seed: cells.key.as_str(),
+            parts: &parts,
+            chunks: &chunks,
+        };
+        pass.run(self.context, checking).await;
     }
 
     /// Checks a table of 0.6 or 0.7, which is one cell.
@@ -167,6 +169,9 @@ impl Family<'_, '_> {
         values: &[Option<&LinkStorage>],
         checking: &mut PartChecks<'_, '_>,
     ) {
+        if self.context.is_share() {
+            return;
+        }
         let links = self.read(&part.cells).await;
         let mut read = Vec::with_capacity(values.len());
         for values in values {

@@ -1,5 +1,7 @@
 //! Reads links a second time, for checks that compare all links of a level.
 
+use std::collections::BTreeSet;
+
 use zvf_format::{fragment::FragmentIndex, path::Delta};
 use zvf_model::{
     fetch::{CellRef, CellRequest},
@@ -21,6 +23,19 @@ pub(crate) async fn each_link<T: Copy + Send>(
     context: &Context<'_>,
     scope: LevelScope<'_>,
     delta: Delta,
+    resolve: impl FnMut(&[i64], bool) -> T + Send,
+    each: impl FnMut(&LinkPart, LinkRecord<'_, T>) + Send,
+) -> bool {
+    each_link_except(context, scope, delta, &BTreeSet::new(), resolve, each).await
+}
+
+/// Calls `each` as [`each_link`], except for the links in the cells of some chunks, which are not
+/// read.
+pub(crate) async fn each_link_except<T: Copy + Send>(
+    context: &Context<'_>,
+    scope: LevelScope<'_>,
+    delta: Delta,
+    except: &BTreeSet<ChunkCoord>,
     mut resolve: impl FnMut(&[i64], bool) -> T + Send,
     mut each: impl FnMut(&LinkPart, LinkRecord<'_, T>) + Send,
 ) -> bool {
@@ -45,10 +60,11 @@ pub(crate) async fn each_link<T: Copy + Send>(
                     None
                 };
                 let parts: Vec<&ChunkedPart> = [cells].into_iter().chain(&groups).collect();
-                let chunks = match &groups {
+                let mut chunks = match &groups {
                     Some(groups) => groups.chunks(),
                     None => cells.chunks(),
                 };
+                chunks.retain(|chunk| !except.contains(chunk));
                 batch::each_chunk(context, &parts, &chunks, |chunk, cells| {
                     let used = cells.get(1).and_then(|cell| cell.bytes());
                     let used = used.and_then(|bytes| FragmentIndex::parse(bytes).ok());

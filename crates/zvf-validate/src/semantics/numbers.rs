@@ -1,6 +1,6 @@
 //! Consecutive numbers of the vertices and fragments of a level.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_format::{
     fragment::FragmentIndex,
@@ -108,12 +108,25 @@ impl LevelView<'_, '_> {
     pub(super) async fn each_index(
         &self,
         numbers: &VertexNumbers,
+        each: impl FnMut(NumberRange, &FragmentIndex<'_>) + Send,
+    ) {
+        self.each_index_except(numbers, &BTreeSet::new(), each)
+            .await;
+    }
+
+    /// Calls `each` with the fragment index of each chunk, except for some chunks, whose cells are not
+    /// read.
+    pub(super) async fn each_index_except(
+        &self,
+        numbers: &VertexNumbers,
+        except: &BTreeSet<ChunkCoord>,
         mut each: impl FnMut(NumberRange, &FragmentIndex<'_>) + Send,
     ) {
         let Some(cells) = open_part(&self.aside, self.scope, &ArrayRole::VertexFragments) else {
             return;
         };
-        let chunks = cells.chunks();
+        let mut chunks = cells.chunks();
+        chunks.retain(|chunk| !except.contains(chunk));
         batch::each_chunk(&self.aside, &[&cells], &chunks, |chunk, cells| {
             let bytes = cells.first().and_then(|cell| cell.bytes());
             let index = bytes.and_then(|bytes| FragmentIndex::parse(bytes).ok());

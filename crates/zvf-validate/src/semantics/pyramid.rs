@@ -69,6 +69,32 @@ pub(super) async fn check(
     }
 }
 
+/// Looks for parents of the chunks of a [share](Context::is_share) in coarser levels.
+pub(super) async fn check_share(context: &Context<'_>, store: &StoreMetadata, root: &RootMetadata) {
+    let stale = stale(context, store, root);
+    for (level, coarser) in store.levels.iter().zip(store.levels.iter().skip(1)) {
+        let (Some(metadata), Some(above)) = (&level.metadata, &coarser.metadata) else {
+            continue;
+        };
+        let is_stale = stale.contains(&level.id) || stale.contains(&coarser.id);
+        let is_next = level.id.offset(1) == Some(coarser.id);
+        let is_replaced = [metadata.refinement, above.refinement] == [Refinement::Replace; 2];
+        let is_countable = metadata
+            .vertex_count
+            .is_none_or(|count| count < u64::from(u32::MAX));
+        if is_stale || !is_next || !is_replaced || !is_countable {
+            continue;
+        }
+        let scope = LevelScope {
+            store,
+            root,
+            level,
+            metadata,
+        };
+        coverage::check_share(context, scope).await;
+    }
+}
+
 /// A level of the pyramid.
 struct Step<'a> {
     scope: LevelScope<'a>,

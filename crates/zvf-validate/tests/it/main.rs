@@ -12,4 +12,5 @@ mod memory;
 mod recorded;
 mod repeated;
 mod rules;
+mod shares;
 mod undelivered;

@@ -7,20 +7,29 @@ use zvf_store::{CellReader, OpenOptions, Read};
 use zvf_testkit::golden::Files;
 use zvf_validate::{Finding, ValidateOptions, ValidationReport, validate};
 
-/// Validates a store, through the committed view of its root, as the façade does.
-pub(crate) fn report(files: &Files, options: &ValidateOptions) -> ValidationReport {
-    let store = OpenOptions::default().from_memory(files.iter().cloned());
-    let store = store.unwrap();
+/// Runs a future on this thread.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    runtime.unwrap().block_on(async {
-        let root = Key::root().metadata().unwrap();
-        let store = match store.read_one(Read::full(root)).await.unwrap() {
-            Some(bytes) => store.committed_view(&bytes).await.unwrap(),
-            None => store,
-        };
-        let cells = CellReader::new(store);
+    runtime.unwrap().block_on(future)
+}
+
+/// Opens a store through the committed view of its root, as the façade does.
+pub(crate) async fn open(files: &Files) -> CellReader {
+    let store = OpenOptions::default().from_memory(files.iter().cloned());
+    let store = store.unwrap();
+    let root = Key::root().metadata().unwrap();
+    CellReader::new(match store.read_one(Read::full(root)).await.unwrap() {
+        Some(bytes) => store.committed_view(&bytes).await.unwrap(),
+        None => store,
+    })
+}
+
+/// Validates a store.
+pub(crate) fn report(files: &Files, options: &ValidateOptions) -> ValidationReport {
+    block_on(async {
+        let cells = open(files).await;
         validate(cells.port(), options).await
     })
 }

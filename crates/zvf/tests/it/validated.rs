@@ -5,6 +5,7 @@
 mod geom;
 mod mutants;
 pub(crate) mod own;
+mod planned;
 mod repaired;
 mod written;
 

@@ -52,25 +52,26 @@ impl Attribute {
         }
     }
 
-    /// Checks the cell of a chunk with `rows` rows.
+    /// Checks the cell of a chunk with `rows` rows. Returns the number of values per row, if there are
+    /// rows with values.
     pub(super) fn check(
-        &mut self,
+        &self,
         context: &Context<'_>,
         cells: &ChunkedPart,
         (chunk, cell): (&ChunkCoord, &CellPayload),
         rows: u64,
         value: Option<&Json>,
-    ) {
+    ) -> Option<u64> {
         let key = &cells.key;
         let bytes = match cell {
             CellPayload::Bytes(bytes) => bytes,
-            CellPayload::Unreadable => return,
+            CellPayload::Unreadable => return None,
             CellPayload::Absent => {
                 if rows > 0 {
                     let message = format!("no values for {rows} rows");
                     context.report_in_chunk(self.rule, key, chunk, message);
                 }
-                return;
+                return None;
             }
         };
         let dtype = self.metadata.dtype;
@@ -85,7 +86,7 @@ impl Attribute {
                     padded.rows
                 );
                 context.report_in_chunk(self.rule, key, chunk, message);
-                return;
+                return None;
             };
             padding::check(context, cells, chunk, rest);
             (own, padded.columns)
@@ -93,24 +94,16 @@ impl Attribute {
             let width = columns_of(bytes.len(), dtype, rows);
             let Some(width) = width else {
                 if bytes.is_empty() && rows == 0 {
-                    return;
+                    return None;
                 }
                 let message = format!("{} bytes of {dtype} for {rows} rows", bytes.len());
                 context.report_in_chunk(self.rule, key, chunk, message);
-                return;
+                return None;
             };
             (&**bytes, u64::from(width.get()))
         };
         if rows == 0 {
-            return;
-        }
-        match self.width {
-            None => self.width = Some(width),
-            Some(first) if first != width => {
-                let message = format!("{width} values per row, but {first} in other chunks");
-                context.report_in_chunk(&rules::ATTRIBUTE_WIDTH, key, chunk, message);
-            }
-            Some(_) => {}
+            return None;
         }
         if let Some(message) = self.wrong_code(bytes) {
             context.report_in_chunk(&rules::UNKNOWN_CODE, key, chunk, message);
@@ -118,6 +111,16 @@ impl Attribute {
         let value = value.filter(|_| self.splits && width == 1);
         if let Some(message) = value.and_then(|value| self.other_value(bytes, value)) {
             context.report_in_chunk(&rules::WRONG_CHUNK_VALUE, key, chunk, message);
+        }
+        Some(width)
+    }
+
+    /// Compares the number of values per row of a chunk with that of the chunks before.
+    pub(super) fn add(&mut self, context: &Context<'_>, key: &Key, chunk: &ChunkCoord, width: u64) {
+        let first = *self.width.get_or_insert(width);
+        if first != width {
+            let message = format!("{width} values per row, but {first} in other chunks");
+            context.report_in_chunk(&rules::ATTRIBUTE_WIDTH, key, chunk, message);
         }
     }
 

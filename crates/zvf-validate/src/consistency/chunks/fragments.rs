@@ -3,13 +3,24 @@
 use zvf_format::fragment::{FragmentIndex, Rows};
 
 /// A growable bit set.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bits(Vec<u64>);
 
 impl Bits {
     /// Creates a set of `len` clear bits.
     pub(crate) fn new(len: usize) -> Self {
         Self(vec![0; len.div_ceil(64)])
+    }
+
+    /// Returns the words of the set, the least significant byte first.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// Reads the output of [`to_bytes`](Self::to_bytes).
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
+        let (words, _) = bytes.as_chunks::<8>();
+        Self(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
     }
 
     /// Sets a bit, and returns its previous value. Returns `None` after the last bit.

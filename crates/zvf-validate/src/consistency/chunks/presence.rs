@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Value, json};
 use zvf_model::{
     error_chain::error_chain,
     fetch::{AnyArray, CellRef, CellRequest},
@@ -15,6 +16,7 @@ use crate::{
     chunked_part::{CellStorage, ChunkedPart, cell_of_file, list_of},
     context::Context,
     rules::consistency as rules,
+    share::ChunkOutcome,
     tree::StoreTree,
 };
 
@@ -23,11 +25,13 @@ const MAX_BATCH_CELLS: usize = 4096;
 /// Maximum number of cells per shard; no known store has more.
 const MAX_SHARD_CELLS: u64 = 1 << 24;
 
-/// Reports cells that the array does not list, and cells outside its grid.
+/// Reports cells that the array does not list, and cells outside its grid. `seed` is that of the
+/// [pass](crate::chunk_pass::ChunkPass) that reads the cells.
 pub(in crate::consistency) async fn check(
     context: &Context<'_>,
     tree: &StoreTree,
     part: &ChunkedPart,
+    seed: &str,
 ) {
     let CellStorage::Elements {
         array,
@@ -42,6 +46,8 @@ pub(in crate::consistency) async fn check(
     outside(context, tree, &part.key, metadata);
     let mut found = BTreeSet::new();
     match stored {
+        // Only damaged stores have such cells.
+        Some(_) if context.is_share() => {}
         Some(stored) => {
             let unlisted = stored.keys().filter(|chunk| !listed.contains(*chunk));
             let unlisted: Vec<ChunkCoord> = unlisted.cloned().collect();
@@ -50,10 +56,31 @@ pub(in crate::consistency) async fn check(
             }
         }
         None => {
-            for (file, _) in tree.below(&part.key) {
-                let Some(shard) = cell_of_file(&part.key, metadata, file) else {
+            let shards = tree.below(&part.key).filter_map(|(file, _)| {
+                let shard = cell_of_file(&part.key, metadata, file)?;
+                let coords = shard.iter().map(|at| i64::try_from(*at).ok());
+                Some((file, coords.collect::<Option<Vec<i64>>>()?, shard))
+            });
+            let shards: Vec<_> = shards.collect();
+            let all = shards.iter().map(|(_, coords, _)| coords.clone()).collect();
+            let own = context.own_groups(seed, all);
+            let pass = format!("{} shards", part.key);
+            let recorder = context.silent();
+            let reader = if context.is_share() {
+                &recorder
+            } else {
+                context
+            };
+            for (file, coords, shard) in shards {
+                let shard_chunk = ChunkCoord::new(coords.as_slice());
+                let recorded = context.recorded(&pass, &shard_chunk, |_: &UnlistedChunks| true);
+                if let Some(UnlistedChunks(chunks)) = recorded {
+                    found.extend(chunks);
                     continue;
-                };
+                }
+                if !own.contains(&coords) {
+                    continue;
+                }
                 let Some(elements) = Elements::of_shard(metadata, &shard) else {
                     let message = format!("{file} has too many cells to read each");
                     context.report(&rules::PART_NOT_CHECKED, &part.key, message);
@@ -61,13 +88,17 @@ pub(in crate::consistency) async fn check(
                 };
                 let chunks = elements.filter_map(|cell| grid.chunk_of(&cell));
                 let mut unlisted = chunks.filter(|chunk| !listed.contains(chunk));
+                let mut present = BTreeSet::new();
                 loop {
                     let chunks: Vec<ChunkCoord> = unlisted.by_ref().take(MAX_BATCH_CELLS).collect();
                     if chunks.is_empty() {
                         break;
                     }
-                    find_present(context, part, (array, grid), &chunks, &mut found).await;
+                    find_present(reader, part, (array, grid), &chunks, &mut present).await;
                 }
+                let present = UnlistedChunks(present);
+                context.record(&pass, &shard_chunk, &present, recorder.take());
+                found.extend(present.0);
             }
         }
     }
@@ -77,6 +108,23 @@ pub(in crate::consistency) async fn check(
         let path = ["nonempty_chunks"];
         let list = Some(list_of(all));
         context.report_attribute(&rules::CELL_UNLISTED, &part.key, &path, message, list);
+    }
+}
+
+/// The chunks of a shard that have a cell and are not listed.
+struct UnlistedChunks(BTreeSet<ChunkCoord>);
+
+impl ChunkOutcome for UnlistedChunks {
+    fn to_json(&self) -> Value {
+        self.0.iter().map(|chunk| json!(chunk.coords())).collect()
+    }
+
+    fn from_json(json: &Value) -> Option<Self> {
+        let chunks = json.as_array()?.iter().map(|chunk| {
+            let coords = chunk.as_array()?.iter().map(Value::as_i64);
+            Some(ChunkCoord::new(coords.collect::<Option<Vec<i64>>>()?))
+        });
+        Some(Self(chunks.collect::<Option<_>>()?))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Composite geometries of a level.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use zvf_format::numeric::{ByteOrder, Kind};
 use zvf_model::{
     array::{CompositeLinks, GeometryEntry, GeometryIndex, VertexEncoding, Vertices},
@@ -11,12 +11,14 @@ use zvf_model::{
     zarr::Node,
 };
 
-use super::super::chunks::{VertexSpace, position_dtype, presence, report_misplaced};
+use super::super::chunks::{VertexSpace, optional, position_dtype, presence, report_misplaced};
 use crate::{
-    batch::{self, CellPayload},
+    batch::CellPayload,
+    chunk_pass::{ChunkCheck, ChunkPass},
     chunked_part::ChunkedPart,
     context::Context,
     rules::consistency as rules,
+    share::ChunkOutcome,
     store::LevelScope,
     table_array::{RowType, TableArray},
 };
@@ -39,7 +41,9 @@ pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>) {
         let Some(links) = &geometry.links else {
             continue;
         };
-        if let Ok(links) = scope.level.key.join(links) {
+        if let Ok(links) = scope.level.key.join(links)
+            && !context.is_share()
+        {
             check_links(context, scope, &links, vertices).await;
         }
     }
@@ -64,7 +68,7 @@ async fn check_vertices(
         return None;
     }
     let cells = ChunkedPart::open(context, tree, &key, form, scope.level.arity)?;
-    presence::check(context, tree, &cells).await;
+    presence::check(context, tree, &cells, key.as_str()).await;
     let vertices = match Vertices::parse(&key, &cells.attributes) {
         Ok(vertices) => vertices.value,
         Err(error) => {
@@ -73,7 +77,6 @@ async fn check_vertices(
         }
     };
     let dtype = position_dtype(context, &key, &vertices, scope.root.axes.len())?;
-    let is_draco = vertices.encoding == VertexEncoding::Draco;
     let space = VertexSpace {
         dtype,
         chunk_shape: scope.metadata.effective_chunk_shape(scope.root),
@@ -82,37 +85,26 @@ async fn check_vertices(
         compact: false,
     };
     let row = u64::try_from(space.row()).ok()?;
-    let (mut count, mut all) = (0_u64, true);
-    let each = |chunk: &ChunkCoord, found: &[CellPayload]| {
-        let Some(CellPayload::Bytes(bytes)) = found.first() else {
-            all = false;
-            return;
-        };
-        let decoded = is_draco.then(|| DracoCell::parse(bytes, context.fetch.budget()));
-        let rows = match decoded {
-            None => None,
-            Some(Ok(cell)) => Some(cell.rows()),
-            Some(Err(error)) => {
-                context.report_in_chunk(&rules::NOT_DECODED, &key, chunk, error);
-                all = false;
-                return;
-            }
-        };
-        let bytes = rows.as_deref().unwrap_or(bytes);
-        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        let (Some(rows), Some(0)) = (size.checked_div(row), size.checked_rem(row)) else {
-            let message = format!("{size} bytes, but a vertex takes {row}");
-            context.report_in_chunk(&rules::VERTICES_PARTIAL_ROW, &key, chunk, message);
-            all = false;
-            return;
-        };
-        count = count.saturating_add(rows);
-        let misplaced = space.misplaced(chunk, bytes, None);
-        report_misplaced(context, (&key, None), chunk, rows, &misplaced);
+    let mut checks = VertexChecks {
+        key: &key,
+        space,
+        row,
+        is_draco: vertices.encoding == VertexEncoding::Draco,
+        count: 0,
+        is_whole: true,
     };
     let chunks = cells.chunks();
-    batch::each_chunk(context, &[&cells], &chunks, each).await;
-    if !all {
+    let pass = ChunkPass {
+        name: format!("{key} cells"),
+        seed: key.as_str(),
+        parts: &[&cells],
+        chunks: &chunks,
+    };
+    pass.run(context, &mut checks).await;
+    let VertexChecks {
+        count, is_whole, ..
+    } = checks;
+    if !is_whole {
         return None;
     }
     let value = || Some(json!(count));
@@ -127,6 +119,73 @@ async fn check_vertices(
         }
     }
     Some(count)
+}
+
+/// Checks of the vertices of a geometry.
+struct VertexChecks<'a> {
+    key: &'a Key,
+    space: VertexSpace<'a>,
+    /// Bytes per vertex.
+    row: u64,
+    is_draco: bool,
+    /// Number of vertices.
+    count: u64,
+    /// All vertices could be read.
+    is_whole: bool,
+}
+
+/// Number of vertices of a chunk, or `None` if they cannot be read.
+struct VertexRows(Option<u64>);
+
+impl ChunkOutcome for VertexRows {
+    fn to_json(&self) -> Value {
+        json!(self.0)
+    }
+
+    fn from_json(json: &Value) -> Option<Self> {
+        optional(json, Value::as_u64).map(Self)
+    }
+}
+
+impl ChunkCheck for VertexChecks<'_> {
+    type Outcome = VertexRows;
+
+    fn check(
+        &self,
+        context: &Context<'_>,
+        chunk: &ChunkCoord,
+        cells: &[CellPayload],
+    ) -> VertexRows {
+        let Some(CellPayload::Bytes(bytes)) = cells.first() else {
+            return VertexRows(None);
+        };
+        let decoded = self
+            .is_draco
+            .then(|| DracoCell::parse(bytes, context.fetch.budget()));
+        let decoded = match decoded {
+            None => None,
+            Some(Ok(cell)) => Some(cell.rows()),
+            Some(Err(error)) => {
+                context.report_in_chunk(&rules::NOT_DECODED, self.key, chunk, error);
+                return VertexRows(None);
+            }
+        };
+        let bytes = decoded.as_deref().unwrap_or(bytes);
+        let (size, row) = (u64::try_from(bytes.len()).unwrap_or(u64::MAX), self.row);
+        let (Some(rows), Some(0)) = (size.checked_div(row), size.checked_rem(row)) else {
+            let message = format!("{size} bytes, but a vertex takes {row}");
+            context.report_in_chunk(&rules::VERTICES_PARTIAL_ROW, self.key, chunk, message);
+            return VertexRows(None);
+        };
+        let misplaced = self.space.misplaced(chunk, bytes, None);
+        report_misplaced(context, (self.key, None), chunk, rows, &misplaced);
+        VertexRows(Some(rows))
+    }
+
+    fn add(&mut self, _: &ChunkCoord, VertexRows(rows): VertexRows) {
+        self.count = self.count.saturating_add(rows.unwrap_or(0));
+        self.is_whole &= rows.is_some();
+    }
 }
 
 /// Checks that links name existing vertices. The vertices themselves are unknown, because links

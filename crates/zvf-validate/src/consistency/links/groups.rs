@@ -2,11 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
 use zvf_format::fragment::{FragmentIndex, Rows};
 use zvf_model::{grid::ChunkCoord, key::Key, layout::ArrayRole};
 
+use super::super::chunks::optional;
 use crate::{
-    batch, chunked_part::open_part, context::Context, rules::consistency as rules,
+    batch::CellPayload,
+    chunk_pass::{ChunkCheck, ChunkPass},
+    chunked_part::open_part,
+    context::Context,
+    rules::consistency as rules,
+    share::ChunkOutcome,
     store::LevelScope,
 };
 
@@ -32,14 +39,16 @@ impl Groups {
     pub(super) async fn read(context: &Context<'_>, scope: LevelScope<'_>) -> Option<Self> {
         let aside = context.silent();
         let cells = open_part(&aside, scope, &ArrayRole::LinkFragments)?;
-        let all = cells.chunks();
-        let mut chunks = BTreeMap::new();
-        batch::each_chunk(&aside, &[&cells], &all, |chunk, cells| {
-            let bytes = cells.first().and_then(|cell| cell.bytes());
-            let index = bytes.and_then(|bytes| FragmentIndex::parse(bytes).ok());
-            chunks.insert(chunk.clone(), index.map(|index| Extent::of(&index)));
-        })
-        .await;
+        let chunks = cells.chunks();
+        let pass = ChunkPass {
+            name: format!("{} extents", cells.key),
+            seed: cells.key.as_str(),
+            parts: &[&cells],
+            chunks: &chunks,
+        };
+        let mut extents = Extents::default();
+        pass.run(&aside, &mut extents).await;
+        let Extents(chunks) = extents;
         let key = cells.key;
         Some(Self { key, chunks })
     }
@@ -82,6 +91,40 @@ impl Groups {
             }
             _ => {}
         }
+    }
+}
+
+/// Reads the cells of all chunks.
+#[derive(Default)]
+struct Extents(BTreeMap<ChunkCoord, Option<Extent>>);
+
+impl ChunkCheck for Extents {
+    type Outcome = Option<Extent>;
+
+    fn check(&self, _: &Context<'_>, _: &ChunkCoord, cells: &[CellPayload]) -> Option<Extent> {
+        let bytes = cells.first().and_then(|cell| cell.bytes())?;
+        let index = FragmentIndex::parse(bytes).ok()?;
+        Some(Extent::of(&index))
+    }
+
+    fn add(&mut self, chunk: &ChunkCoord, extent: Option<Extent>) {
+        self.0.insert(chunk.clone(), extent);
+    }
+}
+
+impl ChunkOutcome for Option<Extent> {
+    fn to_json(&self) -> Value {
+        json!(self.map(|extent| [extent.end, extent.links]))
+    }
+
+    fn from_json(json: &Value) -> Option<Self> {
+        optional(json, |json| match json.as_array()?.as_slice() {
+            [end, links] => Some(Extent {
+                end: end.as_u64()?,
+                links: links.as_u64()?,
+            }),
+            _ => None,
+        })
     }
 }
 

@@ -11,7 +11,6 @@ use zvf_model::{
 };
 
 use crate::{
-    batch::CellPayload,
     chunked_part::ChunkedPart,
     context::Context,
     links::{LinkPart, LinkStorage},
@@ -174,13 +173,14 @@ pub(super) fn of_part(attributes: &[Attribute], part: usize) -> Vec<Values<'_>> 
 }
 
 impl Values<'_> {
-    /// Checks the values of a cell with `links` links.
+    /// Checks the values of a cell with `links` links: their number of bytes, or `None` if they
+    /// cannot be read.
     pub(super) fn cell(
         &mut self,
         context: &Context<'_>,
         at: &ChunkCoord,
         links: u64,
-        cell: &CellPayload,
+        bytes: Option<u64>,
     ) {
         let find = |message: String| match at.coords() {
             [] => context.report(&rules::LINK_VALUES, self.key, message),
@@ -190,10 +190,8 @@ impl Values<'_> {
             self.bare = self.bare.saturating_add(links);
             return;
         };
-        let bytes = match cell {
-            CellPayload::Unreadable => return,
-            CellPayload::Absent => 0,
-            CellPayload::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+        let Some(bytes) = bytes else {
+            return;
         };
         if links == 0 || bytes == 0 {
             if links > 0 {

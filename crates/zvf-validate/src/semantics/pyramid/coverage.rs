@@ -1,20 +1,32 @@
 //! Parents of vertices in the next coarser level.
 
-use zvf_format::{links::LinkWidth, path::Delta};
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use zvf_format::{fragment::FragmentIndex, links::LinkWidth, path::Delta};
+use zvf_model::{grid::ChunkCoord, layout::ArrayRole};
 
 use super::{Step, is_linked};
 use crate::{
-    links::each_link,
+    batch::CellPayload,
+    chunk_pass::{ChunkCheck, ChunkPass},
+    chunked_part::{ChunkedPart, open_part},
+    context::Context,
+    links::{LinkPart, LinkRecord, LinkStorage, each_link_except, each_record, open},
     rules::semantics as rules,
     semantics::{
         LevelView,
         faces::each_face,
         numbers::{Flags, VertexNumbers},
     },
+    share::ChunkOutcome,
+    store::{LevelNode, LevelScope},
 };
 
 /// The delta to the next coarser level.
 const COARSER: Delta = Delta::new(1);
+/// Maximum number of rows of a chunk whose parents a share looks for.
+const MAX_SHARE_ROWS: u64 = 1 << 24;
 
 /// Checks the links of `view`, which is `finer`, to `coarser`.
 pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &Step<'_>) {
@@ -44,11 +56,13 @@ pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &
     ) {
         return;
     }
+    let covered_chunks = covered_chunks(view, finer);
     let mut covered = Flags::new(numbers.vertices);
-    let is_whole = each_link(
+    let is_whole = each_link_except(
         &view.aside,
         view.scope,
         COARSER,
+        &covered_chunks,
         |coords, is_target| {
             if is_target {
                 None
@@ -69,6 +83,10 @@ pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &
         return view
             .not_run("some links to the next level cannot be read, so parents were not checked");
     }
+    let mut chunks = finer.counts.chunks.keys();
+    if chunks.all(|chunk| covered_chunks.contains(chunk)) {
+        return;
+    }
     let has_objects = finer.counts.objects.is_some();
     let mut needed = Flags::new(numbers.fragments);
     if has_objects {
@@ -86,7 +104,7 @@ pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &
     let on_faces = on_faces(view, &numbers).await;
     let needs_parent = |vertex: u32| on_faces.as_ref().is_none_or(|all| all.is_set(vertex));
     let mut orphans = Flags::new(numbers.vertices);
-    view.each_index(&numbers, |span, index| {
+    view.each_index_except(&numbers, &covered_chunks, |span, index| {
         for (fragment, rows) in (0..).zip(index.iter()) {
             let number = span.fragment(fragment);
             if has_objects && !number.is_some_and(|number| needed.is_set(number)) {
@@ -105,11 +123,14 @@ pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &
         }
     })
     .await;
-    let count = orphans.count();
+    report_orphans(view, orphans.count(), numbers.vertices);
+}
+
+/// Reports vertices of a level without a parent.
+fn report_orphans(view: &LevelView<'_, '_>, count: u64, all: u32) {
     if count > 0 {
-        let part = zvf_model::layout::ArrayRole::LinkFamily(COARSER);
-        let key = finer.scope.store.at(level, &part);
-        let all = numbers.vertices;
+        let level = view.scope.level;
+        let key = view.scope.store.at(level, &ArrayRole::LinkFamily(COARSER));
         let message = format!("{count} of {all} vertices have no parent in the next level");
         let key = key.unwrap_or_else(|| level.key.clone());
         view.context.report(&rules::ORPHANS, &key, message);
@@ -132,4 +153,112 @@ async fn on_faces(view: &LevelView<'_, '_>, numbers: &VertexNumbers) -> Option<F
     })
     .await;
     is_whole.then_some(on_faces)
+}
+
+/// The name of the pass in which shares look for parents.
+fn pass_name(level: &LevelNode) -> String {
+    format!("{} parents", level.key)
+}
+
+/// Returns the chunks for which shares found that all vertices of fragments have parents.
+fn covered_chunks(view: &LevelView<'_, '_>, finer: &Step<'_>) -> BTreeSet<ChunkCoord> {
+    let pass = pass_name(finer.scope.level);
+    let chunks = finer.counts.chunks.keys();
+    let is_covered = |chunk: &&ChunkCoord| {
+        let holds = |covered: &IsCovered| covered.0;
+        view.aside.recorded(&pass, chunk, holds).is_some()
+    };
+    chunks.filter(is_covered).cloned().collect()
+}
+
+/// Looks for chunks of a share in which all vertices of fragments have parents in the next level, so
+/// that the process that joins the shares does not read them again.
+pub(super) async fn check_share(context: &Context<'_>, scope: LevelScope<'_>) {
+    let found = open(context, scope, COARSER);
+    let mut cells = Vec::new();
+    for part in &found.parts {
+        match &part.cells {
+            LinkStorage::Each(links) if part.segment.is_some() => cells.push(links),
+            // The cells of older forms are not those of the chunks of their first ends.
+            _ => return,
+        }
+    }
+    let Some(fragments) = open_part(context, scope, &ArrayRole::VertexFragments) else {
+        return;
+    };
+    if cells.is_empty() || !found.is_whole {
+        return;
+    }
+    let parts: Vec<&ChunkedPart> = [&fragments].into_iter().chain(cells).collect();
+    let chunks = fragments.chunks();
+    let pass = ChunkPass {
+        name: pass_name(scope.level),
+        seed: scope.level.key.as_str(),
+        parts: &parts,
+        chunks: &chunks,
+    };
+    pass.run(context, &mut ParentSearch(&found.parts)).await;
+}
+
+/// Whether all vertices of the fragments of a chunk certainly have parents.
+struct IsCovered(bool);
+
+impl ChunkOutcome for IsCovered {
+    fn to_json(&self) -> Value {
+        json!(self.0)
+    }
+
+    fn from_json(json: &Value) -> Option<Self> {
+        json.as_bool().map(Self)
+    }
+}
+
+/// The search for parents of the vertices of a chunk, in the links of some parts.
+struct ParentSearch<'a>(&'a [LinkPart]);
+
+impl ChunkCheck for ParentSearch<'_> {
+    type Outcome = IsCovered;
+
+    fn check(&self, _: &Context<'_>, chunk: &ChunkCoord, cells: &[CellPayload]) -> IsCovered {
+        IsCovered(self.is_covered(chunk, cells).unwrap_or(false))
+    }
+
+    // Only shares search.
+    fn add(&mut self, _: &ChunkCoord, _: IsCovered) {}
+}
+
+impl ParentSearch<'_> {
+    fn is_covered(&self, chunk: &ChunkCoord, cells: &[CellPayload]) -> Option<bool> {
+        let (index, links) = cells.split_first()?;
+        let index = FragmentIndex::parse(index.bytes()?).ok()?;
+        let extent = index.extent();
+        let named = index.iter().map(|rows| rows.len());
+        let named = named.fold(0, u64::saturating_add);
+        if extent.max(named) > MAX_SHARE_ROWS {
+            return None;
+        }
+        let mut covered = Flags::new(u32::try_from(extent).ok()?);
+        // A link with its first end in another chunk covers a vertex there.
+        let mut is_own = true;
+        for (part, links) in self.0.iter().zip(links) {
+            let links = match links {
+                CellPayload::Absent => continue,
+                CellPayload::Unreadable => return None,
+                CellPayload::Bytes(links) => links,
+            };
+            let resolve = |coords: &[i64], is_target: bool| !is_target && coords == chunk.coords();
+            let each = |record: LinkRecord<'_, bool>| match record.ends.first() {
+                Some((true, row)) => {
+                    if let Ok(row) = u32::try_from(*row) {
+                        covered.set(row);
+                    }
+                }
+                _ => is_own = false,
+            };
+            each_record(part, chunk, links, None, resolve, each).ok()?;
+        }
+        let mut rows = index.iter().flatten();
+        let is_covered = |row: u64| u32::try_from(row).is_ok_and(|row| covered.is_set(row));
+        Some(is_own && rows.all(is_covered))
+    }
 }

@@ -1,0 +1,734 @@
+//! Plans of validations for schedulers of clusters.
+//!
+//! A validation writes nothing into the store. What the processes share is in the folder of the plan,
+//! as the files of a [`Job`]: the survey of the store, which the plan takes once, and the outcomes of
+//! each task.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use zvf_model::{
+    base64,
+    fetch::{BoxFuture, CellRequest, Fetch, FetchError, FetchProblem, Fetched, Port},
+    key::Key,
+    zarr::{Array, Node},
+};
+use zvf_store::{CellArray, CellReader, ListedFile, OpenOptions, Read, Store};
+use zvf_validate::{
+    Depth, ShareReport, ValidateOptions, ValidationReport, ValidationShare, validate_joined,
+    validate_share,
+};
+
+use crate::{
+    error::{Error, boxed},
+    failure::Failure,
+    job::Job,
+    location::Location,
+    nodes,
+    task_plan::{TASKS, TaskStatus, VERSION, absolute, problem, read_json, split, write_json},
+    task_plan_error::TaskPlanError,
+    validate::{add_seal_differences, committed_state, read_root},
+};
+
+/// The name of the job in the file of a plan.
+const JOB: &str = "validate";
+
+/// Options of [`plan_validation`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ValidationPlanOptions {
+    /// Deepest level of checks that runs. Default: [`Depth::Semantics`].
+    pub depth: Depth,
+    /// Maximum number of findings listed per rule. Default: chosen by the commit.
+    pub limit: Option<usize>,
+    /// Number of tasks. Default: 16.
+    pub tasks: usize,
+    /// The store is read with unsigned requests, for public buckets. The plan is not.
+    pub anonymous: bool,
+}
+
+impl Default for ValidationPlanOptions {
+    fn default() -> Self {
+        Self {
+            depth: Depth::Semantics,
+            limit: None,
+            tasks: TASKS,
+            anonymous: false,
+        }
+    }
+}
+
+impl ValidationPlanOptions {
+    /// Returns the default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    zvf_model::setters! {
+        depth: Depth,
+        limit: usize,
+        tasks: usize,
+        anonymous: bool,
+    }
+}
+
+/// A validation, divided into independent tasks that other processes run.
+///
+/// A plan is one JSON file, on disk or in any store. [`run`](Self::run) checks the cells of a share of
+/// the chunks, on any machine that reaches the store. A task may be killed, and may run again or twice
+/// at once. After all tasks, [`commit`](Self::commit) does the other checks and joins the outcomes into
+/// the report of [`validate`](crate::validate()). Nothing is written into the store: until the commit,
+/// the outcomes are in the folder `.zvf` beside the plan.
+///
+/// ```
+/// use zvf::{Design, Geometry, GeometryKind, NumericColumn, OpenOptions};
+/// use zvf::{ValidationPlan, ValidationPlanOptions, plan_validation};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// # let plan = folder.path().join("plan.json").display().to_string();
+/// let positions = (0..3000).map(|at| at as f32);
+/// let points = Geometry::new(NumericColumn::float32(3, positions));
+/// zvf::create(address, &points, Design::new(GeometryKind::Points), &Default::default()).await?;
+///
+/// let open = OpenOptions::default();
+/// let options = ValidationPlanOptions::new().tasks(4);
+/// plan_validation(address, &plan, &options, &open).await?;
+///
+/// let planned = ValidationPlan::read(&plan, &open).await?;
+/// for index in 0..planned.tasks() {
+///     planned.run(index, &open).await?;
+/// }
+/// let committed = ValidationPlan::commit(&plan, 1000, &open).await?;
+/// assert!(committed.report().is_some_and(|report| report.is_ok()));
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValidationPlan {
+    /// Address of the plan.
+    address: String,
+    store: String,
+    /// Identifier of the job.
+    id: String,
+    depth: Depth,
+    limit: Option<usize>,
+    anonymous: bool,
+    tasks: usize,
+    committed: Option<ValidationReport>,
+}
+
+/// Plans the validation of a store: lists it, reads its nodes, and writes the plan to the address
+/// `plan`. Replaces an earlier plan there.
+///
+/// # Errors
+///
+/// [`Error`] if the store cannot be opened or the plan cannot be written. Faults of the store are in
+/// the report.
+pub fn plan_validation<'a>(
+    address: &'a str,
+    plan: &'a str,
+    options: &'a ValidationPlanOptions,
+    open: &'a OpenOptions,
+) -> BoxFuture<'a, Result<ValidationPlan, Error>> {
+    boxed(async move {
+        let planned = ValidationPlan {
+            address: plan.to_owned(),
+            store: absolute(address),
+            id: Store::new_job_id(),
+            depth: options.depth,
+            limit: options.limit,
+            anonymous: options.anonymous,
+            tasks: options.tasks.max(1),
+            committed: None,
+        };
+        let folder = format!("{}/", planned.store.trim_end_matches(['/', '\\']));
+        if absolute(plan)
+            .replace('\\', "/")
+            .starts_with(&folder.replace('\\', "/"))
+        {
+            return Err(planned.problem(TaskPlanError::InStore));
+        }
+        let survey = planned.survey(open).await?;
+        // A file that is not such a plan is overwritten.
+        if let Ok(Some(earlier)) = find(plan, open).await {
+            earlier.job(open)?.delete().await?;
+        }
+        planned.job(open)?.describe(&survey.to_json()).await?;
+        planned.write(open).await?;
+        Ok(planned)
+    })
+}
+
+impl ValidationPlan {
+    /// Returns the address of the store.
+    pub fn store(&self) -> &str {
+        &self.store
+    }
+
+    /// Returns the deepest level of checks that runs.
+    pub fn depth(&self) -> Depth {
+        self.depth
+    }
+
+    /// Returns the number of tasks.
+    pub fn tasks(&self) -> usize {
+        self.tasks
+    }
+
+    /// Returns the joined report; `None` before the [commit](Self::commit).
+    pub fn report(&self) -> Option<&ValidationReport> {
+        self.committed.as_ref()
+    }
+
+    /// Reads a plan: the path of a file, or the address of an object.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Tasks`] when there is no plan of a validation at the address.
+    pub fn read<'a>(address: &'a str, open: &'a OpenOptions) -> BoxFuture<'a, Result<Self, Error>> {
+        boxed(read(address, open))
+    }
+
+    /// Reads a plan as [`read`](Self::read); `None` for the plan of another job.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Tasks`] when there is no plan at the address.
+    pub fn find<'a>(
+        address: &'a str,
+        open: &'a OpenOptions,
+    ) -> BoxFuture<'a, Result<Option<Self>, Error>> {
+        boxed(find(address, open))
+    }
+
+    /// Runs one task, counted from 0. Returns whether there was something to do: a task that is done
+    /// already is not repeated.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Tasks`] when there is no such task, or the store was changed since the plan was made;
+    /// [`Error`] when the store cannot be opened or the outcome cannot be written.
+    pub fn run<'a>(
+        &'a self,
+        index: usize,
+        open: &'a OpenOptions,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        boxed(async move {
+            let tasks = self.tasks;
+            let Some(share) = ValidationShare::new(index, tasks) else {
+                return Err(self.problem(TaskPlanError::NoTask { index, tasks }));
+            };
+            if self.committed.is_some() {
+                return Ok(false);
+            }
+            let job = self.job(open)?;
+            if job.done(RESULT).await?.contains(&index) {
+                return Ok(false);
+            }
+            let survey = self.read_survey(&job).await?;
+            let (store, root) = self.open(open).await?;
+            self.check_root(&survey, root.as_ref())?;
+            let shards = survey.shards();
+            let options = self.options(MAX_FINDINGS);
+            let cells = SurveyedCells::new(&store, survey);
+            let report = validate_share(Port::new(&cells), &options, share).await;
+            if root.is_some_and(|root| Store::is_sealed_by(&root)) && self.checks_cells() {
+                // Cells of shards are read in parts, which does not check the shards.
+                let own = shards.into_iter().enumerate();
+                let own = own.filter(|(at, _)| share.has(*at)).map(|(_, file)| file);
+                // The commit reads and reports what cannot be read here.
+                drop(store.keep_entries_of(own.collect()).await);
+            }
+            let kept = store.kept_entries();
+            let kept = kept.iter().map(|entries| base64::encode(entries));
+            let result = json!({
+                "outcomes": report.to_json(),
+                "inventory": kept.collect::<Vec<String>>(),
+            });
+            self.check_unchanged(&cells, open).await?;
+            job.put_result(index, result.to_string().into()).await?;
+            Ok(true)
+        })
+    }
+
+    /// Returns the tasks that are done and missing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Tasks`] when the files of the plan were deleted; [`Error`] when they cannot be read.
+    pub fn status<'a>(&'a self, open: &'a OpenOptions) -> BoxFuture<'a, Result<TaskStatus, Error>> {
+        boxed(async move {
+            let is_committed = self.committed.is_some();
+            Ok(TaskStatus {
+                tasks: self.tasks,
+                missing: match is_committed {
+                    true => Vec::new(),
+                    false => self.missing(&self.job(open)?).await?,
+                },
+                is_committed,
+            })
+        })
+    }
+
+    /// Does the checks that are not divided, joins the outcomes of all tasks, records the report in the
+    /// plan at the address, and deletes the outcomes. Repeating a commit has no effect.
+    ///
+    /// At most `limit` findings are listed per rule, or as many as the plan says, and never more than
+    /// 1000 unless the plan says so.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Tasks`] when a task is not done, or the store was changed since the plan was made;
+    /// [`Error`] when the store cannot be opened or the plan cannot be written. Faults of the store are
+    /// in the report.
+    pub fn commit<'a>(
+        address: &'a str,
+        limit: usize,
+        open: &'a OpenOptions,
+    ) -> BoxFuture<'a, Result<Self, Error>> {
+        boxed(async move {
+            let mut plan = read(address, open).await?;
+            let job = plan.job(open)?;
+            if plan.committed.is_none() {
+                plan.committed = Some(plan.join(&job, limit, open).await?);
+                plan.write(open).await?;
+            }
+            job.delete().await?;
+            Ok(plan)
+        })
+    }
+
+    /// Joins the outcomes of all tasks.
+    async fn join(
+        &self,
+        job: &Job,
+        limit: usize,
+        open: &OpenOptions,
+    ) -> Result<ValidationReport, Failure> {
+        let (missing, tasks) = (self.missing(job).await?, self.tasks);
+        if !missing.is_empty() {
+            return Err(self.problem(TaskPlanError::Missing { missing, tasks }));
+        }
+        let survey = self.read_survey(job).await?;
+        let (store, root) = self.open(open).await?;
+        self.check_root(&survey, root.as_ref())?;
+        let mut shares = ShareReport::default();
+        let mut kept = survey.kept.clone();
+        for task in 0..self.tasks {
+            let result = TaskResult::parse(&job.result(task).await?);
+            let result = result.ok_or_else(|| self.problem(TaskPlanError::Damaged { task }))?;
+            shares.extend(result.outcomes);
+            kept.extend(result.kept);
+        }
+        for entries in &kept {
+            let added = store.add_kept_entries(entries);
+            added.map_err(|_| self.problem(TaskPlanError::Outdated))?;
+        }
+        let options = self.options(limit.min(MAX_FINDINGS));
+        let cells = SurveyedCells::new(&store, survey);
+        let mut report = validate_joined(Port::new(&cells), &options, &shares).await;
+        add_seal_differences(&store, root.as_ref(), &options, &mut report).await;
+        self.check_unchanged(&cells, open).await?;
+        Ok(report)
+    }
+
+    fn options(&self, limit: usize) -> ValidateOptions {
+        let limit = self.limit.unwrap_or(limit);
+        ValidateOptions::default()
+            .depth(self.depth)
+            .max_findings_per_rule(limit)
+    }
+
+    fn checks_cells(&self) -> bool {
+        self.depth >= Depth::Consistency
+    }
+
+    /// Lists the store and reads its nodes.
+    async fn survey(&self, open: &OpenOptions) -> Result<StoreSurvey, Failure> {
+        let (store, root) = self.open(open).await?;
+        let survey = StoreSurvey {
+            root: root.as_deref().map(text_of),
+            ..StoreSurvey::default()
+        };
+        let cells = SurveyedCells::new(&store, survey);
+        let options = ValidateOptions::default().depth(Depth::Structure);
+        // The findings are reported by the commit, which reads the same nodes.
+        drop(zvf_validate::validate(Port::new(&cells), &options).await);
+        let mut survey = cells.into_survey();
+        survey.kept = store.kept_entries();
+        Ok(survey)
+    }
+
+    async fn read_survey(&self, job: &Job) -> Result<StoreSurvey, Failure> {
+        let survey = StoreSurvey::from_json(&job.description().await?);
+        survey.ok_or_else(|| self.problem(TaskPlanError::Invalid))
+    }
+
+    fn check_root(&self, survey: &StoreSurvey, root: Option<&Bytes>) -> Result<(), Failure> {
+        match root.map(|root| text_of(root)) == survey.root {
+            true => Ok(()),
+            false => Err(self.problem(TaskPlanError::Outdated)),
+        }
+    }
+
+    /// Checks that no transaction was committed while the store was read.
+    async fn check_unchanged(
+        &self,
+        cells: &SurveyedCells,
+        open: &OpenOptions,
+    ) -> Result<(), Failure> {
+        let root = read_root(&self.open_store(open)?).await?;
+        self.check_root(&cells.survey(), root.as_ref())
+    }
+
+    async fn missing(&self, job: &Job) -> Result<Vec<usize>, Failure> {
+        let done = job.done(RESULT).await?;
+        Ok((0..self.tasks)
+            .filter(|task| !done.contains(task))
+            .collect())
+    }
+
+    /// Returns the last committed state of the store, and the root's `zarr.json`.
+    async fn open(&self, open: &OpenOptions) -> Result<(Store, Option<Bytes>), Failure> {
+        committed_state(self.open_store(open)?, self.depth).await
+    }
+
+    fn open_store(&self, open: &OpenOptions) -> Result<Store, Failure> {
+        let open = match self.anonymous {
+            true => open.clone().anonymous(true),
+            false => open.clone(),
+        };
+        Location::from(&self.store).open(&open)
+    }
+
+    /// Returns the files that the processes share, beside the plan.
+    fn job(&self, open: &OpenOptions) -> Result<Job, Failure> {
+        let folder = split(&self.address).map_err(|source| self.problem(source))?;
+        Job::open(&open.create(&folder.0)?, &self.id)
+    }
+
+    async fn write(&self, open: &OpenOptions) -> Result<(), Failure> {
+        let report = self.committed.as_ref();
+        let json = json!({
+            "zvf_task_plan": VERSION,
+            "job": JOB,
+            "store": self.store,
+            "id": self.id,
+            "depth": self.depth.number(),
+            "limit": self.limit,
+            "anonymous": self.anonymous,
+            "tasks": self.tasks,
+            "committed": report.map(ValidationReport::to_json),
+        });
+        write_json(&json, &self.address, open).await
+    }
+
+    fn problem(&self, source: TaskPlanError) -> Failure {
+        problem(&self.address, source)
+    }
+}
+
+/// Prefix of the names of the outcomes of tasks.
+const RESULT: &str = "result";
+/// Number of findings listed per rule if neither the plan nor the commit asks for fewer.
+const MAX_FINDINGS: usize = 1000;
+
+async fn read(address: &str, open: &OpenOptions) -> Result<ValidationPlan, Failure> {
+    let found = find(address, open).await?;
+    found.ok_or_else(|| problem(address, TaskPlanError::Invalid))
+}
+
+async fn find(address: &str, open: &OpenOptions) -> Result<Option<ValidationPlan>, Failure> {
+    let json = read_json(address, open).await?;
+    if json.get("job").and_then(Value::as_str) != Some(JOB) {
+        return Ok(None);
+    }
+    let plan = parse(address, &json);
+    Ok(Some(
+        plan.ok_or_else(|| problem(address, TaskPlanError::Invalid))?,
+    ))
+}
+
+fn parse(address: &str, json: &Value) -> Option<ValidationPlan> {
+    if json.get("zvf_task_plan")?.as_u64()? != VERSION {
+        return None;
+    }
+    let text = |member: &str| Some(json.get(member)?.as_str()?.to_owned());
+    let count = |number: &Value| usize::try_from(number.as_u64()?).ok();
+    let depth = json.get("depth")?.as_u64()?;
+    let mut depths = Depth::ALL.into_iter();
+    let tasks = count(json.get("tasks")?)?;
+    (tasks > 0).then_some(())?;
+    Some(ValidationPlan {
+        address: address.to_owned(),
+        store: text("store")?,
+        id: text("id")?,
+        depth: depths.find(|known| u64::from(known.number()) == depth)?,
+        limit: match json.get("limit")? {
+            Value::Null => None,
+            limit => Some(count(limit)?),
+        },
+        anonymous: json.get("anonymous")?.as_bool()?,
+        tasks,
+        committed: match json.get("committed")? {
+            Value::Null => None,
+            report => Some(ValidationReport::from_json(report)?),
+        },
+    })
+}
+
+/// The result of a task.
+struct TaskResult {
+    outcomes: ShareReport,
+    /// Entries of the inventory of the objects that were read.
+    kept: Vec<Bytes>,
+}
+
+impl TaskResult {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let json: Value = serde_json::from_slice(bytes).ok()?;
+        Some(Self {
+            outcomes: ShareReport::from_json(json.get("outcomes")?)?,
+            kept: decoded(json.get("inventory")?)?,
+        })
+    }
+}
+
+/// What the plan finds out about a store, so that tasks neither list it nor read its nodes.
+#[derive(Debug, Default)]
+struct StoreSurvey {
+    /// The root's `zarr.json`.
+    root: Option<String>,
+    /// All objects and their sizes. `None` if the store cannot be listed.
+    files: Option<BTreeMap<String, u64>>,
+    /// The `zarr.json` of nodes by their keys; `None` for a node without one.
+    nodes: BTreeMap<String, Option<String>>,
+    /// Entries of the inventory of the objects that were read.
+    kept: Vec<Bytes>,
+}
+
+impl StoreSurvey {
+    fn to_json(&self) -> Value {
+        let kept = self.kept.iter().map(|entries| base64::encode(entries));
+        json!({
+            "root": self.root,
+            "files": self.files,
+            "nodes": self.nodes,
+            "inventory": kept.collect::<Vec<String>>(),
+        })
+    }
+
+    fn from_json(json: &Value) -> Option<Self> {
+        let text = |value: &Value| match value {
+            Value::Null => Some(None),
+            text => Some(Some(text.as_str()?.to_owned())),
+        };
+        let nodes = json.get("nodes")?.as_object()?.iter();
+        let nodes = nodes.map(|(key, node)| Some((key.clone(), text(node)?)));
+        let files = |files: &Value| {
+            let files = files.as_object()?.iter();
+            let files = files.map(|(file, size)| Some((file.clone(), size.as_u64()?)));
+            files.collect::<Option<_>>()
+        };
+        Some(Self {
+            root: text(json.get("root")?)?,
+            files: match json.get("files")? {
+                Value::Null => None,
+                listed => Some(files(listed)?),
+            },
+            nodes: nodes.collect::<Option<_>>()?,
+            kept: decoded(json.get("inventory")?)?,
+        })
+    }
+
+    /// Returns the files of sharded arrays.
+    fn shards(&self) -> Vec<ListedFile> {
+        let sharded = self.nodes.iter().filter_map(|(key, node)| {
+            let file = Key::parse(key).ok()?;
+            let node = Node::parse(&file, node.as_ref()?.as_bytes()).ok()?;
+            node.as_array()?.sharding()?;
+            Some(format!("{key}/"))
+        });
+        let mut folders: Vec<String> = sharded.collect();
+        folders.sort_unstable();
+        let files = self.files.iter().flatten();
+        let files = files.filter(|(file, _)| {
+            let is_in = |folder: &String| file.starts_with(folder.as_str());
+            // Folders of arrays do not contain each other.
+            let before = folders.partition_point(|folder| folder.as_str() <= file.as_str());
+            before
+                .checked_sub(1)
+                .and_then(|at| folders.get(at))
+                .is_some_and(is_in)
+                && !file.ends_with("/zarr.json")
+        });
+        files
+            .map(|(name, size)| ListedFile {
+                name: name.clone(),
+                size: *size,
+            })
+            .collect()
+    }
+}
+
+/// Decodes a list of entries of an inventory.
+fn decoded(list: &Value) -> Option<Vec<Bytes>> {
+    let list = list.as_array()?.iter();
+    let decode = |text: &Value| Some(base64::decode(text.as_str()?.as_bytes()).ok()?.into());
+    list.map(decode).collect()
+}
+
+/// Returns bytes as text. Bytes that are not text are not JSON either, so that what they are does not
+/// matter.
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A port that answers from a survey, and adds to it what it does not have.
+struct SurveyedCells {
+    cells: CellReader,
+    survey: Mutex<StoreSurvey>,
+}
+
+impl SurveyedCells {
+    fn new(store: &Store, survey: StoreSurvey) -> Self {
+        Self {
+            cells: CellReader::new(store.clone()),
+            survey: Mutex::new(survey),
+        }
+    }
+
+    fn survey(&self) -> MutexGuard<'_, StoreSurvey> {
+        self.survey.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn into_survey(self) -> StoreSurvey {
+        let survey = self.survey.into_inner();
+        survey.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the nodes that the survey does not have.
+    async fn add_nodes(&self, keys: &[Key]) -> Result<(), Failure> {
+        let unknown: Vec<Key> = {
+            let survey = self.survey();
+            let unknown = keys.iter();
+            let unknown = unknown.filter(|key| !survey.nodes.contains_key(key.as_str()));
+            unknown.cloned().collect()
+        };
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let reads = unknown
+            .iter()
+            .map(|key| Ok(Read::full(nodes::metadata(key)?)));
+        let reads: Vec<Read> = reads.collect::<Result<_, Failure>>()?;
+        let read = self.cells.store().read(&reads).await?;
+        let mut survey = self.survey();
+        for (key, bytes) in unknown.iter().zip(read) {
+            let text = bytes.map(|bytes| String::from_utf8(bytes.into()));
+            // A file that is not text is read again by each process, which reports it.
+            if let Ok(text) = text.transpose() {
+                survey.nodes.insert(key.as_str().to_owned(), text);
+            }
+        }
+        Ok(())
+    }
+
+    /// Parses nodes of the survey; `None` if it does not have them all.
+    fn known_nodes(&self, keys: &[Key]) -> Option<Result<Vec<Option<Node>>, FetchError>> {
+        let survey = self.survey();
+        let texts = keys.iter().map(|key| survey.nodes.get(key.as_str()));
+        let texts: Vec<&Option<String>> = texts.collect::<Option<_>>()?;
+        let parsed = keys.iter().zip(texts).map(|(key, text)| {
+            let Some(text) = text else {
+                return Ok(None);
+            };
+            let file = key.metadata().unwrap_or_else(|_| key.clone());
+            let node = Node::parse(&file, text.as_bytes()).map_err(|source| FetchError {
+                key: file,
+                problem: FetchProblem::Damaged,
+                source: Box::new(source),
+            });
+            node.map(Some)
+        });
+        Some(parsed.collect())
+    }
+}
+
+impl Fetch for SurveyedCells {
+    type Array = CellArray;
+
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
+        self.cells.array(node, array)
+    }
+
+    async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
+        let known = match self.add_nodes(keys).await {
+            Ok(()) => self.known_nodes(keys),
+            Err(_) => None,
+        };
+        match known {
+            Some(nodes) => nodes,
+            // The reader returns the error.
+            None => self.cells.nodes(keys).await,
+        }
+    }
+
+    async fn cells(
+        &self,
+        wanted: &[CellRequest<CellArray>],
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        self.cells.cells(wanted).await
+    }
+
+    async fn cells_once(
+        &self,
+        wanted: &[CellRequest<CellArray>],
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        self.cells.cells_once(wanted).await
+    }
+
+    async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
+        self.cells.children(key).await
+    }
+
+    async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
+        self.cells.sizes(keys).await
+    }
+
+    async fn files(&self, prefix: &Key) -> Result<Vec<(String, u64)>, FetchError> {
+        if !prefix.is_root() {
+            return self.cells.files(prefix).await;
+        }
+        let known = self.survey().files.clone();
+        if let Some(files) = known {
+            return Ok(files.into_iter().collect());
+        }
+        let files = self.cells.files(prefix).await?;
+        self.survey().files = Some(files.iter().cloned().collect());
+        Ok(files)
+    }
+
+    fn confirm_now(&self) -> Option<Result<(), FetchError>> {
+        self.cells.confirm_now()
+    }
+
+    async fn confirm(&self) -> Result<(), FetchError> {
+        self.cells.confirm().await
+    }
+
+    fn budget(&self) -> u64 {
+        self.cells.budget()
+    }
+
+    fn at_once(&self) -> u64 {
+        self.cells.at_once()
+    }
+}
