@@ -92,7 +92,7 @@ fn plans_report_what_one_process_reports() {
 
 /// Creates a sealed store of points in 30 chunks.
 async fn create(address: &str, sharding: ShardingPolicy) {
-    let positions = (0..3000).map(|at| at as f32);
+    let positions = (0..3000_u16).map(f32::from);
     let points = Geometry::new(NumericColumn::float32(3, positions));
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![100.0; 3]);
