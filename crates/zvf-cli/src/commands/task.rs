@@ -23,8 +23,7 @@ use crate::{
 /// Number of missing tasks that the text names.
 const MAX_NAMED: usize = 20;
 
-/// Divide the creation, migration or change of a store, an export, or a validation, into tasks for a
-/// scheduler
+/// Divide the creation, migration, change or validation of a store, or an export, into tasks
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "A plan is one file, on disk or in a bucket. Its tasks run in any order, on any machine that reaches
