@@ -271,7 +271,7 @@ def test_planned_samples_equal_those_of_one_process() -> None:
     with pytest.raises(ValueError, match="reduce is"):
         zvf.plan_sample("many.zv", "t1.npy", into="t1", reduce="median")  # type: ignore[arg-type]
     with pytest.raises(TypeError):
-        zvf.plan_sample("many.zv", "t1.npy", into="t1", progress=True)  # type: ignore[call-arg]
+        zvf.plan_sample("many.zv", "t1.npy", into="t2", progress=True)  # type: ignore[call-arg]
 
 
 def test_planned_migrations_equal_those_of_one_process() -> None:

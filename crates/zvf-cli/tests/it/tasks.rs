@@ -507,7 +507,7 @@ fn volume(path: &str) {
     let mut bytes = b"\x93NUMPY\x01\0".to_vec();
     bytes.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
     bytes.extend(header.bytes());
-    let values = (0..32_u16 * 48 * 8).map(|at| f32::from(at * 7919 % 1009) * 0.1);
+    let values = (0..32_u16 * 48 * 8).map(|at| f32::from(at.wrapping_mul(7919) % 1009) * 0.1);
     bytes.extend(values.flat_map(f32::to_le_bytes));
     fs::write(path, bytes).unwrap();
 }
