@@ -84,7 +84,7 @@ impl ExportPlanOptions {
 ///
 /// ```
 /// use zvf::{Design, Geometry, GeometryKind, NumericColumn, OpenOptions};
-/// use zvf_serve::{ExportOptions, ExportPlan, ExportTarget, plan_export};
+/// use zvf_serve::{ExportOptions, ExportPlan, ExportPlanOptions, ExportTarget, plan_export};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -98,8 +98,9 @@ impl ExportPlanOptions {
 /// let open = OpenOptions::default();
 /// let target = ExportTarget::parse(&address("points.precomputed"));
 /// let options = ExportOptions::new();
-/// let planned = plan_export(&store, target, &options, &Default::default(), &open, &|_, _| {});
-/// planned.await?.write(&plan, &open).await?;
+/// let tasks = ExportPlanOptions::default();
+/// let planned = plan_export(&store, target, &options, &tasks, &open, &|_, _| {}).await?;
+/// planned.write(&plan, &open).await?;
 ///
 /// if let Some(planned) = ExportPlan::read(&plan, &open).await? {
 ///     for index in 0..planned.tasks() {
