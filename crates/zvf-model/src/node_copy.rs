@@ -18,7 +18,7 @@
 //! The list of the chunks of an array, `nonempty_chunks`, is copied as the attribute
 //! `zvf_chunk_runs`: the number of absent chunks before a run of chunks, in the order of the grid,
 //! and the length of the run, for each run. For the chunks `0.1`, `0.2` and `1.0` of an array of
-//! 2 × 3 chunks it is `[1, 3]`. A list that does not ascend as text is copied as it is.
+//! 2 × 3 chunks it is `[1, 3]`. A list that is not sorted as text is copied unchanged.
 //!
 //! `transaction` is the number of the transaction that wrote the copy. A transaction that does not
 //! maintain the copy leaves another number in the root, which invalidates the copy.

@@ -271,7 +271,7 @@ fn new_name(source: &Dataset, target: Option<&str>, options: &MigrateOptions) ->
     name.unwrap_or("zarr_vectors").to_owned()
 }
 
-/// Returns the form of the new store, and the source with all of its levels, none of which is a
+/// Returns the form of the new store, and the source with all of its levels. Fails if a level is a
 /// draft that cannot be migrated.
 async fn checked(
     source: &Dataset,

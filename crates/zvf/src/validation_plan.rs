@@ -501,7 +501,7 @@ impl TaskResult {
     }
 }
 
-/// What the plan finds out about a store, so that tasks neither list it nor read its nodes.
+/// The survey of a store by the plan, which saves tasks from listing it and reading its nodes.
 #[derive(Debug, Default)]
 struct StoreSurvey {
     /// The root's `zarr.json`.

@@ -25,7 +25,7 @@ enum BatchTarget {
     },
 }
 
-/// What comes after the batches of a result.
+/// The parts of a result that follow its batches.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ResultTables<'a> {
     pub(crate) groups: &'a [ObjectGroup],

@@ -286,7 +286,7 @@ fn stores_are_written_to_ply_in_batches_as_a_whole() {
     );
 }
 
-/// Meshes that exceed the memory are read in batches, and stored as those that fit.
+/// Meshes that exceed the memory are read in batches. The store equals that of meshes that fit.
 #[test]
 fn meshes_larger_than_the_memory_are_stored() {
     let folder = Folder::new();

@@ -88,7 +88,7 @@ impl SharePart {
     }
 }
 
-/// What a task has written of a layer.
+/// The part of a layer that a task has written.
 pub(super) struct ShareResult {
     counts: LayerCounts,
     /// The number of annotations in the longest list of each level of the spatial index.

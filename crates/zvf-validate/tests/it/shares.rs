@@ -295,7 +295,7 @@ fn tasks_read_together_what_one_process_reads() {
 
 #[test]
 fn tasks_read_equal_parts() {
-    // Arrays of this store have different shards, of which several tasks read the indexes.
+    // The arrays of this store have different shards, and several tasks read the index of a shard.
     for (cells, percent) in [(Cells::Plain, 105), (Cells::Sharded, 150)] {
         let recipe = Recipe {
             cells,

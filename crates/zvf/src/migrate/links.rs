@@ -42,7 +42,7 @@ pub(super) struct Links<'a> {
     unexplained: u64,
 }
 
-/// The links of one delta and number of ends, none of which is read yet.
+/// The unread links of one delta and number of ends.
 struct LinkWork<'a> {
     links: Links<'a>,
     /// Cells whose records contain their chunks.

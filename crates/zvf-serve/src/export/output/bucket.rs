@@ -275,7 +275,7 @@ fn unpublished(path: &str) -> Result<Key, KeyError> {
     Key::parse(&format!("{prefix}{path}{end}"))
 }
 
-/// Sorts documents so that those that others refer to come first.
+/// Sorts documents so that each comes after those that it refers to.
 pub(super) fn sort_documents(documents: &mut [(Key, Bytes)]) {
     documents.sort_by_key(|(key, _)| core::cmp::Reverse(key.as_str().matches('/').count()));
 }

@@ -200,7 +200,7 @@ pub(super) async fn check_share(context: &Context<'_>, scope: LevelScope<'_>) {
     pass.run(context, &mut ParentSearch(&found.parts)).await;
 }
 
-/// Whether all vertices of the fragments of a chunk certainly have parents.
+/// True if all vertices of the fragments of a chunk are known to have parents.
 struct IsCovered(bool);
 
 impl ChunkOutcome for IsCovered {

@@ -14,8 +14,8 @@ use zvf_testkit::{
 use super::{again, assert_equal, files, tasks, text, write_files};
 use crate::{block_on, golden::stores, stores::recipes};
 
-/// Checks that tasks, each of which runs twice at once, write the store of one process. Returns the
-/// report.
+/// Runs each task twice at once, and checks that the tasks write the store of one process. Returns
+/// the report.
 async fn check(source: &Path, options: &MigrateOptions, about: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
     // The name of the folder is stored in the root.

@@ -458,8 +458,8 @@ fn batches_of_a_graph(all: &Geometry) -> Vec<Geometry> {
     batches
 }
 
-/// Checks that tasks and one process write a random store of geometry with links as it is written from
-/// whole geometry.
+/// Checks that tasks, and one process that reads batches, write the same store of random geometry with
+/// links as one process that has the whole geometry.
 fn check_linked(seed: u64, kind: GeometryKind, profile: Profile) -> bool {
     let mut case = random::case(seed, kind, profile);
     let mut all = case.geometry;
