@@ -289,8 +289,7 @@ pub(crate) fn plan_sample(
     let mut given = Keywords::new(keywords)?;
     let tasks = task_options(&mut given)?;
     let dataset = dataset.get();
-    let plan = sample::plan(py, dataset, volume, &mut given, &tasks)?;
-    given.finish()?;
+    let plan = sample::plan(py, dataset, volume, given, &tasks)?;
     let open = dataset.options().clone();
     Ok(PyTaskPlan { plan, open })
 }

@@ -70,10 +70,11 @@ pub(crate) fn plan(
     py: Python<'_>,
     dataset: &PyDataset,
     volume: &Bound<'_, PyAny>,
-    given: &mut Keywords<'_>,
+    mut given: Keywords<'_>,
     tasks: &TaskPlanOptions,
 ) -> PyResult<TaskPlan> {
-    let mut arguments = Arguments::take(given)?;
+    let mut arguments = Arguments::take(&mut given)?;
+    given.finish()?;
     let sampling = arguments.open(py, volume, dataset)?;
     let spec = arguments.spec(&sampling);
     let path = std::path::absolute(volume.extract::<PathBuf>()?)?;
