@@ -76,11 +76,10 @@ pub enum CopiedNode {
 #[must_use]
 pub fn with_chunk_runs(mut node: Value) -> Value {
     let extents = node.get("shape").and_then(Value::as_array);
-    let extents = extents.map(|shape| shape.iter().map(Value::as_u64).collect());
-    if let Some(Some(shape)) = extents
-        && let Some(attributes) = node.get_mut("attributes").and_then(Value::as_object_mut)
-    {
-        let shape: Vec<u64> = shape;
+    let shape: Option<Vec<u64>> =
+        extents.and_then(|shape| shape.iter().map(Value::as_u64).collect());
+    let attributes = node.get_mut("attributes").and_then(Value::as_object_mut);
+    if let (Some(shape), Some(attributes)) = (shape, attributes) {
         Presence::shorten_list(attributes, &shape);
     }
     node
