@@ -67,6 +67,15 @@ impl Job {
         found.ok_or_else(|| self.problem(TaskPlanError::Outdated))
     }
 
+    /// Reads ranges of files of the job, concurrently.
+    pub(crate) async fn read(
+        &self,
+        ranges: Vec<(String, Range<u64>)>,
+    ) -> Result<Vec<Bytes>, Failure> {
+        let found = self.files.read(&ranges).await?;
+        found.ok_or_else(|| self.problem(TaskPlanError::Outdated))
+    }
+
     pub(crate) async fn put_result(&self, part: usize, bytes: Bytes) -> Result<(), Failure> {
         self.put(&result(part), bytes).await
     }

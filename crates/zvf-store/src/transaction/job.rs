@@ -5,6 +5,7 @@
 //! they share is in the store: the marker of a creation names the job, and the files of the job are
 //! in `.zvf/<id>`, beside the staged objects of a transaction.
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
@@ -16,7 +17,10 @@ use super::{
     id::TransactionId,
     layout::{creation_marker_key, head_key, transaction_folder},
 };
-use crate::{io::Precondition, store::Store};
+use crate::{
+    io::{Precondition, Read},
+    store::Store,
+};
 
 /// Files that the processes of a job share, in the reserved folder of the store.
 ///
@@ -64,6 +68,24 @@ impl JobFiles {
     pub async fn get(&self, name: &str) -> Result<Option<Bytes>, TransactionError> {
         let found = self.store.fetch_versioned(&self.folder.join(name)?).await?;
         Ok(found.map(|(bytes, _)| bytes))
+    }
+
+    /// Reads ranges of files, concurrently; `None` if one of the files does not exist.
+    ///
+    /// # Errors
+    ///
+    /// [`TransactionError`], also if a range exceeds its file.
+    pub async fn read(
+        &self,
+        ranges: &[(String, Range<u64>)],
+    ) -> Result<Option<Vec<Bytes>>, TransactionError> {
+        let reads = ranges.iter().map(|(name, range)| {
+            let key = self.folder.join(name)?;
+            Ok(Read::bounded(key, range.clone()))
+        });
+        let reads = reads.collect::<Result<Vec<_>, TransactionError>>()?;
+        let found = self.store.read(&reads).await?;
+        Ok(found.into_iter().collect())
     }
 
     /// Returns the sizes of all files by name. In a transaction, staged objects are among them.

@@ -157,8 +157,9 @@ impl Dataset {
                 following: self.following.clone(),
             });
         }
-        let opened = State::open_snapshot(&following.store, following.cache_bytes).await?;
-        let opened = Arc::new(opened);
+        // Rare, and large: every query would move its future.
+        let opening = State::open_snapshot(&following.store, following.cache_bytes);
+        let opened = Arc::new(Box::pin(opening).await?);
         let latest = following.latest.lock();
         *latest.unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&opened));
         Ok(Self {

@@ -52,7 +52,8 @@ impl Dataset {
                 if dataset.is_copy_unverified() {
                     // Concurrently, so that the verification adds no round trip.
                     let session = dataset.session();
-                    let (result, verified) = join(session.query(query), dataset.verify()).await;
+                    let verified = Box::pin(dataset.verify());
+                    let (result, verified) = join(session.query(query), verified).await;
                     verified?;
                     if !dataset.is_copy_stale() {
                         return Ok(result?);

@@ -3,6 +3,7 @@
 #[cfg(feature = "pyramid")]
 pub(crate) mod job;
 #[cfg(feature = "pyramid")]
+mod pieces;
 pub(crate) mod shares;
 mod task;
 

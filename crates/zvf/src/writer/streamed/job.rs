@@ -4,11 +4,15 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use zvf_build::{
     Design,
-    large::{Outline, PartitionResult, Partitioner, PieceShift},
+    large::{Outline, PartitionResult, Partitioner},
 };
 use zvf_store::{CreateError, Creation, Store};
 
-use super::{GeometrySource, Shared, Survey, complete, file, read, split};
+use super::{
+    GeometrySource, Shared, Survey, complete, file,
+    pieces::{PartPieces, PieceKind, PieceShifts},
+    read, split,
+};
 use crate::{
     failure::Failure,
     job::{Job, PlannedJob},
@@ -16,6 +20,9 @@ use crate::{
     task_runner::scratch_error,
     writer::{CreateOptions, WriteReport, cell_writer::CellWriter, copies_nodes, named, root, run},
 };
+
+/// The part of the memory of a task that holds changes of pieces.
+const MEMORY_SHARE: usize = 16;
 
 /// Plans the creation of a store: partitions the geometry and reserves the address. `parts` is a lower
 /// bound on the number of parts.
@@ -115,13 +122,12 @@ pub(crate) async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Resul
     let outline = outline.map_err(|_| job.problem(TaskPlanError::Invalid))?;
     let (outline, chunks) = Outline::from_json(&outline)?;
     let shared = Shared::new(outline, chunks)?;
-    let description = job.description().await?;
+    let mut shares = SharedParts::read(&job, parts).await?;
     for part in parts {
-        let bytes = match pieces_of_shares(&job, &description, *part).await? {
-            Some(bytes) => bytes,
-            None => job.get(&pieces(*part)).await?,
+        let (bytes, links) = match &mut shares {
+            Some(shares) => shares.part(&job, *part).await?,
+            None => (job.get(&pieces(*part)).await?, Bytes::new()),
         };
-        let links = links_of_shares(&job, &description, *part).await?;
         let writer = CellWriter::new(store.join_creation());
         let made = shared.make(move || Ok((bytes, links)), &writer).await?;
         let written = writer.take_report();
@@ -134,43 +140,46 @@ pub(crate) async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Resul
     Ok(())
 }
 
-/// Reads the pieces of a part from all shares, as one process would have written them; `None` if
-/// one process did.
-async fn pieces_of_shares(
-    job: &Job,
-    description: &Value,
-    part: usize,
-) -> Result<Option<Bytes>, Failure> {
-    let invalid = || job.problem(TaskPlanError::Invalid);
-    let Some(all) = description["pieces"].as_array() else {
-        return Ok(None);
-    };
-    let of_part = all.get(part).ok_or_else(invalid)?;
-    let part = number(job, &of_part[0])?;
-    let mut joined = Vec::new();
-    for share in of_part[1].as_array().ok_or_else(invalid)? {
-        let share = number(job, share)?;
-        let shift = serde_json::from_slice(&job.get(&shift_name(share)).await?);
-        let shift = PieceShift::from_json(&shift.map_err(|_| invalid())?)?;
-        let piece = job.get(&piece_name(part, share)).await?;
-        joined.extend(shift.apply(piece.into())?);
-    }
-    Ok(Some(joined.into()))
+/// Parts whose rows come from shares.
+struct SharedParts {
+    rows: PartPieces,
+    links: Option<PartPieces>,
+    shifts: PieceShifts,
 }
 
-/// Reads the links of a part from all shares, in their order.
-async fn links_of_shares(job: &Job, description: &Value, part: usize) -> Result<Bytes, Failure> {
-    let invalid = || job.problem(TaskPlanError::Invalid);
-    let Some(all) = description["links"].as_array() else {
-        return Ok(Bytes::new());
-    };
-    let shares = all.get(part).and_then(Value::as_array);
-    let part = number(job, &description["pieces"][part][0])?;
-    let mut joined = Vec::new();
-    for share in shares.ok_or_else(invalid)? {
-        joined.extend(job.get(&links_name(part, number(job, share)?)).await?);
+impl SharedParts {
+    /// Finds the pieces of parts. Returns `None` if one process has divided the input.
+    async fn read(job: &Job, parts: &[usize]) -> Result<Option<Self>, Failure> {
+        let description = job.description().await?;
+        if description["pieces"].is_null() {
+            return Ok(None);
+        }
+        let all = number(job, &description["parts"])?;
+        let links = match description["has_links"].as_bool() {
+            Some(true) => Some(PartPieces::read(job, PieceKind::Links, parts, all).await?),
+            _ => None,
+        };
+        Ok(Some(Self {
+            rows: PartPieces::read(job, PieceKind::Rows, parts, all).await?,
+            links,
+            shifts: PieceShifts::new(number(job, &description["memory"])? / MEMORY_SHARE),
+        }))
     }
-    Ok(joined.into())
+
+    /// Reads the rows and the links of a part, as one process would have written them.
+    async fn part(&mut self, job: &Job, part: usize) -> Result<(Bytes, Bytes), Failure> {
+        let mut rows = Vec::new();
+        for (share, piece) in self.rows.pieces(job, part).await? {
+            rows.extend(self.shifts.apply(job, share, piece).await?);
+        }
+        let mut of_links = Vec::new();
+        if let Some(links) = &self.links {
+            for (_, piece) in links.pieces(job, part).await? {
+                of_links.extend(piece);
+            }
+        }
+        Ok((rows.into(), of_links.into()))
+    }
 }
 
 fn number(job: &Job, json: &Value) -> Result<usize, Failure> {
@@ -239,16 +248,6 @@ pub(super) fn failed(store: &Store, source: CreateError) -> Failure {
 
 fn pieces(part: usize) -> String {
     format!("pieces-{part}")
-}
-
-/// Returns the name of the pieces of a part that come from a share.
-pub(super) fn piece_name(part: usize, share: usize) -> String {
-    format!("pieces-{part}-{share}")
-}
-
-/// Returns the name of the links of a part that come from a share.
-pub(super) fn links_name(part: usize, share: usize) -> String {
-    format!("links-{part}-{share}")
 }
 
 /// Returns the name of the change of the pieces of a share.

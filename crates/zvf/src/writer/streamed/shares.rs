@@ -12,12 +12,7 @@
 //! Batches are named by a hash of their contents. A share that is read again, perhaps with other
 //! contents, leaves the batches of the first reading as they are.
 
-use std::{
-    collections::BTreeMap,
-    hash::{DefaultHasher, Hasher},
-    ops::Range,
-    path::Path,
-};
+use std::hash::{DefaultHasher, Hasher};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -32,20 +27,24 @@ use zvf_model::error_chain::error_chain;
 use zvf_store::Store;
 
 use super::{
-    COPIES, GeometrySource, append, clamp_rows, file, has_tables,
-    job::{abandon, check, commit, failed, links_name, piece_name, run_parts, shift_name},
-    memory, read, row_size,
+    COPIES, GeometrySource, clamp_rows, has_tables,
+    job::{abandon, check, commit, failed, run_parts, shift_name},
+    memory,
+    pieces::{PieceFile, PieceIndex, PieceKind},
+    row_size,
 };
 use crate::{
     failure::Failure,
     job::{Job, PlannedJob},
     task_plan_error::TaskPlanError,
-    task_runner::scratch_error,
     writer::{CreateOptions, PlanCheck, WriteReport, copies_nodes, named, run},
 };
 
 /// Number of vertices in the first batch of a share.
 const FIRST_BATCH: usize = 1 << 16;
+
+/// The largest size at which a bundle of pieces ends.
+const MAX_BUNDLE: u64 = 16 << 20;
 
 /// Plans the creation of a store of geometry with links. This process reads the input as a single
 /// share and runs all phases before the last.
@@ -201,6 +200,12 @@ impl SharedInput {
         parts.map_err(|_| self.invalid())
     }
 
+    /// Returns the size at which a bundle of pieces ends.
+    fn bundle_size(&self) -> Result<usize, Failure> {
+        let size = (self.number("memory")? / COPIES).min(MAX_BUNDLE);
+        Ok(usize::try_from(size).unwrap_or(usize::MAX))
+    }
+
     /// Reads a file that consists of a header and bytes.
     async fn get(&self, name: &str) -> Result<(Value, Bytes), Failure> {
         let bytes = self.job.get(name).await?;
@@ -325,10 +330,7 @@ pub(crate) async fn divide(store: &Store, id: &str, numbers: &[usize]) -> Result
         let (state, first) = (state.clone(), (first(0)?, first(1)?));
         let fresh = run(move || Ok(Partitioner::from_bytes(&state)?)).await?;
         let mut partitioner = fresh.0.after(first.0, first.1);
-        let scratch = tempfile::tempdir().map_err(|source| Failure::Scratch {
-            path: std::env::temp_dir().display().to_string(),
-            source,
-        })?;
+        let mut pieces = PieceFile::new()?;
         let batches = of_share["batches"].as_array();
         let numbering = match of_share["numbers_input"].as_bool() {
             Some(true) => LinkNumbering::Input,
@@ -339,17 +341,16 @@ pub(crate) async fn divide(store: &Store, id: &str, numbers: &[usize]) -> Result
         for (at, name) in batches.ok_or_else(|| input.invalid())?.iter().enumerate() {
             let name = name.as_str().ok_or_else(|| input.invalid())?;
             let bytes = input.job.get(name).await?;
-            let folder = scratch.path().to_owned();
             let divided = move || {
                 let batch = decode_batch(&bytes)?;
                 let vertices = batch.vertices();
                 for (part, bytes) in partitioner.split_numbered(batch, numbering)? {
-                    append(&file(&folder, part), &bytes)?;
+                    pieces.append(part, &bytes)?;
                 }
-                Ok((partitioner, vertices))
+                Ok((partitioner, pieces, vertices))
             };
             let vertices;
-            (partitioner, vertices) = run(divided).await?;
+            (partitioner, pieces, vertices) = run(divided).await?;
             if let Some(LinkedRows {
                 vertices: table,
                 links,
@@ -369,12 +370,9 @@ pub(crate) async fn divide(store: &Store, id: &str, numbers: &[usize]) -> Result
                 }
             }
         }
-        let all = 0..partitioner.parts();
-        let parts = put_parts(&input.job, scratch.path(), all, |part| {
-            piece_name(part, *number)
-        });
-        let parts = parts.await?;
-        let header = json!({"parts": parts, "tables": tables, "links": with_links});
+        let size = input.bundle_size()?;
+        let bundles = pieces.put(&input.job, PieceKind::Rows, *number, size);
+        let header = json!({"bundles": bundles.await?, "tables": tables, "links": with_links});
         let divided = with_header(&header, &partitioner.share_to_bytes());
         input.job.put(&divided_name(*number), divided).await?;
     }
@@ -400,18 +398,15 @@ pub(crate) async fn join(store: &Store, id: &str) -> Result<usize, Failure> {
     let state = input.job.get("settled").await?;
     let (mut all, _) = Partitioner::from_bytes(&state)?;
     let (unwritten, _) = all.settled();
-    let mut pieces: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    let mut pieces = PieceIndex::default();
     let shares = input.shares()?;
     for number in 0..shares {
         let (header, share) = input.get(&divided_name(number)).await?;
         let share = Partitioner::share_from_bytes(unwritten.clone(), &share)?;
         let shift = all.append(&share)?.to_json().to_string();
         input.job.put(&shift_name(number), shift.into()).await?;
-        let parts = header["parts"].as_array().ok_or_else(|| input.invalid())?;
-        for part in parts {
-            let part = part.as_u64().ok_or_else(|| input.invalid())?;
-            pieces.entry(part).or_default().push(number);
-        }
+        let added = pieces.add(number, &header["bundles"]);
+        added.ok_or_else(|| input.invalid())?;
         if is_linked {
             let of_share = &mut input.description["shares"][number];
             of_share["tables"] = header["tables"].clone();
@@ -428,14 +423,16 @@ pub(crate) async fn join(store: &Store, id: &str) -> Result<usize, Failure> {
     let outline = outline.to_json(&chunks).to_string();
     input.job.put("outline", outline.into()).await?;
     input.job.put("state", all.to_bytes(&tables).into()).await?;
+    let parts = pieces.parts();
+    pieces.put(&input.job, PieceKind::Rows, &parts).await?;
     let (phase, count) = match is_linked {
         true => ("link", shares),
-        false => ("write", pieces.len()),
+        false => ("write", parts.len()),
     };
     let description = &mut input.description;
     description["phase"] = json!(phase);
     description["parts"] = json!(count);
-    description["pieces"] = json!(pieces.into_iter().collect::<Vec<_>>());
+    description["pieces"] = json!(parts);
     input.job.describe(&input.description).await?;
     Ok(count)
 }
@@ -485,14 +482,11 @@ pub(crate) async fn divide_links(
     let prepare = move || {
         let (all, _) = Partitioner::from_bytes(&state)?;
         let divider = LinkDivider::new(&all)?;
-        Ok((all.settled().0, divider, all.parts()))
+        Ok((all.settled().0, divider))
     };
-    let (outline, mut divider, parts) = run(prepare).await?;
+    let (outline, mut divider) = run(prepare).await?;
     for number in numbers {
-        let scratch = tempfile::tempdir().map_err(|source| Failure::Scratch {
-            path: std::env::temp_dir().display().to_string(),
-            source,
-        })?;
+        let mut pieces = PieceFile::new()?;
         let (mut placed, mut runs) = (0_u64, (usize::MAX, Bytes::new()));
         let batches = input.description["shares"][*number]["links"].as_array();
         for batch in batches.ok_or_else(|| input.invalid())? {
@@ -515,45 +509,24 @@ pub(crate) async fn divide_links(
                 };
                 links = run(find).await?;
             }
-            let folder = scratch.path().to_owned();
             let divide = move || {
                 let divided = divider.divide(&links)?;
                 for (part, bytes) in divided.parts {
-                    append(&file(&folder, part), &bytes)?;
+                    pieces.append(part, &bytes)?;
                 }
-                Ok((divider, divided.placed))
+                Ok((divider, pieces, divided.placed))
             };
             let more;
-            (divider, more) = run(divide).await?;
+            (divider, pieces, more) = run(divide).await?;
             placed = placed.saturating_add(more);
         }
-        let own = put_parts(&input.job, scratch.path(), 0..parts, |part| {
-            links_name(part, *number)
-        });
-        let header = json!({"parts": own.await?, "placed": placed});
+        let size = input.bundle_size()?;
+        let bundles = pieces.put(&input.job, PieceKind::Links, *number, size);
+        let header = json!({"bundles": bundles.await?, "placed": placed});
         let linked = with_header(&header, &[]);
         input.job.put(&linked_name(*number), linked).await?;
     }
     Ok(())
-}
-
-/// Puts the files of parts into a job. Returns the parts that have one.
-async fn put_parts(
-    job: &Job,
-    folder: &Path,
-    parts: Range<usize>,
-    name: impl Fn(usize) -> String,
-) -> Result<Vec<usize>, Failure> {
-    let mut found = Vec::new();
-    for part in parts {
-        let path = file(folder, part);
-        if path.exists() {
-            job.put(&name(part), read(&path)?).await?;
-            std::fs::remove_file(&path).map_err(|source| scratch_error(&path, source))?;
-            found.push(part);
-        }
-    }
-    Ok(found)
 }
 
 /// Joins the lists of divided links. Returns the number of parts to write.
@@ -562,29 +535,23 @@ pub(crate) async fn join_links(store: &Store, id: &str) -> Result<usize, Failure
     if !input.is_in("link") {
         return input.parts();
     }
-    let mut links: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    let mut links = PieceIndex::default();
     let mut placed = 0_u64;
     for number in 0..input.shares()? {
         let (header, _) = input.get(&linked_name(number)).await?;
         let more = header["placed"].as_u64().ok_or_else(|| input.invalid())?;
         placed = placed.saturating_add(more);
-        for part in header["parts"].as_array().ok_or_else(|| input.invalid())? {
-            let part = part.as_u64().ok_or_else(|| input.invalid())?;
-            links.entry(part).or_default().push(number);
-        }
+        let added = links.add(number, &header["bundles"]);
+        added.ok_or_else(|| input.invalid())?;
     }
-    let pieces = input.description["pieces"].as_array();
-    let pieces = pieces.ok_or_else(|| input.invalid())?.iter();
-    let of_pieces = pieces.map(|piece| {
-        let part = piece[0].as_u64().ok_or_else(|| input.invalid())?;
-        Ok(links.remove(&part).unwrap_or_default())
-    });
-    let of_pieces = of_pieces.collect::<Result<Vec<_>, Failure>>()?;
-    let count = of_pieces.len();
+    let parts = serde_json::from_value(input.description["pieces"].clone());
+    let parts: Vec<u64> = parts.map_err(|_| input.invalid())?;
+    links.put(&input.job, PieceKind::Links, &parts).await?;
+    let count = parts.len();
     let description = &mut input.description;
     description["phase"] = json!("write");
     description["parts"] = json!(count);
-    description["links"] = json!(of_pieces);
+    description["has_links"] = json!(true);
     description["placed"] = json!(placed);
     input.job.describe(&input.description).await?;
     Ok(count)
