@@ -55,6 +55,8 @@ class Columns(Mapping[str, NDArray[Any]]):
         return codes, words
 
 
+NO_COLUMNS = Columns([])
+
 NO_OBJECT = -1
 """The object id of vertices without an object."""
 
@@ -127,27 +129,16 @@ class Result:
     notes: list[str]
 
     def __init__(self, raw: RawResult) -> None:
-        self.positions = raw["positions"]
-        self.part_offsets = raw.get("part_offsets")
-        self.part_objects = raw.get("part_objects")
-        self.object_ids = raw.get("object_ids")
-        self.row_ids = raw.get("row_ids")
-        self.transaction = raw.get("transaction")
-        self.links = raw.get("links")
-        self.objects = raw["objects"]
-        self.vertex = Columns(raw.get("vertex", []))
-        self.fragment = Columns(raw.get("fragment", []))
-        self.link = Columns(raw.get("link", []))
-        self.object = Columns(raw.get("object", []))
-        self.distances = raw.get("distances")
-        self.groups = raw.get("groups", {})
-        self.level = raw["level"]
-        self.levels = raw["levels"]
-        self.first_row = raw["first_row"]
-        self.axes = raw["axes"]
-        self.skipped = raw.get("skipped", [])
-        self.damaged = raw.get("damaged", [])
-        self.notes = raw["notes"]
+        (
+            self.level, self.levels, self.first_row, self.axes, self.notes, self.positions,
+            self.objects, self.part_offsets, self.part_objects, self.object_ids, self.row_ids,
+            self.transaction, self.links, self.distances, vertex, fragment, link, object,
+            self.groups, self.skipped, self.damaged,
+        ) = raw  # fmt: skip
+        self.vertex = Columns(vertex) if vertex else NO_COLUMNS
+        self.fragment = Columns(fragment) if fragment else NO_COLUMNS
+        self.link = Columns(link) if link else NO_COLUMNS
+        self.object = Columns(object) if object else NO_COLUMNS
 
     def __len__(self) -> int:
         """Return the number of vertices."""

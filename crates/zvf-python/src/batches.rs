@@ -3,12 +3,16 @@
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::TryStreamExt;
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyDict, PyTuple},
+};
 use zvf::BatchStream;
 
 use crate::{
     engine,
-    result::{self, FoundResult, levels, set_skipped},
+    result::{self, FoundResult, levels, skipped},
 };
 
 /// The rest of a result. `zvf.Batches` documents the methods.
@@ -45,7 +49,7 @@ impl PyBatches {
 #[pymethods]
 impl PyBatches {
     /// Returns the next batch, or `None` at the end.
-    fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let mut stream = match self.replace(BatchState::Busy) {
             BatchState::Ready(stream) => stream,
             BatchState::Busy => {
@@ -61,9 +65,9 @@ impl PyBatches {
         let next = engine::run(py, stream.try_next());
         // After Ctrl-C the stream continues where it was.
         self.replace(BatchState::Ready(stream));
-        let dictionary = |result| {
+        let tuple = |result| {
             let transaction = self.transaction;
-            result::dictionary(
+            result::tuple(
                 py,
                 FoundResult {
                     result,
@@ -71,7 +75,7 @@ impl PyBatches {
                 },
             )
         };
-        next?.map(dictionary).transpose()
+        next?.map(tuple).transpose()
     }
 
     /// Returns the levels, skipped parts and notes of the result, once it has ended.
@@ -85,7 +89,9 @@ impl PyBatches {
         };
         let found = PyDict::new(py);
         found.set_item("levels", levels(&report.levels))?;
-        set_skipped(&found, &report.skipped)?;
+        let (skipped, damaged) = skipped(&report.skipped);
+        found.set_item("skipped", skipped)?;
+        found.set_item("damaged", damaged)?;
         found.set_item("notes", report.notes.clone())?;
         Ok(Some(found))
     }

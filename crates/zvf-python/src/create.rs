@@ -54,7 +54,7 @@ pub(crate) fn create<'py>(
     let kind = needed_kind(&mut given)?;
     let design = design(&mut given, kind)?;
     let mut options = create_options(&mut given)?;
-    let progress = ProgressCallback::new(given.take("progress")?);
+    let progress = ProgressCallback::new(given.take("progress"));
     given.finish()?;
     options.progress = progress.counter();
     let geometry = self::geometry(geometry)?;
@@ -93,7 +93,7 @@ pub(crate) fn create_from_file<'py>(
     let description = reader.description().clone();
     let mut design = design(&mut given, kind.unwrap_or(description.kind))?;
     description.complete(&mut design);
-    let progress = ProgressCallback::new(given.take("progress")?);
+    let progress = ProgressCallback::new(given.take("progress"));
     given.finish()?;
     options.progress = progress.counter();
     let is_linked_whole = description.kind.is_linked() && reader.is_whole();
@@ -146,7 +146,7 @@ fn create_from_tables<'py>(
     }
     let mut design = design(&mut given, kind)?;
     let mut options = create_options(&mut given)?;
-    let progress = ProgressCallback::new(given.take("progress")?);
+    let progress = ProgressCallback::new(given.take("progress"));
     given.finish()?;
     options.progress = progress.counter();
     let mut reading = GeometryReadOptions::new(kind);
@@ -327,7 +327,7 @@ pub(crate) fn design(given: &mut Keywords<'_>, kind: GeometryKind) -> PyResult<D
         });
         design.axes = Some(axes.collect());
     }
-    if let Some(crs) = given.take("crs")? {
+    if let Some(crs) = given.take("crs") {
         design.crs = Some(json(&crs)?);
     }
     design.name = given.get("name")?;
@@ -341,7 +341,7 @@ pub(crate) fn design(given: &mut Keywords<'_>, kind: GeometryKind) -> PyResult<D
     if !given.get("checksums")?.unwrap_or(true) {
         design.checksums = CellChecksums::Off;
     }
-    if let Some(sharding) = given.take("sharding")? {
+    if let Some(sharding) = given.take("sharding") {
         design.sharding = self::sharding(&sharding)?;
     }
     let profile = |word: &str| Profile::ALL.into_iter().find(|one| one.name() == word);

@@ -8,7 +8,7 @@ use std::{
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
-    types::{PyDict, PyList},
+    types::{PyDict, PyList, PyTuple},
 };
 use zvf::{BatchOptions, Follow, LevelId, OpenOptions, OperatorReport};
 
@@ -222,11 +222,11 @@ impl PyDataset {
         &self,
         py: Python<'py>,
         keywords: &Bound<'py, PyDict>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<Bound<'py, PyTuple>> {
         let query = query::query(keywords)?;
         let dataset = self.current();
         let found = engine::run(py, result::found(&dataset, &query))?;
-        result::dictionary(py, found)
+        result::tuple(py, found)
     }
 
     /// Runs a query `count` times as a Rust program does, drops the results, and returns the time in

@@ -199,7 +199,7 @@ struct Change {
 impl Change {
     /// Takes the callback for progress.
     fn new(dataset: &Bound<'_, PyDataset>, given: &mut Keywords<'_>) -> PyResult<Self> {
-        let progress = ProgressCallback::new(given.take("progress")?);
+        let progress = ProgressCallback::new(given.take("progress"));
         Ok(Self {
             progress,
             ..Self::silent(dataset)
@@ -268,7 +268,7 @@ pub(crate) fn pyramid<'py>(
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let mut given = Keywords::new(keywords)?;
-    let progress = ProgressCallback::new(given.take("progress")?);
+    let progress = ProgressCallback::new(given.take("progress"));
     let refresh = given.get("refresh")?.unwrap_or(false);
     let mut options = pyramid_options(&mut given)?;
     given.finish()?;
@@ -326,7 +326,7 @@ pub(crate) fn pyramid_options(given: &mut Keywords<'_>) -> PyResult<PyramidOptio
     automatic.cull = given.get("cull")?.unwrap_or(0);
     automatic.additive = given.get("additive")?.unwrap_or(false);
     automatic.chunk_scale = given.get("chunk_scale")?;
-    if let Some(policy) = given.take("sharding")? {
+    if let Some(policy) = given.take("sharding") {
         automatic.sharding = Some(sharding(&policy)?);
     }
     let choice: String = given

@@ -46,6 +46,8 @@ pub(crate) fn run<T: Send, E: IntoException + Send>(
     py: Python<'_>,
     work: impl Future<Output = Result<T, E>> + Send,
 ) -> PyResult<T> {
+    // Futures of the engine are large, and each call below would move this one.
+    let work = pin!(work);
     run_with_progress(py, move || work, &ProgressCallback::default())
 }
 

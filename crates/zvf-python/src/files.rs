@@ -86,7 +86,7 @@ pub(crate) fn export_precomputed<'py>(
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
-    let progress = ProgressCallback::new(given.take("progress")?);
+    let progress = ProgressCallback::new(given.take("progress"));
     let mut options = ExportOptions::default();
     for word in given.get::<Vec<String>>("layers")?.into_iter().flatten() {
         let layer = LayerKind::OF_STORES

@@ -4,36 +4,33 @@ use numpy::PyReadonlyArray1;
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
+    pybacked::PyBackedStr,
     types::{PyDict, PyString},
 };
 
 /// The keyword arguments of one call, taken by name. Arguments left at the end are unknown.
 pub(crate) struct Keywords<'py> {
-    left: Bound<'py, PyDict>,
+    left: Vec<(PyBackedStr, Bound<'py, PyAny>)>,
     known: Vec<&'static str>,
 }
 
 impl<'py> Keywords<'py> {
-    /// Copies the arguments.
     pub(crate) fn new(keywords: &Bound<'py, PyDict>) -> PyResult<Self> {
+        let left = keywords
+            .iter()
+            .map(|(name, value)| Ok((name.extract()?, value)));
         Ok(Self {
-            left: keywords.copy()?,
-            known: Vec::new(),
+            left: left.collect::<PyResult<_>>()?,
+            known: Vec::with_capacity(32),
         })
     }
 
     /// Takes an argument; `None` counts as absent.
-    pub(crate) fn take(&mut self, name: &'static str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    pub(crate) fn take(&mut self, name: &'static str) -> Option<Bound<'py, PyAny>> {
         self.known.push(name);
-        // Most arguments of a query are not given, and a lookup makes a string.
-        if self.left.is_empty() {
-            return Ok(None);
-        }
-        let value = self.left.get_item(name)?;
-        if value.is_some() {
-            self.left.del_item(name)?;
-        }
-        Ok(value.filter(|value| !value.is_none()))
+        let at = self.left.iter().position(|(given, _)| **given == *name)?;
+        let (_, value) = self.left.remove(at);
+        (!value.is_none()).then_some(value)
     }
 
     /// Takes an argument of type `T`.
@@ -41,7 +38,7 @@ impl<'py> Keywords<'py> {
     where
         T: for<'a> FromPyObject<'a, 'py>,
     {
-        let Some(value) = self.take(name)? else {
+        let Some(value) = self.take(name) else {
             return Ok(None);
         };
         match value.extract() {
@@ -75,7 +72,7 @@ impl<'py> Keywords<'py> {
 
     /// Takes numbers, or two rows of numbers, which are joined.
     pub(crate) fn two_rows(&mut self, name: &'static str) -> PyResult<Option<Vec<f64>>> {
-        let Some(value) = self.take(name)? else {
+        let Some(value) = self.take(name) else {
             return Ok(None);
         };
         // Exceptions of a failed conversion take longer than the conversion.
@@ -102,7 +99,7 @@ impl<'py> Keywords<'py> {
 
     /// Takes ids: an integer, or any iterable of integers.
     pub(crate) fn ids(&mut self, name: &'static str) -> PyResult<Option<Vec<i64>>> {
-        let Some(value) = self.take(name)? else {
+        let Some(value) = self.take(name) else {
             return Ok(None);
         };
         if let Ok(id) = value.extract::<i64>() {
@@ -123,13 +120,12 @@ impl<'py> Keywords<'py> {
 
     /// Checks that no argument is left.
     pub(crate) fn finish(self) -> PyResult<()> {
-        let Some(name) = self.left.keys().iter().next() else {
+        let Some((name, _)) = self.left.first() else {
             return Ok(());
         };
         let known = self.known.join(", ");
         Err(PyTypeError::new_err(format!(
-            "there is no argument {}; there are {known}",
-            name.repr()?
+            "there is no argument '{name}'; there are {known}"
         )))
     }
 }

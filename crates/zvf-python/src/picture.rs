@@ -57,7 +57,7 @@ pub(crate) fn draw(
     keywords: &Bound<'_, PyDict>,
 ) -> PyResult<PyPicture> {
     let mut given = Keywords::new(keywords)?;
-    let progress = ProgressCallback::new(given.take("progress")?);
+    let progress = ProgressCallback::new(given.take("progress"));
     let options = options(&mut given)?;
     given.finish()?;
     let dataset = dataset.get().current();

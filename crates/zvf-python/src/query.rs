@@ -28,10 +28,10 @@ pub(crate) fn query(keywords: &Bound<'_, PyDict>) -> PyResult<Query> {
         });
         query.filter = Some(parsed?);
     }
-    if let Some(value) = given.take("chunked_by")? {
+    if let Some(value) = given.take("chunked_by") {
         query.chunked_by = Some(json(&value)?);
     }
-    if let Some(names) = given.take("select")? {
+    if let Some(names) = given.take("select") {
         query.columns = selection(&names)?;
     }
     query.owners = given.get("owners")?.unwrap_or(true);
@@ -62,7 +62,7 @@ pub(crate) fn bbox(given: &mut Keywords<'_>) -> PyResult<Option<Bbox>> {
 
 fn region(given: &mut Keywords<'_>, query: &mut Query) -> PyResult<()> {
     let bbox = bbox(given)?;
-    let sphere = given.take("sphere")?;
+    let sphere = given.take("sphere");
     query.region = match (bbox, sphere) {
         (Some(_), Some(_)) => {
             return Err(PyValueError::new_err("give a bbox or a sphere, not both"));

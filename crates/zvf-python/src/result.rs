@@ -1,7 +1,11 @@
 //! Results of queries as dictionaries of arrays.
 
-use pyo3::{prelude::*, types::PyDict};
-use zvf::{Dataset, LevelUse, Query, QueryResult, Skipped};
+use pyo3::{
+    IntoPyObjectExt, intern,
+    prelude::*,
+    types::{PyDict, PyTuple},
+};
+use zvf::{Column, Dataset, LevelUse, Links, ObjectGroup, Query, QueryResult, Skipped};
 
 use crate::{
     columns::{array, attributes, indices, matrix},
@@ -46,63 +50,76 @@ pub(crate) async fn found(dataset: &Dataset, query: &Query) -> Result<FoundResul
     })
 }
 
-/// Moves a result into a dictionary. Its keys are fields of `zvf._zvf.RawResult`.
-pub(crate) fn dictionary(py: Python<'_>, found: FoundResult) -> PyResult<Bound<'_, PyDict>> {
+/// Moves a result into a tuple with the elements of `zvf._raw.RawResult`.
+pub(crate) fn tuple(py: Python<'_>, found: FoundResult) -> PyResult<Bound<'_, PyTuple>> {
     let FoundResult {
         result,
         transaction,
     } = found;
-    let raw = PyDict::new(py);
-    if let Some(transaction) = transaction {
-        raw.set_item("transaction", transaction)?;
+    let (offsets, part_objects) = result
+        .parts
+        .map(|parts| (parts.offsets, parts.objects))
+        .unzip();
+    let (skipped, damaged) = skipped(&result.skipped);
+    let elements = [
+        result.level.number().into_bound_py_any(py)?,
+        levels(&result.levels).into_bound_py_any(py)?,
+        result.first_row.into_bound_py_any(py)?,
+        result.axes.into_bound_py_any(py)?,
+        result.notes.into_bound_py_any(py)?,
+        matrix(py, result.positions)?,
+        array(py, result.objects)?,
+        optional(py, offsets, indices)?,
+        optional(py, part_objects, array)?,
+        optional(py, result.object_ids, array)?,
+        optional(py, result.row_ids, array)?,
+        transaction.into_bound_py_any(py)?,
+        optional(py, result.links, ends)?,
+        optional(py, result.distances, array)?,
+        family(py, result.vertex)?,
+        family(py, result.fragment)?,
+        family(py, result.link)?,
+        family(py, result.object)?,
+        groups(py, result.groups)?.into_any(),
+        skipped.into_bound_py_any(py)?,
+        damaged.into_bound_py_any(py)?,
+    ];
+    PyTuple::new(py, elements)
+}
+
+/// Converts a value, or returns `None` of Python.
+fn optional<'py, T>(
+    py: Python<'py>,
+    value: Option<T>,
+    convert: impl FnOnce(Python<'py>, T) -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        Some(value) => convert(py, value),
+        None => Ok(py.None().into_bound(py)),
     }
-    raw.set_item("level", result.level.number())?;
-    raw.set_item("levels", levels(&result.levels))?;
-    raw.set_item("first_row", result.first_row)?;
-    raw.set_item("axes", result.axes)?;
-    raw.set_item("positions", matrix(py, result.positions)?)?;
-    if let Some(ids) = result.row_ids {
-        raw.set_item("row_ids", array(py, ids)?)?;
+}
+
+/// Moves the ends of links into an array with a row for each link.
+fn ends(py: Python<'_>, links: Links) -> PyResult<Bound<'_, PyAny>> {
+    let width = usize::try_from(links.width.max(1)).unwrap_or(1);
+    let shape = (links.ends.len() / width, width);
+    indices(py, links.ends)?.call_method1(intern!(py, "reshape"), shape)
+}
+
+/// Moves attributes into a list, or returns `None` of Python if there are none.
+fn family(py: Python<'_>, columns: Vec<Column>) -> PyResult<Bound<'_, PyAny>> {
+    let columns = (!columns.is_empty()).then_some(columns);
+    optional(py, columns, |py, columns| {
+        attributes(py, columns)?.into_bound_py_any(py)
+    })
+}
+
+fn groups(py: Python<'_>, groups: Vec<ObjectGroup>) -> PyResult<Bound<'_, PyDict>> {
+    let members = PyDict::new(py);
+    for group in groups {
+        members.set_item(group.id, array(py, group.members)?)?;
     }
-    if let Some(ids) = result.object_ids {
-        raw.set_item("object_ids", array(py, ids)?)?;
-    }
-    if let Some(parts) = result.parts {
-        raw.set_item("part_offsets", indices(py, parts.offsets)?)?;
-        raw.set_item("part_objects", array(py, parts.objects)?)?;
-    }
-    if let Some(links) = result.links {
-        let width = usize::try_from(links.width.max(1)).unwrap_or(1);
-        let shape = (links.ends.len() / width, width);
-        let links = indices(py, links.ends)?.call_method1("reshape", shape)?;
-        raw.set_item("links", links)?;
-    }
-    raw.set_item("objects", array(py, result.objects)?)?;
-    for (name, columns) in [
-        ("vertex", result.vertex),
-        ("fragment", result.fragment),
-        ("link", result.link),
-        ("object", result.object),
-    ] {
-        if !columns.is_empty() {
-            raw.set_item(name, attributes(py, columns)?)?;
-        }
-    }
-    if let Some(distances) = result.distances {
-        raw.set_item("distances", array(py, distances)?)?;
-    }
-    if !result.groups.is_empty() {
-        let groups = PyDict::new(py);
-        for group in result.groups {
-            groups.set_item(group.id, array(py, group.members)?)?;
-        }
-        raw.set_item("groups", groups)?;
-    }
-    if !result.skipped.is_empty() {
-        set_skipped(&raw, &result.skipped)?;
-    }
-    raw.set_item("notes", result.notes)?;
-    Ok(raw)
+    Ok(members)
 }
 
 /// Returns the level and the number of vertices of each use.
@@ -113,10 +130,13 @@ pub(crate) fn levels(levels: &[LevelUse]) -> Vec<(u32, u64)> {
         .collect()
 }
 
-/// Sets the key and the reason of each skipped part, and of each that is damaged.
-pub(crate) fn set_skipped(raw: &Bound<'_, PyDict>, parts: &[Skipped]) -> PyResult<()> {
-    let described = |part: &Skipped| (part.key.to_string(), part.reason.clone());
+/// Returns the key and the reason of each skipped part, and of those that are damaged.
+pub(crate) fn skipped(parts: &[Skipped]) -> (Vec<(String, &str)>, Vec<(String, &str)>) {
     let damaged = parts.iter().filter(|part| !part.is_absent);
-    raw.set_item("damaged", damaged.map(described).collect::<Vec<_>>())?;
-    raw.set_item("skipped", parts.iter().map(described).collect::<Vec<_>>())
+    let damaged = damaged.map(described).collect();
+    (parts.iter().map(described).collect(), damaged)
+}
+
+fn described(part: &Skipped) -> (String, &str) {
+    (part.key.to_string(), &part.reason)
 }

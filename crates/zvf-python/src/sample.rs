@@ -40,7 +40,7 @@ pub(crate) fn sample<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
     let mut arguments = Arguments::take(&mut given)?;
-    let progress = ProgressCallback::new(given.take("progress")?);
+    let progress = ProgressCallback::new(given.take("progress"));
     given.finish()?;
     let sampling = arguments.open(py, volume, dataset.get())?;
     let mut spec = arguments.spec(&sampling);
@@ -145,7 +145,7 @@ impl Arguments {
         if let Some(numbers) = given.get::<Vec<f64>>("affine")? {
             options.affine = Some(Affine::of(&numbers).map_err(|error| unusable(&error))?);
         }
-        options.outside = match given.take("outside")? {
+        options.outside = match given.take("outside") {
             None => None,
             Some(value) => Some(match value.extract::<String>().as_deref() {
                 Ok("edge") => Outside::Edge,

@@ -98,7 +98,7 @@ pub(crate) fn serve(
     keywords: &Bound<'_, PyDict>,
 ) -> PyResult<PyServer> {
     let mut given = Keywords::new(keywords)?;
-    let progress = ProgressCallback::new(given.take("progress")?);
+    let progress = ProgressCallback::new(given.take("progress"));
     let edge: Option<f64> = given.get("voxel_size")?;
     if edge.is_some_and(|edge| !(edge.is_finite() && edge > 0.0)) {
         return Err(PyValueError::new_err("voxel_size must be a length above 0"));

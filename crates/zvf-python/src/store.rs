@@ -24,7 +24,7 @@ pub(crate) fn validate<'py>(
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
-    let progress = ProgressCallback::new(given.take("progress")?);
+    let progress = ProgressCallback::new(given.take("progress"));
     let options = validate_options(&mut given)?;
     let store = opened(py, address, given)?;
     let counter = progress.counter();
@@ -42,7 +42,7 @@ pub(crate) fn seal<'py>(
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
-    let progress = ProgressCallback::new(given.take("progress")?);
+    let progress = ProgressCallback::new(given.take("progress"));
     let options = validate_options(&mut given)?;
     let store = opened(py, address, given)?;
     let counter = progress.counter();
@@ -171,7 +171,7 @@ pub(crate) fn migrate<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
     let mut options = migrate_options(&mut given)?;
-    let progress = ProgressCallback::new(given.take("progress")?);
+    let progress = ProgressCallback::new(given.take("progress"));
     given.finish()?;
     options.progress = progress.counter();
     let work = || zvf::migrate(source, target, &options);

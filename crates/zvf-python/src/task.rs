@@ -33,7 +33,7 @@ pub(crate) fn start_query(
         let _ = Python::try_attach(|py| {
             let found = found
                 .map_err(|error| error.into_exception(py))
-                .and_then(|found| result::dictionary(py, found));
+                .and_then(|found| result::tuple(py, found));
             let called = match found {
                 Ok(found) => done.call1(py, (found, py.None())),
                 Err(error) => done.call1(py, (py.None(), error.into_value(py))),

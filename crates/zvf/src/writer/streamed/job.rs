@@ -249,8 +249,3 @@ pub(super) fn failed(store: &Store, source: CreateError) -> Failure {
 fn pieces(part: usize) -> String {
     format!("pieces-{part}")
 }
-
-/// Returns the name of the change of the pieces of a share.
-pub(super) fn shift_name(share: usize) -> String {
-    format!("shift-{share}")
-}

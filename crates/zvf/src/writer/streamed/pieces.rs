@@ -22,7 +22,6 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use zvf_build::large::PieceShift;
 
-use super::job::shift_name;
 use crate::{
     failure::Failure, job::Job, task_plan_error::TaskPlanError, task_runner::scratch_error,
 };
@@ -312,4 +311,9 @@ impl PieceShifts {
         }
         Ok(shifted)
     }
+}
+
+/// Returns the name of the change of the pieces of a share.
+pub(super) fn shift_name(share: usize) -> String {
+    format!("shift-{share}")
 }

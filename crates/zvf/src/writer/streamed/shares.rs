@@ -28,9 +28,9 @@ use zvf_store::Store;
 
 use super::{
     COPIES, GeometrySource, clamp_rows, has_tables,
-    job::{abandon, check, commit, failed, run_parts, shift_name},
+    job::{abandon, check, commit, failed, run_parts},
     memory,
-    pieces::{PieceFile, PieceIndex, PieceKind},
+    pieces::{PieceFile, PieceIndex, PieceKind, shift_name},
     row_size,
 };
 use crate::{
