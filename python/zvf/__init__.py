@@ -49,6 +49,7 @@ from ._options import (
 )
 from ._partition import Partition
 from ._picture import Picture
+from ._plan_files import ExportPlan, ValidationPlan, plan_export, plan_validation
 from ._reports import (
     AttributeReport,
     BuiltLevel,
@@ -94,6 +95,7 @@ __all__ = [
     "Dataset",
     "Error",
     "ExistsError",
+    "ExportPlan",
     "Finding",
     "GeometryArrays",
     "InputError",
@@ -126,16 +128,19 @@ __all__ = [
     "UnsupportedError",
     "ValidateOptions",
     "Validation",
+    "ValidationPlan",
     "convert",
     "create",
     "dense",
     "migrate",
     "open",
     "plan_create",
+    "plan_export",
     "plan_migrate",
     "plan_pyramid",
     "plan_sample",
     "plan_shares",
+    "plan_validation",
     "read_plan",
     "repair",
     "seal",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,16 @@ class RawPlan(TypedDict):
     phase: str
     store: str
     level: int | None
+    tasks: int
+    report: dict[str, Any] | None
+
+
+class RawPlanFile(TypedDict):
+    """A plan of a validation or an export."""
+
+    store: str
+    level: NotRequired[int]
+    target: NotRequired[str]
     tasks: int
     report: dict[str, Any] | None
 

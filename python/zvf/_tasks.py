@@ -393,7 +393,8 @@ def build_levels(
 
 
 def read_plan(address: str | os.PathLike[str], /, **options: Unpack[OpenOptions]) -> TaskPlan:
-    """Read a plan that `TaskPlan.write` or `zvf task plan` wrote.
+    """Read a plan that `TaskPlan.write` or `zvf task plan` wrote. `ValidationPlan.read` and
+    `ExportPlan.read` read those of validations and exports.
 
     >>> zvf.plan_pyramid("tracts.zv", levels=1, tasks=2).write("plan.json")
     >>> zvf.read_plan("plan.json").level

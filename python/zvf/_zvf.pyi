@@ -6,18 +6,20 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ._raw import RawColumn, RawPlan, RawReport, RawResult, RawRoot
+from ._raw import RawColumn, RawPlan, RawPlanFile, RawReport, RawResult, RawRoot
 
 __all__ = [
     "Batches",
     "DEBUG",
     "Dataset",
     "DenseArray",
+    "ExportPlan",
     "Picture",
     "RecordBatch",
     "Server",
     "Task",
     "TaskPlan",
+    "ValidationPlan",
     "__version__",
     "append",
     "arrow_column",
@@ -34,10 +36,12 @@ __all__ = [
     "open_dense",
     "partitions",
     "plan_create",
+    "plan_export",
     "plan_migrate",
     "plan_pyramid",
     "plan_sample",
     "plan_shares",
+    "plan_validation",
     "pyramid",
     "read_plan",
     "remove",
@@ -99,6 +103,14 @@ class DenseArray:
     ) -> NDArray[np.uint8]: ...
 
 @final
+class ExportPlan:
+    def __new__(cls, address: str, keywords: dict[str, Any]) -> ExportPlan: ...
+    def describe(self) -> RawPlanFile: ...
+    def run(self, index: int) -> bool: ...
+    def missing(self) -> list[int]: ...
+    def commit(self) -> ExportPlan: ...
+
+@final
 class Picture:
     def png(self) -> bytes: ...
     def pixels(self) -> NDArray[np.uint8]: ...
@@ -144,6 +156,14 @@ class TaskPlan:
     def commit(self, address: str | None) -> TaskPlan: ...
     def discard(self) -> None: ...
 
+@final
+class ValidationPlan:
+    def __new__(cls, address: str, keywords: dict[str, Any]) -> ValidationPlan: ...
+    def describe(self) -> RawPlanFile: ...
+    def run(self, index: int) -> bool: ...
+    def missing(self) -> list[int]: ...
+    def commit(self) -> ValidationPlan: ...
+
 def open(address: str, keywords: dict[str, Any]) -> Dataset: ...
 def start_query(
     dataset: Dataset, keywords: dict[str, Any], done: Callable[[Any, Any], None]
@@ -162,6 +182,12 @@ def plan_shares(
 def plan_pyramid(dataset: Dataset, keywords: dict[str, Any]) -> TaskPlan: ...
 def plan_sample(dataset: Dataset, volume: str, keywords: dict[str, Any]) -> TaskPlan: ...
 def plan_migrate(source: str, target: str, keywords: dict[str, Any]) -> TaskPlan: ...
+def plan_validation(
+    store: str, address: str, keywords: dict[str, Any]
+) -> ValidationPlan: ...
+def plan_export(
+    dataset: Dataset, target: str, address: str, keywords: dict[str, Any]
+) -> ExportPlan: ...
 def read_plan(address: str, keywords: dict[str, Any]) -> TaskPlan: ...
 def open_dense(path: str, dataset: str | None, memory: int | None) -> DenseArray: ...
 def save_result(

@@ -10,7 +10,8 @@ use zvf_cli::{
 };
 use zvf_model::error_chain::error_chain;
 use zvf_serve::{
-    ExportError, ExportOptions, ExportTarget, LayerError, LayerKind, MeshFormat, export,
+    ExportError, ExportOptions, ExportPlanError, ExportReport, ExportTarget, LayerError, LayerKind,
+    MeshFormat, export,
 };
 
 use crate::{
@@ -47,11 +48,19 @@ impl IntoException for ExportError {
     fn into_exception(self, py: Python<'_>) -> PyErr {
         let class = match self {
             Self::Layer(LayerError::Store(error)) => return error.into_exception(py),
-            Self::Exists(_) | Self::NotEmpty(_) | Self::Unfinished(_) => "ExistsError",
+            Self::Exists(_) | Self::NotEmpty(_) | Self::Unfinished(_) | Self::Planned(_) => {
+                "ExistsError"
+            }
+            Self::Plan {
+                source: ExportPlanError::Missing { .. } | ExportPlanError::Outdated,
+                ..
+            } => "ConflictError",
             Self::Folder { .. } | Self::File { .. } | Self::Bucket { .. } => "AccessError",
             _ => "InputError",
         };
-        exception(py, class, &error_chain(&self), None, None)
+        // The option of the command has another form here.
+        let text = error_chain(&self).replace("`--restart`", "`restart=True`");
+        exception(py, class, &text, None, None)
     }
 }
 
@@ -87,6 +96,26 @@ pub(crate) fn export_precomputed<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
     let progress = ProgressCallback::new(given.take("progress"));
+    let options = export_options(&mut given)?;
+    let url: Option<String> = given.get("url")?;
+    given.finish()?;
+    let counter = progress.counter();
+    let address = dataset.get().address();
+    let dataset = dataset.get().current();
+    let report = |done, of| {
+        if let Some(counter) = &counter {
+            counter(done, of);
+        }
+    };
+    let target = export_target(folder);
+    let work = || export(&dataset, target, &options, &report);
+    let report = engine::run_with_progress(py, work, &progress)?;
+    let link = url.map(|url| report.viewer_link(address, &url));
+    export_report(py, &report, link)
+}
+
+/// Takes the options of an export.
+pub(crate) fn export_options(given: &mut Keywords<'_>) -> PyResult<ExportOptions> {
     let mut options = ExportOptions::default();
     for word in given.get::<Vec<String>>("layers")?.into_iter().flatten() {
         let layer = LayerKind::OF_STORES
@@ -108,22 +137,23 @@ pub(crate) fn export_precomputed<'py>(
             return Err(PyValueError::new_err(message));
         }
     };
-    let url: Option<String> = given.get("url")?;
-    given.finish()?;
-    let counter = progress.counter();
-    let address = dataset.get().address();
-    let dataset = dataset.get().current();
-    let report = |done, of| {
-        if let Some(counter) = &counter {
-            counter(done, of);
-        }
-    };
-    let target = match folder.to_str() {
+    Ok(options)
+}
+
+/// Returns the target of an export: a folder, or an address.
+pub(crate) fn export_target(folder: PathBuf) -> ExportTarget {
+    match folder.to_str() {
         Some(address) => ExportTarget::parse(address),
         None => ExportTarget::from(folder),
-    };
-    let work = || export(&dataset, target, &options, &report);
-    let report = engine::run_with_progress(py, work, &progress)?;
+    }
+}
+
+/// Returns the members of `zvf.PrecomputedReport`. `link` opens the viewer.
+pub(crate) fn export_report<'py>(
+    py: Python<'py>,
+    report: &ExportReport,
+    link: Option<String>,
+) -> PyResult<Bound<'py, PyDict>> {
     let layers = report.view.layers().iter();
     let layers = layers.map(|layer| (layer.folder(), layer.items));
     let found = PyDict::new(py);
@@ -131,7 +161,6 @@ pub(crate) fn export_precomputed<'py>(
     found.set_item("files", report.files)?;
     found.set_item("bytes", report.bytes)?;
     found.set_item("notes", &report.notes)?;
-    let link = url.map(|url| report.viewer_link(address, &url));
     found.set_item("neuroglancer", link)?;
     Ok(found)
 }

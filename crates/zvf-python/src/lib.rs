@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `dataset`, `query`, `result` | open stores, queries from keyword arguments, results |
 //! | `batches`, `task` | results in batches, queries that an event loop awaits |
-//! | `plan` | work divided into tasks, queries divided into parts |
+//! | `plan`, `validation_plan`, `export_plan` | work divided into tasks, queries divided into parts |
 //! | `create`, `edit`, `store` | new stores from arrays, changes and levels, operations on whole stores |
 //! | `dense`, `sample`, `picture` | dense arrays, volumes as attributes, pictures |
 //! | `files`, `serve` | results as files, conversions, sources and servers of Neuroglancer |
@@ -27,6 +27,7 @@ mod dense;
 mod edit;
 mod engine;
 mod errors;
+mod export_plan;
 mod files;
 mod options;
 mod picture;
@@ -39,6 +40,7 @@ mod serve;
 mod store;
 mod task;
 mod unfinished;
+mod validation_plan;
 
 use std::ffi::OsString;
 
@@ -83,6 +85,10 @@ fn _zvf(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan::plan_sample, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan_migrate, module)?)?;
     module.add_function(wrap_pyfunction!(plan::read_plan, module)?)?;
+    module.add_class::<validation_plan::PyValidationPlan>()?;
+    module.add_function(wrap_pyfunction!(validation_plan::plan_validation, module)?)?;
+    module.add_class::<export_plan::PyExportPlan>()?;
+    module.add_function(wrap_pyfunction!(export_plan::plan_export, module)?)?;
     module.add_function(wrap_pyfunction!(plan::partitions, module)?)?;
     module.add_function(wrap_pyfunction!(dense::open_dense, module)?)?;
     module.add_function(wrap_pyfunction!(files::save_result, module)?)?;

@@ -9,17 +9,19 @@ use pyo3::{
 };
 use zvf::{
     CreateOptions, Geometry, GeometrySource, LinkNumbering, NumericColumn, OpenOptions, TaskPlan,
-    TaskPlanError, TaskPlanOptions, numeric::Kind,
+    TaskPlanError, TaskPlanOptions, ValidationPlan, numeric::Kind,
 };
 use zvf_files::FileReadOptions;
+use zvf_serve::ExportPlan;
 
 use crate::{
     create::{create_options, design, geometry, geometry_kind, needed_kind},
     dataset::{PyDataset, open_options},
     edit::pyramid_options,
     engine,
-    errors::{IntoException, unusable},
+    errors::{IntoException, exception, unusable},
     options::{Keywords, from_json},
+    progress::ProgressCallback,
     query, sample,
     store::migrate_options,
 };
@@ -205,14 +207,41 @@ fn check_overwrite(overwrite: bool) -> PyResult<()> {
     }
 }
 
-fn task_options(given: &mut Keywords<'_>) -> PyResult<TaskPlanOptions> {
+/// Takes the options of the tasks of a plan.
+pub(crate) fn task_options(given: &mut Keywords<'_>) -> PyResult<TaskPlanOptions> {
     let mut options = TaskPlanOptions::default();
-    options.tasks = given.get("tasks")?;
-    if options.tasks == Some(0) {
-        return Err(PyValueError::new_err("tasks is 0; use 1 or more"));
-    }
+    options.tasks = tasks(given)?;
     options.replaces_unfinished = given.get("restart")?.unwrap_or(false);
     Ok(options)
+}
+
+/// Takes the number of tasks.
+pub(crate) fn tasks(given: &mut Keywords<'_>) -> PyResult<Option<usize>> {
+    match given.get("tasks")? {
+        Some(0) => Err(PyValueError::new_err("tasks is 0; use 1 or more")),
+        tasks => Ok(tasks),
+    }
+}
+
+/// Returns the exception for an address without a plan of the expected work.
+pub(crate) fn other_work(py: Python<'_>, address: &str, open: &OpenOptions) -> PyErr {
+    let find = || async {
+        Ok(if ValidationPlan::find(address, open).await?.is_some() {
+            ("validate", "zvf.ValidationPlan.read")
+        } else if let Ok(Some(_)) = ExportPlan::read(address, open).await {
+            ("export precomputed", "zvf.ExportPlan.read")
+        } else {
+            let plan = TaskPlan::read(address, open).await?;
+            (plan.kind().name(), "zvf.read_plan")
+        })
+    };
+    match engine::run_with_progress::<_, zvf::Error, _>(py, find, &ProgressCallback::default()) {
+        Ok((job, reader)) => {
+            let text = format!("{address} is a plan of the job `{job}`; read it with `{reader}`");
+            exception(py, "InputError", &text, None, None)
+        }
+        Err(error) => error,
+    }
 }
 
 /// Plans the creation of a store from a file.
@@ -322,8 +351,19 @@ pub(crate) fn read_plan(
     let mut given = Keywords::new(keywords)?;
     let open = open_options(&mut given)?;
     given.finish()?;
-    let plan = engine::run(py, TaskPlan::read(address, &open))?;
-    Ok(PyTaskPlan { plan, open })
+    let read = async {
+        match TaskPlan::read(address, &open).await {
+            Err(zvf::Error::Tasks {
+                source: TaskPlanError::Invalid,
+                ..
+            }) => Ok(None),
+            read => read.map(Some),
+        }
+    };
+    match engine::run(py, read)? {
+        Some(plan) => Ok(PyTaskPlan { plan, open }),
+        None => Err(other_work(py, address, &open)),
+    }
 }
 
 /// Divides a query.

@@ -98,7 +98,7 @@ fn opened(py: Python<'_>, address: &str, mut given: Keywords<'_>) -> PyResult<zv
     store.map_err(|error| zvf::Error::Open(error).into_exception(py))
 }
 
-fn validate_options(given: &mut Keywords<'_>) -> PyResult<ValidateOptions> {
+pub(crate) fn validate_options(given: &mut Keywords<'_>) -> PyResult<ValidateOptions> {
     let mut options = ValidateOptions::default();
     if let Some(level) = given.get::<u8>("level")? {
         let depth = Depth::ALL.into_iter().find(|depth| depth.number() == level);
@@ -111,7 +111,11 @@ fn validate_options(given: &mut Keywords<'_>) -> PyResult<ValidateOptions> {
     Ok(options)
 }
 
-fn validation<'py>(py: Python<'py>, report: &ValidationReport) -> PyResult<Bound<'py, PyDict>> {
+/// Returns the members of `zvf.Validation`.
+pub(crate) fn validation<'py>(
+    py: Python<'py>,
+    report: &ValidationReport,
+) -> PyResult<Bound<'py, PyDict>> {
     let found = PyDict::new(py);
     found.set_item("findings", findings(py, &report.findings)?)?;
     found.set_item("unlisted", &report.unlisted)?;
