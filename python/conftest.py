@@ -11,8 +11,9 @@ import pytest
 
 import zvf
 
-# `cargo xtask python --clusters` tests it.
-collect_ignore = [] if find_spec("ray") else ["zvf/ray.py"]
+# `cargo xtask python --clusters` tests them.
+engines = {"ray": "zvf/ray.py", "pyspark": "zvf/spark.py"}
+collect_ignore = [path for package, path in engines.items() if find_spec(package) is None]
 
 
 @pytest.fixture(autouse=True)

@@ -1,11 +1,13 @@
-"""Stores that Dask and Ray build while their workers are killed, equal to those of one process.
+"""Stores that Dask, Ray and Spark build while their workers are killed, equal to those of one
+process.
 
-    python clusters.py [--kills N] [--engine dask|ray] [--kind points|streamlines|graphs]
-        [--guide DOCS]
+    python clusters.py [--kills N] [--engine dask|ray|spark] [--kind points|streamlines|graphs]
+    python clusters.py --guide DOCS [--engine dask|ray|spark]
 
 Each engine has two nodes with one core. In each phase of each kind of store, N workers are killed
 with SIGKILL. Then a process that drives a creation of points is killed, and a second one creates the
-store. The scripts of the guide run as well. CI runs one engine and kind, `cargo xtask nightly` all.
+store. With --guide, the scripts of the guide run instead, and their stores are compared with the
+input. CI runs one engine and kind and all scripts, `cargo xtask nightly` everything.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import contextlib
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +25,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +40,17 @@ LEVELS = 2
 CHUNK = (8.0, 8.0, 8.0)
 # Files that tasks write when they are done, by phase.
 PHASES = ("filled", "divided", "linked", "result")
-ENVIRONMENT = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_DEDUP_LOGS": "0"}
+ENVIRONMENT = {
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_DEDUP_LOGS": "0",
+    # Ray gives up after ten waits for an actor, by default of 5 s, which it takes to start on a busy
+    # machine.
+    "RAY_DATA_AUTOSCALING_COORDINATOR_REQUEST_GET_TIMEOUT_S": "60",
+    "PYSPARK_PYTHON": sys.executable,
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    # Processes of Java that live for seconds spend most of their time on compiling themselves.
+    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 
 
 class Points:
@@ -184,6 +198,24 @@ class Killer:
         assert len(self.killed) == phases, self.killed
 
 
+def descendants() -> dict[int, tuple[int, str]]:
+    """Return the parents and commands of the processes that this process started, and of those
+    that they started."""
+    found: dict[int, tuple[int, str]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            stat = (folder / "stat").read_text()
+            command = (folder / "cmdline").read_text()
+            found[int(folder.name)] = (int(stat.rpartition(")")[2].split()[1]), command)
+    def is_ours(pid: int) -> bool:
+        while pid in found:
+            if pid == os.getpid():
+                return True
+            pid = found[pid][0]
+        return False
+    return {pid: process for pid, process in found.items() if is_ours(pid)}
+
+
 class Dask:
     """Two workers of Dask, each a process."""
 
@@ -205,7 +237,7 @@ class Dask:
             n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60
         )
         self.client = Client(self.cluster)
-        self.zvf = zvf.dask
+        self.zvf, self.build_pyramid = zvf.dask, zvf.dask.build_pyramid
 
     def pids(self) -> list[int]:
         return [pid for worker in self.cluster.workers.values() if (pid := worker.pid)]
@@ -253,24 +285,11 @@ class Ray:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.execution_options.preserve_order = True
-        self.ray, self.zvf = ray, zvf.ray
+        self.ray, self.zvf, self.build_pyramid = ray, zvf.ray, zvf.ray.build_pyramid
 
     def pids(self) -> list[int]:
-        """Return the workers of the nodes that this process started."""
-        parents: dict[int, tuple[int, str]] = {}
-        for folder in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                stat = (folder / "stat").read_text()
-                command = (folder / "cmdline").read_text()
-                parents[int(folder.name)] = (int(stat.rpartition(")")[2].split()[1]), command)
-        def is_ours(pid: int) -> bool:
-            while pid in parents:
-                if pid == os.getpid():
-                    return True
-                pid = parents[pid][0]
-            return False
         busy = re.compile("ray::.*(_run_task|Write|Map|Read)")
-        return [pid for pid, (_, command) in parents.items() if busy.match(command) and is_ours(pid)]
+        return [pid for pid, (_, command) in descendants().items() if busy.match(command)]
 
     def data(self, kind: Any) -> Any:
         shares = self.ray.data.range(SHARES, override_num_blocks=SHARES)
@@ -297,7 +316,59 @@ class Ray:
         self.cluster.shutdown()
 
 
-ENGINES = (Dask, Ray)
+class Spark:
+    """Two executors of Spark, each with one core."""
+
+    name = "spark"
+
+    def __init__(self) -> None:
+        import zvf.spark
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master("local-cluster[2,1,1024]").config(map={
+            "spark.task.maxFailures": "50",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.executorEnv.PYTHONWARNINGS": "ignore",
+        })  # fmt: skip
+        self.session, self.zvf = builder.getOrCreate(), zvf.spark
+        self.session.sparkContext.setLogLevel("OFF")
+        self.read = partial(zvf.spark.read, self.session)
+        self.build_pyramid = partial(zvf.spark.build_pyramid, self.session)
+
+    def pids(self) -> list[int]:
+        """Return the workers, which a daemon of each executor forks."""
+        ours = descendants()
+        daemons = {pid for pid, (_, command) in ours.items() if "pyspark.daemon" in command}
+        return [pid for pid in daemons if ours[pid][0] in daemons]
+
+    def data(self, kind: Any) -> Any:
+        import pyarrow
+
+        def share(batches: Iterator[Any]) -> Iterator[Any]:
+            for batch in batches:
+                for number in batch["id"].to_pylist():
+                    yield from pyarrow.Table.from_pandas(kind.share(number)).to_batches()
+        first = pyarrow.Table.from_pandas(kind.share(0)[:1])
+        schema = self.session.createDataFrame(first).schema
+        return self.session.range(0, SHARES, 1, SHARES).mapInArrow(share, schema)
+
+    def check_reads(self, store: Path, kind: Any) -> None:
+        whole = zvf.open(store).query()
+        frame = self.read(store, partitions=5)
+        assert frame.rdd.getNumPartitions() == 5
+        made = frame.toPandas()
+        np.testing.assert_array_equal(made[["x", "y", "z"]].to_numpy(), whole.positions)
+        column, least = ("q", 100) if kind is Points else ("fa", 0.5)
+        few = self.read(store, partitions=5, where=f"{column} > {least}", select=[column])
+        count = zvf.open(store).count(where=f"{column} > {least}").vertices
+        assert 0 < few.count() == count < len(whole), (few.count(), count)
+
+    def close(self) -> None:
+        self.session.stop()
+
+
+ENGINES = (Dask, Ray, Spark)
 
 
 def one_process(folder: Path, kind: Any) -> Path:
@@ -315,7 +386,7 @@ def one_process(folder: Path, kind: Any) -> Path:
 
 def check_engine(engine: Any, kinds: list[Any], folder: Path, kills: int) -> None:
     for kind in kinds:
-        if kind is Graph and engine.name == "ray":
+        if kind is Graph and engine.name != "dask":
             continue
         more = {"links": "input"} if kind is Graph else {}
         expected, store = folder / f"{kind.kind}.zv", folder / engine.name / f"{kind.kind}.zv"
@@ -325,7 +396,7 @@ def check_engine(engine: Any, kinds: list[Any], folder: Path, kills: int) -> Non
                 engine.data(kind), store, kind=kind.kind, tasks=TASKS, name="store", **more,
                 **kind.options,
             )  # fmt: skip
-            levels = engine.zvf.build_pyramid(store, tasks=TASKS, **kind.pyramid)
+            levels = engine.build_pyramid(store, tasks=TASKS, **kind.pyramid)
         if kills:
             # Only geometry with links has the phase of links.
             killer.check(len(PHASES) - (kind is not Graph) + LEVELS)
@@ -376,21 +447,35 @@ def check_driver(engine: type, folder: Path) -> None:
     print(f"{engine.name}: the driver was killed", flush=True)
 
 
+def rows_of(table: pandas.DataFrame) -> pandas.DataFrame:
+    """Return the columns of `Points` in an order that depends on the rows only."""
+    columns = table[["x", "y", "z", "q", "label"]].astype({"label": object})
+    return columns.sort_values(["x", "y", "z"], ignore_index=True)
+
+
 def check_guide(docs: Path, engine: type) -> None:
-    """Run the script of a page."""
+    """Run the script of a page, and compare its store with the input."""
     page = docs / f"{engine.name}.md"
     scripts = re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
     assert scripts, page
+    begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        for share in range(4):
-            Points.share(share).to_parquet(f"{folder}/cells-{share}.parquet")
+        tables = [Points.share(share) for share in range(4)]
+        for share, table in enumerate(tables):
+            table.to_parquet(f"{folder}/cells-{share}.parquet")
         for number, script in enumerate(scripts):
             path = Path(folder) / f"script{number}.py"
             path.write_text(script)
-            subprocess.run([sys.executable, str(path)], cwd=folder, check=True, timeout=240)
+            subprocess.run([sys.executable, str(path)], cwd=folder, check=True, timeout=600)
         assert zvf.validate(f"{folder}/cells.zv").ok
-        assert zvf.open(f"{folder}/cells.zv").levels[:2] == [0, 1]
-    print(f"{page.name}: {len(scripts)} scripts ran", flush=True)
+        store = zvf.open(f"{folder}/cells.zv")
+        assert store.levels == [0, 1, 2], store.levels
+        found = store.query()
+        at = dict(zip("xyz", found.positions.T, strict=True))
+        made = pandas.DataFrame({**at, **{name: found.vertex[name] for name in ("q", "label")}})
+        pandas.testing.assert_frame_equal(rows_of(made), rows_of(pandas.concat(tables)))
+    seconds = time.monotonic() - begun
+    print(f"{page.name}: {len(scripts)} scripts ran, {seconds:.1f} s", flush=True)
 
 
 @contextlib.contextmanager
@@ -404,7 +489,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=1, help="workers killed in each phase")
     parser.add_argument("--engine", choices=[engine.name for engine in ENGINES])
     parser.add_argument("--kind", choices=[kind.kind for kind in KINDS])
-    parser.add_argument("--guide", type=Path, help="the folder of the guide")
+    parser.add_argument("--guide", type=Path, help="only run the scripts of this guide")
     parser.add_argument("--drive", type=Path, help="only create this store")
     parser.add_argument("--killed", action="store_true", help="die meanwhile")
     given = parser.parse_args()
@@ -413,12 +498,18 @@ def main() -> None:
         (engine,) = (one for one in ENGINES if one.name == given.engine)
         return drive(engine, given.drive, given.killed)
     kinds = [kind for kind in KINDS if given.kind in (None, kind.kind)]
+    engines = [engine for engine in ENGINES if given.engine in (None, engine.name)]
+    if Spark in engines and shutil.which("java") is None:
+        print("SKIPPED: Spark, because Java 17 or newer is missing (java)", flush=True)
+        engines.remove(Spark)
+    if given.guide is not None:
+        for engine in engines:
+            check_guide(given.guide, engine)
+        return
     with working_folder() as folder:
         for kind in kinds:
             one_process(folder, kind)
-        for engine in ENGINES:
-            if given.engine not in (None, engine.name):
-                continue
+        for engine in engines:
             (folder / engine.name).mkdir()
             running = engine()
             try:
@@ -427,8 +518,6 @@ def main() -> None:
                 running.close()
             if Points in kinds:
                 check_driver(engine, folder)
-            if given.guide is not None:
-                check_guide(given.guide, engine)
 
 
 if __name__ == "__main__":

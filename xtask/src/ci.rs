@@ -41,6 +41,7 @@ pub(crate) fn all() -> Stages {
         .run_beside(&[
             ("servers", "servers"),
             ("Python package", "python"),
+            ("Dask, Ray and Spark", "python --clusters --guide"),
             ("tests of zarr-vectors", "python --compat"),
             ("conformance: runners", "conformance --runners --check"),
             (

@@ -86,8 +86,10 @@ Comparison with other implementations:
                        docs/compat.md
       --write          write its table
     --wheel            only the wheel: its size, and an example in a new environment
-    --clusters         only stores that Dask and Ray build while workers are killed
+    --clusters         only stores that Dask, Ray and Spark build while workers are killed, and the
+                       scripts of their pages
       --kills N        workers killed in each phase (default 1)
+      --guide          only the scripts
   servers              stores on an S3 server, Azurite and a web server, with injected faults
 
 Hostile input:

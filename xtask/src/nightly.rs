@@ -18,7 +18,7 @@ const RANDOM_BLOBS: u64 = 20_000;
 const SCALE: u32 = 8;
 /// Scale of the tests that need servers; smaller, because the S3 server handles one request at a time.
 const SERVERS_SCALE: u32 = 3;
-/// Workers that are killed in each phase of each store by Dask and by Ray.
+/// Workers that are killed in each phase of each store by each engine of clusters.
 const KILLS: u64 = 20;
 /// Cases of property tests that set none themselves, in CI.
 const DEFAULT_CASES: u32 = 256;
@@ -41,7 +41,7 @@ pub(crate) fn all() -> Stages {
         ])
         .run("servers", || servers::all(SERVERS_SCALE))
         .run("wheel of the Python package", package::wheel)
-        .run("Dask and Ray with killed workers", || {
+        .run("Dask, Ray and Spark with killed workers", || {
             package::clusters(Some(KILLS))
         })
         .run("fuzz", || fuzz::each(FUZZ_SECONDS))

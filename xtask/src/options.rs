@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-const FLAGS: [&str; 22] = [
+const FLAGS: [&str; 23] = [
     "b2nd",
     "check",
     "clusters",
     "compat",
     "files",
     "golden",
+    "guide",
     "huge",
     "large",
     "list",

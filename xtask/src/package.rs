@@ -8,7 +8,7 @@ use crate::{
     metadata,
     options::Options,
     python,
-    run::{Run, built_here, program},
+    run::{Run, built_here, program, runs},
     stage::Done,
     workspace,
 };
@@ -24,7 +24,10 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         return wheel();
     }
     if options.flag("clusters") {
-        return clusters(options.number("kills")?);
+        return match options.flag("guide") {
+            true => guide(),
+            false => clusters(options.number("kills")?),
+        };
     }
     all()
 }
@@ -97,27 +100,46 @@ fn installed(python: &Path, wheel: &Path, fresh: &Path) -> Result<()> {
     tests.run()
 }
 
-/// Builds stores with Dask and Ray while `kills` workers are killed in each phase, one unless given.
+/// Builds stores with each engine while `kills` workers are killed in each phase, one unless given,
+/// and runs the scripts of the pages.
 pub(crate) fn clusters(kills: Option<u64>) -> Result<Done> {
     let Some(python) = python::clusters()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
     build()?;
-    let script = killing(&python, kills.unwrap_or(1));
-    script
-        .arg("--guide")
-        .arg(workspace::root().join("docs"))
-        .run()?;
-    Ok(Done::Passed)
+    killing(&python, kills.unwrap_or(1)).run()?;
+    scripts_of_pages(&python)
+}
+
+/// Runs the scripts of the pages about Dask, Ray and Spark.
+fn guide() -> Result<Done> {
+    let Some(python) = python::clusters()? else {
+        return Ok(Done::Skipped(python::MISSING.to_owned()));
+    };
+    build()?;
+    scripts_of_pages(&python)
+}
+
+fn scripts_of_pages(python: &Path) -> Result<Done> {
+    let docs = workspace::root().join("docs");
+    on_engines(python).arg("--guide").arg(docs).run()?;
+    Ok(match runs("java") {
+        true => Done::Passed,
+        false => Done::InPart("Spark, because Java 17 or newer is missing (java)".to_owned()),
+    })
 }
 
 /// Prepares the script that kills workers in each phase.
 fn killing(python: &Path, kills: u64) -> Run {
+    on_engines(python).words(&format!("--kills {kills}"))
+}
+
+/// Prepares the script that starts the engines.
+fn on_engines(python: &Path) -> Run {
     let script = python::running(python, "clusters.py");
     let script = script.env("PYTHONPATH", workspace::root().join("python"));
     // The module is a debug build, which warns.
-    let script = script.env("PYTHONWARNINGS", "ignore");
-    script.words(&format!("--kills {kills}"))
+    script.env("PYTHONWARNINGS", "ignore")
 }
 
 /// Checks the package with mypy and pytest, and with Dask while a worker is killed in each phase.

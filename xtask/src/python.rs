@@ -36,7 +36,7 @@ const BENCH_FILES: &str = "xtask/python/requirements-bench-files.txt";
 const PRECOMPUTED: &str = "xtask/python/requirements-precomputed.txt";
 /// The tests of the Python package.
 const PACKAGE: &str = "xtask/python/requirements-package.txt";
-/// Dask and Ray.
+/// Dask, Ray and Spark.
 const CLUSTERS: &str = "xtask/python/requirements-clusters.txt";
 /// The tests of zarr-vectors.
 const COMPAT: &str = "xtask/python/requirements-compat.txt";
@@ -109,7 +109,7 @@ pub(crate) fn later() -> Vec<PathBuf> {
     found.collect()
 }
 
-/// Returns the Python of Dask and Ray; `None` without python3.
+/// Returns the Python of Dask, Ray and Spark; `None` without python3.
 pub(crate) fn clusters() -> Result<Option<PathBuf>> {
     environment(CLUSTERS)
 }
