@@ -12,7 +12,7 @@ use zvf::BatchStream;
 
 use crate::{
     engine,
-    result::{self, FoundResult, levels, skipped},
+    result::{self, FoundResult, damaged, levels, skipped},
 };
 
 /// The rest of a result. `zvf.Batches` documents the methods.
@@ -89,9 +89,8 @@ impl PyBatches {
         };
         let found = PyDict::new(py);
         found.set_item("levels", levels(&report.levels))?;
-        let (skipped, damaged) = skipped(&report.skipped);
-        found.set_item("skipped", skipped)?;
-        found.set_item("damaged", damaged)?;
+        found.set_item("skipped", skipped(&report.skipped))?;
+        found.set_item("damaged", damaged(&report.skipped))?;
         found.set_item("notes", report.notes.clone())?;
         Ok(Some(found))
     }

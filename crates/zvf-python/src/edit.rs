@@ -32,7 +32,7 @@ pub(crate) fn append<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
     let bounds = out_of_bounds(&mut given)?.unwrap_or_default();
-    let change = Change::new(dataset, &mut given)?;
+    let change = Change::new(dataset, &mut given);
     given.finish()?;
     let geometry = self::geometry(geometry)?;
     let editor = change.editor();
@@ -54,7 +54,7 @@ pub(crate) fn replace<'py>(
     let mut given = Keywords::new(keywords)?;
     let bounds = out_of_bounds(&mut given)?.unwrap_or_default();
     let remove = given.ids("remove")?;
-    let change = Change::new(dataset, &mut given)?;
+    let change = Change::new(dataset, &mut given);
     given.finish()?;
     let geometry = self::geometry(geometry)?;
     let editor = change.editor();
@@ -198,18 +198,17 @@ struct Change {
 
 impl Change {
     /// Takes the callback for progress.
-    fn new(dataset: &Bound<'_, PyDataset>, given: &mut Keywords<'_>) -> PyResult<Self> {
-        let progress = ProgressCallback::new(given.take("progress"));
-        Ok(Self {
-            progress,
+    fn new(dataset: &Bound<'_, PyDataset>, given: &mut Keywords<'_>) -> Self {
+        Self {
+            progress: ProgressCallback::new(given.take("progress")),
             ..Self::silent(dataset)
-        })
+        }
     }
 
     /// Takes the callback for progress, the only keyword.
     fn only(dataset: &Bound<'_, PyDataset>, keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
         let mut given = Keywords::new(keywords)?;
-        let change = Self::new(dataset, &mut given)?;
+        let change = Self::new(dataset, &mut given);
         given.finish()?;
         Ok(change)
     }

@@ -60,7 +60,6 @@ pub(crate) fn tuple(py: Python<'_>, found: FoundResult) -> PyResult<Bound<'_, Py
         .parts
         .map(|parts| (parts.offsets, parts.objects))
         .unzip();
-    let (skipped, damaged) = skipped(&result.skipped);
     let elements = [
         result.level.number().into_bound_py_any(py)?,
         levels(&result.levels).into_bound_py_any(py)?,
@@ -81,8 +80,8 @@ pub(crate) fn tuple(py: Python<'_>, found: FoundResult) -> PyResult<Bound<'_, Py
         family(py, result.link)?,
         family(py, result.object)?,
         groups(py, result.groups)?.into_any(),
-        skipped.into_bound_py_any(py)?,
-        damaged.into_bound_py_any(py)?,
+        skipped(&result.skipped).into_bound_py_any(py)?,
+        damaged(&result.skipped).into_bound_py_any(py)?,
     ];
     PyTuple::new(py, elements)
 }
@@ -130,11 +129,15 @@ pub(crate) fn levels(levels: &[LevelUse]) -> Vec<(u32, u64)> {
         .collect()
 }
 
-/// Returns the key and the reason of each skipped part, and of those that are damaged.
-pub(crate) fn skipped(parts: &[Skipped]) -> (Vec<(String, &str)>, Vec<(String, &str)>) {
+/// Returns the key and the reason of each skipped part.
+pub(crate) fn skipped(parts: &[Skipped]) -> Vec<(String, &str)> {
+    parts.iter().map(described).collect()
+}
+
+/// Returns the key and the reason of each skipped part that is damaged.
+pub(crate) fn damaged(parts: &[Skipped]) -> Vec<(String, &str)> {
     let damaged = parts.iter().filter(|part| !part.is_absent);
-    let damaged = damaged.map(described).collect();
-    (parts.iter().map(described).collect(), damaged)
+    damaged.map(described).collect()
 }
 
 fn described(part: &Skipped) -> (String, &str) {
