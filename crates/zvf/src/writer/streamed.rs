@@ -4,6 +4,7 @@
 pub(crate) mod job;
 #[cfg(feature = "pyramid")]
 mod pieces;
+#[cfg(feature = "pyramid")]
 pub(crate) mod shares;
 mod task;
 
