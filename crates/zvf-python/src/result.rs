@@ -1,4 +1,4 @@
-//! Results of queries as dictionaries of arrays.
+//! Results of queries as tuples of arrays.
 
 use pyo3::{
     IntoPyObjectExt, intern,

@@ -95,7 +95,7 @@ fn failed(source: std::io::Error) -> Failure {
     scratch_error(&std::env::temp_dir(), source)
 }
 
-/// What pieces contain.
+/// Contents of pieces.
 #[derive(Clone, Copy)]
 pub(super) enum PieceKind {
     Rows,
@@ -146,7 +146,7 @@ impl PieceEntry {
     }
 }
 
-/// Where the pieces of each part are, in the order of the shares.
+/// Places of the pieces of each part, in the order of the shares.
 #[derive(Default)]
 pub(super) struct PieceIndex {
     parts: BTreeMap<u64, Vec<PieceEntry>>,
