@@ -17,6 +17,9 @@ use crate::{failure::Failure, task_plan_error::TaskPlanError};
 /// Name of the file that describes a job.
 const DESCRIPTION: &str = "job.json";
 
+/// Number of bytes that are read at once.
+const AT_ONCE: u64 = 64 << 20;
+
 /// A planned job, before it is written to a plan.
 pub(crate) struct PlannedJob {
     /// Identifier of the creation or transaction.
@@ -67,13 +70,21 @@ impl Job {
         found.ok_or_else(|| self.problem(TaskPlanError::Outdated))
     }
 
-    /// Reads ranges of files of the job, concurrently.
+    /// Reads ranges of files of the job, concurrently. The memory budget of the store applies to about
+    /// [`AT_ONCE`] bytes, not to all ranges together.
     pub(crate) async fn read(
         &self,
         ranges: Vec<(String, Range<u64>)>,
     ) -> Result<Vec<Bytes>, Failure> {
-        let found = self.files.read(&ranges).await?;
-        found.ok_or_else(|| self.problem(TaskPlanError::Outdated))
+        let mut found = Vec::with_capacity(ranges.len());
+        let mut left = ranges.as_slice();
+        while !left.is_empty() {
+            let (now, later) = left.split_at(fitting(left, AT_ONCE));
+            let read = self.files.read(now).await?;
+            found.extend(read.ok_or_else(|| self.problem(TaskPlanError::Outdated))?);
+            left = later;
+        }
+        Ok(found)
     }
 
     pub(crate) async fn put_result(&self, part: usize, bytes: Bytes) -> Result<(), Failure> {
@@ -134,13 +145,40 @@ impl Job {
     }
 }
 
+/// Returns the number of first ranges that have at most `bytes` together, at least 1.
+fn fitting(ranges: &[(String, Range<u64>)], bytes: u64) -> usize {
+    let mut end = 0_u64;
+    let fitting = ranges.iter().take_while(|(_, range)| {
+        end = end.saturating_add(range.end.saturating_sub(range.start));
+        end <= bytes
+    });
+    fitting.count().max(1)
+}
+
 fn result(part: usize) -> String {
     format!("result-{part}")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::share;
+    use super::{fitting, share};
+
+    #[test]
+    fn ranges_are_read_in_groups() {
+        let ranges = |sizes: &[u64]| -> Vec<_> {
+            let range = |size: &u64| ("a".to_owned(), 7..7 + size);
+            sizes.iter().map(range).collect()
+        };
+        for (sizes, expected) in [
+            (&[3_u64, 3, 4, 1][..], 3),
+            (&[11, 1], 1),
+            (&[0, 0, 10, 0], 4),
+            (&[9, 2], 1),
+            (&[5], 1),
+        ] {
+            assert_eq!(fitting(&ranges(sizes), 10), expected, "{sizes:?}");
+        }
+    }
 
     #[test]
     fn shares_cover_a_list_once() {
