@@ -1,7 +1,9 @@
 //! The list of the leaves, in the attribute `zvf_seal` of the root.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value, json, value::RawValue};
 use zvf_model::{base64, key::Key};
 
 use crate::io::SealError;
@@ -13,6 +15,10 @@ const FORMAT: u64 = 1;
 /// Attributes of the root that its checksum leaves out: the state of the transaction, which is
 /// written again when the transaction has been applied, and the inventory itself.
 const UNSEALED_ATTRIBUTES: [&str; 2] = ["zvf", MEMBER];
+const ATTRIBUTES: &str = "attributes";
+
+/// Members of an object, by name, as text.
+type Members<'a> = BTreeMap<String, &'a RawValue>;
 
 /// The inventory as the root describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,22 +50,33 @@ impl SealIndex {
         if !Self::may_be_in(root) {
             return Ok(None);
         }
-        let mut root: Map<String, Value> =
+        let members: Members<'_> =
             serde_json::from_slice(root).map_err(|_| SealError::Inventory)?;
-        let Some(attributes) = root.get("attributes").and_then(Value::as_object) else {
+        let attributes = members.get(ATTRIBUTES);
+        let attributes = attributes.map(|all| serde_json::from_str::<Members<'_>>(all.get()));
+        let Some(Ok(mut attributes)) = attributes else {
             return Ok(None);
         };
-        let Some(member) = attributes.get(MEMBER).cloned() else {
+        let [state, member] = UNSEALED_ATTRIBUTES.map(|name| attributes.remove(name));
+        let Some(member) = member else {
             return Ok(None);
         };
-        let state = attributes.get("zvf");
-        let number = state.map_or(Some(0), |state| state.get("transaction")?.as_u64());
-        let (index, crc) = Self::from_json(&member).ok_or(SealError::Inventory)?;
+        let value = |text: &RawValue| serde_json::from_str::<Value>(text.get()).ok();
+        let number = match state {
+            Some(state) => value(state).and_then(|state| state.get("transaction")?.as_u64()),
+            None => Some(0),
+        };
+        let found = value(member).and_then(|member| Self::from_json(&member));
+        let (index, crc) = found.ok_or(SealError::Inventory)?;
         if number != Some(index.transaction) {
             return Ok(None);
         }
-        if crc != checksum(&mut root).ok_or(SealError::Inventory)? {
-            return Err(SealError::Contents);
+        if Some(crc) != checksum_of_text(&members, &attributes) {
+            // Another program may have formatted the text.
+            let mut root = serde_json::from_slice(root).map_err(|_| SealError::Inventory)?;
+            if crc != checksum(&mut root).ok_or(SealError::Inventory)? {
+                return Err(SealError::Contents);
+            }
         }
         Ok(Some(index))
     }
@@ -77,7 +94,7 @@ impl SealIndex {
             "root": crc,
             "leaves": leaves.collect::<Vec<_>>(),
         });
-        let attributes = root.get_mut("attributes")?.as_object_mut()?;
+        let attributes = root.get_mut(ATTRIBUTES)?.as_object_mut()?;
         attributes.insert(MEMBER.to_owned(), member);
         Some(())
     }
@@ -128,11 +145,129 @@ impl SealIndex {
     }
 }
 
-/// Returns the checksum of a root without the members that are written apart.
+/// Returns the checksum of a root without the members that are written apart: that of its text
+/// without spaces and with sorted members.
 fn checksum(root: &mut Map<String, Value>) -> Option<u32> {
-    let attributes = root.get_mut("attributes")?.as_object_mut()?;
+    let attributes = root.get_mut(ATTRIBUTES)?.as_object_mut()?;
     for member in UNSEALED_ATTRIBUTES {
         attributes.remove(member);
     }
     Some(crc32fast::hash(&serde_json::to_vec(root).ok()?))
+}
+
+/// Returns the [checksum](checksum()) of a root from the text of its members and of its sealed
+/// attributes, which are sorted and formatted as `serde_json` does it. Parsing all values would take
+/// most of the time of opening a store.
+fn checksum_of_text(root: &Members<'_>, attributes: &Members<'_>) -> Option<u32> {
+    let mut text = Vec::new();
+    for (at, (name, value)) in root.iter().enumerate() {
+        push_name(&mut text, at, name)?;
+        if name != ATTRIBUTES {
+            push_without_spaces(&mut text, value.get());
+            continue;
+        }
+        for (at, (name, value)) in attributes.iter().enumerate() {
+            push_name(&mut text, at, name)?;
+            push_without_spaces(&mut text, value.get());
+        }
+        text.extend_from_slice(if attributes.is_empty() { b"{}" } else { b"}" });
+    }
+    text.push(b'}');
+    Some(crc32fast::hash(&text))
+}
+
+/// Appends the name of a member of an object, and what is before it.
+fn push_name(text: &mut Vec<u8>, at: usize, name: &str) -> Option<()> {
+    text.push(if at == 0 { b'{' } else { b',' });
+    serde_json::to_writer(&mut *text, name).ok()?;
+    text.push(b':');
+    Some(())
+}
+
+/// Appends the text of a value without the spaces between its tokens.
+fn push_without_spaces(text: &mut Vec<u8>, value: &str) {
+    let mut rest = value.as_bytes();
+    while let Some(at) = rest.iter().position(|byte| *byte == b'"') {
+        let (before, string) = rest.split_at(at);
+        text.extend(before.iter().filter(|byte| !byte.is_ascii_whitespace()));
+        let mut is_escaped = false;
+        let end = string.iter().skip(1).position(|byte| {
+            let is_end = *byte == b'"' && !is_escaped;
+            is_escaped = *byte == b'\\' && !is_escaped;
+            is_end
+        });
+        let (string, after) =
+            string.split_at(end.map_or(string.len(), |end| end.saturating_add(2)));
+        text.extend_from_slice(string);
+        rest = after;
+    }
+    text.extend(rest.iter().filter(|byte| !byte.is_ascii_whitespace()));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+            "[\"\\\\ {},:]{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 30, 5, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                prop::collection::btree_map(any::<String>(), inner, 0..5)
+                    .prop_map(|members| members.into_iter().collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        /// The text decides, without the values being parsed.
+        #[test]
+        fn the_checksum_of_the_text_is_that_of_the_values(
+            members in prop::collection::btree_map(any::<String>(), any_value(), 0..5),
+            attributes in prop::collection::btree_map(any::<String>(), any_value(), 0..5),
+        ) {
+            let mut root: Map<String, Value> = members.into_iter().collect();
+            root.insert(ATTRIBUTES.to_owned(), attributes.into_iter().collect());
+            let text = serde_json::to_string_pretty(&root).unwrap();
+            let members: Members<'_> = serde_json::from_str(&text).unwrap();
+            let attributes: Members<'_> =
+                serde_json::from_str(members[ATTRIBUTES].get()).unwrap();
+            prop_assert_eq!(checksum_of_text(&members, &attributes), checksum(&mut root));
+        }
+    }
+
+    #[test]
+    fn a_root_in_another_format_is_verified() {
+        let root =
+            json!({"attributes": {"a": 1.0, "b": [2, {"c d": "e \\\" f"}]}, "zarr_format": 3});
+        let mut root = root.as_object().unwrap().clone();
+        let index = SealIndex {
+            transaction: 0,
+            leaves: vec![("a".to_owned(), LeafPlace::Inline(Bytes::from_static(b"x")))],
+        };
+        index.insert_into(&mut root).unwrap();
+        let text = serde_json::to_string_pretty(&root).unwrap();
+        let unsorted = text.replace("1.0", "1e0");
+        assert_ne!(unsorted, text);
+        for text in [&text, &unsorted, &Value::from(root).to_string()] {
+            assert_eq!(
+                SealIndex::parse(text.as_bytes()).unwrap(),
+                Some(index.clone())
+            );
+            let changed = text.replace("\"c d\"", "\"cd\"");
+            assert!(matches!(
+                SealIndex::parse(changed.as_bytes()),
+                Err(SealError::Contents)
+            ));
+        }
+    }
 }

@@ -13,7 +13,7 @@
 
 use std::{
     fs::{File, Metadata},
-    io::{self, ErrorKind, Read as _},
+    io::{self, ErrorKind},
     path::Path as FilePath,
     sync::{
         Arc, Mutex, PoisonError,
@@ -25,7 +25,7 @@ use std::{
 use bytes::Bytes;
 use zvf_model::key::Key;
 
-use super::{Store, regular_file};
+use super::{Store, file_read::read_range, regular_file};
 use crate::{
     backend::Backend,
     io::{ObjectVersion, Read, ReadError},
@@ -230,10 +230,10 @@ impl SeenHead {
 fn read_head_file(path: &FilePath, budget: u64) -> io::Result<Option<SeenHead>> {
     // Before the file is opened, so that a change after it was read is recent.
     let now = SystemTime::now();
-    let Some((mut file, identity)) = open(path)? else {
+    let Some((file, identity)) = open(path)? else {
         return Ok(None);
     };
-    let document = read(&mut file, identity.bytes, budget)?;
+    let document = read(&file, identity.bytes, budget)?;
     let is_settled = identity.is_settled(now);
     Ok(Some(SeenHead {
         document,
@@ -251,7 +251,7 @@ fn read_head_file(path: &FilePath, budget: u64) -> io::Result<Option<SeenHead>> 
 /// instead of a cache.
 fn compare_file(path: &FilePath, seen: &SeenHead, budget: u64) -> io::Result<HeadComparison> {
     let now = SystemTime::now();
-    let Some((mut file, identity)) = open(path)? else {
+    let Some((file, identity)) = open(path)? else {
         return Ok(HeadComparison::Other(None));
     };
     let unchanged = HeadVersion::File {
@@ -262,7 +262,7 @@ fn compare_file(path: &FilePath, seen: &SeenHead, budget: u64) -> io::Result<Hea
         return Ok(HeadComparison::Same(None));
     }
     let found = SeenHead {
-        document: read(&mut file, identity.bytes, budget)?,
+        document: read(&file, identity.bytes, budget)?,
         version: HeadVersion::File {
             identity,
             is_settled: identity.is_settled(now),
@@ -282,16 +282,11 @@ fn open(path: &FilePath) -> io::Result<Option<(File, FileIdentity)>> {
     Ok(opened.map(|(file, status)| (file, FileIdentity::of(&status))))
 }
 
-fn read(file: &mut File, bytes: u64, budget: u64) -> io::Result<Bytes> {
+fn read(file: &File, bytes: u64, budget: u64) -> io::Result<Bytes> {
     if bytes > budget {
         return Err(ErrorKind::OutOfMemory.into());
     }
-    let mut document = Vec::new();
-    let capacity = usize::try_from(bytes).map_err(|_| ErrorKind::OutOfMemory)?;
-    let reserved = document.try_reserve_exact(capacity);
-    reserved.map_err(|_| ErrorKind::OutOfMemory)?;
-    file.take(budget).read_to_end(&mut document)?;
-    Ok(document.into())
+    Ok(read_range(file, 0, bytes)?.into())
 }
 
 impl FileIdentity {

@@ -66,6 +66,13 @@ impl Head {
 }
 
 impl State {
+    /// Returns whether a root document may have a state, without parsing it.
+    pub(super) fn may_be_in(document: &[u8]) -> bool {
+        // With an escape, the name of the member could be written in another way.
+        let may_be = |text: &str| text.contains("\"zvf\"") || text.contains("\\u");
+        core::str::from_utf8(document).map_or(true, may_be)
+    }
+
     /// Parses the state in a root document; `None` when the document is not a JSON object.
     pub(super) fn if_json(document: &[u8]) -> Result<Option<Self>, TransactionError> {
         let Some(members) = RootMembers::parse(document) else {

@@ -24,6 +24,9 @@ impl Store {
     #[doc(hidden)]
     pub async fn committed_view(&self, root: &[u8]) -> Result<Self, TransactionError> {
         let store = self.without_view();
+        if !State::may_be_in(root) {
+            return Ok(store);
+        }
         let Some(state) = State::if_json(root)? else {
             return Ok(store);
         };
