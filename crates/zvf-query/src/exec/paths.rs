@@ -32,7 +32,7 @@ use crate::{
     cores::on_cores,
     error::QueryError,
     query::Shape,
-    resolve::query::{Allowed, Emit, LevelQuery},
+    resolve::query::{Allowed, Batching, Emit, LevelQuery},
     result::{NO_OBJECT, Parts},
     selection::RowSelection,
 };
@@ -126,7 +126,7 @@ impl PathScan {
         if let Some(area) = regional {
             scan.load_region(&work, area, &mut paths, &mut loaded, diagnostics)
                 .await?;
-            let done = work.emit(&paths, &loaded, &mut emitted, emit);
+            let done = work.emit_batches(&paths, &loaded, &mut emitted, emit);
             return done.await.map(|_| ());
         }
         let source = PathGroups {
@@ -195,7 +195,8 @@ impl PathGroups<'_> {
             };
             scan.load(work, wanted, &mut loaded, diagnostics).await?;
             first = first.saturating_add(count);
-            let flow = work.emit(now, &loaded, &mut emitted, emit).await?;
+            let emitting = work.emit_batches(now, &loaded, &mut emitted, emit);
+            let flow = emitting.await?;
             if named {
                 // The next paths may need other rows of these chunks.
                 loaded = LoadedChunks::default();
@@ -273,6 +274,43 @@ struct Emitted {
 }
 
 impl PathWork<'_> {
+    /// Emits loaded paths in batches of about [`batch_size`](LevelQuery::batch_size) bytes.
+    async fn emit_batches(
+        &self,
+        paths: &[Path<'_>],
+        loaded: &LoadedChunks,
+        emitted: &mut Emitted,
+        emit: &mut Emit<'_>,
+    ) -> Result<ControlFlow<()>, QueryError> {
+        let mut left = paths;
+        loop {
+            let (batch, rest) = left.split_at(self.batch_len(left, loaded));
+            let flow = self.emit(batch, loaded, emitted, emit).await?;
+            left = rest;
+            if flow.is_break() || emitted.limit.is_reached() || left.is_empty() {
+                return Ok(flow);
+            }
+        }
+    }
+
+    /// Returns the number of paths in the next batch.
+    fn batch_len(&self, paths: &[Path<'_>], loaded: &LoadedChunks) -> usize {
+        let query = self.context.query;
+        if query.batching == Batching::Whole {
+            return paths.len();
+        }
+        let (row, max) = (self.schema.row_with_attributes(), query.batch_size());
+        let mut bytes = 0_u64;
+        let fitting = paths.iter().take_while(|path| {
+            let is_first = bytes == 0;
+            let rows = path.pieces.iter().map(|piece| loaded.rows_of(*piece));
+            let rows = rows.fold(0, u64::saturating_add);
+            bytes = bytes.saturating_add(rows.saturating_mul(row));
+            is_first || bytes <= max
+        });
+        fitting.count()
+    }
+
     /// Emits one batch of loaded paths, as far as they are selected.
     ///
     /// Each path is filtered, clipped and copied before the next one, so that a limit ends the

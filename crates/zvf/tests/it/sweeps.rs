@@ -35,6 +35,30 @@ fn walks() -> Geometry {
     geometry
 }
 
+/// Returns all paths, read in batches, and the number of vertices of each batch.
+async fn in_batches(dataset: &Dataset) -> (QueryResult, Vec<usize>) {
+    let mut found: Option<QueryResult> = None;
+    let mut batches = Vec::new();
+    let query = Query::new();
+    let report = dataset.batches(&query, |batch| {
+        batches.push(batch.positions.len());
+        let Some(all) = &mut found else {
+            found = Some(batch);
+            return ControlFlow::Continue(());
+        };
+        let (parts, more) = (all.parts.as_mut().unwrap(), batch.parts.unwrap());
+        parts.offsets.extend(more.offsets.into_iter().skip(1));
+        parts.objects.extend(more.objects);
+        all.positions.append(batch.positions).unwrap();
+        for (column, more) in all.vertex.iter_mut().zip(batch.vertex) {
+            column.append(more).unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    report.await.unwrap();
+    (found.unwrap(), batches)
+}
+
 /// A query of all paths reads the store a few times, even with little memory. It does not read all
 /// chunks for each path.
 #[test]
@@ -55,30 +79,38 @@ fn paths_that_go_everywhere_are_read_within_a_budget() {
         let small = Dataset::open_with(address.as_str(), &options)
             .await
             .unwrap();
-        let mut found: Option<QueryResult> = None;
-        let mut batches = 0;
-        let report = small.batches(&query, |batch| {
-            batches += 1;
-            let Some(all) = &mut found else {
-                found = Some(batch);
-                return ControlFlow::Continue(());
-            };
-            let (parts, more) = (all.parts.as_mut().unwrap(), batch.parts.unwrap());
-            parts.offsets.extend(more.offsets.into_iter().skip(1));
-            parts.objects.extend(more.objects);
-            all.positions.append(batch.positions).unwrap();
-            for (column, more) in all.vertex.iter_mut().zip(batch.vertex) {
-                column.append(more).unwrap();
-            }
-            ControlFlow::Continue(())
-        });
-        report.await.unwrap();
-        let found = found.unwrap();
+        let (found, batches) = in_batches(&small).await;
+        let batches = batches.len();
         assert!(batches > 4, "{batches} batches");
         assert_eq!(found.positions, expected.positions);
         assert_eq!(found.parts, expected.parts);
         assert_eq!(found.vertex, expected.vertex);
         let bytes = small.store().activity().bytes_read;
         assert!(bytes < once * 12, "{bytes} bytes, {once} for the whole");
+    });
+}
+
+/// A level that fits into memory is read at once, but its batches are as small as those of others.
+#[test]
+fn loaded_paths_are_passed_in_batches() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = folder.path().join("walks.zv").display().to_string();
+    let mut design = Design::new(GeometryKind::Streamlines);
+    design.chunk_shape = Some(vec![20.0; 3]);
+    block_on(async {
+        let (geometry, options) = (walks(), CreateOptions::default());
+        let created = zvf::create(address.as_str(), &geometry, design, &options);
+        created.await.unwrap();
+        let whole = Dataset::open(address.as_str()).await.unwrap();
+        let expected = whole.query(&Query::new()).await.unwrap();
+        let options = OpenOptions::default().budget(4 << 20);
+        let small = Dataset::open_with(address.as_str(), &options);
+        let (found, batches) = in_batches(&small.await.unwrap()).await;
+        assert_eq!(found.positions, expected.positions);
+        assert_eq!(found.parts, expected.parts);
+        // An eighth of the budget, for vertices of 28 bytes.
+        let max = (4 << 20) / 8 / 28;
+        assert_eq!(batches.len(), 2, "{batches:?}");
+        assert!(batches.iter().all(|rows| *rows <= max), "{batches:?}");
     });
 }

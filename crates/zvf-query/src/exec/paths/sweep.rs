@@ -44,14 +44,9 @@ impl PathGroups<'_> {
             max_paths = usize::MAX;
             piece = (swept.bytes / pieces_of(now).max(1)).max(1);
             first = first.saturating_add(now.len());
-            let mut left = now;
-            while !left.is_empty() {
-                let batch = first_paths(left, query.batch_size() / piece, usize::MAX);
-                let flow = work.emit(batch, &swept.loaded, &mut emitted, emit).await?;
-                if flow.is_break() || emitted.limit.is_reached() {
-                    return Ok(());
-                }
-                left = left.get(batch.len()..).unwrap_or_default();
+            let emitting = work.emit_batches(now, &swept.loaded, &mut emitted, emit);
+            if emitting.await?.is_break() || emitted.limit.is_reached() {
+                return Ok(());
             }
             if first >= self.paths.len() {
                 return Ok(());
