@@ -129,20 +129,22 @@ fn parse_arguments(arguments: Vec<OsString>) -> Cli {
     let own: Vec<OsString> = std::env::args_os().collect();
     let is_own = own.ends_with(arguments.get(1..).unwrap_or_default());
     let cli = parsed(arguments);
-    if is_own && bounds_memory(&cli.command) {
-        return_freed_memory();
+    if let Some(kept) = kept_blocks(&cli.command).filter(|_| is_own) {
+        return_freed_memory(kept);
     }
     cli
 }
 
-/// Returns whether a command has a bound on its memory.
-fn bounds_memory(command: &Command) -> bool {
+/// Returns the size of the blocks that the allocator may keep for a command with a bound on its
+/// memory: as large as the columns of a batch, if the bound has room for them.
+fn kept_blocks(command: &Command) -> Option<u64> {
+    let of_batches = |memory: u64| if memory < 128 << 20 { 0 } else { memory / 16 };
     match command {
-        Command::Create(args) => args.bounds_memory(),
-        Command::Query(args) => args.memory.is_some(),
+        Command::Create(args) => args.memory().map(of_batches),
+        Command::Query(args) => args.memory.map(of_batches),
         #[cfg(feature = "serve")]
-        Command::Serve(_) => true,
-        _ => false,
+        Command::Serve(_) => Some(0),
+        _ => None,
     }
 }
 

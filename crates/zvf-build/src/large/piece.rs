@@ -21,6 +21,13 @@ pub(super) struct Piece {
 }
 
 impl Piece {
+    /// Returns the size of the encoded piece in bytes.
+    pub(super) fn size(&self) -> usize {
+        let columns = self.fields.iter().map(Vec::len).sum::<usize>() + self.positions.len();
+        let rows = self.objects.len() * 8 + self.run_rows.len() * 4 + self.roots.len();
+        columns + rows + self.steps.len() * 16 + (self.fields.len() + 5) * 8
+    }
+
     /// Appends the encoded piece.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let mut lengths = vec![self.positions.len()];
@@ -183,6 +190,7 @@ mod tests {
         };
         let mut bytes = Vec::new();
         one.write(&mut bytes);
+        assert_eq!(bytes.len(), one.size());
         one.write(&mut bytes);
         let (mut both, mut left) = (Piece::default(), bytes.as_slice());
         both.read(&mut left, 2).unwrap();

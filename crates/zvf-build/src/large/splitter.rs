@@ -1,5 +1,6 @@
 //! Partitioning of batches by chunk.
 
+use core::ops::Range;
 use std::collections::{BTreeMap, HashMap};
 
 use zvf_format::links::LinkWidth;
@@ -208,15 +209,17 @@ impl Partitioner {
             .map(|chunk| self.part_of(chunk))
             .collect();
         let fields = self.values(&batch.vertex);
-        let mut pieces: BTreeMap<usize, Piece> = BTreeMap::new();
-        let mut put = |part: usize, vertex: usize| {
-            let piece = pieces.entry(part).or_default();
-            piece.fields.resize(fields.len(), Vec::new());
-            piece
-                .positions
-                .extend_from_slice(batch.positions.row(vertex));
+        let empty = Piece {
+            fields: vec![Vec::new(); fields.len()],
+            ..Piece::default()
+        };
+        let mut pieces = vec![empty; self.parts];
+        let mut put = |part: usize, vertices: Range<usize>| {
+            let piece = &mut pieces[part];
+            let rows = rows_of(&batch.positions, &vertices);
+            piece.positions.extend_from_slice(rows);
             for (field, numbers) in piece.fields.iter_mut().zip(&fields) {
-                field.extend_from_slice(numbers.row(vertex));
+                field.extend_from_slice(rows_of(numbers, &vertices));
             }
         };
         let division = Division {
@@ -225,16 +228,18 @@ impl Partitioner {
             part_of: &part_of,
         };
         let Some(offsets) = &batch.part_offsets else {
-            for vertex in 0..batch.vertices() {
-                let chunk = assigned.chunk_of[vertex] as usize;
-                self.ends[global[chunk] as usize].0 += 1;
-                put(part_of[chunk], vertex);
+            let mut first = 0;
+            for run in assigned.chunk_of.chunk_by(|a, b| a == b) {
+                let chunk = run[0] as usize;
+                self.ends[global[chunk] as usize].0 += run.len() as u64;
+                put(part_of[chunk], first..first + run.len());
+                first += run.len();
             }
             let mut table = Vec::with_capacity(batch.vertices() * 8);
             if let Some(ids) = &batch.object_ids {
                 for (vertex, id) in ids.iter().enumerate() {
                     let chunk = assigned.chunk_of[vertex] as usize;
-                    let piece = pieces.entry(part_of[chunk]).or_default();
+                    let piece = &mut pieces[part_of[chunk]];
                     piece.objects.push(*id);
                     piece.roots.extend(roots.get(vertex));
                     if is_linked {
@@ -249,24 +254,24 @@ impl Partitioner {
         };
         let (chunk_runs, steps) = self.divide_paths(&batch, offsets, &division, &mut put)?;
         for (part, id, rows) in chunk_runs {
-            let piece = pieces.entry(part).or_default();
+            let piece = &mut pieces[part];
             piece.objects.push(id);
             piece.run_rows.push(rows);
         }
         for (part, step) in steps {
-            pieces.entry(part).or_default().steps.push(step);
+            pieces[part].steps.push(step);
         }
         Ok(written(pieces))
     }
 
     /// Numbers the rows of paths, and returns their runs through chunks and the steps between them.
-    /// Calls `put` with the partition of each vertex.
+    /// Calls `put` with the partition and the vertices of each run.
     fn divide_paths(
         &mut self,
         batch: &Geometry,
         offsets: &[u64],
         division: &Division<'_>,
-        put: &mut dyn FnMut(usize, usize),
+        put: &mut dyn FnMut(usize, Range<usize>),
     ) -> Result<(Vec<ChunkRun>, Vec<Step>), BuildError> {
         let (mut chunk_runs, mut steps) = (Vec::<ChunkRun>::new(), Vec::<Step>::new());
         let has_steps = self.outline.design.has_step_links();
@@ -275,35 +280,30 @@ impl Partitioner {
         for (path, ends) in offsets.windows(2).enumerate() {
             let id = ids[path];
             runs.clear();
-            let mut last: Option<usize> = None;
-            for vertex in ends[0] as usize..ends[1] as usize {
-                let chunk = division.chunk_of[vertex] as usize;
-                put(division.part_of[chunk], vertex);
-                let at = division.global[chunk] as usize;
-                let row = self.ends[at].0;
-                let row =
-                    u32::try_from(row).map_err(|_| BuildError::TooManyVertices(usize::MAX))?;
-                if last == Some(chunk) {
-                    if let Some((_, _, rows)) = chunk_runs.last_mut() {
-                        *rows += 1;
-                    }
-                } else {
-                    runs.push(division.global[chunk]);
-                    self.ends[at].1 += 1;
-                    chunk_runs.push((division.part_of[chunk], id, 1));
-                    if let Some(last) = last.filter(|_| has_steps) {
-                        // The previous row is the last of its chunk.
-                        let from = division.global[last];
-                        let before = self.ends[from as usize].0 as u32 - 1;
-                        let step = [from, before, division.global[chunk], row];
-                        steps.push((division.part_of[last], step));
-                        if division.part_of[last] != division.part_of[chunk] {
-                            steps.push((division.part_of[chunk], step));
-                        }
+            // The chunk of the previous run, and its last row.
+            let mut last: Option<(usize, u32)> = None;
+            let mut first = ends[0] as usize;
+            for run in division.chunk_of[first..ends[1] as usize].chunk_by(|a, b| a == b) {
+                let chunk = run[0] as usize;
+                let (part, number) = (division.part_of[chunk], division.global[chunk]);
+                let end = &mut self.ends[number as usize];
+                let row = end.0;
+                end.0 += run.len() as u64;
+                end.1 += 1;
+                let last_row = u32::try_from(end.0 - 1)
+                    .map_err(|_| BuildError::TooManyVertices(usize::MAX))?;
+                put(part, first..first + run.len());
+                first += run.len();
+                runs.push(number);
+                chunk_runs.push((part, id, run.len() as u32));
+                if let Some((last, before)) = last.filter(|_| has_steps) {
+                    let step = [division.global[last], before, number, row as u32];
+                    steps.push((division.part_of[last], step));
+                    if division.part_of[last] != part {
+                        steps.push((part, step));
                     }
                 }
-                self.ends[at].0 += 1;
-                last = Some(chunk);
+                last = Some((chunk, last_row));
             }
             row_of(&batch.object, path, &mut row_of_path);
             self.log.push(id, &row_of_path, &runs);
@@ -836,11 +836,21 @@ fn row_of(columns: &[Column], row: usize, bytes: &mut Vec<u8>) {
     }
 }
 
-fn written(pieces: BTreeMap<usize, Piece>) -> BTreeMap<usize, Vec<u8>> {
-    let pieces = pieces.into_iter().map(|(part, piece)| {
-        let mut bytes = Vec::new();
+/// Returns the values of rows.
+fn rows_of<'c>(column: &'c NumericColumn, rows: &Range<usize>) -> &'c [u8] {
+    let size = column.row_size();
+    &column.bytes[rows.start * size..rows.end * size]
+}
+
+/// Returns the bytes of pieces with vertices or steps, by partition.
+fn written(pieces: Vec<Piece>) -> BTreeMap<usize, Vec<u8>> {
+    let is_used = |piece: &Piece| !piece.positions.is_empty() || !piece.steps.is_empty();
+    let pieces = pieces.into_iter().enumerate();
+    let pieces = pieces.filter(|(_, piece)| is_used(piece));
+    let bytes = pieces.map(|(part, piece)| {
+        let mut bytes = Vec::with_capacity(piece.size());
         piece.write(&mut bytes);
         (part, bytes)
     });
-    pieces.collect()
+    bytes.collect()
 }

@@ -1,6 +1,7 @@
 //! Writes streamlines in batches.
 
 use std::{
+    borrow::Cow,
     fs::File,
     io::{self, Seek, SeekFrom, Write},
     path::Path,
@@ -213,15 +214,19 @@ impl TckWriter {
             Some(NumericColumn::float64(3, rows.into_iter().flatten()))
         };
         let column = column.as_ref().unwrap_or(positions);
-        let values: Vec<u8> = if self.header.kind == Kind::Float64 {
+        let values: Cow<'_, [u8]> = if self.header.kind == column.kind {
+            Cow::Borrowed(&column.bytes)
+        } else if self.header.kind == Kind::Float64 {
             let values = to_f64(column).ok_or(FileFault::Coordinates(positions.kind))?;
             values.into_iter().flat_map(f64::to_le_bytes).collect()
         } else {
-            to_f32_coordinates(column)?
+            to_f32_coordinates(column)?.into()
         };
         let size = self.header.nan.len();
-        let mut bytes = Vec::with_capacity(values.len());
-        for path in paths(batch, "tck")? {
+        let paths = paths(batch, "tck")?;
+        let delimiters = paths.len().saturating_mul(size);
+        let mut bytes = Vec::with_capacity(values.len().saturating_add(delimiters));
+        for path in paths {
             let range = path.start.saturating_mul(size)..path.end.saturating_mul(size);
             bytes.extend_from_slice(values.get(range).unwrap_or_default());
             bytes.extend_from_slice(&self.header.nan);

@@ -1,5 +1,6 @@
 //! Writes streamlines in batches.
 
+use core::ops::Range;
 use std::{
     collections::HashMap,
     io::{Seek, SeekFrom, Write},
@@ -7,7 +8,7 @@ use std::{
 };
 
 use serde_json::Value;
-use zvf::{Column, QueryResult};
+use zvf::{Column, NumericColumn, QueryResult};
 
 use super::header::{NAMES, NamedValues, TrkHeader};
 use crate::{
@@ -43,8 +44,56 @@ struct Layout {
     coordinates: AxisOrder,
     scalars: Vec<String>,
     properties: Vec<String>,
+    /// Values of a point, with its coordinates.
+    point_width: usize,
     /// Values of a streamline.
     width: usize,
+}
+
+impl Layout {
+    /// Returns the size in bytes of streamlines with this many points.
+    fn size(&self, points: usize, streamlines: usize) -> usize {
+        let of_point = self.point_width.saturating_mul(4);
+        let of_streamline = self.width.saturating_add(1).saturating_mul(4);
+        let points = points.saturating_mul(of_point);
+        points.saturating_add(streamlines.saturating_mul(of_streamline))
+    }
+}
+
+/// Coordinates of consecutive points. Those of a whole batch would take several times its size.
+#[derive(Debug, Default)]
+struct Block {
+    first: usize,
+    rows: Vec<[f64; 3]>,
+}
+
+/// Number of points of a block.
+const BLOCK: usize = 1 << 14;
+
+impl Block {
+    /// Converts a block that begins with these points, unless it has them.
+    fn include(
+        &mut self,
+        points: Range<usize>,
+        order: &AxisOrder,
+        positions: &NumericColumn,
+    ) -> Result<(), FileFault> {
+        let end = self.first.saturating_add(self.rows.len());
+        if self.first <= points.start && points.end <= end {
+            return Ok(());
+        }
+        let end = points.end.max(points.start.saturating_add(BLOCK));
+        let rows = points.start..end.min(positions.len());
+        self.first = rows.start;
+        self.rows = order.rows(&positions.take(rows))?;
+        Ok(())
+    }
+
+    fn at(&self, point: usize) -> [f64; 3] {
+        let at = point.checked_sub(self.first);
+        let row = at.and_then(|at| self.rows.get(at));
+        row.copied().unwrap_or_default()
+    }
 }
 
 impl TrkWriter {
@@ -103,6 +152,7 @@ impl TrkWriter {
             coordinates,
             scalars: scalars.0,
             properties: properties.0,
+            point_width: self.header.scalars.saturating_add(3),
             width: self.header.properties,
         };
         self.layout = Some(layout.clone());
@@ -184,13 +234,15 @@ impl TrkWriter {
 
     fn put(&mut self, batch: &QueryResult) -> Result<Vec<u8>, FileFault> {
         let layout = self.plan(batch)?;
-        let rows = layout.coordinates.rows(&batch.positions)?;
         let scalars = Self::columns(&batch.vertex, &layout.scalars)?;
         let properties = Self::columns(&batch.object, &layout.properties)?;
-        let mut bytes: Vec<u8> = Vec::with_capacity(rows.len().saturating_mul(12));
+        let paths = paths(batch, "trk")?;
+        let mut bytes: Vec<u8> =
+            Vec::with_capacity(layout.size(batch.positions.len(), paths.len()));
+        let mut world = Block::default();
         let object_rows = batch.objects.iter().zip(0_usize..);
         let object_rows: HashMap<i64, usize> = object_rows.map(|(id, row)| (*id, row)).collect();
-        for path in paths(batch, "trk")? {
+        for path in paths {
             let count = path.end.saturating_sub(path.start);
             let points = i32::try_from(count).map_err(|_| FileFault::Result {
                 format: "trk",
@@ -198,9 +250,9 @@ impl TrkWriter {
                 remedy: "write trx",
             })?;
             bytes.extend_from_slice(&points.to_le_bytes());
+            world.include(path.start..path.end, &layout.coordinates, &batch.positions)?;
             for row in path.start..path.end {
-                let world = rows.get(row).copied().unwrap_or_default();
-                for value in self.to_file.apply(world) {
+                for value in self.to_file.apply(world.at(row)) {
                     bytes.extend_from_slice(&narrow_coordinate(value, "trk")?.to_le_bytes());
                 }
                 for (values, size) in &scalars {

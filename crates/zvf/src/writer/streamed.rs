@@ -81,6 +81,9 @@ const PATHS: &str = "paths";
 const RECORDS: u64 = 128 << 10;
 /// Estimated number of copies of a part or batch in memory.
 const COPIES: u64 = 16;
+/// Memory for batches and parts. Columns of more memory are no faster: they leave the caches of the
+/// processor, and the system clears them each time.
+const WORKING_MEMORY: u64 = 256 << 20;
 
 /// Creates a store of geometry that is never held as a whole. Points and paths are read twice, and
 /// parts are kept in temporary files between the passes. Geometry with links is read once and divided
@@ -235,7 +238,7 @@ impl Survey {
         design: Design,
         options: &CreateOptions,
     ) -> Result<Self, Failure> {
-        let memory = memory(options);
+        let memory = working_memory(options);
         if design.kind.is_linked() {
             return Err(Failure::Build(BuildError::Unsupported {
                 kind: design.kind.name(),
@@ -248,9 +251,12 @@ impl Survey {
         let mut survey = GeometrySurvey::new(design, has_tables(&tables))?;
         // The first batch determines the size of a vertex.
         let mut batch = 1 << 16;
-        while let Some(geometry) = source.next(batch).map_err(Failure::Source)? {
+        let mut next = source.next(batch).map_err(Failure::Source)?;
+        while let Some(geometry) = next {
             batch = clamp_rows(memory / COPIES / row_size(&geometry) as u64);
-            survey.add(&geometry)?;
+            let (added, read) = rayon::join(|| survey.add(&geometry), || source.next(batch));
+            added?;
+            next = read.map_err(Failure::Source)?;
         }
         source.rewind().map_err(Failure::Source)?;
         let vertices = survey.vertices();
@@ -270,7 +276,11 @@ impl Survey {
     /// Returns the number of parts that fit into memory one by one.
     fn parts(&self, options: &CreateOptions) -> usize {
         let bytes = self.vertices.saturating_mul(self.outline.row_size() as u64);
-        clamp_rows(bytes.saturating_mul(COPIES).div_ceil(memory(options)))
+        clamp_rows(
+            bytes
+                .saturating_mul(COPIES)
+                .div_ceil(working_memory(options)),
+        )
     }
 }
 
@@ -306,6 +316,11 @@ fn memory(options: &CreateOptions) -> u64 {
     options.memory.unwrap_or(MEMORY).max(1 << 10)
 }
 
+/// Returns the memory for batches and parts.
+fn working_memory(options: &CreateOptions) -> u64 {
+    memory(options).min(WORKING_MEMORY)
+}
+
 /// Runs the second pass: appends rows to the files of their parts, and records of paths to the file
 /// `records`. Without it, they stay in the partitioner.
 fn split(
@@ -315,10 +330,20 @@ fn split(
     scratch: &Path,
     records: Option<&Path>,
 ) -> Result<(), Failure> {
-    while let Some(geometry) = source.next(batch).map_err(Failure::Source)? {
-        for (part, bytes) in splitter.split(geometry)? {
-            append(&file(scratch, part), &bytes)?;
-        }
+    let mut next = source.next(batch).map_err(Failure::Source)?;
+    while let Some(geometry) = next {
+        // The next batch is read while this one is split and written.
+        let (split, read) = rayon::join(
+            || {
+                for (part, bytes) in splitter.split(geometry)? {
+                    append(&file(scratch, part), &bytes)?;
+                }
+                Ok::<_, Failure>(())
+            },
+            || source.next(batch),
+        );
+        split?;
+        next = read.map_err(Failure::Source)?;
         if let Some(records) = records {
             append(records, &splitter.take_paths())?;
         }

@@ -297,9 +297,9 @@ pub enum CreateUsageError {
 }
 
 impl CreateArgs {
-    /// Returns whether the memory is bounded.
-    pub(crate) fn bounds_memory(&self) -> bool {
-        self.memory.is_some()
+    /// Returns the limit of the memory, if one is given.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        self.memory
     }
 
     /// Completes the declarations of attributes in a design, and drops those of other attributes.
