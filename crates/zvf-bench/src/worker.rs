@@ -299,7 +299,7 @@ impl Worker {
     fn create(&self, geometry: Geometry, design: Design) -> Result<(f64, ())> {
         self.move_output_aside()?;
         let address = self.folder.to_str().context("a path that is not text")?;
-        let options = CreateOptions::default();
+        let options = CreateOptions::default().seal(self.form.is_sealed());
         let create = zvf::create(address, geometry, design, &options);
         timed(|| {
             self.runtime.block_on(create)?;

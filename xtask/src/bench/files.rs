@@ -17,7 +17,7 @@ pub(super) fn run(sizes: &[String]) -> Result<Done> {
         "build --quiet --locked --release --package zvf-cli --bin zvf",
     ))?;
     let read = run::built(cargo(
-        "build --quiet --locked --release --package zvf-files --example read",
+        "build --quiet --locked --release --package zvf-files --features geoparquet --example read",
     ))?;
     let folder = metadata::scratch("xtask/files")?;
     let script = python::running(&python, "bench_files.py");
