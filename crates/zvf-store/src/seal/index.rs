@@ -152,7 +152,10 @@ fn checksum(root: &mut Map<String, Value>) -> Option<u32> {
     for member in UNSEALED_ATTRIBUTES {
         attributes.remove(member);
     }
-    Some(crc32fast::hash(&serde_json::to_vec(root).ok()?))
+    let mut root = Value::Object(core::mem::take(root));
+    // They are not sorted if another crate of the program enables `preserve_order` of `serde_json`.
+    root.sort_all_objects();
+    Some(crc32fast::hash(&serde_json::to_vec(&root).ok()?))
 }
 
 /// Returns the [checksum](checksum()) of a root from the text of its members and of its sealed
@@ -235,14 +238,28 @@ mod tests {
             members in prop::collection::btree_map(any::<String>(), any_value(), 0..5),
             attributes in prop::collection::btree_map(any::<String>(), any_value(), 0..5),
         ) {
+            let mut members: BTreeMap<String, Value> = members;
+            members.insert(ATTRIBUTES.to_owned(), attributes.into_iter().collect());
+            // Sorted also with `preserve_order`.
             let mut root: Map<String, Value> = members.into_iter().collect();
-            root.insert(ATTRIBUTES.to_owned(), attributes.into_iter().collect());
             let text = serde_json::to_string_pretty(&root).unwrap();
             let members: Members<'_> = serde_json::from_str(&text).unwrap();
             let attributes: Members<'_> =
                 serde_json::from_str(members[ATTRIBUTES].get()).unwrap();
             prop_assert_eq!(checksum_of_text(&members, &attributes), checksum(&mut root));
         }
+    }
+
+    /// Programs with and without `preserve_order` of `serde_json` read each other's roots.
+    #[test]
+    fn the_order_of_members_does_not_matter() {
+        let one = r#"{"z": {"b": 1, "a": 2}, "attributes": {"y": 1, "x": [{"d": 1, "c": 2}]}}"#;
+        let other = r#"{"attributes": {"x": [{"c": 2, "d": 1}], "y": 1}, "z": {"a": 2, "b": 1}}"#;
+        let [one, other] = [one, other].map(|text| {
+            let mut root = serde_json::from_str(text).unwrap();
+            checksum(&mut root).unwrap()
+        });
+        assert_eq!(one, other);
     }
 
     #[test]
