@@ -71,28 +71,26 @@ struct Block {
 const BLOCK: usize = 1 << 14;
 
 impl Block {
-    /// Converts a block that begins with these points, unless it has them.
-    fn include(
+    /// Returns the coordinates of consecutive points, from a block that begins with them unless the
+    /// last one has them.
+    fn of(
         &mut self,
         points: Range<usize>,
         order: &AxisOrder,
         positions: &NumericColumn,
-    ) -> Result<(), FileFault> {
+    ) -> Result<&[[f64; 3]], FileFault> {
         let end = self.first.saturating_add(self.rows.len());
-        if self.first <= points.start && points.end <= end {
-            return Ok(());
+        if points.start < self.first || end < points.end {
+            let end = points.end.max(points.start.saturating_add(BLOCK));
+            let rows = points.start..end.min(positions.len());
+            self.first = rows.start;
+            self.rows = order.rows(&positions.take(rows))?;
         }
-        let end = points.end.max(points.start.saturating_add(BLOCK));
-        let rows = points.start..end.min(positions.len());
-        self.first = rows.start;
-        self.rows = order.rows(&positions.take(rows))?;
-        Ok(())
-    }
-
-    fn at(&self, point: usize) -> [f64; 3] {
-        let at = point.checked_sub(self.first);
-        let row = at.and_then(|at| self.rows.get(at));
-        row.copied().unwrap_or_default()
+        let start = points.start.saturating_sub(self.first);
+        let rows = self.rows.get(start..start.saturating_add(points.len()));
+        rows.ok_or(FileFault::Broken(
+            "paths do not fit the rows of their vertices",
+        ))
     }
 }
 
@@ -250,9 +248,9 @@ impl TrkWriter {
                 remedy: "write trx",
             })?;
             bytes.extend_from_slice(&points.to_le_bytes());
-            world.include(path.start..path.end, &layout.coordinates, &batch.positions)?;
-            for row in path.start..path.end {
-                for value in self.to_file.apply(world.at(row)) {
+            let points = world.of(path.start..path.end, &layout.coordinates, &batch.positions)?;
+            for (row, point) in (path.start..).zip(points) {
+                for value in self.to_file.apply(*point) {
                     bytes.extend_from_slice(&narrow_coordinate(value, "trk")?.to_le_bytes());
                 }
                 for (values, size) in &scalars {

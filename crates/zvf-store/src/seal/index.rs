@@ -61,13 +61,14 @@ impl SealIndex {
         let Some(member) = member else {
             return Ok(None);
         };
-        let value = |text: &RawValue| serde_json::from_str::<Value>(text.get()).ok();
+        let value = |text: &RawValue| -> Result<Value, SealError> {
+            serde_json::from_str(text.get()).map_err(|_| SealError::Inventory)
+        };
         let number = match state {
-            Some(state) => value(state).and_then(|state| state.get("transaction")?.as_u64()),
+            Some(state) => value(state)?.get("transaction").and_then(Value::as_u64),
             None => Some(0),
         };
-        let found = value(member).and_then(|member| Self::from_json(&member));
-        let (index, crc) = found.ok_or(SealError::Inventory)?;
+        let (index, crc) = Self::from_json(&value(member)?).ok_or(SealError::Inventory)?;
         if number != Some(index.transaction) {
             return Ok(None);
         }
@@ -260,6 +261,13 @@ mod tests {
             checksum(&mut root).unwrap()
         });
         assert_eq!(one, other);
+    }
+
+    #[test]
+    fn a_state_that_is_not_json_is_not_skipped() {
+        let text = r#"{"attributes": {"zvf": {"transaction": 1e999}, "zvf_seal": {}}}"#;
+        let parsed = SealIndex::parse(text.as_bytes());
+        assert!(matches!(parsed, Err(SealError::Inventory)), "{parsed:?}");
     }
 
     #[test]
