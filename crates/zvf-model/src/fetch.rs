@@ -65,6 +65,20 @@ pub trait Fetch: MaybeSync {
         self.cells(wanted)
     }
 
+    /// Prepares reads of cells of these arrays that will follow: over a network, reads the indexes
+    /// of all of their shards, unless this takes more than `max_requests`. Takes at most one round
+    /// trip.
+    ///
+    /// What cannot be read is an error of the read that needs it.
+    fn prepare(
+        &self,
+        arrays: &[Self::Array],
+        max_requests: usize,
+    ) -> impl Future<Output = ()> + MaybeSend {
+        let _ = (arrays, max_requests);
+        async {}
+    }
+
     /// Lists the names of the children of a node that are nodes or have children, in ascending
     /// order. The list is empty if there are none, even if the node does not exist.
     ///

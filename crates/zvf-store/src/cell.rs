@@ -182,6 +182,19 @@ impl CellReader {
         Ok(cells.pop().flatten())
     }
 
+    /// Reads the indexes of all shards of arrays over the network, if they are few. Cells in these
+    /// shards then take one round trip.
+    async fn prepare_shards(&self, arrays: &[CellArray], max_requests: usize) {
+        let counts = arrays.iter().map(CellArray::shard_count);
+        let count = counts.fold(0, usize::saturating_add);
+        if self.store.is_near() || count > max_requests {
+            return;
+        }
+        let shards: Vec<_> = arrays.iter().flat_map(CellArray::shards).collect();
+        let shards = shards.iter().map(|(key, sharding)| (key, *sharding));
+        self.shard_indexes.prepare(shards, &self.store).await;
+    }
+
     /// Reads cells and children, with a separate result for each request.
     ///
     /// Takes one more round trip when the chunk of a child has an unusual name.

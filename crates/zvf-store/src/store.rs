@@ -267,9 +267,13 @@ impl Store {
     /// Returns the age at which an object cannot be newer than the head; `None` if the head is
     /// compared after every read, which takes no request in a folder or in memory.
     pub(crate) fn settled_after(&self) -> Option<Duration> {
-        let is_simulated = self.inner.simulated_network.is_some();
+        (!self.is_near()).then_some(self.inner.settled_after)
+    }
+
+    /// Returns whether a request takes no round trip over a network, real or simulated.
+    pub(crate) fn is_near(&self) -> bool {
         let is_near = self.folder().is_some() || self.inner.name == "memory:";
-        (is_simulated || !is_near).then_some(self.inner.settled_after)
+        is_near && self.inner.simulated_network.is_none()
     }
 
     fn checks_head(&self) -> bool {

@@ -290,6 +290,10 @@ impl<F: Fetch + MaybeSend> Fetch for CachedFetch<F> {
         self.read(wanted, Misses::Pass).await
     }
 
+    async fn prepare(&self, arrays: &[F::Array], max_requests: usize) {
+        self.inner.prepare(arrays, max_requests).await;
+    }
+
     async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
         match self.nodes.as_ref().filter(|copy| !copy.may_be_array(key)) {
             Some(copy) => Ok(copy.children(key)),

@@ -70,6 +70,11 @@ impl<'a> Port<'a> {
         self.fetch.cells(wanted, self.bypasses_cache).await
     }
 
+    /// See [`Fetch::prepare`].
+    pub async fn prepare(self, arrays: &[AnyArray], max_requests: usize) {
+        self.fetch.prepare(arrays, max_requests).await;
+    }
+
     /// See [`Fetch::children`].
     ///
     /// # Errors
@@ -207,6 +212,7 @@ trait AnyFetch: MaybeSync {
         wanted: &'f [CellRequest<AnyArray>],
         bypasses_cache: bool,
     ) -> BoxFuture<'f, Vec<Result<Option<Fetched>, FetchError>>>;
+    fn prepare<'f>(&'f self, arrays: &'f [AnyArray], max_requests: usize) -> BoxFuture<'f, ()>;
     fn children<'f>(&'f self, key: &'f Key) -> BoxFuture<'f, Result<Vec<String>, FetchError>>;
     fn sizes<'f>(&'f self, keys: &'f [Key]) -> BoxFuture<'f, Result<Vec<Option<u64>>, FetchError>>;
     fn files<'f>(
@@ -255,6 +261,14 @@ impl<F: Fetch> AnyFetch for F {
                 responses.insert(at.min(responses.len()), Err(error));
             }
             responses
+        })
+    }
+
+    fn prepare<'f>(&'f self, arrays: &'f [AnyArray], max_requests: usize) -> BoxFuture<'f, ()> {
+        Box::pin(async move {
+            let own = arrays.iter().filter_map(|array| array.of().ok());
+            let own: Vec<F::Array> = own.cloned().collect();
+            Fetch::prepare(self, &own, max_requests).await;
         })
     }
 

@@ -10,7 +10,7 @@ use zvf_format::numeric::{ByteOrder, Dtype, Kind};
 use zvf_model::{
     array::{CellAttribute, FragmentArray, VertexEncoding, Vertices},
     draco::DracoError,
-    fetch::FetchProblem,
+    fetch::{AnyArray, FetchProblem},
     grid::ChunkCoord,
     layout::{ArrayRole, CrossChunkForm},
 };
@@ -46,6 +46,15 @@ pub(crate) struct ChunkAttribute {
 }
 
 impl Schema {
+    /// Returns the arrays whose cells are read of each chunk.
+    pub(crate) fn cell_arrays(&self) -> Vec<AnyArray> {
+        let attributes = self.vertex.iter().chain(&self.fragment);
+        let attributes = attributes.map(|attribute| &attribute.array);
+        let arrays = [Some(&self.vertices), self.fragments.as_ref()];
+        let arrays = arrays.into_iter().flatten().chain(attributes);
+        arrays.filter_map(|array| array.array()).cloned().collect()
+    }
+
     /// Returns all chunks with vertices, ascending.
     pub(crate) fn all_chunks(&self) -> Arc<[ChunkCoord]> {
         let all = self.chunks.get_or_init(|| {

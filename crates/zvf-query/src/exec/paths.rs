@@ -8,7 +8,7 @@ mod sweep;
 use core::ops::ControlFlow;
 use std::{borrow::Cow, collections::BTreeSet};
 
-use futures_util::future::try_join;
+use futures_util::future::{join, try_join};
 use zvf_model::{grid::ChunkCoord, key::Key};
 
 use super::{
@@ -17,6 +17,8 @@ use super::{
     filter::Filter,
     gather::PathGather,
     limit::Limit,
+    object_columns::ObjectColumns,
+    object_scan::SelectedObjects,
     operator::PathScan,
     path::{BYTES_PER_PIECE, Path, check_shared},
     pipeline::Pipeline,
@@ -25,11 +27,12 @@ use super::{
 use crate::{
     batch::loaded::LoadedChunks,
     catalog::{
-        chunk::{ChunkRequest, RequestedRows},
+        chunk::{Chunk, ChunkRequest, RequestedRows},
         objects::{ObjectFragment, ObjectSet},
         schema::Schema,
     },
     cores::on_cores,
+    diagnostics::Diagnostics,
     error::QueryError,
     query::Shape,
     resolve::query::{Allowed, Batching, Emit, LevelQuery},
@@ -37,6 +40,11 @@ use crate::{
     selection::RowSelection,
 };
 
+/// Maximum number of requests that prepare the reads of chunks outside a region. Paths lead to any
+/// of them.
+const MAX_PREPARED_OF_REGION: usize = 96;
+/// Maximum number of requests that prepare the reads of the chunks of objects, which are few.
+const MAX_PREPARED_OF_OBJECTS: usize = 12;
 /// Number of paths that are filtered and clipped between two points at which a query can stop.
 const PATHS_PER_YIELD: usize = 1024;
 /// Number of blocks of paths that are filtered on all cores between two such points.
@@ -47,7 +55,8 @@ impl PathScan {
     ///
     /// Three round trips: manifests; fragment indexes; rows. With a region, its chunks are
     /// read beside the manifests, and chunks outside of it after both. The chunks of a whole
-    /// level are read beside the manifests if they fit into memory.
+    /// level are read beside the manifests if they fit into memory. Attributes of the objects that
+    /// may be in the result are read beside the chunks.
     pub(crate) async fn execute(
         &self,
         pipeline: Pipeline<'_>,
@@ -56,26 +65,23 @@ impl PathScan {
     ) -> Result<(), QueryError> {
         let (query, diagnostics, schema) = (context.query, context.diagnostics, &*self.schema);
         let scan = context.scope(pipeline.source.id);
-        let scope = context.scope(pipeline.objects());
+        let shown = context.scope(pipeline.columns());
         let allowed = query.allowed()?;
         let named = query.query.objects.is_some() || query.query.groups.is_some();
         let regional = query.area.as_ref().filter(|_| !named);
-        let nearby = async {
-            let chunks = match regional {
-                Some(_) => query.nearby_chunks(schema)?.unwrap_or_default(),
-                None => query.all_at_once(schema)?,
-            };
-            let requests = chunks.into_iter().map(|chunk| ChunkRequest {
-                chunk,
-                fragments: true,
-                rows: RequestedRows::All,
-            });
-            let requests = requests.collect();
-            scan.read_chunks(schema, requests, diagnostics).await
+        let limit = pipeline.limit();
+        let objects = context.scope(pipeline.objects());
+        let first = FirstReads {
+            schema,
+            diagnostics,
+            in_region: regional.is_some(),
+            of_all: regional.is_none() && query.is_everything() && limit.passes_all(),
         };
-        // Chunks are requested first: they arrive while manifests are decoded.
-        let selected = scope.selected_objects(diagnostics);
-        let (nearby, selected) = try_join(nearby, selected).await?;
+        let FirstResults {
+            nearby,
+            selected,
+            columns,
+        } = first.read(query, &scan, &objects, &shown).await?;
         let Some(selected) = selected else {
             let is_empty = schema.vertices.count().is_none_or(|count| count == 0);
             if nearby.is_empty() && is_empty {
@@ -111,21 +117,26 @@ impl PathScan {
         }
         let filter = Filter::open(pipeline.filter, schema, Some(objects), context).await?;
         let work = PathWork {
-            pipeline,
             context,
             manifests: query.manifests()?,
             schema,
             objects,
             filter,
             clip: BorderClip::open(pipeline.clips, query, schema)?,
+            shown,
         };
         let mut emitted = Emitted {
-            limit: pipeline.limit(),
+            limit,
             objects: vec![false; objects.len()],
+            columns,
         };
         if let Some(area) = regional {
-            scan.load_region(&work, area, &mut paths, &mut loaded, diagnostics)
-                .await?;
+            let near = scan.near_paths(&work, area, &mut paths, &loaded)?;
+            let load = scan.load(&work, near, &mut loaded, diagnostics);
+            let columns = work.columns_ahead(&paths, limit);
+            let (read, columns) = join(load, columns).await;
+            read?;
+            emitted.columns = columns;
             let done = work.emit_batches(&paths, &loaded, &mut emitted, emit);
             return done.await.map(|_| ());
         }
@@ -137,6 +148,76 @@ impl PathScan {
         };
         source.emit(loaded, emitted, emit).await
     }
+}
+
+/// The reads that no other read has to wait for.
+struct FirstReads<'f> {
+    schema: &'f Schema,
+    diagnostics: &'f Diagnostics,
+    /// Reads the chunks of the region.
+    in_region: bool,
+    /// Reads the attributes of all objects.
+    of_all: bool,
+}
+
+impl FirstReads<'_> {
+    /// Reads chunks that need no manifest, manifests, and attributes of objects, through the ports
+    /// of three operators.
+    async fn read(
+        &self,
+        query: &LevelQuery<'_>,
+        scan: &LevelQuery<'_>,
+        objects: &LevelQuery<'_>,
+        shown: &LevelQuery<'_>,
+    ) -> Result<FirstResults, QueryError> {
+        let (schema, diagnostics) = (self.schema, self.diagnostics);
+        let nearby = async {
+            let chunks = match self.in_region {
+                true => query.nearby_chunks(schema)?.unwrap_or_default(),
+                false => query.all_at_once(schema)?,
+            };
+            let requests = chunks.into_iter().map(|chunk| ChunkRequest {
+                chunk,
+                fragments: true,
+                rows: RequestedRows::All,
+            });
+            let requests = requests.collect();
+            scan.read_chunks(schema, requests, diagnostics).await
+        };
+        let selected = async {
+            if !self.of_all {
+                return Ok((objects.selected_objects(diagnostics).await?, None));
+            }
+            objects.session.object_index(&objects.level).await?;
+            let selected = objects.selected_objects(diagnostics);
+            let (selected, columns) = join(selected, shown.object_columns_of_all()).await;
+            Ok((selected?, columns))
+        };
+        let prepared = async {
+            let max_requests = match self.in_region {
+                true => MAX_PREPARED_OF_REGION,
+                false => MAX_PREPARED_OF_OBJECTS,
+            };
+            if !self.of_all {
+                let arrays = schema.cell_arrays();
+                scan.session.fetch.prepare(&arrays, max_requests).await;
+            }
+        };
+        // Chunks are requested first: they arrive while manifests are decoded.
+        let (read, ()) = join(try_join(nearby, selected), prepared).await;
+        let (nearby, (selected, columns)) = read?;
+        Ok(FirstResults {
+            nearby,
+            selected,
+            columns,
+        })
+    }
+}
+
+struct FirstResults {
+    nearby: Vec<Option<Chunk>>,
+    selected: Option<SelectedObjects>,
+    columns: Option<ObjectColumns>,
 }
 
 /// Paths that are read group by group.
@@ -193,13 +274,26 @@ impl PathGroups<'_> {
                 let new = chunks.iter().filter(|chunk| !loaded.knows(**chunk));
                 new.map(|chunk| (*chunk, RequestedRows::All)).collect()
             };
-            scan.load(work, wanted, &mut loaded, diagnostics).await?;
+            let load = scan.load(work, wanted, &mut loaded, diagnostics);
+            let columns = async {
+                match &emitted.columns {
+                    None => work.columns_ahead(now, emitted.limit).await,
+                    Some(_) => None,
+                }
+            };
+            let (read, columns) = join(load, columns).await;
+            read?;
+            let is_of_group = columns.is_some();
+            emitted.columns = emitted.columns.take().or(columns);
             first = first.saturating_add(count);
             let emitting = work.emit_batches(now, &loaded, &mut emitted, emit);
             let flow = emitting.await?;
             if named {
                 // The next paths may need other rows of these chunks.
                 loaded = LoadedChunks::default();
+            }
+            if is_of_group {
+                emitted.columns = None;
             }
             if flow.is_break() || emitted.limit.is_reached() || first >= paths.len() {
                 return Ok(());
@@ -256,7 +350,6 @@ impl LevelQuery<'_> {
 
 /// The operators above a scan of paths, and what they share.
 pub(crate) struct PathWork<'w> {
-    pipeline: Pipeline<'w>,
     context: ExecContext<'w>,
     /// The node of the object index.
     manifests: Key,
@@ -264,6 +357,8 @@ pub(crate) struct PathWork<'w> {
     objects: &'w ObjectSet,
     filter: Filter<'w>,
     clip: Option<BorderClip<'w>>,
+    /// The query, reading through the port of the operator that appends columns of objects.
+    shown: Cow<'w, LevelQuery<'w>>,
 }
 
 /// Progress of a query on paths over its batches.
@@ -271,9 +366,21 @@ struct Emitted {
     limit: Limit,
     /// Marks, by object, if a batch has listed it.
     objects: Vec<bool>,
+    /// Attributes of the objects of loaded paths, if they were read beside the chunks.
+    columns: Option<ObjectColumns>,
 }
 
 impl PathWork<'_> {
+    /// Reads the attributes of the objects of paths that are about to be emitted. Not if a limit
+    /// may leave most of them out.
+    async fn columns_ahead(&self, paths: &[Path<'_>], limit: Limit) -> Option<ObjectColumns> {
+        if !limit.passes_all() {
+            return None;
+        }
+        let rows = paths.iter().filter_map(|path| self.objects.row(path.index));
+        self.shown.object_columns_ahead(rows).await
+    }
+
     /// Emits loaded paths in batches of about [`batch_size`](LevelQuery::batch_size) bytes.
     async fn emit_batches(
         &self,
@@ -335,7 +442,11 @@ impl PathWork<'_> {
         };
         // Objects that no batch has listed before.
         let mut listed = Vec::new();
-        let Emitted { limit, objects } = emitted;
+        let Emitted {
+            limit,
+            objects,
+            columns,
+        } = emitted;
         let mut list = |index: usize| {
             if let Some(is_listed) = objects.get_mut(index).filter(|is_listed| !**is_listed) {
                 *is_listed = true;
@@ -383,9 +494,10 @@ impl PathWork<'_> {
             gather.finish(&mut batch)
         };
         batch.parts = is_path.then_some(parts);
-        let columns = self.context.scope(self.pipeline.columns());
-        columns
-            .show_objects(&mut batch, self.objects, &listed, diagnostics)
+        let columns = columns.as_ref();
+        let shown = &self.shown;
+        shown
+            .show_objects(&mut batch, self.objects, &listed, columns, diagnostics)
             .await?;
         let flow = emit(batch);
         query.pause().await;

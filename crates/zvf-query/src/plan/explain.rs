@@ -31,7 +31,8 @@ use crate::{
     error::QueryError,
     exec::{
         context::ExecContext,
-        operator::{ObjectScan, Operator, PlanNode},
+        operator::{ObjectScan, Operator, PathScan, PlanNode},
+        pipeline::Pipeline,
     },
     query::{LevelChoice, Query, Shape},
     resolve::query::LevelQuery,
@@ -433,28 +434,13 @@ impl PlanNode {
                 );
             }
             Operator::StreamedLinkJoin => push("links", true),
-            Operator::PathScan(scan) => {
-                let named = query.query.objects.is_some() || query.query.groups.is_some();
-                let is_path = query.shape == Shape::Paths;
-                if is_path && query.area.is_some() && !named {
-                    push(
-                        "fragment indexes of other chunks that the paths go through",
-                        true,
-                    );
-                    push(
-                        "the rows of their fragments",
-                        scan.schema.has_rows_in_part(),
-                    );
-                } else if !is_path || query.all_at_once(&scan.schema)?.is_empty() {
-                    push("fragment indexes of the chunks of the objects", true);
-                    push(
-                        "the rows of their fragments",
-                        scan.schema.has_rows_in_part(),
-                    );
-                }
-            }
+            Operator::PathScan(scan) => scan.later_reads(query, later)?,
             Operator::ObjectColumns if !query.shown.object.is_empty() => {
-                push("attributes of the objects found", true);
+                let pipeline = Pipeline::new(self);
+                let is_of_paths = matches!(pipeline.source.operator, Operator::PathScan(_));
+                if !is_of_paths || !pipeline.limit().passes_all() {
+                    push("attributes of the objects found", true);
+                }
             }
             Operator::LevelJump(_) => {
                 push("links between the levels", true);
@@ -473,6 +459,43 @@ impl PlanNode {
             | Operator::Nearest(_)
             | Operator::ObjectColumns => {}
         }
+        Ok(())
+    }
+}
+
+impl PathScan {
+    /// Appends the round trips after the first.
+    fn later_reads(
+        &self,
+        query: &LevelQuery<'_>,
+        later: &mut Vec<LaterRead>,
+    ) -> Result<(), QueryError> {
+        let named = query.query.objects.is_some() || query.query.groups.is_some();
+        let is_path = query.shape == Shape::Paths;
+        let is_region = is_path && query.area.is_some() && !named;
+        if !is_region && is_path && !query.all_at_once(&self.schema)?.is_empty() {
+            return Ok(());
+        }
+        let shows_attributes = query.query.limit.is_none() && !query.shown.object.is_empty();
+        let what = match (is_region, shows_attributes) {
+            (true, true) => {
+                "fragment indexes of other chunks that the paths go through, and attributes of the \
+                 objects"
+            }
+            (true, false) => "fragment indexes of other chunks that the paths go through",
+            (false, true) => {
+                "fragment indexes of the chunks of the objects, and attributes of the objects"
+            }
+            (false, false) => "fragment indexes of the chunks of the objects",
+        };
+        later.push(LaterRead {
+            what,
+            is_always: true,
+        });
+        later.push(LaterRead {
+            what: "the rows of their fragments",
+            is_always: self.schema.has_rows_in_part(),
+        });
         Ok(())
     }
 }
@@ -830,6 +853,11 @@ impl Fetch for CountingPort<'_> {
             self.round_trips.fetch_add(1, Ordering::Relaxed);
         }
         fetched
+    }
+
+    async fn prepare(&self, arrays: &[Self::Array], max_requests: usize) {
+        let arrays: Vec<AnyArray> = arrays.iter().map(|array| array.0.clone()).collect();
+        self.port.prepare(&arrays, max_requests).await;
     }
 
     fn children(

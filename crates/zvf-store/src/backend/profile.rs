@@ -43,12 +43,13 @@ impl BackendProfile {
     };
     /// A request takes 20 to 100 ms, in which a connection transfers 1 to 10 MB. A gap of a
     /// megabyte would be worth a request if requests did not run concurrently; so gaps that cost
-    /// more than a millisecond are read only once half of the concurrent requests are in use.
+    /// more than a millisecond are read only once half of the concurrent requests are in use, and
+    /// longer ranges than a connection transfers in a round trip are read over several of them.
     pub(crate) const NETWORK: Self = Self {
         merge: MergePolicy {
             limits: MergeLimits {
                 gap: MIB,
-                size: 16 * MIB,
+                size: 4 * MIB,
             },
             gaps: Some(GapPolicy {
                 free_gap: 64 * KIB,

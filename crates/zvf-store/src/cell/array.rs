@@ -119,6 +119,49 @@ impl CellArray {
         &self.0.codecs
     }
 
+    /// Returns the number of shards, stored or not.
+    pub(super) fn shard_count(&self) -> usize {
+        let Description {
+            array, sharding, ..
+        } = &*self.0;
+        if sharding.is_none() {
+            return 0;
+        }
+        let grid = array.grid_shape();
+        let count = grid
+            .iter()
+            .fold(1, |n: u64, extent| n.saturating_mul(*extent));
+        usize::try_from(count).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the keys of all shards, stored or not, with their layout.
+    pub(super) fn shards(&self) -> Vec<(Key, &ShardLayout)> {
+        let Description {
+            node,
+            array,
+            sharding: Some(sharding),
+            ..
+        } = &*self.0
+        else {
+            return Vec::new();
+        };
+        let grid = array.grid_shape();
+        let mut shard = vec![0_u64; grid.len()];
+        let mut shards = Vec::new();
+        for _ in 0..self.shard_count() {
+            let key = array.chunk_key(node, &shard);
+            shards.extend(key.ok().map(|key| (key, sharding)));
+            for (number, extent) in shard.iter_mut().zip(&grid).rev() {
+                *number = number.saturating_add(1);
+                if *number < *extent {
+                    break;
+                }
+                *number = 0;
+            }
+        }
+        shards
+    }
+
     pub(crate) fn description(&self) -> &Arc<Description> {
         &self.0
     }

@@ -92,6 +92,10 @@ impl Fetch for CellReader {
         self.read_wanted(wanted, CacheMode::Bypass).await
     }
 
+    async fn prepare(&self, arrays: &[CellArray], max_requests: usize) {
+        self.prepare_shards(arrays, max_requests).await;
+    }
+
     async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
         if let Some(known) = self.store().copied_children(key) {
             return Ok(known);

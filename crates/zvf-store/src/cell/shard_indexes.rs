@@ -1,7 +1,7 @@
 //! The cache of shard indexes.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{Mutex, PoisonError},
 };
 
@@ -21,6 +21,8 @@ pub(super) struct ShardIndexes(Mutex<CachedIndexes>);
 #[derive(Debug, Default)]
 struct CachedIndexes {
     by_key: HashMap<Key, Option<ShardIndex>>,
+    /// Shards whose index was requested.
+    requested: HashSet<Key>,
     bytes: usize,
 }
 
@@ -46,13 +48,42 @@ impl ShardIndexes {
                         known.insert(key.clone(), Ok(index.clone()));
                     }
                     None => {
+                        cached.requested.insert(key.clone());
                         missing.insert(key, sharding);
                     }
                 }
             }
         });
+        self.read(missing, store, &mut known).await;
+        known
+    }
+
+    /// Reads the indexes of `shards` that were not requested yet. Takes one round trip.
+    pub(super) async fn prepare<'a>(
+        &self,
+        shards: impl Iterator<Item = (&'a Key, &'a ShardLayout)>,
+        store: &Store,
+    ) {
+        let mut missing = BTreeMap::new();
+        self.with(|cached| {
+            for (key, sharding) in shards {
+                if cached.requested.insert(key.clone()) {
+                    missing.insert(key, sharding);
+                }
+            }
+        });
+        self.read(missing, store, &mut KnownIndexes::new()).await;
+    }
+
+    /// Reads indexes and adds them to the cache and to `known`.
+    async fn read(
+        &self,
+        missing: BTreeMap<&Key, &ShardLayout>,
+        store: &Store,
+        known: &mut KnownIndexes,
+    ) {
         if missing.is_empty() {
-            return known;
+            return;
         }
         let reads = missing
             .iter()
@@ -78,7 +109,6 @@ impl ShardIndexes {
                 known.insert(key.clone(), index);
             }
         });
-        known
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut CachedIndexes) -> T) -> T {
@@ -89,7 +119,8 @@ impl ShardIndexes {
 impl CachedIndexes {
     fn insert(&mut self, key: &Key, index: Option<ShardIndex>) {
         let size = index.as_ref().map_or(0, ShardIndex::size);
-        let size = size.saturating_add(key.as_str().len());
+        // The key is also in `requested`.
+        let size = size.saturating_add(key.as_str().len().saturating_mul(2));
         if self.bytes.saturating_add(size) > MAX_CACHE_BYTES {
             *self = Self::default();
         }

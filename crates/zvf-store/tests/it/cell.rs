@@ -1,11 +1,13 @@
 //! Reading of whole cells and parts: plain, compressed and sharded.
 
-use core::ops::Range;
+use core::{ops::Range, time::Duration};
 
 use serde_json::{Value as Json, json};
 use zvf_format::vlen;
+use zvf_model::fetch::Fetch;
 use zvf_store::{
-    CellArray, CellArrayError, CellError, CellRead, CellReader, CodecsError, OpenOptions, ReadError,
+    CellArray, CellArrayError, CellError, CellRead, CellReader, CodecsError, OpenOptions,
+    ReadError, SimulatedNetwork,
 };
 
 use crate::support::{array as parsed, block_on, key, log, numbered, recorded};
@@ -31,6 +33,10 @@ pub(crate) fn vlen_array(compressor: Option<&str>) -> CellArray {
 }
 
 pub(crate) fn sharded(location: &str, compressor: Option<&str>) -> CellArray {
+    described("0/vertices", sharded_metadata(location, compressor)).unwrap()
+}
+
+fn sharded_metadata(location: &str, compressor: Option<&str>) -> Json {
     let mut codecs = vec![json!({"name": "vlen-bytes"})];
     codecs.extend(compressor.map(|name| json!({"name": name})));
     let codecs = json!([{"name": "sharding_indexed", "configuration": {
@@ -39,8 +45,7 @@ pub(crate) fn sharded(location: &str, compressor: Option<&str>) -> CellArray {
         "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
         "index_location": location,
     }}]);
-    let metadata = metadata("variable_length_bytes", &json!([2, 2]), &codecs);
-    described("0/vertices", metadata).unwrap()
+    metadata("variable_length_bytes", &json!([2, 2]), &codecs)
 }
 
 const AT: [u64; 2] = [1, 2];
@@ -265,6 +270,46 @@ fn the_index_of_a_shard_is_cached() {
         ];
         assert_eq!(log(reader.store()), want);
     }
+}
+
+/// Opens a sharded array of `side` × `side` cells.
+fn square(side: u64) -> CellArray {
+    let mut metadata = sharded_metadata("end", None);
+    metadata["shape"] = json!([side, side]);
+    described("0/vertices", metadata).unwrap()
+}
+
+#[test]
+fn indexes_of_few_shards_are_prepared_over_a_network() {
+    let first = frame(&numbered(100));
+    let objects = [(SHARD, shard([Some(&first), None, None, None], "end"))];
+    let network = SimulatedNetwork {
+        latency: Duration::ZERO,
+        bandwidth: 0,
+    };
+    let options = OpenOptions::default().record_requests(true);
+    let far = options.clone().simulate_network(network);
+    let far = CellReader::new(far.from_memory(objects.clone()).unwrap());
+    let near = CellReader::new(options.from_memory(objects).unwrap());
+    let array = square(4);
+
+    block_on(near.prepare(core::slice::from_ref(&array), 4));
+    assert_eq!(log(near.store()).len(), 0);
+
+    block_on(far.prepare(&[square(1 << 22)], 100));
+    block_on(far.prepare(&[square(6), array.clone()], 12));
+    assert_eq!(log(far.store()).len(), 0);
+
+    block_on(far.prepare(&[vlen_array(None), array.clone()], 4));
+    let index = "the last 68 bytes";
+    let shards = ["0/0", "0/1", "1/0", "1/1"];
+    let want = shards.map(|shard| format!("0/vertices/c/{shard} {index}"));
+    assert_eq!(log(far.store()), want);
+    block_on(far.prepare(core::slice::from_ref(&array), 4));
+    let read = |index: [u64; 2]| block_on(far.read_one(cell(&array, &index, None)));
+    assert_eq!(read([0, 2]).unwrap().unwrap(), numbered(100));
+    assert!(read([2, 2]).unwrap().is_none());
+    assert_eq!(log(far.store()), [format!("{SHARD} bytes 0..108")]);
 }
 
 #[test]

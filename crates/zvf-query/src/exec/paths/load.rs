@@ -20,15 +20,14 @@ use crate::{
 };
 
 impl LevelQuery<'_> {
-    /// Reads the pieces of paths that a region needs, and drops paths that it cannot select.
-    pub(super) async fn load_region(
+    /// Drops paths that a region cannot select, and returns the rows that the others need.
+    pub(super) fn near_paths(
         &self,
         work: &PathWork<'_>,
         area: &Area,
         paths: &mut Vec<Path<'_>>,
-        loaded: &mut LoadedChunks,
-        diagnostics: &Diagnostics,
-    ) -> Result<(), QueryError> {
+        loaded: &LoadedChunks,
+    ) -> Result<Vec<(u32, RequestedRows)>, QueryError> {
         let mode = self.area_mode;
         check_shared(paths, loaded, self.session.fetch.budget())?;
         let pieces = paths.iter().map(|path| path.pieces.len());
@@ -41,8 +40,7 @@ impl LevelQuery<'_> {
         let mut is_near = near.iter().flat_map(|near| near.is_near.iter().copied());
         paths.retain(|_| is_near.next().unwrap_or(false));
         let more: Vec<ObjectFragment> = near.into_iter().flat_map(|near| near.more).collect();
-        self.load(work, of_fragments(&more), loaded, diagnostics)
-            .await
+        Ok(of_fragments(&more))
     }
 
     /// Reads rows of chunks by the numbers of the chunks.

@@ -122,10 +122,12 @@ fn wrap(text: &mut String, heading: &str, words: Vec<String>) {
 }
 
 /// Returns the maximum number of rounds for cells. Attributes of objects take one more round
-/// because the objects are known only after the others.
+/// because the objects are known only after the others; those of paths are read beside the chunks.
 fn most_rounds(kind: StoreKind, case: &QueryCase) -> usize {
     let query = &case.query;
-    let of_objects = usize::from(query.columns == Selection::All && !case.counts);
+    let is_of_paths = matches!(kind, StoreKind::Polylines);
+    let is_beside = is_of_paths && query.limit.is_none() && query.nearest.is_none();
+    let of_objects = usize::from(query.columns == Selection::All && !case.counts && !is_beside);
     let of_kind = match kind {
         // Groups, manifests, fragments, rows.
         _ if query.groups.is_some() => 4,
