@@ -310,7 +310,7 @@ class CreateOptions(TypedDict, total=False):
     checksums: bool
     """Store checksums of cells; true unless given."""
     sharding: Literal["auto", "none"] | Sequence[int]
-    """Number of chunks along each axis of a shard."""
+    """Number of chunks along each axis of a shard; by default auto in a bucket, none in a folder."""
     profile: str
     """Generation of the format."""
     purpose: Literal["auto", "lookup", "scan"]

@@ -101,6 +101,18 @@ pub enum ShardingPolicy {
     Shape(Vec<u64>),
 }
 
+impl ShardingPolicy {
+    /// Returns the policy that suits a store at an address: [`Auto`](Self::Auto) in a bucket, where
+    /// each object costs a request, and [`None`](Self::None) in a folder, where a change rewrites
+    /// less without shards.
+    pub fn for_address(address: &str) -> Self {
+        match address.contains("://") {
+            true => Self::Auto,
+            false => Self::None,
+        }
+    }
+}
+
 /// Policy for vertices outside the bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -368,6 +380,11 @@ impl Design {
     /// Returns whether steps of paths between chunks are stored as links.
     pub fn has_step_links(&self) -> bool {
         self.step_links || self.profile != Profile::V09
+    }
+
+    /// Returns whether cells share objects.
+    pub(crate) fn is_sharded(&self) -> bool {
+        self.sharding != ShardingPolicy::None
     }
 
     /// Returns whether cells carry checksums.

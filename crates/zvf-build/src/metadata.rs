@@ -211,6 +211,11 @@ pub(crate) fn sharding(inner: &[u64], codecs: &[Value]) -> Value {
     })
 }
 
+/// Returns whether the chunks of an array are shards.
+pub(crate) fn is_sharded(node: &Value) -> bool {
+    node["codecs"][0]["name"].as_str() == Some("sharding_indexed")
+}
+
 /// Returns the codecs of an array, or of its inner chunks if it is sharded.
 pub(crate) fn unsharded(codecs: &[Value]) -> Vec<Value> {
     match codecs {

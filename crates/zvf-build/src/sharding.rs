@@ -10,6 +10,8 @@ use crate::{
 
 /// Target size of a shard in bytes.
 const SHARD: u64 = 16 << 20;
+/// Maximum number of chunks in a shard, whose index has 16 bytes for each.
+const MAX_CHUNKS: u64 = 1 << 12;
 
 /// Returns the shard shape in chunks for a grid with this many chunks and bytes of positions.
 pub(crate) fn shard(
@@ -26,20 +28,7 @@ pub(crate) fn shard(
             }
             shape.clone()
         }
-        ShardingPolicy::Auto => {
-            let cell = (bytes / chunks.max(1)).max(1);
-            let mut shape = vec![1u64; grid.len()];
-            // Doubles the shortest shard axis that has room in the grid, up to the target size.
-            loop {
-                let cells: u64 = shape.iter().product();
-                let open = (0..grid.len()).filter(|axis| shape[*axis] < grid[*axis]);
-                let axis = open.min_by_key(|axis| shape[*axis]);
-                match axis {
-                    Some(axis) if cells * cell * 2 <= SHARD && cells < 1 << 12 => shape[axis] *= 2,
-                    _ => break shape,
-                }
-            }
-        }
+        ShardingPolicy::Auto => auto(grid, chunks, bytes),
     };
     if design.profile != Profile::V09 {
         return Err(BuildError::UnsupportedOption {
@@ -48,6 +37,40 @@ pub(crate) fn shard(
         });
     }
     checked(shape).map(Some)
+}
+
+/// Returns the shape of the largest shards of about [`SHARD`] bytes that divide the grid evenly.
+///
+/// Chunks without data take no space in a shard. If few chunks of the grid have data, they may
+/// still be neighbours, so a shard full of average chunks has at most twice the size.
+fn auto(grid: &[u64], chunks: u64, bytes: u64) -> Vec<u64> {
+    let chunk = (bytes / chunks.max(1)).max(1);
+    let all = grid
+        .iter()
+        .fold(1, |n: u64, extent| n.saturating_mul(*extent));
+    let mut shape = grid.to_vec();
+    for extent in &mut shape {
+        *extent = (*extent).clamp(1, MAX_CHUNKS);
+    }
+    loop {
+        let chunks = shape
+            .iter()
+            .fold(1, |n: u64, extent| n.saturating_mul(*extent));
+        let full = chunks.saturating_mul(chunk);
+        let shards = all.div_ceil(chunks.max(1)).max(1);
+        if chunks <= MAX_CHUNKS && full <= 2 * SHARD && bytes / shards <= SHARD {
+            return shape;
+        }
+        // One shard more along the longest axis, and shards of equal extents.
+        let longest = shape
+            .iter_mut()
+            .zip(grid)
+            .max_by_key(|(extent, _)| **extent);
+        let Some((extent, grid)) = longest.filter(|(extent, _)| **extent > 1) else {
+            return shape;
+        };
+        *extent = grid.div_ceil(grid.div_ceil(*extent - 1));
+    }
 }
 
 /// Checks that shards of this shape do not have too many cells, and returns the shape.
@@ -94,4 +117,23 @@ pub fn added_array(other: Value, declared: Option<&[u64]>) -> Result<Value, Buil
     node["chunk_grid"]["configuration"]["chunk_shape"] = json!(chunk);
     node["codecs"] = json!(codecs);
     Ok(node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_divide_the_grid_evenly() {
+        // A level below the target size is one shard, also if most of its chunks are empty.
+        assert_eq!(auto(&[9, 9, 9], 312, 12 << 20), [9, 9, 9]);
+        assert_eq!(auto(&[1, 1], 1, 40), [1, 1]);
+        assert_eq!(auto(&[19, 19, 19], 2104, 120 << 20), [10, 7, 7]);
+        assert_eq!(auto(&[4, 4, 4], 64, 1 << 30), [1, 1, 1]);
+        assert_eq!(auto(&[3, 40], 120, 120 << 20), [3, 5]);
+        // Full shards stay below twice the target size.
+        assert_eq!(auto(&[100, 100, 100], 100, 100 << 20), [3, 3, 3]);
+        assert_eq!(auto(&[1 << 40, 1], 10, 10), [1 << 12, 1]);
+        assert_eq!(auto(&[0, 5], 0, 0), [1, 5]);
+    }
 }

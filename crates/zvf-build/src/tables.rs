@@ -15,19 +15,25 @@ pub(crate) const MANIFESTS: usize = 16_384;
 /// Target size of a chunk of manifests before compression. A lookup reads and decodes one chunk, a
 /// scan all of them; they compress about fifteenfold.
 const CHUNK_BYTES: usize = 256 << 10;
+/// The same in a sharded level, which is meant for storage where requests are slow and bytes fast.
+const SHARDED_CHUNK_BYTES: usize = 1 << 20;
 /// Upper bound on rows in a chunk of a table.
 const ROWS: usize = 65_536;
 
 /// Returns the number of manifests in a chunk of the index.
-pub(crate) fn manifests_per_chunk(manifests: &[Vec<u8>]) -> usize {
+pub(crate) fn manifests_per_chunk(manifests: &[Vec<u8>], is_sharded: bool) -> usize {
     let bytes: usize = manifests.iter().map(|manifest| manifest.len() + 4).sum();
-    manifests_per_chunk_of(manifests.len(), bytes)
+    manifests_per_chunk_of(manifests.len(), bytes, is_sharded)
 }
 
 /// Returns the number of manifests in a chunk of the index, of as many manifests, which have `bytes`
 /// bytes with four for the length of each.
-pub(crate) fn manifests_per_chunk_of(manifests: usize, bytes: usize) -> usize {
-    let rows = CHUNK_BYTES
+pub(crate) fn manifests_per_chunk_of(manifests: usize, bytes: usize, is_sharded: bool) -> usize {
+    let target = match is_sharded {
+        true => SHARDED_CHUNK_BYTES,
+        false => CHUNK_BYTES,
+    };
+    let rows = target
         .saturating_mul(manifests)
         .checked_div(bytes)
         .unwrap_or(0);

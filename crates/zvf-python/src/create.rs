@@ -52,7 +52,7 @@ pub(crate) fn create<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
     let kind = needed_kind(&mut given)?;
-    let design = design(&mut given, kind)?;
+    let design = design(&mut given, kind, address)?;
     let mut options = create_options(&mut given)?;
     let progress = ProgressCallback::new(given.take("progress"));
     given.finish()?;
@@ -91,7 +91,7 @@ pub(crate) fn create_from_file<'py>(
     let opened = engine::run(py, engine::blocking(open))?;
     let mut reader = opened.map_err(|error| error.into_exception(py))?;
     let description = reader.description().clone();
-    let mut design = design(&mut given, kind.unwrap_or(description.kind))?;
+    let mut design = design(&mut given, kind.unwrap_or(description.kind), address)?;
     description.complete(&mut design);
     let progress = ProgressCallback::new(given.take("progress"));
     given.finish()?;
@@ -144,7 +144,7 @@ fn create_from_tables<'py>(
             file.display()
         )));
     }
-    let mut design = design(&mut given, kind)?;
+    let mut design = design(&mut given, kind, address)?;
     let mut options = create_options(&mut given)?;
     let progress = ProgressCallback::new(given.take("progress"));
     given.finish()?;
@@ -311,7 +311,11 @@ pub(crate) fn needed_kind(given: &mut Keywords<'_>) -> PyResult<GeometryKind> {
 }
 
 /// Takes the design of a store.
-pub(crate) fn design(given: &mut Keywords<'_>, kind: GeometryKind) -> PyResult<Design> {
+pub(crate) fn design(
+    given: &mut Keywords<'_>,
+    kind: GeometryKind,
+    address: &str,
+) -> PyResult<Design> {
     let mut design = Design::new(kind);
     design.chunk_shape = given.numbers("chunk_shape")?;
     design.bin_shape = given.numbers("bin_shape")?;
@@ -341,14 +345,16 @@ pub(crate) fn design(given: &mut Keywords<'_>, kind: GeometryKind) -> PyResult<D
     if !given.get("checksums")?.unwrap_or(true) {
         design.checksums = CellChecksums::Off;
     }
-    if let Some(sharding) = given.take("sharding") {
-        design.sharding = self::sharding(&sharding)?;
-    }
     let profile = |word: &str| Profile::ALL.into_iter().find(|one| one.name() == word);
     let words = Profile::ALL.map(Profile::name).join(", ");
     if let Some(profile) = given.word("profile", profile, &words)? {
         design.profile = profile;
     }
+    design.sharding = match given.take("sharding") {
+        Some(policy) => sharding(&policy)?,
+        None if design.profile != Profile::V09 => ShardingPolicy::None,
+        None => ShardingPolicy::for_address(address),
+    };
     let purpose = |word: &str| match word {
         "auto" => Some(Purpose::Auto),
         "lookup" => Some(Purpose::Lookup),

@@ -256,7 +256,7 @@ pub(crate) fn plan_create(
     let kind = geometry_kind(&mut Keywords::new(keywords)?)?;
     let mut reader = reader(py, file, &mut given)?;
     let description = reader.description().clone();
-    let mut design = design(&mut given, kind.unwrap_or(description.kind))?;
+    let mut design = design(&mut given, kind.unwrap_or(description.kind), address)?;
     description.complete(&mut design);
     let options = planned_options(&mut given)?;
     let tasks = task_options(&mut given)?;
@@ -278,7 +278,7 @@ pub(crate) fn plan_shares(
 ) -> PyResult<PyTaskPlan> {
     let mut given = Keywords::new(keywords)?;
     let kind = needed_kind(&mut given)?;
-    let design = design(&mut given, kind)?;
+    let design = design(&mut given, kind, address)?;
     let options = planned_options(&mut given)?;
     let tasks = task_options(&mut given)?;
     given.finish()?;

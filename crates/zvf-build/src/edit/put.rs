@@ -212,7 +212,11 @@ impl LevelSnapshot {
                 let path = "0/object_index/manifests";
                 let own = codecs(path, true, &self.nodes);
                 let manifests = &self.tables.manifests;
-                let max = crate::tables::manifests_per_chunk(manifests);
+                let is_sharded = self
+                    .nodes
+                    .get("0/vertices")
+                    .is_some_and(metadata::is_sharded);
+                let max = crate::tables::manifests_per_chunk(manifests, is_sharded);
                 crate::tables::strings(outputs, own, path, Map::new(), manifests, max)?;
             }
             let path = "0/object_index/object_ids";

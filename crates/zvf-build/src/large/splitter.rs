@@ -677,6 +677,8 @@ impl Partitioner {
         };
         let count = as_size(counts.paths)?;
         let bytes = tables::framed_bytes(counts.paths, counts.runs, geometry.axes());
+        let is_sharded = self.outline.design.is_sharded();
+        let per_chunk = tables::manifests_per_chunk_of(count, as_size(bytes)?, is_sharded);
         let fields = self.outline.object_fields.iter().zip(&self.log.fills);
         let column = |(field, fill): (&Field, &FillSearch)| {
             Ok(LoggedColumn {
@@ -689,7 +691,7 @@ impl Partitioner {
         Ok(LoggedObjects {
             count,
             present: as_size(counts.present)?,
-            manifests: count.clamp(1, tables::manifests_per_chunk_of(count, as_size(bytes)?)),
+            manifests: count.clamp(1, per_chunk),
             columns: fields.map(column).collect::<Result<_, BuildError>>()?,
         })
     }

@@ -179,7 +179,7 @@ fn index(
             dense_index(plan, encoding, outputs);
         } else {
             let manifests = manifests(plan)?;
-            let chunk = manifests_per_chunk(&manifests);
+            let chunk = manifests_per_chunk(&manifests, plan.design.is_sharded());
             strings(
                 outputs,
                 codecs,

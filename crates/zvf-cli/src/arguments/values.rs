@@ -27,7 +27,7 @@ pub(crate) enum ValueError {
     Scale,
     #[error("write a chunk as numbers separated by points, as 0.-1.2")]
     Chunk,
-    #[error("write a shard as auto, or as the number of chunks along each axis, as 4,4,4")]
+    #[error("write a shard as auto, none, or the number of chunks along each axis, as 4,4,4")]
     Shard,
     #[error("give the lower bound of each axis, then the upper ones: {0} numbers do not pair up")]
     OddBounds(usize),
@@ -116,8 +116,10 @@ pub(crate) fn bounds(text: &str) -> Result<BoundsArgument, ValueError> {
 }
 
 pub(crate) fn sharding(text: &str) -> Result<ShardingPolicy, ValueError> {
-    if text == "auto" {
-        return Ok(ShardingPolicy::Auto);
+    match text {
+        "auto" => return Ok(ShardingPolicy::Auto),
+        "none" => return Ok(ShardingPolicy::None),
+        _ => {}
     }
     let chunks = text.split(',').map(|count| {
         let count = count.trim().parse::<u64>().ok();
@@ -403,6 +405,7 @@ mod tests {
     #[test]
     fn shards_are_counts_of_chunks_per_axis() {
         assert_eq!(sharding("auto"), Ok(ShardingPolicy::Auto));
+        assert_eq!(sharding("none"), Ok(ShardingPolicy::None));
         assert_eq!(sharding("4, 2"), Ok(ShardingPolicy::Shape(vec![4, 2])));
         for text in ["", "0,1", "a", "1.5"] {
             assert_eq!(sharding(text), Err(ValueError::Shard));

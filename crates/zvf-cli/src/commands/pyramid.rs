@@ -15,7 +15,7 @@ use zvf::{
 
 use crate::{
     arguments::named,
-    arguments::values::{ExtentsArgument, ValueError, extents, sharding},
+    arguments::values::{ExtentsArgument, extents, sharding},
     hint::{Operation, with_hint},
     outcome::CommandOutcome,
     progress::{ProgressLine, ProgressMeter},
@@ -90,7 +90,7 @@ pub struct PyramidArgs {
     chunk_scale: Option<u32>,
     /// Combine chunks in shards: a number of chunks along each axis, such as --shard=4,4,4, auto or
     /// none; by default as the store declares, or as level 0.
-    #[arg(long, value_name = "auto|none|I,J,K", value_parser = shards)]
+    #[arg(long, value_name = "auto|none|I,J,K", value_parser = sharding)]
     shard: Option<ShardingPolicy>,
     /// Factor by which the number of objects shrinks, one number per level.
     #[arg(long, value_name = "FACTOR,…", value_delimiter = ',')]
@@ -139,13 +139,6 @@ fn storage(storage: CrossLevel) -> &'static str {
         CrossLevel::None => "none",
         CrossLevel::Implicit => "implicit",
         CrossLevel::Explicit => "explicit",
-    }
-}
-
-fn shards(text: &str) -> Result<ShardingPolicy, ValueError> {
-    match text {
-        "none" => Ok(ShardingPolicy::None),
-        text => sharding(text),
     }
 }
 

@@ -23,11 +23,15 @@ struct Command {
 
 /// Parses arguments with an existing input file.
 fn parse(line: &[&str]) -> Result<CreateArgs, clap::Error> {
+    parse_into("out.zv", line)
+}
+
+fn parse_into(store: &str, line: &[&str]) -> Result<CreateArgs, clap::Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
     fs::write(&path, "x\n1\n").unwrap();
     let from = path.to_str().unwrap();
-    let start = ["zvf", "out.zv", "--kind", "points", "--from", from];
+    let start = ["zvf", store, "--kind", "points", "--from", from];
     let line = start.iter().chain(line);
     Command::try_parse_from(line).map(|command| command.arguments)
 }
@@ -131,6 +135,26 @@ fn options_set_the_design() {
     assert_eq!(found, expected);
     assert_eq!(design(&["--shard"]).sharding, ShardingPolicy::Auto);
     assert_eq!(design(&["--shard=auto"]).sharding, ShardingPolicy::Auto);
+}
+
+#[test]
+fn stores_in_buckets_have_shards() {
+    let sharding = |store: &str, line: &[&str]| {
+        let arguments = parse_into(store, line).unwrap();
+        arguments.design(GeometryKind::Points).unwrap().sharding
+    };
+    assert_eq!(sharding("s3://bucket/a.zv", &[]), ShardingPolicy::Auto);
+    assert_eq!(
+        sharding("gs://bucket/a.zv", &["--shard=none"]),
+        ShardingPolicy::None
+    );
+    let shape = ShardingPolicy::Shape(vec![2]);
+    assert_eq!(sharding("s3://bucket/a.zv", &["--shard=2"]), shape);
+    assert_eq!(
+        sharding("s3://bucket/a.zv", &["--profile", "0.8"]),
+        ShardingPolicy::None
+    );
+    assert_eq!(sharding("folder/a.zv", &[]), ShardingPolicy::None);
 }
 
 #[test]

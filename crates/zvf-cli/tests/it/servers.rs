@@ -79,6 +79,7 @@ fn tasks_build_the_same_store_in_a_bucket_as_on_disk() {
         "--kind=points",
         "--chunk-shape=8,8,8",
         "--name=n",
+        "--shard=none",
         "--from",
         &npz,
     ];

@@ -69,6 +69,7 @@ def write(
     if bounds is not None:
         options["bounds"] = (list(map(float, bounds[0])), list(map(float, bounds[1])))
     options["compression"] = _compression(compressor)
+    options["sharding"] = "none"
     if shard_shape is not None:
         sides = positions.shape[1] * (shard_shape,) if isinstance(shard_shape, int) else shard_shape
         options["sharding"] = tuple(map(int, sides))

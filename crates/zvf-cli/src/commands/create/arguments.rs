@@ -110,10 +110,11 @@ pub struct CreateArgs {
     #[arg(long, help_heading = "Store", default_value = "manifests",
         value_parser = named(INDEX_FORMS.map(|(form, _)| form), index_form_name))]
     object_index: ManifestForm,
-    /// Combine chunks in shards: a number of chunks along each axis, such as --shard=4,4,4, or auto.
+    /// Combine chunks in shards: a number of chunks along each axis, such as --shard=4,4,4, auto or
+    /// none; by default auto in a bucket, and none in a folder.
     ///
     /// Without a value, or with auto, a shard holds about 16 MB.
-    #[arg(long, value_name = "auto|I,J,K", help_heading = "Store", num_args = 0..=1,
+    #[arg(long, value_name = "auto|none|I,J,K", help_heading = "Store", num_args = 0..=1,
         require_equals = true, default_missing_value = "auto",
         value_parser = values::sharding)]
     shard: Option<ShardingPolicy>,
@@ -350,7 +351,11 @@ impl CreateArgs {
         }
         design.draco = self.encoding.0;
         design.object_index = self.object_index;
-        design.sharding = self.shard.clone().unwrap_or_default();
+        design.sharding = match &self.shard {
+            Some(policy) => policy.clone(),
+            None if self.profile != Profile::V09 => ShardingPolicy::None,
+            None => ShardingPolicy::for_address(&self.out),
+        };
         design.directed = self.directed;
         design.duplicate = self.duplicate;
         design.step_links = self.step_links;
