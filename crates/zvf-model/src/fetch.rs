@@ -69,7 +69,7 @@ pub trait Fetch: MaybeSync {
     /// of all of their shards, unless this takes more than `max_requests`. Takes at most one round
     /// trip.
     ///
-    /// What cannot be read is an error of the read that needs it.
+    /// Returns no error: a later read of an unreadable cell does.
     fn prepare(
         &self,
         arrays: &[Self::Array],

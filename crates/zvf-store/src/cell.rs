@@ -104,6 +104,9 @@ const PARALLEL_READ_COST: usize = 192 << 10;
 /// Cost of opening and closing a file, in bytes of decompression.
 const OPEN_FILE_COST: usize = 8 << 10;
 
+/// Maximum size of the shard indexes that are read before they are needed.
+const MAX_PREPARED_BYTES: u64 = 1 << 20;
+
 /// Estimates the cost of the reads of a cell, in bytes of decompression.
 fn read_cost(results: &[ReadResult]) -> usize {
     if results.is_empty() {
@@ -187,7 +190,9 @@ impl CellReader {
     async fn prepare_shards(&self, arrays: &[CellArray], max_requests: usize) {
         let counts = arrays.iter().map(CellArray::shard_count);
         let count = counts.fold(0, usize::saturating_add);
-        if self.store.is_near() || count > max_requests {
+        let sizes = arrays.iter().map(CellArray::shard_index_bytes);
+        let bytes = sizes.fold(0, u64::saturating_add);
+        if self.store.is_near() || count > max_requests || bytes > MAX_PREPARED_BYTES {
             return;
         }
         let shards: Vec<_> = arrays.iter().flat_map(CellArray::shards).collect();

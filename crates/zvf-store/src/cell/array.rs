@@ -134,6 +134,13 @@ impl CellArray {
         usize::try_from(count).unwrap_or(usize::MAX)
     }
 
+    /// Returns the size of the indexes of all shards in bytes.
+    pub(super) fn shard_index_bytes(&self) -> u64 {
+        let count = u64::try_from(self.shard_count()).unwrap_or(u64::MAX);
+        let size = self.0.sharding.as_ref().map_or(0, ShardLayout::index_size);
+        count.saturating_mul(size)
+    }
+
     /// Returns the keys of all shards, stored or not, with their layout.
     pub(super) fn shards(&self) -> Vec<(Key, &ShardLayout)> {
         let Description {

@@ -298,6 +298,11 @@ fn indexes_of_few_shards_are_prepared_over_a_network() {
 
     block_on(far.prepare(&[square(1 << 22)], 100));
     block_on(far.prepare(&[square(6), array.clone()], 12));
+    // The index of one shard of 256 × 256 cells has more than a megabyte.
+    let mut large = sharded_metadata("end", None);
+    large["shape"] = json!([256, 256]);
+    large["chunk_grid"]["configuration"]["chunk_shape"] = json!([256, 256]);
+    block_on(far.prepare(&[described("0/vertices", large).unwrap()], 12));
     assert_eq!(log(far.store()).len(), 0);
 
     block_on(far.prepare(&[vlen_array(None), array.clone()], 4));
