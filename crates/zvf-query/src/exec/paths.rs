@@ -173,7 +173,7 @@ impl FirstReads<'_> {
         let (schema, diagnostics) = (self.schema, self.diagnostics);
         let nearby = async {
             let chunks = match self.in_region {
-                true => query.nearby_chunks(schema)?.unwrap_or_default(),
+                true => query.near_chunks_where(schema, |_| true)?,
                 false => query.all_at_once(schema)?,
             };
             let requests = chunks.into_iter().map(|chunk| ChunkRequest {
