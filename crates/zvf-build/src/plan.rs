@@ -131,28 +131,28 @@ impl WritePlan {
         let assigned = spatial_layout::assign(&geometry.positions, &space, fragments, within)?;
         let grid = space.grid(fragments)?;
         let count = objects.as_ref().map_or(0, |objects| objects.ids.len());
-        let grouping = match (&objects, &trees) {
-            (None, _) => Grouping::Bins {
-                count: space.bin_count()?,
-                // Readers of 0.9 use the fragment number as the bin number, so empty bins need
-                // fragments.
-                empty: design.profile == Profile::V09,
-            },
-            (Some(_), Some(trees)) => Grouping::Trees {
-                objects: count,
-                rows: &rows,
-                trees,
-            },
-            (Some(_), None) if design.kind.is_paths() => Grouping::Paths {
-                objects: count,
-                rows: &rows,
-            },
-            (Some(_), None) => Grouping::Owners {
-                objects: count,
-                rows: &rows,
-            },
+        let mut layout = if let Some(offsets) = &geometry.part_offsets {
+            VertexLayout::of_paths(assigned, offsets, count, &rows)
+        } else {
+            let grouping = match (&objects, &trees) {
+                (None, _) => Grouping::Bins {
+                    count: space.bin_count()?,
+                    // Readers of 0.9 use the fragment number as the bin number, so empty bins need
+                    // fragments.
+                    empty: design.profile == Profile::V09,
+                },
+                (Some(_), Some(trees)) => Grouping::Trees {
+                    objects: count,
+                    rows: &rows,
+                    trees,
+                },
+                (Some(_), None) => Grouping::Owners {
+                    objects: count,
+                    rows: &rows,
+                },
+            };
+            VertexLayout::new(assigned, &grouping)
         };
-        let mut layout = VertexLayout::new(assigned, &geometry, &grouping);
         let has_trees = trees.is_some();
         drop((trees, rows));
         let links = links(&geometry, &design, &layout, has_trees)?;

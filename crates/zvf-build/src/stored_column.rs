@@ -1,6 +1,6 @@
 //! Attributes as they are stored: numbers and metadata.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Map, Value, json};
 use zvf_format::{
@@ -256,8 +256,11 @@ pub(crate) struct FillSearch {
     /// Type of the stored values.
     pub(crate) kind: Kind,
     pub(crate) columns: usize,
-    /// Values that are still possible, the convention of the format first.
+    /// Values in order of preference, the convention of the format first.
     candidates: Vec<(Value, Vec<u8>)>,
+    /// Values that no row consists of so far. There are up to 258 candidates, so rows look
+    /// themselves up.
+    possible: HashSet<Vec<u8>>,
 }
 
 impl FillSearch {
@@ -267,10 +270,13 @@ impl FillSearch {
             Kind::Bool => Kind::UInt8,
             kind => kind,
         };
+        let candidates = fills(kind);
+        let possible = candidates.iter().map(|(_, fill)| fill.clone()).collect();
         Self {
             kind,
             columns,
-            candidates: fills(kind),
+            candidates,
+            possible,
         }
     }
 
@@ -281,15 +287,28 @@ impl FillSearch {
 
     /// Excludes the value that a row consists of.
     pub(crate) fn exclude(&mut self, row: &[u8]) {
-        let (kind, size) = (self.kind, self.kind.size());
-        let is_fill = |fill: &[u8]| row.chunks_exact(size).all(|value| same(kind, value, fill));
-        self.candidates.retain(|(_, fill)| !is_fill(fill));
+        let kind = self.kind;
+        let mut values = row.chunks_exact(kind.size());
+        let Some(first) = values.next() else {
+            return self.possible.clear();
+        };
+        if !values.all(|value| same(kind, value, first)) {
+            return;
+        }
+        if is_nan(kind, first) {
+            self.possible.retain(|fill| !is_nan(kind, fill));
+        } else {
+            self.possible.remove(first);
+        }
     }
 
     /// Returns the fill value as JSON and as bytes; `name` is that of the attribute.
     pub(crate) fn found(&self, name: &str) -> Result<(Value, Vec<u8>), BuildError> {
-        let first = self.candidates.first().cloned();
-        first.ok_or_else(|| BuildError::NoFillValue(name.to_owned()))
+        let mut candidates = self.candidates.iter();
+        let first = candidates.find(|(_, fill)| self.possible.contains(fill));
+        first
+            .cloned()
+            .ok_or_else(|| BuildError::NoFillValue(name.to_owned()))
     }
 }
 

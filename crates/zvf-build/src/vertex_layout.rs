@@ -1,5 +1,7 @@
 //! Order of vertices in chunks, and fragments over them.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::{
@@ -39,6 +41,14 @@ pub(crate) struct Fragment {
     pub(crate) object: u32,
 }
 
+impl Fragment {
+    const NONE: Self = Self {
+        chunk: 0,
+        rows: 0,
+        object: NO_OBJECT,
+    };
+}
+
 /// Object row of a vertex or fragment without an object.
 pub(crate) const NO_OBJECT: u32 = u32::MAX;
 
@@ -56,6 +66,11 @@ impl Manifests {
             (Some(&start), Some(&end)) => self.entries.get(start..end).unwrap_or_default(),
             _ => &[],
         }
+    }
+
+    /// Returns the number of fragments of all objects.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// Groups (object, fragment) entries by object, in stable order.
@@ -87,8 +102,6 @@ pub(crate) enum Grouping<'a> {
     Bins { count: u32, empty: bool },
     /// One fragment for each object in a chunk; `rows` gives the object of each vertex.
     Owners { objects: usize, rows: &'a [u32] },
-    /// One fragment for each run of a path in a chunk; `rows` gives the object of each path.
-    Paths { objects: usize, rows: &'a [u32] },
     /// Like `Owners`, in tree order; each root starts a fragment.
     Trees {
         objects: usize,
@@ -107,7 +120,7 @@ pub(crate) struct Trees {
 
 impl VertexLayout {
     /// Sorts vertices into chunks, and each chunk into fragments.
-    pub(crate) fn new(assigned: Assigned, geometry: &Geometry, grouping: &Grouping<'_>) -> Self {
+    pub(crate) fn new(assigned: Assigned, grouping: &Grouping<'_>) -> Self {
         let Assigned {
             chunks,
             chunk_of,
@@ -115,7 +128,6 @@ impl VertexLayout {
         } = assigned;
         // A single stable sort by chunk keeps the order within chunks.
         let (starts, order) = match grouping {
-            Grouping::Paths { .. } => by_chunk(chunks.len(), &chunk_of, None),
             Grouping::Bins { count, .. } => {
                 let (starts, mut order) = by_chunk(chunks.len(), &chunk_of, None);
                 if *count > 1 {
@@ -136,8 +148,6 @@ impl VertexLayout {
                 by_chunk(chunks.len(), &chunk_of, Some(&trees.sequence))
             }
         };
-        let parts = geometry.part_offsets.as_deref().unwrap_or_default();
-        let part_of = path_lookup(parts, geometry.vertices());
         let cut = |chunk: usize| {
             let vertices = &order[starts[chunk]..starts[chunk + 1]];
             let number = chunk as u32;
@@ -155,12 +165,6 @@ impl VertexLayout {
                         rows[a as usize] != rows[b as usize] || !trees.has_parent[b as usize]
                     };
                     runs(number, vertices, breaks, |vertex| rows[vertex as usize])
-                }
-                Grouping::Paths { rows, .. } => {
-                    let breaks = |a: u32, b: u32| b != a + 1 || part_of.starts(b);
-                    runs(number, vertices, breaks, |vertex| {
-                        rows[part_of.part(vertex)]
-                    })
                 }
             }
         };
@@ -189,31 +193,56 @@ impl VertexLayout {
                 let entries: Vec<_> = entries.map(|(at, number)| (at.object, number)).collect();
                 Manifests::by_object(*objects, &entries)
             }
-            Grouping::Paths { objects, rows } => {
-                let entries = layout.path_entries(geometry, rows);
-                Manifests::by_object(*objects, &entries)
-            }
         };
         layout
     }
 
-    /// Returns (object, fragment) entries in the order in which paths visit fragments.
-    fn path_entries(&self, geometry: &Geometry, rows: &[u32]) -> Vec<(u32, u32)> {
-        let mut next: Vec<u32> = self.fragment_starts.iter().map(|at| *at as u32).collect();
-        let mut entries = Vec::with_capacity(self.fragments.len());
-        let offsets = geometry.part_offsets.as_deref().unwrap_or_default();
-        for (part, ends) in offsets.windows(2).enumerate() {
-            let mut last = None;
-            for vertex in ends[0]..ends[1] {
-                let chunk = self.chunk_of[vertex as usize];
-                if last != Some(chunk) {
-                    entries.push((rows[part], next[chunk as usize]));
-                    next[chunk as usize] += 1;
-                    last = Some(chunk);
-                }
-            }
+    /// Sorts the vertices of paths into chunks. Each run of a path in a chunk is a fragment.
+    /// `offsets` are the starts of the paths and the end of the last; `rows` gives the object of
+    /// each path.
+    pub(crate) fn of_paths(
+        assigned: Assigned,
+        offsets: &[u64],
+        objects: usize,
+        rows: &[u32],
+    ) -> Self {
+        let Assigned {
+            chunks, chunk_of, ..
+        } = assigned;
+        let runs = path_runs(offsets, &chunk_of, rows);
+        let mut starts = vec![0usize; chunks.len() + 1];
+        let mut fragment_starts = vec![0usize; chunks.len() + 1];
+        for run in runs.iter().flatten() {
+            starts[run.chunk as usize + 1] += run.rows as usize;
+            fragment_starts[run.chunk as usize + 1] += 1;
         }
-        entries
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+            fragment_starts[at] += fragment_starts[at - 1];
+        }
+        let count = fragment_starts.last().copied().unwrap_or(0);
+        let mut next = fragment_starts.clone();
+        let entries = runs.iter().flatten().map(|run| {
+            let fragment = &mut next[run.chunk as usize];
+            *fragment += 1;
+            (run.object, (*fragment - 1) as u32)
+        });
+        let entries: Vec<(u32, u32)> = entries.collect();
+        let manifests = Manifests::by_object(objects, &entries);
+        drop(entries);
+        let mut order = vec![0; chunk_of.len()];
+        let mut fragments = vec![Fragment::NONE; count];
+        let shares = chunk_shares(&starts, &fragment_starts, &mut order, &mut fragments);
+        shares.into_par_iter().for_each(|share| share.fill(&runs));
+        Self {
+            chunks,
+            starts,
+            order,
+            chunk_of,
+            fragment_starts,
+            fragments,
+            manifests,
+        }
     }
 
     /// Returns the row of each vertex in its chunk.
@@ -350,36 +379,95 @@ fn runs(
     .collect()
 }
 
-/// Lookup of the path of a vertex.
-struct PathLookup<'a> {
-    offsets: &'a [u64],
-    /// Bitmap of vertices at which a path starts.
-    starts: Vec<u64>,
+/// Consecutive chunks that one core fills.
+struct ChunkShare<'a> {
+    chunks: Range<usize>,
+    /// The vertices of the chunks, and the next of each chunk among them.
+    order: &'a mut [u32],
+    next_row: Vec<usize>,
+    /// The fragments of the chunks, and the next of each chunk among them.
+    fragments: &'a mut [Fragment],
+    next_fragment: Vec<usize>,
 }
 
-fn path_lookup(offsets: &[u64], vertices: usize) -> PathLookup<'_> {
-    let words = if offsets.is_empty() {
-        0
-    } else {
-        vertices / 64 + 1
+/// Divides chunks into shares with about as many fragments each, one for each core.
+fn chunk_shares<'a>(
+    starts: &[usize],
+    fragment_starts: &[usize],
+    mut order: &'a mut [u32],
+    mut fragments: &'a mut [Fragment],
+) -> Vec<ChunkShare<'a>> {
+    let chunks = starts.len() - 1;
+    let most = fragments
+        .len()
+        .div_ceil(rayon::current_num_threads().max(1));
+    let mut shares = Vec::new();
+    let mut first = 0;
+    while first < chunks {
+        let from = fragment_starts[first];
+        let end = fragment_starts.partition_point(|at| *at <= from + most) - 1;
+        let end = end.clamp(first + 1, chunks);
+        let (own_order, rest) = order.split_at_mut(starts[end] - starts[first]);
+        order = rest;
+        let (own_fragments, rest) = fragments.split_at_mut(fragment_starts[end] - from);
+        fragments = rest;
+        let within = |starts: &[usize]| -> Vec<usize> {
+            let own = starts[first..end].iter();
+            own.map(|at| at - starts[first]).collect()
+        };
+        shares.push(ChunkShare {
+            chunks: first..end,
+            order: own_order,
+            next_row: within(starts),
+            fragments: own_fragments,
+            next_fragment: within(fragment_starts),
+        });
+        first = end;
+    }
+    shares
+}
+
+impl ChunkShare<'_> {
+    /// Stores the vertices and fragments of the runs that are in these chunks.
+    fn fill(mut self, runs: &[Vec<Fragment>]) {
+        let mut vertex = 0;
+        for run in runs.iter().flatten() {
+            let chunk = run.chunk as usize;
+            if self.chunks.contains(&chunk) {
+                let chunk = chunk - self.chunks.start;
+                let row = &mut self.next_row[chunk];
+                let slots = &mut self.order[*row..*row + run.rows as usize];
+                for (slot, vertex) in slots.iter_mut().zip(vertex..) {
+                    *slot = vertex;
+                }
+                *row += run.rows as usize;
+                let fragment = &mut self.next_fragment[chunk];
+                self.fragments[*fragment] = *run;
+                *fragment += 1;
+            }
+            vertex += run.rows;
+        }
+    }
+}
+
+/// Paths of a parallel block.
+const PATHS: usize = 1 << 10;
+
+/// Returns the runs of paths in chunks, in the order of the paths, divided into blocks.
+fn path_runs(offsets: &[u64], chunk_of: &[u32], rows: &[u32]) -> Vec<Vec<Fragment>> {
+    let runs_of = |(paths, rows): (usize, &[u32])| {
+        let offsets = offsets[paths * PATHS..].windows(2);
+        let runs = offsets.zip(rows).flat_map(|(ends, object)| {
+            let chunks = &chunk_of[ends[0] as usize..ends[1] as usize];
+            chunks.chunk_by(|a, b| a == b).map(|run| Fragment {
+                chunk: run[0],
+                rows: run.len() as u32,
+                object: *object,
+            })
+        });
+        runs.collect()
     };
-    let mut starts = vec![0u64; words];
-    for &start in offsets {
-        starts[(start / 64) as usize] |= 1 << (start % 64);
-    }
-    PathLookup { offsets, starts }
-}
-
-impl PathLookup<'_> {
-    fn starts(&self, vertex: u32) -> bool {
-        self.starts[(vertex / 64) as usize] >> (vertex % 64) & 1 == 1
-    }
-
-    fn part(&self, vertex: u32) -> usize {
-        // The last path that starts at or before the vertex; empty paths end before it.
-        let after = self.offsets.partition_point(|at| *at <= u64::from(vertex));
-        after.saturating_sub(1)
-    }
+    rows.par_chunks(PATHS).enumerate().map(runs_of).collect()
 }
 
 impl Trees {
@@ -456,4 +544,73 @@ impl Trees {
 /// Returns whether the kind stores trees.
 pub(crate) fn is_tree(kind: GeometryKind) -> bool {
     kind == GeometryKind::Skeletons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Paths of 0 to 6 vertices, each in one of 40 chunks, of which every fourth is empty.
+    fn layout(threads: usize) -> VertexLayout {
+        let mut offsets = vec![0u64];
+        let mut chunk_of = Vec::new();
+        for path in 0..5_000u32 {
+            let vertices = (0..path % 7).map(|vertex| (path * 13 + vertex / 2 * 5) % 40);
+            chunk_of.extend(vertices.map(|chunk| if chunk % 4 == 3 { 0 } else { chunk }));
+            offsets.push(chunk_of.len() as u64);
+        }
+        let rows: Vec<u32> = (0..5_000).map(|path| path * 7 % 100).collect();
+        let assigned = Assigned {
+            chunks: (0..40).map(|chunk| vec![chunk]).collect(),
+            chunk_of,
+            bin_of: Vec::new(),
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let pool = pool.build().unwrap();
+        pool.install(|| VertexLayout::of_paths(assigned, &offsets, 100, &rows))
+    }
+
+    #[test]
+    fn the_layout_of_paths_does_not_depend_on_the_number_of_threads() {
+        let one = layout(1);
+        for threads in [2, 7, 64] {
+            let other = layout(threads);
+            assert_eq!(one.order, other.order);
+            assert_eq!(one.fragments, other.fragments);
+            assert_eq!(one.manifests.entries, other.manifests.entries);
+        }
+    }
+
+    #[test]
+    fn each_run_of_a_path_in_a_chunk_is_a_fragment() {
+        let layout = layout(3);
+        let mut seen = vec![false; layout.order.len()];
+        for chunk in 0..40 {
+            let mut vertices = layout.vertices(chunk).iter();
+            for fragment in layout.fragments(chunk) {
+                assert_eq!(fragment.chunk as usize, chunk);
+                let run: Vec<u32> = vertices
+                    .by_ref()
+                    .take(fragment.rows as usize)
+                    .copied()
+                    .collect();
+                assert!(run.windows(2).all(|pair| pair[1] == pair[0] + 1));
+                for vertex in run {
+                    assert_eq!(layout.chunk_of[vertex as usize] as usize, chunk);
+                    assert!(!std::mem::replace(&mut seen[vertex as usize], true));
+                }
+            }
+            assert!(vertices.next().is_none());
+        }
+        assert!(seen.iter().all(|seen| *seen));
+        let listed = (0..100).map(|object| layout.manifests.of(object).len());
+        assert_eq!(listed.sum::<usize>(), layout.fragments.len());
+        for object in 0..100u32 {
+            let own = layout.manifests.of(object as usize).iter();
+            assert!(
+                own.map(|at| layout.fragments[*at as usize].object)
+                    .all(|row| row == object)
+            );
+        }
+    }
 }

@@ -185,7 +185,8 @@ impl Outline {
         }))
     }
 
-    /// Returns the grouping of vertices or paths into fragments. `rows` has the object of each.
+    /// Returns the grouping of vertices that are not of paths into fragments. `rows` has the object of
+    /// each.
     fn grouping<'a>(
         &self,
         rows: &'a [u32],
@@ -193,14 +194,13 @@ impl Outline {
         trees: Option<&'a Trees>,
     ) -> Result<Grouping<'a>, BuildError> {
         let fragments = FragmentKind::of_geometry(self.has_objects);
-        Ok(match (fragments, self.design.kind.is_paths(), trees) {
-            (FragmentKind::Bins, ..) => Grouping::Bins {
+        Ok(match (fragments, trees) {
+            (FragmentKind::Bins, _) => Grouping::Bins {
                 count: self.space.bin_count()?,
                 empty: self.design.profile == Profile::V09,
             },
-            (FragmentKind::Objects, true, _) => Grouping::Paths { objects, rows },
-            (FragmentKind::Objects, false, None) => Grouping::Owners { objects, rows },
-            (FragmentKind::Objects, false, Some(trees)) => Grouping::Trees {
+            (FragmentKind::Objects, None) => Grouping::Owners { objects, rows },
+            (FragmentKind::Objects, Some(trees)) => Grouping::Trees {
                 objects,
                 rows,
                 trees,
@@ -267,8 +267,12 @@ impl Outline {
         let row_of: HashMap<i64, u32> = ids.iter().copied().zip(0..).collect();
         let rows: Vec<u32> = piece.objects.iter().map(|id| row_of[id]).collect();
         let trees = self.trees(&piece.roots, &rows, ids.len())?;
-        let grouping = self.grouping(&rows, ids.len(), trees.as_ref())?;
-        let layout = VertexLayout::new(assigned, &geometry, &grouping);
+        let layout = if let Some(offsets) = &geometry.part_offsets {
+            VertexLayout::of_paths(assigned, offsets, ids.len(), &rows)
+        } else {
+            let grouping = self.grouping(&rows, ids.len(), trees.as_ref())?;
+            VertexLayout::new(assigned, &grouping)
+        };
         let by_number = |at: u32| {
             let coords = chunks.get(at as usize);
             coords.and_then(|coords| number.get(coords.as_slice()).copied())

@@ -13,8 +13,8 @@ use crate::{
     output::{Output, empty_group, group, group_metadata, json_object, node},
     stored_column::TableColumn,
     tables::{
-        EncodedRows, MANIFESTS, blob, manifests_per_chunk, rows, rows_at_once, shape, shape_of,
-        strings, strings_node,
+        EncodedRows, MANIFESTS, blob, framed, manifests_per_chunk_of, rows, rows_at_once, shape,
+        shape_of, strings, strings_node,
     },
 };
 use zvf_model::column::Column;
@@ -22,9 +22,6 @@ use zvf_model::column::Column;
 /// The arrays of manifests and of ids.
 pub(crate) const MANIFESTS_PATH: &str = "0/object_index/manifests";
 pub(crate) const IDS_PATH: &str = "0/object_index/object_ids";
-
-/// Minimum number of manifests for which another thread saves time.
-const MIN_PART: usize = 256;
 
 /// Objects of a plan whose cells are written from a log of paths.
 #[derive(Debug)]
@@ -178,16 +175,9 @@ fn index(
         if is_dense {
             dense_index(plan, encoding, outputs);
         } else {
-            let manifests = manifests(plan)?;
-            let chunk = manifests_per_chunk(&manifests, plan.design.is_sharded());
-            strings(
-                outputs,
-                codecs,
-                MANIFESTS_PATH,
-                Map::new(),
-                &manifests,
-                chunk,
-            )?;
+            let bytes = manifest_bytes(plan, count);
+            let chunk = manifests_per_chunk_of(count, bytes, plan.design.is_sharded());
+            manifests(plan, outputs, codecs, chunk)?;
         }
         let ids: Vec<u8> = objects.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
         let ids = EncodedRows::ids(&ids);
@@ -202,7 +192,6 @@ pub(super) fn v08(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
     let Some(objects) = &plan.objects else {
         return Ok(());
     };
-    let manifests = manifests(plan)?;
     let index = json!({
         "zv_array": "object_index",
         "num_objects": objects.ids.len(),
@@ -210,14 +199,8 @@ pub(super) fn v08(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
         "layout": "vlen_manifests_v1",
     });
     outputs.push(group("0/object_index", index));
-    strings(
-        outputs,
-        encoding.codecs(metadata::vlen(), 1),
-        MANIFESTS_PATH,
-        Map::new(),
-        &manifests,
-        MANIFESTS,
-    )?;
+    let codecs = encoding.codecs(metadata::vlen(), 1);
+    manifests(plan, outputs, codecs, MANIFESTS)?;
     if !plan.geometry.object.is_empty() {
         outputs.push(empty_group("0/object_attributes"));
     }
@@ -299,25 +282,68 @@ fn numbers_only(
     }))
 }
 
-/// Encodes the manifest of each object with one block for each fragment.
-fn manifests(plan: &WritePlan) -> Result<Vec<Vec<u8>>, BuildError> {
+/// Writes the manifests of all objects, at most `max` in a chunk. Each core encodes a chunk at a
+/// time, so that manifests take no memory beside their frames.
+fn manifests(
+    plan: &WritePlan,
+    outputs: &mut Vec<Output>,
+    codecs: Vec<Value>,
+    max: usize,
+) -> Result<(), BuildError> {
     let objects = plan.objects.as_ref().map_or(0, |objects| objects.ids.len());
-    let manifest = |object: usize| {
-        let mut builder = ObjectManifestBuilder::new(plan.geometry.axes());
-        for &fragment in plan.layout.manifests.of(object) {
-            let chunk = plan.layout.fragments[fragment as usize].chunk;
-            let coords = &plan.layout.chunks[chunk as usize];
-            let pushed = builder.push_single(coords, plan.layout.number(fragment));
-            pushed.map_err(|_| BuildError::CellSize {
-                chunk: plan.name(chunk),
-                array: "object_index/manifests".to_owned(),
-                bytes: u64::MAX,
-            })?;
-        }
-        Ok(builder.finish())
+    let chunk = objects.clamp(1, max);
+    outputs.push(strings_node(
+        codecs,
+        MANIFESTS_PATH,
+        Map::new(),
+        objects,
+        chunk,
+    ));
+    let cell = |at: usize| {
+        let rows = at * chunk..objects.min((at + 1) * chunk);
+        let manifests = rows.map(|object| manifest(plan, object));
+        let manifests: Vec<Vec<u8>> = manifests.collect::<Result<_, _>>()?;
+        let at = at as u64;
+        Ok(Output::Cell {
+            array: MANIFESTS_PATH.to_owned(),
+            index: vec![at],
+            payload: framed(MANIFESTS_PATH, at, &manifests, chunk)?,
+        })
     };
-    let manifests = (0..objects).into_par_iter().with_min_len(MIN_PART);
-    manifests.map(manifest).collect()
+    let cells = (0..objects.div_ceil(chunk)).into_par_iter().map(cell);
+    let cells: Vec<_> = cells.collect();
+    // Collecting twice returns the first error regardless of the scheduling of threads.
+    let cells: Result<Vec<_>, BuildError> = cells.into_iter().collect();
+    outputs.extend(cells?);
+    Ok(())
+}
+
+/// Encodes the manifest of an object with one block for each fragment.
+fn manifest(plan: &WritePlan, object: usize) -> Result<Vec<u8>, BuildError> {
+    let mut builder = ObjectManifestBuilder::new(plan.geometry.axes());
+    for &fragment in plan.layout.manifests.of(object) {
+        let chunk = plan.layout.fragments[fragment as usize].chunk;
+        let coords = &plan.layout.chunks[chunk as usize];
+        let pushed = builder.push_single(coords, plan.layout.number(fragment));
+        pushed.map_err(|_| BuildError::CellSize {
+            chunk: plan.name(chunk),
+            array: MANIFESTS_PATH.to_owned(),
+            bytes: u64::MAX,
+        })?;
+    }
+    Ok(builder.finish())
+}
+
+/// Returns the size of the manifests of `count` objects, with four bytes for the length of each.
+/// All blocks of one fragment have the same size.
+fn manifest_bytes(plan: &WritePlan, count: usize) -> usize {
+    let axes = plan.geometry.axes();
+    let mut builder = ObjectManifestBuilder::new(axes);
+    let empty = builder.finish().len();
+    let one = builder.push_single(&vec![0; axes], 0);
+    let block = one.map_or(0, |one| one.finish().len() - empty);
+    let fragments = plan.layout.manifests.len();
+    count * (empty + 4) + fragments * block
 }
 
 /// Writes the fragments of all objects as rows of numbers: first and number of the rows of each
