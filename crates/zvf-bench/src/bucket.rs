@@ -1,18 +1,17 @@
 //! The cost of queries in a bucket with a latency of 30 ms and a bandwidth of 80 MB/s: requests,
 //! bytes, dependent round trips, and seconds of a virtual clock.
 
-use std::{collections::BTreeSet, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use tokio::{runtime::Runtime, time::Instant};
-use zvf::{
-    Bbox, ColumnValues, CreateOptions, Dataset, Mode, OpenOptions, Predicate, Query, QueryResult,
-};
+use zvf::{Bbox, CreateOptions, Dataset, Mode, OpenOptions, Predicate, Query, QueryResult};
 use zvf_store::SimulatedNetwork;
 
 use crate::{
     data::{Data, SHARES, Workload},
+    floor::{Floor, column_bytes},
     worker::{FILTER, StoreForm},
 };
 
@@ -34,8 +33,8 @@ pub(crate) struct Cost {
     /// Bytes of the result.
     pub(crate) result: u64,
     pub(crate) vertices: usize,
-    /// Chunks that contain vertices of the result.
-    pub(crate) chunks: usize,
+    /// The least that any reader of the store transfers.
+    pub(crate) floor: Floor,
     /// Dependent round trips, including opening.
     pub(crate) rounds: u64,
     pub(crate) seconds: f64,
@@ -49,7 +48,8 @@ impl Cost {
             "bytes": self.bytes,
             "result": self.result,
             "vertices": self.vertices,
-            "chunks": self.chunks,
+            "chunks": self.floor.chunks,
+            "floor": {"requests": self.floor.requests, "bytes": self.floor.bytes},
             "rounds": self.rounds,
             "seconds": self.seconds,
         })
@@ -66,6 +66,8 @@ pub(crate) struct Bound {
     pub(crate) what: &'static str,
     pub(crate) value: f64,
     pub(crate) max: f64,
+    /// The value of a reader that knows in advance which cells contain the result.
+    pub(crate) floor: f64,
 }
 
 impl Bound {
@@ -85,6 +87,7 @@ pub(crate) fn print(data: &Data, folder: &Path) -> Result<()> {
                 "what": bound.what,
                 "value": bound.value,
                 "most": bound.max,
+                "floor": bound.floor,
                 "met": bound.is_met(),
             })
         });
@@ -111,7 +114,8 @@ pub(crate) fn measure(data: &Data, form: StoreForm, folder: &Path) -> Result<Vec
     let options = CreateOptions::default().seal(form.is_sealed());
     let create = async { zvf::create(address, data.geometry(), design, &options).await };
     still()?.block_on(create)?;
-    let costs = queries(data)?.into_iter().map(|query| cost(address, query));
+    let queries = queries(data)?.into_iter();
+    let costs = queries.map(|query| cost(address, query, form == StoreForm::Bare));
     let costs = costs.collect();
     std::fs::remove_dir_all(&path)?;
     costs
@@ -167,7 +171,8 @@ fn queries(data: &Data) -> Result<Vec<NamedQuery>> {
     Ok(queries)
 }
 
-fn cost(address: &str, query: NamedQuery) -> Result<Cost> {
+/// `reads_rows` tells whether single rows of a cell can be read.
+fn cost(address: &str, query: NamedQuery, reads_rows: bool) -> Result<Cost> {
     let near = SimulatedNetwork {
         latency: LATENCY,
         bandwidth: BANDWIDTH,
@@ -194,7 +199,7 @@ fn cost(address: &str, query: NamedQuery) -> Result<Cost> {
         bytes,
         result: size(&result),
         vertices: result.positions.len(),
-        chunks: chunks(address, &result)?,
+        floor: floor(address, &result, reads_rows)?,
         rounds: rounds.round() as u64,
         seconds,
     })
@@ -233,13 +238,7 @@ fn size(result: &QueryResult) -> u64 {
         &result.link,
         &result.object,
     ];
-    let columns = columns
-        .into_iter()
-        .flatten()
-        .map(|column| match &column.values {
-            ColumnValues::Numeric(rows) => rows.bytes.len(),
-            ColumnValues::Dictionary { codes, .. } => codes.len() * 4,
-        });
+    let columns = columns.into_iter().flatten().map(column_bytes);
     let parts = result.parts.as_ref();
     let words = parts.map_or(0, |parts| parts.offsets.len() + parts.objects.len())
         + result.links.as_ref().map_or(0, |links| links.ends.len())
@@ -247,67 +246,72 @@ fn size(result: &QueryResult) -> u64 {
     (result.positions.bytes.len() + columns.sum::<usize>() + words * 8) as u64
 }
 
-/// Counts the chunks that contain vertices of a result.
-fn chunks(address: &str, result: &QueryResult) -> Result<usize> {
-    let open = Dataset::open(address);
+fn floor(address: &str, result: &QueryResult, reads_rows: bool) -> Result<Floor> {
     let open = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
-        .block_on(open)?;
-    let shape = open.root().chunk_shape.extents();
-    let view = result.positions.bytes.chunks_exact(4);
-    let values: Vec<f64> = view
-        .map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
-        .collect();
-    let places = values.chunks_exact(shape.len()).map(|at| {
-        let along = at.iter().zip(shape);
-        along
-            .map(|(at, extent)| (at / extent).floor() as i64)
-            .collect::<Vec<_>>()
-    });
-    Ok(places.collect::<BTreeSet<_>>().len())
+        .block_on(Dataset::open(address))?;
+    let shape = &open.root().chunk_shape;
+    Floor::of(result, Path::new(address), shape, reads_rows)
 }
 
 /// Returns the limits on the costs of queries in a bucket, with the measured values.
 pub(crate) fn bounds(costs: &[Cost], kind: Workload, form: StoreForm) -> Vec<Bound> {
     let mut bounds = Vec::new();
     for cost in costs {
-        let mut add = |what: &'static str, value: f64, max: f64| {
+        let mut add = |what: &'static str, value: f64, max: f64, floor: f64| {
             let query = cost.query.clone();
             bounds.push(Bound {
                 query,
                 what,
                 value,
                 max,
+                floor,
             });
         };
         let query = cost.query.as_str();
         let is_warm = query.ends_with("warm");
         let (requests, bytes) = (cost.requests as f64, cost.bytes as f64);
+        let floor = &cost.floor;
+        let (floor_requests, floor_bytes) = (floor.requests as f64, floor.bytes as f64);
+        let floor_amplification = floor_bytes / cost.result.max(1) as f64;
+        let chunks = floor.chunks.max(1) as f64;
         if !is_warm && (query.starts_with("box") || query == "one object") {
-            add("rounds", cost.rounds as f64, 5.0);
+            // One round trip opens the store.
+            add("rounds", cost.rounds as f64, 5.0, 2.0);
         }
         if kind == Workload::Streamlines && query.starts_with("one object") {
             let (max, max_bytes) = if is_warm { (4.0, 20e3) } else { (12.0, 150e3) };
-            add("requests", requests, max);
-            add("bytes", bytes, max_bytes);
+            add("requests", requests, max, floor_requests);
+            add("bytes", bytes, max_bytes, floor_bytes);
         }
         let amplification = if cost.result > 1_000_000 { 2.0 } else { 3.0 };
         if query == "box 0.1 %, clip" {
-            add("requests", requests, 40.0);
-            add("amplification", cost.amplification(), amplification);
+            add("requests", requests, 40.0, floor_requests);
+            add(
+                "amplification",
+                cost.amplification(),
+                amplification,
+                floor_amplification,
+            );
         }
         // With cached metadata, the cost does not depend on the number of chunks.
         if query == "box 0.1 %, touch, warm" {
             let max = if form == StoreForm::Sharded { 0.2 } else { 2.0 };
             add(
                 "requests a chunk",
-                requests / cost.chunks.max(1) as f64,
+                requests / chunks,
                 max,
+                floor_requests / chunks,
             );
         }
         if query == "box 0.1 %, touch" {
-            add("amplification", cost.amplification(), 3.0);
+            add(
+                "amplification",
+                cost.amplification(),
+                3.0,
+                floor_amplification,
+            );
         }
     }
     bounds
@@ -333,6 +337,9 @@ mod tests {
             for form in [StoreForm::Plain, StoreForm::Bare, StoreForm::Sharded] {
                 for cost in measure(&data, form, folder.path()).unwrap() {
                     let name = format!("{} {} {}", kind.name(), form.name(), cost.query);
+                    let floor = &cost.floor;
+                    assert!(floor.requests <= cost.requests, "{name}");
+                    assert!(floor.bytes <= cost.bytes, "{name}");
                     now.insert(name, [cost.requests, cost.rounds, cost.bytes]);
                 }
             }
@@ -367,7 +374,11 @@ mod tests {
             bytes,
             result: 2000,
             vertices: 100,
-            chunks: 2,
+            floor: Floor {
+                requests: 4,
+                bytes: 2000,
+                chunks: 2,
+            },
             rounds,
             seconds: 0.1,
         };

@@ -22,6 +22,7 @@ use anyhow::{Result, bail};
 
 mod bucket;
 mod data;
+mod floor;
 mod kernels;
 mod measure;
 mod random;

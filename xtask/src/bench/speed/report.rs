@@ -233,11 +233,11 @@ fn buckets(page: &mut String, all: &Value) -> Result<()> {
             {
                 let number = |name: &str| figure(bound[name].as_f64().unwrap_or(f64::NAN));
                 let text = |name: &str| bound[name].as_str().unwrap_or_default();
-                let (value, most) = (number("value"), number("most"));
+                let (value, most, floor) = (number("value"), number("most"), number("floor"));
                 let (query, what) = (text("query"), text("what"));
                 writeln!(
                     missed,
-                    "| {name} | {shown} | {query} | {what} | {most} | {value} |"
+                    "| {name} | {shown} | {query} | {what} | {most} | {value} | {floor} |"
                 )?;
             }
         }
@@ -246,16 +246,25 @@ fn buckets(page: &mut String, all: &Value) -> Result<()> {
         .iter()
         .flat_map(|store| rows(&store["forms"]));
     let bounds = bounds.flat_map(|form| rows(&form["bounds"]));
-    let (met, count) = bounds.fold((0, 0), |(met, count), bound| {
-        (met + usize::from(bound["met"] == true), count + 1)
-    });
+    let (mut met, mut unreachable, mut count) = (0, 0, 0);
+    for bound in bounds {
+        count += 1;
+        met += usize::from(bound["met"] == true);
+        unreachable += usize::from(bound["floor"].as_f64() > bound["most"].as_f64());
+    }
     writeln!(page, "\n{met} of {count} bounds are met.")?;
     if !missed.is_empty() {
+        write!(page, "\n{}", include_str!("floor_bucket.md"))?;
         writeln!(
             page,
-            " The others:\n\n| store | form | query | measure | bound | value |"
+            "\nOf these floors, {unreachable} are above their bound. With these chunks, at most {} bounds can be met.\n",
+            count - unreachable
         )?;
-        write!(page, "|---|---|---|---|--:|--:|\n{missed}")?;
+        writeln!(
+            page,
+            "| store | form | query | measure | bound | value | floor |"
+        )?;
+        write!(page, "|---|---|---|---|--:|--:|--:|\n{missed}")?;
         page.push_str(include_str!("limits_bucket.md"));
     }
     Ok(())
