@@ -12,6 +12,7 @@ use crate::{
     options::Options,
     run::{cargo, exists, program},
     stage::{Done, Stages},
+    test::Choice,
     tidy, workspace,
 };
 
@@ -43,13 +44,12 @@ fn tests(since: Option<&str>) -> Result<Done> {
     }
     let names: Vec<&str> = affected.iter().copied().collect();
     println!("{}", names.join(", "));
-    let runner = if exists("cargo-nextest") {
-        "nextest run --no-fail-fast --no-tests=pass --locked"
-    } else {
-        "test --no-fail-fast --quiet --lib --bins --tests --examples --locked"
-    };
+    let mut run = cargo(Choice::Quick.runner()).arg("--locked");
+    if exists("cargo-nextest") {
+        run = run.arg("--no-tests=pass");
+    }
     let tests = affected.iter();
-    let tests = tests.fold(cargo(runner), |run, name| run.arg("--package").arg(name));
+    let tests = tests.fold(run, |run, name| run.arg("--package").arg(name));
     let folder = MemoryFolder::new();
     folder.set(tests).run()?;
     Ok(Done::Passed)

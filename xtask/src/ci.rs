@@ -8,7 +8,8 @@ use crate::{
     fuzz, msrv, nostd, outside,
     run::{EVERYTHING, cargo},
     stage::{Done, Stages},
-    test, tidy,
+    test::{self, Choice},
+    tidy,
 };
 
 const FUZZ_SECONDS: u64 = 2;
@@ -23,7 +24,7 @@ pub(crate) fn all() -> Stages {
         .run("format", format)
         .run("tidy", tidy::all)
         .run("clippy", clippy)
-        .run("tests", || test::tests(EVERYTHING))
+        .run("tests", || test::tests(EVERYTHING, Choice::All))
         .run("doctests", || test::doctests(EVERYTHING))
         .run("feature sets of zvf-format", features)
         .run("feature sets of zvf-codecs", codec_features)

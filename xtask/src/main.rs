@@ -44,6 +44,7 @@ Every day:
   check                format, tidy, clippy, tests of changed crates and of their dependents
     --since REV        compare with this revision (default: the upstream branch, else HEAD)
   test                 everything that shows a build is sound: tests, doctests, golden data, probes
+    --all              also the longest tests, which .config/nextest.toml lists; CI runs all tests
   tidy                 layering, import cycles, type names, licences, duplicate packages, pages,
                        golden manifest, text
 
@@ -145,7 +146,7 @@ fn main() -> ExitCode {
         "check" => report(&check::all(&options)),
         "ci" => report(&ci::all()),
         "nightly" => report(&nightly::all()),
-        "test" => report(&test::all()),
+        "test" => report(&test::all(&options)),
         "tidy" => single(tidy::all()),
         "fixtures" => single(fixtures::from_options(&options)),
         "conformance" => single(conformance::from_options(&options)),

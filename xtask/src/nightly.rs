@@ -6,9 +6,10 @@ use anyhow::Result;
 use crate::{
     bench::kernels,
     ci, conformance, fuzz, package,
-    run::{EVERYTHING, cargo, exists},
+    run::{EVERYTHING, cargo},
     servers,
     stage::{Done, Stages},
+    test::Choice,
 };
 
 const FUZZ_SECONDS: u64 = 120;
@@ -53,12 +54,7 @@ pub(crate) fn all() -> Stages {
 /// multiplies the cases of random tests, and `PROPTEST_CASES` those of properties that set no
 /// number.
 fn tests() -> Result<Done> {
-    let runner = if exists("cargo-nextest") {
-        "nextest run --no-fail-fast"
-    } else {
-        "test --no-fail-fast --quiet --lib --bins --tests --examples"
-    };
-    cargo(runner)
+    cargo(Choice::All.runner())
         .words(EVERYTHING)
         .env("ZVF_TEST_ALL", "1")
         .env("ZVF_TEST_SCALE", SCALE.to_string())

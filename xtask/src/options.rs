@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-const FLAGS: [&str; 23] = [
+const FLAGS: [&str; 24] = [
+    "all",
     "b2nd",
     "check",
     "clusters",

@@ -6,6 +6,7 @@ use crate::{
     conformance,
     memory_folder::MemoryFolder,
     nostd,
+    options::Options,
     run::{cargo, exists},
     stage::{Done, Stages},
 };
@@ -16,24 +17,43 @@ const BUILD: &str = "--workspace --locked";
 /// the change; `cargo xtask nightly` searches for new ones.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 
-pub(crate) fn all() -> Stages {
+/// Tests to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    All,
+    /// Without the longest tests, which `.config/nextest.toml` lists.
+    Quick,
+}
+
+impl Choice {
+    /// Returns the command that runs the tests. Only nextest can leave some out.
+    pub(crate) fn runner(self) -> &'static str {
+        match (exists("cargo-nextest"), self) {
+            (true, Self::All) => "nextest run --no-fail-fast",
+            (true, Self::Quick) => "nextest run --no-fail-fast --profile quick",
+            (false, _) => "test --no-fail-fast --quiet --lib --bins --tests --examples",
+        }
+    }
+}
+
+pub(crate) fn all(options: &Options) -> Stages {
+    let choice = if options.flag("all") {
+        Choice::All
+    } else {
+        Choice::Quick
+    };
     let mut stages = Stages::default();
     stages
-        .run("tests", || tests(BUILD))
+        .run("tests", move || tests(BUILD, choice))
         .run("doctests", || doctests(BUILD))
         .run("golden data", || conformance::golden_of(BUILD))
         .run("no_std and no-panic probes", nostd::probes);
     stages
 }
 
-pub(crate) fn tests(build: &str) -> Result<Done> {
-    let runner = if exists("cargo-nextest") {
-        "nextest run --no-fail-fast"
-    } else {
-        "test --no-fail-fast --quiet --lib --bins --tests --examples"
-    };
+pub(crate) fn tests(build: &str, choice: Choice) -> Result<Done> {
     let folder = MemoryFolder::new();
-    let tests = cargo(runner).words(build).env(SEED.0, SEED.1);
+    let tests = cargo(choice.runner()).words(build).env(SEED.0, SEED.1);
     folder.set(tests).run()?;
     Ok(Done::Passed)
 }
