@@ -89,7 +89,7 @@ class Plan:
     bytes: int | None
     """Number of bytes that they read, if known."""
     at_most: int | None
-    """Total size of the candidate chunks in bytes, if known."""
+    """Total size of the cells that they read from in bytes, if known."""
     levels: list[tuple[int, int]]
     operators: list[Operator]
     notes: list[str]

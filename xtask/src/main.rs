@@ -44,7 +44,7 @@ Every day:
   check                format, tidy, clippy, tests of changed crates and of their dependents
     --since REV        compare with this revision (default: the upstream branch, else HEAD)
   test                 everything that shows a build is sound: tests, doctests, golden data, probes
-    --all              also the longest tests, which .config/nextest.toml lists; CI runs all tests
+    --all              also the slowest tests, which .config/nextest.toml lists; CI runs all tests
   tidy                 layering, import cycles, type names, licences, duplicate packages, pages,
                        golden manifest, text
 

@@ -21,7 +21,7 @@ const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     All,
-    /// Without the longest tests, which `.config/nextest.toml` lists.
+    /// Without the slowest tests, which `.config/nextest.toml` lists.
     Quick,
 }
 

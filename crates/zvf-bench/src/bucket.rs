@@ -299,7 +299,7 @@ pub(crate) fn bounds(costs: &[Cost], kind: Workload, form: StoreForm) -> Vec<Bou
         if query == "box 0.1 %, touch, warm" {
             let max = if form == StoreForm::Sharded { 0.2 } else { 2.0 };
             add(
-                "requests a chunk",
+                "requests per chunk",
                 requests / chunks,
                 max,
                 floor_requests / chunks,

@@ -61,8 +61,8 @@ pub struct Explanation {
     pub then: Vec<&'static str>,
     /// The operators of the plan, each before its inputs.
     pub operators: Vec<OperatorReport>,
-    /// Total size of the candidate chunks in bytes: an upper bound on the bytes read, unless paths
-    /// or links lead out of these chunks. `None` if the store cannot list.
+    /// Total size in bytes of the cells that the first round trip reads from: an upper bound on its
+    /// bytes, which are fewer where parts of cells are read. `None` if the store cannot list.
     pub at_most: Option<u64>,
     /// Remarks, such as levels skipped because they are out of date.
     pub notes: Vec<String>,

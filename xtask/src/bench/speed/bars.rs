@@ -173,7 +173,7 @@ impl Bars<'_> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         if let Some((raw, median)) = raw.zip(self.median("write", "zvf auto")) {
             let each = raw / 1e6 / median / cores as f64;
-            self.add("write, compressed, a core", each, 100.0, true, " MB/s");
+            self.add("write, compressed, per core", each, 100.0, true, " MB/s");
         }
     }
 
@@ -182,8 +182,8 @@ impl Bars<'_> {
         let peak = self.set["steps"][step]["zvf auto"]["peak"].as_f64();
         if let Some((raw, peak)) = raw.zip(peak) {
             let what = match step {
-                "write" => "memory of writing, what is written included, of raw",
-                _ => "memory of levels, of raw",
+                "write" => "memory of writing, including the input, over raw",
+                _ => "memory of levels, over raw",
             };
             self.add(what, peak / raw, 2.0, false, "×");
         }

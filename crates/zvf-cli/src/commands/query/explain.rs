@@ -49,7 +49,7 @@ pub(super) async fn explain(
     }
     lines.extend(plan.then.iter().map(|then| format!("then {then}")));
     lines.push(format!(
-        "at most {} in the candidate chunks",
+        "at most {} in the first round trip, if cells are read whole",
         size(plan.at_most)
     ));
     lines.extend(operator_lines(&plan.operators));

@@ -82,7 +82,8 @@ impl Session<'_> {
     ///   index is small;
     /// * one if ids are rows, or prove to equal rows for the requested ids; the check reads eight
     ///   bytes per id from uncompressed arrays, and a failed check costs one more;
-    /// * otherwise one for all ids on first use, and one for the manifests;
+    /// * otherwise one for all ids on first use, and one for the manifests. If the manifests of the
+    ///   rows that equal the ids were read beside the ids and prove right, there is only the first;
     /// * one more in a dense index, for the blocks of the objects.
     ///
     /// # Errors
