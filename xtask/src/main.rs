@@ -41,9 +41,11 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
 Every day:
-  check                format, tidy, clippy, tests of changed crates and of their dependents
+  check                format, tidy, clippy, tests of changed crates and of their dependents,
+                       except the slowest
     --since REV        compare with this revision (default: the upstream branch, else HEAD)
-  test                 everything that shows a build is sound: tests, doctests, golden data, probes
+  test                 what shows that a build is sound: tests except the slowest, doctests, golden
+                       data, probes
     --all              also the slowest tests, which .config/nextest.toml lists; CI runs all tests
   tidy                 layering, import cycles, type names, licences, duplicate packages, pages,
                        golden manifest, text

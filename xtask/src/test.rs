@@ -1,4 +1,4 @@
-//! The tests that a user runs on a new machine to trust a build.
+//! The tests that a user runs on a new machine to trust a build. `--all` includes the slowest.
 
 use anyhow::Result;
 

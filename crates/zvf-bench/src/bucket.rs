@@ -6,7 +6,7 @@ use std::{path::Path, time::Duration};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use tokio::{runtime::Runtime, time::Instant};
-use zvf::{Bbox, CreateOptions, Dataset, Mode, OpenOptions, Predicate, Query, QueryResult};
+use zvf::{Bbox, Clip, CreateOptions, Dataset, Mode, OpenOptions, Predicate, Query, QueryResult};
 use zvf_store::SimulatedNetwork;
 
 use crate::{
@@ -194,12 +194,12 @@ fn cost(address: &str, query: NamedQuery, reads_rows: bool) -> Result<Cost> {
         .concurrency(1 << 20);
     let (rounds, ..) = run(address, &query, options)?;
     Ok(Cost {
-        query: query.name,
         requests,
         bytes,
         result: size(&result),
         vertices: result.positions.len(),
-        floor: floor(address, &result, reads_rows)?,
+        floor: floor(address, query.query, reads_rows)?,
+        query: query.name,
         rounds: rounds.round() as u64,
         seconds,
     })
@@ -246,13 +246,21 @@ fn size(result: &QueryResult) -> u64 {
     (result.positions.bytes.len() + columns.sum::<usize>() + words * 8) as u64
 }
 
-fn floor(address: &str, result: &QueryResult, reads_rows: bool) -> Result<Floor> {
-    let open = tokio::runtime::Builder::new_current_thread()
+/// Returns the floor of a query, from the rows of its result that are stored.
+fn floor(address: &str, query: Query, reads_rows: bool) -> Result<Floor> {
+    // New vertices on the border of a region are in no cell.
+    let query = query.clip(Clip::Drop);
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()?
-        .block_on(Dataset::open(address))?;
+        .build()?;
+    let (open, result) = runtime.block_on(async {
+        let options = OpenOptions::default().budget(16 << 30);
+        let open = Dataset::open_with(address, &options).await?;
+        let result = open.query(&query).await?;
+        Ok::<_, zvf::Error>((open, result))
+    })?;
     let shape = &open.root().chunk_shape;
-    Floor::of(result, Path::new(address), shape, reads_rows)
+    Floor::of(&result, Path::new(address), shape, reads_rows)
 }
 
 /// Returns the limits on the costs of queries in a bucket, with the measured values.

@@ -276,7 +276,7 @@ impl VertexLayout {
 /// Counting sort by chunk. Returns offsets of chunks and vertices in `sequence` order, or input
 /// order.
 fn by_chunk(chunks: usize, chunk_of: &[u32], sequence: Option<&[u32]>) -> (Vec<usize>, Vec<u32>) {
-    // Vertices of paths follow each other in a chunk, so a run costs less than its vertices.
+    // Consecutive vertices are often in one chunk, and a run costs less than its vertices.
     let runs = || chunk_of.chunk_by(|a, b| a == b);
     let mut starts = vec![0usize; chunks + 1];
     for run in runs() {
@@ -390,7 +390,8 @@ struct ChunkShare<'a> {
     next_fragment: Vec<usize>,
 }
 
-/// Divides chunks into shares with about as many fragments each, one for each core.
+/// Divides chunks into shares for the cores. Shares of several chunks have at most the fragments of
+/// one core, so there are fewer than two shares for each.
 fn chunk_shares<'a>(
     starts: &[usize],
     fragment_starts: &[usize],

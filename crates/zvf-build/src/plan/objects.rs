@@ -13,8 +13,8 @@ use crate::{
     output::{Output, empty_group, group, group_metadata, json_object, node},
     stored_column::TableColumn,
     tables::{
-        EncodedRows, MANIFESTS, blob, framed, manifests_per_chunk_of, rows, rows_at_once, shape,
-        shape_of, strings, strings_node,
+        EncodedRows, MANIFESTS, blob, framed, framed_bytes, manifests_per_chunk_of, rows,
+        rows_at_once, shape, shape_of, strings, strings_node,
     },
 };
 use zvf_model::column::Column;
@@ -175,8 +175,9 @@ fn index(
         if is_dense {
             dense_index(plan, encoding, outputs);
         } else {
-            let bytes = manifest_bytes(plan, count);
-            let chunk = manifests_per_chunk_of(count, bytes, plan.design.is_sharded());
+            let fragments = plan.layout.manifests.len() as u64;
+            let bytes = framed_bytes(count as u64, fragments, plan.geometry.axes());
+            let chunk = manifests_per_chunk_of(count, bytes as usize, plan.design.is_sharded());
             manifests(plan, outputs, codecs, chunk)?;
         }
         let ids: Vec<u8> = objects.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
@@ -282,8 +283,8 @@ fn numbers_only(
     }))
 }
 
-/// Writes the manifests of all objects, at most `max` in a chunk. Each core encodes a chunk at a
-/// time, so that manifests take no memory beside their frames.
+/// Writes the manifests of all objects, at most `max` in a chunk. Each core encodes and frames a
+/// chunk at a time, so that the manifests of other chunks exist in their frames only.
 fn manifests(
     plan: &WritePlan,
     outputs: &mut Vec<Output>,
@@ -332,18 +333,6 @@ fn manifest(plan: &WritePlan, object: usize) -> Result<Vec<u8>, BuildError> {
         })?;
     }
     Ok(builder.finish())
-}
-
-/// Returns the size of the manifests of `count` objects, with four bytes for the length of each.
-/// All blocks of one fragment have the same size.
-fn manifest_bytes(plan: &WritePlan, count: usize) -> usize {
-    let axes = plan.geometry.axes();
-    let mut builder = ObjectManifestBuilder::new(axes);
-    let empty = builder.finish().len();
-    let one = builder.push_single(&vec![0; axes], 0);
-    let block = one.map_or(0, |one| one.finish().len() - empty);
-    let fragments = plan.layout.manifests.len();
-    count * (empty + 4) + fragments * block
 }
 
 /// Writes the fragments of all objects as rows of numbers: first and number of the rows of each
