@@ -143,8 +143,9 @@ impl<'a> Cells<'a> {
             let (file, size) = match &layout {
                 None => {
                     let file = path(&folder, &index);
-                    let size = fs::metadata(&file).map(|file| file.len()).ok();
-                    (file, size)
+                    let exists = file.try_exists()?;
+                    let size = exists.then(|| fs::metadata(&file)).transpose()?;
+                    (file, size.map(|size| size.len()))
                 }
                 Some(layout) => {
                     let (shard, number) = layout.locate(&index).context("a chunk without shard")?;

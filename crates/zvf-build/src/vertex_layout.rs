@@ -551,7 +551,7 @@ pub(crate) fn is_tree(kind: GeometryKind) -> bool {
 mod tests {
     use super::*;
 
-    /// Paths of 0 to 6 vertices, each in one of 40 chunks, of which every fourth is empty.
+    /// Lays out 5,000 paths of 0 to 6 vertices in 40 chunks. Every fourth chunk has no vertices.
     fn layout(threads: usize) -> VertexLayout {
         let mut offsets = vec![0u64];
         let mut chunk_of = Vec::new();
