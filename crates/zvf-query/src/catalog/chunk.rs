@@ -145,6 +145,24 @@ impl Chunk {
         }
     }
 
+    /// Returns whether the chunk has a fragment and all of its vertices are in memory.
+    pub(crate) fn holds(&self, fragment: u32) -> bool {
+        let Some(rows) = self.fragments.rows(fragment) else {
+            return false;
+        };
+        if self.is_whole() {
+            return true;
+        }
+        let mut held = 0_usize;
+        self.push_fragment(fragment, |run| held = held.saturating_add(run.len));
+        u64::try_from(held) == Ok(rows.len())
+    }
+
+    /// Returns whether all vertices are in memory.
+    fn is_whole(&self) -> bool {
+        u64::try_from(self.loaded.len()) == Ok(self.rows)
+    }
+
     /// Copies the rows out of the cells that were read, which can then be freed. Returns their size
     /// in bytes.
     pub(crate) fn detach(&mut self) -> usize {
@@ -161,8 +179,7 @@ impl Chunk {
     /// Returns start and end of each fragment if all are ranges, and all rows are in memory, so that
     /// rows are indices.
     pub(crate) fn ranges(&self) -> Option<&[[u32; 2]]> {
-        let is_whole = u64::try_from(self.loaded.len()) == Ok(self.rows);
-        self.fragments.ranges().filter(|_| is_whole)
+        self.fragments.ranges().filter(|_| self.is_whole())
     }
 }
 

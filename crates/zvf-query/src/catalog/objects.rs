@@ -170,9 +170,17 @@ impl ObjectSet {
         max_bytes: u64,
         may_intersect: impl Fn(&ChunkCoord, &ChunkCoord) -> bool,
     ) -> Vec<usize> {
+        let at = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        let mut marks = vec![false; self.chunks.len()];
+        for number in near {
+            if let Some(mark) = marks.get_mut(at(*number)) {
+                *mark = true;
+            }
+        }
+        let is_near = |number: u32| marks.get(at(number)).copied().unwrap_or(false);
         let between = |[from, to]: [u32; 2]| {
-            let is_near = near.contains(&from) || near.contains(&to);
             let chunks = self.chunk(from).zip(self.chunk(to));
+            let is_near = is_near(from) || is_near(to);
             !is_near && chunks.is_some_and(|(from, to)| may_intersect(from, to))
         };
         let bytes = self

@@ -109,7 +109,7 @@ async fn nearest_in_spheres(
             best.push(squared, at);
         }
         if best.len() < count && radius < furthest {
-            radius = (radius * 2.0).min(furthest);
+            radius = next_radius(radius, furthest);
             continue;
         }
         let best = best.into_sorted();
@@ -123,6 +123,13 @@ async fn nearest_in_spheres(
         let _ = emit(result);
         return Ok(());
     }
+}
+
+/// Returns the radius of the sphere after one of `radius`. The first radius is almost 0 if a vertex is
+/// at the position, although a predicate may exclude its path, so that doubling alone would take a
+/// thousand spheres.
+fn next_radius(radius: f64, furthest: f64) -> f64 {
+    (radius * 2.0).max(furthest * 1e-6).min(furthest)
 }
 
 impl LevelQuery<'_> {
@@ -423,4 +430,20 @@ fn keep_links(result: &mut QueryResult, chosen: &[usize]) {
         result.keep_objects(&objects);
     }
     result.links = Some(links);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_spheres_lead_from_a_vertex_to_the_furthest_chunk() {
+        let (mut radius, mut spheres) = (f64::MIN_POSITIVE, 0);
+        while radius < 500.0 {
+            radius = next_radius(radius, 500.0);
+            spheres += 1;
+        }
+        assert!(spheres < 30, "{spheres}");
+        assert!((next_radius(20.0, 500.0) - 40.0).abs() < f64::EPSILON);
+    }
 }

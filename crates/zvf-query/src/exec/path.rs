@@ -32,8 +32,8 @@ impl<'o> Path<'o> {
         }
     }
 
-    /// Calls `push` for each piece with its chunk, and with `None` for an unreadable one, which
-    /// ends a segment.
+    /// Calls `push` for each piece with its chunk, and with `None` for one that is unreadable or not
+    /// loaded, which ends a segment. A clip leaves out pieces of chunks that it reads in part.
     pub(crate) fn each_piece(
         &self,
         loaded: &LoadedChunks,
@@ -47,8 +47,8 @@ impl<'o> Path<'o> {
                 && piece.fragment >= found.fragments.len()
             {
                 loaded.skip_absent(*piece, manifests, diagnostics)?;
-                chunk = None;
             }
+            chunk = chunk.filter(|chunk| chunk.holds(piece.fragment));
             push(*piece, chunk);
         }
         Ok(())
@@ -76,7 +76,7 @@ impl<'o> Path<'o> {
     pub(crate) fn is_loaded(&self, loaded: &LoadedChunks) -> bool {
         self.pieces.iter().all(|piece| {
             let chunk = loaded.get(piece.chunk);
-            chunk.is_some_and(|chunk| piece.fragment < chunk.fragments.len())
+            chunk.is_some_and(|chunk| chunk.holds(piece.fragment))
         })
     }
 
@@ -85,7 +85,7 @@ impl<'o> Path<'o> {
         let mut rows = RowSelection::default();
         for piece in self.pieces {
             let chunk = loaded.get(piece.chunk);
-            let chunk = chunk.filter(|chunk| piece.fragment < chunk.fragments.len())?;
+            let chunk = chunk.filter(|chunk| chunk.holds(piece.fragment))?;
             push_piece(*piece, chunk, &mut rows);
         }
         Some(rows)

@@ -44,15 +44,23 @@ use crate::{
     result::QueryResult,
 };
 
+fn floats(values: &[f32]) -> Vec<u8> {
+    let values = values.iter().map(|value| value.to_le_bytes());
+    values.flatten().collect()
+}
+
+/// Encodes a fragment index.
+fn fragments(ranges: &[core::ops::Range<u64>]) -> Vec<u8> {
+    let mut index = FragmentIndexBuilder::default();
+    for range in ranges {
+        index.push_range(range.clone()).unwrap();
+    }
+    index.finish()
+}
+
 /// Creates the store as geometry of this kind.
 fn store(kind: &str, convention: &str) -> MemoryStore {
     let mut memory = MemoryStore::new(Generation::V0_9, kind, convention);
-    let floats = |values: &[f32]| -> Vec<u8> {
-        values
-            .iter()
-            .flat_map(|value| value.to_le_bytes())
-            .collect()
-    };
     let west = floats(&[1.0, 1.0, 4.0, 1.0, 8.0, 1.0, 2.0, 8.0]);
     let east = floats(&[12.0, 1.0, 18.0, 1.0, 15.0, 5.0]);
     let attributes = json!({"dtype": "float32"});
@@ -67,13 +75,10 @@ fn store(kind: &str, convention: &str) -> MemoryStore {
     ];
     memory.group("0/vertex_attributes", json!({}));
     memory.cells("0/vertex_attributes/radius", attributes, &cells);
-    let index = |split: u64, rows: u64| {
-        let mut index = FragmentIndexBuilder::default();
-        index.push_range(0..split).unwrap();
-        index.push_range(split..rows).unwrap();
-        index.finish()
-    };
-    let cells = [([0, 0], index(3, 4)), ([1, 0], index(2, 3))];
+    let cells = [
+        ([0, 0], fragments(&[0..3, 3..4])),
+        ([1, 0], fragments(&[0..2, 2..3])),
+    ];
     memory.cells("0/vertex_fragments", json!({}), &cells);
     objects(&mut memory);
     links(&mut memory);
@@ -82,28 +87,38 @@ fn store(kind: &str, convention: &str) -> MemoryStore {
 
 /// Adds the objects and an attribute of them.
 fn objects(memory: &mut MemoryStore) {
+    let manifest = |fragment| manifest(&[([0, 0], fragment), ([1, 0], fragment)]);
+    object_index(memory, &[manifest(0), manifest(1)]);
+    memory.group("0/object_attributes", json!({}));
+    memory.array("0/object_attributes/lanes", &[2], &[2], &json!({}));
+    let lanes = [2_i64, 1].map(i64::to_le_bytes).concat();
+    memory.put("0/object_attributes/lanes/c/0", &lanes);
+}
+
+/// Encodes a manifest of fragments by their chunk and number.
+fn manifest(fragments: &[([i64; 2], u32)]) -> Vec<u8> {
+    let mut manifest = ObjectManifestBuilder::new(2);
+    for (chunk, fragment) in fragments {
+        manifest.push_single(chunk, *fragment).unwrap();
+    }
+    manifest.finish()
+}
+
+/// Adds the object index of objects 7 and 9.
+fn object_index(memory: &mut MemoryStore, manifests: &[Vec<u8>; 2]) {
     memory.group(
         "0/object_index",
         json!({"num_objects": 2, "num_present": 2, "sid_ndim": 2,
             "layout": "vlen_manifests_v2", "object_ids_sorted": true}),
     );
-    let manifest = |fragment| {
-        let mut manifest = ObjectManifestBuilder::new(2);
-        manifest.push_single(&[0, 0], fragment).unwrap();
-        manifest.push_single(&[1, 0], fragment).unwrap();
-        manifest.finish()
-    };
     let strings = json!({"data_type": "variable_length_bytes", "fill_value": "",
         "codecs": ["vlen-bytes"]});
     memory.array("0/object_index/manifests", &[2], &[2], &strings);
-    let frame = vlen::encode(&[manifest(0), manifest(1)]).unwrap();
+    let frame = vlen::encode(manifests).unwrap();
     memory.put("0/object_index/manifests/c/0", &frame);
     memory.array("0/object_index/object_ids", &[2], &[2], &json!({}));
-    let int64s = |values: [i64; 2]| values.map(i64::to_le_bytes).concat();
-    memory.put("0/object_index/object_ids/c/0", &int64s([7, 9]));
-    memory.group("0/object_attributes", json!({}));
-    memory.array("0/object_attributes/lanes", &[2], &[2], &json!({}));
-    memory.put("0/object_attributes/lanes/c/0", &int64s([2, 1]));
+    let ids = [7_i64, 9].map(i64::to_le_bytes).concat();
+    memory.put("0/object_index/object_ids/c/0", &ids);
 }
 
 /// Adds links between consecutive vertices of object 7.

@@ -23,6 +23,8 @@ pub(super) struct ObjectsBuilder {
     incomplete: bool,
 }
 
+/// Upper bound on the fragments of a block that are decoded before the blocks after it are checked.
+const UNCHECKED_FRAGMENTS: usize = 1 << 10;
 /// Bytes per object: its start, in vectors that grow by doubling.
 const BYTES_PER_OBJECT: u64 = 16;
 /// Bytes per fragment: the fragment and its owner.
@@ -68,6 +70,18 @@ impl ObjectsBuilder {
     /// Adds an object whose fragments are rows of a dense index: the coordinates of a chunk and the
     /// fragment, as 64-bit integers.
     pub(super) fn push_blocks(&mut self, row: u64, blocks: &[u8]) -> Result<(), ManifestFault> {
+        let (known, loaded) = (self.numbers.len(), self.loaded);
+        let pushed = self.push_each_block(row, blocks);
+        if pushed.is_err() {
+            // Chunks that only a damaged manifest names are not chunks of objects.
+            self.numbers.truncate(known);
+            self.loaded = loaded;
+        }
+        pushed?;
+        self.end(row)
+    }
+
+    fn push_each_block(&mut self, row: u64, blocks: &[u8]) -> Result<(), ManifestFault> {
         let size = self.sid_ndim.saturating_add(1).saturating_mul(8);
         let mut last = None;
         for block in blocks.chunks(size) {
@@ -94,7 +108,7 @@ impl ObjectsBuilder {
                 fragment,
             });
         }
-        self.end(row)
+        Ok(())
     }
 
     fn expand(&mut self, manifest: &[u8]) -> Result<(), ManifestFault> {
@@ -117,9 +131,14 @@ impl ObjectsBuilder {
     fn expand_blocks(&mut self, manifest: &[u8]) -> Result<(), ManifestFault> {
         let fault = |error: ManifestError| ManifestFault::Fault(error.into());
         let blocks = ObjectManifest::checked(manifest, self.sid_ndim).map_err(fault)?;
-        let mut last = None;
+        let (mut last, mut is_checked) = (None, false);
         for block in blocks {
             let block = block.map_err(fault)?;
+            // Many damaged manifests could each cost a long range before their damage is found.
+            if !is_checked && block.fragments.len() > UNCHECKED_FRAGMENTS {
+                ObjectManifest::parse(manifest, self.sid_ndim).map_err(fault)?;
+                is_checked = true;
+            }
             // A few bytes may encode a long range of fragments, so the budget is checked before
             // the fragments are allocated.
             let pieces = self.fragments.len().saturating_add(block.fragments.len());

@@ -410,7 +410,15 @@ fn all_of(
     for cell in 0..manifests.cells() {
         let result = cells.get(&cell)?.as_ref().ok()?;
         stored |= result.is_some();
-        push_cell(&mut builder, manifests, cell, Ok(result.clone()), &strict).ok()?;
+        push_cell(
+            &mut builder,
+            table,
+            manifests,
+            cell,
+            Ok(result.clone()),
+            &strict,
+        )
+        .ok()?;
     }
     stored.then(|| builder.finish(ids.clone()))
 }
@@ -435,7 +443,7 @@ fn some_of(
                 payload = Some(fetched.bytes);
                 None
             }
-            Some(Ok(None)) if is_required(table, manifests, cell) => {
+            Some(Ok(None)) if table.requires(manifests, cell) => {
                 Some(manifests.damage(cell, Fault::MissingCell))
             }
             Some(Ok(None)) => None,
@@ -475,14 +483,4 @@ fn some_of(
     let ids = ObjectIds::new(found.iter().map(|(_, id)| *id).collect(), false);
     let ids = ids.map_err(|fault| Damage::new(&table.node, fault))?;
     Ok(builder.finish(ids))
-}
-
-/// Returns whether a cell cannot consist of empty manifests only: the index declares objects that
-/// are present, or the cell is the only one.
-fn is_required(table: &ObjectTable, manifests: &ByteStringArray, cell: u64) -> bool {
-    let (_, rows) = manifests.rows_of(cell);
-    match table.index.num_present {
-        Some(present) => present.saturating_add(rows) > table.rows(),
-        None => manifests.cells() == 1,
-    }
 }

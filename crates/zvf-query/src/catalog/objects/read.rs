@@ -132,7 +132,7 @@ impl Session<'_> {
             let builder = builder
                 .get_or_insert_with(|| ObjectsBuilder::new(sid_ndim, loaded, self.fetch.budget()));
             stored |= results.iter().any(|result| !matches!(result, Ok(None)));
-            push_cells(builder, manifests, next, results, diagnostics)?;
+            push_cells(builder, table, manifests, next, results, diagnostics)?;
             next = end;
         }
         let mut builder = builder
@@ -225,6 +225,16 @@ impl ObjectTable {
         }
     }
 
+    /// Returns whether a cell cannot consist of empty manifests only, because the index declares more
+    /// present objects than the other cells have.
+    pub(super) fn requires(&self, manifests: &ByteStringArray, cell: u64) -> bool {
+        let (_, rows) = manifests.rows_of(cell);
+        match self.index.num_present {
+            Some(present) => present.saturating_add(rows) > self.rows(),
+            None => manifests.cells() == 1 && self.rows() > 0,
+        }
+    }
+
     pub(super) fn len(&self) -> Result<usize, Damage> {
         usize::try_from(self.rows()).map_err(|_| Damage::new(&self.node, Fault::Range))
     }
@@ -254,6 +264,7 @@ pub(super) fn read_ids(
 /// Adds the manifests of cells from `first` on. They are decoded on all cores.
 fn push_cells(
     builder: &mut ObjectsBuilder,
+    table: &ObjectTable,
     manifests: &ByteStringArray,
     first: u64,
     results: Vec<FetchResult>,
@@ -270,7 +281,7 @@ fn push_cells(
         let strict = Diagnostics::new(false);
         for (cell, result) in run {
             let result = result.as_ref().ok()?.clone();
-            push_cell(&mut part, manifests, *cell, Ok(result), &strict).ok()?;
+            push_cell(&mut part, table, manifests, *cell, Ok(result), &strict).ok()?;
         }
         Some(part)
     };
@@ -286,7 +297,7 @@ fn push_cells(
         }
         // Damage is reported, and the budget exceeded, in the order of rows.
         for (cell, result) in run {
-            push_cell(builder, manifests, cell, result, diagnostics)?;
+            push_cell(builder, table, manifests, cell, result, diagnostics)?;
         }
     }
     Ok(())
@@ -295,6 +306,7 @@ fn push_cells(
 /// Adds the manifests of a cell.
 pub(super) fn push_cell(
     builder: &mut ObjectsBuilder,
+    table: &ObjectTable,
     manifests: &ByteStringArray,
     cell: u64,
     result: FetchResult,
@@ -320,6 +332,7 @@ pub(super) fn push_cell(
         }
     };
     let damage = match result {
+        Ok(None) if table.requires(manifests, cell) => manifests.damage(cell, Fault::MissingCell),
         // An absent cell holds empty manifests.
         Ok(None) => return push_each(&mut core::iter::repeat(Some(&[][..]))),
         Ok(Some(payload)) => match manifests.items(cell, &payload.bytes) {

@@ -159,6 +159,60 @@ fn damage_is_skipped_with_keep_going() {
 }
 
 #[test]
+fn a_missing_cell_is_damage_unless_its_objects_may_be_empty() {
+    let mut memory = store(&numbered(), true);
+    memory.without_cell("0/object_index/manifests", &[3]);
+    let session = memory.session();
+    let is_missing = |error: QueryError| match error {
+        QueryError::Damaged(damage) => {
+            assert_eq!(damage.key.as_str(), "0/object_index/manifests/c/3");
+            matches!(damage.fault, Fault::MissingCell)
+        }
+        other => unreachable!("{other:?}"),
+    };
+    let level = poll_ready(session.level(LEVEL)).unwrap();
+    for _ in 0..2 {
+        assert!(is_missing(
+            poll_ready(session.object_list(LEVEL)).unwrap_err()
+        ));
+        let lookup = poll_ready(session.object_list_of(LEVEL, &[6]));
+        assert!(is_missing(lookup.unwrap_err()));
+        let diagnostics = Diagnostics::new(true);
+        let objects = poll_ready(session.objects(&level, &diagnostics));
+        let objects = objects.unwrap().unwrap();
+        assert!(objects.is_incomplete() && row(&objects, 6).is_empty());
+        assert_eq!(row(&objects, 8), [8]);
+    }
+    // Two of twelve objects are empty.
+    let index = json!({"num_objects": 12, "num_present": 10, "sid_ndim": 1,
+        "layout": "vlen_manifests_v2", "object_ids_sorted": true});
+    memory.group("0/object_index", index);
+    let objects = poll_ready(memory.session().object_list(LEVEL));
+    let objects = objects.unwrap().unwrap();
+    assert!(row(&objects, 6).is_empty() && !objects.is_incomplete());
+}
+
+#[test]
+fn damage_after_a_long_range_costs_no_more_than_the_manifest() {
+    let mut memory = store(&numbered(), true);
+    let mut builder = ObjectManifestBuilder::new(1);
+    builder.push_range(&[0], 0..u32::MAX).unwrap();
+    let mut damaged = builder.finish();
+    // A second block, of a mode that does not exist.
+    damaged[0] = 2;
+    damaged.extend_from_slice(&[9; 16]);
+    let frame = vlen::encode(&[damaged, manifest(1)]).unwrap();
+    memory.put("0/object_index/manifests/c/0", &frame);
+    let session = memory.session();
+    let level = poll_ready(session.level(LEVEL)).unwrap();
+    let diagnostics = Diagnostics::new(true);
+    let objects = poll_ready(session.objects(&level, &diagnostics)).unwrap();
+    let objects = objects.unwrap();
+    assert!(row(&objects, 0).is_empty() && row(&objects, 1) == [1]);
+    assert_eq!(diagnostics.finish().0.len(), 1);
+}
+
+#[test]
 fn a_manifest_cannot_take_more_than_the_budget() {
     let mut memory = store(&numbered(), true);
     let mut builder = ObjectManifestBuilder::new(1);

@@ -1,6 +1,9 @@
 //! Filter, clip, gather and limit: paths through loaded chunks.
 
-use super::{chunks, resolved, run, store, values, xs};
+use serde_json::json;
+use zvf_model::generation::Generation;
+
+use super::{chunks, floats, fragments, manifest, object_index, resolved, run, store, values, xs};
 use crate::{
     batch::loaded::LoadedChunks,
     catalog::objects::{ObjectFragment, ObjectSet},
@@ -15,7 +18,7 @@ use crate::{
         whole_paths::WholePathGather,
     },
     geometry::{Bbox, Mode},
-    memory::poll_ready,
+    memory::{MemoryStore, poll_ready},
     predicate::Predicate,
     query::{Clip, Query},
     result::{Parts, QueryResult},
@@ -156,6 +159,39 @@ fn clip_drops_what_crosses_the_border() {
         let rows: Vec<_> = parts.iter().map(|part| part.rows.clone()).collect();
         assert_eq!(pairs(&rows), [(2, 4)]);
     });
+}
+
+/// Object 7 leaves chunk 0.0 for one vertex in chunk 1.1, far from the box, and comes back. Only the
+/// vertex of object 9 in chunk 1.1 is read, so the ends of object 7 in chunk 0.0 are no neighbours,
+/// although the line between them crosses the box.
+#[test]
+fn clip_does_not_join_the_ends_around_an_unread_piece() {
+    let mut memory = MemoryStore::new(Generation::V0_9, "polyline", "implicit_sequential");
+    let near = floats(&[3.0, 3.0, 1.0, 5.0, 5.0, 1.0, 3.0, 3.0]);
+    let far = floats(&[12.0, 12.0, 15.0, 15.0]);
+    let cells = [([0, 0], near), ([1, 1], far)];
+    memory.cells("0/vertices", json!({"dtype": "float32"}), &cells);
+    let cells = [
+        ([0, 0], fragments(&[0..2, 2..3, 3..4])),
+        ([1, 1], fragments(&[0..1, 1..2])),
+    ];
+    memory.cells("0/vertex_fragments", json!({}), &cells);
+    let manifests = [
+        manifest(&[([0, 0], 0), ([1, 1], 0), ([0, 0], 1)]),
+        manifest(&[([0, 0], 2), ([1, 1], 1)]),
+    ];
+    object_index(&mut memory, &manifests);
+    let (result, rounds, _) = run(&memory, &in_box("2.9,2.9,3.1,3.1", Mode::Clip));
+    let parts = result.parts.as_ref().unwrap();
+    assert_eq!(
+        (&*parts.objects, &*parts.offsets),
+        (&[7, 9][..], &[0, 2, 4][..])
+    );
+    let rounded = xs(&result).into_iter().map(|x| (x * 10.0).round());
+    assert_eq!(rounded.collect::<Vec<_>>(), [30.0, 29.0, 30.0, 31.0]);
+    // Chunk 1.1 was read in part.
+    let is_part = |path: &String| path.starts_with("0/vertices/c/1/1 ");
+    assert!(rounds.iter().flatten().any(is_part), "{rounds:?}");
 }
 
 #[test]

@@ -188,16 +188,18 @@ fn rows(
     let Some(fragments) = fragments else {
         return Ok(table.total());
     };
-    let lens = fragments.iter().map(|fragment| {
+    let mut count = 0_u64;
+    for fragment in fragments {
         let rows = table.rows(*fragment).as_ref().map(FragmentRows::len);
-        rows.ok_or_else(|| {
+        let rows = rows.ok_or_else(|| {
             damage(Fault::NoFragment {
                 fragment: *fragment,
                 fragments: table.len(),
             })
-        })
-    });
-    lens.sum()
+        });
+        count = count.saturating_add(rows?);
+    }
+    Ok(count)
 }
 
 /// Returns the estimated rows of the objects at `indices`; `None` if some cannot be counted. Takes one
