@@ -12,7 +12,7 @@ use crate::{
     options::Options,
     run::{cargo, exists, program},
     stage::{Done, Stages},
-    test::Choice,
+    test::{BUILD, Choice},
     tidy, workspace,
 };
 
@@ -44,12 +44,20 @@ fn tests(since: Option<&str>) -> Result<Done> {
     }
     let names: Vec<&str> = affected.iter().copied().collect();
     println!("{}", names.join(", "));
-    let mut run = cargo(Choice::Quick.runner()).arg("--locked");
-    if exists("cargo-nextest") {
-        run = run.arg("--no-tests=pass");
-    }
-    let tests = affected.iter();
-    let tests = tests.fold(run, |run, name| run.arg("--package").arg(name));
+    let run = cargo(Choice::Quick.runner());
+    let tests = if exists("cargo-nextest") {
+        // Packages built by themselves have other features than in the workspace, and would be compiled
+        // again.
+        let packages = names.iter().map(|name| format!("package(={name})"));
+        let filter = packages.collect::<Vec<_>>().join(" | ");
+        let run = run.words(BUILD).arg("--no-tests=pass");
+        run.arg("--filterset").arg(filter)
+    } else {
+        let tests = affected.iter();
+        tests.fold(run.arg("--locked"), |run, name| {
+            run.arg("--package").arg(name)
+        })
+    };
     let folder = MemoryFolder::new();
     folder.set(tests).run()?;
     Ok(Done::Passed)

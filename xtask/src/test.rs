@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The default features, without clients for buckets.
-const BUILD: &str = "--workspace --locked";
+pub(crate) const BUILD: &str = "--workspace --locked";
 /// The seed of property tests. The same cases are tested for each change, so that a failure is due to
 /// the change; `cargo xtask nightly` searches for new ones.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
