@@ -81,6 +81,26 @@ impl VoxelMap {
         [length(|r| r[0]), length(|r| r[1]), length(|r| r[2])]
     }
 
+    /// Returns the factor of all lengths; `None` if lengths have different factors along different
+    /// directions.
+    pub(crate) fn uniform_scale(&self) -> Option<f64> {
+        let [x, y, z] = self.0;
+        let columns =
+            [0, 1, 2].map(|at: usize| [x, y, z].map(|row| row.get(at).copied().unwrap_or(0.0)));
+        let [first, second, third] = columns;
+        let [scale, ..] = self.voxel_sizes();
+        let is_small = |value: f64, whole: f64| value.abs() <= 1e-9 * whole;
+        let dot = |[a, b, c]: [f64; 3], [d, e, f]: [f64; 3]| a * d + b * e + c * f;
+        let are_equal = self
+            .voxel_sizes()
+            .iter()
+            .all(|size| is_small(size - scale, scale));
+        let are_orthogonal = [(first, second), (second, third), (third, first)]
+            .into_iter()
+            .all(|(one, other)| is_small(dot(one, other), scale * scale));
+        (scale > 0.0 && are_equal && are_orthogonal).then_some(scale)
+    }
+
     /// Returns the direction of each voxel axis: the world axis and whether it ascends.
     pub(crate) fn directions(&self) -> [Direction; 3] {
         let [x, y, z] = self.0;
@@ -168,5 +188,21 @@ mod tests {
         assert_eq!(VoxelMap::from_json(&map.to_json()), Some(map));
         assert_eq!(map.directions().map(Direction::letter), ['A', 'L', 'S']);
         assert_eq!(VoxelMap([[0.0; 4]; 3]).inverse(), None);
+    }
+
+    #[test]
+    fn turned_and_mirrored_maps_have_one_scale() {
+        let map = |x: [f64; 3], y: [f64; 3], z: [f64; 3]| {
+            VoxelMap([x, y, z].map(|[a, b, c]| [a, b, c, 5.0]))
+        };
+        let scaled = |x: f64, y: f64, z: f64| map([x, 0.0, 0.0], [0.0, y, 0.0], [0.0, 0.0, z]);
+        assert_eq!(VoxelMap::IDENTITY.uniform_scale(), Some(1.0));
+        assert_eq!(scaled(0.1, -0.1, 0.1).uniform_scale(), Some(0.1));
+        let turned = map([0.0, 3.0, -4.0], [0.0, 4.0, 3.0], [5.0, 0.0, 0.0]);
+        assert_eq!(turned.uniform_scale(), Some(5.0));
+        assert_eq!(scaled(2.0, 2.0, 2.0 + 1e-6).uniform_scale(), None);
+        assert_eq!(scaled(0.0, 0.0, 0.0).uniform_scale(), None);
+        let sheared = map([1.0, 0.6, 0.0], [0.0, 0.8, 0.0], [0.0, 0.0, 1.0]);
+        assert_eq!(sheared.uniform_scale(), None);
     }
 }

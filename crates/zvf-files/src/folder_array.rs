@@ -204,6 +204,9 @@ impl FolderArray {
         let grid = self.array.grid_shape();
         let across: Vec<u64> = grid.iter().skip(1).copied().collect();
         let along = grid.first().copied().unwrap_or(0);
+        // An array without absent chunks needs no valid fill value.
+        let fill = self.fill(size).unwrap_or_default();
+        let is_zero = fill.iter().all(|byte| *byte == 0);
         let mut all = Vec::new();
         for slab in 0..along {
             let high = self.array.chunk_shape.first().copied().unwrap_or(1);
@@ -213,30 +216,26 @@ impl FolderArray {
                 let mut index = vec![slab];
                 index.extend(places(number, &across));
                 let chunk = self.chunk(&index, absent, DecodedSize::Exactly(chunk_bytes))?;
-                // The rows of a slab are reserved when one of its chunks is there.
-                let end = usize::try_from(rows.saturating_mul(row_bytes)).unwrap_or(usize::MAX);
-                all.resize(start.saturating_add(end), 0);
-                let target = all.get_mut(start..).unwrap_or_default();
-                match chunk {
-                    Some(chunk) => {
-                        let mut chunk = chunk.to_vec();
-                        if self.codecs.form() == DecodedForm::BigEndian {
-                            chunk
-                                .chunks_exact_mut(word.max(1))
-                                .for_each(<[u8]>::reverse);
-                        }
-                        self.scatter(&index, &chunk, size, rows, target);
-                    }
-                    None => {
-                        let fill = self.fill(size)?;
-                        let empty = vec![
-                            fill;
-                            usize::try_from(product(&self.array.chunk_shape))
-                                .unwrap_or(0)
-                        ];
-                        self.scatter(&index, &empty.concat(), size, rows, target);
+                // The rows of a slab are reserved after its first chunk is read.
+                if all.len() == start {
+                    let end = usize::try_from(rows.saturating_mul(row_bytes)).unwrap_or(usize::MAX);
+                    match is_zero {
+                        true => all.resize(start.saturating_add(end), 0),
+                        false => all.extend(fill.iter().cycle().take(end)),
                     }
                 }
+                let Some(chunk) = chunk else {
+                    self.fill(size)?;
+                    continue;
+                };
+                let mut chunk = chunk.to_vec();
+                if self.codecs.form() == DecodedForm::BigEndian {
+                    chunk
+                        .chunks_exact_mut(word.max(1))
+                        .for_each(<[u8]>::reverse);
+                }
+                let target = all.get_mut(start..).unwrap_or_default();
+                self.scatter(&index, &chunk, size, rows, target);
             }
         }
         debug_assert_eq!(

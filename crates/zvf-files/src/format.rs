@@ -2,7 +2,10 @@
 
 use std::{fmt, fs, path::Path};
 
-use crate::folder_array::is_group_with;
+use crate::{
+    folder_array::is_group_with,
+    length::{LengthUnit, MICROMETER, MILLIMETER},
+};
 
 /// Endings of the names of surfaces of `FreeSurfer`.
 const SURFACES: [&str; 8] = [
@@ -159,6 +162,15 @@ impl FileFormat {
     /// Returns whether this build has the format.
     pub fn is_built(self) -> bool {
         self != Self::GeoParquet || cfg!(feature = "geoparquet")
+    }
+
+    /// Returns the unit of coordinates that the format implies; `None` for formats of any unit.
+    pub(crate) fn length_unit(self) -> Option<LengthUnit> {
+        match self {
+            Self::Trk | Self::Tck | Self::Trx | Self::Gii => Some(MILLIMETER),
+            Self::Swc => Some(MICROMETER),
+            _ => None,
+        }
     }
 
     /// Returns the name of the header in a store.

@@ -171,9 +171,10 @@ impl GlbWriter {
             let [x, y, z] = bound;
             [x - centre[0], y - centre[1], z - centre[2]].map(narrow)
         };
+        // Without indices, lines and triangles would join consecutive vertices.
         let mode = match (self.has_paths, self.width) {
+            _ if self.index_count == 0 => 0,
             (true, _) | (false, 2) => 1,
-            (false, 0 | 1) => 0,
             (false, _) => 4,
         };
         let mut size = self.vertices.saturating_mul(12);

@@ -25,7 +25,7 @@
 //!
 //! The header of a file becomes the header of its format in the store, from which the writer
 //! restores it. Coordinates are in the world: right, anterior and superior in millimetres for
-//! tractograms.
+//! tractograms. [`create()`] converts coordinates to the unit that a format implies.
 //!
 //! All bytes are untrusted. Counts reserve nothing before they are compared with the bytes of the
 //! file, and an error names the file and the place.
@@ -52,6 +52,7 @@ pub mod glb;
 pub mod graphml;
 mod input;
 pub mod las;
+mod length;
 mod names;
 mod node_columns;
 pub mod obj;
@@ -71,6 +72,7 @@ pub mod tck;
 mod text;
 pub mod trk;
 pub mod trx;
+mod unit_writer;
 mod values;
 mod whole;
 mod writer;

@@ -21,6 +21,7 @@ use crate::{
     tck::{TckReader, TckWriter},
     trk::{TrkReader, TrkWriter},
     trx::{TrxReader, TrxWriter},
+    unit_writer::UnitWriter,
     whole::WholeReader,
 };
 
@@ -163,6 +164,11 @@ const EXTENSIONS: &str = ".trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz, 
 
 /// Creates the writer of a file. The extension names the format.
 ///
+/// TRK, TCK, TRX and GIFTI files hold millimetres, and SWC files micrometres. Coordinates along an
+/// axis with another decimal unit of length are converted, for SWC also the attribute `radius`. Any
+/// other unit is listed in [`WrittenResult::left_out`](crate::WrittenResult::left_out), and its
+/// numbers are written as they are, as numbers without a unit are.
+///
 /// # Errors
 ///
 /// [`FileError`] if the format is not known, or the file cannot be created.
@@ -180,7 +186,7 @@ pub fn create(
         let why = "files are not written as .gz; leave out .gz, and compress the file afterwards";
         return Err(FileFault::Unsupported(why).of(path));
     }
-    Ok(match format {
+    let writer: Box<dyn ResultWriter> = match format {
         FileFormat::Trk => Box::new(TrkWriter::create(path, description)?),
         FileFormat::Tck => Box::new(TckWriter::create(path, description)?),
         FileFormat::Trx => Box::new(TrxWriter::create(path, description)?),
@@ -206,7 +212,8 @@ pub fn create(
         | FileFormat::Precomputed => {
             return Err(FileFault::Extension(WRITTEN).of(path));
         }
-    })
+    };
+    Ok(UnitWriter::wrap(writer, path, format, description))
 }
 
 const WRITTEN: &str = ".trk, .tck, .trx, .swc, .stl, .las, .laz, .gii, .geoparquet or .glb";

@@ -22,7 +22,8 @@
 //! `fA`.
 //!
 //! Positions of skeletons and meshes are in nanometres after the `transform`. They are float32 if
-//! the transform is the identity, otherwise float64. Edges become links (child, parent) in their own
+//! the transform is the identity, otherwise float64. The attribute `radius` is multiplied by the scale
+//! of the transform, unless that depends on the direction. Edges become links (child, parent) in their own
 //! direction if that makes every skeleton a tree, otherwise from the first vertex on. Edges that
 //! repeat, or that join a vertex with itself, are left out of trees. If streamlines or polylines are
 //! requested, each skeleton is a path of consecutive vertices.

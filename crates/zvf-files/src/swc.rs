@@ -31,6 +31,8 @@
 //!
 //! Coordinates and radii are float32 if its shortest text is the number of the file, otherwise
 //! float64. The unit is micrometre by convention, and files do not name it; `--axes` does.
+//! [`create`](crate::create()) converts other units of length, in coordinates and in the attribute
+//! `radius`.
 //!
 //! `headers/swc` has the comments of each file with the numbers of their lines, up to 8 MiB. The
 //! writer restores ids, order and comments. Numbers have the fewest digits that read back as the

@@ -156,6 +156,68 @@ fn files_of_a_pattern_of_the_shell_are_read_together() {
     assert!(said.contains("--ids does not apply to csv files"), "{said}");
 }
 
+/// A field without a text is null in every table.
+#[test]
+fn missing_text_is_converted() {
+    let folder = Folder::new();
+    fs::write(
+        folder.path("cloud.csv"),
+        "x,y,z,label\n0,0,0,a\n1,1,1,\n2,2,2,\"\"\n3,3,3,b\n",
+    )
+    .unwrap();
+    let expected = "x,y,z,vertex.label\n0,0,0,a\n1,1,1,\n2,2,2,\"\"\n3,3,3,b\n";
+    for (name, is_built) in [
+        ("a.csv", true),
+        ("a.npz", true),
+        ("a.arrow", cfg!(feature = "arrow")),
+        ("a.parquet", cfg!(feature = "parquet")),
+    ] {
+        if !is_built {
+            continue;
+        }
+        folder.run(&["convert", "cloud.csv", name, "--kind=points", "--strict"]);
+        folder.run(&["convert", name, "back.csv", "--kind=points", "--strict"]);
+        let found = fs::read_to_string(folder.path("back.csv")).unwrap();
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+/// Coordinates are converted to the unit that a format implies. Other units are a loss.
+#[test]
+fn lengths_are_converted_to_the_unit_of_the_format() {
+    let folder = Folder::new();
+    let points = "x,y,z,object_id\n1500000,0,250000,3\n2000000,500000,0,3\n0,0,0,8\n750000,0,0,8\n";
+    fs::write(folder.path("nm.csv"), points).unwrap();
+    let create = |unit: &str| {
+        let axes = format!("--axes=x:{unit},y:{unit},z:{unit}");
+        let line = ["create", "a.zv", "--from", "nm.csv", "--kind=streamlines"];
+        folder.run(&[&line[..], &["--overwrite", "--yes", &axes]].concat());
+    };
+    create("nanometer");
+    folder.run(&["export", "precomputed", "a.zv", "a.layers"]);
+    let skeletons = "a.layers/skeletons";
+    let expected = "1.5,0.0,0.25\n2.0,0.5,0.0\n0.0,0.0,0.0\n0.75,0.0,0.0\n";
+    for name in ["a.trk", "a.trx"] {
+        folder.run(&["convert", skeletons, name, "--kind=streamlines", "--strict"]);
+        folder.run(&["query", "a.zv", "-o", &format!("store.{name}"), "--strict"]);
+        for name in [name.to_owned(), format!("store.{name}")] {
+            folder.run(&["convert", &name, "back.csv"]);
+            let table = fs::read_to_string(folder.path("back.csv")).unwrap();
+            let rows = table.lines().skip(1).map(|line| {
+                let fields: Vec<&str> = line.split(',').take(3).collect();
+                fields.join(",") + "\n"
+            });
+            assert_eq!(rows.collect::<String>(), expected, "{name}: {table}");
+        }
+    }
+    create("degree");
+    let (code, said) = folder.call(&["query", "a.zv", "-o", "b.trk", "--strict"]);
+    assert_eq!(code, Some(2), "{said}");
+    let line = "unit degree of axis x: trk holds millimetres";
+    assert!(said.contains(line), "{said}");
+    assert!(!folder.path("b.trk").exists());
+}
+
 #[test]
 fn a_table_needs_a_kind() {
     let folder = Folder::new();

@@ -283,6 +283,44 @@ fn skeletons_come_back_with_links_and_attributes() {
     }
 }
 
+/// Positions and radii come back in the same unit.
+#[test]
+fn skeletons_in_micrometres_come_back_in_nanometres_with_their_radii() {
+    let bench = Bench::new();
+    let table = |scale: f64| {
+        let mut table = "x,y,z,object_id,vertex.radius\n".to_owned();
+        for row in 0..20_u32 {
+            let [x, y, z] = [37, 23, 11].map(|step| spread(row, step) * scale);
+            let radius = f64::from(1 + row) / 8.0 * scale;
+            writeln!(table, "{x:?},{y:?},{z:?},5,{radius:?}").unwrap();
+        }
+        table
+    };
+    let links = (1..20).map(|row| format!("{row},{}\n", row / 2));
+    bench.file(
+        "a.links.csv",
+        &format!("links[0],links[1]\n{}", links.collect::<String>()),
+    );
+    bench.file("a.objects.csv", "object_id,object.kind\n5,a\n");
+    let made = |store: &str, scale: f64, unit: &str| {
+        bench.file("a.csv", &table(scale));
+        let axes = format!("x:{unit},y:{unit},z:{unit}");
+        let shape = format!("{0},{0},{0}", 300.0 * scale);
+        let line = ["create", store, "--kind", "skeletons", "--from", "@a.csv"];
+        let more = ["--axes", &axes, "--chunk-shape", &shape, "--quiet"];
+        bench.says(&[&line[..], &more].concat());
+    };
+    made("@a.zv", 1.0, "micrometer");
+    made("@expected.zv", 1000.0, "nanometer");
+    let expected = bench.result("@expected.zv", &[]);
+    for (target, options) in EXPORTS {
+        let chunks = ["--chunk-shape", "300000,300000,300000"];
+        again(&bench, target, options, "skeletons", &chunks);
+        let found = bench.result("@b.zv", &[]);
+        assert_eq!(sorted_tables(&found), sorted_tables(&expected), "{target}");
+    }
+}
+
 /// Returns the positions that links join, and the rows of all tables.
 fn sorted_tables(result: &str) -> (Vec<String>, Vec<String>, Vec<String>) {
     let (vertices, rest) = result.split_once("links[0]").unwrap();

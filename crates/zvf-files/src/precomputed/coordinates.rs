@@ -3,25 +3,16 @@
 use zvf::{AxisSpec, NumericColumn, numeric::Kind};
 use zvf_precomputed::{Dimension, IDENTITY};
 
-use crate::{FileFault, affine::VoxelMap, values::narrow};
+use crate::{FileFault, affine::VoxelMap, length::LENGTH_UNITS, values::narrow};
 
-/// Units of length and time with their sizes in the base unit.
-const UNITS: [(&str, f64, &str); 15] = [
-    ("m", 1e-9, "nanometer"),
-    ("m", 1e-6, "micrometer"),
-    ("m", 1e-3, "millimeter"),
-    ("m", 1.0, "meter"),
-    ("m", 1e-12, "picometer"),
-    ("m", 1e-10, "angstrom"),
-    ("m", 1e-2, "centimeter"),
-    ("m", 1e-1, "decimeter"),
-    ("m", 1e3, "kilometer"),
-    ("s", 1.0, "second"),
-    ("s", 1e-3, "millisecond"),
-    ("s", 1e-6, "microsecond"),
-    ("s", 1e-9, "nanosecond"),
-    ("s", 60.0, "minute"),
-    ("s", 3600.0, "hour"),
+/// Units of time with their sizes in seconds.
+const TIMES: [(f64, &str); 6] = [
+    (1.0, "second"),
+    (1e-3, "millisecond"),
+    (1e-6, "microsecond"),
+    (1e-9, "nanosecond"),
+    (60.0, "minute"),
+    (3600.0, "hour"),
 ];
 /// Prefixes of SI units.
 const PREFIXES: [(&str, f64); 16] = [
@@ -62,6 +53,11 @@ impl ModelSpace {
         Ok(Self {
             map: rows.filter(|_| !is_identity).map(VoxelMap),
         })
+    }
+
+    /// Returns the factor of lengths; `None` if it depends on their direction.
+    pub(super) fn scale(&self) -> Option<f64> {
+        self.map.map_or(Some(1.0), |map| map.uniform_scale())
     }
 
     /// Returns a column for positions.
@@ -148,11 +144,10 @@ fn axis_of(dimension: &Dimension) -> (f64, AxisSpec) {
     let mut axis = AxisSpec::new(dimension.name.as_str());
     let (base, scale) = base_unit(&dimension.unit, dimension.scale);
     let is_same = |size: f64| (scale - size).abs() < 1e-12 * size;
-    let of_base = |unit: &&(&str, f64, &str)| unit.0 == base;
-    let mut units = UNITS.iter().filter(of_base);
-    let first = units.clone().next();
-    let (size, unit) = match (units.find(|(_, size, _)| is_same(*size)), first) {
-        (Some((_, size, unit)), _) | (None, Some((_, size, unit))) => (*size, Some(*unit)),
+    let units = units_of(base);
+    let mut same = units.iter().filter(|(size, _)| is_same(*size));
+    let (size, unit) = match (same.next(), units.first()) {
+        (Some((size, unit)), _) | (None, Some((size, unit))) => (*size, Some(*unit)),
         (None, None) => (1.0, Some(base).filter(|base| !base.is_empty())),
     };
     let kind = match base {
@@ -168,6 +163,15 @@ fn axis_of(dimension: &Dimension) -> (f64, AxisSpec) {
         rounded(scale / size)
     };
     (factor, axis)
+}
+
+/// Returns the units with a base unit, with their sizes. The first is that of other sizes.
+fn units_of(base: &str) -> Vec<(f64, &'static str)> {
+    match base {
+        "m" => LENGTH_UNITS.map(|unit| (unit.metres(), unit.name)).to_vec(),
+        "s" => TIMES.to_vec(),
+        _ => Vec::new(),
+    }
 }
 
 /// Divides a unit into a prefix and a base unit, and multiplies the scale by the prefix.

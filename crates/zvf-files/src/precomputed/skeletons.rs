@@ -1,7 +1,7 @@
 //! Skeletons: one object for each segment.
 
 use zvf::{Column, Geometry, GeometryKind, NumericColumn, numeric::Kind};
-use zvf_precomputed::{Skeleton, SkeletonInfo};
+use zvf_precomputed::{AttributeType, Skeleton, SkeletonInfo, VertexAttribute};
 
 use super::{
     coordinates::ModelSpace,
@@ -11,7 +11,7 @@ use super::{
     source::PrecomputedSource,
 };
 use crate::{
-    FileDescription, FileError, FileFault, FileReadOptions, names::AttributeNames,
+    FileDescription, FileError, FileFault, FileReadOptions, names::AttributeNames, values::narrow,
     whole::WholeReader,
 };
 
@@ -68,6 +68,7 @@ pub(super) fn open(
     if positions.is_empty() {
         return Err(FileFault::Empty.of(&source.folder));
     }
+    scale_radius(&info, &space, &mut columns, &mut description);
     let mut geometry = Geometry::new(positions);
     if let Some(kind) = options.kind.filter(|kind| kind.is_paths()) {
         description.kind = kind;
@@ -102,6 +103,37 @@ pub(super) fn open(
     geometry.object = segments::columns(source, own, &objects, &mut names, &mut description)?;
     geometry.objects = Some(objects);
     Ok(WholeReader::new(geometry, description))
+}
+
+/// Takes the attribute `radius`, which is in the units of stored positions, to nanometres.
+fn scale_radius(
+    info: &SkeletonInfo,
+    space: &ModelSpace,
+    columns: &mut [(String, NumericColumn)],
+    description: &mut FileDescription,
+) {
+    let mut attributes = columns.iter_mut().zip(&info.vertex_attributes);
+    let is_radius = |(_, attribute): &(_, &VertexAttribute)| {
+        let is_float = attribute.data_type == AttributeType::Float32;
+        attribute.id == "radius" && is_float && attribute.components == 1
+    };
+    let Some(((name, column), _)) = attributes.find(is_radius) else {
+        return;
+    };
+    match space.scale() {
+        None => description.notes.push(format!(
+            "vertex.{name} is in stored units, because the scale of the transform depends on the \
+             direction"
+        )),
+        Some(1.0) => {}
+        Some(scale) => {
+            let (words, _) = column.bytes.as_chunks_mut::<4>();
+            for word in words {
+                let radius = f64::from(f32::from_le_bytes(*word)) * scale;
+                *word = narrow(radius).to_le_bytes();
+            }
+        }
+    }
 }
 
 /// The size of a skeleton.

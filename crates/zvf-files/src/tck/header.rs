@@ -1,5 +1,7 @@
 //! The header of text.
 
+use core::ops::Range;
+
 use zvf::numeric::Kind;
 
 use crate::{FileError, FileFault, FilePlace, input::ByteReader};
@@ -30,8 +32,8 @@ impl TckHeader {
         let end = loop {
             file.seek(0)?;
             file.take(&mut bytes, size, "the header")?;
-            if let Some(end) = end_of(&bytes) {
-                break end;
+            if let Some(line) = end_line(&bytes) {
+                break line.end;
             }
             let first = bytes.get(..magic.len());
             if size == length || first.is_some_and(|first| first != magic.as_bytes()) {
@@ -66,15 +68,15 @@ impl TckHeader {
     }
 }
 
-/// Returns the offset after the line END.
-fn end_of(bytes: &[u8]) -> Option<usize> {
+/// Returns the place of the line END.
+pub(super) fn end_line(bytes: &[u8]) -> Option<Range<usize>> {
     let mut start = 0_usize;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        start = start.saturating_add(line.len());
-        let is_whole = line.ends_with(b"\n");
-        if line.trim_ascii() == b"END" && is_whole {
-            return Some(start);
+        let end = start.saturating_add(line.len());
+        if line.trim_ascii() == b"END" && line.ends_with(b"\n") {
+            return Some(start..end);
         }
+        start = end;
     }
     None
 }

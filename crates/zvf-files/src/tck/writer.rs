@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 use zvf::{NumericColumn, QueryResult, numeric::Kind};
 
-use super::header::TRACKS;
+use super::header::{TRACKS, end_line};
 use crate::{
     FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult,
     values::{AxisOrder, fits_f32, narrow, narrow_coordinate, to_f32_bytes, to_f64},
@@ -58,7 +58,8 @@ impl HeaderText {
             (None, None) => None,
         };
         let kept_kind = bytes.as_deref().and_then(datatype);
-        let is_valid = |bytes: &Vec<u8>| bytes.starts_with(TRACKS.as_bytes());
+        let is_valid =
+            |bytes: &Vec<u8>| bytes.starts_with(TRACKS.as_bytes()) && end_line(bytes).is_some();
         let (Some((kind, is_big_endian)), Some(bytes)) = (kept_kind, bytes.filter(is_valid)) else {
             return Ok(Self {
                 bytes: new_header(0),
@@ -87,32 +88,31 @@ impl HeaderText {
 
     /// Returns the header for a number of streamlines.
     fn for_count(&self, count: u64) -> Vec<u8> {
-        let mut counts = self.bytes.split(|byte| *byte == b'\n');
-        let stored = counts.find_map(|line| line.strip_prefix(b"count:"));
+        let stored = value_of(&self.bytes, b"count");
         let stored: Option<u64> =
-            stored.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok());
+            stored.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
         if stored == Some(count) {
             return self.bytes.clone();
         }
-        let Some(end) = self.bytes.windows(5).position(|five| five == b"\nEND\n") else {
-            return new_header(count);
-        };
+        let end = end_line(&self.bytes).map_or(0, |line| line.start);
+        let fields = self.bytes.get(..end).unwrap_or_default();
+        let fields = fields.strip_suffix(b"\n").unwrap_or(fields);
         let mut lines = Vec::new();
-        for line in self
-            .bytes
-            .get(..end)
-            .unwrap_or_default()
-            .split(|byte| *byte == b'\n')
-        {
-            let is_of = |key: &[u8]| line.split(|byte| *byte == b':').next() == Some(key);
-            if is_of(b"count") {
-                lines.extend_from_slice(count_line(count).as_bytes());
-            } else if !is_of(b"file") {
-                lines.extend_from_slice(line);
-                lines.push(b'\n');
+        let mut has_count = false;
+        for line in fields.split(|byte| *byte == b'\n') {
+            match field_of(line) {
+                Some((b"count", _)) => {
+                    has_count = true;
+                    lines.extend_from_slice(count_line(count).as_bytes());
+                }
+                Some((b"file", _)) => {}
+                _ => {
+                    lines.extend_from_slice(line);
+                    lines.push(b'\n');
+                }
             }
         }
-        if stored.is_none() {
+        if !has_count {
             lines.extend_from_slice(count_line(count).as_bytes());
         }
         with_offset(lines)
@@ -126,6 +126,19 @@ impl HeaderText {
                 .for_each(<[u8]>::reverse);
         }
     }
+}
+
+/// Divides a line into key and value; `None` if it continues the line before it.
+fn field_of(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let colon = line.iter().position(|byte| *byte == b':')?;
+    let (key, value) = line.split_at_checked(colon)?;
+    Some((key.trim_ascii(), value.get(1..)?.trim_ascii()))
+}
+
+/// Returns the value of the first line with a key.
+fn value_of<'a>(header: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
+    let mut fields = header.split(|byte| *byte == b'\n').filter_map(field_of);
+    fields.find_map(|(other, value)| (other == key).then_some(value))
 }
 
 /// Returns the line of the count. Its length does not depend on the count.
@@ -150,9 +163,7 @@ fn with_offset(mut lines: Vec<u8>) -> Vec<u8> {
 
 /// Returns the type and byte order that a header names.
 fn datatype(bytes: &[u8]) -> Option<(Kind, bool)> {
-    let mut lines = bytes.split(|byte| *byte == b'\n');
-    let value = lines.find_map(|line| line.strip_prefix(b"datatype:"))?;
-    match value.trim_ascii() {
+    match value_of(bytes, b"datatype")? {
         b"Float32LE" => Some((Kind::Float32, false)),
         b"Float32BE" => Some((Kind::Float32, true)),
         b"Float64LE" => Some((Kind::Float64, false)),

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{BufReader, Read},
+    io::{self, BufReader},
     path::{Path, PathBuf},
 };
 
@@ -107,23 +107,26 @@ impl TrxArchive {
                 return Err(self.error(&name, FileFault::Unpacked { limit }));
             }
             let at_member = |fault: FileFault| fault.at(&path, FilePlace::Member(name.clone()));
-            let (file, start) = if member.compression() == CompressionMethod::Stored {
+            let (file, start, found) = if member.compression() == CompressionMethod::Stored {
                 let start = member.data_start();
                 let start = start.ok_or_else(|| at_member(FileFault::Broken("no data")))?;
                 // Reads the member once to check its checksum.
-                let mut buffer = vec![0; BUFFER];
-                while member
-                    .read(&mut buffer)
-                    .map_err(|error| at_member(error.into()))?
-                    > 0
-                {}
-                (open()?, start)
+                let found = io::copy(&mut member, &mut io::sink());
+                (
+                    open()?,
+                    start,
+                    found.map_err(|error| at_member(error.into()))?,
+                )
             } else {
                 let mut file = tempfile::tempfile().map_err(|error| at_member(error.into()))?;
                 let copied = copy_within(&mut member, &mut file, length).map_err(at_member)?;
                 left = left.saturating_sub(copied);
-                (file, 0)
+                (file, 0, copied)
             };
+            if found != length {
+                let expected = "the member has the size that the archive states; it is damaged";
+                return Err(at_member(FileFault::field("its size", found, expected)));
+            }
             self.add(
                 name,
                 TrxMember {

@@ -1,7 +1,7 @@
 //! Writes a zip file of arrays, which are collected in temporary files.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     fs::File,
     io::{self, BufWriter, Seek, Write},
     path::{Path, PathBuf},
@@ -31,11 +31,34 @@ pub struct TrxWriter {
     vertex: Vec<SpilledArray>,
     object: Vec<SpilledArray>,
     offsets: Vec<u64>,
-    /// Number of the first streamline of each object.
-    numbers: HashMap<i64, u32>,
+    numbers: StreamlineNumbers,
     /// Object of the last streamline, with its row of each attribute.
     last: (Option<i64>, Vec<Vec<u8>>),
     left_out: Vec<String>,
+}
+
+/// The numbers of the streamlines of each object.
+#[derive(Debug, Default)]
+struct StreamlineNumbers {
+    first: HashMap<i64, u32>,
+    /// Those after the first. Few objects have several streamlines.
+    further: HashMap<i64, Vec<u32>>,
+}
+
+impl StreamlineNumbers {
+    fn push(&mut self, object: i64, number: u32) {
+        match self.first.entry(object) {
+            Entry::Vacant(first) => {
+                first.insert(number);
+            }
+            Entry::Occupied(_) => self.further.entry(object).or_default().push(number),
+        }
+    }
+
+    fn of(&self, object: i64) -> impl Iterator<Item = u32> {
+        let further = self.further.get(&object).into_iter().flatten();
+        self.first.get(&object).into_iter().chain(further).copied()
+    }
 }
 
 /// An array that grows in a temporary file.
@@ -129,7 +152,7 @@ impl TrxWriter {
             vertex: Vec::new(),
             object: Vec::new(),
             offsets: vec![0],
-            numbers: HashMap::new(),
+            numbers: StreamlineNumbers::default(),
             last: (None, Vec::new()),
             left_out: Vec::new(),
         })
@@ -220,7 +243,7 @@ impl TrxWriter {
                 remedy: "select fewer",
             })?;
             self.offsets.push(end);
-            self.numbers.entry(path.object).or_insert(number);
+            self.numbers.push(path.object, number);
             if self.last.0 != Some(path.object) {
                 let row = rows.get(&path.object);
                 let row = row.ok_or(FileFault::Broken("an object without a row of attributes"));
@@ -318,7 +341,7 @@ impl TrxWriter {
 /// Writes groups and their attributes. Returns what cannot be written.
 fn put_groups(
     kept: &FileHeader,
-    numbers_of: &HashMap<i64, u32>,
+    numbers: &StreamlineNumbers,
     zip: &mut ZipWriter<&mut File>,
     options: SimpleFileOptions,
     tables: &GroupTables,
@@ -331,8 +354,8 @@ fn put_groups(
         let name = name.filter(|name| is_file_name(name));
         let name = name.map_or_else(|| format!("group_{}", group.id), str::to_owned);
         zip.start_file(format!("groups/{name}.uint32"), options)?;
-        let members = group.members.iter().filter_map(|id| numbers_of.get(id));
-        let bytes: Vec<u8> = members.flat_map(|number| number.to_le_bytes()).collect();
+        let members = group.members.iter().flat_map(|id| numbers.of(*id));
+        let bytes: Vec<u8> = members.flat_map(u32::to_le_bytes).collect();
         zip.write_all(&bytes)?;
         for column in tables.columns.iter().filter(|column| column.name != "name") {
             let ColumnValues::Numeric(values) = &column.values else {

@@ -4,7 +4,7 @@ use std::{fs, io::Write, path::Path};
 
 use flate2::{Compression, write::GzEncoder};
 use zip::CompressionMethod;
-use zvf_files::{FileFault, FileObjectIds, FileReadOptions};
+use zvf_files::{FileFault, FileObjectIds, FilePlace, FileReadOptions};
 
 use crate::samples::{self, Random};
 
@@ -268,6 +268,46 @@ fn a_changed_member_of_trx_fails_its_checksum() {
     let at = bytes.windows(16).position(|it| it == needle).unwrap();
     bytes[at] ^= 1;
     assert!(refused("a.trx", &bytes).contains("positions.3.float32"));
+}
+
+/// Changes the size that both headers of a member of a zip file state.
+fn declare(archive: &mut [u8], name: &str, size: u32) {
+    let mut changed = 0;
+    for (signature, size_at, name_at) in [(*b"PK\x03\x04", 22, 30), (*b"PK\x01\x02", 24, 46)] {
+        for start in 0..archive.len() - name_at {
+            let header = &mut archive[start..];
+            if header.starts_with(&signature) && header[name_at..].starts_with(name.as_bytes()) {
+                header[size_at..size_at + 4].copy_from_slice(&size.to_le_bytes());
+                changed += 1;
+            }
+        }
+    }
+    assert_eq!(changed, 2);
+}
+
+/// The size that a zip file states for a member is compared with its data before memory is reserved.
+#[test]
+fn members_of_trx_have_the_stated_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.trx");
+    let members = samples::trx_members(&mut Random::new(31));
+    let (name, data) = &members[1];
+    assert_eq!(*name, "positions.3.float32");
+    let length = u32::try_from(data.len()).unwrap();
+    for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+        for size in [length + 12, 4_000_000_000] {
+            let mut bytes = samples::trx(&members, method);
+            declare(&mut bytes, name, size);
+            fs::write(&path, bytes).unwrap();
+            let error = zvf_files::open(&path, &FileReadOptions::default()).err();
+            let error = error.unwrap();
+            assert_eq!(error.place, FilePlace::Member((*name).to_owned()));
+            let FileFault::Field { field, found, .. } = error.fault else {
+                panic!("{}", chain(&error));
+            };
+            assert_eq!((field, found), ("its size", length.to_string()));
+        }
+    }
 }
 
 #[test]

@@ -300,6 +300,61 @@ fn geff_has_nodes_edges_and_their_properties() {
     assert!(description.notes[0].contains("vertex.polygon"));
 }
 
+/// Absent chunks have the fill value, and take no memory beyond the rows of the array.
+#[test]
+fn absent_chunks_of_geff_have_the_fill_value() {
+    let with = |changes: &[(&str, &str, &str)], chunks: &[(&str, &[u8])]| {
+        let folder = tempfile::tempdir().unwrap();
+        geff(folder.path(), |file, bytes| {
+            for (_, from, to) in changes.iter().filter(|(name, ..)| *name == file) {
+                let text = String::from_utf8(bytes.clone()).unwrap();
+                assert!(text.contains(from), "{text}");
+                *bytes = text.replace(from, to).into_bytes();
+            }
+        });
+        for (name, bytes) in chunks {
+            match bytes {
+                [] => fs::remove_file(folder.path().join(name)).unwrap(),
+                bytes => fs::write(folder.path().join(name), bytes).unwrap(),
+            }
+        }
+        read(folder.path(), &FileReadOptions::default())
+    };
+    let missing = "nodes/props/score/missing/.zarray";
+    let lineage = "nodes/props/lineage/values/.zarray";
+    let score = "nodes/props/score/values/.zarray";
+    // A chunk of 2 GiB for three rows.
+    let chunks = ("\"chunks\": [3]", "\"chunks\": [2147483648]");
+    for (fill, nulls) in [("0", None), ("true", Some(vec![true; 3]))] {
+        let fill = format!("\"fill_value\": {fill}");
+        let changes = [
+            (missing, chunks.0, chunks.1),
+            (missing, "\"fill_value\": 0", &fill),
+        ];
+        let (graph, _) = with(&changes, &[("nodes/props/score/missing/0", &[])]).unwrap();
+        assert_eq!(column(&graph.vertex, "score").nulls, nulls);
+    }
+    // The second of two chunks is absent.
+    let changes = [
+        (lineage, "\"chunks\": [3]", "\"chunks\": [2]"),
+        (lineage, "\"fill_value\": 0", "\"fill_value\": 7"),
+    ];
+    let present = [("nodes/props/lineage/values/0", &[4, 5][..])];
+    let (graph, _) = with(&changes, &present).unwrap();
+    assert_eq!(graph.object_ids, Some(vec![4, 5, 7]));
+    // Nor is a fill value needed without absent chunks.
+    let halves = (score, ">i2", "<f2");
+    for fill in ["null", "1.5"] {
+        let fill = format!("\"fill_value\": {fill}");
+        let changes = [halves, (score, "\"fill_value\": 0", &fill)];
+        let (graph, _) = with(&changes, &[]).unwrap();
+        assert_eq!(column(&graph.vertex, "score").len(), 3);
+    }
+    let changes = [halves, (score, "\"fill_value\": 0", "\"fill_value\": 1.5")];
+    let error = with(&changes, &[("nodes/props/score/values/0", &[])]).unwrap_err();
+    assert!(error.contains("the fill value is 1.5"), "{error}");
+}
+
 #[test]
 fn damaged_geff_is_refused() {
     let with = |name: &str, from: &str, to: &str| {

@@ -19,3 +19,4 @@ mod samples;
 mod surfaces;
 #[cfg(feature = "geoparquet")]
 mod tables;
+mod units;

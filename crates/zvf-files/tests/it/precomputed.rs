@@ -272,9 +272,44 @@ fn skeletons_keep_ids_values_and_properties() {
         assert!(fa[0].to_bits() == (-1.25_f32).to_bits() && fa[1].is_nan());
         let size = &description.attributes["object"]["size"];
         assert_eq!(size["description"], json!("Number of parts"));
-        let notes = ["properties of 1 segments without geometry are left out"];
+        let notes = [
+            "vertex.radius is in stored units, because the scale of the transform depends on the direction",
+            "properties of 1 segments without geometry are left out",
+        ];
         assert_eq!(description.notes, notes);
     }
+}
+
+/// The attribute `radius` is in the units of stored positions.
+#[test]
+fn radii_of_skeletons_have_the_scale_of_the_transform() {
+    let rows = [0.0_f32, 1., 2., 20., 10., 11., 12., 13.];
+    let turned = [0., -5., 0., 1., 3., 0., 4., 2., -4., 0., 3., 3.];
+    let doubled = [2., 0., 0., 1., 0., -2., 0., 0., 0., 0., 2., 0.];
+    for (transform, scale) in [(IDENTITY, 1.0), (doubled, 2.0), (turned, 5.0)] {
+        let mut files = skeletons(None);
+        with_info(&mut files, |info| info["transform"] = json!(transform));
+        let (geometry, description) = Source::new(&files).read();
+        let radius = numeric(&geometry.vertex, "radius").to_vec::<f32>();
+        assert_eq!(radius.unwrap(), rows.map(|row| row * scale));
+        // Other attributes keep their numbers.
+        let directions = numeric(&geometry.vertex, "dir").to_vec::<f32>();
+        assert_eq!(directions.unwrap(), rows.map(|x| [x, 0.0, 1.0]).concat());
+        let note = "properties of 1 segments without geometry are left out";
+        assert_eq!(description.notes, [note]);
+    }
+    // An attribute of this name with other values is no length.
+    let mut files = skeletons(None);
+    with_info(&mut files, |info| {
+        info["transform"] = json!(doubled);
+        info["vertex_attributes"][0]["id"] = json!("width");
+        info["vertex_attributes"][1]["id"] = json!("radius");
+    });
+    let (geometry, _) = Source::new(&files).read();
+    let width = numeric(&geometry.vertex, "width").to_vec::<f32>();
+    assert_eq!(width.unwrap(), rows);
+    let radius = numeric(&geometry.vertex, "radius").to_vec::<u8>();
+    assert_eq!(radius.unwrap(), [0, 1, 2, 20, 10, 11, 12, 13]);
 }
 
 #[test]

@@ -132,6 +132,30 @@ impl Scene {
     }
 }
 
+/// Vertices that nothing joins are points, instead of lines and triangles of consecutive vertices.
+#[test]
+fn scenes_without_indices_are_points() {
+    let rows = [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 9.0]];
+    let mut paths = Geometry::new(positions(&rows));
+    paths.part_offsets = Some(vec![0, 1, 2, 3]);
+    let mut skeletons = Geometry::new(positions(&rows));
+    (skeletons.link_width, skeletons.object_ids) = (2, Some(vec![4, 5, 6]));
+    let mut mesh = Geometry::new(positions(&rows));
+    mesh.link_width = 3;
+    let folder = tempfile::tempdir().unwrap();
+    for (geometry, kind) in [
+        (paths, GeometryKind::Streamlines),
+        (skeletons, GeometryKind::Skeletons),
+        (mesh, GeometryKind::Mesh),
+    ] {
+        let path = folder.path().join("a.glb");
+        write(&geometry, kind, &path);
+        let scene = Scene::read(&std::fs::read(&path).unwrap());
+        assert_eq!((scene.mode, scene.indices.len()), (0, 0), "{}", kind.name());
+        assert_eq!(scene.positions, floats(&geometry.positions));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 

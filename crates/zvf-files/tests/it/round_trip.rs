@@ -9,7 +9,10 @@ use std::{
 
 use flate2::write::GzEncoder;
 use zip::{CompressionMethod, ZipArchive};
-use zvf::{ColumnValues, CreateOptions, Dataset, Design, ObjectGroup, Query, Scope};
+use zvf::{
+    Column, ColumnValues, CreateOptions, Dataset, Design, Geometry, GeometryKind, NumericColumn,
+    ObjectGroup, Query, Scope,
+};
 use zvf_files::{FileReadOptions, GroupTables, ResultDescription};
 
 use crate::samples::{self, Random};
@@ -113,6 +116,90 @@ async fn tck_comes_back_byte_for_byte() {
             assert!(back == bytes, "{datatype}");
         }
     }
+}
+
+/// Headers with other line ends, without a count, or with one that is not a number.
+#[test]
+fn kept_headers_of_tck_agree_with_the_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let points = [0.1_f64, 1.2, 2.3, 3.4, 4.5, 5.6];
+    for (fields, end) in [
+        ("datatype: Float64LE\r\n", "\r\n"),
+        ("datatype: Float64LE\n", "\n"),
+        ("datatype : Float64LE\ncount : 7\n", "\n"),
+        ("count: many\ndatatype: Float64LE\n", "\n"),
+    ] {
+        let start = format!("mrtrix tracks{end}step_size: 0.5{end}{fields}file: . ");
+        let size = start.len() + format!("000{end}END{end}").len();
+        let mut bytes = format!("{start}{size:03}{end}END{end}").into_bytes();
+        let nan = [f64::NAN; 3];
+        let rows = [&points[..3], &nan, &points[3..], &nan, &[f64::INFINITY; 3]].concat();
+        bytes.extend(rows.iter().flat_map(|number| number.to_le_bytes()));
+        fs::write(at("a.tck"), bytes).unwrap();
+        let read = |name: &str| {
+            let mut reader = zvf_files::open(&at(name), &FileReadOptions::default()).unwrap();
+            let geometry = zvf_files::read_whole(reader.as_mut()).unwrap();
+            (geometry, reader.description().clone())
+        };
+        let (geometry, description) = read("a.tck");
+        assert_eq!(geometry.part_offsets, Some(vec![0, 1, 2]));
+        // Both points become one streamline.
+        let mut joined = Geometry::new(geometry.positions);
+        joined.part_offsets = Some(vec![0, 2]);
+        let axes = description.axes.iter().map(|axis| axis.name.clone());
+        let result =
+            zvf_files::whole_result(joined.clone(), GeometryKind::Streamlines, axes.collect());
+        let header = ("tck".to_owned(), description.header);
+        let description = ResultDescription::new(Vec::new(), None, [header].into());
+        let mut writer = zvf_files::create(&at("b.tck"), &description).unwrap();
+        writer.write(&result.unwrap()).unwrap();
+        let written = writer.finish(&GroupTables::default()).unwrap();
+        assert_eq!(written.left_out, [""; 0]);
+        let (back, description) = read("b.tck");
+        assert_eq!(back.positions.to_vec::<f64>().unwrap(), points);
+        assert_eq!(back.part_offsets, joined.part_offsets);
+        let header = description.header["header"].as_str().unwrap();
+        assert!(
+            header.contains("step_size: 0.5") && header.contains("Float64LE"),
+            "{header}"
+        );
+        assert_eq!(header.matches("count").count(), 1, "{header}");
+        assert_eq!(header.matches("file").count(), 1, "{header}");
+        assert!(header.contains("count: 0000000001\n"), "{header}");
+    }
+}
+
+/// A group names every streamline of its objects.
+#[test]
+fn groups_of_trx_have_all_parts_of_an_object() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.trx");
+    let numbers = (0..15_u8).map(f32::from);
+    let mut geometry = Geometry::new(NumericColumn::float32(3, numbers));
+    geometry.part_offsets = Some(vec![0, 1, 3, 4, 5]);
+    geometry.part_objects = Some(vec![7, 9, 7, 12]);
+    let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
+    let result = zvf_files::whole_result(geometry, GeometryKind::Streamlines, axes).unwrap();
+    let mut writer = zvf_files::create(&path, &ResultDescription::default()).unwrap();
+    writer.write(&result).unwrap();
+    let group = |id, members: &[i64]| ObjectGroup {
+        id,
+        members: members.to_vec(),
+    };
+    let tables = GroupTables {
+        groups: vec![group(0, &[9, 7]), group(1, &[12, 404])],
+        columns: vec![Column::text("name", [Some("both"), Some("rest")])],
+    };
+    writer.finish(&tables).unwrap();
+    let members = members(fs::read(&path).unwrap());
+    let words = |name: &str| {
+        let (words, _) = members[name].as_chunks::<4>();
+        let words = words.iter().map(|word| u32::from_le_bytes(*word));
+        words.collect::<Vec<_>>()
+    };
+    assert_eq!(words("groups/both.uint32"), [1, 0, 2]);
+    assert_eq!(words("groups/rest.uint32"), [3]);
 }
 
 fn members(bytes: Vec<u8>) -> BTreeMap<String, Vec<u8>> {

@@ -1,0 +1,156 @@
+//! Units of length, and the factors between them.
+
+/// A unit of length, which is a power of ten of the metre.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LengthUnit {
+    /// Full name, as in OME-Zarr.
+    pub(crate) name: &'static str,
+    /// Exponent to base ten of the size in metres.
+    exponent: i32,
+    /// Other names, in lower case.
+    aliases: &'static [&'static str],
+}
+
+/// The unit of skeletons in SWC files.
+pub(crate) const MICROMETER: LengthUnit = LengthUnit {
+    name: "micrometer",
+    exponent: -6,
+    aliases: &["um", "µm", "μm", "micron"],
+};
+/// The unit of tractograms and surfaces.
+pub(crate) const MILLIMETER: LengthUnit = LengthUnit {
+    name: "millimeter",
+    exponent: -3,
+    aliases: &["mm"],
+};
+
+/// Known units. The first is that of other scales in precomputed data.
+pub(crate) const LENGTH_UNITS: [LengthUnit; 9] = [
+    LengthUnit::new("nanometer", -9, &["nm"]),
+    MICROMETER,
+    MILLIMETER,
+    LengthUnit::new("meter", 0, &["m"]),
+    LengthUnit::new("picometer", -12, &["pm"]),
+    LengthUnit::new("angstrom", -10, &["a", "å", "ångström"]),
+    LengthUnit::new("centimeter", -2, &["cm"]),
+    LengthUnit::new("decimeter", -1, &["dm"]),
+    LengthUnit::new("kilometer", 3, &["km"]),
+];
+
+impl LengthUnit {
+    const fn new(name: &'static str, exponent: i32, aliases: &'static [&'static str]) -> Self {
+        Self {
+            name,
+            exponent,
+            aliases,
+        }
+    }
+
+    /// Returns the unit of a name or an abbreviation, in the singular or the plural; `None` if it is
+    /// not known.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        let lower = name.trim().to_lowercase();
+        let singular = lower.strip_suffix('s').filter(|text| text.len() > 3);
+        let name = singular.unwrap_or(&lower).replace("metre", "meter");
+        let mut units = LENGTH_UNITS.into_iter();
+        units.find(|unit| unit.name == name || unit.aliases.contains(&name.as_str()))
+    }
+
+    /// Returns the size in metres.
+    pub(crate) fn metres(self) -> f64 {
+        LengthFactor::of_exponent(self.exponent).apply(1.0)
+    }
+
+    /// Returns the factor of lengths in this unit that are expressed in another one.
+    pub(crate) fn in_unit(self, other: Self) -> LengthFactor {
+        LengthFactor::of_exponent(self.exponent.saturating_sub(other.exponent))
+    }
+
+    /// Returns the name in messages.
+    pub(crate) fn plural(self) -> String {
+        format!("{}s", self.name.replace("meter", "metre"))
+    }
+}
+
+/// A power of ten by which lengths are multiplied. Negative powers are not exact in binary, so
+/// lengths are divided by positive ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LengthFactor {
+    multiplier: f64,
+    divisor: f64,
+}
+
+impl LengthFactor {
+    pub(crate) const ONE: Self = Self {
+        multiplier: 1.0,
+        divisor: 1.0,
+    };
+
+    fn of_exponent(exponent: i32) -> Self {
+        let power = (0..exponent.unsigned_abs()).fold(1.0, |power, _| power * 10.0);
+        match exponent {
+            ..0 => Self {
+                divisor: power,
+                ..Self::ONE
+            },
+            0.. => Self {
+                multiplier: power,
+                ..Self::ONE
+            },
+        }
+    }
+
+    /// Multiplies a length.
+    pub(crate) fn apply(self, length: f64) -> f64 {
+        length * self.multiplier / self.divisor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_abbreviations_are_known() {
+        for (name, expected) in [
+            ("nanometer", Some("nanometer")),
+            ("Nanometres", Some("nanometer")),
+            ("nm", Some("nanometer")),
+            ("microns", Some("micrometer")),
+            ("\u{b5}m", Some("micrometer")),
+            ("\u{3bc}m", Some("micrometer")),
+            (" mm ", Some("millimeter")),
+            ("metre", Some("meter")),
+            ("meters", Some("meter")),
+            ("\u{c5}", Some("angstrom")),
+            ("\u{212b}", Some("angstrom")),
+            ("kilometers", Some("kilometer")),
+            ("ms", None),
+            ("second", None),
+            ("voxel", None),
+            ("foot", None),
+            ("s", None),
+            ("", None),
+        ] {
+            let found = LengthUnit::of(name).map(|unit| unit.name);
+            assert_eq!(found, expected, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_factors_are_the_nearest_numbers() {
+        let sizes = LENGTH_UNITS.map(LengthUnit::metres);
+        let expected = [1e-9, 1e-6, 1e-3, 1.0, 1e-12, 1e-10, 1e-2, 1e-1, 1e3];
+        assert_eq!(sizes.map(f64::to_bits), expected.map(f64::to_bits));
+        let millimetres = |name: &str, length: f64| {
+            let factor = LengthUnit::of(name).map(|unit| unit.in_unit(MILLIMETER));
+            factor.map(|factor| factor.apply(length))
+        };
+        assert_eq!(millimetres("nm", 1_234_567.0), Some(1.234_567));
+        assert_eq!(millimetres("um", 0.3), Some(0.0003));
+        assert_eq!(millimetres("m", 0.007), Some(7.0));
+        assert_eq!(millimetres("mm", 0.1), Some(0.1));
+        assert_eq!(MILLIMETER.in_unit(MILLIMETER), LengthFactor::ONE);
+        assert_eq!(MILLIMETER.plural(), "millimetres");
+    }
+}
