@@ -55,7 +55,7 @@ use crate::{
     options::option_setters,
     task_runner::TaskRunner,
     unfinished::unfinished,
-    writer::{encode::text, or_changed},
+    writer::{begin_on, encode::text, or_changed},
 };
 
 pub use auto::{AutoLevels, MethodKind};
@@ -519,7 +519,7 @@ async fn begin_level<'a>(
                   that are behind",
         });
     }
-    let mut transaction = dataset.store().begin().await?;
+    let mut transaction = begin_on(dataset).await?;
     clear::levels(dataset.store(), &mut transaction, target, &present).await?;
     let kept = kept(source, design).await?;
     let level = NewLevel {

@@ -330,6 +330,24 @@ pub(crate) async fn or_changed(store: &Store, base: u64, error: Failure) -> Fail
     }
 }
 
+/// Begins a transaction on the state that a dataset shows.
+///
+/// # Errors
+///
+/// [`Failure::Changed`] if others committed after the dataset was opened: what was read of it may not
+/// fit what the transaction changes.
+#[cfg(feature = "pyramid")]
+pub(crate) async fn begin_on(dataset: &crate::Dataset) -> Result<Transaction, Failure> {
+    let transaction = dataset.store().begin().await?;
+    if transaction.base() == dataset.transaction() {
+        return Ok(transaction);
+    }
+    transaction.abort().await?;
+    Err(Failure::Changed {
+        address: dataset.store().to_string(),
+    })
+}
+
 /// Begins to replace an existing store. Returns the transaction and the files of the store.
 pub(crate) async fn begin_replace(
     store: &Store,
@@ -430,4 +448,31 @@ pub(crate) async fn run<T: Send + 'static>(
 /// Encodes the root of a plan.
 fn root(plan: &WritePlan) -> Bytes {
     encode::text(&zvf_build::group_metadata(&plan.root()))
+}
+
+#[cfg(all(test, feature = "pyramid"))]
+mod tests {
+    use zvf_build::{GeometryKind, OutOfBounds};
+    use zvf_model::column::NumericColumn;
+
+    use super::*;
+    use crate::{Dataset, editor::Editor};
+
+    #[tokio::test]
+    async fn a_transaction_begins_on_the_state_that_was_read() {
+        let none: [(&str, &[u8]); 0] = [];
+        let store = OpenOptions::default().from_memory(none).unwrap();
+        let points = Geometry::new(NumericColumn::float32(3, [1.0, 1.0, 1.0, 9.0, 9.0, 9.0]));
+        let design = Design::new(GeometryKind::Points);
+        let options = CreateOptions::default();
+        create(&store, &points, design, &options).await.unwrap();
+        let dataset = Dataset::open(&store).await.unwrap();
+        begin_on(&dataset).await.unwrap().abort().await.unwrap();
+        let editor = Editor::open(&store).await.unwrap();
+        editor.append(&points, OutOfBounds::Expand).await.unwrap();
+        let changed = begin_on(&dataset).await;
+        assert!(matches!(changed, Err(Failure::Changed { .. })));
+        let dataset = Dataset::open(&store).await.unwrap();
+        begin_on(&dataset).await.unwrap().abort().await.unwrap();
+    }
 }

@@ -62,9 +62,22 @@ pub(crate) async fn present(
         });
     }
     let (mut present, mut stored) = (0_u64, false);
+    let missing = |cell: u64| Failure::MissingCell {
+        node: manifests.node().clone(),
+        cell: cell.to_string(),
+    };
+    let per_cell = manifests.metadata().decoded_shape().first().copied();
+    let per_cell = per_cell.unwrap_or(1).max(1);
     for start in (0..cells(&manifests)).step_by(usize::try_from(BATCH).unwrap_or(1)) {
-        for payload in batch(dataset, &manifests, start).await? {
-            // An absent chunk holds empty manifests.
+        for (cell, payload) in (start..).zip(batch(dataset, &manifests, start).await?) {
+            // An absent chunk holds empty manifests, unless the index declares more present objects
+            // than the other chunks have.
+            let before = cell.saturating_mul(per_cell);
+            let rows = per_cell.min(elements.saturating_sub(before));
+            let others = elements.saturating_sub(rows);
+            if payload.is_none() && index.num_present.is_some_and(|present| present > others) {
+                return Err(missing(cell));
+            }
             stored |= payload.is_some();
             let payload = payload.unwrap_or_default();
             let node = manifests.node();
@@ -84,10 +97,7 @@ pub(crate) async fn present(
     }
     // If every chunk is absent, all objects count as empty only if the store declares so.
     if !stored && index.num_objects > 0 && index.num_present != Some(0) {
-        return Err(Failure::MissingCell {
-            node: manifests.node().clone(),
-            cell: "0".to_owned(),
-        });
+        return Err(missing(0));
     }
     Ok(present)
 }

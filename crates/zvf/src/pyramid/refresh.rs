@@ -37,7 +37,7 @@ use crate::{
     nodes,
     stale::{STALE_CHUNKS, STALE_LEVELS},
     unfinished::unfinished,
-    writer::{encode::text, or_changed},
+    writer::{begin_on, encode::text, or_changed},
 };
 
 /// Chunks of a level that changed since the next level was built.
@@ -210,7 +210,7 @@ async fn refresh_chunks(
     if let (Some(now), Some(old)) = (&source.objects, &old) {
         also_stale(source, &scale, now, old, kept.as_deref(), &mut stale);
     }
-    let transaction = dataset.store().begin().await?;
+    let transaction = begin_on(dataset).await?;
     let level = NewLevel {
         id: target,
         design,
