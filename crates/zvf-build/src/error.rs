@@ -273,6 +273,11 @@ pub enum BuildError {
         /// Object id.
         id: i64,
     },
+    /// A group has a number above the limit.
+    #[error(
+        "group number {0} is above 1048575; groups are rows of a table, so number them from 0 without large gaps"
+    )]
+    GroupNumber(u32),
     /// An object attribute uses every value of its type, so no fill value is left for absent
     /// objects.
     #[error(

@@ -109,7 +109,8 @@ pub struct Geometry {
     pub objects: Option<Vec<i64>>,
     /// Object attributes.
     pub object: Vec<Column>,
-    /// Members of groups by group number.
+    /// Members of groups by group number, from 0 to 1,048,575. Numbers without members are empty
+    /// groups.
     pub groups: BTreeMap<u32, Vec<i64>>,
     /// Group attributes, one row for each group number up to the greatest.
     pub group: Vec<Column>,

@@ -9,6 +9,10 @@ use crate::{
 };
 use zvf_model::column::Column;
 
+/// Upper bound on the numbers of groups. A number takes memory for all smaller ones: groups are rows of
+/// one chunk, in which missing groups have empty rows. `zvf query` lists as many groups.
+const MAX_GROUPS: u32 = 1 << 20;
+
 /// Objects by row of the object index.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ObjectRows {
@@ -172,9 +176,12 @@ fn attribute_rows(
     Ok(given)
 }
 
-/// Checks the attributes of groups.
+/// Checks the numbers and attributes of groups.
 pub(crate) fn check_groups(geometry: &Geometry) -> Result<(), BuildError> {
     let groups = geometry.groups.keys().next_back();
+    if let Some(&number) = groups.filter(|number| **number >= MAX_GROUPS) {
+        return Err(BuildError::GroupNumber(number));
+    }
     let groups = groups.map_or(0, |last| *last as usize + 1);
     let rows = groups.max(longest(geometry));
     crate::check::attributes("group attribute", &geometry.group, rows)

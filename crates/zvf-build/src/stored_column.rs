@@ -109,6 +109,24 @@ pub(crate) fn set_nan(
     Ok(())
 }
 
+/// Checks that the type of a column can express its rows without a value.
+///
+/// # Errors
+///
+/// [`BuildError::NullInteger`] as [`set_nan`].
+pub(crate) fn check_nulls(column: &Column) -> Result<(), BuildError> {
+    let has_nulls = column
+        .nulls
+        .as_ref()
+        .is_some_and(|nulls| nulls.contains(&true));
+    match &column.values {
+        ColumnValues::Numeric(numbers) if has_nulls && numbers.kind.nan().is_none() => {
+            Err(BuildError::NullInteger(column.name.clone()))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Encodes text as codes of a sorted dictionary.
 fn coded(
     column: &Column,
@@ -184,7 +202,7 @@ impl TableColumn {
                 let rows: Vec<Option<usize>> = rows.iter().map(present).collect();
                 Self::numbers(&column.name, numbers, &rows)
             }
-            ColumnValues::Dictionary { .. } => Ok(Self::text(column, rows)),
+            ColumnValues::Dictionary { .. } => Ok(Self::text(column, rows, "")),
         }
     }
 
@@ -197,38 +215,45 @@ impl TableColumn {
         for row in rows.iter().flatten() {
             search.exclude(numbers.row(*row));
         }
-        let kind = search.kind;
-        let size = kind.size();
-        let (json, fill) = search.found(name)?;
-        let absent = fill.repeat(numbers.row_len());
+        let fill = search.found(name)?;
+        Ok(Self::filled(name, search.kind, numbers, rows, fill))
+    }
+
+    /// Creates a column of numbers of type `kind`, with this fill value in absent rows.
+    fn filled(
+        name: &str,
+        kind: Kind,
+        numbers: &NumericColumn,
+        rows: &[Option<usize>],
+        fill: (Value, Vec<u8>),
+    ) -> Self {
+        let absent = fill.1.repeat(numbers.row_len());
         let mut bytes = Vec::with_capacity(rows.len() * absent.len());
         for row in rows {
             bytes.extend_from_slice(row.map_or(&absent, |row| numbers.row(row)));
         }
-        Ok(Self {
+        Self {
             name: name.to_owned(),
             data_type: json!(kind.name()),
             dtype: kind.name().to_owned(),
-            size,
+            size: kind.size(),
             columns: numbers.row_len(),
             bytes,
-            fill: (json, fill),
+            fill,
             present: rows.iter().map(Option::is_some).collect(),
-        })
+        }
     }
 
-    fn text(column: &Column, rows: &[Option<usize>]) -> Self {
+    /// Creates a column of text, with the text `fill` in absent rows.
+    fn text(column: &Column, rows: &[Option<usize>], fill: &str) -> Self {
         let of = |row: &Option<usize>| row.and_then(|row| column.text_at(row));
-        let longest = rows.iter().filter_map(of).map(|text| text.chars().count());
-        let letters = longest.max().unwrap_or(0).max(1);
+        let texts = rows.iter().filter_map(of).chain([fill]);
+        let letters = texts.map(|text| text.chars().count()).max();
+        let letters = letters.unwrap_or(0).max(1);
         let size = letters * 4;
         let mut bytes = Vec::with_capacity(rows.len() * size);
         for row in rows {
-            let end = bytes.len() + size;
-            for letter in of(row).unwrap_or_default().chars() {
-                bytes.extend_from_slice(&u32::from(letter).to_le_bytes());
-            }
-            bytes.resize(end, 0);
+            bytes.extend(utf32(of(row).unwrap_or(fill), size));
         }
         Self {
             name: column.name.clone(),
@@ -239,7 +264,7 @@ impl TableColumn {
             size,
             columns: 1,
             bytes,
-            fill: (json!(""), vec![0; size]),
+            fill: (json!(fill), utf32(fill, size)),
             present: rows.iter().map(|row| of(row).is_some()).collect(),
         }
     }
@@ -328,63 +353,97 @@ fn is_nan(kind: Kind, bytes: &[u8]) -> bool {
     }
 }
 
-/// Returns whether a value equals the fill value of a node.
-pub(crate) fn is_fill(kind: Kind, value: &[u8], fill: &Value) -> bool {
-    let number = |bytes: Vec<u8>| same(kind, value, &bytes);
-    match (kind, fill) {
-        (Kind::Float16, Value::String(_)) => is_nan(kind, value),
-        (Kind::Float32, Value::String(text)) => match text.parse::<f32>() {
-            Ok(fill) => number(fill.to_le_bytes().to_vec()),
-            Err(_) => text.starts_with("0x") && is_nan(kind, value),
-        },
-        (Kind::Float64, Value::String(text)) => match text.parse::<f64>() {
-            Ok(fill) => number(fill.to_le_bytes().to_vec()),
-            Err(_) => text.starts_with("0x") && is_nan(kind, value),
-        },
-        (Kind::Float16, _) => fill
-            .as_f64()
-            .is_some_and(|fill| number(half::f16::from_f64(fill).to_le_bytes().to_vec())),
-        (Kind::Float32, _) => fill
-            .as_f64()
-            .is_some_and(|fill| number((fill as f32).to_le_bytes().to_vec())),
-        (Kind::Float64, _) => fill
-            .as_f64()
-            .is_some_and(|fill| number(fill.to_le_bytes().to_vec())),
-        (Kind::Bool, _) => fill.as_bool().is_some_and(|fill| value == [u8::from(fill)]),
-        (Kind::Complex64 | Kind::Complex128, _) => {
+/// Returns whether a value is the encoded fill value of a node, counting any two NaNs as equal.
+pub(crate) fn is_fill(kind: Kind, value: &[u8], fill: &[u8]) -> bool {
+    let part = match kind {
+        Kind::Complex64 => Kind::Float32,
+        Kind::Complex128 => Kind::Float64,
+        kind => kind,
+    };
+    let parts = value.chunks_exact(part.size());
+    let fills = fill.chunks_exact(part.size());
+    value.len() == fill.len() && parts.zip(fills).all(|(a, b)| same(part, a, b))
+}
+
+/// Encodes the fill value of a node as one little-endian number; `None` if it is none of this kind.
+pub(crate) fn fill_bytes(kind: Kind, fill: &Value) -> Option<Vec<u8>> {
+    macro_rules! whole {
+        ($number:ty) => {{
+            let number = fill.as_i64().map(i128::from);
+            let number = number.or_else(|| fill.as_u64().map(i128::from))?;
+            let number = <$number>::try_from(number).ok()?;
+            number.to_le_bytes().to_vec()
+        }};
+    }
+    Some(match kind {
+        Kind::Bool => vec![u8::from(fill.as_bool()?)],
+        Kind::Int8 => whole!(i8),
+        Kind::Int16 => whole!(i16),
+        Kind::Int32 => whole!(i32),
+        Kind::Int64 => whole!(i64),
+        Kind::UInt8 => whole!(u8),
+        Kind::UInt16 => whole!(u16),
+        Kind::UInt32 => whole!(u32),
+        Kind::UInt64 => whole!(u64),
+        Kind::Float16 | Kind::Float32 | Kind::Float64 => float_bytes(kind, fill)?,
+        Kind::Complex64 | Kind::Complex128 => {
             let part = match kind {
                 Kind::Complex64 => Kind::Float32,
                 _ => Kind::Float64,
             };
-            let parts = fill.as_array().filter(|parts| parts.len() == 2);
-            let values = value.chunks_exact(part.size());
-            parts.is_some_and(|parts| {
-                values
-                    .zip(parts)
-                    .all(|(value, fill)| is_fill(part, value, fill))
-            })
-        }
-        (_, fill) => {
-            let bytes = match (fill.as_i64(), fill.as_u64()) {
-                (Some(fill), _) => fill.to_le_bytes(),
-                (None, Some(fill)) => fill.to_le_bytes(),
-                (None, None) => return false,
+            let [re, im] = fill.as_array()?.as_slice() else {
+                return None;
             };
-            number(bytes[..kind.size()].to_vec())
+            [float_bytes(part, re)?, float_bytes(part, im)?].concat()
         }
-    }
+    })
+}
+
+/// Encodes a float. Zarr writes values that are not finite as text: a name, or the bits of a NaN.
+fn float_bytes(kind: Kind, fill: &Value) -> Option<Vec<u8>> {
+    let number = match fill.as_str() {
+        None => fill.as_f64()?,
+        Some(text) => match text.strip_prefix("0x") {
+            None => text.parse().ok()?,
+            Some(digits) if digits.len() == kind.size() * 2 => {
+                let bits = u64::from_str_radix(digits, 16).ok()?;
+                return Some(bits.to_le_bytes()[..kind.size()].to_vec());
+            }
+            Some(_) => return None,
+        },
+    };
+    Some(match kind {
+        Kind::Float16 => half::f16::from_f64(number).to_le_bytes().to_vec(),
+        Kind::Float32 => (number as f32).to_le_bytes().to_vec(),
+        _ => number.to_le_bytes().to_vec(),
+    })
+}
+
+/// Encodes text as UTF-32, padded with zeros to `size` bytes.
+pub(crate) fn utf32(text: &str, size: usize) -> Vec<u8> {
+    let letters = text.chars();
+    let mut bytes: Vec<u8> = letters
+        .flat_map(|letter| u32::from(letter).to_le_bytes())
+        .collect();
+    bytes.resize(size.max(bytes.len()), 0);
+    bytes
 }
 
 /// Rebuilds a table column from stored rows; `None` is absent.
+///
+/// A table without absent rows keeps the fill value `kept`. Otherwise the fill value is one that no
+/// row has.
 pub(crate) fn restored(
     name: &str,
     kind: Option<Kind>,
     columns: usize,
     rows: &[Option<Vec<u8>>],
+    kept: Option<&(Value, Vec<u8>)>,
 ) -> Result<TableColumn, BuildError> {
     let given: Vec<Option<usize>> = (0..rows.len())
         .map(|at| rows[at].as_ref().map(|_| at))
         .collect();
+    let kept = kept.filter(|_| !given.contains(&None));
     match kind {
         Some(kind) => {
             let mut numbers = NumericColumn::new(kind, columns as u32);
@@ -395,7 +454,16 @@ pub(crate) fn restored(
                     None => numbers.bytes.resize(numbers.bytes.len() + size, 0),
                 }
             }
-            TableColumn::numbers(name, &numbers, &given)
+            match kept {
+                Some(fill) => Ok(TableColumn::filled(
+                    name,
+                    kind,
+                    &numbers,
+                    &given,
+                    fill.clone(),
+                )),
+                None => TableColumn::numbers(name, &numbers, &given),
+            }
         }
         None => {
             let text = |row: &Option<Vec<u8>>| {
@@ -411,7 +479,14 @@ pub(crate) fn restored(
                 Some(text.trim_end_matches('\0').to_owned())
             };
             let column = Column::text(name, rows.iter().map(text));
-            Ok(TableColumn::text(&column, &given))
+            let mut fill = String::new();
+            if kept.is_none() {
+                let words: HashSet<&str> = column.texts().flatten().collect();
+                while words.contains(fill.as_str()) {
+                    fill.push('-');
+                }
+            }
+            Ok(TableColumn::text(&column, &given, &fill))
         }
     }
 }
@@ -523,5 +598,21 @@ mod tests {
             Some(json!(f32::MIN)),
         );
         check(Kind::Int32, &i32::MIN.to_le_bytes(), Some(json!(i32::MAX)));
+    }
+
+    #[test]
+    fn rows_of_several_columns_exclude_the_value_that_fills_them() {
+        let found = |rows: &[[f32; 2]]| {
+            let mut search = FillSearch::new(Kind::Float32, 2);
+            for row in rows {
+                search.exclude(&row.map(f32::to_le_bytes).concat());
+            }
+            search.found("a").unwrap().0
+        };
+        let lowest = json!(f32::MIN);
+        assert_eq!(found(&[[1.0, 2.0], [f32::NAN, 1.0]]), json!("NaN"));
+        assert_eq!(found(&[[f32::NAN, -f32::NAN]]), lowest);
+        assert_eq!(found(&[[f32::NAN; 2], [f32::MIN, 0.0]]), lowest);
+        assert_ne!(found(&[[f32::NAN; 2], [f32::MIN; 2]]), lowest);
     }
 }

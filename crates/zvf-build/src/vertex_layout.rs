@@ -551,8 +551,16 @@ pub(crate) fn is_tree(kind: GeometryKind) -> bool {
 mod tests {
     use super::*;
 
-    /// Lays out 5,000 paths of 0 to 6 vertices in 40 chunks. Every fourth chunk has no vertices.
-    fn layout(threads: usize) -> VertexLayout {
+    /// 5,000 paths of 0 to 6 vertices in 40 chunks, of 100 objects.
+    struct Paths {
+        offsets: Vec<u64>,
+        chunk_of: Vec<u32>,
+        /// The object of each path.
+        rows: Vec<u32>,
+    }
+
+    /// Every fourth chunk has no vertices.
+    fn paths() -> Paths {
         let mut offsets = vec![0u64];
         let mut chunk_of = Vec::new();
         for path in 0..5_000u32 {
@@ -560,58 +568,63 @@ mod tests {
             chunk_of.extend(vertices.map(|chunk| if chunk % 4 == 3 { 0 } else { chunk }));
             offsets.push(chunk_of.len() as u64);
         }
-        let rows: Vec<u32> = (0..5_000).map(|path| path * 7 % 100).collect();
+        Paths {
+            offsets,
+            chunk_of,
+            rows: (0..5_000).map(|path| path * 7 % 100).collect(),
+        }
+    }
+
+    fn layout(paths: &Paths, threads: usize) -> VertexLayout {
         let assigned = Assigned {
             chunks: (0..40).map(|chunk| vec![chunk]).collect(),
-            chunk_of,
+            chunk_of: paths.chunk_of.clone(),
             bin_of: Vec::new(),
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let pool = pool.build().unwrap();
-        pool.install(|| VertexLayout::of_paths(assigned, &offsets, 100, &rows))
-    }
-
-    #[test]
-    fn the_layout_of_paths_does_not_depend_on_the_number_of_threads() {
-        let one = layout(1);
-        for threads in [2, 7, 64] {
-            let other = layout(threads);
-            assert_eq!(one.order, other.order);
-            assert_eq!(one.fragments, other.fragments);
-            assert_eq!(one.manifests.entries, other.manifests.entries);
-        }
+        pool.install(|| VertexLayout::of_paths(assigned, &paths.offsets, 100, &paths.rows))
     }
 
     #[test]
     fn each_run_of_a_path_in_a_chunk_is_a_fragment() {
-        let layout = layout(3);
-        let mut seen = vec![false; layout.order.len()];
-        for chunk in 0..40 {
-            let mut vertices = layout.vertices(chunk).iter();
-            for fragment in layout.fragments(chunk) {
-                assert_eq!(fragment.chunk as usize, chunk);
-                let run: Vec<u32> = vertices
-                    .by_ref()
-                    .take(fragment.rows as usize)
-                    .copied()
-                    .collect();
-                assert!(run.windows(2).all(|pair| pair[1] == pair[0] + 1));
-                for vertex in run {
-                    assert_eq!(layout.chunk_of[vertex as usize] as usize, chunk);
-                    assert!(!std::mem::replace(&mut seen[vertex as usize], true));
+        let paths = paths();
+        // Appends each vertex to its chunk, one by one.
+        let mut vertices = vec![Vec::new(); 40];
+        let mut fragments: Vec<Vec<Fragment>> = vec![Vec::new(); 40];
+        let mut manifests = vec![Vec::new(); 100];
+        for (ends, object) in paths.offsets.windows(2).zip(&paths.rows) {
+            let mut last = None;
+            for vertex in ends[0]..ends[1] {
+                let chunk = paths.chunk_of[vertex as usize];
+                let own = &mut fragments[chunk as usize];
+                if last == Some(chunk) {
+                    own.last_mut().unwrap().rows += 1;
+                } else {
+                    manifests[*object as usize].push((chunk, own.len() as u32));
+                    own.push(Fragment {
+                        chunk,
+                        rows: 1,
+                        object: *object,
+                    });
                 }
+                vertices[chunk as usize].push(vertex as u32);
+                last = Some(chunk);
             }
-            assert!(vertices.next().is_none());
         }
-        assert!(seen.iter().all(|seen| *seen));
-        let listed = (0..100).map(|object| layout.manifests.of(object).len());
-        assert_eq!(listed.sum::<usize>(), layout.fragments.len());
-        for object in 0..100u32 {
-            let own = layout.manifests.of(object as usize).iter();
-            assert!(
-                own.map(|at| layout.fragments[*at as usize].object)
-                    .all(|row| row == object)
-            );
+        for threads in [1, 2, 7, 64] {
+            let layout = layout(&paths, threads);
+            for chunk in 0..40 {
+                assert_eq!(layout.vertices(chunk), vertices[chunk]);
+                assert_eq!(layout.fragments(chunk), fragments[chunk]);
+            }
+            for (object, expected) in manifests.iter().enumerate() {
+                let own = layout.manifests.of(object).iter();
+                let own: Vec<_> = own
+                    .map(|at| (layout.fragments[*at as usize].chunk, layout.number(*at)))
+                    .collect();
+                assert_eq!(own, *expected, "object {object}");
+            }
         }
     }
 }

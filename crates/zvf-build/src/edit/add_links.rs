@@ -166,10 +166,35 @@ impl LevelSnapshot {
                 attributes.insert("level_delta".to_owned(), json!(0));
                 self.array_like_vertices(&path, attributes)?;
             }
+            let words = self.categories(&path).map(Vec::len);
             let column = self.column("link attribute", &path, attribute)?;
+            if self.categories(&path).map(Vec::len) != words {
+                let family = format!("0/link_attributes/{}/0/", attribute.name);
+                self.share_categories(&family, &path);
+            }
             columns.insert(path, column);
         }
         Ok(columns)
+    }
+
+    /// Returns the words of an array of text.
+    fn categories(&self, path: &str) -> Option<&Vec<Value>> {
+        self.nodes.get(path)?["attributes"]["categories"].as_array()
+    }
+
+    /// Copies the words of an array to all arrays of its family, because readers require equal
+    /// dictionaries.
+    fn share_categories(&mut self, family: &str, path: &str) {
+        let Some(words) = self.categories(path).cloned() else {
+            return;
+        };
+        for (path, node) in &mut self.nodes {
+            if path.starts_with(family)
+                && let Some(own) = node["attributes"].get_mut("categories")
+            {
+                *own = json!(words);
+            }
+        }
     }
 
     /// Creates an array with one cell for each chunk. It has the encoding of the vertices, and the

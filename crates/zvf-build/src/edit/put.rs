@@ -235,9 +235,17 @@ impl LevelSnapshot {
             for (name, table) in tables {
                 let path = format!("0/{family}/{name}");
                 let own = codecs(&path, false, &self.nodes);
-                let column =
-                    crate::stored_column::restored(name, table.kind, table.columns, &table.rows)?;
+                let column = crate::stored_column::restored(
+                    name,
+                    table.kind,
+                    table.columns,
+                    &table.rows,
+                    table.fill.as_ref(),
+                )?;
                 let mut attributes = table.attributes.clone();
+                if family == "object_attributes" && table.rows.contains(&None) {
+                    attributes.insert("fill_sentinel_meaning".to_owned(), json!("absent"));
+                }
                 attributes.insert("shape".to_owned(), crate::tables::shape(&column));
                 attributes.insert("dtype".to_owned(), json!(column.dtype));
                 let rows = crate::tables::EncodedRows::of(&column);
@@ -263,8 +271,8 @@ impl LevelSnapshot {
     }
 }
 
-/// Returns the codecs of a table: its present codecs without shards or, for a new table, zstd, with
-/// a checksum if the vertices have one.
+/// Returns the codecs of a table: its present codecs without shards and little-endian or, for a new
+/// table, zstd, with a checksum if the vertices have one.
 fn codecs(path: &str, strings: bool, nodes: &BTreeMap<String, Value>) -> Vec<Value> {
     let own = nodes
         .get(path)
@@ -287,7 +295,13 @@ fn codecs(path: &str, strings: bool, nodes: &BTreeMap<String, Value>) -> Vec<Val
         all
     };
     // The size of the chunks of a table can change, and inner chunks might no longer divide it.
-    own.map_or_else(vertices, |own| metadata::unsharded(&own))
+    let mut codecs = own.map_or_else(vertices, |own| metadata::unsharded(&own));
+    for codec in &mut codecs {
+        if codec["name"] == "bytes" && codec["configuration"]["endian"] == "big" {
+            codec["configuration"]["endian"] = json!("little");
+        }
+    }
+    codecs
 }
 
 /// Returns whether cells carry a checksum, inside shards or not.

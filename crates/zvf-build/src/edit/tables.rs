@@ -7,13 +7,18 @@ use zvf_format::{
     groups,
     int64s::Int64s,
     manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder},
-    numeric::Kind,
+    numeric::{ByteOrder, Kind},
     vlen::VlenFrame,
 };
-use zvf_model::zarr::{Array, DataType};
+use zvf_model::{
+    array::Table as TableMetadata,
+    column::{Column, ColumnValues},
+    key::Key,
+    zarr::{Array, Codec, DataType},
+};
 
 use super::error::{EditError, damaged};
-use zvf_model::column::{Column, ColumnValues};
+use crate::stored_column::{fill_bytes, is_fill, utf32};
 
 /// Tables of a level.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +51,8 @@ pub(super) struct Table {
     pub(super) columns: usize,
     /// Encoded rows, `None` if absent.
     pub(super) rows: Vec<Option<Vec<u8>>>,
+    /// Fill value as JSON and as bytes, if rows that equal it are values.
+    pub(super) fill: Option<(Value, Vec<u8>)>,
     pub(super) attributes: Map<String, Value>,
 }
 
@@ -54,8 +61,9 @@ impl Tables {
         &mut self,
         path: &str,
         array: &Array,
-        chunks: Vec<Option<Vec<u8>>>,
+        mut chunks: Vec<Option<Vec<u8>>>,
     ) -> Result<(), EditError> {
+        make_little_endian(array, &mut chunks);
         let part = path.strip_prefix("0/").unwrap_or(path);
         let rows = array.shape.first().copied().unwrap_or(0);
         let rows = usize::try_from(rows).map_err(|error| damaged(path, error))?;
@@ -429,12 +437,9 @@ fn items(
     let mut described = 0_usize;
     for bytes in chunks {
         let Some(bytes) = bytes else {
-            let absent = chunk.min(rows.saturating_sub(items.len()));
-            described = described.saturating_add(absent);
-            if described > MAX_DESCRIBED {
-                return Err(damaged(path, "too many items in absent chunks"));
-            }
-            items.resize(items.len().saturating_add(absent), Vec::new());
+            let end = rows.min(items.len().saturating_add(chunk));
+            describe(path, end.saturating_sub(items.len()), &mut described)?;
+            items.resize(end.max(items.len()), Vec::new());
             continue;
         };
         if chunk == 1 {
@@ -452,7 +457,35 @@ fn items(
     Ok(items)
 }
 
-/// Decodes the rows of a numeric or text array.
+/// Adds rows of an absent chunk to their number.
+fn describe(path: &str, rows: usize, described: &mut usize) -> Result<(), EditError> {
+    *described = described.saturating_add(rows);
+    match *described > MAX_DESCRIBED {
+        true => Err(damaged(path, "too many rows in absent chunks")),
+        false => Ok(()),
+    }
+}
+
+/// Converts the numbers of a table to little-endian, the order in which tables are written.
+fn make_little_endian(array: &Array, chunks: &mut [Option<Vec<u8>>]) {
+    let codecs = array
+        .sharding()
+        .map_or(&array.codecs, |shard| &shard.codecs);
+    if codecs.iter().find_map(Codec::byte_order) != Some(ByteOrder::Big) {
+        return;
+    }
+    let size = match &array.data_type {
+        DataType::Number(kind @ (Kind::Complex64 | Kind::Complex128)) => kind.size() / 2,
+        DataType::Number(kind) => kind.size(),
+        DataType::FixedText { .. } => 4,
+        _ => return,
+    };
+    for bytes in chunks.iter_mut().flatten() {
+        bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    }
+}
+
+/// Decodes the rows of a numeric or text array. Absent chunks hold fill values.
 fn values(
     path: &str,
     array: &Array,
@@ -460,24 +493,41 @@ fn values(
     chunks: Vec<Option<Vec<u8>>>,
 ) -> Result<Vec<Vec<u8>>, EditError> {
     let (size, columns) = row_of(path, array)?;
-    let mut all: Vec<Vec<u8>> = Vec::with_capacity(rows);
+    let mut all: Vec<Vec<u8>> = Vec::new();
     let chunk = array.decoded_shape().first().copied().unwrap_or(1);
     let chunk = usize::try_from(chunk).map_err(|error| damaged(path, error))?;
+    let mut described = 0_usize;
     for bytes in chunks {
-        match bytes {
-            Some(bytes) => all.extend(
-                bytes
-                    .chunks_exact((size * columns).max(1))
-                    .map(<[u8]>::to_vec),
-            ),
-            None => return Err(damaged(path, format!("a chunk of {chunk} rows is missing"))),
-        }
+        let Some(bytes) = bytes else {
+            let end = rows.min(all.len().saturating_add(chunk));
+            let values = end.saturating_sub(all.len()).saturating_mul(columns);
+            describe(path, values, &mut described)?;
+            let fill = fill_of(array);
+            let fill = fill.ok_or_else(|| damaged(path, "its fill value has another type"))?;
+            all.resize(end.max(all.len()), fill.repeat(columns));
+            continue;
+        };
+        let rows = bytes.chunks_exact((size * columns).max(1));
+        all.extend(rows.map(<[u8]>::to_vec));
     }
     if all.len() < rows {
         return Err(damaged(path, format!("{} rows of {rows}", all.len())));
     }
     all.truncate(rows);
     Ok(all)
+}
+
+/// Encodes the fill value of a numeric or text array; `None` if it has another type.
+fn fill_of(array: &Array) -> Option<Vec<u8>> {
+    match &array.data_type {
+        DataType::Number(kind) => fill_bytes(*kind, &array.fill_value),
+        DataType::FixedText { bytes } => {
+            let size = usize::try_from(*bytes).ok()?;
+            let fill = utf32(array.fill_value.as_str()?, size);
+            (fill.len() == size).then_some(fill)
+        }
+        _ => None,
+    }
 }
 
 /// Returns the size of a value and the number of values in a row.
@@ -506,17 +556,24 @@ impl Table {
             DataType::Number(kind) => Some(*kind),
             _ => None,
         };
-        let of_groups = path.contains("group_attributes");
         let all = values(path, array, rows, chunks)?;
-        let absent = |row: &Vec<u8>| match kind {
-            Some(kind) => row
-                .chunks_exact(size.max(1))
-                .all(|value| crate::stored_column::is_fill(kind, value, &array.fill_value)),
-            None => row.iter().all(|byte| *byte == 0),
+        let fill = fill_of(array);
+        // Readers have the same rule: a bool has no spare value, so the fill value is one.
+        let key = Key::parse(path).map_err(|error| damaged(path, error))?;
+        let metadata = TableMetadata::parse_array(&key, &array.attributes).value;
+        let fill_is_absent = metadata.fill_is_absent && kind != Some(Kind::Bool);
+        let absent = |row: &Vec<u8>| {
+            let fill = fill.as_deref().filter(|_| fill_is_absent);
+            fill.is_some_and(|fill| {
+                let mut values = row.chunks_exact(size.max(1));
+                values.all(|value| match kind {
+                    Some(kind) => is_fill(kind, value, fill),
+                    None => value == fill,
+                })
+            })
         };
         let rows = all.into_iter();
-        // Group attributes have no absent values.
-        let rows = rows.map(|row| (of_groups || !absent(&row)).then_some(row));
+        let rows = rows.map(|row| (!absent(&row)).then_some(row)).collect();
         Ok(Self {
             data_type: match kind {
                 Some(kind) => json!(kind.name()),
@@ -530,7 +587,10 @@ impl Table {
             },
             kind,
             columns: columns.max(1),
-            rows: rows.collect(),
+            rows,
+            fill: fill
+                .filter(|_| !fill_is_absent)
+                .map(|fill| (array.fill_value.clone(), fill)),
             attributes: array.attributes.clone(),
         })
     }
@@ -551,9 +611,10 @@ impl Table {
         };
         let (kind, columns, found) = match &attribute.values {
             ColumnValues::Numeric(numbers) => {
-                // The stored type, as in `TableColumn`.
+                // New tables have the stored type of `TableColumn`. Other writers store bool.
+                let is_bool = present.is_some_and(|table| table.kind == Some(Kind::Bool));
                 let kind = match numbers.kind {
-                    Kind::Bool => Kind::UInt8,
+                    Kind::Bool if !is_bool => Kind::UInt8,
                     kind => kind,
                 };
                 (Some(kind), numbers.row_len(), kind.name().to_owned())
@@ -585,6 +646,7 @@ impl Table {
                     kind,
                     columns,
                     rows: vec![None; rows],
+                    fill: None,
                     attributes: crate::output::json_object(new_attributes),
                 })
             }

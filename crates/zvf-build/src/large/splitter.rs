@@ -21,7 +21,7 @@ use crate::{
     plan::{LoggedColumn, LoggedObjects, WritePlan},
     sizing::FragmentKind,
     spatial_layout,
-    stored_column::{FillSearch, StoredColumn},
+    stored_column::{FillSearch, StoredColumn, set_nan},
     tables,
     vertex_layout::{Fragment, Manifests, NO_OBJECT, Trees, VertexLayout},
 };
@@ -208,7 +208,7 @@ impl Partitioner {
             .iter()
             .map(|chunk| self.part_of(chunk))
             .collect();
-        let fields = self.values(&batch.vertex);
+        let fields = self.values(&batch.vertex)?;
         let empty = Piece {
             fields: vec![Vec::new(); fields.len()],
             ..Piece::default()
@@ -495,12 +495,16 @@ impl Partitioner {
         self
     }
 
-    /// Converts attributes to numbers: words by order of appearance.
-    fn values(&mut self, attributes: &[Column]) -> Vec<NumericColumn> {
+    /// Converts attributes to numbers: words by order of appearance, null floats as NaN.
+    fn values(&mut self, attributes: &[Column]) -> Result<Vec<NumericColumn>, BuildError> {
         let mut all = Vec::new();
         for (at, attribute) in attributes.iter().enumerate() {
             if let ColumnValues::Numeric(numbers) = &attribute.values {
-                all.push(numbers.clone());
+                let mut numbers = numbers.clone();
+                if let Some(nulls) = &attribute.nulls {
+                    set_nan(&attribute.name, &mut numbers, nulls)?;
+                }
+                all.push(numbers);
                 continue;
             }
             let mut numbers = NumericColumn::new(zvf_format::numeric::Kind::UInt32, 1);
@@ -516,7 +520,7 @@ impl Partitioner {
             }
             all.push(numbers);
         }
-        all
+        Ok(all)
     }
 
     /// Returns the number of a word of an attribute.

@@ -14,6 +14,7 @@ use crate::{
     metadata, sharding,
     sizing::FragmentKind,
     spatial_layout::SpatialLayout,
+    stored_column::check_nulls,
 };
 use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
@@ -223,13 +224,13 @@ impl GeometrySurvey {
         let stored = bounds::stored(batch.clone(), &self.design)?;
         let positions = &stored.positions;
         let (lower, upper) = coordinates::extent(positions)?;
-        // Rejects vertices outside the bounds, or leaves dropping them to the second pass.
-        bounds::bounded(stored.clone(), &self.design)
-            .map(|_| ())
-            .or_else(|error| match error {
-                BuildError::AllOutside => Ok(()),
-                error => Err(error),
-            })?;
+        // Rejects vertices outside the bounds, or leaves dropping them to the second pass. Values
+        // of dropped vertices are not stored, so nulls among them are accepted.
+        match bounds::bounded(stored.clone(), &self.design) {
+            Ok((kept, _)) => kept.vertex.iter().try_for_each(check_nulls)?,
+            Err(BuildError::AllOutside) => {}
+            Err(error) => return Err(error),
+        }
         self.add_extent(&lower, &upper);
         let first = self.vertices;
         self.vertices += positions.len() as u64;

@@ -10,9 +10,13 @@
 pub(crate) mod content;
 pub(crate) mod edits;
 mod formulas;
+mod group_numbers;
 mod large;
+mod nulls;
+mod other_writers;
 mod query_results;
 pub(crate) mod random;
 mod round_trip;
 mod steps;
 mod weaknesses;
+mod words;

@@ -1,0 +1,368 @@
+//! Changes of stores that other programs wrote: tables of types and fill values that this library
+//! does not choose, absent chunks, big-endian numbers.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use zvf::{
+    CreateOptions, Dataset, Editor, IntoGeometry, OpenOptions, Query, QueryResult, Store,
+    ValidateOptions, validate,
+};
+use zvf_build::{
+    Column, ColumnValues, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, WritePlan,
+};
+use zvf_format::numeric::Kind;
+use zvf_model::key::Key;
+use zvf_store::Read;
+use zvf_testkit::golden::Golden;
+
+use crate::block_on;
+
+const RAISE: OutOfBounds = OutOfBounds::Reject;
+
+/// Returns one vertex for each id, with these object attributes.
+fn points(ids: &[i64], object: Vec<Column>) -> Geometry {
+    let values = ids.iter().flat_map(|id| [*id as f32, 1.0, 2.0]);
+    let mut geometry = Geometry::new(NumericColumn::float32(3, values));
+    geometry.object_ids = Some(ids.to_vec());
+    geometry.object = object;
+    geometry
+}
+
+/// Creates a store of the objects 1 to 3 with an attribute `a`.
+async fn store() -> Store {
+    let none: [(&str, &[u8]); 0] = [];
+    let store = Store::from_memory(none).unwrap();
+    let mut design = Design::new(GeometryKind::Points);
+    design.chunk_shape = Some(vec![10.0; 3]);
+    design.bounds = Some((vec![0.0; 3], vec![100.0; 3]));
+    let geometry = points(&[1, 2, 3], vec![column(Kind::UInt8, &[0, 1, 0])]);
+    let plan = WritePlan::new(geometry, design).unwrap();
+    let options = CreateOptions::new().seal(false);
+    zvf::create_from_plan(&store, plan, &options).await.unwrap();
+    store
+}
+
+fn column(kind: Kind, bytes: &[u8]) -> Column {
+    let numbers = NumericColumn {
+        bytes: bytes.to_vec(),
+        ..NumericColumn::new(kind, 1)
+    };
+    Column::new("a", numbers)
+}
+
+async fn node(store: &Store, path: &str) -> Value {
+    let key = Key::parse(&format!("{path}/zarr.json")).unwrap();
+    let bytes = store.read_one(Read::full(key)).await.unwrap().unwrap();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+async fn put(store: &Store, path: &str, bytes: impl Into<Bytes>) {
+    let key = Key::parse(path).unwrap();
+    store.put_many(vec![(key, bytes.into())]).await.unwrap();
+}
+
+/// Replaces the values of the attribute `a` by uncompressed ones of another type.
+async fn replace_values(
+    store: &Store,
+    data_type: Value,
+    fill: Value,
+    meaning: Option<&str>,
+    bytes: Vec<u8>,
+) {
+    let path = "0/object_attributes/a";
+    let mut json = node(store, path).await;
+    json["attributes"]["dtype"] = data_type.clone();
+    json["data_type"] = data_type;
+    json["fill_value"] = fill;
+    json["codecs"] = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
+    let attributes = json["attributes"].as_object_mut().unwrap();
+    attributes.remove("fill_sentinel_meaning");
+    if let Some(meaning) = meaning {
+        attributes.insert("fill_sentinel_meaning".to_owned(), json!(meaning));
+    }
+    put(store, &format!("{path}/zarr.json"), json.to_string()).await;
+    put(store, &format!("{path}/c/0"), bytes).await;
+}
+
+async fn read(store: &Store) -> QueryResult {
+    let dataset = Dataset::open(store.clone()).await.unwrap();
+    dataset.query(&Query::new()).await.unwrap()
+}
+
+/// Returns the ids of the objects, and the values of the attribute `a`.
+async fn values(store: &Store) -> (Vec<i64>, Column) {
+    let mut result = read(store).await;
+    (result.objects, result.object.remove(0))
+}
+
+fn bytes_of(column: &Column) -> &[u8] {
+    match &column.values {
+        ColumnValues::Numeric(numbers) => &numbers.bytes,
+        ColumnValues::Dictionary { .. } => panic!("{column:?}"),
+    }
+}
+
+#[test]
+fn bools_of_objects_stay_bools() {
+    for meaning in [None, Some("absent")] {
+        block_on(async {
+            let store = store().await;
+            replace_values(&store, json!("bool"), json!(false), meaning, vec![0, 1, 0]).await;
+            let before = values(&store).await;
+            assert_eq!(before.1, column(Kind::Bool, &[0, 1, 0]));
+            let editor = Editor::open(store.clone()).await.unwrap();
+            editor.compact().await.unwrap();
+            assert_eq!(values(&store).await, before);
+            let json = node(&store, "0/object_attributes/a").await;
+            assert_eq!(json["data_type"], json!("bool"));
+            assert_eq!(json["attributes"]["dtype"], json!("bool"));
+
+            let more = points(&[4, 5], vec![column(Kind::Bool, &[1, 0])]);
+            editor.append(&more, RAISE).await.unwrap();
+            let expected = column(Kind::Bool, &[0, 1, 0, 1, 0]);
+            assert_eq!(values(&store).await, (vec![1, 2, 3, 4, 5], expected));
+            editor.remove(&[2]).await.unwrap();
+            let expected = column(Kind::Bool, &[0, 0, 1, 0]);
+            assert_eq!(values(&store).await, (vec![1, 3, 4, 5], expected));
+
+            // A bool has no value for an object without one.
+            editor
+                .append(&points(&[6], Vec::new()), RAISE)
+                .await
+                .unwrap();
+            let (ids, after) = values(&store).await;
+            assert_eq!(ids, [1, 3, 4, 5, 6]);
+            assert_eq!(bytes_of(&after)[..4], [0, 0, 1, 0]);
+            let nulls = vec![false, false, false, false, true];
+            assert_eq!(after.nulls, Some(nulls));
+        });
+    }
+}
+
+#[test]
+fn fill_values_without_a_meaning_are_values() {
+    let integers = |values: &[i32]| values.iter().flat_map(|n| n.to_le_bytes()).collect();
+    block_on(async {
+        let store = store().await;
+        let bytes: Vec<u8> = integers(&[0, 7, 0]);
+        replace_values(&store, json!("int32"), json!(0), None, bytes.clone()).await;
+        let before = values(&store).await;
+        assert_eq!(before.1, column(Kind::Int32, &bytes));
+        let editor = Editor::open(store.clone()).await.unwrap();
+        editor.compact().await.unwrap();
+        assert_eq!(values(&store).await, before);
+        let json = node(&store, "0/object_attributes/a").await;
+        assert_eq!(json["fill_value"], json!(0));
+        assert_eq!(json["attributes"].get("fill_sentinel_meaning"), None);
+
+        editor
+            .append(&points(&[4], Vec::new()), RAISE)
+            .await
+            .unwrap();
+        let (_, after) = values(&store).await;
+        assert_eq!(bytes_of(&after)[..12], bytes);
+        assert_eq!(after.nulls, Some(vec![false, false, false, true]));
+
+        // All values of a type are in use.
+        let all: Vec<i64> = (10..266).collect();
+        let numbers: Vec<u8> = (0..=255).collect();
+        let wide = self::store().await;
+        let none = integers(&[]);
+        assert!(none.is_empty());
+        replace_values(&wide, json!("uint8"), json!(0), None, vec![0, 1, 0]).await;
+        let editor = Editor::open(wide.clone()).await.unwrap();
+        let mut more = points(&all, vec![column(Kind::UInt8, &numbers)]);
+        let ones = vec![1.0; all.len() * 3];
+        more.positions = NumericColumn::float32(3, ones);
+        editor.append(&more, RAISE).await.unwrap();
+        editor.compact().await.unwrap();
+        let (_, after) = values(&wide).await;
+        assert_eq!(bytes_of(&after), [&[0, 1, 0], &*numbers].concat());
+        assert_eq!(after.nulls, None);
+    });
+}
+
+#[test]
+fn text_keeps_empty_words_and_its_absent_rows() {
+    let utf32 = |words: [&str; 3]| -> Vec<u8> {
+        let letters = words.iter().flat_map(|word| {
+            let padding = std::iter::repeat('\0');
+            word.chars().chain(padding).take(2).collect::<Vec<char>>()
+        });
+        letters
+            .flat_map(|letter| u32::from(letter).to_le_bytes())
+            .collect()
+    };
+    let text = json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}});
+    for (fill, meaning, nulls) in [
+        ("", None, [false, false, false]),
+        ("", Some("absent"), [true, false, false]),
+        ("no", Some("absent"), [false, false, true]),
+    ] {
+        block_on(async {
+            let store = store().await;
+            let bytes = utf32(["", "x", "no"]);
+            replace_values(&store, text.clone(), json!(fill), meaning, bytes).await;
+            let (_, before) = values(&store).await;
+            for (at, null) in nulls.into_iter().enumerate() {
+                assert_eq!(before.text_at(at), (!null).then_some(["", "x", "no"][at]));
+            }
+            let editor = Editor::open(store.clone()).await.unwrap();
+            editor.compact().await.unwrap();
+            editor
+                .append(&points(&[4], Vec::new()), RAISE)
+                .await
+                .unwrap();
+            let (_, after) = values(&store).await;
+            let texts: Vec<Option<&str>> = after.texts().collect();
+            assert_eq!(texts[..3], before.texts().collect::<Vec<_>>(), "{fill:?}");
+            assert_eq!(texts[3], None, "{fill:?} {meaning:?}");
+        });
+    }
+}
+
+/// Stores of objects whose only id is the fill value, so that the ids have no chunk.
+const WITHOUT_IDS: [&str; 9] = [
+    "mesh_tri",
+    "mesh_quad",
+    "mesh_2d",
+    "graph_3d",
+    "graph_sharded",
+    "graph_no_edges",
+    "skeleton_2d",
+    "edit_links",
+    "pyramid_mesh",
+];
+
+/// Returns the rules that a store does not follow, with their nodes.
+async fn findings(store: &Store) -> BTreeSet<(&'static str, String)> {
+    let report = validate(store.clone(), &ValidateOptions::default()).await;
+    let findings = report.unwrap().findings.into_iter();
+    findings
+        .map(|found| (found.rule.code, found.path.to_string()))
+        .collect()
+}
+
+/// Returns the content of an object, in a form that does not depend on other objects.
+async fn object(store: &Store, id: i64) -> QueryResult {
+    let dataset = Dataset::open(store.clone()).await.unwrap();
+    let mut result = dataset.query(&Query::new().objects([id])).await.unwrap();
+    result.object_ids = None;
+    result.objects.clear();
+    result
+}
+
+#[test]
+fn stores_of_the_reference_with_one_object_can_be_changed() {
+    let golden = Golden::open("zvf-09");
+    for name in WITHOUT_IDS {
+        let mut files = golden.store(&format!("{name}/store.zarrvectors"));
+        if name == "mesh_tri" {
+            // The reference declares one column for normals of three.
+            let path = "0/vertex_attributes/n/zarr.json";
+            let (_, bytes) = files.iter_mut().find(|(key, _)| key == path).unwrap();
+            let mut json: Value = serde_json::from_slice(bytes).unwrap();
+            json["attributes"]["row_shape"] = json!([3]);
+            *bytes = json.to_string().into_bytes();
+        }
+        let is_absent = !files
+            .iter()
+            .any(|(key, _)| key == "0/object_index/object_ids/c/0");
+        assert!(is_absent, "{name}");
+        block_on(async {
+            let store = OpenOptions::default().from_memory(files).unwrap();
+            let known = findings(&store).await;
+            let all = read(&store).await;
+            let before = object(&store, 0).await;
+            assert!(!before.positions.is_empty(), "{name}");
+
+            let mut geometry = all.clone().into_geometry().unwrap();
+            let ids = geometry.object_ids.as_mut().unwrap();
+            ids.fill(1);
+            geometry.objects = geometry.objects.map(|_| vec![1]);
+            let editor = Editor::open(store.clone()).await.unwrap();
+            let changed = editor.append(&geometry, RAISE).await;
+            let changed = changed.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(changed.objects, [1], "{name}");
+            let both = read(&store).await;
+            assert_eq!(both.objects, [0, 1], "{name}");
+            assert_eq!(both.positions.len(), 2 * all.positions.len(), "{name}");
+            for id in [0, 1] {
+                let found = object(&store, id).await;
+                assert_eq!(found.positions, before.positions, "{name} {id}");
+                assert_eq!(found.vertex, before.vertex, "{name} {id}");
+                assert_eq!(found.object, before.object, "{name} {id}");
+                let links = |result: &QueryResult| {
+                    let links = result.links.as_ref();
+                    links.map(|links| links.ends.len())
+                };
+                assert_eq!(links(&found), links(&before), "{name} {id}");
+            }
+            let now = findings(&store).await;
+            let new: Vec<_> = now.difference(&known).collect();
+            assert!(new.is_empty(), "{name}: {new:?}");
+
+            editor.remove(&[0]).await.unwrap();
+            assert_eq!(read(&store).await.objects, [1], "{name}");
+            editor.compact().await.unwrap();
+            let found = object(&store, 1).await;
+            assert_eq!(found.positions, before.positions, "{name}");
+            assert_eq!(found.object, before.object, "{name}");
+        });
+    }
+}
+
+#[test]
+fn absent_chunks_do_not_take_memory_without_limit() {
+    block_on(async {
+        let store = store().await;
+        let path = "0/object_index/object_ids";
+        let mut json = node(&store, path).await;
+        let rows = 1_u64 << 40;
+        json["shape"] = json!([rows]);
+        json["chunk_grid"]["configuration"]["chunk_shape"] = json!([rows]);
+        put(&store, &format!("{path}/zarr.json"), json.to_string()).await;
+        let key = Key::parse(&format!("{path}/c/0")).unwrap();
+        store.delete_many(vec![key]).await.unwrap();
+        let editor = Editor::open(store).await.unwrap();
+        let refused = editor.compact().await.unwrap_err();
+        let text = format!("{refused:?}");
+        assert!(text.contains("too many rows in absent chunks"), "{text}");
+    });
+}
+
+#[test]
+fn big_endian_tables_are_converted() {
+    block_on(async {
+        let store = store().await;
+        let swapped = |values: &[i32]| values.iter().flat_map(|n| n.to_be_bytes()).collect();
+        let bytes: Vec<u8> = swapped(&[5, -1, 7]);
+        replace_values(&store, json!("int32"), json!(0), Some("absent"), bytes).await;
+        let ids: Vec<u8> = [1_i64, 2, 3].iter().flat_map(|n| n.to_be_bytes()).collect();
+        for (path, bytes) in [
+            ("0/object_index/object_ids", Some(ids)),
+            ("0/object_attributes/a", None),
+        ] {
+            let mut json = node(&store, path).await;
+            json["codecs"] = json!([{"name": "bytes", "configuration": {"endian": "big"}}]);
+            put(&store, &format!("{path}/zarr.json"), json.to_string()).await;
+            if let Some(bytes) = bytes {
+                put(&store, &format!("{path}/c/0"), bytes).await;
+            }
+        }
+        let expected = |values: &[i32]| {
+            let bytes: Vec<u8> = values.iter().flat_map(|n| n.to_le_bytes()).collect();
+            column(Kind::Int32, &bytes)
+        };
+        assert_eq!(values(&store).await, (vec![1, 2, 3], expected(&[5, -1, 7])));
+        let editor = Editor::open(store.clone()).await.unwrap();
+        let more = points(&[9], vec![expected(&[11])]);
+        editor.append(&more, RAISE).await.unwrap();
+        editor.remove(&[2]).await.unwrap();
+        assert_eq!(values(&store).await, (vec![1, 3, 9], expected(&[5, 7, 11])));
+        let found = object(&store, 9).await;
+        assert_eq!(found.positions, more.positions);
+    });
+}
