@@ -7,7 +7,8 @@ use std::{
 };
 
 use zvf::{
-    Geometry, GeometryKind, LinkNumbering, Links, NumericColumn, ObjectGroup, Parts, QueryResult,
+    Column, Geometry, GeometryKind, LinkNumbering, Links, NumericColumn, ObjectGroup, Parts,
+    QueryResult,
 };
 
 use crate::{FileDescription, FileFault, GeometryReader, GroupTables};
@@ -196,9 +197,13 @@ impl ResultState {
         };
         let rows: Vec<usize> = objects.iter().map(row).collect();
         let columns = self.tables.object.iter();
-        result.object = columns
-            .map(|column| column.take(rows.iter().copied()))
-            .collect();
+        result.object = columns.map(|column| taken(column, &rows)).collect();
+        if !batch.fragment.is_empty() {
+            // Geometry has a row for each object, results have one for each vertex.
+            let rows: Vec<usize> = owners(&result).iter().map(row).collect();
+            let columns = batch.fragment.iter();
+            result.fragment = columns.map(|column| taken(column, &rows)).collect();
+        }
         let rows = objects.iter().filter_map(|id| paths.get(id).copied());
         let rows: Vec<usize> = rows.collect();
         let columns = batch.object.iter();
@@ -208,7 +213,30 @@ impl ResultState {
         result.positions = batch.positions;
         result.vertex = batch.vertex;
         result.link = batch.link;
-        result.fragment = batch.fragment;
         Ok(result)
     }
+}
+
+/// Copies rows of a column. Those past the end are null.
+fn taken(column: &Column, rows: &[usize]) -> Column {
+    let mut taken = column.take(rows.iter().copied());
+    if rows.iter().any(|row| *row >= column.len()) {
+        let is_null = |row: &usize| *row >= column.len() || column.is_null(*row);
+        taken.nulls = Some(rows.iter().map(is_null).collect());
+    }
+    taken
+}
+
+/// Returns the object of each vertex; empty without objects.
+fn owners(result: &QueryResult) -> Vec<i64> {
+    let Some(Parts { offsets, objects }) = &result.parts else {
+        return result.object_ids.clone().unwrap_or_default();
+    };
+    let lengths = offsets.iter().zip(offsets.iter().skip(1));
+    let lengths = lengths.map(|(start, end)| end.saturating_sub(*start));
+    let runs = objects.iter().zip(lengths);
+    let owners = runs.flat_map(|(object, length)| {
+        std::iter::repeat_n(*object, usize::try_from(length).unwrap_or(usize::MAX))
+    });
+    owners.collect()
 }

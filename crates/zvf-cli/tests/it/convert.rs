@@ -182,6 +182,32 @@ fn missing_text_is_converted() {
     }
 }
 
+/// Attributes of fragments have a row for each vertex, and objects without a row have no values.
+#[test]
+fn attributes_of_objects_and_fragments_are_converted() {
+    let folder = Folder::new();
+    let points = "x,y,z,object_id,fragment.note\n0,0,0,1,a\n1,1,1,1,a\n2,2,2,2,\n3,3,3,1,a\n";
+    fs::write(folder.path("cloud.csv"), points).unwrap();
+    let read = |name: &str| fs::read_to_string(folder.path(name)).unwrap();
+    folder.run(&["convert", "cloud.csv", "back.csv", "--kind=points"]);
+    assert_eq!(read("back.csv"), points);
+    let objects = "object_id,object.kind,object.size\n1,soma,4\n";
+    fs::write(folder.path("cloud.objects.csv"), objects).unwrap();
+    folder.run(&["convert", "cloud.csv", "back.csv", "--kind=points"]);
+    assert_eq!(read("back.objects.csv"), format!("{objects}2,,\n"));
+    let lines = points
+        .replace(",object_id", ",part,object_id")
+        .replace(",1,a", ",0,1,a");
+    let lines = lines
+        .replace(",2,\n", ",1,2,\n")
+        .replace("3,3,3,0", "3,3,3,2");
+    fs::write(folder.path("lines.csv"), &lines).unwrap();
+    folder.run(&["convert", "lines.csv", "back.csv", "--kind=streamlines"]);
+    // Each part becomes an object of its own.
+    let lines = lines.replace("3,3,3,2,1", "3,3,3,2,3");
+    assert_eq!(read("back.csv"), lines);
+}
+
 /// Coordinates are converted to the unit that a format implies. Other units are a loss.
 #[test]
 fn lengths_are_converted_to_the_unit_of_the_format() {

@@ -56,20 +56,18 @@ fn numbers_of(rows: &NumericColumn) -> NumericColumn {
 
 fn attributes(columns: &[Column]) -> Vec<Column> {
     let columns = columns.iter().map(|column| {
-        Column::new(
-            column.name.clone(),
-            match &column.values {
-                ColumnValues::Numeric(rows) => ColumnValues::Numeric(numbers_of(rows)),
-                ColumnValues::Dictionary { codes, words } => {
-                    let rows = codes.iter().enumerate();
-                    let texts = rows.map(|(row, code)| {
-                        let word = || words[usize::try_from(*code).unwrap()].clone();
-                        (!column.is_null(row)).then(word)
-                    });
-                    ColumnValues::text(texts)
-                }
-            },
-        )
+        let name = column.name.clone();
+        match &column.values {
+            ColumnValues::Numeric(rows) => Column::new(name, numbers_of(rows)),
+            ColumnValues::Dictionary { codes, words } => {
+                let rows = codes.iter().enumerate();
+                let texts = rows.map(|(row, code)| {
+                    let word = || words[usize::try_from(*code).unwrap()].clone();
+                    (!column.is_null(row)).then(word)
+                });
+                Column::text(name, texts)
+            }
+        }
     });
     columns.collect()
 }

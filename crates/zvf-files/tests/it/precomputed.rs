@@ -978,7 +978,7 @@ fn names_do_not_lead_out_of_the_source() {
     });
     let (geometry, description) = Source::new(&files).read();
     assert_eq!(geometry.object, []);
-    assert!(description.notes[0].contains("properties of segments are left out"));
+    assert!(description.notes[1].contains("properties of segments are left out"));
 }
 
 /// Replaces text of a document of annotations, whose axes are in order.

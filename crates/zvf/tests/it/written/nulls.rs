@@ -9,7 +9,7 @@ use zvf_build::{
 
 use crate::block_on;
 
-/// Batches of one path or point each.
+/// Batches, and the number of the next one.
 struct Batches(Vec<Geometry>, usize);
 
 impl GeometrySource for Batches {

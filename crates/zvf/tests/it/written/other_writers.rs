@@ -169,8 +169,6 @@ fn fill_values_without_a_meaning_are_values() {
         let all: Vec<i64> = (10..266).collect();
         let numbers: Vec<u8> = (0..=255).collect();
         let wide = self::store().await;
-        let none = integers(&[]);
-        assert!(none.is_empty());
         replace_values(&wide, json!("uint8"), json!(0), None, vec![0, 1, 0]).await;
         let editor = Editor::open(wide.clone()).await.unwrap();
         let mut more = points(&all, vec![column(Kind::UInt8, &numbers)]);
@@ -241,17 +239,52 @@ async fn findings(store: &Store) -> BTreeSet<(&'static str, String)> {
     let report = validate(store.clone(), &ValidateOptions::default()).await;
     let findings = report.unwrap().findings.into_iter();
     findings
-        .map(|found| (found.rule.code, found.path.to_string()))
+        .map(|found| (found.rule.code, found.path))
         .collect()
 }
 
-/// Returns the content of an object, in a form that does not depend on other objects.
-async fn object(store: &Store, id: i64) -> QueryResult {
+/// The content of an object, in a form that depends neither on other objects nor on the order of rows.
+#[derive(Debug, PartialEq)]
+struct ObjectContent {
+    /// Position and attributes of each vertex, sorted.
+    vertices: Vec<Vec<u8>>,
+    /// Vertices of each link, sorted.
+    links: Vec<Vec<Vec<u8>>>,
+    /// Attributes of the object.
+    attributes: Vec<Column>,
+}
+
+async fn object(store: &Store, id: i64) -> ObjectContent {
     let dataset = Dataset::open(store.clone()).await.unwrap();
-    let mut result = dataset.query(&Query::new().objects([id])).await.unwrap();
-    result.object_ids = None;
-    result.objects.clear();
-    result
+    let result = dataset.query(&Query::new().objects([id])).await.unwrap();
+    let vertex = |at: usize| {
+        let mut bytes = result.positions.row(at).to_vec();
+        for column in &result.vertex {
+            match &column.values {
+                ColumnValues::Numeric(numbers) => bytes.extend_from_slice(numbers.row(at)),
+                texts @ ColumnValues::Dictionary { .. } => {
+                    bytes.extend(texts.text_at(at).unwrap_or_default().bytes());
+                }
+            }
+        }
+        bytes
+    };
+    let mut vertices: Vec<_> = (0..result.positions.len()).map(vertex).collect();
+    vertices.sort();
+    let mut links = Vec::new();
+    if let Some(all) = &result.links {
+        for ends in all.ends.chunks_exact(all.width as usize) {
+            let mut ends: Vec<_> = ends.iter().map(|end| vertex(*end as usize)).collect();
+            ends.sort();
+            links.push(ends);
+        }
+        links.sort();
+    }
+    ObjectContent {
+        vertices,
+        links,
+        attributes: result.object,
+    }
 }
 
 #[test]
@@ -276,7 +309,7 @@ fn stores_of_the_reference_with_one_object_can_be_changed() {
             let known = findings(&store).await;
             let all = read(&store).await;
             let before = object(&store, 0).await;
-            assert!(!before.positions.is_empty(), "{name}");
+            assert!(!before.vertices.is_empty(), "{name}");
 
             let mut geometry = all.clone().into_geometry().unwrap();
             let ids = geometry.object_ids.as_mut().unwrap();
@@ -290,26 +323,19 @@ fn stores_of_the_reference_with_one_object_can_be_changed() {
             assert_eq!(both.objects, [0, 1], "{name}");
             assert_eq!(both.positions.len(), 2 * all.positions.len(), "{name}");
             for id in [0, 1] {
-                let found = object(&store, id).await;
-                assert_eq!(found.positions, before.positions, "{name} {id}");
-                assert_eq!(found.vertex, before.vertex, "{name} {id}");
-                assert_eq!(found.object, before.object, "{name} {id}");
-                let links = |result: &QueryResult| {
-                    let links = result.links.as_ref();
-                    links.map(|links| links.ends.len())
-                };
-                assert_eq!(links(&found), links(&before), "{name} {id}");
+                assert_eq!(object(&store, id).await, before, "{name} {id}");
             }
             let now = findings(&store).await;
-            let new: Vec<_> = now.difference(&known).collect();
+            // The coarser level is out of date after any change.
+            let is_stale = |found: &(&str, String)| *found == ("ZV-L4-059", "1".to_owned());
+            let new = now.difference(&known).filter(|found| !is_stale(found));
+            let new: Vec<_> = new.collect();
             assert!(new.is_empty(), "{name}: {new:?}");
 
             editor.remove(&[0]).await.unwrap();
             assert_eq!(read(&store).await.objects, [1], "{name}");
             editor.compact().await.unwrap();
-            let found = object(&store, 1).await;
-            assert_eq!(found.positions, before.positions, "{name}");
-            assert_eq!(found.object, before.object, "{name}");
+            assert_eq!(object(&store, 1).await, before, "{name}");
         });
     }
 }
@@ -363,6 +389,6 @@ fn big_endian_tables_are_converted() {
         editor.remove(&[2]).await.unwrap();
         assert_eq!(values(&store).await, (vec![1, 3, 9], expected(&[5, 7, 11])));
         let found = object(&store, 9).await;
-        assert_eq!(found.positions, more.positions);
+        assert_eq!(found.vertices, [more.positions.bytes]);
     });
 }
