@@ -365,62 +365,8 @@ pub(crate) fn is_fill(kind: Kind, value: &[u8], fill: &[u8]) -> bool {
     value.len() == fill.len() && parts.zip(fills).all(|(a, b)| same(part, a, b))
 }
 
-/// Encodes the fill value of a node as one little-endian number; `None` if it is none of this kind.
-pub(crate) fn fill_bytes(kind: Kind, fill: &Value) -> Option<Vec<u8>> {
-    macro_rules! whole {
-        ($number:ty) => {{
-            let number = fill.as_i64().map(i128::from);
-            let number = number.or_else(|| fill.as_u64().map(i128::from))?;
-            let number = <$number>::try_from(number).ok()?;
-            number.to_le_bytes().to_vec()
-        }};
-    }
-    Some(match kind {
-        Kind::Bool => vec![u8::from(fill.as_bool()?)],
-        Kind::Int8 => whole!(i8),
-        Kind::Int16 => whole!(i16),
-        Kind::Int32 => whole!(i32),
-        Kind::Int64 => whole!(i64),
-        Kind::UInt8 => whole!(u8),
-        Kind::UInt16 => whole!(u16),
-        Kind::UInt32 => whole!(u32),
-        Kind::UInt64 => whole!(u64),
-        Kind::Float16 | Kind::Float32 | Kind::Float64 => float_bytes(kind, fill)?,
-        Kind::Complex64 | Kind::Complex128 => {
-            let part = match kind {
-                Kind::Complex64 => Kind::Float32,
-                _ => Kind::Float64,
-            };
-            let [re, im] = fill.as_array()?.as_slice() else {
-                return None;
-            };
-            [float_bytes(part, re)?, float_bytes(part, im)?].concat()
-        }
-    })
-}
-
-/// Encodes a float. Zarr writes values that are not finite as text: a name, or the bits of a NaN.
-fn float_bytes(kind: Kind, fill: &Value) -> Option<Vec<u8>> {
-    let number = match fill.as_str() {
-        None => fill.as_f64()?,
-        Some(text) => match text.strip_prefix("0x") {
-            None => text.parse().ok()?,
-            Some(digits) if digits.len() == kind.size() * 2 => {
-                let bits = u64::from_str_radix(digits, 16).ok()?;
-                return Some(bits.to_le_bytes()[..kind.size()].to_vec());
-            }
-            Some(_) => return None,
-        },
-    };
-    Some(match kind {
-        Kind::Float16 => half::f16::from_f64(number).to_le_bytes().to_vec(),
-        Kind::Float32 => (number as f32).to_le_bytes().to_vec(),
-        _ => number.to_le_bytes().to_vec(),
-    })
-}
-
 /// Encodes text as UTF-32, padded with zeros to `size` bytes.
-pub(crate) fn utf32(text: &str, size: usize) -> Vec<u8> {
+fn utf32(text: &str, size: usize) -> Vec<u8> {
     let letters = text.chars();
     let mut bytes: Vec<u8> = letters
         .flat_map(|letter| u32::from(letter).to_le_bytes())

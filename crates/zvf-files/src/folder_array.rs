@@ -204,9 +204,7 @@ impl FolderArray {
         let grid = self.array.grid_shape();
         let across: Vec<u64> = grid.iter().skip(1).copied().collect();
         let along = grid.first().copied().unwrap_or(0);
-        // An array without absent chunks needs no valid fill value.
-        let fill = self.fill(size).unwrap_or_default();
-        let is_zero = fill.iter().all(|byte| *byte == 0);
+        let fill = self.fill(size);
         let mut all = Vec::new();
         for slab in 0..along {
             let high = self.array.chunk_shape.first().copied().unwrap_or(1);
@@ -219,13 +217,22 @@ impl FolderArray {
                 // The rows of a slab are reserved after its first chunk is read.
                 if all.len() == start {
                     let end = usize::try_from(rows.saturating_mul(row_bytes)).unwrap_or(usize::MAX);
-                    match is_zero {
-                        true => all.resize(start.saturating_add(end), 0),
-                        false => all.extend(fill.iter().cycle().take(end)),
+                    match fill
+                        .as_ref()
+                        .filter(|fill| fill.iter().any(|byte| *byte != 0))
+                    {
+                        Some(fill) => all.extend(fill.iter().cycle().take(end)),
+                        None => all.resize(start.saturating_add(end), 0),
                     }
                 }
                 let Some(chunk) = chunk else {
-                    self.fill(size)?;
+                    if fill.is_none() {
+                        let value = &self.array.fill_value;
+                        let expected =
+                            "absent chunks have this value, which is not supported for this type";
+                        let fault = FileFault::field("the fill value", value, expected);
+                        return Err(fault.of(&self.folder));
+                    }
                     continue;
                 };
                 let mut chunk = chunk.to_vec();
@@ -344,36 +351,15 @@ impl FolderArray {
         Ok(ColumnValues::text(texts))
     }
 
-    /// Returns the fill value as one element.
-    fn fill(&self, size: usize) -> Result<Vec<u8>, FileError> {
+    /// Returns the fill value as one element of `size` bytes; `None` if it is of another type.
+    fn fill(&self, size: usize) -> Option<Vec<u8>> {
         let value = &self.array.fill_value;
-        let integer = value
-            .as_i64()
-            .map(i128::from)
-            .or(value.as_u64().map(i128::from));
-        let float = match value.as_str() {
-            Some("NaN") => Some(f64::NAN),
-            Some("Infinity") => Some(f64::INFINITY),
-            Some("-Infinity") => Some(f64::NEG_INFINITY),
-            _ => value.as_f64(),
-        };
-        let is_zero = float == Some(0.0) || value == &Value::Bool(false) || value == "";
-        let bytes = match &self.array.data_type {
-            _ if is_zero => Some(vec![0; size]),
-            DataType::Number(Kind::Bool) => value.as_bool().map(|value| vec![u8::from(value)]),
-            DataType::Number(Kind::Float64) => float.map(|value| value.to_le_bytes().to_vec()),
-            DataType::Number(Kind::Float32) => {
-                float.map(|value| crate::values::narrow(value).to_le_bytes().to_vec())
-            }
-            DataType::Number(kind) if !kind.name().starts_with(['f', 'c']) => {
-                integer.and_then(|value| Some(value.to_le_bytes().get(..size)?.to_vec()))
-            }
-            _ => None,
-        };
-        bytes.ok_or_else(|| {
-            let expected = "absent chunks have this value, which is not supported for this type";
-            FileFault::field("the fill value", value, expected).of(&self.folder)
-        })
+        // Zarr v2 has 0 also for types that are no numbers.
+        let is_zero = value.as_f64() == Some(0.0) || value == &Value::Bool(false) || value == "";
+        match is_zero {
+            true => Some(vec![0; size]),
+            false => self.array.fill_element(),
+        }
     }
 }
 

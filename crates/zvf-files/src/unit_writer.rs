@@ -134,14 +134,16 @@ fn scale(column: &mut NumericColumn, factors: &[LengthFactor]) {
         _ => Kind::Float64,
     };
     if column.kind != kind {
-        let bytes = match kind {
-            Kind::Float32 => to_f32_bytes(column),
-            _ => {
-                to_f64(column).map(|values| values.into_iter().flat_map(f64::to_le_bytes).collect())
-            }
+        let converted = match kind {
+            Kind::Float32 => to_f32_bytes(column)
+                .map(|bytes| NumericColumn::new(kind, column.width).with_bytes(bytes)),
+            _ => to_f64(column).map(|values| NumericColumn::float64(column.width, values)),
         };
-        let made = NumericColumn::new(kind, column.width);
-        *column = made.with_bytes(bytes.unwrap_or_default());
+        // Only complex numbers have no such form.
+        let Some(converted) = converted else {
+            return;
+        };
+        *column = converted;
     }
     let factors = factors.iter().cycle();
     if kind == Kind::Float32 {

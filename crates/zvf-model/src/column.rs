@@ -331,12 +331,19 @@ impl From<NumericColumn> for ColumnValues {
 }
 
 impl Column {
-    /// Creates a column in which every row has a value.
+    /// Creates a column. Rows of text with [`NULL_CODE`] are null; every other row has a value.
     pub fn new(name: impl Into<String>, values: impl Into<ColumnValues>) -> Self {
+        let values = values.into();
+        let nulls = match &values {
+            ColumnValues::Dictionary { codes, .. } if codes.contains(&NULL_CODE) => {
+                Some(codes.iter().map(|code| *code == NULL_CODE).collect())
+            }
+            _ => None,
+        };
         Self {
             name: name.into(),
-            values: values.into(),
-            nulls: None,
+            values,
+            nulls,
         }
     }
 
@@ -345,13 +352,7 @@ impl Column {
         name: impl Into<String>,
         rows: impl IntoIterator<Item = Option<S>>,
     ) -> Self {
-        let values = ColumnValues::text(rows);
-        let nulls: Vec<bool> = values.texts().map(|text| text.is_none()).collect();
-        Self {
-            name: name.into(),
-            values,
-            nulls: nulls.contains(&true).then_some(nulls),
-        }
+        Self::new(name, ColumnValues::text(rows))
     }
 
     /// Returns the number of rows.

@@ -34,6 +34,7 @@ use crate::{
 
 mod codec;
 mod data_type;
+mod fill_value;
 mod key_encoding;
 
 pub use crate::rank::MAX_RANK;
@@ -84,6 +85,18 @@ pub struct Array {
     pub attributes: Attributes,
     /// Paths of members of its JSON that occur twice in their object. The last one counts.
     pub repeated: Vec<String>,
+}
+
+impl Array {
+    /// Encodes the fill value as one little-endian element: a number, or text of fixed length. `None`
+    /// if the fill value is of another type than the array, or if elements have any length.
+    pub fn fill_element(&self) -> Option<Vec<u8>> {
+        match &self.data_type {
+            DataType::Number(kind) => fill_value::number(&self.fill_value, *kind),
+            DataType::FixedText { bytes } => fill_value::text(&self.fill_value, *bytes),
+            _ => None,
+        }
+    }
 }
 
 impl Node {

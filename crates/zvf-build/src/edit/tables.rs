@@ -18,7 +18,7 @@ use zvf_model::{
 };
 
 use super::error::{EditError, damaged};
-use crate::stored_column::{fill_bytes, is_fill, utf32};
+use crate::stored_column::is_fill;
 
 /// Tables of a level.
 #[derive(Clone, Debug, Default)]
@@ -502,7 +502,7 @@ fn values(
             let end = rows.min(all.len().saturating_add(chunk));
             let values = end.saturating_sub(all.len()).saturating_mul(columns);
             describe(path, values, &mut described)?;
-            let fill = fill_of(array);
+            let fill = array.fill_element();
             let fill = fill.ok_or_else(|| damaged(path, "its fill value has another type"))?;
             all.resize(end.max(all.len()), fill.repeat(columns));
             continue;
@@ -515,19 +515,6 @@ fn values(
     }
     all.truncate(rows);
     Ok(all)
-}
-
-/// Encodes the fill value of a numeric or text array; `None` if it has another type.
-fn fill_of(array: &Array) -> Option<Vec<u8>> {
-    match &array.data_type {
-        DataType::Number(kind) => fill_bytes(*kind, &array.fill_value),
-        DataType::FixedText { bytes } => {
-            let size = usize::try_from(*bytes).ok()?;
-            let fill = utf32(array.fill_value.as_str()?, size);
-            (fill.len() == size).then_some(fill)
-        }
-        _ => None,
-    }
 }
 
 /// Returns the size of a value and the number of values in a row.
@@ -557,7 +544,7 @@ impl Table {
             _ => None,
         };
         let all = values(path, array, rows, chunks)?;
-        let fill = fill_of(array);
+        let fill = array.fill_element();
         // Readers have the same rule: a bool has no spare value, so the fill value is one.
         let key = Key::parse(path).map_err(|error| damaged(path, error))?;
         let metadata = TableMetadata::parse_array(&key, &array.attributes).value;

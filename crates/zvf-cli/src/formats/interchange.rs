@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use zvf::{AxisSpec, Column, ColumnValues, Design, Geometry, NumericColumn, numeric::Kind};
+use zvf::{AxisSpec, Column, Design, Geometry, NumericColumn, numeric::Kind};
 
 use super::{
     ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, RowIdPolicy,
@@ -179,23 +179,10 @@ fn text_notes(arrays: &InterchangeArrays) -> Vec<String> {
 }
 
 fn attributes(columns: Vec<NamedColumn>) -> Vec<Column> {
-    let columns = columns.into_iter();
-    let columns = columns.map(|(name, column)| attribute(name, column.values));
+    let columns = columns
+        .into_iter()
+        .map(|(name, column)| Column::new(name, column.values));
     columns.collect()
-}
-
-/// Returns an attribute. Rows without a text are null.
-fn attribute(name: String, values: ColumnValues) -> Column {
-    let nulls: Option<Vec<bool>> = match &values {
-        ColumnValues::Numeric(_) => None,
-        ColumnValues::Dictionary { .. } => {
-            Some(values.texts().map(|text| text.is_none()).collect())
-        }
-    };
-    Column {
-        nulls: nulls.filter(|nulls| nulls.contains(&true)),
-        ..Column::new(name, values)
-    }
 }
 
 /// Makes a path of each run of vertices that belong to one object. Returns a note if an object has
@@ -276,7 +263,7 @@ fn fragments(
     for (name, column) in columns {
         let rows = column.values.len();
         if rows == geometry.vertices() {
-            let rows = attribute(name.clone(), column.values.clone());
+            let rows = Column::new(&name, column.values.clone());
             if let Some(column) = rows_per_object(&rows, &owners, &objects) {
                 are_used = true;
                 geometry.fragment.push(column);
@@ -289,10 +276,12 @@ fn fragments(
                 "{} is stored as vertex.{name}, because its values differ within an object or belong to no object",
                 column.label
             ));
-            geometry.vertex.push(attribute(name, column.values));
+            let values = column.values;
+            geometry.vertex.push(Column::new(name, values));
         } else if rows == objects.len() {
             are_used = true;
-            geometry.fragment.push(attribute(name, column.values));
+            let values = column.values;
+            geometry.fragment.push(Column::new(name, values));
         } else {
             let expected = geometry.vertices();
             let found = rows;

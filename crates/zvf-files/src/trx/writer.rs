@@ -41,7 +41,7 @@ pub struct TrxWriter {
 #[derive(Debug, Default)]
 struct StreamlineNumbers {
     first: HashMap<i64, u32>,
-    /// Those after the first. Few objects have several streamlines.
+    /// The numbers of further streamlines. Few objects have several.
     further: HashMap<i64, Vec<u32>>,
 }
 

@@ -350,8 +350,15 @@ fn absent_chunks_of_geff_have_the_fill_value() {
         let (graph, _) = with(&changes, &[]).unwrap();
         assert_eq!(column(&graph.vertex, "score").len(), 3);
     }
+    let absent = [("nodes/props/score/values/0", &[][..])];
     let changes = [halves, (score, "\"fill_value\": 0", "\"fill_value\": 1.5")];
-    let error = with(&changes, &[("nodes/props/score/values/0", &[])]).unwrap_err();
+    let (graph, _) = with(&changes, &absent).unwrap();
+    let ColumnValues::Numeric(scores) = &column(&graph.vertex, "score").values else {
+        panic!("scores are numbers");
+    };
+    assert_eq!(scores.bytes, [0x00, 0x3e].repeat(3));
+    let changes = [(score, "\"fill_value\": 0", "\"fill_value\": 1.5")];
+    let error = with(&changes, &absent).unwrap_err();
     assert!(error.contains("the fill value is 1.5"), "{error}");
 }
 

@@ -83,6 +83,13 @@ impl ObjectIndex {
         let notes = notes.finish();
         Ok(Noted { value, notes })
     }
+
+    /// Returns whether some of `rows` manifests belong to present objects, because the index declares
+    /// more of these than there are other manifests.
+    pub fn must_have_present(&self, rows: u64) -> bool {
+        let present = self.num_present.unwrap_or(0);
+        present.saturating_add(rows) > self.num_objects
+    }
 }
 
 /// Metadata of an attribute of objects or groups.

@@ -127,6 +127,7 @@ fn text_shares_codes_and_marks_nulls() {
     assert_eq!(codes, &[0, NULL_CODE, 1, 0]);
     assert_eq!(words.as_ref(), ["b", "a"]);
     assert_eq!(column.nulls, Some(vec![false, true, false, false]));
+    assert_eq!(Column::new("label", column.values.clone()), column);
     assert_eq!(texts(&column), [Some("b"), None, Some("a"), Some("b")]);
     assert_eq!(text(&[Some("a")]).nulls, None);
 }

@@ -4,7 +4,6 @@ mod attribute;
 mod byte_strings;
 mod column;
 mod dictionary;
-mod fill_value;
 mod groups;
 mod item_offsets;
 mod level_tables;

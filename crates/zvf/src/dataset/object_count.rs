@@ -74,8 +74,7 @@ pub(crate) async fn present(
             // than the other chunks have.
             let before = cell.saturating_mul(per_cell);
             let rows = per_cell.min(elements.saturating_sub(before));
-            let others = elements.saturating_sub(rows);
-            if payload.is_none() && index.num_present.is_some_and(|present| present > others) {
+            if payload.is_none() && index.must_have_present(rows) {
                 return Err(missing(cell));
             }
             stored |= payload.is_some();

@@ -225,14 +225,12 @@ impl ObjectTable {
         }
     }
 
-    /// Returns whether a cell cannot consist of empty manifests only, because the index declares more
-    /// present objects than the other cells have.
+    /// Returns whether a cell cannot consist of empty manifests only: the index declares more present
+    /// objects than the other cells have, or it declares no number and the cell is the only one.
     pub(super) fn requires(&self, manifests: &ByteStringArray, cell: u64) -> bool {
         let (_, rows) = manifests.rows_of(cell);
-        match self.index.num_present {
-            Some(present) => present.saturating_add(rows) > self.rows(),
-            None => manifests.cells() == 1 && self.rows() > 0,
-        }
+        let is_only = manifests.cells() == 1 && self.rows() > 0;
+        self.index.must_have_present(rows) || is_only && self.index.num_present.is_none()
     }
 
     pub(super) fn len(&self) -> Result<usize, Damage> {

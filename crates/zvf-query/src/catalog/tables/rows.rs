@@ -10,7 +10,7 @@ use zvf_model::{
     zarr::{Array, Codec, DataType},
 };
 
-use super::{MAX_CELLS, fill_value};
+use super::MAX_CELLS;
 use crate::{
     catalog::chunked_array::object_of,
     error::{Damage, Fault},
@@ -115,10 +115,7 @@ impl RowArray {
         let (Some(columns @ 1..), Some(cell)) = (columns, cell) else {
             return Err(fault(Fault::Range));
         };
-        let fill = match element {
-            TableElement::Number(kind) => fill_value::bytes(&metadata.fill_value, kind),
-            TableElement::Text(bytes) => fill_value::text(&metadata.fill_value, bytes),
-        };
+        let fill = metadata.fill_element();
         let fill = fill.ok_or_else(|| fault(Fault::Fill))?;
         let order = byte_order(metadata);
         Self::checked(
@@ -154,7 +151,7 @@ impl RowArray {
             Some(1..) if cell < size => return Err(fault(Fault::Kind)),
             _ => cell.div_euclid(row),
         };
-        let fill = fill_value::bytes(&metadata.fill_value, Kind::UInt8);
+        let fill = metadata.fill_element();
         let fill = fill.ok_or_else(|| fault(Fault::Fill))?;
         let fill = fill.repeat(dtype.kind().size());
         let order = dtype.order();

@@ -5,7 +5,7 @@ use serde_json::Value;
 use zvf_format::numeric::Kind;
 
 /// Encodes a fill value as one little-endian element; `None` if it is not a value of this kind.
-pub(super) fn bytes(value: &Value, kind: Kind) -> Option<Vec<u8>> {
+pub(super) fn number(value: &Value, kind: Kind) -> Option<Vec<u8>> {
     match kind {
         Kind::Complex64 | Kind::Complex128 => {
             let part = match kind {
@@ -13,7 +13,7 @@ pub(super) fn bytes(value: &Value, kind: Kind) -> Option<Vec<u8>> {
                 _ => Kind::Float64,
             };
             let parts = value.as_array().filter(|parts| parts.len() == 2)?;
-            let parts = parts.iter().map(|value| bytes(value, part));
+            let parts = parts.iter().map(|value| number(value, part));
             Some(parts.collect::<Option<Vec<_>>>()?.concat())
         }
         _ => one(value, kind),
@@ -46,13 +46,13 @@ fn one(value: &Value, kind: Kind) -> Option<Vec<u8>> {
         Kind::UInt64 => unsigned?.to_le_bytes().to_vec(),
         _ => match value.as_str().and_then(|text| text.strip_prefix("0x")) {
             Some(digits) => bits(digits, kind.size())?,
-            None => float(number(value)?, kind),
+            None => float(decimal(value)?, kind),
         },
     })
 }
 
 /// Parses a float; JSON writes values that are not finite as strings.
-fn number(value: &Value) -> Option<f64> {
+fn decimal(value: &Value) -> Option<f64> {
     match value.as_str() {
         None => value.as_f64(),
         Some("NaN") => Some(f64::NAN),
@@ -92,7 +92,7 @@ mod tests {
         let check = |json: &str, kind, expected: Option<&[u8]>| {
             let value: Value = serde_json::from_str(json).unwrap_or_default();
             assert_eq!(
-                bytes(&value, kind).as_deref(),
+                number(&value, kind).as_deref(),
                 expected,
                 "{json} as {kind:?}"
             );
