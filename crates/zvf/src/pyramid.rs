@@ -16,6 +16,7 @@ mod design;
 mod job;
 mod metadata;
 mod objects;
+mod pending;
 pub(crate) mod refresh;
 mod resume;
 mod shards;
@@ -53,6 +54,7 @@ use crate::{
     location::Location,
     nodes,
     options::option_setters,
+    stale::PENDING_LEVELS,
     task_runner::TaskRunner,
     unfinished::unfinished,
     writer::{begin_on, encode::text, or_changed},
@@ -150,6 +152,9 @@ pub struct PyramidOptions {
     pub runner: Option<Arc<dyn TaskRunner>>,
     /// Options the store is opened with.
     pub open: OpenOptions,
+    /// Records the levels that are still to be built in the root, so that a refresh continues with
+    /// them after an interruption.
+    pub(crate) records_pending: bool,
 }
 
 impl PyramidOptions {
@@ -386,7 +391,8 @@ fn levels<'a>(
                 let planning = plan_at(&source, target, &design, &coarsening, options, tasks);
                 return Ok((made, Some((target, Box::pin(planning).await?))));
             } else {
-                let making = level_at(&source, target, &design, &coarsening, options);
+                let rest = pending::after(options, step as usize);
+                let making = level_at(&source, target, &design, &coarsening, options, rest);
                 let level = Box::pin(making).await?;
                 let counts = (level.vertices, level.chunks);
                 made.levels.push(level);
@@ -449,6 +455,7 @@ async fn additive_levels(
         }
         let design = designs.as_ref().and_then(|designs| designs.get(target - 1));
         let Some(design) = design else { break };
+        let rest = pending::after(options, target - 1);
         let target = LevelId::new(u32::try_from(target).unwrap_or(u32::MAX));
         if resume::is_made(&dataset, target, design, options).await? {
             made.existing += 1;
@@ -458,7 +465,7 @@ async fn additive_levels(
             let planned = plan_at(&source, target, design, &coarsening, options, tasks).await?;
             return Ok(Some((made, Some((target, planned)))));
         }
-        let level = level_at(&source, target, design, &coarsening, options).await?;
+        let level = level_at(&source, target, design, &coarsening, options, rest).await?;
         made.levels.push(level);
     }
     if options.refinement {
@@ -477,7 +484,7 @@ async fn plan_at(
     options: &PyramidOptions,
     tasks: usize,
 ) -> Result<PlannedJob, Failure> {
-    let build = begin_level(source, target, design, coarsening, options).await?;
+    let build = begin_level(source, target, design, coarsening, options, None).await?;
     tasks::plan(build, source.dataset.store(), tasks).await
 }
 
@@ -488,9 +495,10 @@ async fn level_at(
     design: &LevelDesign,
     coarsening: &Coarsening,
     options: &PyramidOptions,
+    pending: Option<Value>,
 ) -> Result<LevelReport, Failure> {
     let start = Instant::now();
-    let build = begin_level(source, target, design, coarsening, options).await?;
+    let build = begin_level(source, target, design, coarsening, options, pending).await?;
     match fill(build).await {
         Ok((mut build, root)) => commit_level(&mut build, &root, start).await,
         Err((transaction, error)) => {
@@ -509,6 +517,7 @@ async fn begin_level<'a>(
     design: &'a LevelDesign,
     coarsening: &Coarsening,
     options: &'a PyramidOptions,
+    pending: Option<Value>,
 ) -> Result<Build<'a>, Failure> {
     let dataset = source.dataset;
     let form = form(dataset).await?;
@@ -528,6 +537,7 @@ async fn begin_level<'a>(
         kept,
         form,
         transaction,
+        pending,
     };
     Build::new(source, options, coarsening, level)
 }
@@ -635,7 +645,10 @@ async fn stage_rest(build: &mut Build<'_>, sorted: &SortedLinks) -> Result<bytes
     let root = Node::parse(&key, build.transaction().root())?;
     let mut root = root.attributes().clone();
     clear::root(&mut root, build.target, build.source.is_shared);
-    let root = build.root_attributes(root);
+    let mut root = build.root_attributes(root);
+    if let Some(pending) = build.pending.take() {
+        root.insert(PENDING_LEVELS.to_owned(), pending);
+    }
     Ok(text(&zvf_build::group_metadata(&root)))
 }
 

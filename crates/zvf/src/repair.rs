@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use zvf_build::Output;
-use zvf_model::{fetch::BoxFuture, key::Key, node_copy::MEMBER, zarr::Node};
+use zvf_model::{fetch::BoxFuture, key::Key, level::LevelId, node_copy::MEMBER, zarr::Node};
 use zvf_store::{
     CellRead, CellReader, CommitError, CommitReport, OpenOptions, Read, Store, Transaction,
 };
@@ -16,8 +16,9 @@ use crate::{
     failure::Failure,
     location::Location,
     nodes,
+    stale::mark_all_stale,
     unfinished::unfinished,
-    validate::validate_store,
+    validate::{validate_state, validate_store},
     writer::{
         MAX_FILES,
         cell_writer::{CellWriter, StagedTransaction},
@@ -95,9 +96,12 @@ fn repair_store(
         for _ in 0..MAX_ROUNDS {
             let found = loop {
                 match round(&store, &looked).await {
-                    Err(Failure::Commit(
-                        CommitError::Outdated { .. } | CommitError::Conflict { .. },
-                    )) if retries > 0 => {
+                    Err(
+                        Failure::Changed { .. }
+                        | Failure::Commit(
+                            CommitError::Outdated { .. } | CommitError::Conflict { .. },
+                        ),
+                    ) if retries > 0 => {
                         retries -= 1;
                     }
                     round => break round?,
@@ -120,7 +124,7 @@ async fn round(
     store: &Store,
     options: &ValidateOptions,
 ) -> Result<Option<(CommitReport, Vec<Finding>)>, Failure> {
-    let report = validate_store(store.clone(), options, None).await?;
+    let (report, root) = validate_state(store, options, None).await?;
     let mut found: Vec<Finding> = report.findings.into_iter().filter(has_fix).collect();
     if found.is_empty() {
         return Ok(None);
@@ -129,12 +133,25 @@ async fn round(
     if found.iter().any(is_list) {
         found.retain(is_list);
     }
+    let committed = fix(store, root.as_ref(), &found).await?;
+    Ok(Some((committed, found)))
+}
+
+/// Commits the fixes of findings of the state with this root.
+async fn fix(
+    store: &Store,
+    root: Option<&Bytes>,
+    found: &[Finding],
+) -> Result<CommitReport, Failure> {
     let mut transaction = store.begin().await?;
-    match stage(store, &mut transaction, &found).await {
-        Ok(root) => {
-            let committed = transaction.commit(&root).await?;
-            Ok(Some((committed, found)))
-        }
+    if root != Some(transaction.root()) {
+        transaction.abort().await?;
+        return Err(Failure::Changed {
+            address: store.to_string(),
+        });
+    }
+    match stage(store, &mut transaction, found).await {
+        Ok(root) => Ok(transaction.commit(&root).await?),
         Err(error) => {
             let _ = transaction.abort().await;
             Err(error)
@@ -145,6 +162,17 @@ async fn round(
 /// Returns whether a finding concerns the chunk list of an array.
 fn is_list(finding: &Finding) -> bool {
     [&rules::CHUNK_LIST, &rules::CELL_UNLISTED].contains(&finding.rule)
+}
+
+/// Returns the finest level to which a fix adds chunks.
+fn extended_level(found: &[Finding]) -> Option<LevelId> {
+    let lists = found.iter().filter(|finding| is_list(finding));
+    let nodes = lists.filter_map(|finding| match finding.fix.as_ref()? {
+        Fix::Attribute { node, .. } => Some(node),
+        Fix::Cell { array, .. } => Some(array),
+    });
+    let levels = nodes.filter_map(|node| LevelId::parse(node.as_str().split('/').next()?));
+    levels.min()
 }
 
 fn has_fix(finding: &Finding) -> bool {
@@ -200,6 +228,12 @@ async fn stage(
     }
     for (array, cells) in cells {
         objects.extend(rewritten(store, array, cells).await?);
+    }
+    // Coarser levels were built without these chunks.
+    if let Some(level) = extended_level(found)
+        && let Some(attributes) = root["attributes"].as_object_mut()
+    {
+        mark_all_stale(attributes, level);
     }
     // A concurrent change of one of these objects is a conflict: it was computed from wrong data.
     for (key, _) in &objects {
@@ -357,4 +391,41 @@ fn elements(shard: &[u64], inner: &[u64], shape: &[u64]) -> Vec<Vec<u64>> {
             .collect();
     }
     elements
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_build::{Design, Geometry, GeometryKind, NumericColumn};
+
+    use super::*;
+    use crate::{CreateOptions, Editor, OutOfBounds};
+
+    #[tokio::test]
+    async fn findings_of_an_older_state_are_not_fixed() {
+        let none: [(&str, &[u8]); 0] = [];
+        let store = OpenOptions::default().from_memory(none).unwrap();
+        let points = Geometry::new(NumericColumn::float32(3, [0.5; 6]));
+        let mut design = Design::new(GeometryKind::Points);
+        design.chunk_shape = Some(vec![1.0; 3]);
+        let options = CreateOptions::new().seal(false);
+        crate::create(store.clone(), points, design, &options)
+            .await
+            .unwrap();
+        let options = ValidateOptions::default();
+        let (_, root) = validate_state(&store, &options, None).await.unwrap();
+        let node = Key::parse("0/vertices").unwrap();
+        let mut finding = Finding::new(&rules::CHUNK_LIST, node.as_str(), "a chunk is missing");
+        finding.fix = Some(Fix::Attribute {
+            node,
+            path: vec!["nonempty_chunks".to_owned()],
+            value: Some(json!([[0, 0, 0]])),
+        });
+        let editor = Editor::open(&store).await.unwrap();
+        let more = Geometry::new(NumericColumn::float32(3, [7.5; 3]));
+        editor.append(&more, OutOfBounds::Expand).await.unwrap();
+        let fixed = fix(&store, root.as_ref(), &[finding]).await;
+        assert!(matches!(fixed, Err(Failure::Changed { .. })), "{fixed:?}");
+        let report = validate_store(store, &options, None).await.unwrap();
+        assert!(report.is_ok(), "{report:?}");
+    }
 }

@@ -4,18 +4,55 @@
 //! |---|---|
 //! | [`STALE_LEVELS`] | levels built before the last change of a finer one |
 //! | [`STALE_CHUNKS`] | chunks that changed since, by level; a missing list means all chunks |
+//! | [`PENDING_LEVELS`] | levels that a refresh deleted and has not built again |
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
+use zvf_model::level::LevelId;
 
 /// Attribute of the root: chunks that changed since the next level was built.
 pub(crate) const STALE_CHUNKS: &str = "zvf_stale_chunks";
 /// Attribute of the root: levels that are stale.
 pub(crate) const STALE_LEVELS: &str = "zvf_stale_levels";
+/// Attribute of the root: recipes of the levels that a refresh has still to build.
+pub(crate) const PENDING_LEVELS: &str = "zvf_pending_levels";
 
 /// Maximum number of changed chunks listed in the root; beyond it all chunks count as changed.
 const MAX_STALE_CHUNKS: usize = 1 << 14;
+
+/// Returns the levels of a root that are coarser than `level`.
+fn coarser_levels(root: &Map<String, Value>, level: LevelId) -> Vec<u64> {
+    let datasets = root
+        .get("multiscales")
+        .and_then(|scales| scales.get(0)?.get("datasets")?.as_array());
+    let paths = datasets
+        .into_iter()
+        .flatten()
+        .filter_map(|dataset| dataset.get("path")?.as_str());
+    let numbers = paths.filter_map(|path| path.parse().ok());
+    let level = u64::from(level.number());
+    numbers.filter(|number| *number > level).collect()
+}
+
+/// Marks every level coarser than `level` stale, without a list of the chunks of `level` that changed.
+pub(crate) fn mark_all_stale(root: &mut Map<String, Value>, level: LevelId) {
+    let mut stale = coarser_levels(root, level);
+    if stale.is_empty() {
+        return;
+    }
+    let known = root.get(STALE_LEVELS).and_then(Value::as_array);
+    stale.extend(known.into_iter().flatten().filter_map(Value::as_u64));
+    stale.sort_unstable();
+    stale.dedup();
+    root.insert(STALE_LEVELS.to_owned(), json!(stale));
+    if let Some(chunks) = root.get_mut(STALE_CHUNKS).and_then(Value::as_object_mut) {
+        chunks.remove(&level.to_string());
+        if chunks.is_empty() {
+            root.remove(STALE_CHUNKS);
+        }
+    }
+}
 
 /// Marks every coarser level stale, and lists the chunks of level 0 that changed.
 ///
@@ -25,17 +62,7 @@ pub(crate) fn mark_stale(
     mut root: Map<String, Value>,
     touched: &BTreeSet<String>,
 ) -> Map<String, Value> {
-    let datasets = root
-        .get("multiscales")
-        .and_then(|scales| scales.get(0)?.get("datasets")?.as_array());
-    let paths = datasets
-        .into_iter()
-        .flatten()
-        .filter_map(|dataset| dataset.get("path")?.as_str());
-    let coarser: Vec<u64> = paths
-        .filter_map(|path| path.parse().ok())
-        .filter(|level| *level > 0)
-        .collect();
+    let coarser = coarser_levels(&root, LevelId::FULL);
     if coarser.is_empty() {
         return root;
     }

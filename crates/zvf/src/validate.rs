@@ -45,7 +45,7 @@ use crate::{error::Error, failure::Failure, location::Location, nodes, progress:
 /// # Errors
 ///
 /// [`Error`] if the address cannot be opened, or the journal of a committed transaction cannot be
-/// read. Faults of the store are in the report.
+/// read, or if others change the store each time it is checked. Faults of the store are in the report.
 pub async fn validate(
     location: impl Into<Location>,
     options: &ValidateOptions,
@@ -70,25 +70,47 @@ pub async fn validate_with_progress(
     Ok(validate_store(store, options, Some(progress)).await?)
 }
 
+/// Number of times that a store is checked that others change meanwhile.
+const ATTEMPTS: usize = 3;
+
 pub(crate) fn validate_store(
     store: Store,
     options: &ValidateOptions,
     progress: Option<Progress>,
 ) -> BoxFuture<'_, Result<ValidationReport, Failure>> {
-    Box::pin(async move {
-        let (store, root) = committed_state(store, options.depth).await?;
-        let cells = CellReader::new(store.clone());
-        let mut report = match progress {
+    Box::pin(async move { Ok(validate_state(&store, options, progress).await?.0) })
+}
+
+/// Checks one committed state of a store. Returns the report, and the root's `zarr.json` of this state.
+///
+/// # Errors
+///
+/// [`Failure::Changed`] if others change the store during each attempt: a part of each state may differ
+/// from all states.
+pub(crate) async fn validate_state(
+    store: &Store,
+    options: &ValidateOptions,
+    progress: Option<Progress>,
+) -> Result<(ValidationReport, Option<Bytes>), Failure> {
+    for _ in 0..ATTEMPTS {
+        let (view, root) = committed_state(store.clone(), options.depth).await?;
+        let cells = CellReader::new(view.clone());
+        let mut report = match &progress {
             None => zvf_validate::validate(cells.port(), options).await,
             Some(progress) => {
-                let counted = CountedReads::new(cells, options.depth, progress);
+                let counted = CountedReads::new(cells, options.depth, progress.clone());
                 let report = zvf_validate::validate(Port::new(&counted), options).await;
                 counted.finish();
                 report
             }
         };
-        add_seal_differences(&store, root.as_ref(), options, &mut report).await;
-        Ok(report)
+        add_seal_differences(&view, root.as_ref(), options, &mut report).await;
+        if read_root(store).await? == root {
+            return Ok((report, root));
+        }
+    }
+    Err(Failure::Changed {
+        address: store.to_string(),
     })
 }
 

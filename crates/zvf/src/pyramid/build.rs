@@ -70,6 +70,8 @@ pub(super) struct Build<'a> {
     /// The chunks to build, and the chunks for which only the coarse rows are computed; `None`
     /// builds all.
     pub(super) only: Option<(BTreeSet<ChunkCoord>, BTreeSet<ChunkCoord>)>,
+    /// The record of the levels that remain to be built after this one; see [`super::pending`].
+    pub(super) pending: Option<Value>,
 }
 
 /// Number of links, and number of links between chunks of different coordinates.
@@ -83,6 +85,7 @@ pub(super) struct NewLevel<'a> {
     pub(super) kept: Option<Vec<bool>>,
     pub(super) form: MigrationTarget,
     pub(super) transaction: Transaction,
+    pub(super) pending: Option<Value>,
 }
 
 impl<'a> Build<'a> {
@@ -100,6 +103,7 @@ impl<'a> Build<'a> {
             kept,
             form,
             transaction,
+            pending,
         } = level;
         let root = source.dataset.root();
         let own = source.metadata.effective_chunk_shape(root);
@@ -255,6 +259,7 @@ impl<'a> Build<'a> {
             deep_metadata: BTreeMap::new(),
             is_again: coarsening.is_again,
             only: None,
+            pending,
         })
     }
 

@@ -8,7 +8,11 @@ use zvf_model::{
 };
 use zvf_store::{Store, Transaction};
 
-use crate::{failure::Failure, nodes, stale::STALE_CHUNKS};
+use crate::{
+    failure::Failure,
+    nodes,
+    stale::{PENDING_LEVELS, STALE_CHUNKS, STALE_LEVELS},
+};
 
 /// Upper bound on the files of a level.
 const MAX_FILES: usize = 1 << 26;
@@ -106,6 +110,7 @@ pub(super) fn root(root: &mut Map<String, Value>, first: LevelId, is_shared: boo
     if let Some(nodes) = nodes.and_then(Value::as_array_mut) {
         nodes.retain(|node| !is_gone(node.get("name")));
     }
+    root.remove(PENDING_LEVELS);
     if let Some(chunks) = root.get_mut(STALE_CHUNKS).and_then(Value::as_object_mut) {
         // Stale chunks matter only to levels that remain.
         chunks.retain(|level, _| {
@@ -115,14 +120,11 @@ pub(super) fn root(root: &mut Map<String, Value>, first: LevelId, is_shared: boo
             root.remove(STALE_CHUNKS);
         }
     }
-    if let Some(stale) = root
-        .get_mut("zvf_stale_levels")
-        .and_then(Value::as_array_mut)
-    {
+    if let Some(stale) = root.get_mut(STALE_LEVELS).and_then(Value::as_array_mut) {
         let first = u64::from(first.number());
         stale.retain(|level| level.as_u64().is_some_and(|level| level < first));
         if stale.is_empty() {
-            root.remove("zvf_stale_levels");
+            root.remove(STALE_LEVELS);
         }
     }
 }

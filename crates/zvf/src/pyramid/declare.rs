@@ -9,7 +9,9 @@ use zvf_model::{
 use zvf_store::Store;
 
 use super::{metadata::token, refresh::attributes};
-use crate::{dataset::Dataset, failure::Failure, nodes, writer::encode::text};
+use crate::{
+    dataset::Dataset, failure::Failure, nodes, stale::PENDING_LEVELS, writer::encode::text,
+};
 
 /// Declares levels 1 to `count`, which hold each point once, in one transaction. The coarsest is
 /// complete, each other one together with the coarser ones. Does nothing if they are declared so.
@@ -57,6 +59,7 @@ pub(super) async fn additive(store: &Store, count: u32) -> Result<(), Failure> {
             token(block, list, ADDITIVE_LEVELS);
         }
     }
+    root.remove(PENDING_LEVELS);
     let root = text(&zvf_build::group_metadata(&root));
     transaction.commit(&root).await?;
     Ok(())

@@ -10,11 +10,15 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use zvf_build::{coarsen::Ownership, migrate::MigrationTarget};
+use zvf_build::{
+    coarsen::{Aggregation, Ownership},
+    migrate::MigrationTarget,
+};
 use zvf_model::{
     fetch::BoxFuture,
     grid::ChunkCoord,
     key::Key,
+    layout::ArrayRole,
     level::{ADDITIVE_LEVELS, LevelId},
     zarr::Node,
 };
@@ -26,8 +30,9 @@ use super::{
     build::{Build, NewLevel},
     design::Coarsening,
     kept, make, metadata,
+    pending::{self, PendingLevels},
     source::Source,
-    stats,
+    stats::{self, Recipe},
 };
 use crate::{
     dataset::Dataset,
@@ -35,7 +40,7 @@ use crate::{
     failure::Failure,
     location::Location,
     nodes,
-    stale::{STALE_CHUNKS, STALE_LEVELS},
+    stale::{PENDING_LEVELS, STALE_CHUNKS, STALE_LEVELS},
     unfinished::unfinished,
     writer::{begin_on, encode::text, or_changed},
 };
@@ -100,18 +105,13 @@ fn refresh_in<'a>(
             let stale = stale.into_iter().flatten().filter_map(Value::as_u64);
             let stale = stale.filter_map(|level| u32::try_from(level).ok()).min();
             let Some(number) = stale.filter(|number| *number > 0) else {
+                let more = Box::pin(complete(store, &dataset, options)).await?;
+                made.levels.extend(more.levels);
                 return Ok(made);
             };
             let (id, target) = (LevelId::new(number - 1), LevelId::new(number));
-            let level_attributes = attributes(&dataset, &target.to_string()).await?;
-            let recipe = stats::recipe(&level_attributes).ok_or(Failure::NoPyramid {
-                why: "a level does not record how it was built: build all levels again with --overwrite",
-            })?;
-            let mut options = options.clone();
-            options.rules.clone_from(&recipe.rules);
-            options.cross_level = metadata::stored(dataset.root());
-            options.depth = metadata::depth(dataset.root());
-            options.levels = PyramidLevels::Explicit(Vec::new());
+            let recipe = recipe(&dataset, target).await?;
+            let options = refresh_options(&dataset, options, recipe.rules.clone());
             let coarsening = Coarsening {
                 rules: recipe.rules,
                 is_again: id.number() > 0,
@@ -137,20 +137,105 @@ fn refresh_in<'a>(
                 continue;
             }
             // All coarser levels derive from this one, so that they are rebuilt as well.
-            let mut designs = Vec::new();
             let first = if is_additive { LevelId::new(1) } else { target };
-            for level in dataset.levels().iter().filter(|level| **level >= first) {
-                let level_attributes = attributes(&dataset, &level.to_string()).await?;
-                designs.extend(stats::recipe(&level_attributes).map(|recipe| recipe.design));
-            }
-            options.levels = PyramidLevels::Explicit(designs);
-            options.overwrite = true;
-            options.refinement = dataset.root().has_capability(ADDITIVE_LEVELS);
-            let more = Box::pin(make(store, &options, first.number() - 1)).await?;
+            let more = Box::pin(rebuild(store, &dataset, options, first)).await?;
             made.levels.extend(more.levels);
             return Ok(made);
         }
     })
+}
+
+/// Rebuilds the levels from `first` on, and those that an interrupted refresh left.
+async fn rebuild(
+    store: &Store,
+    dataset: &Dataset,
+    mut options: PyramidOptions,
+    first: LevelId,
+) -> Result<PyramidReport, Failure> {
+    let mut designs = Vec::new();
+    for level in dataset.levels().iter().filter(|level| **level >= first) {
+        designs.push(recipe(dataset, *level).await?.design);
+    }
+    if let Some(pending) = pending(dataset)? {
+        designs.extend(pending.recipes.into_iter().map(|recipe| recipe.design));
+        options.refinement |= pending.refinement;
+    }
+    options.refinement |= dataset.root().has_capability(ADDITIVE_LEVELS);
+    options.levels = PyramidLevels::Explicit(designs);
+    options.overwrite = true;
+    make(store, &options, first.number() - 1).await
+}
+
+/// Builds the levels that an interrupted refresh deleted and did not build again.
+async fn complete(
+    store: &Store,
+    dataset: &Dataset,
+    options: &PyramidOptions,
+) -> Result<PyramidReport, Failure> {
+    let Some(pending) = pending(dataset)? else {
+        return Ok(PyramidReport::default());
+    };
+    let present = dataset.surveyed().await?.levels().to_vec();
+    let coarsest = present.last().copied().unwrap_or(LevelId::FULL);
+    let session = dataset.session();
+    let vertices = session.stored_array(coarsest, &ArrayRole::Vertices);
+    if coarsest != LevelId::FULL && vertices.await?.is_none() {
+        // A level without vertices has no coarser ones until it has vertices again.
+        return Ok(PyramidReport::default());
+    }
+    let rules = pending.recipes.first().map(|recipe| recipe.rules.clone());
+    let mut options = refresh_options(dataset, options, rules.unwrap_or_default());
+    let designs = pending.recipes.into_iter().map(|recipe| recipe.design);
+    let rest: Vec<LevelDesign> = designs.collect();
+    let is_additive = pending.refinement || rest.iter().any(|design| design.additive);
+    // Additive levels are counted from the first. Those that exist are kept.
+    let first = if is_additive { 0 } else { coarsest.number() };
+    let mut designs = Vec::new();
+    for level in present.iter().filter(|level| level.number() > first) {
+        designs.push(recipe(dataset, *level).await?.design);
+    }
+    designs.extend(rest);
+    options.refinement = pending.refinement;
+    options.levels = PyramidLevels::Explicit(designs);
+    make(store, &options, first).await
+}
+
+/// Returns the options that rebuild levels as they were built.
+fn refresh_options(
+    dataset: &Dataset,
+    options: &PyramidOptions,
+    rules: BTreeMap<String, Aggregation>,
+) -> PyramidOptions {
+    PyramidOptions {
+        rules,
+        cross_level: metadata::stored(dataset.root()),
+        depth: metadata::depth(dataset.root()),
+        levels: PyramidLevels::Explicit(Vec::new()),
+        overwrite: false,
+        refinement: false,
+        records_pending: true,
+        ..options.clone()
+    }
+}
+
+/// Reads the recipe of a level.
+async fn recipe(dataset: &Dataset, level: LevelId) -> Result<Recipe, Failure> {
+    let level = attributes(dataset, &level.to_string()).await?;
+    stats::recipe(&level).ok_or(Failure::NoPyramid {
+        why: "a level does not record how it was built: build all levels again with --overwrite",
+    })
+}
+
+/// Returns the levels that an interrupted refresh left; `None` if there are none.
+fn pending(dataset: &Dataset) -> Result<Option<PendingLevels>, Failure> {
+    let root = &dataset.root().other;
+    match pending::of(root) {
+        None if root.contains_key(PENDING_LEVELS) => Err(Failure::NoPyramid {
+            why: "the record of the levels that remain to be built is damaged: build all levels \
+                  again with --overwrite",
+        }),
+        pending => Ok(pending),
+    }
 }
 
 /// Returns the chunks of a level that changed since the next level was built; all chunks if they
@@ -217,6 +302,7 @@ async fn refresh_chunks(
         kept,
         form,
         transaction,
+        pending: None,
     };
     let mut build = Build::new(source, options, coarsening, level)?;
     let staged = match stage(&mut build, &stale, old.as_deref()).await {

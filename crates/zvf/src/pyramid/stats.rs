@@ -35,7 +35,8 @@ pub(super) fn is_made(
     known.is_some() && known == serde_json::from_str(&text).ok()
 }
 
-fn design(own: &LevelDesign, rules: &BTreeMap<String, Aggregation>) -> Value {
+/// Returns the recipe of a design.
+pub(super) fn design(own: &LevelDesign, rules: &BTreeMap<String, Aggregation>) -> Value {
     let mut attributes = method(&own.method);
     attributes["chunk_scale"] = json!(own.chunk_scale);
     if own.additive {
@@ -131,7 +132,11 @@ pub(super) struct Recipe {
 /// Parses the recipe in the attributes of a level; `None` if there is none, or it is not
 /// understood.
 pub(super) fn recipe(level: &Map<String, Value>) -> Option<Recipe> {
-    let attributes = level.get("zvf_pyramid")?;
+    parse_recipe(level.get("zvf_pyramid")?)
+}
+
+/// Parses a recipe; `None` if it is not understood.
+pub(super) fn parse_recipe(attributes: &Value) -> Option<Recipe> {
     let number = |name: &str| attributes.get(name).and_then(Value::as_f64);
     let count = |name: &str| attributes.get(name).and_then(Value::as_u64);
     let flag = |name: &str| {

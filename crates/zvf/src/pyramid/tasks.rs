@@ -211,6 +211,7 @@ impl LevelTask {
             kept: self.kept.clone(),
             form,
             transaction,
+            pending: None,
         };
         let mut build = Build::new(&source, &self.options, &self.coarsening, level)?;
         let sorted: SortedLinks = source.sorted_links(&build.scale);
@@ -317,6 +318,7 @@ pub(crate) async fn commit(store: &Store, id: &str) -> Result<LevelReport, Failu
         kept: task.kept.clone(),
         form: form(&dataset).await?,
         transaction,
+        pending: None,
     };
     let mut build = Build::new(&source, &task.options, &task.coarsening, level)?;
     build.collect(&job, parts).await?;

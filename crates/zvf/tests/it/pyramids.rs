@@ -11,6 +11,7 @@ mod additive;
 mod bins;
 mod equal;
 mod golden;
+mod interrupted;
 mod lines;
 mod model;
 mod odd;

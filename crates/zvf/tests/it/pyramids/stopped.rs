@@ -14,7 +14,7 @@ use crate::{
     written::random::{self, Case},
 };
 
-fn bins(cell: f64) -> LevelDesign {
+pub(super) fn bins(cell: f64) -> LevelDesign {
     LevelDesign {
         method: CoarsenMethod::Bins {
             cell: vec![cell; 3],
@@ -29,7 +29,7 @@ fn bins(cell: f64) -> LevelDesign {
 }
 
 /// Creates a store with chunks of 8, written and read with these options.
-async fn store(kind: GeometryKind, open: &OpenOptions) -> zvf::Store {
+pub(super) async fn store(kind: GeometryKind, open: &OpenOptions) -> zvf::Store {
     let mut cases = (0..).map(|seed| random::case(seed, kind, Profile::V09));
     let is_one = |case: &Case| case.geometry.positions.width == 3 && case.geometry.vertices() > 60;
     let Case {

@@ -148,3 +148,97 @@ fn repaired_stores_give_the_original_results() {
         }
     }
 }
+
+/// Chunks that a repair lists again are missing in coarser levels, which a refresh builds again.
+#[test]
+fn repaired_chunks_make_coarser_levels_stale() {
+    let mut design = Design::new(GeometryKind::Points);
+    design.chunk_shape = Some(vec![16.0, 16.0]);
+    let plan = WritePlan::new(geometry(&design), design).unwrap();
+    block_on(async {
+        let none: [(&str, &[u8]); 0] = [];
+        let store = Store::from_memory(none).unwrap();
+        let options = CreateOptions::new().seal(false);
+        zvf::create_from_plan(&store, plan, &options).await.unwrap();
+        let whole = Dataset::open(&store).await.unwrap().info().await.unwrap();
+        let mut files = snapshot(&store).await;
+        for array in ["vertices", "vertex_fragments"] {
+            let file = format!("0/{array}/zarr.json");
+            let (_, node) = files.iter().find(|(path, _)| *path == file).unwrap();
+            let node: serde_json::Value = serde_json::from_slice(node).unwrap();
+            let mut list = node["attributes"]["nonempty_chunks"].clone();
+            list.as_array_mut().unwrap().remove(0);
+            let path = ["attributes", "nonempty_chunks"];
+            let edit = json!({"op": "set", "file": file, "path": path, "value": list});
+            apply(&mut files, &edit);
+        }
+        let store = store_of(&files);
+        let mut levels = zvf::AutoLevels::default();
+        levels.levels = Some(1);
+        let levels = zvf::PyramidOptions::new().levels(levels);
+        zvf::build_pyramid(&store, &levels).await.unwrap();
+        let options = ValidateOptions::default();
+        let repaired = zvf::repair(store.clone(), &options).await.unwrap();
+        assert!(!repaired.repaired.is_empty());
+        let dataset = Dataset::open(&store).await.unwrap();
+        let info = dataset.info().await.unwrap();
+        assert_eq!(info.levels[0].vertices, whole.levels[0].vertices);
+        let stale: Vec<u32> = dataset
+            .root()
+            .stale_levels()
+            .map(|level| level.number())
+            .collect();
+        assert_eq!(stale.first(), Some(&1));
+        assert_eq!(stale.len() + 1, dataset.levels().len());
+        zvf::refresh_pyramid(&store, &zvf::PyramidOptions::default())
+            .await
+            .unwrap();
+        let report = zvf::validate(store.clone(), &options).await.unwrap();
+        assert!(report.is_ok(), "{report:#?}");
+    });
+}
+
+/// A commit while a store is checked is no damage.
+#[test]
+fn a_store_that_changes_while_it_is_checked_is_checked_again() {
+    let mut design = Design::new(GeometryKind::Polylines);
+    design.chunk_shape = Some(vec![16.0, 16.0]);
+    let plan = WritePlan::new(geometry(&design), design).unwrap();
+    let none: [(&str, &[u8]); 0] = [];
+    let store = Store::from_memory(none).unwrap();
+    let options = CreateOptions::new().seal(false);
+    block_on(zvf::create_from_plan(&store, plan, &options)).unwrap();
+    let remaining = std::sync::atomic::AtomicUsize::new(1);
+    let other = store.clone();
+    let progress: zvf::Progress = std::sync::Arc::new(move |_, _| {
+        use std::sync::atomic::Ordering::Relaxed;
+        if remaining.swap(0, Relaxed) == 1 {
+            let other = other.clone();
+            let edit = std::thread::spawn(move || {
+                block_on(async {
+                    let dataset = Dataset::open(&other).await.unwrap();
+                    let ids = dataset
+                        .session()
+                        .object_list(zvf::LevelId::FULL)
+                        .await
+                        .unwrap();
+                    let ids = ids.unwrap();
+                    let ids: Vec<i64> = (0..ids.len()).filter_map(|at| ids.id(at)).collect();
+                    let editor = zvf::Editor::open(&other).await.unwrap();
+                    editor.remove(&ids[1..]).await.unwrap();
+                });
+            });
+            edit.join().unwrap();
+        }
+    });
+    let options = ValidateOptions::default();
+    let report = block_on(zvf::validate_with_progress(
+        store.clone(),
+        &options,
+        progress,
+    ));
+    let report = report.unwrap();
+    assert!(report.is_ok(), "{report:#?}");
+    let dataset = block_on(Dataset::open(&store)).unwrap();
+    assert_eq!(dataset.transaction(), 1);
+}
