@@ -140,7 +140,8 @@ impl ChunkCodecs {
 
     /// Decodes a chunk. An uncompressed chunk is not copied.
     ///
-    /// Never allocates more than `size` allows, whatever size the chunk declares.
+    /// Never allocates more than `size` allows, whatever size the chunk declares, except for the
+    /// buffer of one block that undoes a shuffle of Blosc.
     ///
     /// # Errors
     ///

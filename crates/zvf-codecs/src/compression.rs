@@ -88,7 +88,8 @@ impl ByteCodec {
         }
     }
 
-    /// Decodes `bytes`, allocating at most `limit` bytes.
+    /// Decodes `bytes` to at most `limit` bytes. Shuffled chunks of Blosc take a buffer of one block
+    /// besides, which is not longer than the chunk.
     pub(crate) fn decode(self, bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
         match self {
             #[cfg(feature = "zstd")]

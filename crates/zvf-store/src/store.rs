@@ -29,6 +29,7 @@ mod list_folder;
 mod machine_memory;
 mod options;
 mod overlay;
+mod range_support;
 mod read;
 mod regular_file;
 mod sealed;
@@ -39,6 +40,7 @@ mod write;
 mod write_hook;
 
 use activity::Recorder;
+use range_support::RangeSupport;
 use write_hook::WriteHook;
 
 pub use activity::Activity;
@@ -46,6 +48,7 @@ pub use options::{Follow, OpenOptions};
 pub use stat::ObjectStat;
 
 pub(crate) use crate::io::{RESERVED_FOLDER, is_reserved};
+pub(crate) use file_write::WriteGuard;
 pub(crate) use list::ReservedFile;
 pub(crate) use overlay::{Overlay, StagedObject};
 pub(crate) use snapshot::{HeadComparison, SeenHead, Snapshot};
@@ -108,7 +111,7 @@ struct Inner {
 #[derive(Debug, Default)]
 pub(crate) struct Capabilities {
     pub(crate) lacks_suffixes: AtomicBool,
-    pub(crate) lacks_ranges: AtomicBool,
+    ranges: RangeSupport,
     /// A put with an outdated version was refused.
     pub(crate) compares_versions: AtomicBool,
     /// A web server lists objects; empty until it had to be checked.

@@ -3,14 +3,17 @@
 //! Blocking work runs on the blocking threads of tokio, CPU-bound work on the threads of rayon, of
 //! which there is one for each core. Without a tokio runtime, blocking work runs on the caller.
 
+use core::pin::Pin;
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
+    io,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{Arc, Mutex, PoisonError},
+    thread,
 };
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use tokio::{
-    runtime::Handle,
+    runtime::{Builder, Handle},
     sync::oneshot,
     task::{JoinError, JoinHandle},
 };
@@ -54,6 +57,39 @@ pub(crate) async fn run_blocking<T: Send + 'static>(
     task.await?;
     let mut result = result.lock().unwrap_or_else(PoisonError::into_inner);
     result.take().ok_or(BlockingError::NoResult)
+}
+
+/// Runs `work` to its end on a thread of its own, even if the caller stops waiting for it or shuts
+/// its runtime down.
+///
+/// A thread that changes files does not stop when the future that waits for it is dropped. Work that
+/// changes files under a lock may therefore not be dropped before its threads have ended: it would
+/// release the lock, and the threads would write over the changes of the next holder.
+///
+/// # Errors
+///
+/// An error if no thread can be started; then nothing was run.
+pub(crate) async fn run_to_end<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> io::Result<T> {
+    let work: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(work);
+    let (done, waits) = oneshot::channel();
+    let run = move || {
+        let ended = match Builder::new_current_thread().enable_time().build() {
+            Ok(runtime) => catch_unwind(AssertUnwindSafe(|| Ok(runtime.block_on(work)))),
+            Err(error) => Ok(Err(error)),
+        };
+        // Sending fails when the caller has stopped waiting.
+        drop(done.send(ended));
+    };
+    thread::Builder::new()
+        .name("zvf-locked".to_owned())
+        .spawn(run)?;
+    match waits.await {
+        Ok(Ok(ended)) => ended,
+        Ok(Err(panic)) => resume_unwind(panic),
+        Err(_) => Err(io::Error::other(TaskPanicked)),
+    }
 }
 
 /// Spawns a blocking task. Its work is boxed, so that the compiler makes one copy of tokio's tasks
@@ -157,17 +193,17 @@ mod tests {
 
     /// Returns how many items are mapped on the calling thread before others are woken.
     fn mapped_here(items: usize, cost: impl Fn(usize) -> usize + Send + Sync + 'static) -> usize {
-        let here = std::thread::current().id();
+        let here = thread::current().id();
         let count = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&count);
         let work = move |item| {
-            if std::thread::current().id() == here {
+            if thread::current().id() == here {
                 counted.fetch_add(1, Relaxed);
             }
             (item, cost(item))
         };
         let all = par_map_above((0..items).collect(), 100, work);
-        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = Builder::new_current_thread().build();
         let all = runtime.unwrap().block_on(all).unwrap();
         assert!(all.into_iter().eq(0..items), "in order");
         count.load(Relaxed)

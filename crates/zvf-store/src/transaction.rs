@@ -238,7 +238,7 @@ impl Transaction {
             staged.push((put.staged.clone(), bytes.clone()));
             puts.push((put, bytes));
         }
-        self.store.put_many_non_atomic(staged).await?;
+        self.store.put_many_non_atomic(staged, None).await?;
         for (put, bytes) in &puts {
             self.nodes.put(&put.key, bytes);
             self.seal.put(&put.key, SealEntry::of(bytes));
@@ -341,8 +341,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// Aborts this transaction and deletes its staged objects. After [`CommitError::Uncertain`] they
-    /// are kept, because the commit may have succeeded.
+    /// Aborts this transaction and deletes its staged objects. After [`CommitError::Uncertain`], and
+    /// after a [`commit`](Self::commit) whose future was dropped while it put the root, they are
+    /// kept, because the commit may have succeeded.
     ///
     /// # Errors
     ///

@@ -32,7 +32,8 @@ impl Decoder {
     /// Decodes a block of a chunk that is not special from its `stored` bytes into `out`, which
     /// must have the length of the block.
     ///
-    /// Allocates up to the length of the block, unless an earlier call already did.
+    /// If the chunk is shuffled, allocates a buffer of the length of the block, unless an earlier call
+    /// already did.
     ///
     /// # Errors
     ///
@@ -48,6 +49,18 @@ impl Decoder {
     ) -> Result<(), ChunkError> {
         let part = Stripes::first(out.len());
         self.part(header, block, stored, context, &part, out)
+    }
+
+    /// Releases the memory of the buffer above `bytes`.
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
+        self.scratch.truncate(bytes);
+        self.scratch.shrink_to(bytes);
+    }
+
+    /// Returns the size of the buffer.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.scratch.capacity()
     }
 
     /// Decodes at least the bytes `part` of a [`block`](Self::block). Other bytes of `out` are
@@ -89,10 +102,11 @@ impl Decoder {
         if header.has_dictionary() && context.dictionary.is_empty() {
             return Err(E::Context);
         }
-        if self.scratch.len() < out.len() {
-            self.scratch.resize(out.len(), 0);
+        let scratch_len = if pipeline.moves() { out.len() } else { 0 };
+        if self.scratch.len() < scratch_len {
+            self.scratch.resize(scratch_len, 0);
         }
-        let (scratch, _) = self.scratch.split_at_mut(out.len());
+        let (scratch, _) = self.scratch.split_at_mut(scratch_len);
         if let Some(width) = pipeline.only_shuffle()
             && out.len().is_multiple_of(width)
             && width.is_multiple_of(header.streams(out.len()))

@@ -144,6 +144,11 @@ impl Pipeline {
         self.steps.iter().all(Option::is_none)
     }
 
+    /// Returns whether a step writes its output to another buffer than its input.
+    pub(super) fn moves(&self) -> bool {
+        self.steps.iter().flatten().any(|step| step.moves())
+    }
+
     /// Returns whether decoded streams go to the final buffer of the block. Each step that moves
     /// data swaps the two buffers.
     pub(super) fn starts_in_place(&self) -> bool {
@@ -152,7 +157,8 @@ impl Pipeline {
     }
 
     /// Undoes the filters. The input is in `out` if [`starts_in_place`](Self::starts_in_place),
-    /// else in `other`, which has the same length. The result is in `out`. `first` is the decoded
+    /// else in `other`, which has the same length, or none if no step [moves](Self::moves) data. The
+    /// result is in `out`. `first` is the decoded
     /// first block, `None` for the first block itself.
     pub(super) fn undo(&self, out: &mut [u8], other: &mut [u8], first: Option<&[u8]>) {
         let mut here = self.starts_in_place();

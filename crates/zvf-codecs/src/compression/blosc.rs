@@ -23,13 +23,17 @@ const MAX_BYTES: usize = 0x7fff_ffff - 16;
 /// Maximum number of bytes that a stored byte decodes to: a zstd block of 4 bytes has 128 KiB.
 const MAX_RATIO: u64 = (128 << 10) / 4;
 
+/// Maximum size of the buffer that a thread keeps between two chunks.
+const MAX_CACHED_BUFFER_BYTES: usize = 4 << 20;
+
+thread_local! {
+    /// The decoder of the thread, which keeps its buffer and the tables of its codecs.
+    static DECODER: RefCell<Decoder> = RefCell::default();
+}
+
 /// Decodes a chunk, within `limit` bytes. The header declares the decoded size, which is allocated
-/// exactly.
+/// exactly. Undoing a shuffle takes a buffer of one block besides.
 pub(super) fn decode(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
-    thread_local! {
-        /// The decoder of the thread, which keeps its buffers and the tables of its codecs.
-        static DECODER: RefCell<Decoder> = RefCell::default();
-    }
     let fail = |source| damaged(CODEC, Box::new(source));
     let header = ChunkHeader::parse(bytes).map_err(fail)?;
     if u64::from(header.nbytes()) > limit {
@@ -56,7 +60,11 @@ pub(super) fn decode(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
     reserved.map_err(|_| DecodeError::OverLimit { limit })?;
     decoded.resize(len, 0);
     let typesize = u32::from(header.typesize());
-    let done = DECODER.with_borrow_mut(|decoder| chunk.decode(typesize, decoder, &mut decoded));
+    let done = DECODER.with_borrow_mut(|decoder| {
+        let done = chunk.decode(typesize, decoder, &mut decoded);
+        decoder.shrink_to(MAX_CACHED_BUFFER_BYTES);
+        done
+    });
     done.map_err(fail)?;
     Ok(decoded.into())
 }
@@ -136,5 +144,36 @@ fn shuffle(name: &str) -> Settings<Option<BloscFilter>> {
         "shuffle" => Ok(Some(BloscFilter::Shuffle)),
         "bitshuffle" => Ok(Some(BloscFilter::BitShuffle)),
         _ => Err("shuffle"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Encodes and decodes a chunk of one block. Returns the size of the buffer that the thread
+    /// keeps.
+    fn kept_after(filter: Option<BloscFilter>, len: usize) -> usize {
+        let bytes: Vec<u8> = (0..=250).cycle().take(len).collect();
+        let blocksize = u32::try_from(len).unwrap();
+        let encoder = ChunkEncoder::blosc1(BloscCodec::Zstd, filter, 8, blocksize, len).unwrap();
+        let chunk = encoder.with_level(1).encode(&bytes).unwrap();
+        let header = ChunkHeader::parse(&chunk).unwrap();
+        assert!(!header.is_raw() && header.block_len(0) == len);
+        DECODER.take();
+        let decoded = decode(&chunk.into(), u64::from(blocksize)).unwrap();
+        assert!(decoded == bytes);
+        DECODER.with_borrow(Decoder::capacity)
+    }
+
+    #[test]
+    fn a_thread_keeps_a_small_buffer() {
+        for filter in [BloscFilter::Shuffle, BloscFilter::BitShuffle] {
+            let kept = kept_after(Some(filter), 6 << 20);
+            assert!(kept <= MAX_CACHED_BUFFER_BYTES, "{kept}");
+            assert!(kept_after(Some(filter), 1 << 20) >= 1 << 20);
+        }
+        // Without a filter, blocks are decoded in place.
+        assert_eq!(kept_after(None, 6 << 20), 0);
     }
 }

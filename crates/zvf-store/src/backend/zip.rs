@@ -92,7 +92,10 @@ impl ZipArchive {
         let wanted = wanted.filter(|range| range.start <= range.end);
         let wanted = wanted.ok_or_else(|| ReadError::truncated(read, Some(entry.size)))?;
         let range = if entry.stored { wanted } else { 0..entry.size };
-        budget.reserve(&read.key, range.end.saturating_sub(range.start))?;
+        // The requested bytes of a bounded range are reserved already.
+        if !(entry.stored && matches!(read.range, ByteRange::Bounded(_))) {
+            budget.reserve(&read.key, range.end.saturating_sub(range.start))?;
+        }
         let io = |source: Arc<dyn Error + Send + Sync>| ReadError::Io {
             key: read.key.clone(),
             source,
@@ -108,6 +111,12 @@ impl ZipArchive {
             size: entry.size,
             bytes: bytes.map_err(|e| io(Arc::new(e)))?,
         }))
+    }
+
+    /// Returns whether an entry is read whole in order to read a range of it.
+    pub(crate) fn is_deflated(&self, key: &Key) -> bool {
+        let entry = self.entries.get(key.as_str());
+        entry.is_some_and(|entry| !entry.stored)
     }
 
     /// Returns the entries below `prefix` with their paths relative to it.

@@ -27,15 +27,13 @@ impl ObjectPlan {
         reads: impl Iterator<Item = &'a ByteRange> + Clone,
         limits: MergeLimits,
     ) -> Self {
-        let mut plan = Self::default();
         let full = reads
             .clone()
             .any(|read| matches!(read, ByteRange::Full | ByteRange::From(0)));
         if full {
-            plan.requests.push(ByteRange::Full);
-            plan.request_of = reads.map(|read| (!read.is_empty()).then_some(0)).collect();
-            return plan;
+            return Self::whole(reads);
         }
+        let mut plan = Self::default();
         let from = reads.clone().filter_map(|read| match read {
             ByteRange::From(start) => Some(*start),
             _ => None,
@@ -71,6 +69,17 @@ impl ObjectPlan {
             })
             .collect();
         plan
+    }
+
+    /// Plans `reads` of one object as one request of the whole object.
+    pub(crate) fn whole<'a>(reads: impl Iterator<Item = &'a ByteRange>) -> Self {
+        let request_of = reads.map(|read| (!read.is_empty()).then_some(0));
+        let request_of: Vec<Option<usize>> = request_of.collect();
+        let request = request_of.iter().flatten().next();
+        Self {
+            requests: request.map(|_| ByteRange::Full).into_iter().collect(),
+            request_of,
+        }
     }
 
     fn push(&mut self, request: ByteRange) -> usize {

@@ -38,7 +38,13 @@ struct PlannedRead {
 }
 
 impl<'a> ReadPlan<'a> {
-    pub(crate) fn new(reads: &'a [Read], policy: MergePolicy) -> Self {
+    /// Plans the requests. All reads of an object that `is_read_whole` accepts are served by one
+    /// request of the whole object.
+    pub(crate) fn new(
+        reads: &'a [Read],
+        policy: MergePolicy,
+        is_read_whole: impl Fn(&Key) -> bool,
+    ) -> Self {
         let mut object_of: HashMap<&Key, usize> = HashMap::new();
         let mut objects: Vec<(&Key, Vec<&ByteRange>)> = Vec::new();
         let mut planned = Vec::with_capacity(reads.len());
@@ -57,7 +63,10 @@ impl<'a> ReadPlan<'a> {
         let limits = policy.limits_for(ranges);
         let mut next = 0_usize;
         let plan = |(key, ranges): (&'a Key, Vec<&ByteRange>)| {
-            let plan = ObjectPlan::new(ranges.iter().copied(), limits);
+            let plan = match is_read_whole(key) {
+                true => ObjectPlan::whole(ranges.iter().copied()),
+                false => ObjectPlan::new(ranges.iter().copied(), limits),
+            };
             let first_request = next;
             next = next.saturating_add(plan.requests.len());
             PlannedObject {

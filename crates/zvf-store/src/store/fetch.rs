@@ -180,7 +180,7 @@ impl Store {
     async fn fetch_object(&self, read: &Read, budget: &ByteBudget) -> FetchResult {
         let range = match &read.range {
             ByteRange::Full => None,
-            _ if self.capabilities().lacks_ranges.load(Ordering::Relaxed) => None,
+            _ if self.capabilities().ranges.lacks(&read.key) => None,
             ByteRange::Suffix(_) if self.capabilities().lacks_suffixes.load(Ordering::Relaxed) => {
                 return self.fetch_suffix_by_size(read, budget).await;
             }
@@ -193,12 +193,13 @@ impl Store {
         };
         match self.get(read, Some(range)).await {
             Ok(None) => Ok(None),
-            Ok(Some(response)) => collect(read, response, budget).await.map(Some),
-            // A plain file server that was about to send the whole object.
+            Ok(Some(response)) => {
+                self.capabilities().ranges.note_range();
+                collect(read, response, budget).await.map(Some)
+            }
+            // The server, or a cache in front of it, was about to send the whole object.
             Err(failure) if ignores_ranges(&failure) => {
-                self.capabilities()
-                    .lacks_ranges
-                    .store(true, Ordering::Relaxed);
+                self.capabilities().ranges.note_whole(&read.key);
                 self.fetch_whole(read, budget).await
             }
             Err(Failure::NotSupported { .. }) if matches!(read.range, ByteRange::Suffix(_)) => {
@@ -208,6 +209,15 @@ impl Store {
                 self.fetch_suffix_by_size(read, budget).await
             }
             Err(failure) => Err(request_error(read, failure)),
+        }
+    }
+
+    /// Returns whether a range of an object is read by reading the object whole.
+    pub(super) fn is_read_whole(&self, key: &Key) -> bool {
+        match self.backend() {
+            Backend::Objects(_) => self.capabilities().ranges.lacks(key),
+            #[cfg(feature = "zip")]
+            Backend::Zip(archive) => archive.is_deflated(key),
         }
     }
 

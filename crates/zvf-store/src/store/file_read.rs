@@ -70,7 +70,7 @@ impl Store {
         reads: &[Read],
         budget: &ByteBudget,
     ) -> Vec<FetchResult<Bytes>> {
-        let plan = ReadPlan::new(reads, self.merge_policy());
+        let plan = ReadPlan::new(reads, self.merge_policy(), |_| false);
         let (requests, mut responses) = plan.admit(budget);
         let mut open_file = OpenFile::default();
         for (request, read) in requests {

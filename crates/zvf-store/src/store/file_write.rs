@@ -10,10 +10,11 @@ use std::{
     io::Write,
     panic::resume_unwind,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use bytes::Bytes;
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 use zvf_model::key::Key;
 
 use super::Store;
@@ -29,6 +30,10 @@ const MIN_FILES_PER_THREAD: usize = 32;
 /// Maximum number of times that the folders of one file are created.
 const MAX_CREATE_DIRS: usize = 8;
 
+/// A lock that threads hold until they have written their files, even if nothing waits for them any
+/// more.
+pub(crate) type WriteGuard = Arc<dyn Send + Sync>;
+
 /// The way a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteMode {
@@ -39,11 +44,12 @@ pub(super) enum WriteMode {
 }
 
 impl Store {
-    /// Writes objects as files. Returns the objects that have to be put another way.
+    /// Writes objects as files, under `guard`. Returns the objects that have to be put another way.
     pub(super) async fn put_files(
         &self,
         objects: Vec<(Key, Bytes)>,
         mode: WriteMode,
+        guard: Option<&WriteGuard>,
     ) -> Result<Vec<(Key, Bytes)>, WriteError> {
         let Some(root) = self.folder().filter(|_| !self.is_durable()) else {
             return Ok(objects);
@@ -59,9 +65,13 @@ impl Store {
         while !files.is_empty() {
             let rest = files.split_off(share.min(files.len()));
             let share = core::mem::replace(&mut files, rest);
-            let (store, root) = (self.clone(), root.to_owned());
+            let (store, root, guard) = (self.clone(), root.to_owned(), guard.cloned());
             writing.push(async move {
-                let write = move || store.write_files(&root, &share, mode);
+                let write = move || {
+                    let written = store.write_files(&root, &share, mode);
+                    drop(guard);
+                    written
+                };
                 let written = run_blocking(write).await;
                 written.unwrap_or_else(resume_panic)
             });
@@ -101,7 +111,9 @@ impl Store {
             }
         });
         let shares: Vec<_> = shares.collect();
-        let moved = try_join_all(shares).await?;
+        // After an error too, all threads have ended: see `run_concurrently`.
+        let moved = join_all(shares).await.into_iter();
+        let moved: Vec<Vec<bool>> = moved.collect::<Result<_, _>>()?;
         Ok(Some(moved.concat()))
     }
 
@@ -323,4 +335,36 @@ fn write_file(
         drop(fs::remove_file(path));
     }
     written
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+    use std::thread;
+
+    use super::*;
+    use crate::store::OpenOptions;
+
+    #[tokio::test]
+    async fn after_a_failed_rename_no_thread_runs_any_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let slow = |_: &str, key: &Key| {
+            if key.as_str() > "to/032" {
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let options = OpenOptions::default().concurrency(2);
+        let options = options.write_hook(Arc::new(slow));
+        let store = options.create(folder.path().to_str().unwrap()).unwrap();
+        let name = |folder: &str, at: usize| Key::parse(&format!("{folder}/{at:03}")).unwrap();
+        let moves = (0..2 * MIN_FILES_PER_THREAD).map(|at| (name("from", at), name("to", at)));
+        let moves: Vec<(Key, Key)> = moves.collect();
+        let files = moves.iter().map(|(from, _)| (from.clone(), "x".into()));
+        store.put_many(files.collect()).await.unwrap();
+        // The first thread fails at once.
+        fs::create_dir_all(folder.path().join("to/000/in the way")).unwrap();
+        store.rename_files(moves).await.unwrap_err();
+        let moved = fs::read_dir(folder.path().join("to")).unwrap().count();
+        assert_eq!(moved, 1 + MIN_FILES_PER_THREAD);
+    }
 }

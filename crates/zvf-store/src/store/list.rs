@@ -1,6 +1,6 @@
 //! Listing of the objects below a prefix.
 
-use std::{fs, io, path::Path as FilePath};
+use std::{collections::BTreeSet, fs, io, path::Path as FilePath};
 
 use futures_util::TryStreamExt;
 use object_store::path::Path;
@@ -25,7 +25,8 @@ pub(crate) struct ReservedFile {
 impl Store {
     /// Lists every object below `prefix`, at any depth, sorted by name.
     ///
-    /// A bucket returns a thousand objects for each request.
+    /// A bucket returns a thousand objects for each request. An empty object with the name of a
+    /// folder, as consoles make to mark the folder, is left out.
     ///
     /// # Errors
     ///
@@ -54,14 +55,18 @@ impl Store {
                         };
                         let name: Path = below.collect();
                         let name = String::from(name);
-                        if !self.is_visible(prefix, &name) {
+                        // The marker of the prefix itself.
+                        if name.is_empty() || !self.is_visible(prefix, &name) {
                             continue;
                         }
                         let size = object.size;
                         files.push(ListedFile { name, size });
                         // One object above the limit is enough to fail.
                         if files.len() > limit {
-                            break;
+                            remove_markers(&mut files);
+                            if files.len() > limit {
+                                break;
+                            }
                         }
                     }
                     Ok(files)
@@ -80,6 +85,7 @@ impl Store {
         if let Some(overlay) = self.overlay() {
             overlay.list_all(prefix, &mut files);
         }
+        remove_markers(&mut files);
         if files.len() > limit {
             return Err(too_many());
         }
@@ -124,7 +130,7 @@ impl Store {
     /// Lists the children of `prefix`, one level deep. An absent prefix gives an empty listing.
     ///
     /// A bucket returns a thousand children for each request. All of them are held in memory before
-    /// `limit` is checked.
+    /// `limit` is checked. Markers of folders are left out, as in [`list_all`](Self::list_all).
     ///
     /// # Errors
     ///
@@ -140,6 +146,10 @@ impl Store {
                 let found = found.map_err(|source| list_error(prefix, source))?;
                 let name = |path: &Path| path.filename().map(str::to_owned);
                 let file = |object: object_store::ObjectMeta| {
+                    // The marker of the prefix itself.
+                    if object.location == path {
+                        return None;
+                    }
                     let name = name(&object.location)?;
                     let size = object.size;
                     Some(ListedFile { name, size })
@@ -162,6 +172,9 @@ impl Store {
                 .await?;
             overlay.list(prefix, &mut listing);
         }
+        let folders = &listing.folders;
+        let is_marker = |file: &ListedFile| file.size == 0 && folders.contains(&file.name);
+        listing.files.retain(|file| !is_marker(file));
         if listing.folders.len().saturating_add(listing.files.len()) > limit {
             let prefix = prefix.clone();
             return Err(ListError::TooMany { prefix, limit });
@@ -221,8 +234,13 @@ impl Store {
                 let Some(below) = object.location.prefix_match(path) else {
                     continue;
                 };
+                let name = String::from(below.collect::<Path>());
+                // The marker of the prefix itself.
+                if name.is_empty() {
+                    continue;
+                }
                 files.push(ReservedFile {
-                    name: below.collect::<Path>().into(),
+                    name,
                     size: object.size,
                     modified: object.last_modified.timestamp_millis(),
                 });
@@ -262,6 +280,28 @@ impl Store {
         let path = Path::parse(prefix).map_err(|source| list_error(prefix, source.into()))?;
         Ok(self.root().parts().chain(path.parts()).collect())
     }
+}
+
+/// Removes empty files that have the name of a folder.
+///
+/// Consoles and other programs mark a folder of a bucket with an empty object whose key ends with a
+/// slash, which `object_store` removes.
+fn remove_markers(files: &mut Vec<ListedFile>) {
+    let empty = files.iter().filter(|file| file.size == 0);
+    let empty: BTreeSet<String> = empty.map(|file| file.name.clone()).collect();
+    if empty.is_empty() {
+        return;
+    }
+    let mut markers: BTreeSet<String> = BTreeSet::new();
+    for file in &*files {
+        for (end, _) in file.name.match_indices('/') {
+            let folder = file.name.get(..end).unwrap_or_default();
+            if empty.contains(folder) && !markers.contains(folder) {
+                markers.insert(folder.to_owned());
+            }
+        }
+    }
+    files.retain(|file| file.size > 0 || !markers.contains(&file.name));
 }
 
 /// Returns a symbolic link to a folder at, above or below a prefix of a store in a folder.
@@ -318,3 +358,6 @@ fn list_error(prefix: &Key, failure: object_store::Error) -> ListError {
 fn is_cut_off(failure: &object_store::Error) -> bool {
     gave_up_early(failure) || message_contains(failure, "invalid list response")
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,7 +21,7 @@ impl Store {
     /// The first [`ReadError`]. A range past the end of its object is an error: results are never
     /// shorter than the range.
     pub async fn read(&self, reads: &[Read]) -> Result<Vec<Option<Bytes>>, ReadError> {
-        let plan = ReadPlan::new(reads, self.merge_policy());
+        let plan = ReadPlan::new(reads, self.merge_policy(), |key| self.is_read_whole(key));
         let budget = Arc::new(ByteBudget::new(self.budget()));
         let (requests, mut responses) = plan.admit(&budget);
         if let Some(error) = responses.first_error() {
@@ -39,7 +39,7 @@ impl Store {
     /// A request that fails does so for all reads that it serves. Reads are admitted to the
     /// memory budget in order; a read that does not fit is not sent.
     pub async fn read_each(&self, reads: &[Read]) -> Vec<Result<Option<Bytes>, ReadError>> {
-        let plan = ReadPlan::new(reads, self.merge_policy());
+        let plan = ReadPlan::new(reads, self.merge_policy(), |key| self.is_read_whole(key));
         let budget = Arc::new(ByteBudget::new(self.budget()));
         let (requests, mut responses) = plan.admit(&budget);
         let mut fetched = pin!(self.fetch_all(requests, &budget));

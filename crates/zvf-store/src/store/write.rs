@@ -10,10 +10,14 @@ use futures_util::{StreamExt, stream};
 use object_store::{Error as Failure, ObjectStore, ObjectStoreExt, PutMode, path::Path};
 use zvf_model::key::Key;
 
-use super::{Store, file_write::WriteMode};
+use super::{
+    Store,
+    file_write::{WriteGuard, WriteMode},
+};
 use crate::{
     backend::{self, FailureKind, gave_up_early, is_below_file, status},
     io::{ObjectVersion, Precondition, WriteError},
+    threads::run_to_end,
 };
 
 impl Store {
@@ -25,20 +29,42 @@ impl Store {
     ///
     /// The first [`WriteError`].
     pub async fn put_many(&self, objects: Vec<(Key, Bytes)>) -> Result<(), WriteError> {
-        self.put_all(objects, WriteMode::Atomic).await
+        self.put_all(objects, WriteMode::Atomic, None).await
     }
 
     /// Puts objects that no reader looks up before another object is put. A process that dies may
-    /// leave part of one.
+    /// leave part of one. Threads that write files hold `guard` until they end.
     pub(crate) async fn put_many_non_atomic(
         &self,
         objects: Vec<(Key, Bytes)>,
+        guard: Option<WriteGuard>,
     ) -> Result<(), WriteError> {
-        self.put_all(objects, WriteMode::Direct).await
+        self.put_all(objects, WriteMode::Direct, guard).await
     }
 
-    async fn put_all(&self, objects: Vec<(Key, Bytes)>, mode: WriteMode) -> Result<(), WriteError> {
-        let objects = self.put_files(objects, mode).await?;
+    async fn put_all(
+        &self,
+        objects: Vec<(Key, Bytes)>,
+        mode: WriteMode,
+        guard: Option<WriteGuard>,
+    ) -> Result<(), WriteError> {
+        let objects = self.put_files(objects, mode, guard.as_ref()).await?;
+        let Some(guard) = guard.filter(|_| !objects.is_empty()) else {
+            return self.put_objects(objects).await;
+        };
+        let store = self.clone();
+        let put = run_to_end(async move {
+            let put = store.put_objects(objects).await;
+            drop(guard);
+            put
+        });
+        put.await.unwrap_or_else(|error| {
+            let (key, source) = (Key::root(), Box::new(error));
+            Err(WriteError::Io { key, source })
+        })
+    }
+
+    async fn put_objects(&self, objects: Vec<(Key, Bytes)>) -> Result<(), WriteError> {
         let puts = objects.into_iter().map(|(key, bytes)| async move {
             self.put_if(&key, bytes, &Precondition::None)
                 .await

@@ -4,11 +4,24 @@ use bytes::Bytes;
 
 use super::{
     CommitError, CommitReport, Transaction, TransactionError,
-    head::{NodeCopyUpdate, State},
-    journal::Journal,
+    head::{Head, NodeCopyUpdate, State},
+    id::TransactionId,
+    journal::{Journal, StagedPut},
     layout::{head_key, journal_key, transaction_folder},
+    lock::FolderLock,
 };
-use crate::io::{Precondition, WriteError};
+use crate::{
+    io::{Precondition, WriteError},
+    store::Store,
+};
+
+/// The outcome of a commit under the lock of a folder.
+enum LockedCommit {
+    /// Committed, with the error if not all objects are at their keys.
+    Done(Result<(), TransactionError>),
+    /// Another transaction was committed before.
+    Outdated(Head),
+}
 
 impl Transaction {
     /// Commits this transaction with `root` as the root's `zarr.json`.
@@ -26,6 +39,10 @@ impl Transaction {
     ///
     /// The put of the root makes all changes visible at once. See the table of steps in
     /// `docs/adr/0007`.
+    ///
+    /// If the future is dropped once the root is being put, the transaction may be committed all the
+    /// same, as after [`CommitError::Uncertain`]. In a folder, the commit then goes on in the
+    /// background and holds the lock until it ends.
     ///
     /// # Errors
     ///
@@ -76,16 +93,16 @@ impl Transaction {
         let journal = self.journal(&next);
         self.write_journal(&journal).await?;
         let lock = self.store.lock().await?;
-        let head = self.store.applied_head_locked(&lock).await?;
-        if head.document != self.base.document {
-            return Err(self.outdated_error(&head).await?);
+        let (store, base) = (self.store.clone(), self.base.document.clone());
+        let commit = async move { store.commit_locked(&lock, &base, root, &journal).await };
+        // If the future is dropped, the outcome is unknown.
+        self.finished = true;
+        let committed = self.store.run_locked(commit).await;
+        self.finished = matches!(committed, Ok(LockedCommit::Done(_)));
+        match committed? {
+            LockedCommit::Done(applied) => Ok(self.finish(&next, applied)),
+            LockedCommit::Outdated(head) => Err(self.outdated_error(&head).await?),
         }
-        self.check_staged().await?;
-        let key = head_key()?;
-        let put = self.store.put_if(&key, root, &Precondition::None).await;
-        put.map_err(TransactionError::from)?;
-        let applied = self.store.apply_locked(&lock, &journal).await;
-        Ok(self.finish(&next, applied))
     }
 
     /// Commits with a put that names the version of the head that it replaces, in memory and in
@@ -95,13 +112,28 @@ impl Transaction {
         next: State,
         root: Bytes,
     ) -> Result<CommitReport, CommitError> {
-        self.check_staged().await?;
+        let puts: Vec<&StagedPut> = self.puts.values().collect();
+        self.store.check_staged(&self.id, &puts).await?;
         self.record_replaced_versions().await?;
         let journal = self.journal(&next);
         self.write_journal(&journal).await?;
         let (key, bytes) = (journal_key(&self.id)?, journal.encode());
         let checked = self.store.check_conditional_puts(&key, bytes).await;
         checked.map_err(TransactionError::from)?;
+        // If the future is dropped, the outcome is unknown.
+        self.finished = true;
+        let committed = self.put_root(next, root, &journal).await;
+        self.finished = matches!(committed, Ok(_) | Err(CommitError::Uncertain { .. }));
+        committed
+    }
+
+    /// Puts the root if it is still the base, and applies the transaction.
+    async fn put_root(
+        &mut self,
+        next: State,
+        root: Bytes,
+        journal: &Journal,
+    ) -> Result<CommitReport, CommitError> {
         let precondition = Precondition::Matches(self.base.version.clone());
         let put = self.store.put_if(&head_key()?, root, &precondition).await;
         match put {
@@ -119,7 +151,7 @@ impl Transaction {
             }
             Err(source) => return Err(TransactionError::from(source).into()),
         }
-        let applied = self.store.apply(&journal).await;
+        let applied = self.store.apply(journal).await;
         Ok(self.finish(&next, applied))
     }
 
@@ -171,29 +203,6 @@ impl Transaction {
         Ok(self.store.put_many(objects).await?)
     }
 
-    /// Checks that no sweep deleted the staged objects.
-    async fn check_staged(&self) -> Result<(), TransactionError> {
-        if self.puts.is_empty() {
-            return Ok(());
-        }
-        let folder = transaction_folder(&self.id)?;
-        let sizes = match self.store.sizes_of_files(&folder).await? {
-            Some(sizes) => sizes,
-            None => {
-                let files = self.store.list_reserved(&folder).await?.into_iter();
-                files.map(|file| (file.name, file.size)).collect()
-            }
-        };
-        for put in self.puts.values() {
-            let name = put.staged.name().unwrap_or_default();
-            if sizes.get(name) != Some(&put.bytes) {
-                let key = put.key.clone();
-                return Err(TransactionError::StagedObjectMissing { key });
-            }
-        }
-        Ok(())
-    }
-
     /// Looks up the versions of the objects that the puts replace. They are those of the base if
     /// the head has not changed when it is put.
     async fn record_replaced_versions(&mut self) -> Result<(), TransactionError> {
@@ -203,5 +212,52 @@ impl Transaction {
             Ok::<(), TransactionError>(())
         });
         store.run_concurrently(lookups).await
+    }
+}
+
+impl Store {
+    /// Commits under the lock of the folder, if the root is still `base`.
+    async fn commit_locked(
+        &self,
+        lock: &FolderLock,
+        base: &Bytes,
+        root: Bytes,
+        journal: &Journal,
+    ) -> Result<LockedCommit, TransactionError> {
+        let head = self.applied_head_locked(lock).await?;
+        if head.document != *base {
+            return Ok(LockedCommit::Outdated(head));
+        }
+        let puts: Vec<&StagedPut> = journal.puts.iter().collect();
+        self.check_staged(&journal.id, &puts).await?;
+        self.put_if(&head_key()?, root, &Precondition::None).await?;
+        Ok(LockedCommit::Done(self.apply_locked(lock, journal).await))
+    }
+
+    /// Checks that no sweep deleted the staged objects of a transaction.
+    async fn check_staged(
+        &self,
+        id: &TransactionId,
+        puts: &[&StagedPut],
+    ) -> Result<(), TransactionError> {
+        if puts.is_empty() {
+            return Ok(());
+        }
+        let folder = transaction_folder(id)?;
+        let sizes = match self.sizes_of_files(&folder).await? {
+            Some(sizes) => sizes,
+            None => {
+                let files = self.list_reserved(&folder).await?.into_iter();
+                files.map(|file| (file.name, file.size)).collect()
+            }
+        };
+        for put in puts {
+            let name = put.staged.name().unwrap_or_default();
+            if sizes.get(name) != Some(&put.bytes) {
+                let key = put.key.clone();
+                return Err(TransactionError::StagedObjectMissing { key });
+            }
+        }
+        Ok(())
     }
 }

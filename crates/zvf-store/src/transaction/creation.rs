@@ -69,25 +69,12 @@ impl Store {
         let store = self.without_overlay();
         store.check_writable()?;
         store.check_no_root().await?;
-        let id = TransactionId::random();
         if store.folder().is_some() {
             store.check_marked_or_empty().await?;
-            let lock = store.try_lock()?.ok_or(CreateError::InProgress)?;
-            store.check_no_root().await?;
-            store.check_marked_or_empty().await?;
-            match store.read_marker().await? {
-                // Its processes take no lock.
-                Some(marker) if is_job(&marker) => return Err(CreateError::Leftovers),
-                Some(_) => store.clear_folder(&lock).await?,
-                None => {
-                    // A process that died before it wrote a file may have made folders.
-                    store.remove_empty(&lock).await;
-                    store.put_marker(&id, &Precondition::None).await?;
-                }
-            }
-            let lock = Some(lock);
-            return Ok(Creation::new(store, id, lock));
+            let begin = async move { store.begin_create_in_folder().await };
+            return self.run_locked(begin).await;
         }
+        let id = TransactionId::random();
         if store.read_marker().await?.is_some() {
             return Err(CreateError::Leftovers);
         }
@@ -99,6 +86,24 @@ impl Store {
         let (key, absent) = (creation_marker_key()?, Precondition::Absent);
         store.check_refuses(&key, mark, &absent).await?;
         Ok(Creation::new(store, id, None))
+    }
+
+    async fn begin_create_in_folder(self) -> Result<Creation, CreateError> {
+        let lock = self.try_lock()?.ok_or(CreateError::InProgress)?;
+        self.check_no_root().await?;
+        self.check_marked_or_empty().await?;
+        let id = TransactionId::random();
+        match self.read_marker().await? {
+            // Its processes take no lock.
+            Some(marker) if is_job(&marker) => return Err(CreateError::Leftovers),
+            Some(_) => self.clear_folder(&lock).await?,
+            None => {
+                // A process that died before it wrote a file may have made folders.
+                self.remove_empty(&lock).await;
+                self.put_marker(&id, &Precondition::None).await?;
+            }
+        }
+        Ok(Creation::new(self, id, Some(lock)))
     }
 
     /// Begins to create a store as [`begin_create`](Self::begin_create) does, but takes over an
@@ -120,17 +125,19 @@ impl Store {
             return store.begin_create().await;
         }
         store.check_no_root().await?;
-        let lock = match store.folder() {
-            Some(_) => Some(store.try_lock()?.ok_or(CreateError::InProgress)?),
-            None => None,
-        };
         let id = TransactionId::random();
-        store.put_marker(&id, &Precondition::None).await?;
-        match &lock {
-            Some(lock) => store.clear_folder(lock).await?,
-            None => store.clear().await?,
+        if store.folder().is_none() {
+            store.put_marker(&id, &Precondition::None).await?;
+            store.clear().await?;
+            return Ok(Creation::new(store, id, None));
         }
-        Ok(Creation::new(store, id, lock))
+        let lock = store.try_lock()?.ok_or(CreateError::InProgress)?;
+        let begin = async move {
+            store.put_marker(&id, &Precondition::None).await?;
+            store.clear_folder(&lock).await?;
+            Ok(Creation::new(store, id, Some(lock)))
+        };
+        self.run_locked(begin).await
     }
 
     /// Checks that there is no root.
@@ -269,7 +276,8 @@ impl Creation {
         if let Some(seal) = &self.seal {
             SealChanges::put_all(seal, &objects);
         }
-        Ok(self.store.put_many_non_atomic(objects).await?)
+        let guard = self.lock.as_ref().map(FolderLock::guard);
+        Ok(self.store.put_many_non_atomic(objects, guard).await?)
     }
 
     /// Puts the root's `zarr.json`, which completes the store.
@@ -279,13 +287,23 @@ impl Creation {
     ///
     /// # Atomicity
     ///
-    /// Readers find no store before this call and the complete store after it.
+    /// Readers find no store before this call and the complete store after it. If the future is
+    /// dropped, the store may still be completed.
     ///
     /// # Errors
     ///
     /// [`CreateError::TakenOver`] and [`CreateError::AlreadyExists`] when another process took over
     /// or was first.
     pub async fn commit(self, root: &[u8]) -> Result<(), CreateError> {
+        if self.lock.is_none() {
+            return self.complete(root).await;
+        }
+        let (store, root) = (self.store.clone(), Bytes::copy_from_slice(root));
+        let complete = async move { self.complete(&root).await };
+        store.run_locked(complete).await
+    }
+
+    async fn complete(self, root: &[u8]) -> Result<(), CreateError> {
         let store = &self.store;
         if self.lock.is_none() && store.read_marker().await?.as_ref() != Some(&self.marker) {
             return Err(CreateError::TakenOver);
@@ -355,6 +373,15 @@ impl Creation {
     ///
     /// [`CreateError`]. Objects that are left are still marked.
     pub async fn abort(self) -> Result<(), CreateError> {
+        if self.lock.is_none() {
+            return self.remove().await;
+        }
+        let store = self.store.clone();
+        let remove = async move { self.remove().await };
+        store.run_locked(remove).await
+    }
+
+    async fn remove(self) -> Result<(), CreateError> {
         match &self.lock {
             Some(lock) => self.store.clear_folder(lock).await?,
             None => self.store.clear().await?,

@@ -187,8 +187,9 @@ impl Store {
                 return Ok(head);
             }
             if self.folder().is_some() {
-                let lock = self.lock().await?;
-                return self.applied_head_locked(&lock).await;
+                let (store, lock) = (self.clone(), self.lock().await?);
+                let apply = async move { store.applied_head_locked(&lock).await };
+                return self.run_locked(apply).await;
             }
             self.finish(&head).await?;
         }

@@ -218,6 +218,15 @@ impl Creation {
     ///
     /// [`CreateError::TakenOver`] when another process took over.
     pub async fn suspend(self) -> Result<(), CreateError> {
+        if self.lock.is_none() {
+            return self.put_job_marker().await;
+        }
+        let store = self.store.clone();
+        let put = async move { self.put_job_marker().await };
+        store.run_locked(put).await
+    }
+
+    async fn put_job_marker(self) -> Result<(), CreateError> {
         let key = creation_marker_key()?;
         let condition = match self.lock {
             // The lock excludes other processes.

@@ -7,16 +7,23 @@ use std::{
     fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use tokio::sync::oneshot;
 
 use super::TransactionError;
-use crate::store::{RESERVED_FOLDER, Store};
+use crate::{
+    store::{RESERVED_FOLDER, Store, WriteGuard},
+    threads::run_to_end,
+};
 
-/// A held lock, which is released when dropped.
+/// A held lock, which is released when it and all its [guards](Self::guard) are dropped.
 #[derive(Debug)]
-pub(super) struct FolderLock {
+pub(super) struct FolderLock(Arc<HeldLock>);
+
+#[derive(Debug)]
+struct HeldLock {
     file: File,
     path: PathBuf,
 }
@@ -47,6 +54,21 @@ impl Store {
         lock.map_err(failed)
     }
 
+    /// Runs work that holds the lock, and changes files, to its end, even if the caller stops waiting
+    /// for it.
+    pub(super) async fn run_locked<
+        T: Send + 'static,
+        E: From<TransactionError> + Send + 'static,
+    >(
+        &self,
+        work: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) -> Result<T, E> {
+        match run_to_end(work).await {
+            Ok(ended) => ended,
+            Err(source) => Err(lock_error(&self.lock_path(), source).into()),
+        }
+    }
+
     /// Takes the lock if it is free.
     pub(super) fn try_lock(&self) -> Result<Option<FolderLock>, TransactionError> {
         let path = self.lock_path();
@@ -74,8 +96,7 @@ impl FolderLock {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(error),
                 Ok(()) if is_current(&file, path) => {
-                    let path = path.to_owned();
-                    return Ok(Some(Self { file, path }));
+                    return Ok(Some(Self::new(file, path)));
                 }
                 Ok(()) => {}
             }
@@ -87,15 +108,26 @@ impl FolderLock {
             let file = open(path)?;
             file.lock()?;
             if is_current(&file, path) {
-                let path = path.to_owned();
-                return Ok(Self { file, path });
+                return Ok(Self::new(file, path));
             }
         }
     }
 
-    /// Releases the lock and deletes its file where that is safe.
+    fn new(file: File, path: &Path) -> Self {
+        let path = path.to_owned();
+        Self(Arc::new(HeldLock { file, path }))
+    }
+
+    /// Returns a guard that holds the lock too.
+    pub(super) fn guard(&self) -> WriteGuard {
+        Arc::<HeldLock>::clone(&self.0)
+    }
+
+    /// Releases the lock and deletes its file where that is safe. Does neither while there are guards.
     pub(super) fn remove(self) {
-        let Self { file: _lock, path } = self;
+        let Some(HeldLock { file: _lock, path }) = Arc::into_inner(self.0) else {
+            return;
+        };
         if cfg!(unix) {
             // A process that waits for the file notices that it was deleted, and opens a new one.
             drop(fs::remove_file(&path));

@@ -202,7 +202,7 @@ impl Transaction {
         self.seal_update = SealUpdate::Remove;
     }
 
-    /// Returns the inventory after this transaction; `None` if the base has none.
+    /// Returns the inventory after this transaction; `None` if the base has none or a damaged one.
     pub(super) async fn next_seal(
         &mut self,
         number: u64,
@@ -216,7 +216,8 @@ impl Transaction {
         if self.seal_update == SealUpdate::Rebuild {
             return Ok(Some(self.seal.whole(number, &prefix)?));
         }
-        // A damaged inventory is dropped: readers report it, and a change must not depend on it.
+        // A damaged inventory is dropped, as is one with a damaged or missing leaf that has to be
+        // changed: readers report it, and a change must not depend on it.
         let Some(base) = SealIndex::parse(&self.base.document).ok().flatten() else {
             return Ok(None);
         };
@@ -235,7 +236,11 @@ impl Transaction {
             objects: Vec::new(),
         };
         let changed = changes.keys().filter_map(|leaf| inventory.leaf(*leaf));
-        try_join_all(changed.map(|leaf| self.store.entries(leaf))).await?;
+        match try_join_all(changed.map(|leaf| self.store.entries(leaf))).await {
+            Ok(_) => {}
+            Err(ReadError::Sealed { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
         let count = base.leaves.len().max(1);
         for number in 0..count {
             let Some(changes) = changes.get(&number) else {

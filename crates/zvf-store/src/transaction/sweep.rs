@@ -7,6 +7,7 @@ use super::{
     TransactionError,
     id::TransactionId,
     layout::{creation_marker_key, reserved_folder},
+    lock::FolderLock,
 };
 use crate::store::{ReservedFile, Store};
 
@@ -24,17 +25,29 @@ impl Store {
     /// [`TransactionError`].
     pub async fn sweep(&self, older_than: Duration) -> Result<u64, TransactionError> {
         let store = self.without_overlay();
-        let lock = match store.folder() {
-            // Taking the lock creates a file, so check first that the folder is a store.
-            Some(_) if store.head().await?.is_none() => return Ok(0),
-            Some(_) => Some(store.lock().await?),
-            None => None,
-        };
-        let Some(head) = store.head().await? else {
+        if store.folder().is_none() {
+            return store.sweep_under(None, older_than).await;
+        }
+        // Taking the lock creates a file, so check first that the folder is a store.
+        if store.head().await?.is_none() {
+            return Ok(0);
+        }
+        let lock = store.lock().await?;
+        let sweep = async move { store.sweep_under(Some(&lock), older_than).await };
+        self.run_locked(sweep).await
+    }
+
+    /// Sweeps under the lock of the folder, if the store is one.
+    async fn sweep_under(
+        &self,
+        lock: Option<&FolderLock>,
+        older_than: Duration,
+    ) -> Result<u64, TransactionError> {
+        let Some(head) = self.head().await? else {
             return Ok(0);
         };
         let folder_of_all = reserved_folder()?;
-        let found = store.list_reserved(&folder_of_all).await?;
+        let found = self.list_reserved(&folder_of_all).await?;
         let mut folders: BTreeMap<String, Vec<ReservedFile>> = BTreeMap::new();
         for file in found {
             if let Some((folder, _)) = file.name.split_once('/') {
@@ -61,16 +74,15 @@ impl Store {
         }
         // The root exists, so the process that created the store died before it deleted the marker.
         let marker = creation_marker_key()?;
-        if store.version(&marker).await?.is_some() {
+        if self.version(&marker).await?.is_some() {
             keys.push(marker);
         }
         let mut count = u64::try_from(keys.len()).unwrap_or(u64::MAX);
-        store.delete_many(keys).await?;
-        if let Some(lock) = &lock {
-            let temporary = store.sweep_temporary_files(lock, older_than).await?;
+        self.delete_many(keys).await?;
+        if let Some(lock) = lock {
+            let temporary = self.sweep_temporary_files(lock, older_than).await?;
             count = count.saturating_add(temporary);
         }
-        drop(lock);
         Ok(count)
     }
 }

@@ -11,7 +11,9 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 use zvf_model::fetch::{CellRef, CellRequest, Fetch, FetchProblem};
-use zvf_store::{ByteRange, CellReader, ListError, OpenError, OpenOptions, Read, ReadError, Store};
+use zvf_store::{
+    ByteRange, CellReader, ListError, MergeLimits, OpenError, OpenOptions, Read, ReadError, Store,
+};
 
 use crate::support::{block_on, bounded, full, key, numbered, part};
 
@@ -335,6 +337,40 @@ fn a_server_without_range_support_is_asked_for_whole_objects() {
         &[Some(&all[10..20])],
         &log,
     );
+}
+
+#[test]
+fn an_object_that_is_returned_whole_once_does_not_count_for_others() {
+    let mut server = Server::new(&[Fault::Whole]);
+    server.objects.insert("/s/b", numbered(1000));
+    let server = Arc::new(server);
+    block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}/s", listener.local_addr().unwrap());
+        tokio::spawn(Arc::clone(&server).serve(listener));
+        let limits = MergeLimits {
+            gap: 0,
+            size: 1 << 20,
+        };
+        let options = OpenOptions::default().merge_limits(limits);
+        let store = options.open(&address).unwrap();
+        let whole = ["a", "a", "b"].map(|name| bounded(name, 10..20));
+        for read in whole {
+            let found = store.read_one(read).await.unwrap().unwrap();
+            assert_eq!(found, numbered(20)[10..]);
+        }
+        // Ranges of an object without ranges are cut from one response.
+        let reads = [bounded("a", 0..10), bounded("a", 50_000..50_010)];
+        store.read(&reads).await.unwrap();
+    });
+    let log = [
+        "GET /s/a bytes=10-19",
+        "GET /s/a whole",
+        "GET /s/a whole",
+        "GET /s/b bytes=10-19",
+        "GET /s/a whole",
+    ];
+    assert_eq!(*server.log.lock().unwrap(), log);
 }
 
 #[test]

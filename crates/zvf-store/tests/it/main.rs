@@ -5,6 +5,7 @@
     reason = "a panic is how a test fails"
 )]
 
+mod cancelled;
 mod cell;
 mod coalesce;
 mod contract;

@@ -484,3 +484,33 @@ fn a_crash_leaves_the_inventory_of_the_state_that_readers_see() {
         assert!(old > 5 && new > 8, "{old} {new}");
     });
 }
+
+#[test]
+fn a_change_drops_an_inventory_with_a_damaged_leaf() {
+    block_on(async {
+        for damaged in [true, false] {
+            let store = sealed(&borrowed(&many())).await;
+            let leaf = key(".zvf/seal/0-0");
+            match damaged {
+                true => store.put_many(vec![(leaf, "damaged".into())]).await,
+                false => store.delete_many(vec![leaf]).await,
+            }
+            .unwrap();
+            // A leaf that is not changed stays as it is.
+            let mut transaction = store.begin().await.unwrap();
+            let last = vec![(key("0/a/c/19999"), "new".into())];
+            transaction.put_many(last).await.unwrap();
+            commit(transaction).await;
+            assert!(checked(&store).await.is_sealed());
+
+            let mut transaction = store.begin().await.unwrap();
+            let first = vec![(key("0/a/c/00001"), "new".into())];
+            transaction.put_many(first).await.unwrap();
+            commit(transaction).await;
+            let root = store.read_one(full("zarr.json")).await.unwrap().unwrap();
+            assert!(!store.with_seal(&root).unwrap().is_sealed());
+            let found = store.read_one(full("0/a/c/00001")).await.unwrap();
+            assert_eq!(found.unwrap(), "new");
+        }
+    });
+}

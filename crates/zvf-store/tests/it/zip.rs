@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
-use zvf_store::{ByteRange, OpenError, ReadError, Store};
+use zvf_store::{ByteRange, MergeLimits, OpenError, OpenOptions, Read, ReadError, Store};
 
 use crate::support::{block_on, bounded, full, key, numbered, part};
 
@@ -86,6 +86,28 @@ fn only_the_range_of_a_stored_entry_is_read() {
         let store = Store::open(&zipped.path()).unwrap();
         block_on(store.read_one(bounded("a", 500..510))).unwrap();
         assert_eq!(store.activity().bytes_read, want);
+    }
+}
+
+#[test]
+fn ranges_of_an_entry_count_once_towards_the_budget() {
+    let limits = MergeLimits {
+        gap: 0,
+        size: 1 << 20,
+    };
+    let reads: Vec<Read> = (0..6)
+        .map(|at| bounded("a", at * 100..at * 100 + 10))
+        .collect();
+    for (method, bytes) in METHODS.into_iter().zip([60, 1000]) {
+        let zipped = Zipped::new(&[("a", method, numbered(1000))]);
+        let options = OpenOptions::default().merge_limits(limits).budget(bytes);
+        let store = options.open(&zipped.path()).unwrap();
+        let found = block_on(store.read(&reads)).unwrap();
+        for (at, found) in found.into_iter().enumerate() {
+            let range = at * 100..at * 100 + 10;
+            assert_eq!(found.unwrap(), numbered(1000)[range]);
+        }
+        assert_eq!(store.activity().bytes_read, bytes);
     }
 }
 
