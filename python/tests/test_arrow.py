@@ -103,6 +103,18 @@ def test_empty_results() -> None:
         result.table("groups")  # type: ignore[arg-type]
 
 
+def test_empty_results_with_complex_numbers() -> None:
+    wave = np.array([1 + 2j, 3j], np.complex64)
+    vertex = {"wave": wave, "pair": np.ones((2, 2), np.complex128), "q": [1, 2]}
+    zvf.create("wave.zv", kind="points", positions=np.eye(2), vertex=vertex)
+    for where, rows in [("q > 0", 2), ("q > 5", 0)]:
+        table = pa.table(zvf.open("wave.zv").query(where=where))
+        table.validate(full=True)
+        assert table.num_rows == rows
+        assert table.schema.field("vertex.wave").type.list_size == 2
+        assert table.schema.field("vertex.pair").type.list_size == 4
+
+
 def frame(kind: str) -> Any:
     columns = {"x": [0.0, 1, 5], "y": [0.0, 1, 5], "fa": [0.1, 0.2, 0.3], "side": ["l", None, "r"]}
     return {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[kind](columns)
@@ -207,6 +219,28 @@ def test_arrow_columns_that_are_refused(column: Any, error: type[Exception], say
     with pytest.raises(error, match=says):
         zvf.create("one.zv", kind="points", source=table, overwrite=True)
     assert len(zvf.open("one.zv").query()) == 2
+
+
+@pytest.mark.parametrize("make", [pa.table, pl.DataFrame, duckdb.from_arrow, dict])
+def test_missing_coordinates_and_ids_of_a_table_are_refused(make: Any) -> None:
+    """They were stored as 0."""
+    def create(kind: str, **columns: list[Any]) -> zvf.Result:
+        table = pa.table({"x": [1.0, 2, 3], "y": [0.0, 0, 0], "object_id": [5, 6, 7]} | columns)
+        # A dictionary has the columns of pyarrow.
+        source = make(zip(table.column_names, table.columns)) if make is dict else make(table)
+        zvf.create("one.zv", kind=kind, source=source, overwrite=True)
+        return zvf.open("one.zv").query()
+
+    assert create("points").objects.tolist() == [5, 6, 7]
+    with pytest.raises(zvf.InputError, match="finite"):
+        create("points", x=[1.0, None, 3])
+    with pytest.raises(ValueError, match="x has missing values, which int64"):
+        create("points", x=[1, None, 3])
+    for kind in ("points", "streamlines"):
+        with pytest.raises(ValueError, match="object_id has missing values, which int64"):
+            create(kind, object_id=[5, None, 7])
+    with pytest.raises(ValueError, match="part has missing values, which int64"):
+        create("streamlines", part=[0, None, 1])
 
 
 def test_tables_without_rows() -> None:

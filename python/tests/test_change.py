@@ -46,6 +46,29 @@ def test_types_of_arrays_are_kept_and_those_of_lists_fitted() -> None:
     assert len(tracts.query()) == 5
 
 
+@pytest.mark.parametrize("length", [[1e39], [-1e39]])
+def test_numbers_outside_the_type_of_an_attribute_are_refused(length: list[float]) -> None:
+    """They were stored as infinity."""
+    tracts = zvf.open("tracts.zv")
+    with pytest.raises(zvf.InputError, match="length"):
+        tracts.append(**PATH, object={"length": length})  # type: ignore[arg-type]
+    with pytest.raises(zvf.InputError, match="length"):
+        tracts.write_attributes(object={"length": length}, objects=[3])
+    assert tracts.query().object["length"].tolist() == [2.5, 1]
+    tracts.write_attributes(object={"length": [np.inf, np.nan]}, objects=[3, 8])
+    np.testing.assert_array_equal(tracts.query().object["length"], [np.inf, np.nan])
+
+
+def test_attributes_of_objects_are_written_at_a_transaction() -> None:
+    tracts, other = zvf.open("tracts.zv"), zvf.open("tracts.zv")
+    assert other.write_attributes(object={"length": [4]}, objects=[3]).transaction == 1
+    with pytest.raises(zvf.ConflictError, match="transaction 1"):
+        tracts.write_attributes(object={"length": [5]}, objects=[3], transaction=0)
+    assert other.query(objects=3).object["length"].tolist() == [4]
+    written = tracts.write_attributes(object={"length": [5]}, objects=[3], transaction=1)
+    assert written.transaction == tracts.transaction == 2
+
+
 @pytest.mark.parametrize(
     ("options", "left"),
     [
@@ -68,6 +91,8 @@ def test_deletion_by_query(options: dict[str, Any], left: list[int]) -> None:
     [
         ({}, "no selection"),
         ({"limit": 1}, "no selection"),
+        ({"where": None}, "no selection"),
+        ({"bbox": None, "objects": None}, "no selection"),
         ({"where": "fa > 0", "mode": "clip"}, "whole"),
         ({"where": "fa > 0", "keep_going": True}, "keep_going"),
     ],
@@ -78,6 +103,9 @@ def test_deletions_that_are_refused(options: dict[str, Any], says: str) -> None:
     zvf.create("cloud.zv", kind="points", positions=np.zeros((2, 3)))
     with pytest.raises(ValueError, match="no objects"):
         zvf.open("cloud.zv").delete(bbox=((0, 0, 0), (1, 1, 1)))
+    with pytest.raises(ValueError, match="no selection"):
+        zvf.open("cloud.zv").delete_vertices(bbox=None)  # type: ignore[arg-type]
+    assert len(zvf.open("tracts.zv").query()) == 5 and len(zvf.open("cloud.zv").query()) == 2
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,39 @@ def test_unusable_geometry(
         zvf.open("out.zv")
 
 
+def test_masked_columns_of_a_table_are_refused() -> None:
+    """Masked coordinates and ids were stored with the values below the mask."""
+    mask = [False, True, False]
+    table = {"x": np.arange(3.0), "y": np.zeros(3), "object_id": np.arange(3)}
+    masked = {name: np.ma.array(values, mask=mask) for name, values in table.items()}
+    with pytest.raises(zvf.InputError, match="finite"):
+        zvf.create("out.zv", kind="points", source=table | {"x": masked["x"]})
+    with pytest.raises(ValueError, match="object_id has missing values, which int64"):
+        zvf.create("out.zv", kind="points", source=table | {"object_id": masked["object_id"]})
+    with pytest.raises(zvf.NotFoundError):
+        zvf.open("out.zv")
+
+
+@pytest.mark.parametrize("kind", ["points", "graphs", "mesh"])
+def test_columns_that_do_not_group_the_rows_are_refused(kind: str) -> None:
+    """They were left out."""
+    table = {"x": [0.0, 1], "y": [0.0, 1], "z": [0.0, 1], "part": [4, 5], "q": [1, 2]}
+    with pytest.raises(ValueError, match=r"part defines paths.*vertex\.part"):
+        zvf.create("out.zv", kind=kind, source=table)
+    both = {"x": [0.0, 1], "object": [1, 2], "object_id": [1, 2]}
+    for other in (kind, "streamlines"):
+        with pytest.raises(ValueError, match="object and object_id"):
+            zvf.create("out.zv", kind=other, source=both)
+    with pytest.raises(zvf.NotFoundError):
+        zvf.open("out.zv")
+
+
+def test_a_part_may_be_an_attribute() -> None:
+    table = {"x": [0.0, 1], "y": [0.0, 1], "vertex.part": [4, 5]}
+    zvf.create("out.zv", kind="points", source=table)
+    assert zvf.open("out.zv").query().vertex["part"].tolist() == [4, 5]
+
+
 def test_an_existing_store_is_kept() -> None:
     with pytest.raises(zvf.ExistsError):
         zvf.create("tracts.zv", kind="points", positions=CORNERS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import pickle
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,24 @@ def test_types(dtype: Any) -> None:
     found = zvf.dense.open("typed.npy")[1:4]
     assert found.dtype == array.dtype
     np.testing.assert_array_equal(found, array[1:4])
+
+
+def _read_in_child(volume: Any) -> float:
+    return float(volume[...].sum())
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="processes cannot be forked"
+)
+def test_a_forked_process_reads() -> None:
+    """It waited for threads that only its parent has."""
+    values = np.arange(128 * 64 * 64, dtype=np.float64).reshape(128, 64, 64)
+    np.save("large.npy", values)
+    large = zvf.dense.open("large.npy")
+    assert large[...].sum() == values.sum()
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(_read_in_child, [large]).get(60) == values.sum()
 
 
 def test_memory_is_bounded(volume: Any) -> None:

@@ -75,6 +75,7 @@ def test_tables_of_paths_and_points() -> None:
     assert found.objects.tolist() == [2, 4] or found.objects.tolist() == [4, 2]
     assert sorted(len(path) for path in found.paths()) == [2, 3]
     assert sorted(found.vertex) == ["fa", "side"]
+    del table["part"]
     zvf.create(
         "points.zv", kind="points", source=table, axes=[("y", None), ("x", None)],
         object={"name": ["a", "b"]}, chunk_shape=(10, 10),

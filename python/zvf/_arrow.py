@@ -72,7 +72,9 @@ def _plain(
         else:
             nulls = None
     if values.dtype.kind == "c":
-        values = values.view(f"f{values.itemsize // 2}").reshape(len(values), -1)
+        width = values.shape[1] if values.ndim == 2 else 1
+        # -1 would have no meaning without rows.
+        values = values.view(f"f{values.itemsize // 2}").reshape(len(values), 2 * width)
     bytes = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
     return {
         "name": name,

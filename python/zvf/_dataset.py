@@ -335,7 +335,7 @@ class Dataset:
         """Delete the objects that a query finds any part of, and links to them, in one transaction.
 
         With `mode="within"`, objects that lie within the region entirely are deleted. Returns
-        `None` if there is nothing to delete.
+        `None` if there is nothing to delete. A query without a selection is refused.
 
         >>> tracts = zvf.open("tracts.zv")
         >>> tracts.delete(where="object.length < 2").removed
@@ -380,7 +380,8 @@ class Dataset:
         """Delete vertices, and all links that end at them, in one transaction. Objects stay.
 
         Deletes the vertices that a query selects, or those with given addresses. Vertices of paths
-        and skeletons cannot be deleted. Returns `None` if there is nothing to delete.
+        and skeletons cannot be deleted. Returns `None` if there is nothing to delete. A query
+        without a selection is refused.
 
         Args:
             row_ids: Addresses of vertices: `Result.row_ids`, or a part of it.
@@ -428,7 +429,8 @@ class Dataset:
         Args:
             vertex: Attributes of vertices by name, one row for each of `row_ids`.
             row_ids: Addresses of vertices: `Result.row_ids`, or a part of it.
-            transaction: The transaction to which they belong: `Result.transaction`.
+            transaction: The transaction at which the store must be: `Result.transaction`. Required
+                with `row_ids`, which belong to it; not checked for objects unless given.
             object: Attributes of objects by name, one row for each of `objects`.
             objects: Ids of objects.
             replace: Replace attributes of another type. Their other rows are lost.
@@ -454,7 +456,7 @@ class Dataset:
             if objects is None or row_ids is not None:
                 raise TypeError("attributes of objects need objects, the ids of their rows")
             keys = integers("objects", objects, 1)
-            raw = _zvf.write_object_attributes(self._raw, keys, table, replace)
+            raw = _zvf.write_object_attributes(self._raw, keys, table, transaction, replace)
         else:
             if row_ids is None or objects is not None:
                 raise TypeError("attributes of vertices need row_ids, the addresses of their rows")
@@ -600,11 +602,12 @@ class Dataset:
         return f'<img alt="the store" src="data:image/png;base64,{data}">'
 
 
-SELECTIONS = {"objects", "groups", "where", "bbox", "sphere", "nearest", "chunks"}
+SELECTIONS = ("objects", "groups", "where", "bbox", "sphere", "nearest", "chunks")
 
 
 def _check_selection(options: Mapping[str, Any]) -> None:
-    if not options.keys() & SELECTIONS:
+    # A query treats `None` as an argument that was not given.
+    if all(options.get(name) is None for name in SELECTIONS):
         raise ValueError("no selection; give objects, groups, where, bbox or another one")
 
 

@@ -57,9 +57,9 @@ def geometry(
 def _positions(values: Any) -> NDArray[Any]:
     """Return coordinates; a table has a column for each axis."""
     if is_arrow(values) and hasattr(values, "columns"):
-        values = [_array("positions", column) for _, column in columns_of("positions", values)]
+        values = [array_of("positions", column) for _, column in columns_of("positions", values)]
         return np.stack(values, axis=1)
-    return _array("positions", values)
+    return array_of("positions", values)
 
 
 def columns(family: str, table: Any, types: Mapping[str, np.dtype[Any]]) -> dict[str, Any]:
@@ -137,12 +137,16 @@ def _typed(values: Any, dtype: np.dtype[Any] | None) -> Any:
         return values
     with np.errstate(invalid="ignore", over="ignore"):
         typed = array.astype(dtype)
-    exact = dtype.kind == "f" or np.array_equal(typed, array)
-    return typed if exact else values
+    if dtype.kind == "f":
+        # A number above the range of the type becomes infinite.
+        fits = np.array_equal(np.isfinite(typed), np.isfinite(array))
+    else:
+        fits = np.array_equal(typed, array)
+    return typed if fits else values
 
 
 def _column(name: str, values: Any) -> Numbers | list[str | None]:
-    array = _array(name, values)
+    array = array_of(name, values)
     if array.dtype.kind in "OUT":
         if array.ndim != 1:
             raise ValueError(f"{name} has the shape {array.shape}; text has one value to a row")
@@ -167,7 +171,8 @@ def _text(name: str, row: int, value: Any) -> str | None:
     )
 
 
-def _array(name: str, values: Any) -> NDArray[Any]:
+def array_of(name: str, values: Any) -> NDArray[Any]:
+    """Return a column as an array: missing floats as NaN. Other types cannot express them."""
     if not isinstance(values, np.ndarray) and is_arrow(values):
         values = _joined(_zvf.arrow_column(name, values))
     if isinstance(values, np.ma.MaskedArray):
@@ -193,7 +198,7 @@ def _numbers(name: str, array: NDArray[Any]) -> Numbers:
 
 
 def integers(name: str, values: Any, axes: int) -> NDArray[np.int64]:
-    array = _array(name, values)
+    array = array_of(name, values)
     if array.size == 0 and array.ndim == axes:
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._geometry import columns_of, is_arrow
+from ._geometry import array_of, columns_of, is_arrow
 
 AXES = ("x", "y", "z", "w")
 PARTS = ("part", "object", "object_id")
@@ -25,6 +25,10 @@ def arrays_of(table: Any, axes: Sequence[str] | None, is_path: bool) -> dict[str
     The columns with the names of axes are coordinates. `object_id`, or for paths `part` and
     `object_id`, group the rows; all others are attributes of vertices. Older tables have `object`
     in the place of `object_id`.
+
+    Raises:
+        ValueError: There are no coordinates, a column of integers has missing values, or columns
+            that group the rows do not fit the kind or each other.
     """
     columns = dict(columns_of("source", table))
     names = list(axes) if axes else [name for name in AXES if name in columns]
@@ -35,9 +39,19 @@ def arrays_of(table: Any, axes: Sequence[str] | None, is_path: bool) -> dict[str
             f"the table has no column {wanted[0]!r}; it has {', '.join(columns)}; name the columns "
             "of coordinates with axes="
         )
-    positions = np.stack([np.asarray(columns.pop(name)) for name in names], axis=1)
+    positions = np.stack([array_of(name, columns.pop(name)) for name in names], axis=1)
     arrays: dict[str, Any] = {"positions": positions}
-    groups = {name: np.asarray(columns.pop(name)) for name in PARTS if name in columns}
+    groups = {name: array_of(name, columns.pop(name)) for name in PARTS if name in columns}
+    if "object" in groups and "object_id" in groups:
+        raise ValueError(
+            "the table has the columns object and object_id, which both group the rows; leave out "
+            "one, or rename object to vertex.object"
+        )
+    if "part" in groups and not is_path:
+        raise ValueError(
+            "the column part defines paths; choose the kind lines, polylines or streamlines, or "
+            "rename it to vertex.part"
+        )
     if is_path:
         objects = groups.get("object", groups.get("object_id"))
         parts = groups.get("part", objects)

@@ -37,12 +37,15 @@ mod glibc {
         }
         let settings = settings.map(|(name, value)| (name, value.to_string()));
         if let Ok(program) = env::current_exe() {
+            let mut command = Command::new(program);
+            let mut arguments = env::args_os();
+            // Python finds its virtual environment beside this path, which is often a link.
+            if let Some(name) = arguments.next() {
+                command.arg0(name);
+            }
             // It only returns if the program cannot be started: the default settings are as right, but
             // take more memory.
-            let _ = Command::new(program)
-                .args(env::args_os().skip(1))
-                .envs(settings)
-                .exec();
+            let _ = command.args(arguments).envs(settings).exec();
         }
     }
 }

@@ -106,11 +106,16 @@ enum Command {
 /// SIGTERM.
 pub fn run() -> ExitCode {
     // clap exits with 2 on wrong usage.
-    let cli = parse_arguments(std::env::args_os().collect());
+    ExitCode::from(run_arguments(std::env::args_os().collect()))
+}
+
+/// Runs a command line, and ends the process with SIGINT or SIGTERM unless the command handles them.
+fn run_arguments(arguments: Vec<OsString>) -> u8 {
+    let cli = parse_arguments(arguments);
     if !handles_signals(&cli.command) {
         end_on_signals();
     }
-    ExitCode::from(finish(cli))
+    finish(cli)
 }
 
 /// Returns whether a command handles signals itself, or leaves them to the process that started it.
@@ -151,12 +156,12 @@ fn kept_blocks(command: &Command) -> Option<u64> {
 /// Runs a command line in another program, as the script of the Python package, and returns the
 /// exit code. The first argument is the path of the program, which processes of `--workers` run.
 ///
-/// Ends the process with 2 on wrong usage.
+/// Ends the process with 2 on wrong usage, and as [`run`] does with 130 or 143 after SIGINT or SIGTERM.
 pub fn run_in_program(arguments: Vec<OsString>) -> u8 {
     if let Some(program) = arguments.first() {
         worker_pool::set_program(program.into());
     }
-    finish(parse_arguments(arguments))
+    run_arguments(arguments)
 }
 
 /// Parses a command line. Wrong usage ends the process with 2.

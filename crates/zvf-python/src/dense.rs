@@ -190,7 +190,7 @@ impl PyDenseArray {
         steps: Vec<u64>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let selection = selection(py, &starts, &stops, &steps)?;
-        let cost = self.0.read_plan(&selection);
+        let cost = engine::compute(py, || self.0.read_plan(&selection))?;
         let cost = cost.map_err(|error| error.into_exception(py))?;
         let found = PyDict::new(py);
         found.set_item("blocks", cost.blocks)?;
@@ -226,7 +226,7 @@ impl PyDenseArray {
                 ));
             };
             rest = other;
-            let read = py.detach(|| self.0.slice_into(&part, own));
+            let read = engine::compute(py, || self.0.slice_into(&part, own))?;
             read.map_err(raised)?;
             py.check_signals()?;
         }

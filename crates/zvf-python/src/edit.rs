@@ -140,19 +140,21 @@ pub(crate) fn write_vertex_attributes<'py>(
     written_attributes(py, &written)
 }
 
-/// Writes attributes of the objects with these ids.
+/// Writes attributes of the objects with these ids, if the store is at the given transaction.
 #[pyfunction]
 pub(crate) fn write_object_attributes<'py>(
     py: Python<'py>,
     dataset: &Bound<'py, PyDataset>,
     ids: &Bound<'py, PyArray1<i64>>,
     columns: &Bound<'py, PyDict>,
+    transaction: Option<u64>,
     replace: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let change = Change::silent(dataset);
     let (editor, ids) = (change.editor(), ids.readonly().as_slice()?.to_vec());
     let columns = attributes(columns)?;
     let mut options = TableOptions::default();
+    options.transaction = transaction;
     options.replace = replace;
     let written = change.run(py, async move {
         let editor = editor.await?;

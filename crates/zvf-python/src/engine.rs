@@ -88,6 +88,16 @@ pub(crate) fn run_on_own_thread<T: Send + 'static, E: IntoException + Send + 'st
     done.map_err(|error| error.into_exception(py))
 }
 
+/// Runs a function that computes, on this thread and without the GIL. Work that it divides runs on
+/// threads of this process, which differ from those of the parent of a forked process.
+pub(crate) fn compute<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let threads = threads()?;
+    Ok(py.detach(|| match &threads.pool {
+        Some(pool) => pool.install(work),
+        None => work(),
+    }))
+}
+
 /// Runs a function that blocks on a thread for such functions. Dropping the future leaves the
 /// function running.
 pub(crate) async fn blocking<T: Send + 'static>(

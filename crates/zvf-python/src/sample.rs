@@ -107,11 +107,9 @@ pub(crate) fn run_task(
             "the plan does not sample a volume; run it in the program that made it",
         )
     })?;
-    let array = open_array(
-        &recipe.volume,
-        recipe.dataset.as_deref(),
-        recipe.options.budget,
-    );
+    let (dataset, budget) = (recipe.dataset.as_deref(), recipe.options.budget);
+    let open_volume = || open_array(&recipe.volume, dataset, budget);
+    let array = engine::compute(py, open_volume)?;
     let array = array.map_err(|error| error.into_exception(py))?;
     let dataset = engine::run(py, Dataset::open_with(plan.store(), open))?;
     let axes = dataset.root().axes.len();
@@ -212,7 +210,7 @@ impl Sampling {
         axes: usize,
         options: &SampleOptions,
     ) -> PyResult<Self> {
-        let sampler = Sampler::new(array, axes, options);
+        let sampler = engine::compute(py, || Sampler::new(array, axes, options))?;
         Ok(Self {
             sampler: Arc::new(sampler.map_err(|error| error.into_exception(py))?),
             outside: Arc::default(),
@@ -238,7 +236,8 @@ fn volume(
     memory: Option<u64>,
 ) -> PyResult<(Arc<dyn DenseArray>, Option<Affine>)> {
     if let Ok(bytes) = volume.cast::<PyArray1<u8>>() {
-        let array = open_bytes(bytes.readonly().as_slice()?.to_vec());
+        let bytes = bytes.readonly().as_slice()?.to_vec();
+        let array = engine::compute(py, || open_bytes(bytes))?;
         return Ok((
             Arc::new(array.map_err(|error| error.into_exception(py))?),
             None,
@@ -246,11 +245,12 @@ fn volume(
     }
     let path: String = volume.extract()?;
     if !is_nifti(&path) {
-        let array = open_array(&path, dataset, memory);
+        let array = engine::compute(py, || open_array(&path, dataset, memory))?;
         let array = array.map_err(|error| error.into_exception(py))?;
         return Ok((Arc::from(array), None));
     }
-    let array: NiftiArray = open_nifti(&path, memory).map_err(|error| error.into_exception(py))?;
+    let array = engine::compute(py, || open_nifti(&path, memory))?;
+    let array: NiftiArray = array.map_err(|error| error.into_exception(py))?;
     let map = array.world_to_voxel();
     let map = map.map_err(|error| error.into_exception(py))?.clone();
     Ok((Arc::new(array), Some(map)))

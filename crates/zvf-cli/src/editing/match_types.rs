@@ -33,7 +33,7 @@ enum Number {
 }
 
 /// Converts numbers to another type: integers exactly, floats to the nearest value. Returns `None`
-/// if a number does not fit.
+/// if a number does not fit, such as a float outside the range of the type.
 fn fitted(numbers: &NumericColumn, kind: Kind) -> Option<NumericColumn> {
     let mut bytes = Vec::with_capacity(numbers.len().saturating_mul(kind.size()));
     let (values, _) = numbers.bytes.as_chunks::<8>();
@@ -54,8 +54,8 @@ fn fitted(numbers: &NumericColumn, kind: Kind) -> Option<NumericColumn> {
 
 fn put(number: Number, kind: Kind, bytes: &mut Vec<u8>) -> Option<()> {
     match kind {
-        Kind::Float16 => bytes.extend(f16::from_f64(number.float()).to_le_bytes()),
-        Kind::Float32 => bytes.extend(single(number.float()).to_le_bytes()),
+        Kind::Float16 => bytes.extend(half(number.float())?.to_le_bytes()),
+        Kind::Float32 => bytes.extend(single(number.float())?.to_le_bytes()),
         Kind::Float64 => bytes.extend(number.float().to_le_bytes()),
         Kind::Int8 => bytes.extend(number.whole::<i8>()?.to_le_bytes()),
         Kind::Int16 => bytes.extend(number.whole::<i16>()?.to_le_bytes()),
@@ -96,9 +96,15 @@ impl Number {
     }
 }
 
+fn half(number: f64) -> Option<f16> {
+    let nearest = f16::from_f64(number);
+    (nearest.is_infinite() == number.is_infinite()).then_some(nearest)
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "as near as it goes")]
-fn single(number: f64) -> f32 {
-    number as f32
+fn single(number: f64) -> Option<f32> {
+    let nearest = number as f32;
+    (nearest.is_infinite() == number.is_infinite()).then_some(nearest)
 }
 
 #[cfg(test)]
@@ -123,5 +129,27 @@ mod tests {
             fitted(&NumericColumn::float64(1, [f64::NAN]), Kind::Int8),
             None
         );
+    }
+
+    /// They were stored as infinity.
+    #[test]
+    fn floats_above_the_range_of_a_type_do_not_fit() {
+        let fits = |number: f64, kind| fitted(&NumericColumn::float64(1, [number]), kind);
+        for large in [1e39, -1e39] {
+            assert_eq!(fits(large, Kind::Float32), None);
+            assert_eq!(fits(large, Kind::Float16), None);
+        }
+        assert!(fits(65_504.0, Kind::Float16).is_some());
+        assert_eq!(fits(70_000.0, Kind::Float16), None);
+        let whole = NumericColumn {
+            bytes: 70_000_i64.to_le_bytes().to_vec(),
+            ..NumericColumn::new(Kind::Int64, 1)
+        };
+        assert_eq!(fitted(&whole, Kind::Float16), None);
+        for kind in [Kind::Float32, Kind::Float16] {
+            for special in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+                assert!(fits(special, kind).is_some());
+            }
+        }
     }
 }
