@@ -3,7 +3,7 @@
 //! The extension of the file name selects the [`Format`]. [`read`] accepts what [`write()`] writes,
 //! so a query result becomes a store again without conversion. All rows are written, in the order
 //! of the result. Files appear under their names only when all of them are complete, so a run that
-//! fails leaves earlier files untouched.
+//! fails leaves earlier files untouched. They replace all files of an earlier result of that name.
 //!
 //! | format | files | read | written |
 //! |---|---|---|---|
@@ -87,7 +87,10 @@ mod rename;
 mod result_sink;
 mod staged;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::PathBuf,
+};
 
 use zvf::{Geometry, GeometryKind, LevelUse, QueryResult};
 
@@ -188,6 +191,8 @@ pub struct WrittenFiles {
     pub files: Vec<PathBuf>,
     /// Columns that the format cannot hold, one line each.
     pub left_out: Vec<String>,
+    /// Files that a result of this format may have and this one does not.
+    pub(crate) absent: Vec<PathBuf>,
 }
 
 /// Reads a file of geometry and the tables beside it.
@@ -299,11 +304,14 @@ fn read_table(file: &InputFile, missing: MissingPolicy) -> Result<InputTable, Ge
 /// Beside the result this holds two numbers per vertex of a path, one per end of a link, and the
 /// buffer of the format: 65 536 rows for Arrow, one million for Parquet.
 ///
+/// The files of the result replace those of an earlier one: tables of links, objects and groups
+/// under its name that this result does not have are removed.
+///
 /// # Errors
 ///
 /// Returns [`ResultWriteError`] if the result does not fit the format or a file cannot be written.
-/// No file has changed then, unless the final step, renaming several finished files, fails half
-/// way.
+/// No file has changed then, unless the final step, removing files of an earlier result and
+/// renaming several finished ones, fails half way.
 pub fn write(
     result: &QueryResult,
     description: &StoreDescription,
@@ -312,15 +320,17 @@ pub fn write(
     consistency::check(result)?;
     match file.of_objects() {
         Some(files) => per_object::write(result, description, file, files),
-        None => write_one(result, description, file),
+        None => write_one(result, description, file, &HashSet::new()),
     }
 }
 
-/// Writes a query result to one file, and the files beside it.
+/// Writes a query result to one file, and the files beside it. Of an earlier result, `siblings`
+/// are not removed.
 fn write_one(
     result: &QueryResult,
     description: &StoreDescription,
     file: &OutputFile,
+    siblings: &HashSet<PathBuf>,
 ) -> Result<WrittenFiles, ResultWriteError> {
     if file.format().is_in_batches() {
         let mut sink = ResultSink::create(file, description)?;
@@ -349,10 +359,10 @@ fn write_one(
         }
     };
     left_out.extend(file.format().crs_left_out(description.crs.as_ref()));
-    Ok(WrittenFiles {
-        files: staged.publish()?,
-        left_out,
-    })
+    staged.keep(siblings);
+    let mut written = staged.publish()?;
+    written.left_out = left_out;
+    Ok(written)
 }
 
 /// Writes `bytes` to a file, which appears when it is complete.

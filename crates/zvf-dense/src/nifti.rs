@@ -3,7 +3,7 @@
 //! | part | bytes | content |
 //! |---|---|---|
 //! | header | 348, of NIfTI-2 540 | shape, type, scaling, and the map from voxels to positions |
-//! | extensions | up to `vox_offset` | skipped |
+//! | extensions | up to `vox_offset`, which is 352 or more, of NIfTI-2 544 | skipped |
 //! | voxels | | column by column, the first axis fastest |
 //!
 //! The map from voxels to positions is the sform if `sform_code` is above 0, otherwise the qform if

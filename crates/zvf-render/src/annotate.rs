@@ -327,8 +327,8 @@ impl Legend {
                 let entries = listed(&mut names.iter().cloned(), colors);
                 (entries, names.len(), "values")
             }
-            ColorScale::Integers { values, colors } => {
-                let entries = listed(&mut values.iter().map(i64::to_string), colors);
+            ColorScale::Integers { values, colors, .. } => {
+                let entries = listed(&mut values.iter().map(i128::to_string), colors);
                 (entries, values.len(), "values")
             }
             // One object needs no legend, and a few of many ids tell nothing.

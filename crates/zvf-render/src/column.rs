@@ -20,6 +20,18 @@ pub(crate) fn numbers(rows: &NumericColumn) -> Option<Vec<f64>> {
     })
 }
 
+/// Returns the first channel of each row of integers, exactly; `None` if the last row is incomplete.
+pub(crate) fn integers(rows: &NumericColumn) -> Option<impl Iterator<Item = i128> + '_> {
+    use zvf::numeric::Value;
+    let view = rows.view()?;
+    Some((0..view.rows()).map(move |row| match view.value(row, 0) {
+        Some(Value::Bool(value)) => value.into(),
+        Some(Value::Int(value)) => value.into(),
+        Some(Value::UInt(value)) => value.into(),
+        Some(Value::Float(_) | Value::Complex { .. }) | None => 0,
+    }))
+}
+
 /// Finds a column by name.
 pub(crate) fn column<'a>(columns: &'a [Column], name: &str) -> Option<&'a Column> {
     columns.iter().find(|column| column.name == name)

@@ -1,12 +1,12 @@
 //! Colours of vertices and links: encodes attributes as codes, and codes as colours.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use zvf::{Column, ColumnValues, NO_OBJECT, QueryResult, SEVERAL_OBJECTS, Scope, numeric::Kind};
 
 use crate::{
     color::{Background, Color},
-    column::{channels, column, numbers},
+    column::{channels, column, integers, numbers},
     error::RenderError,
     options::{ColorBy, RenderOptions},
     palette::{self, Categories, Colormap, MAX_INTEGER_CATEGORIES},
@@ -73,6 +73,22 @@ enum CodeKind {
     Color,
 }
 
+/// The codes of numbers.
+#[derive(Debug)]
+enum NumberCodes {
+    /// The code of each integer, while there are few enough for categories. A float would not tell
+    /// large integers apart.
+    Categories(BTreeMap<i128, u32>),
+    /// The bits of a float.
+    Floats,
+}
+
+impl Default for NumberCodes {
+    fn default() -> Self {
+        Self::Categories(BTreeMap::new())
+    }
+}
+
 /// Encodes attributes as colour codes and collects their statistics.
 #[derive(Debug, Default)]
 pub(crate) struct ColorEncoder {
@@ -86,7 +102,7 @@ pub(crate) struct ColorEncoder {
     /// Index of each object in `object_values`.
     objects: HashMap<i64, u32>,
     object_values: Vec<u32>,
-    integers: BTreeSet<i64>,
+    numbers: NumberCodes,
     channels: Option<ChannelScale>,
     samples: Vec<f32>,
     /// Sampling interval; `seen` is the number of values so far.
@@ -238,7 +254,7 @@ impl ColorEncoder {
                 self.of_vertices = true;
                 for row in values.chunks_exact(result.positions.row_len()) {
                     let value = row.get(*column).copied().unwrap_or(f64::NAN);
-                    self.sample_value(value, false);
+                    self.sample_value(value);
                     vertices.push((value as f32).to_bits());
                 }
                 Ok(())
@@ -298,10 +314,10 @@ impl ColorEncoder {
                 }));
             }
             ColumnValues::Numeric(rows) => {
-                let broken = RenderError::InvalidResult("an attribute ends inside a row");
-                let values = numbers(rows).ok_or(broken)?;
+                let broken = || RenderError::InvalidResult("an attribute ends inside a row");
                 let width = channels(column);
                 if width == 3 || width == 4 {
+                    let values = numbers(rows).ok_or_else(broken)?;
                     self.kind = Some(CodeKind::Color);
                     let channels = if width == 3 { 3 } else { 4 };
                     let scale = self.channel_scale(rows.kind, &values, channels, into);
@@ -315,16 +331,27 @@ impl ColorEncoder {
                             | Kind::Complex64
                             | Kind::Complex128
                     );
-                    self.kind = Some(if is_integer {
-                        CodeKind::Integer
-                    } else {
-                        CodeKind::Number
-                    });
-                    for (row, value) in values.into_iter().enumerate() {
-                        if !column.is_null(row) {
-                            self.sample_value(value, is_integer);
+                    if is_integer {
+                        self.kind = Some(CodeKind::Integer);
+                        let values = integers(rows).ok_or_else(broken)?;
+                        for (row, value) in values.enumerate() {
+                            let code = match column.is_null(row) {
+                                true => NO_VALUE,
+                                false => self.integer(value, into),
+                            };
+                            into.push(code);
                         }
-                        into.push((value as f32).to_bits());
+                    } else {
+                        self.kind = Some(CodeKind::Number);
+                        let values = numbers(rows).ok_or_else(broken)?;
+                        // Another level may have stored integers.
+                        self.convert_to_floats(into);
+                        for (row, value) in values.into_iter().enumerate() {
+                            if !column.is_null(row) {
+                                self.sample_value(value);
+                            }
+                            into.push((value as f32).to_bits());
+                        }
                     }
                 } else {
                     let name = column.name.clone();
@@ -396,13 +423,52 @@ impl ColorEncoder {
         number
     }
 
+    /// Returns the code of an integer. If it is one category too many, the codes of earlier ones are
+    /// converted to floats.
+    fn integer(&mut self, value: i128, codes: &mut [u32]) -> u32 {
+        let float = value as f64;
+        self.sample_value(float);
+        if let NumberCodes::Categories(integers) = &mut self.numbers
+            && self.range.is_none()
+        {
+            if let Some(code) = integers.get(&value) {
+                return *code;
+            }
+            if self.is_known {
+                return NO_VALUE;
+            }
+            let code = integers.len();
+            if code < MAX_INTEGER_CATEGORIES {
+                integers.insert(value, code as u32);
+                return code as u32;
+            }
+        }
+        self.convert_to_floats(codes);
+        (float as f32).to_bits()
+    }
+
+    /// Converts the codes of categories of integers, in `codes` and of objects.
+    fn convert_to_floats(&mut self, codes: &mut [u32]) {
+        let NumberCodes::Categories(integers) =
+            std::mem::replace(&mut self.numbers, NumberCodes::Floats)
+        else {
+            return;
+        };
+        let mut floats = [0; MAX_INTEGER_CATEGORIES];
+        for (value, code) in integers {
+            if let Some(own) = floats.get_mut(code as usize) {
+                *own = (value as f64 as f32).to_bits();
+            }
+        }
+        for code in codes.iter_mut().chain(&mut self.object_values) {
+            *code = floats.get(*code as usize).copied().unwrap_or(NO_VALUE);
+        }
+    }
+
     /// Samples a value. The interval doubles whenever the sample is full.
-    fn sample_value(&mut self, value: f64, is_integer: bool) {
+    fn sample_value(&mut self, value: f64) {
         if self.is_known || !value.is_finite() {
             return;
-        }
-        if is_integer && self.integers.len() <= MAX_INTEGER_CATEGORIES {
-            self.integers.insert(value as i64);
         }
         let step = self.step.max(1);
         if self.seen.is_multiple_of(step) {
@@ -455,15 +521,23 @@ impl ColorEncoder {
                     colors,
                 }
             }
-            CodeKind::Integer
-                if options.range.is_none() && self.integers.len() <= MAX_INTEGER_CATEGORIES =>
-            {
-                ColorScale::Integers {
-                    values: self.integers.iter().copied().collect(),
-                    colors: Categories::new(self.integers.len()),
+            CodeKind::Integer => match &self.numbers {
+                NumberCodes::Categories(integers) if self.range.is_none() => {
+                    let mut ranks = vec![0; integers.len()];
+                    for (rank, code) in integers.values().enumerate() {
+                        if let Some(own) = ranks.get_mut(*code as usize) {
+                            *own = rank as u32;
+                        }
+                    }
+                    ColorScale::Integers {
+                        ranks,
+                        values: integers.keys().copied().collect(),
+                        colors: Categories::new(integers.len()),
+                    }
                 }
-            }
-            CodeKind::Integer | CodeKind::Number => self.numbers(options),
+                _ => self.ramp(options),
+            },
+            CodeKind::Number => self.ramp(options),
         };
         let by_object = !self.of_vertices && !self.of_links;
         Ok(Paint {
@@ -493,7 +567,7 @@ impl ColorEncoder {
         }
     }
 
-    fn numbers(&self, options: &RenderOptions) -> ColorScale {
+    fn ramp(&self, options: &RenderOptions) -> ColorScale {
         let mut sorted = self.samples.clone();
         sorted.sort_unstable_by(f32::total_cmp);
         let at = |share: f32| {
@@ -570,7 +644,10 @@ pub(crate) enum ColorScale {
         colors: Categories,
     },
     Integers {
-        values: Vec<i64>,
+        /// Rank of each value by its code.
+        ranks: Vec<u32>,
+        /// Values in ascending order.
+        values: Vec<i128>,
         colors: Categories,
     },
     Numbers {
@@ -629,7 +706,7 @@ impl Paint {
             ColorScale::Words { names, colors, .. } => {
                 format!("{name}, {}", categories(names.len(), colors, "value"))
             }
-            ColorScale::Integers { values, colors } => {
+            ColorScale::Integers { values, colors, .. } => {
                 format!("{name}, {}", categories(values.len(), colors, "value"))
             }
             ColorScale::Numbers {
@@ -671,7 +748,9 @@ impl Paint {
             };
         };
         match &self.scale {
-            ColorScale::Objects { ranks, colors, .. } | ColorScale::Words { ranks, colors, .. } => {
+            ColorScale::Objects { ranks, colors, .. }
+            | ColorScale::Words { ranks, colors, .. }
+            | ColorScale::Integers { ranks, colors, .. } => {
                 let at = usize::try_from(tint).unwrap_or(usize::MAX);
                 let rank = ranks.get(at);
                 rank.map_or(palette::MISSING, |rank| colors.color(*rank))
@@ -680,11 +759,6 @@ impl Paint {
                 channels_of(tint)
                     .map(|channel| ((channel * 255 + CHANNEL_MAX / 2) / CHANNEL_MAX) as u8),
             ),
-            ColorScale::Integers { values, colors } => {
-                let value = f32::from_bits(tint) as i64;
-                let at = values.binary_search(&value);
-                at.map_or(palette::MISSING, |at| colors.color(at as u32))
-            }
             ColorScale::Numbers {
                 ramp,
                 background,
@@ -785,6 +859,83 @@ mod tests {
         let (colors, scale) = painted(&batches, None);
         assert_eq!(colors, [[1, 0, 0], [255, 1, 200]]);
         assert_eq!(scale, "rgb, 0 to 65535 (the range of uint16)");
+    }
+
+    fn integers(kind: Kind, values: &[u64], nulls: Option<Vec<bool>>) -> QueryResult {
+        let bytes = values.iter().flat_map(|value| {
+            let width = if kind == Kind::UInt64 { 8 } else { 4 };
+            value.to_le_bytes().into_iter().take(width)
+        });
+        let mut batch = colors(kind, Vec::new());
+        let mut rows = NumericColumn::new(kind, 1);
+        rows.bytes = bytes.collect();
+        batch.positions.bytes = vec![0; values.len() * 12];
+        batch.vertex[0].values = ColumnValues::Numeric(rows);
+        batch.vertex[0].nulls = nulls;
+        batch
+    }
+
+    /// Large ones were drawn as vertices without a value, because a float32 is another integer.
+    #[test]
+    fn integers_have_distinct_colors_whatever_their_size() {
+        let category = |rank| Categories::new(3).color(rank).0;
+        let large = [33_554_435, 16_777_217, 16_777_216, 16_777_217];
+        let nulls = Some(vec![false, false, false, true]);
+        let (found, scale) = painted(&[integers(Kind::UInt32, &large, nulls)], None);
+        let missing = palette::MISSING.0;
+        assert_eq!(found, [category(2), category(1), category(0), missing]);
+        assert_eq!(scale, "rgb, 3 values");
+        // Nor does a float64 tell these apart, and the last two exceed int64.
+        let ids = [720_575_940_621_039_145, 720_575_940_621_039_144];
+        let batches = [ids, [u64::MAX, u64::MAX - 1]].map(|ids| integers(Kind::UInt64, &ids, None));
+        let category = |rank| Categories::new(4).color(rank).0;
+        let (found, scale) = painted(&batches, None);
+        assert_eq!(found, [1, 0, 3, 2].map(category));
+        assert_eq!(scale, "rgb, 4 values");
+    }
+
+    /// The first batch looks like categories until the second one arrives.
+    #[test]
+    fn codes_of_categories_become_numbers_if_there_are_too_many() {
+        let values: Vec<u64> = (0..=20).rev().map(|value| value * 5).collect();
+        let (first, second) = values.split_at(5);
+        let mut nulls = vec![false; 5];
+        nulls[1] = true;
+        let first = integers(Kind::UInt32, first, Some(nulls));
+        let batches = [first, integers(Kind::UInt32, second, None)];
+        let (mut found, scale) = painted(&batches, None);
+        assert!(scale.starts_with("rgb, 0 to 100 "), "{scale}");
+        assert_eq!(found.remove(1), palette::MISSING.0);
+        let floats = values.iter().map(|value| *value as f32);
+        let floats: Vec<u8> = floats.flat_map(f32::to_le_bytes).collect();
+        let mut batch = integers(Kind::UInt32, &values, None);
+        let mut rows = NumericColumn::new(Kind::Float32, 1);
+        rows.bytes = floats;
+        batch.vertex[0].values = ColumnValues::Numeric(rows);
+        let mut nulls = vec![false; values.len()];
+        nulls[1] = true;
+        batch.vertex[0].nulls = Some(nulls);
+        let (mut expected, _) = painted(&[batch], None);
+        expected.remove(1);
+        assert_eq!(found, expected);
+    }
+
+    /// A second pass over the data uses the codes of the first one.
+    #[test]
+    fn codes_of_integers_are_the_same_in_a_second_pass() {
+        let source = Source::Attribute(None, "rgb".to_owned());
+        for count in [8, 9] {
+            let values: Vec<u64> = (0..count).map(|value| value << 25 | 1).collect();
+            let batch = integers(Kind::UInt64, &values, None);
+            let (mut encoder, mut links) = (ColorEncoder::default(), Vec::new());
+            let mut passes = [Vec::new(), Vec::new()];
+            for codes in &mut passes {
+                encoder.add(&batch, &source, codes, &mut links).unwrap();
+                encoder.freeze_statistics();
+            }
+            let [first, second] = passes;
+            assert_eq!(first, second, "{count}");
+        }
     }
 
     fn owned(ids: &[i64]) -> QueryResult {

@@ -55,7 +55,7 @@ pub struct GeometryReadingArgs {
     /// Needed for a name in a table or npz file that cannot be stored. In tables, also names the
     /// columns `object_id` and `part`: `--rename track=object_id`.
     #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
-    rename: Vec<Rename>,
+    pub(crate) rename: Vec<Rename>,
     /// Treatment of missing numbers: refuse the file, or store NaN, which turns integers into floats.
     #[arg(long, default_value = "refuse", value_parser = named(GAPS.map(|(gaps, _)| gaps), gaps_name))]
     pub(crate) missing: MissingPolicy,

@@ -35,7 +35,7 @@ pub(crate) struct FileConvertArgs {
     /// files are read together.
     #[arg(value_name = "IN", value_parser = InputFile::parse, required = true, num_args = 1..)]
     from: Vec<InputFile>,
-    /// File to write; an existing file is replaced.
+    /// File to write; an existing file is replaced, with the tables beside it.
     #[arg(value_name = "OUT", value_parser = OutputFile::parse)]
     to: OutputFile,
     /// Kind of the geometry; taken from the file if it has one.

@@ -18,9 +18,10 @@ use crate::{
 /// Delete objects or vertices, and the links to them
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Deletes whole objects: the objects with the given ids, or every object of which the query finds a part. In a
-store without objects, and with --vertices, deletes the selected vertices: those inside the region for which --where is
-true. Vertices of paths and skeletons cannot be deleted one by one.
+    after_help = "Deletes whole objects: the objects with the given ids, or every object of which the query finds a part, with
+--mode within every object that it finds whole. In a store without objects, and with --vertices, deletes the selected
+vertices: those inside the region for which --where is true. Vertices of paths and skeletons cannot be deleted one by
+one.
 
 Examples:
   zvf delete tracts.zv --where \"object.length < 5\" --dry-run
@@ -141,7 +142,7 @@ async fn delete_rows(
     file: &InputFile,
 ) -> Result<CommandOutcome, Box<dyn Error>> {
     let work = &arguments.work;
-    let table = read_keyed(file, Some(TableKey::Row), MissingPolicy::Reject)?;
+    let table = read_keyed(file, Some(TableKey::Row), MissingPolicy::Reject, &[])?;
     let rows = row_ids(&table, file)?;
     let transaction = arguments.at_transaction.or(table.transaction);
     let opened = work.open(Operation::Delete).await?;
@@ -206,7 +207,7 @@ async fn found(
     mut query: Query,
 ) -> Result<Option<(Vec<i64>, u64)>, Box<dyn Error>> {
     query.columns = Selection::none();
-    let is_within = query.region.is_some() && query.mode == Mode::Within;
+    let is_within = query.mode == Mode::Within;
     let part = result(work, opened, &query).await?;
     if part.object_ids.is_none() && part.parts.is_none() {
         return Ok(None);
@@ -215,8 +216,8 @@ async fn found(
     let loose = vertices.get(&NO_OBJECT).copied().unwrap_or(0);
     let mut ids = part.objects;
     if is_within && !ids.is_empty() {
-        // The query found parts and links within the region; only objects that lie within entirely
-        // are deleted.
+        // The query found parts and links that lie within the region and satisfy the predicate; only
+        // objects of which it found everything are deleted.
         let whole = result(work, opened, &whole(&ids)).await?;
         let all = vertices_of(&whole);
         ids.retain(|id| vertices.get(id) == all.get(id));

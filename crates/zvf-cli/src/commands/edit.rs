@@ -45,7 +45,7 @@ pub(crate) struct EditArgs {
     from: Option<InputFile>,
     /// Table of attributes to add or change: .csv, .npz, .arrow or .parquet.
     #[arg(long, value_name = "FILE", help_heading = "Attributes", value_parser = InputFile::parse,
-        conflicts_with_all = ["from", "remove", "links", "axes"])]
+        conflicts_with_all = ["from", "remove", "links", "axes", "out_of_bounds", "yes"])]
     attributes: Option<InputFile>,
     /// Column that names the vertex or object of each row; by default `row_id` if the table has it,
     /// or else `object_id`.
@@ -57,7 +57,14 @@ pub(crate) struct EditArgs {
     replace: bool,
     /// Transaction to which the row ids belong, if the file does not name it; fails if the store is
     /// at another one.
-    #[arg(long, value_name = "N", help_heading = "Selection")]
+    ///
+    /// Objects of --from are found by their ids, of any transaction.
+    #[arg(
+        long,
+        value_name = "N",
+        help_heading = "Selection",
+        conflicts_with = "remove"
+    )]
     at_transaction: Option<u64>,
     #[command(flatten)]
     addition: AdditionArgs,
@@ -100,6 +107,9 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
         .await?;
     let mut notes = opened.notes();
     let has_objects = input.geometry.object_ids.is_some() || input.geometry.part_objects.is_some();
+    if has_objects && arguments.at_transaction.is_some() {
+        return Err(EditError::ObjectsAt(from.path().display().to_string()).into());
+    }
     let (geometry, bounds) = (&input.geometry, addition.options.out_of_bounds);
     let changed = if is_exchange {
         let change = opened.editor.replace_objects(remove, geometry, bounds);
@@ -129,7 +139,8 @@ async fn write_attributes(
     file: &InputFile,
 ) -> Result<CommandOutcome, Box<dyn Error>> {
     let work = &arguments.work;
-    let mut table = read_keyed(file, arguments.key, arguments.addition.options.missing)?;
+    let reading = &arguments.addition.options;
+    let mut table = read_keyed(file, arguments.key, reading.missing, &reading.rename)?;
     if table.columns.is_empty() {
         return Err(EditError::NoAttributes(file.path().display().to_string()).into());
     }
@@ -175,13 +186,17 @@ async fn write_attributes(
     Ok(work.attributes_done(&names, table.key, len_u64(table.ids.len()), &written, notes)?)
 }
 
-/// A table without attributes to write.
+/// Arguments, or a file, that change nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum EditError {
     #[error("no file; give --from or --attributes")]
     NoFile,
     #[error("{0} has no attributes to write, only keys and columns that are not attributes")]
     NoAttributes(String),
+    #[error(
+        "--at-transaction is about row ids, but {0} has objects, which are replaced by their ids; leave it out"
+    )]
+    ObjectsAt(String),
 }
 
 /// Returns the ids of the objects of parts and vertices.

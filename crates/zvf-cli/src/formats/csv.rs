@@ -244,12 +244,16 @@ pub(super) fn write(
     let vertices = OutputTable::vertices(result)?;
     staged.write(|sink| Ok(write_rows(&vertices, sink)?))?;
     for (part, table) in OutputTable::sidecars(result, description)? {
-        staged.write_sidecar(part, |sink| Ok(write_rows(&table, sink)?))?;
+        match table {
+            Some(table) => staged.write_sidecar(part, |sink| Ok(write_rows(&table, sink)?))?,
+            None => staged.omit_sidecar(part),
+        }
     }
-    if let Some(text) = description.text(&level_names(result)) {
-        staged.write_beside("metadata.json", |sink| {
+    match description.text(&level_names(result)) {
+        Some(text) => staged.write_beside("metadata.json", |sink| {
             Ok(sink.write_all(format!("{text}\n").as_bytes())?)
-        })?;
+        })?,
+        None => staged.omit_beside("metadata.json"),
     }
     Ok(Vec::new())
 }

@@ -51,19 +51,7 @@ impl InputTable {
     /// Gives the columns of paths and objects the names that mean them. Returns the renames that are
     /// left.
     pub(super) fn rename_structure(&mut self, renames: &[Rename]) -> Vec<Rename> {
-        let mut left = renames.to_vec();
-        left.retain(|rename| {
-            let is_structure = ["object_id", "part"].contains(&rename.new.as_str());
-            let mut columns = self.columns.iter_mut();
-            match columns.find(|column| is_structure && column.label == rename.old) {
-                None => true,
-                Some(column) => {
-                    column.label.clone_from(&rename.new);
-                    false
-                }
-            }
-        });
-        left
+        rename_columns(&mut self.columns, renames, &["object_id", "part"])
     }
 
     /// Removes the columns of the axes and returns the coordinates with the names of the axes.
@@ -107,6 +95,27 @@ impl InputTable {
         });
         Ok((numbers?, names))
     }
+}
+
+/// Gives columns those new names that are in `names`. Returns the renames that are left.
+pub(super) fn rename_columns(
+    columns: &mut [FileColumn],
+    renames: &[Rename],
+    names: &[&str],
+) -> Vec<Rename> {
+    let mut left = renames.to_vec();
+    left.retain(|rename| {
+        let is_named = names.contains(&rename.new.as_str());
+        let mut columns = columns.iter_mut();
+        match columns.find(|column| is_named && column.label == rename.old) {
+            None => true,
+            Some(column) => {
+                column.label.clone_from(&rename.new);
+                false
+            }
+        }
+    });
+    left
 }
 
 /// Converts a table with one row per vertex.

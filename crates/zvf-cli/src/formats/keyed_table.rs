@@ -3,8 +3,11 @@
 use zvf::Column;
 
 use super::{
-    ColumnError, Format, GeometryReadError, InputFile, MissingPolicy, StoreDescription,
-    column::FileColumn, input_table::AXES, npz, read_description, read_table,
+    ColumnError, Format, GeometryReadError, InputFile, MissingPolicy, Rename, StoreDescription,
+    column::FileColumn,
+    input_table::{AXES, rename_columns},
+    npz, read_description, read_table,
+    rename::Renaming,
 };
 
 /// The key of a table.
@@ -74,17 +77,23 @@ const STRUCTURE: [&str; 11] = [
     "links",
 ];
 
-/// Reads a table. Without a key, rows belong to vertices if the table has their addresses.
+/// Reads a table. Without a key, rows belong to vertices if the table has their addresses. `renames`
+/// name its attributes, and the column of the key.
 ///
 /// # Errors
 ///
-/// [`GeometryReadError`] if the table cannot be read or lacks the key.
+/// [`GeometryReadError`] if the table cannot be read, lacks the key, or lacks an attribute that is
+/// to be renamed.
 pub(crate) fn read_keyed(
     file: &InputFile,
     key: Option<TableKey>,
     missing: MissingPolicy,
+    renames: &[Rename],
 ) -> Result<KeyedTable, GeometryReadError> {
     let (mut columns, axes, description) = columns(file, missing)?;
+    let keys = TableKey::ALL.map(TableKey::name);
+    let renames = rename_columns(&mut columns, renames, &keys);
+    let mut renaming = Renaming::new(&renames);
     let has = |key: TableKey, columns: &[FileColumn]| {
         let mut names = columns.iter().map(|column| column.label.as_str());
         names.any(|name| key.names().contains(&name))
@@ -129,8 +138,10 @@ pub(crate) fn read_keyed(
             let (expected, found) = (table.ids.len(), column.values.len());
             return Err(column.error(ColumnError::Rows { expected, found }));
         }
+        let name = renaming.name(key.scope(), name);
         table.columns.push(Column::new(name, column.values));
     }
+    renaming.finish(file.path())?;
     Ok(table)
 }
 

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use tempfile::TempDir;
 
-use super::{OutputFile, ResultWriteError, WrittenFiles};
+use super::{OutputFile, ResultWriteError, WrittenFiles, staged};
 
 /// A file that is written to a temporary folder beside its target, if it may lack nothing.
 pub(crate) struct LosslessTarget {
@@ -37,7 +37,8 @@ impl LosslessTarget {
         &self.file
     }
 
-    /// Moves the files to their target.
+    /// Moves the files to their target, and removes the files of an earlier result that this one
+    /// does not have.
     ///
     /// # Errors
     ///
@@ -55,9 +56,17 @@ impl LosslessTarget {
                 left_out: written.left_out,
             });
         }
-        for path in &mut written.files {
+        let moved = |path: &Path| {
             let name = path.file_name().unwrap_or_default();
-            let to = self.target.folder().join(name);
+            self.target.folder().join(name)
+        };
+        for path in &mut written.absent {
+            *path = moved(path);
+        }
+        staged::remove(&written.absent)?;
+        // The requested file is the last to get its name.
+        for path in written.files.iter_mut().rev() {
+            let to = moved(path);
             fs::rename(&*path, &to).map_err(|source| file_error(&to, source))?;
             *path = to;
         }

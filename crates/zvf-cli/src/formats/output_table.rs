@@ -151,21 +151,18 @@ impl<'a> OutputTable<'a> {
         Self::of(rows, columns).map(Some)
     }
 
-    /// Returns the tables beside that of the vertices, with the part of their file names.
+    /// Returns the tables beside that of the vertices, with the part of their file names; `None` for
+    /// those that the result does not have.
     pub(crate) fn sidecars(
         result: &'a QueryResult,
         description: &'a StoreDescription,
-    ) -> Result<Vec<(&'static str, Self)>, ResultWriteError> {
-        let tables = [
+    ) -> Result<[(&'static str, Option<Self>); 4], ResultWriteError> {
+        Ok([
             ("links", Self::links(result)?),
             ("objects", Self::objects(result)?),
             ("groups", Self::groups(result)?),
             ("group_attributes", Self::group_attributes(description)?),
-        ];
-        let present = tables.into_iter();
-        Ok(present
-            .filter_map(|(part, table)| Some((part, table?)))
-            .collect())
+        ])
     }
 
     fn of(rows: usize, columns: Vec<OutputColumn<'a>>) -> Result<Self, ResultWriteError> {

@@ -1,6 +1,9 @@
 //! A file for each object of a result.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    path::PathBuf,
+};
 
 use zvf::{Column, Links, ObjectGroup, Parts, QueryResult};
 use zvf_files::ObjectFiles;
@@ -28,14 +31,18 @@ pub(super) fn write(
         let name = names.and_then(|names| names.text_at(row));
         targets.push(file.at(files.path(*object, name)?));
     }
+    // The name of an object may be that of a table of another one, such as `soma.groups`.
+    let siblings = targets.iter().map(|target| target.path().to_path_buf());
+    let siblings: HashSet<PathBuf> = siblings.collect();
     let mut written = WrittenFiles {
-        files: Vec::new(),
         left_out: split.left_out(),
+        ..WrittenFiles::default()
     };
     let mut seen = HashSet::new();
     for (row, target) in targets.iter().enumerate() {
-        let one = write_one(&split.object(row), description, target)?;
+        let one = write_one(&split.object(row), description, target, &siblings)?;
         written.files.extend(one.files);
+        written.absent.extend(one.absent);
         let new = one.left_out.into_iter();
         written
             .left_out

@@ -93,6 +93,7 @@ impl ResultSink {
                 WrittenFiles {
                     files: written.files,
                     left_out: written.left_out,
+                    ..WrittenFiles::default()
                 }
             }
             BatchTarget::Ply {
@@ -102,10 +103,9 @@ impl ResultSink {
             } => {
                 let ResultTables { groups, levels, .. } = *tables;
                 let left_out = writer.finish(&description, groups, levels, &mut staged)?;
-                WrittenFiles {
-                    files: staged.publish()?,
-                    left_out,
-                }
+                let mut written = staged.publish()?;
+                written.left_out = left_out;
+                written
             }
         };
         written.left_out.extend(self.left_out);

@@ -1,16 +1,17 @@
 //! Files that are published together once all of them are complete.
 
 use std::{
+    collections::HashSet,
     ffi::OsString,
-    fs::File,
-    io::{BufWriter, Write},
+    fs::{self, File},
+    io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
 
 use tempfile::NamedTempFile;
 use zvf_dense::staged;
 
-use super::{ResultWriteError, error::FillError};
+use super::{ResultWriteError, WrittenFiles, error::FillError};
 
 /// The writer of a file.
 pub(super) type Sink<'a> = BufWriter<&'a mut File>;
@@ -20,6 +21,8 @@ pub(super) type Sink<'a> = BufWriter<&'a mut File>;
 pub(super) struct Staged {
     target: PathBuf,
     files: Vec<(NamedTempFile, PathBuf)>,
+    /// Files that the result does not have; those of an earlier result are removed.
+    absent: Vec<PathBuf>,
 }
 
 impl Staged {
@@ -27,6 +30,7 @@ impl Staged {
         Self {
             target: target.to_path_buf(),
             files: Vec::new(),
+            absent: Vec::new(),
         }
     }
 
@@ -44,12 +48,13 @@ impl Staged {
         part: &str,
         fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
     ) -> Result<(), ResultWriteError> {
-        let mut extension = OsString::from(part);
-        if let Some(end) = self.target.extension() {
-            extension.push(".");
-            extension.push(end);
-        }
-        self.write_to(self.target.with_extension(extension), fill)
+        self.write_to(self.sidecar(part), fill)
+    }
+
+    /// Removes the file that [`write_sidecar`](Self::write_sidecar) would write, on publication: it
+    /// belongs to an earlier result and would be read as a part of this one.
+    pub(super) fn omit_sidecar(&mut self, part: &str) {
+        self.absent.push(self.sidecar(part));
     }
 
     /// Writes a file beside the requested one, with another extension.
@@ -59,6 +64,25 @@ impl Staged {
         fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
     ) -> Result<(), ResultWriteError> {
         self.write_to(self.target.with_extension(extension), fill)
+    }
+
+    /// Removes the file that [`write_beside`](Self::write_beside) would write, on publication.
+    pub(super) fn omit_beside(&mut self, extension: &str) {
+        self.absent.push(self.target.with_extension(extension));
+    }
+
+    /// Keeps files that would be removed on publication.
+    pub(super) fn keep(&mut self, paths: &HashSet<PathBuf>) {
+        self.absent.retain(|path| !paths.contains(path));
+    }
+
+    fn sidecar(&self, part: &str) -> PathBuf {
+        let mut extension = OsString::from(part);
+        if let Some(end) = self.target.extension() {
+            extension.push(".");
+            extension.push(end);
+        }
+        self.target.with_extension(extension)
     }
 
     fn write_to(
@@ -84,8 +108,10 @@ impl Staged {
         }
     }
 
-    /// Gives the files their names, the requested one last: if it exists, all of them do.
-    pub(super) fn publish(self) -> Result<Vec<PathBuf>, ResultWriteError> {
+    /// Removes the files of an earlier result that this one does not have, and gives the files
+    /// their names, the requested one last: if it exists, all of them do.
+    pub(super) fn publish(self) -> Result<WrittenFiles, ResultWriteError> {
+        remove(&self.absent)?;
         let mut paths = Vec::new();
         for (file, path) in self.files.into_iter().rev() {
             match file.persist(&path) {
@@ -97,6 +123,25 @@ impl Staged {
             }
         }
         paths.reverse();
-        Ok(paths)
+        Ok(WrittenFiles {
+            files: paths,
+            left_out: Vec::new(),
+            absent: self.absent,
+        })
     }
+}
+
+/// Removes files, where they exist.
+pub(super) fn remove(paths: &[PathBuf]) -> Result<(), ResultWriteError> {
+    // A folder of that name is not read.
+    for path in paths.iter().filter(|path| path.is_file()) {
+        match fs::remove_file(path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                let path = path.clone();
+                return Err(ResultWriteError::File { path, source });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }

@@ -187,3 +187,38 @@ fn objects_get_attributes_by_their_ids() {
     );
     is_valid(&bench);
 }
+
+/// `--rename` was ignored, and the attribute was written under its name in the table.
+#[test]
+fn attributes_and_the_key_are_renamed() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y,object_id\n1.0,2.0,5\n3.0,4.0,8\n");
+    create(&bench, "a", "points");
+    let rows = ["5,1.5".to_owned(), "8,2.5".to_owned()];
+    let found = edit(&bench, "object_id,p2", &rows, &["--rename", "p2=weight"]);
+    assert_eq!(found["attributes"], json!(["weight"]));
+    let more = ["--rename", "cell=object_id", "--rename", "object.p2=size"];
+    let found = edit(&bench, "cell,object.p2", &rows, &more);
+    assert_eq!(
+        (&found["key"], &found["attributes"]),
+        (&json!("object_id"), &json!(["size"]))
+    );
+    let result = bench.result("@a.zv", &[]);
+    let expected = "object_id,object.size,object.weight\n5,1.5,1.5\n8,2.5,2.5\n";
+    assert!(result.ends_with(expected), "{result}");
+    for unused in ["p3=weight", "vertex.p2=weight"] {
+        let said = refused(&bench, "object_id,p2", &["5,1"], &["--rename", unused]);
+        let old = unused.split_once('=').unwrap().0;
+        assert!(said.contains(old) && said.contains("object.p2"), "{said}");
+    }
+    is_valid(&bench);
+}
+
+#[test]
+fn options_without_effect_on_attributes_are_refused() {
+    let bench = points();
+    for more in [&["--out-of-bounds", "expand"][..], &["--yes"]] {
+        let said = refused(&bench, "row_id,fa", &["0,1"], more);
+        assert!(said.contains("cannot be used with"), "{said}");
+    }
+}

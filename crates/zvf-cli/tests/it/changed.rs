@@ -539,3 +539,42 @@ fn points_without_objects_are_appended() {
         "{said}"
     );
 }
+
+/// Only vertices and tables have addresses, which belong to a transaction. The option was ignored.
+#[test]
+fn objects_are_not_replaced_at_a_transaction() {
+    let bench = streamlines();
+    bench.says(&["query", "@a.zv", "--object", "8", "-o", "@b.csv", "--quiet"]);
+    let line = [
+        "edit",
+        "@a.zv",
+        "--from",
+        "@b.csv",
+        "--at-transaction",
+        "77",
+    ];
+    let said = bench.refused(&line);
+    assert!(said.contains("which are replaced by their ids"), "{said}");
+    let said = bench.refused(&[&line[..], &["--remove", "8"]].concat());
+    assert!(said.contains("cannot be used with"), "{said}");
+    let info = bench.json(&["info", "@a.zv"]);
+    assert_eq!(info["written_by"]["transaction"], 0);
+}
+
+/// Objects that satisfy a predicate in part only were deleted as well, unlike by `Dataset.delete`.
+#[test]
+fn delete_within_a_predicate_needs_all_vertices_of_an_object() {
+    let bench = Bench::new();
+    bench.file(
+        "a.csv",
+        "x,y,object_id,r\n0,0,1,9\n1,0,1,0\n2,0,1,0\n0,5,2,0\n1,5,2,0\n",
+    );
+    bench.file("a.links.csv", "links[0],links[1]\n1,0\n2,1\n4,3\n");
+    let line = ["create", "@a.zv", "--kind", "skeletons", "--from", "@a.csv"];
+    bench.says(&line);
+    let line = ["delete", "@a.zv", "--where", "vertex.r < 1", "--dry-run"];
+    let found = bench.json(&line);
+    assert_eq!(found["object_ids"], json!([1, 2]));
+    let found = bench.json(&[&line[..], &["--mode", "within"]].concat());
+    assert_eq!(found["object_ids"], json!([2]));
+}

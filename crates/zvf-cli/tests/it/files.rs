@@ -50,7 +50,10 @@ fn a_path_that_cannot_be_a_file_is_rejected() {
 #[test]
 fn a_file_is_replaced_atomically() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("a.csv"), "old").unwrap();
+    // All of them belong to an earlier result.
+    for name in ["a.csv", "a.group_attributes.csv", "a.metadata.json"] {
+        fs::write(folder.path().join(name), "old").unwrap();
+    }
     written(&in_axes(1), folder.path(), "a.csv").unwrap();
     let found = fs::read_to_string(folder.path().join("a.csv")).unwrap();
     assert_eq!(found, "x\n0.25\n1.25\n");
@@ -90,11 +93,12 @@ fn a_failed_write_keeps_the_previous_file() {
 #[test]
 fn a_failed_table_prevents_all_files_of_the_result() {
     let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.group_attributes.csv"), "old").unwrap();
     let mut result = points();
     result.object = vec![numbers("a", 1, &[1_u8, 2]), numbers("a", 1, &[1_u8, 2])];
     let error = written(&result, folder.path(), "a.csv").unwrap_err();
     assert!(matches!(error, ResultWriteError::TwoColumns(name) if name == "object.a"));
-    assert_eq!(names(folder.path()), [""; 0]);
+    assert_eq!(names(folder.path()), ["a.group_attributes.csv"]);
 }
 
 #[track_caller]

@@ -1,8 +1,8 @@
 //! `zvf query` as a user runs it.
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
-use crate::{stores::Bench, text, unpack, zvf};
+use crate::{round_trip::typed, stores::Bench, text, unpack, zvf};
 
 fn graph() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -230,4 +230,61 @@ fn files_of_objects_have_distinct_and_known_names() {
     bench.says(&["create", "@c.zv", "--kind", "points", "--from", "@c.csv"]);
     let says = bench.refused(&["query", "@c.zv", "-o", "@{object}.csv"]);
     assert!(says.contains("no vertex has an object"), "{says}");
+}
+
+/// Tables of the earlier result stayed, and were read as tables of the new one.
+#[test]
+fn a_result_replaces_the_tables_of_an_earlier_one() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y,object_id\n1,2,5\n3,4,5\n");
+    bench.file("a.links.csv", "links[0],links[1]\n0,1\n");
+    bench.file("a.groups.csv", "group,object_id\n0,5\n");
+    bench.says(&["create", "@a.zv", "--kind", "graphs", "--from", "@a.csv"]);
+    bench.file("b.csv", "x,y\n7,8\n");
+    bench.says(&["create", "@b.zv", "--kind", "points", "--from", "@b.csv"]);
+    let tables = typed().into_iter().filter(|end| *end != "npz");
+    for end in tables.chain(["csv"]) {
+        for strict in [&[][..], &["--strict"]] {
+            fs::create_dir(bench.path("out")).unwrap();
+            let near = format!("@out/near.{end}");
+            // Neither is a table of the result.
+            bench.file(&format!("out/near.other.{end}"), "");
+            bench.file("out/near.groups.txt", "");
+            let save = |store: &str| {
+                bench.says(&[&["query", store, "-o", &near, "--quiet"], strict].concat());
+                let entries = fs::read_dir(bench.path("out")).unwrap();
+                let names = entries.map(|entry| entry.unwrap().file_name());
+                let names = names.map(|name| name.into_string().unwrap());
+                names.collect::<BTreeSet<_>>()
+            };
+            let first = save("@a.zv");
+            for part in ["links", "objects", "groups"] {
+                let name = format!("near.{part}.{end}");
+                assert!(first.contains(&name), "{name}: {first:?}");
+            }
+            let mut expected = BTreeSet::from([
+                format!("near.{end}"),
+                format!("near.other.{end}"),
+                "near.groups.txt".to_owned(),
+            ]);
+            if end == "csv" {
+                expected.insert("near.metadata.json".to_owned());
+            }
+            assert_eq!(save("@b.zv"), expected, "{end} {strict:?}");
+            fs::remove_dir_all(bench.path("out")).unwrap();
+        }
+    }
+}
+
+/// The name of an object may look like a table of another one.
+#[test]
+fn files_of_objects_are_not_replaced_by_each_other() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y,object_id\n1,2,5\n3,4,8\n");
+    bench.file("a.objects.csv", "object_id,name\n5,soma.groups\n8,soma\n");
+    bench.says(&["create", "@a.zv", "--kind", "points", "--from", "@a.csv"]);
+    bench.says(&["query", "@a.zv", "-o", "@{name}.csv", "--quiet"]);
+    for name in ["soma.groups.csv", "soma.csv"] {
+        assert!(bench.path(name).is_file(), "{name}");
+    }
 }

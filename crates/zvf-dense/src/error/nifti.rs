@@ -16,8 +16,8 @@ pub enum NiftiError {
     /// The element type is not supported.
     #[error("has voxels of NIfTI datatype {0}; only integers and floats of 8 to 64 bits are read")]
     Datatype(i16),
-    /// The offset of the voxels is invalid.
-    #[error("has an invalid offset of the voxels")]
+    /// The offset of the voxels is no number of bytes, or within the header.
+    #[error("has an invalid offset of the voxels, `vox_offset`; save the volume again")]
     Offset,
     /// The file ends before the last voxel.
     #[error("has {found} bytes, but its header requires {needed}")]

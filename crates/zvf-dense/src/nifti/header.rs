@@ -11,6 +11,9 @@ const LEN_1: i32 = 348;
 const LEN_2: i32 = 540;
 /// Axes of space, which every array has.
 const SPACE: usize = 3;
+/// Minimum offsets of the voxels: the header, and four bytes that announce extensions.
+const MIN_OFFSET_1: u64 = 352;
+const MIN_OFFSET_2: u64 = 544;
 
 /// The field of a header that maps voxels to positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -126,12 +129,12 @@ impl StoredHeader {
             b"ni1\0" => return Err(NiftiError::Pair),
             _ => return Err(NiftiError::Header),
         }
-        let offset = view.f32(108)?;
+        let offset = whole(view.f32(108)?).filter(|offset| *offset >= MIN_OFFSET_1);
         Ok(Self {
             dim: all(40, 2, |at| view.i16(at).map(i64::from))?,
             datatype: view.i16(70)?,
             pixdim: all(76, 4, |at| view.f32(at))?,
-            vox_offset: whole(offset).ok_or(NiftiError::Offset)?,
+            vox_offset: offset.ok_or(NiftiError::Offset)?,
             slope: view.f32(112)?,
             intercept: view.f32(116)?,
             qform_code: view.i16(252)?.into(),
@@ -148,12 +151,13 @@ impl StoredHeader {
             b"ni2\0\r\n\x1a\n" => return Err(NiftiError::Pair),
             _ => return Err(NiftiError::Header),
         }
-        let offset = u64::try_from(view.i64(168)?);
+        let offset = u64::try_from(view.i64(168)?).ok();
+        let offset = offset.filter(|offset| *offset >= MIN_OFFSET_2);
         Ok(Self {
             dim: all(16, 8, |at| view.i64(at))?,
             datatype: view.i16(12)?,
             pixdim: all(104, 8, |at| view.f64(at))?,
-            vox_offset: offset.map_err(|_| NiftiError::Offset)?,
+            vox_offset: offset.ok_or(NiftiError::Offset)?,
             slope: view.f64(176)?,
             intercept: view.f64(184)?,
             qform_code: view.i32(344)?,

@@ -272,6 +272,17 @@ fn what_is_no_volume_is_refused() {
         change(|header| header.dim = vec![2, 0, 4]),
         NiftiError::Shape
     );
+    // The header, and the four bytes after it, are no voxels.
+    for offset in [0_u16, 4, 348, 351] {
+        let mut bytes = header().version_1();
+        bytes[108..112].copy_from_slice(&f32::from(offset).to_le_bytes());
+        assert_eq!(refused(bytes), NiftiError::Offset, "{offset}");
+    }
+    for offset in [-1, 0, 4, 540, 543_i64] {
+        let mut bytes = header().version_2();
+        bytes[168..176].copy_from_slice(&offset.to_le_bytes());
+        assert_eq!(refused(gzipped(&bytes)), NiftiError::Offset, "{offset}");
+    }
 }
 
 /// The voxels of such a volume can be read all the same, and sampled with another map.

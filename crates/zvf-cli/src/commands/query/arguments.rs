@@ -114,8 +114,8 @@ pub struct QueryArgs {
     /// Write all rows to a file: .csv, .npz, .arrow, .parquet, .ply, .obj, .trk, .tck, .trx, .swc,
     /// .stl, .las, .laz, .gii, .glb or .geoparquet.
     ///
-    /// An existing file is replaced once the new one is complete. A file name with {object} or {name}
-    /// writes one file for each object: 'neuron_{name}.ply'.
+    /// An existing file is replaced once the new one is complete, with the tables beside it. A file
+    /// name with {object} or {name} writes one file for each object: 'neuron_{name}.ply'.
     #[arg(short, long, value_name = "FILE", help_heading = "Output", value_parser = OutputFile::parse)]
     pub(super) output: Option<OutputFile>,
     /// Write no file if its format cannot hold everything.

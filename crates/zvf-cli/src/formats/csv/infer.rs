@@ -8,11 +8,16 @@ use crate::formats::{ColumnError, CsvError, MissingPolicy, column::FirstText};
 /// Maximum length of a field in an error.
 const MAX_SHOWN_CHARS: usize = 40;
 
+/// Maximum integer up to which float64 represents all.
+const MAX_EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
+/// Number of digits of [`MAX_EXACT`].
+const MIN_INEXACT_DIGITS: usize = 16;
+
 /// The types that the fields of a column have ruled out so far.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is ruled out by itself")]
 pub(super) struct TypeInference {
-    has_row: bool,
+    rows: usize,
     has_value: bool,
     no_bool: bool,
     no_integer: bool,
@@ -20,13 +25,16 @@ pub(super) struct TypeInference {
     no_complex: bool,
     is_negative: bool,
     is_unsigned: bool,
+    /// The row of the first integer that float64 cannot represent exactly.
+    inexact_row: Option<usize>,
     /// The first field that is not a number.
     first_text: Option<FirstText>,
 }
 
 impl TypeInference {
     pub(super) fn observe(&mut self, field: CsvField<'_>, line: u64) {
-        self.has_row = true;
+        let row = self.rows;
+        self.rows = row.saturating_add(1);
         if field.is_missing() {
             return;
         }
@@ -34,6 +42,9 @@ impl TypeInference {
         self.has_value = true;
         let text = field.text.trim();
         self.no_bool = self.no_bool || bool_of(text).is_none();
+        if self.inexact_row.is_none() && is_inexact(text) {
+            self.inexact_row = Some(row);
+        }
         if !self.no_integer {
             if let Ok(value) = text.parse::<i64>() {
                 self.is_negative |= value < 0;
@@ -66,9 +77,9 @@ impl TypeInference {
 
     /// Returns the kind of the numbers; `None` for text.
     fn kind(&self) -> Result<Option<Kind>, ColumnError> {
-        Ok(match self {
+        let kind = match self {
             // Without rows, the kind must be valid for both axes and ids.
-            Self { has_row: false, .. } => Some(Kind::Int64),
+            Self { rows: 0, .. } => Some(Kind::Int64),
             Self {
                 has_value: false, ..
             } => None,
@@ -89,7 +100,11 @@ impl TypeInference {
                 no_complex: false, ..
             } => Some(Kind::Complex128),
             _ => None,
-        })
+        };
+        match (kind, self.inexact_row) {
+            (Some(Kind::Float64 | Kind::Complex128), Some(row)) => Err(ColumnError::Inexact(row)),
+            (kind, _) => Ok(kind),
+        }
     }
 }
 
@@ -184,6 +199,16 @@ fn push(text: &str, numbers: &mut NumericColumn) -> Option<()> {
     Some(())
 }
 
+/// Returns whether a field is an integer, without point or exponent, that is too large for float64
+/// to represent each integer.
+fn is_inexact(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    // Shorter integers are smaller.
+    digits.len() >= MIN_INEXACT_DIGITS
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && !digits.parse::<u64>().is_ok_and(|value| value <= MAX_EXACT)
+}
+
 /// Parses a bool as zvf, Python or spreadsheets write it.
 fn bool_of(text: &str) -> Option<bool> {
     match text {
@@ -241,5 +266,30 @@ mod tests {
         check(&["1.5", "a"], &Ok(None));
         check(&["", ""], &Ok(None));
         check(&[], &Ok(Some(Kind::Int64)));
+    }
+
+    /// Ids of segments came out as other ids if one field of the column was a float.
+    #[test]
+    fn integers_are_not_rounded_to_floats() {
+        let inexact = |row| Err(ColumnError::Inexact(row));
+        check(&["720575940621039145", "nan"], &inexact(0));
+        check(&["0.5", "", "-9007199254740993"], &inexact(2));
+        check(&["18446744073709551616"], &inexact(0));
+        check(&["1", "+9007199254740993", "1.0+2.0j"], &inexact(1));
+        check(
+            &["9007199254740992", "-9007199254740992", "nan"],
+            &Ok(Some(Kind::Float64)),
+        );
+        check(
+            &[
+                "1e17",
+                "12345678901234567890.0",
+                "0000000000000000001",
+                "nan",
+            ],
+            &Ok(Some(Kind::Float64)),
+        );
+        check(&["720575940621039145", "1"], &Ok(Some(Kind::Int64)));
+        check(&["720575940621039145", "nan", "axon"], &Ok(None));
     }
 }

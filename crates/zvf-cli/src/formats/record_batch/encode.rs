@@ -82,6 +82,10 @@ pub(in super::super) fn write_batches(
     let vertices = RecordBatches::of(&vertices, about.clone())?;
     staged.write(|sink| fill(&vertices, sink))?;
     for (part, table) in OutputTable::sidecars(result, description)? {
+        let Some(table) = table else {
+            staged.omit_sidecar(part);
+            continue;
+        };
         let batches = RecordBatches::of(&table, about.clone())?;
         staged.write_sidecar(part, |sink| fill(&batches, sink))?;
     }
