@@ -75,7 +75,7 @@ pub(crate) async fn each_chunk(
 }
 
 /// The result of reading a cell.
-type FetchedCell = Result<Option<Fetched>, FetchError>;
+pub(crate) type FetchedCell = Result<Option<Fetched>, FetchError>;
 
 /// Chunks whose cells are read at once.
 struct ChunkBatch<'c> {

@@ -326,8 +326,10 @@ fn listed(
             value: Some(list_of(chunks.into_iter())),
         }
     });
-    for (place, fault) in faults {
-        context.add(&rules::CHUNK_LIST, key, Some(place), fault, fix.clone());
+    // The fix is the whole list, so one finding has it.
+    let fixes = fix.into_iter().map(Some).chain(core::iter::repeat(None));
+    for ((place, fault), fix) in faults.into_iter().zip(fixes) {
+        context.add(&rules::CHUNK_LIST, key, Some(place), fault, fix);
     }
     listed
 }

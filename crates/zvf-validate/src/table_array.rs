@@ -48,8 +48,8 @@ pub(crate) enum RowType {
     Item,
     /// A number.
     Number(Kind, ByteOrder),
-    /// Text of a fixed number of bytes.
-    Text(u64),
+    /// Text of a fixed number of bytes, four for each character.
+    Text(u64, ByteOrder),
 }
 
 /// The rows of a cell.
@@ -79,7 +79,7 @@ impl TableArray {
         let row = match &array.data_type {
             DataType::VariableBytes | DataType::VariableText => RowType::Item,
             DataType::Number(kind) => RowType::Number(*kind, byte_order(array)),
-            DataType::FixedText { bytes } => RowType::Text(*bytes),
+            DataType::FixedText { bytes } => RowType::Text(*bytes, byte_order(array)),
             _ => return refuse("unknown element type"),
         };
         let shape = array.shape.split_first();
@@ -212,7 +212,7 @@ impl TableArray {
                 )),
                 Err(error) => Some(error.to_string()),
             },
-            RowType::Number(..) | RowType::Text(_) => {
+            RowType::Number(..) | RowType::Text(..) => {
                 let size = self.row_size().saturating_mul(self.per_cell);
                 let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
                 (found != size).then(|| format!("{found} bytes in a cell of {size}"))
@@ -232,7 +232,7 @@ impl TableArray {
         let element = match self.row {
             RowType::Item => 0,
             RowType::Number(kind, _) => u64::try_from(kind.size()).unwrap_or(u64::MAX),
-            RowType::Text(bytes) => bytes,
+            RowType::Text(bytes, _) => bytes,
         };
         element.saturating_mul(self.columns)
     }
@@ -253,6 +253,30 @@ impl TableArray {
         let bytes = cell.cell.bytes()?;
         let size = self.row_size().saturating_mul(cell.rows);
         bytes.get(..usize::try_from(size).ok()?)
+    }
+
+    /// Returns the first row of a cell that is not valid text, and the number of such rows; `None`
+    /// if there is none. Items are UTF-8, and text of a fixed number of bytes is UTF-32.
+    pub(crate) fn wrong_text(&self, cell: &RowCell<'_>) -> Option<(u64, u64)> {
+        match self.row {
+            RowType::Item => {
+                let items = self.items(cell)?.into_iter();
+                wrong_rows(cell, items, |item| core::str::from_utf8(item).is_ok())
+            }
+            RowType::Text(_, order) => {
+                let row = usize::try_from(self.row_size()).ok()?;
+                let rows = self.numbers(cell)?.chunks_exact(row.max(1));
+                let is_letter = |letter: &[u8; 4]| {
+                    let code = match order {
+                        ByteOrder::Little => u32::from_le_bytes(*letter),
+                        ByteOrder::Big => u32::from_be_bytes(*letter),
+                    };
+                    char::from_u32(code).is_some()
+                };
+                wrong_rows(cell, rows, |row| row.as_chunks().0.iter().all(is_letter))
+            }
+            RowType::Number(..) => None,
+        }
     }
 
     /// Returns all bytes of an array of bytes. Returns `None` after reporting an unreadable cell,
@@ -281,6 +305,18 @@ impl TableArray {
         .await;
         all
     }
+}
+
+/// Returns the first row that is not valid, and the number of such rows.
+fn wrong_rows<'a>(
+    cell: &RowCell<'_>,
+    rows: impl Iterator<Item = &'a [u8]>,
+    is_valid: impl Fn(&[u8]) -> bool,
+) -> Option<(u64, u64)> {
+    let mut wrong = (cell.first..).zip(rows).filter(|(_, row)| !is_valid(row));
+    let (first, _) = wrong.next()?;
+    let more = u64::try_from(wrong.count()).unwrap_or(u64::MAX);
+    Some((first, more.saturating_add(1)))
 }
 
 /// Returns the byte order of numbers in decompressed cells.

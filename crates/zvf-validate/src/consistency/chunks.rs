@@ -43,6 +43,7 @@ pub(super) mod presence;
 mod region;
 mod vertices;
 
+pub(super) use attributes::wrong_code;
 pub(super) use fragments::Bits;
 pub(super) use outcome::optional;
 pub(super) use vertices::{VertexSpace, is_bins};

@@ -9,7 +9,7 @@ rules! { Consistency;
     /// An array lists a cell, but the store has no object for it.
     CELL_MISSING = "ZV-L3-001", Error, "a cell is missing",
         Advice("restore the file from a backup; otherwise the data of the chunk are lost");
-    /// A cell has a damaged checksum, compression, frame or shard.
+    /// A cell has a damaged checksum, compression, frame or shard, or text that is not valid.
     CELL_UNREADABLE = "ZV-L3-002", Error, "a cell cannot be decoded",
         Advice("restore the file from a backup; otherwise the data of the chunk are lost");
     /// A cell was not delivered, or does not fit in the memory budget.

@@ -3,7 +3,7 @@
 use crate::rule::rules;
 
 rules! { Semantics;
-    /// An earlier error or the memory budget prevents the checks of geometry.
+    /// An earlier error, the memory budget or overlapping fragments prevent the checks of geometry.
     NOT_RUN = "ZV-L4-000", Error, "semantics were not checked",
         Advice("fix the findings of L1 to L3, then validate again");
     /// The convention of links is not valid for the kind of geometry. Readers use it to connect

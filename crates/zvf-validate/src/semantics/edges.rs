@@ -91,11 +91,11 @@ pub(super) async fn check(view: &LevelView<'_, '_>) {
 }
 
 /// Returns the object of each vertex, or nothing if objects share fragments or there are fewer than
-/// two.
+/// two, or after reporting that fragments overlap too much.
 async fn owners(view: &LevelView<'_, '_>, numbers: &VertexNumbers) -> Vec<u32> {
     match view.counts.objects {
         Some(objects) if objects > 1 && !view.scope.metadata.shared_fragments => {
-            view.vertex_owners(numbers).await
+            view.vertex_owners(numbers).await.unwrap_or_default()
         }
         _ => Vec::new(),
     }

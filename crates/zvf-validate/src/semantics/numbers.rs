@@ -1,9 +1,10 @@
 //! Consecutive numbers of the vertices and fragments of a level.
 
+use core::iter::Take;
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_format::{
-    fragment::FragmentIndex,
+    fragment::{FragmentIndex, Rows, RowsIter},
     manifest::{FragmentRef, ObjectManifest},
 };
 use zvf_model::{grid::ChunkCoord, layout::ArrayRole};
@@ -14,6 +15,15 @@ use crate::{
     chunked_part::open_part,
     consistency::{LevelCounts, each_manifest},
 };
+
+/// Maximum number of rows that ranges of fragments may name in total, unless [`NAMES_PER_VERTEX`]
+/// allows more. A range takes few bytes whatever its length, so a small hostile store could name each
+/// row a million times.
+const MAX_NAMED_ROWS: u64 = 1 << 28;
+/// Number of times that ranges may name each vertex on average, however many vertices there are.
+const NAMES_PER_VERTEX: u64 = 16;
+/// Maximum number of fragments that ranges of manifests may name in total, as in L3.
+const MAX_NAMED_FRAGMENTS: u64 = 1 << 32;
 
 /// No vertex, fragment or object.
 pub(super) const NONE: u32 = u32::MAX;
@@ -137,20 +147,60 @@ impl LevelView<'_, '_> {
         .await;
     }
 
-    /// Calls `each` with the fragment numbers of each manifest.
+    /// Calls `each` with the number in its chunk and the rows of each fragment, except in some chunks,
+    /// whose cells are not read. Returns whether all fragments were visited; reports it otherwise.
+    pub(super) async fn each_fragment(
+        &self,
+        numbers: &VertexNumbers,
+        except: &BTreeSet<ChunkCoord>,
+        mut each: impl FnMut(NumberRange, u32, Take<RowsIter<'_>>) + Send,
+    ) -> bool {
+        let most = u64::from(numbers.vertices).saturating_mul(NAMES_PER_VERTEX);
+        let mut left = NamesLeft::new(most.max(MAX_NAMED_ROWS));
+        self.each_index_except(numbers, except, |span, index| {
+            let own = u64::from(span.rows);
+            let ranges = index.iter().map(|rows| match rows {
+                Rows::Range(_) => rows.len().min(own),
+                // Each row of a list takes bytes.
+                Rows::List(_) => 0,
+            });
+            if !left.take(ranges.fold(0, u64::saturating_add)) {
+                return;
+            }
+            let own = usize::try_from(span.rows).unwrap_or_default();
+            for (fragment, rows) in (0..).zip(index.iter()) {
+                each(span, fragment, rows.iter().take(own));
+            }
+        })
+        .await;
+        let is_whole = !left.is_exceeded();
+        if !is_whole {
+            self.not_run("fragments name too many rows to visit each");
+        }
+        is_whole
+    }
+
+    /// Calls `each` with the fragment numbers of each manifest. Returns whether all fragments were
+    /// visited; reports it otherwise.
     pub(super) async fn each_object(
         &self,
         numbers: &VertexNumbers,
         mut each: impl FnMut(u64, &mut dyn Iterator<Item = u32>) + Send,
-    ) {
+    ) -> bool {
+        let mut left = NamesLeft::new(MAX_NAMED_FRAGMENTS);
         let visit = |row: u64, _: i64, manifest: &ObjectManifest<'_>| {
+            if left.is_exceeded() {
+                return;
+            }
             let blocks = manifest.iter().filter_map(|block| {
                 let coords: Vec<i64> = block.chunk.iter().collect();
                 let span = numbers.span_at(&coords)?;
                 let own = match block.fragments {
                     // The chunk bounds the range, whatever length it declares.
                     FragmentRef::Range(own) => {
-                        FragmentRef::Range(own.start..own.end.min(span.fragments))
+                        let own = own.start..own.end.min(span.fragments);
+                        let named = u64::try_from(own.len()).unwrap_or(u64::MAX);
+                        left.take(named).then_some(FragmentRef::Range(own))?
                     }
                     own => own,
                 };
@@ -163,13 +213,19 @@ impl LevelView<'_, '_> {
             each(row, &mut fragments);
         };
         each_manifest(&self.aside, self.scope, visit).await;
+        let is_whole = !left.is_exceeded();
+        if !is_whole {
+            self.not_run("ranges of manifests name too many fragments to visit each");
+        }
+        is_whole
     }
 
-    /// Returns the object of each fragment, by its row in the object index.
-    pub(super) async fn owners(&self, numbers: &VertexNumbers) -> Vec<u32> {
+    /// Returns the object of each fragment, by its row in the object index, or `None` after
+    /// reporting that there are too many.
+    async fn owners(&self, numbers: &VertexNumbers) -> Option<Vec<u32>> {
         let count = usize::try_from(numbers.fragments).unwrap_or_default();
         let mut owners = vec![NONE; count];
-        self.each_object(numbers, |row, fragments| {
+        let visit = |row: u64, fragments: &mut dyn Iterator<Item = u32>| {
             let row = u32::try_from(row).unwrap_or(SEVERAL);
             for fragment in fragments {
                 if let Some(owner) = at_mut(&mut owners, fragment) {
@@ -180,39 +236,53 @@ impl LevelView<'_, '_> {
                     };
                 }
             }
-        })
-        .await;
-        owners
+        };
+        self.each_object(numbers, visit).await.then_some(owners)
     }
 
-    /// Returns the object of each vertex, by its row in the object index.
-    pub(super) async fn vertex_owners(&self, numbers: &VertexNumbers) -> Vec<u32> {
-        let of_fragments = self.owners(numbers).await;
+    /// Returns the object of each vertex, by its row in the object index, or `None` after reporting
+    /// that fragments overlap too much.
+    pub(super) async fn vertex_owners(&self, numbers: &VertexNumbers) -> Option<Vec<u32>> {
+        let of_fragments = self.owners(numbers).await?;
         let count = usize::try_from(numbers.vertices).unwrap_or_default();
         let mut owners = vec![NONE; count];
-        self.each_index(numbers, |span, index| {
-            for (fragment, rows) in (0..).zip(index.iter()) {
-                let owner = span
-                    .fragment(fragment)
-                    .and_then(|at| at_of(&of_fragments, at));
-                let owner = owner.copied().unwrap_or(NONE);
-                for row in rows
-                    .iter()
-                    .take(usize::try_from(span.rows).unwrap_or_default())
-                {
-                    let vertex = span.vertex(row);
-                    if let Some(at) = vertex.and_then(|vertex| at_mut(&mut owners, vertex)) {
-                        *at = match *at {
-                            NONE => owner,
-                            same if same == owner => owner,
-                            _ => SEVERAL,
-                        };
-                    }
+        let visit = |span: NumberRange, fragment: u32, rows: Take<RowsIter<'_>>| {
+            let owner = span
+                .fragment(fragment)
+                .and_then(|at| at_of(&of_fragments, at));
+            let owner = owner.copied().unwrap_or(NONE);
+            for row in rows {
+                let vertex = span.vertex(row);
+                if let Some(at) = vertex.and_then(|vertex| at_mut(&mut owners, vertex)) {
+                    *at = match *at {
+                        NONE => owner,
+                        same if same == owner => owner,
+                        _ => SEVERAL,
+                    };
                 }
             }
-        })
-        .await;
-        owners
+        };
+        let is_whole = self.each_fragment(numbers, &BTreeSet::new(), visit).await;
+        is_whole.then_some(owners)
+    }
+}
+
+/// The number of rows or fragments that ranges may still name.
+struct NamesLeft(Option<u64>);
+
+impl NamesLeft {
+    fn new(most: u64) -> Self {
+        Self(Some(most))
+    }
+
+    /// Takes names, and returns whether there were enough. Once there were not, there are none left.
+    fn take(&mut self, names: u64) -> bool {
+        self.0 = self.0.and_then(|left| left.checked_sub(names));
+        self.0.is_some()
+    }
+
+    fn is_exceeded(&self) -> bool {
+        self.0.is_none()
     }
 }
 
@@ -254,5 +324,20 @@ impl Flags {
     pub(super) fn count(&self) -> u64 {
         let ones = self.words.iter().map(|word| u64::from(word.count_ones()));
         ones.sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_beyond_the_limit_end_the_visit() {
+        let mut left = NamesLeft::new(10);
+        assert!(left.take(4) && left.take(6) && left.take(0));
+        assert!(!left.is_exceeded());
+        assert!(!left.take(1));
+        assert!(left.is_exceeded());
+        assert!(!left.take(0), "there are none left");
     }
 }

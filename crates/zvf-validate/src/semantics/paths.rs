@@ -52,7 +52,7 @@ pub(super) async fn check(view: &LevelView<'_, '_>) {
     let mut steps = Steps::default();
     let is_line = view.scope.root.geometry_kinds.contains(&GeometryType::Line);
     let (mut odd, mut first_odd) = (0_u64, None);
-    view.each_object(&numbers, |row, fragments| {
+    let visit = |row: u64, fragments: &mut dyn Iterator<Item = u32>| {
         let own = fragments.filter_map(|fragment| at_of(&pieces, fragment));
         let mut before: Option<&Piece> = None;
         let mut rows = 0_u64;
@@ -68,8 +68,10 @@ pub(super) async fn check(view: &LevelView<'_, '_>) {
             odd = odd.saturating_add(1);
             first_odd.get_or_insert((row, rows));
         }
-    })
-    .await;
+    };
+    if !view.each_object(&numbers, visit).await {
+        return;
+    }
     if let Some((row, rows)) = first_odd.filter(|_| is_line && view.is_full()) {
         let key = &view.scope.level.key;
         let message = format!("the object in row {row} has {rows} vertices; {odd} such lines");

@@ -1,6 +1,6 @@
 //! Skeletons: a forest, with one tree per object.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_format::path::Delta;
 use zvf_model::{generation::Generation, root::LinksConvention};
@@ -30,8 +30,10 @@ pub(super) async fn check(view: &LevelView<'_, '_>) {
         return;
     }
     let mut parents = Parents::new(numbers.vertices);
-    if view.scope.root.links_convention == Some(LinksConvention::ImplicitWithBranches) {
-        imply(view, &numbers, &mut parents).await;
+    let is_implicit =
+        view.scope.root.links_convention == Some(LinksConvention::ImplicitWithBranches);
+    if is_implicit && !imply(view, &numbers, &mut parents).await {
+        return;
     }
     let (mut twice, mut other) = (0_u64, 0_u64);
     let is_whole = each_link(
@@ -78,24 +80,20 @@ pub(super) async fn check(view: &LevelView<'_, '_>) {
     objects(view, &numbers, &parents).await;
 }
 
-/// Sets the parents that the order of rows in a fragment implies.
-async fn imply(view: &LevelView<'_, '_>, numbers: &VertexNumbers, parents: &mut Parents) {
-    view.each_index(numbers, |span, index| {
-        for rows in index {
-            let mut before = None;
-            for row in rows
-                .iter()
-                .take(usize::try_from(span.rows).unwrap_or_default())
-            {
-                let vertex = span.vertex(row);
-                if let (Some(parent), Some(child)) = (before, vertex) {
-                    parents.imply(child, parent);
-                }
-                before = vertex;
+/// Sets the parents that the order of rows in a fragment implies. Returns whether all fragments were
+/// visited; reports it otherwise.
+async fn imply(view: &LevelView<'_, '_>, numbers: &VertexNumbers, parents: &mut Parents) -> bool {
+    view.each_fragment(numbers, &BTreeSet::new(), |span, _, rows| {
+        let mut before = None;
+        for row in rows {
+            let vertex = span.vertex(row);
+            if let (Some(parent), Some(child)) = (before, vertex) {
+                parents.imply(child, parent);
             }
+            before = vertex;
         }
     })
-    .await;
+    .await
 }
 
 /// Returns whether the links of a part name the parent first. Streamed skeletons name the child
@@ -110,7 +108,9 @@ fn names_parents_first(view: &LevelView<'_, '_>, part: &LinkPart) -> bool {
 
 /// Checks that parents belong to the object of their children, and that each object is one tree.
 async fn objects(view: &LevelView<'_, '_>, numbers: &VertexNumbers, parents: &Parents) {
-    let owners = view.vertex_owners(numbers).await;
+    let Some(owners) = view.vertex_owners(numbers).await else {
+        return;
+    };
     let is_object = |owner: &&u32| **owner != NONE && **owner != SEVERAL;
     let mut roots: BTreeMap<u32, u64> = BTreeMap::new();
     let mut limbs = 0_u64;

@@ -177,16 +177,13 @@ impl LevelCheck<'_, '_> {
             // L2 reports the missing list.
             return;
         }
-        let removed: Vec<&String> = declared.iter().filter(|name| !self.has(name)).collect();
-        let present = LISTED.into_iter().filter(|name| self.has(name));
-        let unlisted: Vec<&str> = present
-            .filter(|name| !declared.iter().any(|listed| listed == name))
-            .collect();
-        let kept = declared.iter().filter(|name| !removed.contains(name));
-        let right: Vec<&str> = kept
+        let (kept, removed): (Vec<&str>, Vec<&str>) = declared
+            .iter()
             .map(String::as_str)
-            .chain(unlisted.iter().copied())
-            .collect();
+            .partition(|name| self.has(name));
+        let present = LISTED.into_iter().filter(|name| self.has(name));
+        let unlisted: Vec<&str> = present.filter(|name| !kept.contains(name)).collect();
+        let right: Vec<&str> = kept.into_iter().chain(unlisted.iter().copied()).collect();
         let path = ["zarr_vectors_level", "arrays_present"];
         if !removed.is_empty() {
             let message = format!("it lists {removed:?}, which do not exist");

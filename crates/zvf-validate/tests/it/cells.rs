@@ -2,6 +2,7 @@
 
 mod damaged;
 mod formulas;
+mod hostile;
 mod objects;
 mod older;
 mod small;

@@ -105,7 +105,7 @@ impl Attribute {
         if rows == 0 {
             return None;
         }
-        if let Some(message) = self.wrong_code(bytes) {
+        if let Some(message) = wrong_code(&self.metadata, bytes) {
             context.report_in_chunk(&rules::UNKNOWN_CODE, key, chunk, message);
         }
         let value = value.filter(|_| self.splits && width == 1);
@@ -121,20 +121,6 @@ impl Attribute {
         if first != width {
             let message = format!("{width} values per row, but {first} in other chunks");
             context.report_in_chunk(&rules::ATTRIBUTE_WIDTH, key, chunk, message);
-        }
-    }
-
-    /// Returns the fault of the first invalid code in a cell.
-    fn wrong_code(&self, bytes: &[u8]) -> Option<String> {
-        let dictionary = self.metadata.dictionary.as_ref()?;
-        let categories = u32::try_from(dictionary.categories.len()).unwrap_or(u32::MAX);
-        let codes = DictionaryCodes::parse(bytes, self.metadata.dtype, categories, dictionary.fill);
-        match codes {
-            Ok(_) => None,
-            Err(DictionaryCodesError::Code { row, code }) => Some(format!(
-                "row {row} has code {code}, but there are {categories} categories"
-            )),
-            Err(error) => Some(error.to_string()),
         }
     }
 
@@ -202,6 +188,20 @@ impl Attribute {
         });
         let place = Some(format!("attributes.{place}"));
         context.add(&rules::ATTRIBUTE_SHAPE, key, place, message, fix);
+    }
+}
+
+/// Returns the fault of the first invalid code in a cell, if its values are codes.
+pub(in crate::consistency) fn wrong_code(metadata: &CellAttribute, bytes: &[u8]) -> Option<String> {
+    let dictionary = metadata.dictionary.as_ref()?;
+    let categories = u32::try_from(dictionary.categories.len()).unwrap_or(u32::MAX);
+    let codes = DictionaryCodes::parse(bytes, metadata.dtype, categories, dictionary.fill);
+    match codes {
+        Ok(_) => None,
+        Err(DictionaryCodesError::Code { row, code }) => Some(format!(
+            "row {row} has code {code}, but there are {categories} categories"
+        )),
+        Err(error) => Some(error.to_string()),
     }
 }
 

@@ -12,9 +12,10 @@ use zvf_model::{
 };
 
 use crate::{
-    batch,
+    batch::{self, FetchedCell},
     chunked_part::{CellStorage, ChunkedPart, cell_of_file, list_of},
     context::Context,
+    rule::Rule,
     rules::consistency as rules,
     share::ChunkOutcome,
     tree::StoreTree,
@@ -52,7 +53,8 @@ pub(in crate::consistency) async fn check(
             let unlisted = stored.keys().filter(|chunk| !listed.contains(*chunk));
             let unlisted: Vec<ChunkCoord> = unlisted.cloned().collect();
             for chunks in unlisted.chunks(MAX_BATCH_CELLS) {
-                find_present(context, part, (array, grid), chunks, &mut found).await;
+                let results = read(context, (array, grid), chunks).await;
+                find_present(context, part, chunks, results, &mut found);
             }
         }
         None => {
@@ -89,12 +91,21 @@ pub(in crate::consistency) async fn check(
                 let chunks = elements.filter_map(|cell| grid.chunk_of(&cell));
                 let mut unlisted = chunks.filter(|chunk| !listed.contains(chunk));
                 let mut present = BTreeSet::new();
+                let mut is_first = true;
                 loop {
                     let chunks: Vec<ChunkCoord> = unlisted.by_ref().take(MAX_BATCH_CELLS).collect();
                     if chunks.is_empty() {
                         break;
                     }
-                    find_present(reader, part, (array, grid), &chunks, &mut present).await;
+                    let results = read(context, (array, grid), &chunks).await;
+                    // Without its index, a shard shows none of its cells, of which few may be there.
+                    if is_first && let Some((rule, fault)) = common_fault(&results) {
+                        let message = format!("cells that are not listed: {fault}");
+                        reader.report_at(rule, &part.key, file, message);
+                        break;
+                    }
+                    is_first = false;
+                    find_present(reader, part, &chunks, results, &mut present);
                 }
                 let present = UnlistedChunks(present);
                 context.record(&pass, &shard_chunk, &present, recorder.take());
@@ -141,14 +152,12 @@ pub(super) fn stored_chunks(tree: &StoreTree, part: &ChunkedPart) -> Vec<ChunkCo
     chunks.collect()
 }
 
-/// Reads the given cells, and adds the chunks that have one.
-async fn find_present(
+/// Reads the cells of chunks.
+async fn read(
     context: &Context<'_>,
-    part: &ChunkedPart,
     (array, grid): (&AnyArray, &Grid),
     chunks: &[ChunkCoord],
-    found: &mut BTreeSet<ChunkCoord>,
-) {
+) -> Vec<FetchedCell> {
     let wanted = chunks.iter().filter_map(|chunk| {
         let cell = grid.cell_of(chunk.coords()).ok()?;
         Some(CellRequest {
@@ -157,7 +166,31 @@ async fn find_present(
         })
     });
     let wanted: Vec<_> = wanted.collect();
-    let results = context.fetch.cells(&wanted).await;
+    context.fetch.cells(&wanted).await
+}
+
+/// Returns the fault of all cells and the rule that it violates, if there are several cells and
+/// none can be read, for the same reason.
+fn common_fault(results: &[FetchedCell]) -> Option<(&'static Rule, String)> {
+    let [Err(first), rest @ ..] = results else {
+        return None;
+    };
+    let (rule, fault) = (batch::rule_of(first), error_chain(&*first.source));
+    let is_same = |result: &FetchedCell| match result {
+        Err(error) => batch::rule_of(error) == rule && error_chain(&*error.source) == fault,
+        Ok(_) => false,
+    };
+    (!rest.is_empty() && rest.iter().all(is_same)).then_some((rule, fault))
+}
+
+/// Adds the chunks that have a cell, and reports unreadable and empty cells.
+fn find_present(
+    context: &Context<'_>,
+    part: &ChunkedPart,
+    chunks: &[ChunkCoord],
+    results: Vec<FetchedCell>,
+    found: &mut BTreeSet<ChunkCoord>,
+) {
     for (chunk, result) in chunks.iter().zip(results) {
         match result {
             Ok(Some(cell)) if cell.bytes.is_empty() => {

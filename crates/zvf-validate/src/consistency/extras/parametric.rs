@@ -149,10 +149,8 @@ fn check_rows(
         };
         let place = || format!("row {row}");
         // A whole float formats like the integer.
-        let declared = types
-            .iter()
-            .find(|(id, _)| id.to_string() == number.to_string());
-        let Some((_, declared)) = declared else {
+        let id = number.to_string().parse::<u64>().ok();
+        let Some(declared) = id.and_then(|id| types.get(&id)) else {
             let message = format!("type {number}");
             context.report_at(&rules::PARAMETRIC_TYPE, key, place(), message);
             continue;

@@ -260,10 +260,14 @@ impl<'a, 'c> PartChecks<'a, 'c> {
             },
             CellPayload::Bytes(bytes) => self.records(context, at, bytes, used),
         };
-        let bytes = values.map(|values| match values {
+        let bytes = self.values.iter().zip(values);
+        let bytes = bytes.map(|(attribute, values)| match values {
             CellPayload::Unreadable => None,
             CellPayload::Absent => Some(0),
-            CellPayload::Bytes(bytes) => Some(u64::try_from(bytes.len()).unwrap_or(u64::MAX)),
+            CellPayload::Bytes(bytes) => {
+                attribute.codes(context, at, bytes);
+                Some(u64::try_from(bytes.len()).unwrap_or(u64::MAX))
+            }
         });
         checked.values = bytes.collect();
         checked

@@ -12,8 +12,10 @@ use zvf_model::{
 
 use crate::{
     chunked_part::ChunkedPart,
+    consistency::chunks::wrong_code,
     context::Context,
     links::{LinkPart, LinkStorage},
+    rule::Rule,
     rules::consistency as rules,
     store::LevelScope,
 };
@@ -173,6 +175,24 @@ pub(super) fn of_part(attributes: &[Attribute], part: usize) -> Vec<Values<'_>> 
 }
 
 impl Values<'_> {
+    /// Checks that all codes of a cell have a category.
+    pub(super) fn codes(&self, context: &Context<'_>, at: &ChunkCoord, bytes: &[u8]) {
+        // `cell` reports cells that end within a code.
+        let is_whole =
+            |metadata: &&CellAttribute| bytes.len().is_multiple_of(metadata.dtype.size());
+        let metadata = self.metadata.filter(is_whole);
+        if let Some(message) = metadata.and_then(|metadata| wrong_code(metadata, bytes)) {
+            self.report(context, &rules::UNKNOWN_CODE, at, message);
+        }
+    }
+
+    fn report(&self, context: &Context<'_>, rule: &'static Rule, at: &ChunkCoord, message: String) {
+        match at.coords() {
+            [] => context.report(rule, self.key, message),
+            _ => context.report_in_chunk(rule, self.key, at, message),
+        }
+    }
+
     /// Checks the values of a cell with `links` links: their number of bytes, or `None` if they
     /// cannot be read.
     pub(super) fn cell(
@@ -182,10 +202,7 @@ impl Values<'_> {
         links: u64,
         bytes: Option<u64>,
     ) {
-        let find = |message: String| match at.coords() {
-            [] => context.report(&rules::LINK_VALUES, self.key, message),
-            _ => context.report_in_chunk(&rules::LINK_VALUES, self.key, at, message),
-        };
+        let find = |message: String| self.report(context, &rules::LINK_VALUES, at, message);
         let Some(metadata) = self.metadata else {
             self.bare = self.bare.saturating_add(links);
             return;

@@ -6,14 +6,14 @@ use zvf_format::{int64s::Int64s, open_rows::OpenRows};
 use zvf_model::{
     array::{GroupRange, Groups},
     key::Key,
-    zarr::Node,
+    zarr::{DataType, Node},
 };
 
 use super::members::Members;
 use crate::{
     context::Context,
     rules::consistency as rules,
-    table_array::{RowCell, TableArray},
+    table_array::{RowCell, RowType, TableArray},
     tree::StoreTree,
 };
 
@@ -30,11 +30,32 @@ pub(in crate::consistency) async fn attribute(context: &Context<'_>, tree: &Stor
         Some((data, mask)) => (data.ok(), mask.ok()),
     };
     if let Some(values) = values.and_then(|key| TableArray::open(context, tree, &key)) {
-        values.each_cell(context, |_| {}).await;
+        check_values(context, tree, &values).await;
     }
     if let Some(mask) = mask.and_then(|key| TableArray::open(context, tree, &key)) {
         check_mask(context, key, &mask).await;
     }
+}
+
+/// Checks that all cells are readable, and that text is valid.
+async fn check_values(context: &Context<'_>, tree: &StoreTree, values: &TableArray) {
+    let data_type = tree.array(&values.key).map(|array| &array.data_type);
+    // Byte strings need not be text.
+    let is_text = data_type == Some(&DataType::VariableText);
+    let each = |cell: RowCell<'_>| {
+        let is_checked = is_text || values.row != RowType::Item;
+        let wrong = is_checked.then(|| values.wrong_text(&cell)).flatten();
+        let Some((row, count)) = wrong else {
+            return;
+        };
+        let message = match count {
+            1 => "is not valid text".to_owned(),
+            count => format!("is not valid text; {count} such rows in the cell"),
+        };
+        let place = format!("row {row}");
+        context.report_at(&rules::CELL_UNREADABLE, &values.key, place, message);
+    };
+    values.each_cell(context, each).await;
 }
 
 /// Checks that a mask has 0 or 1 for each row.

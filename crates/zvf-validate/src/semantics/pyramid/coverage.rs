@@ -1,9 +1,14 @@
 //! Parents of vertices in the next coarser level.
 
+use core::iter::Take;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use zvf_format::{fragment::FragmentIndex, links::LinkWidth, path::Delta};
+use zvf_format::{
+    fragment::{FragmentIndex, RowsIter},
+    links::LinkWidth,
+    path::Delta,
+};
 use zvf_model::{grid::ChunkCoord, layout::ArrayRole};
 
 use super::{Step, is_linked};
@@ -17,7 +22,7 @@ use crate::{
     semantics::{
         LevelView,
         faces::each_face,
-        numbers::{Flags, VertexNumbers},
+        numbers::{Flags, NumberRange, VertexNumbers},
     },
     share::ChunkOutcome,
     store::{LevelNode, LevelScope},
@@ -91,38 +96,37 @@ pub(super) async fn check(view: &LevelView<'_, '_>, finer: &Step<'_>, coarser: &
     let mut needed = Flags::new(numbers.fragments);
     if has_objects {
         let kept = coarser.present.as_ref();
-        view.each_object(&numbers, |row, fragments| {
+        let visit = |row: u64, fragments: &mut dyn Iterator<Item = u32>| {
             let row = u32::try_from(row).unwrap_or(u32::MAX);
             if kept.is_none_or(|kept| kept.is_set(row)) {
                 for fragment in fragments {
                     needed.set(fragment);
                 }
             }
-        })
-        .await;
+        };
+        if !view.each_object(&numbers, visit).await {
+            return;
+        }
     }
     let on_faces = on_faces(view, &numbers).await;
     let needs_parent = |vertex: u32| on_faces.as_ref().is_none_or(|all| all.is_set(vertex));
     let mut orphans = Flags::new(numbers.vertices);
-    view.each_index_except(&numbers, &covered_chunks, |span, index| {
-        for (fragment, rows) in (0..).zip(index.iter()) {
-            let number = span.fragment(fragment);
-            if has_objects && !number.is_some_and(|number| needed.is_set(number)) {
-                continue;
-            }
-            for row in rows
-                .iter()
-                .take(usize::try_from(span.rows).unwrap_or_default())
-            {
-                let vertex = span.vertex(row);
-                let vertex = vertex.filter(|vertex| !covered.is_set(*vertex));
-                if let Some(vertex) = vertex.filter(|vertex| needs_parent(*vertex)) {
-                    orphans.set(vertex);
-                }
+    let visit = |span: NumberRange, fragment: u32, rows: Take<RowsIter<'_>>| {
+        let number = span.fragment(fragment);
+        if has_objects && !number.is_some_and(|number| needed.is_set(number)) {
+            return;
+        }
+        for row in rows {
+            let vertex = span.vertex(row);
+            let vertex = vertex.filter(|vertex| !covered.is_set(*vertex));
+            if let Some(vertex) = vertex.filter(|vertex| needs_parent(*vertex)) {
+                orphans.set(vertex);
             }
         }
-    })
-    .await;
+    };
+    if !view.each_fragment(&numbers, &covered_chunks, visit).await {
+        return;
+    }
     report_orphans(view, orphans.count(), numbers.vertices);
 }
 

@@ -357,6 +357,57 @@ fn attributes_of_vertices_and_fragments() {
 }
 
 #[test]
+fn attributes_of_links_have_codes_with_a_category() {
+    let families = [
+        "0/link_attributes/flow",
+        "0/cross_chunk_link_attributes/flow",
+    ];
+    let is_flow = |name: &str| families.iter().any(|family| name.starts_with(family));
+    let mut seen = 0;
+    for profile in RecipeProfile::ALL {
+        let recipe = |seed: u64| Recipe {
+            kind: StoreKind::Graph,
+            profile,
+            seed,
+            ..Recipe::default()
+        };
+        let stores = (0..20).map(|seed| make(&recipe(seed).possible()).files);
+        let mut stores = stores.filter(|files| files.iter().any(|(name, _)| is_flow(name)));
+        let Some(files) = stores.next() else {
+            continue;
+        };
+        let coded = |categories: usize| {
+            let mut files = files.clone();
+            for (name, _) in &*files.clone() {
+                let is_node = is_flow(name) && name.ends_with("zarr.json");
+                let node: serde_json::Value = match is_node {
+                    true => serde_json::from_slice(&get(&files, name)).unwrap(),
+                    false => continue,
+                };
+                if node["attributes"].get("dtype").is_none() {
+                    continue;
+                }
+                let words: Vec<String> = (0..categories).map(|word| word.to_string()).collect();
+                set(&mut files, name, &["dtype"], json!("uint8"));
+                set(&mut files, name, &["encoding"], json!("dictionary"));
+                set(&mut files, name, &["categories"], json!(words));
+            }
+            let mut lines = super::lines(&found(&files));
+            lines.retain(|line| line.starts_with("ZV-L3-034"));
+            lines
+        };
+        assert_eq!(coded(256), [""; 0], "{profile:?}");
+        let wrong = coded(1);
+        let all_flow = wrong
+            .iter()
+            .all(|line| line.contains("link_attributes/flow"));
+        assert!(!wrong.is_empty() && all_flow, "{profile:?}: {wrong:?}");
+        seen += 1;
+    }
+    assert!(seen >= 3, "{seen}");
+}
+
+#[test]
 fn any_damage_is_survived() {
     let recipes = RecipeProfile::ALL.into_iter().flat_map(|profile| {
         [

@@ -1,8 +1,8 @@
 //! Damage to objects, groups and their attributes.
 
-use serde_json::json;
-use zvf_format::manifest::ObjectManifestBuilder;
-use zvf_testkit::golden::Files;
+use serde_json::{Value, json};
+use zvf_format::{manifest::ObjectManifestBuilder, vlen};
+use zvf_testkit::{damage::apply, golden::Files};
 
 use super::{
     check, check_of,
@@ -199,6 +199,60 @@ fn tables() {
         |files| put(files, "0/group_attributes/share/c/0", vec![0; 12]),
         &["ZV-L3-002 0/group_attributes/share rows 0 to 2"],
     );
+}
+
+/// Makes an attribute of two rows one of text.
+fn text(files: &mut Files, array: &str, data_type: Value, codec: &Value, cell: Vec<u8>) {
+    let file = format!("{array}/zarr.json");
+    let fields = [
+        ("data_type", data_type),
+        ("fill_value", json!("")),
+        ("codecs", json!([codec])),
+    ];
+    for (field, value) in fields {
+        let edit = json!({"op": "set", "file": file, "path": [field], "value": value});
+        apply(files, &edit);
+    }
+    put(files, &format!("{array}/c/0"), cell);
+}
+
+#[test]
+fn text_of_attributes() {
+    let attributes = ["0/object_attributes/score", "0/group_attributes/share"];
+    for array in attributes {
+        let row = |row: u32| format!("ZV-L3-002 {array} row {row}");
+        let fixed = |endian: &str, letters: [u32; 4], expected: &[&str]| {
+            let data_type =
+                json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}});
+            let codec = json!({"name": "bytes", "configuration": {"endian": endian}});
+            let letters = letters.iter().flat_map(|letter| match endian {
+                "big" => letter.to_be_bytes(),
+                _ => letter.to_le_bytes(),
+            });
+            let cell = letters.collect();
+            check(
+                |files| text(files, array, data_type, &codec, cell),
+                expected,
+            );
+        };
+        for endian in ["little", "big"] {
+            fixed(endian, [0x61, 0, 0x1_f600, 0x62], &[]);
+            fixed(endian, [0x61, 0, 0, 0x0011_0000], &[&row(1)]);
+            fixed(endian, [0xd800, 0, 0, 0x0011_0000], &[&row(0)]);
+        }
+        let items = |data_type: &str, codec: &str, items: [&[u8]; 2], expected: &[&str]| {
+            let codec = json!({"name": codec, "configuration": {}});
+            let cell = vlen::encode(&items).unwrap();
+            let data_type = json!(data_type);
+            check(
+                |files| text(files, array, data_type, &codec, cell),
+                expected,
+            );
+        };
+        items("string", "vlen-utf8", [b"soma", b""], &[]);
+        items("string", "vlen-utf8", [b"soma", b"\xff\xfe"], &[&row(1)]);
+        items("bytes", "vlen-bytes", [b"soma", b"\xff\xfe"], &[]);
+    }
 }
 
 #[test]
