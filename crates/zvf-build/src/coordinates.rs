@@ -204,19 +204,28 @@ fn push(bytes: &mut Vec<u8>, value: f64, kind: Kind) -> bool {
     }
 }
 
-/// Converts positions to a type, rounded to the nearest value inside the half-open box from `lower`
-/// to `upper`.
+/// Extent of a chunk along an axis.
 #[cfg(feature = "coarsen")]
-pub(crate) fn rounded(
-    places: &[f64],
-    axes: usize,
-    kind: Kind,
-    lower: &[f64],
-    upper: &[f64],
-) -> Vec<u8> {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChunkSpan {
+    /// First coordinate of the chunk.
+    pub(crate) lower: f64,
+    /// First coordinate after the chunk.
+    pub(crate) upper: f64,
+    /// Least coordinate of the chunk's vertices. The corners are rounded, so it may be outside them.
+    pub(crate) least: f64,
+    /// Greatest coordinate of the chunk's vertices.
+    pub(crate) greatest: f64,
+}
+
+/// Converts positions to a type, rounded to the nearest value inside the half-open spans. Integers
+/// between coordinates of the chunk's vertices are inside too.
+#[cfg(feature = "coarsen")]
+pub(crate) fn rounded(places: &[f64], kind: Kind, spans: &[ChunkSpan]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(places.len() * kind.size());
-    for place in places.chunks_exact(axes) {
-        for ((&value, &lower), &upper) in place.iter().zip(lower).zip(upper) {
+    for place in places.chunks_exact(spans.len().max(1)) {
+        for (&value, span) in place.iter().zip(spans) {
+            let ChunkSpan { lower, upper, .. } = *span;
             let inside = |value: f64| value.max(lower);
             match kind {
                 Kind::Float32 => {
@@ -241,8 +250,10 @@ pub(crate) fn rounded(
                     bytes.extend_from_slice(&number.to_le_bytes());
                 }
                 _ => {
-                    let number = value.round().clamp(lower.ceil(), (upper - 1.0).ceil());
-                    push(&mut bytes, number, kind);
+                    // A span may contain no integer between its corners.
+                    let min = lower.ceil().min(span.least);
+                    let max = (upper - 1.0).ceil().max(span.greatest);
+                    push(&mut bytes, value.round().max(min).min(max), kind);
                 }
             }
         }
@@ -286,10 +297,37 @@ mod tests {
         check(1.0, Kind::Bool, false);
     }
 
+    #[cfg(feature = "coarsen")]
+    fn span(lower: f64, upper: f64) -> [ChunkSpan; 1] {
+        [ChunkSpan {
+            lower,
+            upper,
+            least: f64::INFINITY,
+            greatest: f64::NEG_INFINITY,
+        }]
+    }
+
+    #[cfg(feature = "coarsen")]
+    #[test]
+    fn integers_of_the_chunk_keep_their_value() {
+        // Chunk 29 of extent 1.1 contains 33, as 33.0 / 1.1 is less than 30, but ends at 33.0.
+        let mut span = span(29.0 * 1.1, 30.0 * 1.1);
+        (span[0].least, span[0].greatest) = (33.0, 33.0);
+        let found = rounded(&[33.0, 32.999_999, 40.0], Kind::Int8, &span);
+        assert_eq!(found, [33, 33, 33]);
+        // Chunk -360 of extent 0.7 contains -252 and has no integer between its corners.
+        let mut span = self::span(-360.0 * 0.7, -359.0 * 0.7);
+        assert!(span[0].lower.ceil() > (span[0].upper - 1.0).ceil());
+        (span[0].least, span[0].greatest) = (-252.0, -252.0);
+        let found = rounded(&[-252.0], Kind::Int16, &span);
+        assert_eq!(found, (-252_i16).to_le_bytes());
+    }
+
+    #[cfg(feature = "coarsen")]
     #[test]
     fn rounding_stays_inside_the_box() {
         let f32s = |places: &[f64], lower: f64, upper: f64| -> Vec<f32> {
-            rounded(places, 1, Kind::Float32, &[lower], &[upper])
+            rounded(places, Kind::Float32, &span(lower, upper))
                 .chunks_exact(4)
                 .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
                 .collect()
@@ -298,12 +336,12 @@ mod tests {
         assert_eq!(found, [16.0_f32.next_down(), 3.25, 0.0]);
         assert!(f64::from(f32s(&[0.1], 0.1, 0.2)[0]) >= 0.1);
         assert_eq!(
-            rounded(&[7.9, -3.0], 1, Kind::Int16, &[0.0], &[8.0]),
+            rounded(&[7.9, -3.0], Kind::Int16, &span(0.0, 8.0)),
             [7, 0, 0, 0]
         );
-        let half = rounded(&[7.999_99], 1, Kind::Float16, &[0.0], &[8.0]);
+        let half = rounded(&[7.999_99], Kind::Float16, &span(0.0, 8.0));
         assert!(f16::from_le_bytes([half[0], half[1]]).to_f64() < 8.0);
-        let double = rounded(&[8.0], 1, Kind::Float64, &[0.0], &[8.0]);
+        let double = rounded(&[8.0], Kind::Float64, &span(0.0, 8.0));
         assert_eq!(double, 8.0_f64.next_down().to_le_bytes());
     }
 

@@ -170,7 +170,7 @@ impl MigrationTarget {
 }
 
 /// Merges old attributes into new ones, except attributes that describe the container of the source.
-fn overlaid(old: &Map<String, Value>, new: Value) -> Map<String, Value> {
+pub(crate) fn overlaid(old: &Map<String, Value>, new: Value) -> Map<String, Value> {
     const CONTAINER_ATTRIBUTES: [&str; 13] = [
         "nonempty_chunks",
         "chunk_grid_origin",

@@ -487,7 +487,10 @@ impl Editor {
         for name in &edits.touched {
             transaction.touch(name.clone());
         }
-        let root = mark_stale(edits.root, &edits.touched);
+        // Links shape coarser levels, also in chunks whose vertices are unchanged.
+        let mut stale = edits.touched;
+        stale.extend(edits.unlinked);
+        let root = mark_stale(edits.root, &stale);
         Ok((encode::text(&zvf_build::group_metadata(&root)), changed))
     }
 

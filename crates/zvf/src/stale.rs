@@ -36,6 +36,7 @@ fn coarser_levels(root: &Map<String, Value>, level: LevelId) -> Vec<u64> {
 }
 
 /// Marks every level coarser than `level` stale, without a list of the chunks of `level` that changed.
+#[cfg(feature = "validate")]
 pub(crate) fn mark_all_stale(root: &mut Map<String, Value>, level: LevelId) {
     let mut stale = coarser_levels(root, level);
     if stale.is_empty() {

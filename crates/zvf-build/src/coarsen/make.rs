@@ -18,7 +18,7 @@ use super::{
 use zvf_model::column::NumericColumn;
 
 use crate::{
-    coordinates::{self, BLOCK},
+    coordinates::{self, BLOCK, ChunkSpan},
     link_placement,
 };
 
@@ -77,7 +77,7 @@ impl Coarsener {
             error: merge.error,
             ..CoarseChunk::default()
         };
-        made.positions = self.merged_positions(&gathered, &merge, &order);
+        made.positions = self.merged_positions(input, &gathered, &merge, &order);
         // Coarser row of each vertex of the block.
         let parents = merge.parent.par_iter().with_min_len(BLOCK);
         let row_of = parents.map(|parent| match *parent {
@@ -142,23 +142,46 @@ impl Coarsener {
         Ok(made)
     }
 
-    /// Encodes positions in row order.
-    fn merged_positions(&self, gathered: &Gathered, merge: &VertexMerge, order: &Order) -> Vec<u8> {
-        let axes = self.axes;
+    /// Encodes positions in row order. Vertices that are kept keep their stored position.
+    fn merged_positions(
+        &self,
+        input: &CoarsenInput<'_>,
+        gathered: &Gathered,
+        merge: &VertexMerge,
+        order: &Order,
+    ) -> Vec<u8> {
+        let (axes, block) = (self.axes, &gathered.block);
+        let all = match &merge.positions {
+            MergedPositions::Source(kept) => {
+                let size = self.positions.size() * axes;
+                let mut bytes = Vec::with_capacity(order.rows.len() * size);
+                for vertex in &order.rows {
+                    let row = gathered.row_of[kept[*vertex as usize] as usize] as usize;
+                    let chunk = gathered.starts.partition_point(|start| *start <= row) - 1;
+                    let at = (row - gathered.starts[chunk]) * size;
+                    bytes.extend_from_slice(&input.chunks[chunk].positions[at..at + size]);
+                }
+                return bytes;
+            }
+            MergedPositions::Computed(all) => all,
+        };
         let mut positions = Vec::with_capacity(order.rows.len() * axes);
         for vertex in &order.rows {
-            let at = *vertex as usize;
-            match &merge.positions {
-                MergedPositions::Source(kept) => {
-                    positions.extend_from_slice(gathered.block.position(kept[at] as usize));
-                }
-                MergedPositions::Computed(all) => {
-                    positions.extend_from_slice(&all[at * axes..(at + 1) * axes]);
-                }
-            }
+            let at = *vertex as usize * axes;
+            positions.extend_from_slice(&all[at..at + axes]);
         }
-        let (lower, upper) = (&gathered.block.lower, &gathered.block.upper);
-        let mut bytes = coordinates::rounded(&positions, axes, self.positions.kind(), lower, upper);
+        let corners = block.lower.iter().zip(&block.upper);
+        let spans = corners.enumerate().map(|(axis, (lower, upper))| {
+            let values = block.positions.iter().skip(axis).step_by(axes);
+            ChunkSpan {
+                lower: *lower,
+                upper: *upper,
+                least: values.clone().copied().fold(f64::INFINITY, f64::min),
+                greatest: values.copied().fold(f64::NEG_INFINITY, f64::max),
+            }
+        });
+        let spans: Vec<ChunkSpan> = spans.collect();
+        let mut bytes = coordinates::rounded(&positions, self.positions.kind(), &spans);
         to_order(&mut bytes, self.positions);
         bytes
     }

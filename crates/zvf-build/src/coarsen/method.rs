@@ -16,9 +16,9 @@ pub enum CoarsenMethod {
         /// `true` if objects share merged vertices.
         share: bool,
     },
-    /// Keeps, for each object and cell, the points with the smallest hashes of seed, position and
-    /// owner; at least one. Subsets with equal seeds are nested. Dropped points map to the nearest
-    /// kept point of their cell and owner.
+    /// Keeps, for each object and cell, the points with the smallest hashes of seed and position; at
+    /// least one. Subsets with equal seeds are nested. Dropped points map to the nearest kept point
+    /// of their cell and owner.
     Subset {
         /// Extent of a cell.
         cell: Vec<f64>,

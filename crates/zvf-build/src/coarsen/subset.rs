@@ -1,7 +1,7 @@
 //! Sampling of points.
 
 use super::{
-    MergedPositions, NO_VERTEX, VertexBlock, VertexMerge, cells::Cells, hash::hash,
+    MergedPositions, NO_OBJECT, NO_VERTEX, VertexBlock, VertexMerge, cells::Cells, hash::hash,
     nearest::Nearest,
 };
 
@@ -14,7 +14,9 @@ pub(super) fn merge(block: &VertexBlock, cell: &[f64], keep: u32, seed: u64) -> 
         // Adding 0.0 turns -0.0 into 0.0.
         let position = block.position(vertex as usize).iter();
         let position = position.map(|at| (at + 0.0).to_bits());
-        hash(seed, position.chain([block.owner(vertex as usize).into()]))
+        // The row of the owner changes when objects before it are removed, so it is left out. Levels
+        // of points without objects were built with this last number.
+        hash(seed, position.chain([NO_OBJECT.into()]))
     };
     let numbered = cells.of.iter().zip(0..);
     let mut order: Vec<(u32, u64, u32)> = numbered

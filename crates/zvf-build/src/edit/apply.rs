@@ -58,6 +58,9 @@ impl LevelSnapshot {
         if !emptied.is_empty() {
             self.tables.remove_chunks(&emptied, self.axes)?;
         }
+        if !change.remove.is_empty() {
+            self.update_owners(&mut chunks)?;
+        }
         self.put_chunks(&chunks, &mut edits)?;
         self.put_links(&cells, &mut edits)?;
         self.put_level(&chunks, &mut edits);
@@ -150,6 +153,10 @@ impl LevelSnapshot {
                 if !duplicate || links::is_leading(&segment) {
                     edits.severed += severed;
                     edits.links += removed.iter().filter(|removed| **removed).count();
+                }
+                if removed.contains(&true) {
+                    let names = ends.iter().map(|chunk| format!("0/{}", ChunkCoords(chunk)));
+                    edits.unlinked.extend(names);
                 }
                 cell.without(&removed);
                 if change.compact && !cell.fragments.is_empty() {

@@ -100,6 +100,8 @@ pub struct Edits {
     pub root: Map<String, Value>,
     /// Chunks and objects that conflict with concurrent changes.
     pub touched: BTreeSet<String>,
+    /// Chunks that lost links, in the form of `touched`. Their vertices may be unchanged.
+    pub unlinked: BTreeSet<String>,
     /// Number of added vertices.
     pub added: u64,
     /// Number of removed vertices.

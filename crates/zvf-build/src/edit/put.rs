@@ -13,7 +13,11 @@ use super::{
     links,
     tables::{self},
 };
-use crate::metadata;
+use crate::{
+    metadata,
+    migrate::overlaid,
+    output::{self, Output},
+};
 
 impl LevelSnapshot {
     /// Encodes chunks as cells.
@@ -195,7 +199,7 @@ impl LevelSnapshot {
                 "sid_ndim": self.axes, "layout": layout,
                 "object_ids_sorted": ids.is_sorted(),
             });
-            outputs.push(crate::output::group("0/object_index", attributes));
+            outputs.push(self.table_group("0/object_index", attributes));
             if self.tables.is_dense {
                 let (spans, blocks) = self.tables.dense_rows(self.axes)?;
                 let arrays = [
@@ -206,7 +210,8 @@ impl LevelSnapshot {
                     let path = format!("0/object_index/{name}");
                     let own = codecs(&path, false, &self.nodes);
                     let rows = crate::tables::EncodedRows::of_dense_index(columns, &bytes);
-                    crate::tables::rows(outputs, own, &path, Map::new(), &rows);
+                    let kept = self.table_attributes(&path, json!({}));
+                    crate::tables::rows(outputs, own, &path, kept, &rows);
                 }
             } else {
                 let path = "0/object_index/manifests";
@@ -217,20 +222,22 @@ impl LevelSnapshot {
                     .get("0/vertices")
                     .is_some_and(metadata::is_sharded);
                 let max = crate::tables::manifests_per_chunk(manifests, is_sharded);
-                crate::tables::strings(outputs, own, path, Map::new(), manifests, max)?;
+                let kept = self.table_attributes(path, json!({}));
+                crate::tables::strings(outputs, own, path, kept, manifests, max)?;
             }
             let path = "0/object_index/object_ids";
             let own = codecs(path, false, &self.nodes);
             let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
             let rows = crate::tables::EncodedRows::ids(&bytes);
-            crate::tables::rows(outputs, own, path, Map::new(), &rows);
+            let kept = self.table_attributes(path, json!({}));
+            crate::tables::rows(outputs, own, path, kept, &rows);
         }
         for (family, tables) in [
             ("object_attributes", &self.tables.object),
             ("group_attributes", &self.tables.group),
         ] {
             if !tables.is_empty() {
-                outputs.push(crate::output::empty_group(format!("0/{family}")));
+                outputs.push(self.table_group(&format!("0/{family}"), json!({})));
             }
             for (name, table) in tables {
                 let path = format!("0/{family}/{name}");
@@ -257,7 +264,7 @@ impl LevelSnapshot {
             let members: Vec<Vec<u8>> = groups.map(|ids| tables::members(ids)).collect();
             let attributes = json!({"zv_array": "groups", "num_groups": members.len()});
             let own = codecs("0/groups", true, &self.nodes);
-            let attributes = crate::output::json_object(attributes);
+            let attributes = self.table_attributes("0/groups", attributes);
             crate::tables::strings(
                 outputs,
                 own,
@@ -268,6 +275,19 @@ impl LevelSnapshot {
             )?;
         }
         Ok(())
+    }
+
+    /// Returns the group of a table with these attributes and the unknown ones of its stored node.
+    fn table_group(&self, path: &str, attributes: Value) -> Output {
+        let attributes = self.table_attributes(path, attributes);
+        output::node(path, output::group_metadata(&attributes))
+    }
+
+    /// Returns these attributes of a table and the unknown ones of its stored node.
+    fn table_attributes(&self, path: &str, attributes: Value) -> Map<String, Value> {
+        let stored = self.nodes.get(path);
+        let stored = stored.and_then(|node| node["attributes"].as_object());
+        overlaid(stored.unwrap_or(&Map::new()), attributes)
     }
 }
 

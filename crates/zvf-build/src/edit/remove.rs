@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zvf_format::path::ChunkCoords;
+use zvf_format::{numeric::Kind, path::ChunkCoords};
 
 use super::{
     change::{Edits, LevelChange},
@@ -10,6 +10,11 @@ use super::{
     error::{EditError, damaged},
     image::LevelSnapshot,
 };
+
+/// Array of the owners of fragments.
+const OWNERS: &str = "0/fragment_attributes/object_id";
+/// Owner of a fragment that several objects share.
+const SEVERAL_OWNERS: i64 = -2;
 
 impl LevelSnapshot {
     /// Returns the fragments used by removed objects only, by chunk.
@@ -42,6 +47,41 @@ impl LevelSnapshot {
             }
         }
         Ok(removed)
+    }
+
+    /// Updates the owners of fragments in the attribute `object_id`, if the level has it: a fragment
+    /// that several objects shared may have one owner left.
+    pub(super) fn update_owners(
+        &self,
+        chunks: &mut BTreeMap<Vec<i64>, Chunk>,
+    ) -> Result<(), EditError> {
+        let array = self.arrays.get(OWNERS);
+        let dtype = array.and_then(|array| array.dtype);
+        if dtype.is_none_or(|dtype| dtype.kind() != Kind::Int64) {
+            return Ok(());
+        }
+        let mut owners: BTreeMap<(Vec<i64>, u32), i64> = BTreeMap::new();
+        for (row, id) in self.tables.ids.iter().flatten().enumerate() {
+            for (chunk, number) in self.tables.manifest(row, self.axes)? {
+                if chunks.contains_key(&chunk) {
+                    let owner = owners.entry((chunk, number)).or_insert(*id);
+                    if owner != id {
+                        *owner = SEVERAL_OWNERS;
+                    }
+                }
+            }
+        }
+        for ((coords, number), owner) in owners {
+            let chunk = chunks.get_mut(&coords);
+            let values = chunk.and_then(|chunk| chunk.fragment.get_mut(OWNERS));
+            let mut values = values
+                .into_iter()
+                .flat_map(|bytes| bytes.chunks_exact_mut(8));
+            if let Some(value) = values.nth(number as usize) {
+                value.copy_from_slice(&owner.to_le_bytes());
+            }
+        }
+        Ok(())
     }
 }
 

@@ -38,7 +38,20 @@ pub(super) struct Tables {
     loose_ids: Option<Vec<i64>>,
     /// Loaded arrays of a dense index.
     loose_dense: DenseArrays,
+    /// Objects whose manifests are in absent chunks.
+    absent: AbsentManifests,
     pub(super) row_of: HashMap<i64, usize>,
+}
+
+/// Objects of an index whose manifests, or spans of a dense index, are in absent chunks.
+#[derive(Clone, Debug, Default)]
+struct AbsentManifests {
+    /// Path of the array.
+    path: String,
+    /// Number of rows of the array.
+    rows: usize,
+    /// Number of rows in absent chunks.
+    absent: usize,
 }
 
 /// Table of numeric or text rows.
@@ -67,6 +80,9 @@ impl Tables {
         let part = path.strip_prefix("0/").unwrap_or(path);
         let rows = array.shape.first().copied().unwrap_or(0);
         let rows = usize::try_from(rows).map_err(|error| damaged(path, error))?;
+        if let Some(("object_index", "manifests" | "manifest_spans")) = part.split_once('/') {
+            self.absent = AbsentManifests::of(path, array, rows, &chunks);
+        }
         match part.split_once('/') {
             None => self.loose_groups = Some(items(path, array, rows, chunks)?),
             Some(("object_index", "manifests")) => {
@@ -107,6 +123,8 @@ impl Tables {
             if index["sid_ndim"].as_u64() != Some(axes as u64) {
                 return Err(damaged(path, "chunk keys of another number of axes"));
             }
+            // Objects of absent chunks are empty. Written back, they would stay empty.
+            self.absent.check(index)?;
             let dense = core::mem::take(&mut self.loose_dense);
             match index.get("layout").and_then(Value::as_str) {
                 Some(DENSE_LAYOUT) => {
@@ -280,6 +298,41 @@ impl Tables {
         for members in &mut self.groups {
             members.retain(|id| !removed.contains(id));
         }
+    }
+}
+
+impl AbsentManifests {
+    fn of(path: &str, array: &Array, rows: usize, chunks: &[Option<Vec<u8>>]) -> Self {
+        let chunk = array.decoded_shape().first().copied().unwrap_or(1);
+        let chunk = usize::try_from(chunk).unwrap_or(usize::MAX);
+        let absent = (0_usize..).zip(chunks).filter(|(_, bytes)| bytes.is_none());
+        let counts = absent.map(|(at, _)| rows.saturating_sub(at.saturating_mul(chunk)).min(chunk));
+        Self {
+            path: path.to_owned(),
+            rows,
+            absent: counts.sum(),
+        }
+    }
+
+    /// Fails if some of these objects are not empty: the index declares more present objects than
+    /// the stored chunks have, or does not declare that all are empty and no chunk is stored.
+    fn check(&self, index: &Value) -> Result<(), EditError> {
+        if self.absent == 0 {
+            return Ok(());
+        }
+        let present = index["num_present"].as_u64();
+        let objects = index["num_objects"].as_u64().unwrap_or(self.rows as u64);
+        let declared = present.unwrap_or(0);
+        let exceeds = declared.saturating_add(self.absent as u64) > objects;
+        if exceeds || self.absent == self.rows && present != Some(0) {
+            let why = format!(
+                "chunks of {} objects are missing, and some of these objects have vertices; restore \
+                 the chunks before editing the store",
+                self.absent
+            );
+            return Err(damaged(&self.path, why));
+        }
+        Ok(())
     }
 }
 

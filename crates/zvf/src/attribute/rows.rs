@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use serde_json::Map;
+use serde_json::{Map, Value};
 use zvf_build::{
     Column, ColumnValues, NumericColumn,
     edit::{EditError, StoredValues},
@@ -138,8 +138,14 @@ async fn vertices(
         };
         spec.kind = values.numbers.kind;
         let width = u64::from(values.numbers.width);
-        spec.row_shape = (width > 1).then_some(width).into_iter().collect();
         let attributes = values.attributes.clone();
+        // The rows of an attribute that remains keep their shape, which may have several axes.
+        let shape = attributes.get("row_shape").and_then(Value::as_array);
+        let shape: Option<Vec<u64>> =
+            shape.and_then(|shape| shape.iter().map(Value::as_u64).collect());
+        let shape = shape.filter(|shape| old.is_some() && shape.iter().product::<u64>() == width);
+        spec.row_shape =
+            shape.unwrap_or_else(|| (width > 1).then_some(width).into_iter().collect());
         let source = Arc::new(RowValues {
             name: column.name.clone(),
             rows: Arc::clone(&keyed),

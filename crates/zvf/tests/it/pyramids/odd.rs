@@ -301,6 +301,57 @@ fn levels_of_recorded_stores_add_no_findings() {
     assert!(count > 60, "{count}, {refused:#?}");
 }
 
+#[test]
+fn vertices_on_the_border_of_a_chunk_keep_their_position() {
+    let wide = [(1.1, 33), (2.2, 66), (0.7, -252), (1e16, (1 << 53) + 1)];
+    for (extent, first) in wide {
+        let cell = vec![extent, 10.0, 10.0];
+        let subset = CoarsenMethod::Subset {
+            cell: cell.clone(),
+            keep: 1,
+            seed: 0,
+            without: None,
+        };
+        let bins = |placement| CoarsenMethod::Bins {
+            cell: cell.clone(),
+            placement,
+            share: false,
+        };
+        let mut methods = vec![subset, bins(Placement::Medoid)];
+        if extent < 1e16 {
+            methods.push(bins(Placement::Mean));
+        }
+        for method in methods {
+            let about = format!("{first} in chunks of {extent}, {method:?}");
+            let place = [first, 3, 4].map(i64::to_le_bytes).concat();
+            let positions = NumericColumn {
+                bytes: place.clone(),
+                ..NumericColumn::new(Kind::Int64, 3)
+            };
+            let mut design = Design::new(GeometryKind::Points);
+            design.chunk_shape = Some(cell.clone());
+            let mut options = PyramidOptions::default();
+            options.levels = PyramidLevels::Explicit(vec![LevelDesign {
+                method,
+                chunk_scale: vec![1; 3],
+                sparsity: None,
+                additive: false,
+                sharding: None,
+            }]);
+            block_on(async {
+                let store = store_of(Geometry::new(positions), design).await;
+                build_pyramid(&store, &options).await.unwrap();
+                let mut query = Query::new();
+                query.level = LevelChoice::Number(LevelId::new(1));
+                let dataset = Dataset::open(store.clone()).await.unwrap();
+                let found = dataset.query(&query).await.unwrap();
+                assert_eq!(found.positions.bytes, place, "{about}");
+                is_sound(&store, &about).await;
+            });
+        }
+    }
+}
+
 /// Returns codes and paths of the findings.
 async fn found(store: &Store) -> BTreeSet<String> {
     let report = validate(store.clone(), &ValidateOptions::default()).await;

@@ -4,22 +4,24 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use zvf::{
-    CrossLevel, Dataset, Editor, GeometryKind, LevelDesign, ObjectSelection, Profile,
-    PyramidLevels, PyramidOptions, Store, build_pyramid,
+    Bbox, CrossLevel, Dataset, Design, Editor, Geometry, GeometryKind, LevelChoice, LevelDesign,
+    NumericColumn, ObjectSelection, Profile, PyramidLevels, PyramidOptions, Query, Store,
+    build_pyramid,
     coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
     refresh_pyramid,
 };
-use zvf_model::key::Key;
+use zvf_model::{key::Key, level::LevelId};
 use zvf_store::Read;
 use zvf_testkit::stores::Random;
 
+use super::random::store_of;
 use crate::{
     block_on,
     validated::own::is_sound,
     written::{
         content::Content,
         edits::{change, unsealed_store},
-        random,
+        random::{self, Case},
     },
 };
 
@@ -79,7 +81,9 @@ fn sorted(json: &mut Value) {
     }
 }
 
-fn design(random: &mut Random, kind: GeometryKind, chunk: &[f64]) -> LevelDesign {
+fn design(random: &mut Random, case: &Case, chunk: &[f64]) -> LevelDesign {
+    let kind = case.design.kind;
+    let triangles = case.geometry.link_width == 3;
     let scale = 1 + u32::try_from(random.below(2)).unwrap();
     let cells = [1.0, 2.0, 3.0, 4.0][random.below(4)];
     let cell: Vec<f64> = chunk
@@ -101,6 +105,11 @@ fn design(random: &mut Random, kind: GeometryKind, chunk: &[f64]) -> LevelDesign
             keep: 1,
             seed: 7,
             without: None,
+        },
+        GeometryKind::Mesh if triangles && random.chance(50) => CoarsenMethod::Collapse {
+            keep: 0.4,
+            tolerance: f64::INFINITY,
+            cull: 0,
         },
         GeometryKind::Polylines | GeometryKind::Streamlines | GeometryKind::Skeletons
             if random.chance(50) =>
@@ -127,6 +136,29 @@ fn design(random: &mut Random, kind: GeometryKind, chunk: &[f64]) -> LevelDesign
     }
 }
 
+/// Refreshes the levels of a store, and compares them with levels built anew.
+async fn check_refresh(store: &Store, options: &PyramidOptions, about: &str) {
+    let twin = Store::from_memory(files(store).await).unwrap();
+    let refreshed = refresh_pyramid(store, &PyramidOptions::default()).await;
+    refreshed.unwrap_or_else(|error| panic!("{about}: {error:?}"));
+    build_pyramid(&twin, options).await.unwrap();
+    let (ours, whole) = (
+        comparable(files(store).await),
+        comparable(files(&twin).await),
+    );
+    let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
+    let (own, all) = (names(&ours), names(&whole));
+    let more: Vec<&String> = own.iter().filter(|name| !all.contains(name)).collect();
+    let less: Vec<&String> = all.iter().filter(|name| !own.contains(name)).collect();
+    assert!(
+        more.is_empty() && less.is_empty(),
+        "{more:?} {less:?}: {about}"
+    );
+    for (name, text) in &ours {
+        assert_eq!(text, &whole[name], "{name}: {about}");
+    }
+}
+
 fn check(seed: u64, kind: GeometryKind) {
     let mut case = random::case(seed, kind, Profile::V09);
     let mut random = Random::new(seed ^ 0xbeef);
@@ -137,7 +169,7 @@ fn check(seed: u64, kind: GeometryKind) {
         let mut chunk = dataset.root().chunk_shape.extents().to_vec();
         let mut levels = Vec::new();
         for _ in 0..2 {
-            let level = design(&mut random, kind, &chunk);
+            let level = design(&mut random, &case, &chunk);
             for extent in &mut chunk {
                 *extent *= f64::from(level.chunk_scale[0]);
             }
@@ -156,27 +188,8 @@ fn check(seed: u64, kind: GeometryKind) {
         for step in 0..2 {
             let what = change(&editor, &mut case, &mut random, &mut expected).await;
             let about = format!("step {step}, {what}, {about}");
-            let twin = Store::from_memory(files(&store).await).unwrap();
-            let refreshed = refresh_pyramid(&store, &PyramidOptions::default()).await;
-            refreshed.unwrap_or_else(|error| panic!("{about}: {error:?}"));
             options.overwrite = true;
-            build_pyramid(&twin, &options).await.unwrap();
-            let (ours, whole) = (
-                comparable(files(&store).await),
-                comparable(files(&twin).await),
-            );
-            let names =
-                |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
-            let (own, all) = (names(&ours), names(&whole));
-            let more: Vec<&String> = own.iter().filter(|name| !all.contains(name)).collect();
-            let less: Vec<&String> = all.iter().filter(|name| !own.contains(name)).collect();
-            assert!(
-                more.is_empty() && less.is_empty(),
-                "{more:?} {less:?}: {about}"
-            );
-            for (name, text) in &ours {
-                assert_eq!(text, &whole[name], "{name}: {about}");
-            }
+            check_refresh(&store, &options, &about).await;
             is_sound(&store, &about).await;
         }
     });
@@ -212,4 +225,79 @@ fn refreshed_levels_of_graphs_equal_rebuilt_ones() {
 #[test]
 fn refreshed_levels_of_meshes_equal_rebuilt_ones() {
     check_kind(GeometryKind::Mesh);
+}
+
+/// Creates a store with chunks of extent 10 and one level.
+async fn store_with_level(
+    geometry: Geometry,
+    kind: GeometryKind,
+    method: CoarsenMethod,
+) -> (Store, PyramidOptions) {
+    let axes = geometry.axes();
+    let mut design = Design::new(kind);
+    design.chunk_shape = Some(vec![10.0; axes]);
+    let store = store_of(geometry, design).await;
+    let mut options = PyramidOptions::default();
+    options.levels = PyramidLevels::Explicit(vec![LevelDesign {
+        method,
+        chunk_scale: vec![1; axes],
+        sparsity: None,
+        additive: false,
+        sharding: None,
+    }]);
+    build_pyramid(&store, &options).await.unwrap();
+    options.overwrite = true;
+    (store, options)
+}
+
+async fn vertices(store: &Store) -> usize {
+    let mut query = Query::new();
+    query.level = LevelChoice::Number(LevelId::new(1));
+    let dataset = Dataset::open(store.clone()).await.unwrap();
+    dataset.query(&query).await.unwrap().positions.len()
+}
+
+#[test]
+fn a_chunk_that_lost_a_link_is_refreshed() {
+    let simplify = CoarsenMethod::Simplify { tolerance: 0.5 };
+    for method in [simplify, CoarsenMethod::Stride { step: 9 }] {
+        let about = format!("{method:?}");
+        // A row of vertices in chunk 0, of which the fourth is linked to a vertex of chunk 1.
+        let along = (1..=8_u8).chain([15]);
+        let places = along.flat_map(|at| [f32::from(at), 1.0]);
+        let mut geometry = Geometry::new(NumericColumn::float32(2, places));
+        geometry.links = (0..7).flat_map(|at| [at, at + 1]).chain([3, 8]).collect();
+        block_on(async {
+            let (store, options) = store_with_level(geometry, GeometryKind::Graphs, method).await;
+            assert_eq!(vertices(&store).await, 4, "{about}");
+            let editor = Editor::open(store.clone()).await.unwrap();
+            let beyond = Query::new().region(Bbox::parse("14,0,20,10").unwrap());
+            let changed = editor.remove_selected(&beyond).await.unwrap();
+            assert_eq!((changed.removed, changed.links, changed.chunks), (1, 1, 1));
+            check_refresh(&store, &options, &about).await;
+            assert_eq!(vertices(&store).await, 2, "{about}");
+        });
+    }
+}
+
+#[test]
+fn subsets_do_not_depend_on_removed_objects() {
+    let method = CoarsenMethod::Subset {
+        cell: vec![5.0; 2],
+        keep: 2,
+        seed: 7,
+        without: None,
+    };
+    // Twenty points of object 1 in chunk 0, and twenty of object 2 in chunk 2.
+    let places = [0.0, 20.0].into_iter().flat_map(|first| {
+        (0..20_u8).flat_map(move |at| [first + f32::from(at) / 2.0, f32::from(at % 7)])
+    });
+    let mut geometry = Geometry::new(NumericColumn::float32(2, places));
+    geometry.object_ids = Some([[1; 20], [2; 20]].concat());
+    block_on(async {
+        let (store, options) = store_with_level(geometry, GeometryKind::Points, method).await;
+        let editor = Editor::open(store.clone()).await.unwrap();
+        editor.remove(&[1]).await.unwrap();
+        check_refresh(&store, &options, "without object 1").await;
+    });
 }

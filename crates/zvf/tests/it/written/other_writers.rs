@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use zvf::{
-    CreateOptions, Dataset, Editor, IntoGeometry, OpenOptions, Query, QueryResult, Store,
-    ValidateOptions, validate,
+    CreateOptions, Dataset, Editor, IntoGeometry, ManifestForm, OpenOptions, Query, QueryResult,
+    Store, TableOptions, ValidateOptions, validate,
 };
 use zvf_build::{
     Column, ColumnValues, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, WritePlan,
@@ -32,12 +32,17 @@ fn points(ids: &[i64], object: Vec<Column>) -> Geometry {
 
 /// Creates a store of the objects 1 to 3 with an attribute `a`.
 async fn store() -> Store {
+    let geometry = points(&[1, 2, 3], vec![column(Kind::UInt8, &[0, 1, 0])]);
+    store_of(geometry, ManifestForm::default()).await
+}
+
+async fn store_of(geometry: Geometry, form: ManifestForm) -> Store {
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![10.0; 3]);
     design.bounds = Some((vec![0.0; 3], vec![100.0; 3]));
-    let geometry = points(&[1, 2, 3], vec![column(Kind::UInt8, &[0, 1, 0])]);
+    design.object_index = form;
     let plan = WritePlan::new(geometry, design).unwrap();
     let options = CreateOptions::new().seal(false);
     zvf::create_from_plan(&store, plan, &options).await.unwrap();
@@ -390,5 +395,111 @@ fn big_endian_tables_are_converted() {
         assert_eq!(values(&store).await, (vec![1, 3, 9], expected(&[5, 7, 11])));
         let found = object(&store, 9).await;
         assert_eq!(found.vertices, [more.positions.bytes]);
+    });
+}
+
+#[test]
+fn unknown_attributes_of_tables_are_kept() {
+    for form in [ManifestForm::default(), ManifestForm::Dense] {
+        block_on(async {
+            let mut geometry = points(&[1, 2, 3], vec![column(Kind::UInt8, &[0, 1, 0])]);
+            geometry.groups.insert(0, vec![1, 2]);
+            let size = NumericColumn::float32(1, [2.0]);
+            geometry.group.push(Column::new("size", size));
+            let store = store_of(geometry, form).await;
+            let mut paths = vec![
+                "0/object_index",
+                "0/object_index/object_ids",
+                "0/object_attributes",
+                "0/object_attributes/a",
+                "0/groups",
+                "0/group_attributes",
+                "0/group_attributes/size",
+            ];
+            match form {
+                ManifestForm::Dense => paths.extend([
+                    "0/object_index/manifest_spans",
+                    "0/object_index/manifest_blocks",
+                ]),
+                _ => paths.push("0/object_index/manifests"),
+            }
+            for path in &paths {
+                let mut json = node(&store, path).await;
+                json["attributes"]["lab_note"] = json!(path);
+                put(&store, &format!("{path}/zarr.json"), json.to_string()).await;
+            }
+            let known = findings(&store).await;
+            let editor = Editor::open(store.clone()).await.unwrap();
+            editor.remove(&[2]).await.unwrap();
+            for path in &paths {
+                let json = node(&store, path).await;
+                assert_eq!(json["attributes"]["lab_note"], json!(path), "{path}");
+            }
+            let index = node(&store, "0/object_index").await;
+            assert_eq!(index["attributes"]["num_objects"], json!(2));
+            assert_eq!(index["attributes"]["num_present"], json!(2));
+            let now = findings(&store).await;
+            let new: Vec<_> = now.difference(&known).collect();
+            assert!(new.is_empty(), "{new:?}");
+        });
+    }
+}
+
+#[test]
+fn values_of_vertices_keep_the_shape_of_their_rows() {
+    block_on(async {
+        let mut geometry = points(&[1, 2, 3], Vec::new());
+        let tensors = NumericColumn::float32(4, (0..12_u8).map(f32::from));
+        geometry.vertex.push(Column::new("tensor", tensors.clone()));
+        let store = store_of(geometry, ManifestForm::default()).await;
+        let path = "0/vertex_attributes/tensor";
+        let mut json = node(&store, path).await;
+        assert_eq!(json["attributes"]["row_shape"], json!([4]));
+        json["attributes"]["row_shape"] = json!([2, 2]);
+        put(&store, &format!("{path}/zarr.json"), json.to_string()).await;
+
+        let dataset = Dataset::open(store.clone()).await.unwrap();
+        let all = dataset.query(&Query::new().row_ids(true)).await.unwrap();
+        let rows = all.row_ids.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
+        let one = [Column::new(
+            "tensor",
+            NumericColumn::float32(4, [9.0, 8.0, 7.0, 6.0]),
+        )];
+        let options = TableOptions::default();
+        let written = editor.write_vertex_attributes(&rows[..1], &one, &options);
+        written.await.unwrap();
+        let json = node(&store, path).await;
+        assert_eq!(json["attributes"]["row_shape"], json!([2, 2]));
+        let after = read(&store).await;
+        let after = after.vertex.iter().find(|column| column.name == "tensor");
+        let mut expected = tensors.bytes;
+        let changed = [9.0_f32, 8.0, 7.0, 6.0].map(f32::to_le_bytes);
+        expected[..16].copy_from_slice(changed.as_flattened());
+        assert_eq!(bytes_of(after.unwrap()), expected);
+    });
+}
+
+#[test]
+fn a_fragment_whose_other_owners_are_removed_has_one_owner() {
+    let golden = Golden::open("zvf-09");
+    let files = golden.store("fragment_owner/store.zarrvectors");
+    block_on(async {
+        let store = OpenOptions::default().from_memory(files).unwrap();
+        let owners = async || {
+            let key = Key::parse("0/fragment_attributes/object_id/c/0/0/0").unwrap();
+            let bytes = store.read_one(Read::full(key)).await.unwrap().unwrap();
+            let values = bytes[8..].chunks_exact(8);
+            let values = values.map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap()));
+            values.collect::<Vec<i64>>()
+        };
+        assert_eq!(owners().await, [3, -2, -1, 5]);
+        let known = findings(&store).await;
+        let editor = Editor::open(store.clone()).await.unwrap();
+        editor.remove(&[8]).await.unwrap();
+        assert_eq!(owners().await, [3, 3, -1, 5]);
+        let now = findings(&store).await;
+        let new: Vec<_> = now.difference(&known).collect();
+        assert!(new.is_empty(), "{new:?}");
     });
 }

@@ -2,7 +2,7 @@
 //! still stored. Those of killed or concurrent writers are in `killed`.
 
 use bytes::Bytes;
-use zvf::{CreateOptions, Dataset, Editor, Error, Query, Store};
+use zvf::{CreateOptions, Dataset, Editor, Error, ManifestForm, Query, Store};
 use zvf_build::{
     BuildError, Column, ColumnValues, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds,
     WritePlan, edit::EditError,
@@ -242,6 +242,41 @@ fn w8_a_damaged_store_is_not_edited() {
             assert_eq!(store.activity().writes, writes);
         }
     });
+}
+
+#[test]
+fn w8_objects_whose_manifests_are_missing_are_not_emptied() {
+    for form in [ManifestForm::default(), ManifestForm::Dense] {
+        let name = match form {
+            ManifestForm::Dense => "manifest_spans/c/0/0",
+            _ => "manifests/c/0",
+        };
+        block_on(async {
+            let mut design = design(GeometryKind::Polylines);
+            design.object_index = form;
+            let store = store(streamlines(3), design).await;
+            let chunk = Key::parse(&format!("0/object_index/{name}")).unwrap();
+            let read = Read::full(chunk.clone());
+            assert!(store.read_one(read).await.unwrap().is_some());
+            store.delete_many(vec![chunk]).await.unwrap();
+            let editor = Editor::open(store.clone()).await.unwrap();
+            let writes = store.activity().writes;
+            let mut more = streamlines(1);
+            more.part_objects = None;
+            for refused in [
+                editor.remove(&[1]).await,
+                editor.append(&more, RAISE).await,
+                editor.compact().await,
+            ] {
+                let error = refused.unwrap_err();
+                assert!(
+                    matches!(&error, Error::Edit(EditError::Damaged { why, .. }) if why.contains("3 objects")),
+                    "{error:?}"
+                );
+            }
+            assert_eq!(store.activity().writes, writes);
+        });
+    }
 }
 
 #[test]
