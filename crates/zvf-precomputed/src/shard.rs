@@ -31,6 +31,14 @@ pub enum ShardError {
     /// A key was added twice.
     #[error("key {0} occurs twice")]
     Twice(u64),
+    /// A key belongs to a shard that is already written.
+    #[error("key {key} belongs to shard {shard:#x}, which is already written")]
+    Complete {
+        /// The key.
+        key: u64,
+        /// Its shard.
+        shard: u64,
+    },
     /// The file ends inside the index of the shard.
     #[error("the shard ends inside its index")]
     Index,

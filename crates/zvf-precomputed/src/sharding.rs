@@ -70,10 +70,13 @@ impl ShardingSpec {
     const SHARD_BYTES: u64 = 64 << 20;
 
     /// Returns a division of consecutive keys `0..keys`, or of compressed Morton codes below
-    /// `keys`, with neighbours in one minishard. `bytes` estimates the size of all values.
+    /// `keys`, with neighbours in one minishard. The number of the shard does not decrease from a key
+    /// to the next. `bytes` estimates the size of all values.
     pub fn for_consecutive(keys: u64, bytes: u64) -> Self {
         let per_minishard = Self::KEYS_PER_MINISHARD.min(keys_within(1 << 20, keys, bytes));
         let preshift_bits = per_minishard.max(1).ilog2();
+        // A minishard has the keys that differ in the low bits alone.
+        let per_minishard = 1 << preshift_bits;
         Self {
             preshift_bits,
             ..Self::divided(keys, per_minishard, bytes, ShardHash::Identity)
@@ -90,12 +93,14 @@ impl ShardingSpec {
     fn divided(keys: u64, per_minishard: u64, bytes: u64, hash: ShardHash) -> Self {
         let minishards = bits(keys.div_ceil(per_minishard));
         let shard_bits = bits(bytes.div_ceil(Self::SHARD_BYTES)).min(minishards);
-        let all = minishards.saturating_sub(shard_bits);
+        let minishard_bits = minishards.saturating_sub(shard_bits);
+        let minishard_bits = minishard_bits.min(Self::MAX_MINISHARD_BITS);
         Self {
             preshift_bits: 0,
             hash,
-            minishard_bits: all.min(Self::MAX_MINISHARD_BITS),
-            shard_bits,
+            minishard_bits,
+            // The bits number all minishards, so that no key is in the first one again.
+            shard_bits: minishards.saturating_sub(minishard_bits),
             minishard_index_encoding: ShardEncoding::Gzip,
             data_encoding: ShardEncoding::Gzip,
         }

@@ -347,7 +347,8 @@ struct Export<'a> {
 /// # Errors
 ///
 /// [`ExportError`]. A folder does not exist then. What was written is kept for the same export to
-/// continue.
+/// continue. If the store was changed during the export, the error is that of
+/// [`zvf::Error::Changed`], and nothing is published.
 pub async fn export(
     dataset: &Dataset,
     target: impl Into<ExportTarget>,
@@ -355,7 +356,8 @@ pub async fn export(
     report: &(dyn Fn(u64, u64) + Send + Sync),
 ) -> Result<ExportReport, ExportError> {
     let kinds = chosen_layers(dataset, options)?;
-    let output = ExportOutput::create(&target.into(), &source(dataset, options).await?).await?;
+    let source = source(dataset, options).await?;
+    let output = ExportOutput::create(&target.into(), &source).await?;
     let space = ViewerSpace::of(dataset);
     let work = Export {
         reading: LayerInput::new(dataset, options.properties.as_deref(), &space, report),
@@ -368,6 +370,11 @@ pub async fn export(
     let mut receiver = LayerReceiver::Written(&mut layers);
     add_layers(&work, kinds, &survey, &mut notes, &mut receiver).await?;
     notes.dedup();
+    // Queries may have followed the store to another state.
+    if !is_unchanged(dataset, &source).await? {
+        let address = dataset.address().to_owned();
+        return Err(zvf::Error::Changed { address }.into());
+    }
     let files = output.publish().await?;
     Ok(ExportReport {
         view: StoreView {
@@ -509,6 +516,12 @@ async fn source(dataset: &Dataset, options: &ExportOptions) -> Result<Value, Exp
         "mesh_format": format!("{:?}", options.mesh_format),
         "shard_bytes": options.shard_bytes,
     }))
+}
+
+/// Returns whether a store is in the state of the source of an export, and its dataset too.
+async fn is_unchanged(dataset: &Dataset, source: &Value) -> Result<bool, ExportError> {
+    let is_same = Some(&store_state(dataset).await?) == source.get("store");
+    Ok(is_same && dataset.is_current().await?)
 }
 
 /// Describes the state of a store.

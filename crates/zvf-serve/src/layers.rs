@@ -16,7 +16,7 @@ pub(crate) mod survey;
 use zvf::{Dataset, Query};
 use zvf_model::{level::LevelId, root::GeometryType};
 use zvf_precomputed::PrecomputedError;
-use zvf_query::{LevelChoice, QueryError, Selection};
+use zvf_query::{LevelChoice, QueryError, Selection, Skipped};
 
 use crate::spill::SpillError;
 use space::ViewerSpace;
@@ -165,6 +165,14 @@ pub enum LayerError {
         "a part of the mesh has more than {0} triangles, all close to each other; export the store"
     )]
     Dense(usize),
+    /// A part of the store is damaged.
+    #[error("{key} is damaged: {reason}")]
+    Damaged {
+        /// The object or array.
+        key: String,
+        /// The problem.
+        reason: String,
+    },
     /// The groups cannot be read.
     #[error("the groups cannot be read")]
     Groups(#[from] QueryError),
@@ -176,6 +184,19 @@ impl From<SpillError> for LayerError {
             SpillError::Record => std::io::ErrorKind::FileTooLarge.into(),
             SpillError::File { source, .. } => source,
         })
+    }
+}
+
+/// Fails if a query that leaves out absent members of groups has left out damaged parts too.
+///
+/// [`Query::keep_going`] skips both.
+pub(crate) fn check_undamaged(skipped: &[Skipped]) -> Result<(), LayerError> {
+    match skipped.iter().find(|part| !part.is_absent) {
+        Some(Skipped { key, reason, .. }) => Err(LayerError::Damaged {
+            key: key.to_string(),
+            reason: reason.clone(),
+        }),
+        None => Ok(()),
     }
 }
 

@@ -310,7 +310,7 @@ impl LayerSource {
             Content::Store(dataset) => {
                 let objects = Arc::clone(objects);
                 match LiveStore::open(name.clone(), *dataset, coarse_cells, objects, report).await {
-                    Ok(store) => Ok(ServedSource::Store(Box::new(store))),
+                    Ok(store) => Ok(ServedSource::Store(Arc::new(store))),
                     Err(error) => Err(failed(Box::new(error))),
                 }
             }

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use serde_json::{Value, json};
-use zvf::{Dataset, OpenOptions};
+use zvf::{Dataset, Follow, OpenOptions};
 use zvf_serve::{
     ExportOptions, ExportPlan, ExportPlanOptions, ExportReport, ExportTarget, Layer, LayerKind,
     MeshFormat, export, plan_export,
@@ -120,7 +120,10 @@ impl From<MeshFormatArg> for MeshFormat {
 /// Runs the export.
 pub(crate) async fn run(arguments: &ExportArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let ExportForm::Precomputed(arguments) = &arguments.form;
-    let options = OpenOptions::default().anonymous(arguments.anonymous);
+    // An export of a store that is changed meanwhile fails at once.
+    let options = OpenOptions::default()
+        .anonymous(arguments.anonymous)
+        .follow(Follow::Never);
     let dataset = Dataset::open_with(&arguments.store, &options).await?;
     let meter = ProgressMeter::default();
     let message = format!("exporting {}", arguments.store);

@@ -70,6 +70,30 @@ fn consecutive_keys_share_minishards() {
     assert_eq!(shards.len(), 6, "480 MB in shards of some 64 MB");
 }
 
+/// The number of minishards was computed from another size of a minishard than that of
+/// `preshift_bits`, so that the last keys were in the first shard.
+#[test]
+fn shards_of_consecutive_keys_ascend() {
+    for (keys, bytes) in [(20_000, 84_400_000), (1 << 40, 0), (0, 0), (1, u64::MAX)] {
+        check_ascending(keys, bytes);
+    }
+    let spec = ShardingSpec::for_consecutive(20_000, 84_400_000);
+    assert_eq!(spec.locate(0).shard, 0);
+    assert_eq!(spec.locate(19_999).shard, 1);
+}
+
+fn check_ascending(keys: u64, bytes: u64) {
+    let spec = ShardingSpec::for_consecutive(keys, bytes);
+    let all = spec.preshift_bits + spec.minishard_bits + spec.shard_bits;
+    let capacity = 1_u64.checked_shl(all).unwrap_or(u64::MAX);
+    assert!(capacity >= keys, "{keys} keys, {bytes} bytes: {spec:?}");
+    // The shard is that of the first key with the same high bits.
+    let low = spec.preshift_bits + spec.minishard_bits;
+    let firsts = (0..keys).step_by(1 << low).take(100_000);
+    let shards: Vec<u64> = firsts.map(|key| spec.locate(key).shard).collect();
+    assert!(shards.is_sorted(), "{keys} keys, {bytes} bytes: {spec:?}");
+}
+
 #[test]
 fn keys_of_other_shards_and_twice_are_refused() {
     let spec = ShardingSpec {
@@ -115,6 +139,13 @@ fn a_bomb_is_refused() {
     };
     assert_eq!(file.get(0, (1 << 20) - 1), Err(refused));
     assert_eq!(file.get(0, 1 << 20).unwrap().unwrap().len(), 1 << 20);
+}
+
+proptest! {
+    #[test]
+    fn shards_of_any_number_of_keys_ascend(keys in 0..1_u64 << 24, bytes in 0..1_u64 << 40) {
+        check_ascending(keys, bytes);
+    }
 }
 
 proptest! {

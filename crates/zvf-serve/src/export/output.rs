@@ -8,7 +8,7 @@ mod journal;
 mod staged_folder;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     mem,
     path::PathBuf,
     sync::{
@@ -21,7 +21,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use tempfile::TempDir;
 use zvf_model::key::Key;
-use zvf_precomputed::{ShardBuilder, ShardingSpec};
+use zvf_precomputed::{ShardBuilder, ShardError, ShardingSpec};
 
 use super::{ExportError, ExportTarget};
 use bucket::{Bucket, is_document};
@@ -233,6 +233,8 @@ pub(crate) struct OrderedIndex<'a> {
     folder: String,
     sharding: Option<ShardingSpec>,
     open: Option<(u64, ShardBuilder)>,
+    /// The shards that are written.
+    complete: BTreeSet<u64>,
 }
 
 impl<'a> OrderedIndex<'a> {
@@ -246,10 +248,15 @@ impl<'a> OrderedIndex<'a> {
             folder: folder.into(),
             sharding,
             open: None,
+            complete: BTreeSet::new(),
         }
     }
 
     /// Adds a value. Keys of one shard must follow each other.
+    ///
+    /// # Errors
+    ///
+    /// [`ShardError::Complete`] if the shard was followed by another: its file would be overwritten.
     pub(crate) fn push(&mut self, key: u64, value: &[u8]) -> Result<(), ExportError> {
         let Some(spec) = self.sharding else {
             return self.output.write(&format!("{}/{key}", self.folder), value);
@@ -257,6 +264,9 @@ impl<'a> OrderedIndex<'a> {
         let shard = spec.locate(key).shard;
         if self.open.as_ref().is_some_and(|(open, _)| *open != shard) {
             self.flush(&spec)?;
+        }
+        if self.complete.contains(&shard) {
+            return Err(ShardError::Complete { key, shard }.into());
         }
         let (_, builder) = self
             .open
@@ -269,6 +279,7 @@ impl<'a> OrderedIndex<'a> {
             return Ok(());
         };
         let path = format!("{}/{}", self.folder, spec.file_name(shard));
+        self.complete.insert(shard);
         self.output.write(&path, &builder.finish())
     }
 

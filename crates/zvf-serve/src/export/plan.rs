@@ -12,11 +12,11 @@ use zvf_store::{Follow, OpenOptions};
 
 use super::{
     Export, ExportError, ExportOptions, ExportPlanError, ExportReport, ExportTarget, LayerReceiver,
-    add_layers, annotations, chosen_layers,
+    add_layers, annotations, chosen_layers, is_unchanged,
     output::{ExportJob, ExportOutput},
     planned_layer::{LayerPlanner, LayerShare, PlannedLayer, ShareResult, sizes, with_limits},
     report::numbers,
-    source, store_state,
+    source,
 };
 use crate::{
     layers::{LayerInput, LayerKind, Report, space::ViewerSpace, survey},
@@ -245,8 +245,7 @@ async fn unless_changed<T>(
     job: &ExportJob,
     read: Result<T, ExportError>,
 ) -> Result<T, ExportError> {
-    let is_same = Some(&store_state(dataset).await?) == source.get("store");
-    match is_same && dataset.is_current().await? {
+    match is_unchanged(dataset, source).await? {
         true => read,
         false => Err(job.problem(ExportPlanError::Outdated)),
     }

@@ -13,7 +13,7 @@ use super::{
     progress::{LayerCounts, LayerProgress},
 };
 use crate::layers::{
-    Layer, LayerKind,
+    Layer, LayerKind, check_undamaged,
     segments::{PROPERTIES, SegmentTable},
     shapes::{note_dropped, shapes},
     skeletons::{SkeletonLayer, draws_groups, group_layer},
@@ -242,12 +242,15 @@ pub(super) async fn write_group_share(
         let Ok(id) = u64::try_from(*id) else { continue };
         // Members that the store lacks are left out.
         let query = work.reading.query().groups([id]).keep_going(true);
-        let vertices = work.reading.dataset.count(&query).await?.vertices;
-        if vertices > MAX_GROUP_VERTICES {
+        let counts = work.reading.dataset.count(&query).await?;
+        check_undamaged(&counts.skipped)?;
+        if counts.vertices > MAX_GROUP_VERTICES {
             sink.progress.add_dropped();
             continue;
         }
-        let skeleton = layer.of_paths(&work.reading.dataset.query(&query).await?)?;
+        let paths = work.reading.dataset.query(&query).await?;
+        check_undamaged(&paths.skipped)?;
+        let skeleton = layer.of_paths(&paths)?;
         match skeleton.positions.is_empty() {
             true => sink.progress.add_empty(),
             false => sink.push(id, &skeleton)?,

@@ -153,16 +153,8 @@ impl AnnotationPlan {
         let mut properties = columns.specs.clone();
         let is_line = annotated != Annotated::Points;
         if is_line {
-            let taken = properties
-                .iter()
-                .any(|property| property.id == "orientation");
             properties.push(PropertySpec {
-                id: if taken {
-                    "orientation_rgb"
-                } else {
-                    "orientation"
-                }
-                .to_owned(),
+                id: orientation_id(&properties),
                 kind: PropertyType::Rgb,
                 description: Some("Direction from the first to the last point".to_owned()),
                 labels: Vec::new(),
@@ -611,6 +603,18 @@ impl AnnotationRows<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the identifier of the property of the orientation, which no attribute has.
+fn orientation_id(attributes: &[PropertySpec]) -> String {
+    let numbered = (2_u64..).map(|number| format!("orientation_rgb{number}"));
+    let mut candidates = ["orientation", "orientation_rgb"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(numbered);
+    let is_free = |id: &String| attributes.iter().all(|attribute| attribute.id != *id);
+    // The candidates do not end, so that one is free.
+    candidates.find(is_free).unwrap_or_default()
 }
 
 /// Returns the direction from the first to the last point as a colour.

@@ -74,7 +74,7 @@ fn rounded(ratio: f64) -> f64 {
 
 /// Returns scale and base unit of a unit of length or time.
 fn unit(name: &str) -> Option<(f64, &'static str)> {
-    Some(match name.to_ascii_lowercase().as_str() {
+    Some(match name.to_lowercase().as_str() {
         "m" | "meter" | "metre" | "meters" => (1.0, "m"),
         "dm" | "decimeter" | "decimetre" => (1e-1, "m"),
         "cm" | "centimeter" | "centimetre" => (1e-2, "m"),
@@ -99,6 +99,15 @@ fn unit(name: &str) -> Option<(f64, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The letter has two code points.
+    #[test]
+    fn angstroms_are_known_in_upper_case() {
+        for name in ["\u{c5}", "\u{212b}", "\u{c5}ngstr\u{f6}m", "\u{e5}", "A"] {
+            assert_eq!(unit(name), Some((1e-10, "m")), "{name}");
+        }
+        assert_eq!(unit("\u{b5}m"), Some((1e-6, "m")));
+    }
 
     #[test]
     fn scales_to_nanometres_are_exact() {

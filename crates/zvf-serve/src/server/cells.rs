@@ -21,6 +21,7 @@ use crate::layers::{
         Annotated, AnnotationPlan, AnnotationSink, Related, StoreAnnotation, cell_number,
         object_of_path,
     },
+    check_undamaged,
 };
 use coarse_points::{CoarsePoints, CoarsePointsSink};
 use indexed_paths::{IndexedPaths, IndexedPathsSink};
@@ -66,6 +67,11 @@ impl LiveAnnotations {
             max_cached,
             permits: Semaphore::new(MAX_CONCURRENT),
         }
+    }
+
+    /// Returns whether the pass over the store that prepares the cells is not done.
+    pub(super) fn is_pending(&self) -> bool {
+        self.prepared.get().is_none()
     }
 
     /// Returns whether cells are prepared, so that responses need no cache.
@@ -193,7 +199,8 @@ impl LiveAnnotations {
         }
         let query = match (related, i64::try_from(segment)) {
             (Related::Object, Ok(object)) => self.query().objects([object]),
-            (Related::Group, Ok(_)) => self.query().groups([segment]),
+            // Members that the store lacks are left out.
+            (Related::Group, Ok(_)) => self.query().groups([segment]).keep_going(true),
             (_, Err(_)) => return Ok(None),
         };
         let mut sink = RelatedSink {
@@ -236,7 +243,7 @@ impl LiveAnnotations {
     {
         let mut rows = self.plan.rows();
         let mut failed = None;
-        dataset
+        let report = dataset
             .batches(query, |batch| match rows.add(&batch, sink) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
@@ -245,7 +252,7 @@ impl LiveAnnotations {
                 }
             })
             .await?;
-        failed.map_or(Ok(()), Err)
+        failed.map_or_else(|| check_undamaged(&report.skipped), Err)
     }
 
     async fn prepared(&self, dataset: &Dataset) -> Result<&Prepared, LayerError> {
@@ -288,7 +295,10 @@ impl AnnotationSink for CellSink<'_> {
         let cells = || cells_of(self.plan.kind, self.grid, annotation.coordinates);
         let is_here = self.plan.level_of(annotation) == self.level && cells().contains(&self.cell);
         match is_here {
-            true => push_to(&mut self.list, self.plan, annotation),
+            true => {
+                push_to(&mut self.list, self.plan, annotation)?;
+                self.list.check_size()
+            }
             false => Ok(()),
         }
     }
@@ -304,7 +314,8 @@ impl AnnotationSink for RelatedSink<'_> {
     type Error = LayerError;
 
     fn push(&mut self, annotation: StoreAnnotation<'_>) -> Result<(), LayerError> {
-        push_to(&mut self.list, self.plan, annotation)
+        push_to(&mut self.list, self.plan, annotation)?;
+        self.list.check_size()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, OnceCell};
 use zvf::Dataset;
 use zvf_model::level::LevelId;
 use zvf_query::LevelChoice;
@@ -23,6 +23,7 @@ use crate::{
     layers::{
         Layer, LayerError, LayerInput, LayerKind, Report,
         annotations::{AnnotationPlan, IdScheme},
+        check_undamaged,
         meshes::{MeshLevels, mesh_info},
         segments::{MAX_SEGMENTS, ONLY_SEGMENT, PROPERTIES},
         skeletons::{SkeletonLayer, coarser, draws_groups, group_layer},
@@ -48,6 +49,8 @@ pub(super) struct LiveLayers {
     is_path: bool,
     /// Sizes of the objects of each level, counted at the first request for an object.
     sizes: HashMap<LevelId, OnceCell<ObjectSizes>>,
+    /// Held while the cells of annotations are prepared.
+    preparing: Arc<Mutex<()>>,
     context: LiveContext,
 }
 
@@ -126,6 +129,7 @@ impl LiveLayers {
             has_objects: survey.has_objects,
             is_path: survey.is_path,
             sizes,
+            preparing: Arc::default(),
             context,
         })
     }
@@ -136,6 +140,27 @@ impl LiveLayers {
             Some(annotations) => annotations.warm(&self.dataset).await,
             None => Ok(()),
         }
+    }
+
+    /// Prepares the cells of annotations, unless that was done. This goes on if the client disconnects.
+    async fn prepare(self: &Arc<Self>) -> Result<(), LayerError> {
+        let is_prepared = |layers: &Self| {
+            let annotations = layers.annotations.as_ref();
+            annotations.is_none_or(|annotations| !annotations.is_pending())
+        };
+        if is_prepared(self) {
+            return Ok(());
+        }
+        let held = Arc::clone(&self.preparing).lock_owned().await;
+        if is_prepared(self) {
+            return Ok(());
+        }
+        let layers = Arc::clone(self);
+        let work = async move {
+            let _held = held;
+            layers.warm().await
+        };
+        to_its_end(work).await
     }
 
     /// Returns whether the response for a path is worth a place in the cache. Objects have caches of
@@ -157,12 +182,16 @@ impl LiveLayers {
         match path {
             ["annotations", "info"] => match &self.annotations {
                 Some(annotations) => {
+                    self.prepare().await?;
                     let info = annotations.info(&self.dataset).await?;
                     Ok(CachedResponse::Bytes(info))
                 }
                 None => Ok(CachedResponse::Nothing),
             },
-            ["annotations", index, name] => Ok(self.annotation(index, name).await?.into()),
+            ["annotations", index, name] => {
+                self.prepare().await?;
+                Ok(self.annotation(index, name).await?.into())
+            }
             ["meshes", name] => self.mesh(name).await,
             [folder, id] => match self.skeletons.get(*folder).zip(decimal(id)) {
                 Some((skeletons, id)) => self.skeleton(folder, skeletons, id).await,
@@ -318,7 +347,8 @@ impl LiveLayers {
     fn query_of(&self, segments: SegmentKind, id: u64, level: LevelId) -> Option<zvf::Query> {
         let query = zvf::Query::new().level(LevelChoice::Number(level));
         match (segments, self.has_objects) {
-            (SegmentKind::Groups, _) => Some(query.groups([id])),
+            // Members that the store lacks are left out.
+            (SegmentKind::Groups, _) => Some(query.groups([id]).keep_going(true)),
             (SegmentKind::Objects, true) => Some(query.objects([i64::try_from(id).ok()?])),
             (SegmentKind::Objects, false) => (id == ONLY_SEGMENT).then_some(query),
         }
@@ -326,7 +356,7 @@ impl LiveLayers {
 
     async fn count(&self, query: &zvf::Query) -> Result<u64, LayerError> {
         match self.dataset.count(query).await {
-            Ok(counts) => Ok(counts.vertices),
+            Ok(counts) => check_undamaged(&counts.skipped).map(|()| counts.vertices),
             Err(error) if error.is_not_found() => Ok(0),
             Err(error) => Err(error.into()),
         }
@@ -410,7 +440,7 @@ struct LevelRead {
 }
 
 /// Runs work that goes on if the client disconnects, so that another request finds its result.
-async fn to_its_end<T: Send + 'static>(
+pub(super) async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = Result<T, LayerError>> + Send + 'static,
 ) -> Result<T, LayerError> {
     tokio::spawn(work).await.map_err(|_| LayerError::Ended)?

@@ -6,7 +6,7 @@ use zvf::{Dataset, Query};
 use zvf_precomputed::Skeleton;
 
 use super::{object_rows::ObjectRows, object_sizes::ObjectSize};
-use crate::layers::{LayerError, shapes::shapes, skeletons::SkeletonLayer};
+use crate::layers::{LayerError, check_undamaged, shapes::shapes, skeletons::SkeletonLayer};
 
 /// The way to read a segment.
 #[derive(Debug)]
@@ -58,6 +58,7 @@ pub(super) async fn encoded_skeleton(
     let skeleton = match read {
         SegmentRead::Selected { query, .. } => {
             let batch = dataset.query(query).await?;
+            check_undamaged(&batch.skipped)?;
             match layer.is_path {
                 true => Some(layer.of_paths(&batch)?),
                 false => {

@@ -14,7 +14,7 @@ use zvf_store::Read;
 
 use super::{
     cache::{CachedResponse, ResponseCache},
-    live::{LiveContext, LiveLayers},
+    live::{LiveContext, LiveLayers, to_its_end},
     object_cache::ObjectCache,
     reply::{BINARY, JSON, Pieces, Reply},
 };
@@ -36,7 +36,7 @@ pub(super) struct LiveStore {
     objects: Arc<ObjectCache>,
     current: Mutex<Current>,
     /// Held while the layers of a new state are planned.
-    refreshing: AsyncMutex<()>,
+    refreshing: Arc<AsyncMutex<()>>,
 }
 
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl LiveStore {
                 state: 0,
                 checked: Instant::now(),
             }),
-            refreshing: AsyncMutex::new(()),
+            refreshing: Arc::default(),
         })
     }
 
@@ -92,9 +92,19 @@ impl LiveStore {
         is_due
     }
 
-    /// Plans the layers anew if the store has changed.
-    async fn refresh(&self) -> Result<(), LayerError> {
-        let _held = self.refreshing.lock().await;
+    /// Plans the layers anew if the store has changed. This goes on if the client disconnects, so that
+    /// a later request finds the new layers.
+    async fn refresh(self: &Arc<Self>) -> Result<(), LayerError> {
+        let held = Arc::clone(&self.refreshing).lock_owned().await;
+        let store = Arc::clone(self);
+        let work = async move {
+            let _held = held;
+            store.plan_anew().await
+        };
+        to_its_end(work).await
+    }
+
+    async fn plan_anew(&self) -> Result<(), LayerError> {
         let layers = self.layers();
         if layers.dataset.is_current().await? {
             return Ok(());
@@ -114,7 +124,11 @@ impl LiveStore {
     }
 
     /// Returns the response to a request for a file of a layer.
-    pub(super) async fn layer_file(&self, path: &[&str], cache: &ResponseCache) -> Reply {
+    pub(super) async fn layer_file(
+        self: &Arc<Self>,
+        path: &[&str],
+        cache: &ResponseCache,
+    ) -> Reply {
         if self.is_due()
             && let Err(error) = self.refresh().await
         {

@@ -8,7 +8,7 @@
 //! | `/NAME/store` | the objects of the store |
 //! | `/v/zvf/`, `/events/zvf` | the viewer, if the server has one |
 
-use std::fmt::Write;
+use std::{fmt::Write, sync::Arc};
 
 use super::{
     cache::ResponseCache,
@@ -25,7 +25,7 @@ pub(super) const SESSION: &str = "zvf";
 /// A source of layers.
 #[derive(Debug)]
 pub(super) enum ServedSource {
-    Store(Box<LiveStore>),
+    Store(Arc<LiveStore>),
     Volume(VolumeSource),
 }
 

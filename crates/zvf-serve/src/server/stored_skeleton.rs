@@ -16,7 +16,7 @@ use super::{
     pool::on_pool,
     stored_object::{ObjectWriter, StoredObject},
 };
-use crate::layers::{LayerError, skeletons::SkeletonLayer, survey::paths};
+use crate::layers::{LayerError, check_undamaged, skeletons::SkeletonLayer, survey::paths};
 
 /// Returns a skeleton as a file; `None` if it has no vertices, or a coordinate is not finite.
 pub(super) async fn stored_skeleton(
@@ -37,7 +37,7 @@ pub(super) async fn stored_skeleton(
             _ => ControlFlow::Break(()),
         }
     });
-    read.await?;
+    check_undamaged(&read.await?.skipped)?;
     if !is_finite? || parts.vertices == 0 {
         return Ok(None);
     }

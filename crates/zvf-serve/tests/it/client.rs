@@ -24,6 +24,16 @@ pub(crate) struct TestServer {
 impl TestServer {
     /// Serves stores by name.
     pub(crate) fn start(stores: &[(&str, &str)], options: ServeOptions) -> Self {
+        Self::start_with(stores, options, &OpenOptions::default())
+    }
+
+    /// Serves stores by name, which are opened with options.
+    pub(crate) fn start_with(
+        stores: &[(&str, &str)],
+        options: ServeOptions,
+        open: &OpenOptions,
+    ) -> Self {
+        let open = open.clone().follow(Follow::Never);
         let stores: Vec<(String, String)> = stores
             .iter()
             .map(|(name, address)| ((*name).to_owned(), (*address).to_owned()))
@@ -39,8 +49,7 @@ impl TestServer {
             runtime.block_on(async {
                 let mut sources = Vec::new();
                 for (name, address) in &stores {
-                    let options = OpenOptions::default().follow(Follow::Never);
-                    let dataset = Dataset::open_with(address.as_str(), &options).await;
+                    let dataset = Dataset::open_with(address.as_str(), &open).await;
                     sources.push(LayerSource::store(name, dataset.unwrap()));
                 }
                 let server = Server::bind(sources, &options, &|_, _| {}).await.unwrap();
@@ -68,6 +77,22 @@ impl TestServer {
             let _ = stop.send(());
             thread.join().unwrap();
         }
+    }
+
+    /// Sends a request and disconnects if there is no response within a time.
+    pub(crate) fn get_within(&self, path: &str, time: Duration) -> Option<Vec<u8>> {
+        let mut stream = self.connect();
+        let host = self.address;
+        let request = format!("GET {path} HTTP/1.1\r\nConnection: close\r\nHost: {host}\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        stream.set_read_timeout(Some(time)).unwrap();
+        stream.peek(&mut [0]).ok()?;
+        stream
+            .set_read_timeout(Some(Duration::from_mins(1)))
+            .unwrap();
+        let response = Response::read(&mut stream);
+        assert_eq!(response.status, 200, "{path}: {}", response.text());
+        Some(response.body)
     }
 
     pub(crate) fn connect(&self) -> TcpStream {

@@ -5,11 +5,15 @@ use std::{
     fs,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    thread,
 };
 
 use zvf::{Dataset, Editor, Geometry, GeometryKind, NumericColumn, OutOfBounds};
-use zvf_serve::{ExportError, ExportOptions, ExportTarget, LayerKind, MeshFormat, export};
+use zvf_precomputed::{AnnotationInfo, ShardFile};
+use zvf_serve::{
+    ExportError, ExportOptions, ExportTarget, LayerError, LayerKind, MeshFormat, export,
+};
 
 use crate::stores::{TestStores, block_on, grouped_paths, paths, points, surface, trees};
 
@@ -142,6 +146,90 @@ fn an_interrupted_export_to_a_bucket_is_continued() {
     assert_eq!(found.remove(name), Some(bytes));
     expected.remove(name).unwrap();
     assert!(found == expected);
+}
+
+/// Some keys of a sharded index were lost: their shards had numbers of earlier ones.
+#[test]
+fn many_shards_hold_every_key() {
+    let stores = TestStores::new();
+    let address = stores.create("a.zv", GeometryKind::Streamlines, &paths(3000, 35));
+    let options = ExportOptions::new().sharded(true);
+    let options = options.layers([LayerKind::Annotations]);
+    for (at, bytes) in [1 << 10, 100_000, 1 << 30].into_iter().enumerate() {
+        let out = stores.folder.path().join(at.to_string());
+        let target = ExportTarget::from(out.as_path());
+        run(&address, &target, &options.clone().shard_bytes(bytes)).unwrap();
+        let info = fs::read(out.join("annotations/info")).unwrap();
+        let spec = AnnotationInfo::parse(&info)
+            .unwrap()
+            .by_id_sharding
+            .unwrap();
+        let mut keys = Vec::new();
+        for (name, bytes) in files(&out.join("annotations/by_id")) {
+            assert!(spec.shard_of(name.to_str().unwrap()).is_some());
+            let shard = ShardFile::parse(spec, &bytes).unwrap();
+            keys.extend(shard.keys().unwrap());
+        }
+        keys.sort_unstable();
+        assert!(keys.into_iter().eq(0..3000), "{bytes} bytes: {spec:?}");
+    }
+}
+
+/// Exports a store of trees that is changed after the first pass over it.
+fn export_of_changing(
+    address: &str,
+    target: &ExportTarget,
+    options: &ExportOptions,
+) -> Result<(), ExportError> {
+    let is_committed = AtomicBool::new(false);
+    let commit = || {
+        let mut more = trees(5, 30);
+        more.object_ids = Some((0..150).map(|at| 1000 + at / 30).collect());
+        let editor = block_on(Editor::open(address)).unwrap();
+        block_on(editor.append(&more, OutOfBounds::Expand)).unwrap();
+    };
+    let report = |_, total| {
+        // A group of the objects is read next.
+        if total >= 40 && !is_committed.swap(true, Ordering::Relaxed) {
+            thread::scope(|scope| scope.spawn(commit).join().unwrap());
+        }
+    };
+    let work = async {
+        let dataset = Dataset::open(address).await.unwrap();
+        export(&dataset, target.clone(), options, &report).await
+    };
+    let exported = block_on(work).map(drop);
+    assert!(is_committed.into_inner());
+    exported
+}
+
+/// The skeletons were of another state than the properties of their objects.
+#[test]
+fn an_export_of_a_store_that_changes_is_not_published() {
+    let stores = TestStores::new();
+    let address = stores.create("a.zv", GeometryKind::Skeletons, &trees(40, 30));
+    let options = ExportOptions::new().sharded(true);
+    let out = stores.folder.path().join("out");
+    let target = ExportTarget::from(out.as_path());
+    let failed = export_of_changing(&address, &target, &options).unwrap_err();
+    let is_changed = matches!(
+        failed,
+        ExportError::Layer(LayerError::Store(zvf::Error::Changed { .. }))
+    );
+    assert!(is_changed, "{failed:?}");
+    assert!(!out.exists());
+    // The same command exports the new state.
+    run(&address, &target, &options).unwrap();
+    let fresh = stores.folder.path().join("fresh");
+    run(&address, &fresh.as_path().into(), &options).unwrap();
+    assert!(files(&out) == files(&fresh));
+
+    // In a bucket, no program opens a layer without its document.
+    let address = stores.create("b.zv", GeometryKind::Skeletons, &trees(40, 30));
+    let (target, folder) = bucket(&stores, "bucket");
+    export_of_changing(&address, &target, &options).unwrap_err();
+    let is_document = |name: &PathBuf| name.ends_with("info");
+    assert!(!files(&folder).keys().any(is_document));
 }
 
 /// Creates stores of several kinds, with the options of an export of each.

@@ -3,12 +3,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    path::Path,
     time::Duration,
 };
 
 use zvf::{
-    AutoLevels, ColumnValues, Dataset, Editor, Geometry, GeometryKind, NumericColumn, OutOfBounds,
-    PyramidOptions, Query, build_pyramid,
+    AutoLevels, Column, ColumnValues, Dataset, Editor, Geometry, GeometryKind, NumericColumn,
+    OpenOptions, OutOfBounds, PyramidOptions, Query, build_pyramid,
 };
 use zvf_model::level::LevelId;
 use zvf_precomputed::{
@@ -18,9 +19,11 @@ use zvf_precomputed::{
 };
 use zvf_query::LevelChoice;
 use zvf_serve::{ExportOptions, Layer, MeshFormat, ServeOptions, export};
+use zvf_store::SimulatedNetwork;
 
 use crate::{
     client::TestServer,
+    export::files,
     stores::{TestStores, block_on, graph, grouped_paths, paths, points, surface, trees},
 };
 
@@ -133,6 +136,28 @@ fn paths_are_listed_by_the_cells_they_touch() {
     // The second path of object 17, which has one only.
     let second = format!("/a/annotations/by_id/{}", (1_u64 << 40) + 17);
     assert_eq!(server.send("GET", &second, &[]).status, 404);
+}
+
+/// The name of the property of the orientation was that of an attribute.
+#[test]
+fn properties_of_paths_have_distinct_ids() {
+    for (taken, free) in [
+        (0, "orientation"),
+        (1, "orientation_rgb"),
+        (2, "orientation_rgb2"),
+    ] {
+        let stores = TestStores::new();
+        let mut geometry = paths(10, 5);
+        let numbers = || NumericColumn::float32(1, (0..10_u8).map(f32::from));
+        let names = ["orientation", "orientation_rgb"].into_iter().take(taken);
+        geometry.object = names.map(|name| Column::new(name, numbers())).collect();
+        let address = stores.create("a.zv", GeometryKind::Streamlines, &geometry);
+        let server = TestServer::start(&[("a", &address)], ServeOptions::new());
+        let info = AnnotationInfo::parse(&server.get("/a/annotations/info")).unwrap();
+        let ids: Vec<&str> = info.properties.iter().map(|of| of.id.as_str()).collect();
+        assert_eq!(ids.last(), Some(&free));
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), taken + 1);
+    }
 }
 
 /// Groups are segments of their own: a skeleton of the paths of all members, to which annotations are
@@ -456,6 +481,70 @@ fn levels_of_skeletons_are_layers() {
     assert_eq!(server.send("GET", "/a/skeletons_level2/7", &[]).status, 404);
 }
 
+/// Creates a store of paths whose group 0 has the objects 0 and 1, and one that the store lacks.
+fn paths_with_absent_member(stores: &TestStores) -> String {
+    let mut geometry = paths(30, 9);
+    geometry.groups = [(0, vec![0, 1, 29]), (1, vec![2, 3])].into();
+    let address = stores.create("a.zv", GeometryKind::Streamlines, &geometry);
+    let objects = geometry.part_objects.as_mut().unwrap();
+    objects[29] = 999;
+    geometry.groups.insert(0, vec![0, 1, 999]);
+    let other = stores.create("other.zv", GeometryKind::Streamlines, &geometry);
+    // A store with such a group cannot be created. Its seal names the sizes of the files.
+    for (name, bytes) in files(&Path::new(&other).join("0/groups")) {
+        if !name.ends_with("zarr.json") {
+            fs::write(Path::new(&address).join("0/groups").join(name), bytes).unwrap();
+        }
+    }
+    address
+}
+
+const OF_GROUP: [&str; 2] = ["groups/0", "annotations/related_group/0"];
+
+/// The server had no skeleton and no annotations of such a group.
+#[test]
+fn groups_with_absent_members_are_those_of_an_export() {
+    let stores = TestStores::new();
+    let address = paths_with_absent_member(&stores);
+    let open = OpenOptions::default().seal(false);
+    let dataset = block_on(Dataset::open_with(address.as_str(), &open)).unwrap();
+    let absent = block_on(dataset.query(&Query::new().groups([0])));
+    assert!(absent.unwrap_err().is_not_found());
+    let out = stores.folder.path().join("out");
+    let options = ExportOptions::new();
+    block_on(export(&dataset, out.as_path(), &options, &|_, _| {})).unwrap();
+    let within = ServeOptions::new();
+    let beyond = ServeOptions::new().encoding(100).objects(200);
+    for options in [within, beyond] {
+        let server = TestServer::start_with(&[("a", &address)], options, &open);
+        for file in OF_GROUP {
+            let written = fs::read(out.join(file)).unwrap();
+            assert!(server.get(&format!("/a/{file}")) == written, "{file}");
+        }
+    }
+}
+
+/// Only absent members are left out of groups.
+#[test]
+fn groups_with_damaged_members_are_refused() {
+    let stores = TestStores::new();
+    let address = paths_with_absent_member(&stores);
+    let open = OpenOptions::default().cache(0).seal(false);
+    let server = TestServer::start_with(&[("a", &address)], ServeOptions::new(), &open);
+    server.get("/a/annotations/info");
+    let folder = Path::new(&address).join("0/vertices");
+    for (name, bytes) in files(&folder) {
+        if !name.ends_with("zarr.json") {
+            fs::write(folder.join(name), vec![0xff; bytes.len()]).unwrap();
+        }
+    }
+    for file in OF_GROUP {
+        let refused = server.send("GET", &format!("/a/{file}"), &[]);
+        assert_eq!(refused.status, 500, "{file}");
+        assert!(refused.text().contains("is damaged"), "{}", refused.text());
+    }
+}
+
 /// Exports a store and compares the files of layers with the responses of a server.
 fn check_files(kind: GeometryKind, geometry: &Geometry, files: &[&str]) {
     let stores = TestStores::new();
@@ -680,6 +769,38 @@ fn objects_without_triangles_are_left_out_of_meshes() {
     let server = TestServer::start(&[("a", &address)], ServeOptions::new());
     server.get("/a/meshes/1.index");
     assert_eq!(server.send("GET", "/a/meshes/2.index", &[]).status, 404);
+}
+
+/// A request began to plan the new layers, and the next one began again if its client left.
+#[test]
+fn a_change_is_shown_although_clients_disconnect() {
+    let stores = TestStores::new();
+    let address = stores.create("a.zv", GeometryKind::Points, &points(3000));
+    let network = SimulatedNetwork {
+        latency: Duration::from_millis(100),
+        bandwidth: 0,
+    };
+    // Otherwise, no look shows a change.
+    let settled_after = Duration::from_millis(1);
+    let open = OpenOptions::default()
+        .cache(0)
+        .settled_after(settled_after)
+        .simulate_network(network);
+    let server = TestServer::start_with(&[("a", &address)], ServeOptions::new(), &open);
+    let info = "/a/annotations/info";
+    let before = server.get(info);
+    let editor = block_on(Editor::open(address.as_str())).unwrap();
+    let mut more = points(3000);
+    more.object_ids = Some((0..3000).map(|at| 100 + at / 50).collect());
+    block_on(editor.append(&more, OutOfBounds::Expand)).unwrap();
+    // A look at the head takes 100 ms, and planning at least 400 ms.
+    let shown = (0..100).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(200));
+        let found = server.get_within(info, Duration::from_millis(250));
+        found.filter(|found| *found != before)
+    });
+    let info = AnnotationInfo::parse(&shown.unwrap()).unwrap();
+    assert_eq!(info.kind, AnnotationKind::Point);
 }
 
 #[test]

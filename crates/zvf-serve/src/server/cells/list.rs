@@ -25,10 +25,15 @@ impl ListEntries {
     ) -> Result<(), LayerError> {
         write(&mut self.bytes)?;
         self.ends.push((id, self.bytes.len()));
-        if self.size() > MAX_BYTES {
-            return Err(LayerError::TooLarge("a list of annotations", MAX_BYTES));
-        }
         Ok(())
+    }
+
+    /// Fails if the list is too large for a response.
+    pub(super) fn check_size(&self) -> Result<(), LayerError> {
+        match self.size() > MAX_BYTES {
+            true => Err(LayerError::TooLarge("a list of annotations", MAX_BYTES)),
+            false => Ok(()),
+        }
     }
 
     /// Returns the number of annotations.
