@@ -16,6 +16,7 @@ pub(crate) const STALE_CHUNKS: &str = "zvf_stale_chunks";
 /// Attribute of the root: levels that are stale.
 pub(crate) const STALE_LEVELS: &str = "zvf_stale_levels";
 /// Attribute of the root: recipes of the levels that a refresh has still to build.
+#[cfg(feature = "pyramid")]
 pub(crate) const PENDING_LEVELS: &str = "zvf_pending_levels";
 
 /// Maximum number of changed chunks listed in the root; beyond it all chunks count as changed.

@@ -186,7 +186,7 @@ fn repaired_chunks_make_coarser_levels_stale() {
         let stale: Vec<u32> = dataset
             .root()
             .stale_levels()
-            .map(|level| level.number())
+            .map(zvf::LevelId::number)
             .collect();
         assert_eq!(stale.first(), Some(&1));
         assert_eq!(stale.len() + 1, dataset.levels().len());
