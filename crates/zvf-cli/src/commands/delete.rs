@@ -217,7 +217,7 @@ async fn found(
     let mut ids = part.objects;
     if is_within && !ids.is_empty() {
         // The query found parts and links that lie within the region and satisfy the predicate; only
-        // objects of which it found everything are deleted.
+        // objects that it found whole are deleted.
         let whole = result(work, opened, &whole(&ids)).await?;
         let all = vertices_of(&whole);
         ids.retain(|id| vertices.get(id) == all.get(id));

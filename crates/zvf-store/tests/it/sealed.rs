@@ -496,7 +496,7 @@ fn a_change_drops_an_inventory_with_a_damaged_leaf() {
                 false => store.delete_many(vec![leaf]).await,
             }
             .unwrap();
-            // A leaf that is not changed stays as it is.
+            // The transaction keeps a leaf whose objects do not change.
             let mut transaction = store.begin().await.unwrap();
             let last = vec![(key("0/a/c/19999"), "new".into())];
             transaction.put_many(last).await.unwrap();

@@ -145,7 +145,7 @@ fn refresh_in<'a>(
     })
 }
 
-/// Rebuilds the levels from `first` on, and those that an interrupted refresh left.
+/// Rebuilds the levels from `first` on, and the levels that an interrupted refresh did not build.
 async fn rebuild(
     store: &Store,
     dataset: &Dataset,

@@ -149,7 +149,7 @@ mod tests {
         server::cells::LiveAnnotations,
     };
 
-    /// Returns the annotations of points of which most lie at one place.
+    /// Returns the annotations of a store in which most points lie at one place.
     async fn clumped(folder: &tempfile::TempDir) -> (Dataset, LiveAnnotations) {
         let address = folder.path().join("a.zv").display().to_string();
         let positions = (0..24_000_u16).flat_map(|at| {

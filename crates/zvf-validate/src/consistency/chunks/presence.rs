@@ -98,7 +98,7 @@ pub(in crate::consistency) async fn check(
                         break;
                     }
                     let results = read(context, (array, grid), &chunks).await;
-                    // Without its index, a shard shows none of its cells, of which few may be there.
+                    // No cell of a shard can be found without its index, and the shard may hold few cells.
                     if is_first && let Some((rule, fault)) = common_fault(&results) {
                         let message = format!("cells that are not listed: {fault}");
                         reader.report_at(rule, &part.key, file, message);

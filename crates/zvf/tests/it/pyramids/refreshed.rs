@@ -262,7 +262,7 @@ fn a_chunk_that_lost_a_link_is_refreshed() {
     let simplify = CoarsenMethod::Simplify { tolerance: 0.5 };
     for method in [simplify, CoarsenMethod::Stride { step: 9 }] {
         let about = format!("{method:?}");
-        // A row of vertices in chunk 0, of which the fourth is linked to a vertex of chunk 1.
+        // Chunk 0 has a row of vertices, and the fourth is linked to a vertex of chunk 1.
         let along = (1..=8_u8).chain([15]);
         let places = along.flat_map(|at| [f32::from(at), 1.0]);
         let mut geometry = Geometry::new(NumericColumn::float32(2, places));
