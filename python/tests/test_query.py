@@ -343,3 +343,31 @@ def test_awaited_queries_of_a_forked_process(cloud: zvf.Dataset) -> None:
     assert len(cloud.query()) == 60_000
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.apply_async(_awaited_in_child, [cloud]).get(60) == 60_000
+
+
+def _write_in_child(name: str) -> list[int]:
+    rng = np.random.default_rng(5)
+    positions = rng.random((60_000, 3), np.float32)
+    zvf.create(
+        name,
+        kind="points",
+        positions=positions,
+        vertex={"row": np.arange(60_000)},
+        chunk_shape=(0.25,) * 3,
+    )
+    written = zvf.open(name)
+    written.append(positions=positions[:30_000], vertex={"row": np.arange(30_000)})
+    written.sample("volume.npy", "value")
+    written.pyramid(levels=1, factors=(2, 2, 2))
+    assert zvf.validate(name).ok
+    coarse = zvf.open(name)
+    return [len(coarse.query(level=level)) for level in range(2)]
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_process_writes() -> None:
+    """It waited for threads that only its parent has."""
+    np.save("volume.npy", np.zeros((2, 2, 2), np.float32))
+    here = _write_in_child("here.zv")
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(_write_in_child, ["there.zv"]).get(120) == here

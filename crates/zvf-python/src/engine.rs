@@ -14,11 +14,11 @@ use std::{
 
 use futures_util::future::{AbortHandle, abortable};
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::{
     runtime::{Builder, Handle, Runtime},
     sync::oneshot,
 };
+use zvf_store::{compute_alone, compute_here};
 
 use crate::{errors::IntoException, progress::ProgressCallback};
 
@@ -33,8 +33,6 @@ const BLOCKING_THREADS: usize = 16;
 struct Threads {
     process: u32,
     runtime: Runtime,
-    /// The pool of a forked process: the threads of rayon's own pool exist in its parent only.
-    pool: Option<ThreadPool>,
 }
 
 static THREADS: Mutex<Option<&'static Threads>> = Mutex::new(None);
@@ -62,11 +60,10 @@ where
     F: Future<Output = Result<T, E>>,
 {
     let threads = threads()?;
-    let done = py.detach(|| match (&threads.pool, Handle::try_current()) {
-        (Some(pool), Err(_)) => pool.install(|| wait(&threads.runtime, work(), progress)),
-        (None, Err(_)) => wait(&threads.runtime, work(), progress),
+    let done = py.detach(|| match Handle::try_current() {
+        Err(_) => wait(&threads.runtime, work(), progress),
         // A callback of a running operation starts another one. A runtime cannot wait in itself.
-        (_, Ok(_)) => thread::scope(|scope| {
+        Ok(_) => thread::scope(|scope| {
             let nested = scope.spawn(|| wait(&threads.runtime, work(), progress));
             nested.join().unwrap_or_else(|_| Err(panicked()))
         }),
@@ -88,13 +85,12 @@ pub(crate) fn run_on_own_thread<T: Send + 'static, E: IntoException + Send + 'st
     done.map_err(|error| error.into_exception(py))
 }
 
-/// Runs a function that computes, on this thread and without the GIL. Work that it divides runs on
-/// threads of this process, which differ from those of the parent of a forked process.
+/// Runs a function that computes, on this thread and without the GIL.
 pub(crate) fn compute<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    let threads = threads()?;
-    Ok(py.detach(|| match &threads.pool {
-        Some(pool) => pool.install(work),
-        None => work(),
+    threads()?;
+    Ok(py.detach(|| {
+        compute_here();
+        work()
     }))
 }
 
@@ -103,11 +99,7 @@ pub(crate) fn compute<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) 
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
-    let threads = threads()?;
-    let done = threads.runtime.spawn_blocking(|| match &threads.pool {
-        Some(pool) => pool.install(work),
-        None => work(),
-    });
+    let done = threads()?.runtime.spawn_blocking(work);
     done.await.map_err(|_| panicked())
 }
 
@@ -121,12 +113,8 @@ async fn on_own_thread<T: Send + 'static>(
     let (work, handle) = abortable(work);
     let _handle = AbortOnDrop(handle);
     let run = move || {
-        let work = || threads.runtime.block_on(work);
-        let output = match &threads.pool {
-            Some(pool) => pool.install(work),
-            None => work(),
-        };
-        if let Ok(output) = output {
+        compute_here();
+        if let Ok(output) = threads.runtime.block_on(work) {
             // Nothing waits for the output after Ctrl-C.
             let _ = done.send(output);
         }
@@ -158,13 +146,7 @@ pub(crate) fn spawn<T: Send + 'static>(
             then(done);
         }
     };
-    match &threads.pool {
-        None => drop(threads.runtime.spawn(work)),
-        // The future uses the pool of the thread that polls it.
-        Some(pool) => drop(thread::spawn(move || {
-            pool.install(|| threads.runtime.block_on(work));
-        })),
-    }
+    drop(threads.runtime.spawn(work));
     Ok(handle)
 }
 
@@ -185,6 +167,7 @@ fn wait<T, E>(
     work: impl Future<Output = Result<T, E>>,
     progress: &ProgressCallback,
 ) -> PyResult<Result<T, E>> {
+    compute_here();
     let _entered = runtime.enter();
     let waiting = Arc::new(WaitingThread {
         thread: thread::current(),
@@ -237,25 +220,25 @@ impl Wake for WaitingThread {
 /// Returns the threads of this process, started by its first call.
 ///
 /// A forked process has no threads but the one that forked, so it starts its own. Those of the
-/// parent are leaked, because they cannot be joined.
+/// parent are leaked, because they cannot be joined. Such processes are usually one of many, so they
+/// compute on the thread that needs the result.
 fn threads() -> PyResult<&'static Threads> {
     let mut known = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
     let process = process::id();
     if let Some(threads) = known.filter(|threads| threads.process == process) {
         return Ok(threads);
     }
+    if known.is_some() {
+        compute_alone();
+    }
     let runtime = Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .max_blocking_threads(BLOCKING_THREADS)
         .thread_name("zvf")
+        .on_thread_start(compute_here)
         .enable_all()
         .build()
         .map_err(|error| not_started(&error))?;
-    let pool = known.map(|_| ThreadPoolBuilder::new().build()).transpose();
-    let threads = Threads {
-        process,
-        runtime,
-        pool: pool.map_err(|error| not_started(&error))?,
-    };
+    let threads = Threads { process, runtime };
     Ok(known.insert(Box::leak(Box::new(threads))))
 }

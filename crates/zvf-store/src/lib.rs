@@ -104,7 +104,7 @@ pub use io::{
     SealError, WriteError, coalesce,
 };
 pub use store::{Activity, Follow, ObjectStat, OpenOptions, Store};
-pub use threads::{spawn_blocking, spawn_cpu};
+pub use threads::{compute_alone, compute_here, spawn_blocking, spawn_cpu};
 pub use transaction::{
     CommitError, CommitReport, CreateError, Creation, CreationPart, JobFiles, RecordError,
     SnapshotError, Transaction, TransactionError,

@@ -5,13 +5,19 @@
 
 use core::pin::Pin;
 use std::{
-    io,
+    io, mem,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
 };
 
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::{
+    ThreadPoolBuilder,
+    iter::{IntoParallelIterator, ParallelIterator},
+};
 use tokio::{
     runtime::{Builder, Handle},
     sync::oneshot,
@@ -50,6 +56,7 @@ pub(crate) async fn run_blocking<T: Send + 'static>(
     let task = spawn_boxed(
         &runtime,
         Box::new(move || {
+            compute_here();
             let done = work();
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
         }),
@@ -75,6 +82,7 @@ pub(crate) async fn run_to_end<T: Send + 'static>(
     let work: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(work);
     let (done, waits) = oneshot::channel();
     let run = move || {
+        compute_here();
         let ended = match Builder::new_current_thread().enable_time().build() {
             Ok(runtime) => catch_unwind(AssertUnwindSafe(|| Ok(runtime.block_on(work)))),
             Err(error) => Ok(Err(error)),
@@ -151,6 +159,7 @@ pub(crate) async fn par_map<T: Send + 'static, R: Send + 'static>(
 async fn run_cpu<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, TaskPanicked> {
+    compute_here();
     // A rayon thread that waited for another could deadlock the pool.
     if rayon::current_thread_index().is_some() {
         return Ok(work());
@@ -164,6 +173,33 @@ async fn run_cpu<T: Send + 'static>(
         }
     });
     receiver.await.map_err(|_| TaskPanicked)
+}
+
+/// Whether each thread computes by itself.
+static IS_ALONE: AtomicBool = AtomicBool::new(false);
+
+/// Makes each thread of this process compute by itself from now on, instead of on all cores.
+///
+/// For processes that are forked without a new program: the threads of rayon's pool exist only in
+/// the parent, and work that is left to them would never end. Threads that neither this crate nor
+/// the caller starts need [`compute_here`].
+pub fn compute_alone() {
+    IS_ALONE.store(true, Ordering::Relaxed);
+}
+
+/// Makes parallel work that this thread starts run on this thread, after [`compute_alone`].
+/// Otherwise, does nothing.
+pub fn compute_here() {
+    if !IS_ALONE.load(Ordering::Relaxed) || rayon::current_thread_index().is_some() {
+        return;
+    }
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(1)
+        .use_current_thread();
+    // No thread is started, so nothing fails. The thread stays in the pool until both end.
+    if let Ok(pool) = pool.build() {
+        mem::forget(pool);
+    }
 }
 
 /// Runs CPU-bound `work` on a pool of one thread for each core. Returns `None` when it panicked.
