@@ -44,6 +44,13 @@ def test_exit_codes() -> None:
     assert run("validate", "tracts.zv").returncode == 1
 
 
+def test_workers_run_the_module() -> None:
+    """They ran `__main__.py`, which is not a program."""
+    done = run("pyramid", "tracts.zv", "--levels", "1", "--workers", "2", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(zvf.open("tracts.zv").query(level=1)) > 0
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only glibc needs other settings")
 def test_a_bound_on_memory_works_in_a_virtual_environment(folder: Path) -> None:
     """The process starts again, and then used the Python that the environment was made from."""

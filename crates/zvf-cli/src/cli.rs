@@ -154,13 +154,12 @@ fn kept_blocks(command: &Command) -> Option<u64> {
 }
 
 /// Runs a command line in another program, as the script of the Python package, and returns the
-/// exit code. The first argument is the path of the program, which processes of `--workers` run.
+/// exit code. The first of `arguments` is the name of the program. `starts` is a program, and its
+/// first arguments, that runs the command in another process, as those of `--workers`.
 ///
 /// Ends the process with 2 on wrong usage, and as [`run`] does with 130 or 143 after SIGINT or SIGTERM.
-pub fn run_in_program(arguments: Vec<OsString>) -> u8 {
-    if let Some(program) = arguments.first() {
-        worker_pool::set_program(program.into());
-    }
+pub fn run_in_program(arguments: Vec<OsString>, starts: Vec<OsString>) -> u8 {
+    worker_pool::set_program(starts);
     run_arguments(arguments)
 }
 

@@ -3,6 +3,7 @@
 use std::{
     env,
     error::Error,
+    ffi::OsString,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{
@@ -17,11 +18,11 @@ use zvf::TaskRunner;
 /// Maximum number of times that a failing task is started.
 const MAX_ATTEMPTS: usize = 3;
 
-/// The program that runs `zvf task file FILE`, unless it is this one.
-static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+/// The program that runs `zvf task file FILE`, and its first arguments, unless it is this one.
+static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Sets the program that runs tasks. Later calls have no effect.
-pub(crate) fn set_program(program: PathBuf) {
+/// Sets the program that runs tasks, and its first arguments. Later calls have no effect.
+pub(crate) fn set_program(program: Vec<OsString>) {
     let _ = PROGRAM.set(program);
 }
 
@@ -49,7 +50,7 @@ impl TaskRunner for WorkerPool {
     fn run(&self, tasks: &[PathBuf]) -> Result<(), Box<dyn Error + Send + Sync>> {
         let zvf = match PROGRAM.get() {
             Some(program) => program.clone(),
-            None => env::current_exe()?,
+            None => vec![env::current_exe()?.into()],
         };
         let next = AtomicUsize::new(0);
         let work = || -> Result<(), String> {
@@ -77,11 +78,13 @@ impl TaskRunner for WorkerPool {
 ///
 /// The process reads a pipe from this one and exits at its end, so that the death of this process
 /// ends the task.
-fn run_task(zvf: &Path, task: &Path) -> Result<(), String> {
+fn run_task(zvf: &[OsString], task: &Path) -> Result<(), String> {
+    let (program, first) = zvf.split_first().ok_or("no program runs tasks")?;
     let mut last = String::new();
     for _ in 0..MAX_ATTEMPTS {
-        let mut process = Command::new(zvf);
+        let mut process = Command::new(program);
         process
+            .args(first)
             .args(["task", "file", "--until-stdin-ends"])
             .arg(task)
             .stdin(Stdio::piped())

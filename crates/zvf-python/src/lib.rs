@@ -47,10 +47,10 @@ use std::ffi::OsString;
 use pyo3::prelude::*;
 
 /// Runs the command `zvf` with these arguments, the first of which is the path of the script.
-/// Returns the exit code.
+/// `starts` are the words that start the command in another process. Returns the exit code.
 #[pyfunction]
-fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
-    py.detach(|| zvf_cli::run_in_program(arguments))
+fn main(py: Python<'_>, arguments: Vec<OsString>, starts: Vec<OsString>) -> u8 {
+    py.detach(|| zvf_cli::run_in_program(arguments, starts))
 }
 
 #[pymodule(gil_used = false)]

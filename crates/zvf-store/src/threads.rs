@@ -193,9 +193,7 @@ pub fn compute_here() {
     if !IS_ALONE.load(Ordering::Relaxed) || rayon::current_thread_index().is_some() {
         return;
     }
-    let pool = ThreadPoolBuilder::new()
-        .num_threads(1)
-        .use_current_thread();
+    let pool = ThreadPoolBuilder::new().num_threads(1).use_current_thread();
     // No thread is started, so nothing fails. The thread stays in the pool until both end.
     if let Ok(pool) = pool.build() {
         mem::forget(pool);

@@ -118,9 +118,9 @@ pub enum Error {
         /// Number of links that would be dropped.
         links: usize,
     },
-    /// Addresses of vertices belong to another transaction than that of the store.
+    /// Rows or objects were queried at another transaction than that of the store.
     OutdatedRows {
-        /// The transaction of the addresses.
+        /// The transaction of the query.
         expected: u64,
         /// The transaction of the store.
         found: u64,
@@ -326,8 +326,8 @@ impl fmt::Display for Error {
             Self::OutdatedRows { expected, found } => {
                 return write!(
                     f,
-                    "the row ids are of transaction {expected}, but the store is at transaction \
-                     {found}; query them again"
+                    "the ids are of transaction {expected}, but the store is at transaction {found}; \
+                     query them again"
                 );
             }
             Self::Severed { links } => {

@@ -351,13 +351,13 @@ pub(crate) enum Failure {
         /// Number of links that would be dropped.
         links: usize,
     },
-    /// Addresses of vertices belong to another transaction than that of the store.
+    /// Rows or objects were queried at another transaction than that of the store.
     #[error(
-        "the row ids are of transaction {expected}, but the store is at transaction {found}; query \
-         them again"
+        "the ids are of transaction {expected}, but the store is at transaction {found}; query them \
+         again"
     )]
     OutdatedRows {
-        /// The transaction of the addresses.
+        /// The transaction of the query.
         expected: u64,
         /// The transaction of the store.
         found: u64,

@@ -110,7 +110,7 @@ fn rows_are_deleted_by_address() {
         assert_eq!(bench.result("@a.zv", &[]), left, "{end}");
         // The file says to which transaction its addresses belong.
         let said = bench.refused(&["delete", "@a.zv", "--rows", &file]);
-        let expected = "error: the row ids are of transaction 0, but the store is at transaction 1; \
+        let expected = "error: the ids are of transaction 0, but the store is at transaction 1; \
             query them again\n";
         assert_eq!(said, expected, "{end}");
         assert_eq!(bench.result("@a.zv", &[]), left, "{end}");
