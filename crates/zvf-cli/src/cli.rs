@@ -154,8 +154,8 @@ fn kept_blocks(command: &Command) -> Option<u64> {
 }
 
 /// Runs a command line in another program, as the script of the Python package, and returns the
-/// exit code. The first of `arguments` is the name of the program. `starts` is a program, and its
-/// first arguments, that runs the command in another process, as those of `--workers`.
+/// exit code. The first of `arguments` is the name of the program. `starts` is a program and its
+/// first arguments, which start the command in another process, such as those of `--workers`.
 ///
 /// Ends the process with 2 on wrong usage, and as [`run`] does with 130 or 143 after SIGINT or SIGTERM.
 pub fn run_in_program(arguments: Vec<OsString>, starts: Vec<OsString>) -> u8 {

@@ -175,26 +175,26 @@ async fn run_cpu<T: Send + 'static>(
     receiver.await.map_err(|_| TaskPanicked)
 }
 
-/// Whether each thread computes by itself.
+/// Parallel work runs on the thread that starts it, instead of on all cores.
 static IS_ALONE: AtomicBool = AtomicBool::new(false);
 
-/// Makes each thread of this process compute by itself from now on, instead of on all cores.
+/// Runs parallel work on the thread that starts it from now on, instead of on all cores.
 ///
-/// For processes that are forked without a new program: the threads of rayon's pool exist only in
-/// the parent, and work that is left to them would never end. Threads that neither this crate nor
-/// the caller starts need [`compute_here`].
+/// A forked process needs this: the threads of rayon's pool exist only in its parent, and work that
+/// is left to them never ends. The threads of this crate follow it; all others call
+/// [`compute_here`] first.
 pub fn compute_alone() {
     IS_ALONE.store(true, Ordering::Relaxed);
 }
 
-/// Makes parallel work that this thread starts run on this thread, after [`compute_alone`].
-/// Otherwise, does nothing.
+/// Prepares this thread to run its parallel work itself, after [`compute_alone`]. Otherwise, does
+/// nothing.
 pub fn compute_here() {
     if !IS_ALONE.load(Ordering::Relaxed) || rayon::current_thread_index().is_some() {
         return;
     }
     let pool = ThreadPoolBuilder::new().num_threads(1).use_current_thread();
-    // No thread is started, so nothing fails. The thread stays in the pool until both end.
+    // Building cannot fail, because it starts no thread. This thread stays in the pool to its end.
     if let Ok(pool) = pool.build() {
         mem::forget(pool);
     }
