@@ -46,7 +46,8 @@
 //! # Types
 //!
 //! Arrays and typed columns keep their type. A csv column takes the first type that fits all of
-//! its fields: bool, int64 (uint64 where needed), float64, complex, text.
+//! its fields: bool, int64 (uint64 where needed), float64, complex, text. A column with a scope is text
+//! if all of its fields are quoted, unless the file quotes all fields.
 //!
 //! # Missing values
 //!

@@ -101,28 +101,74 @@ impl VoxelMap {
         (scale > 0.0 && are_equal && are_orthogonal).then_some(scale)
     }
 
-    /// Returns the direction of each voxel axis: the world axis and whether it ascends.
+    /// Returns the direction of each voxel axis: the world axis, which no other voxel axis has, and
+    /// whether it ascends.
+    ///
+    /// Files name these axes by letters, so they are chosen as nibabel does: in the nearest rotation,
+    /// the voxel axes, beginning with the one that is closest to a world axis, each take the closest
+    /// world axis that is left.
     pub(crate) fn directions(&self) -> [Direction; 3] {
-        let [x, y, z] = self.0;
-        let of = |at: fn([f64; 4]) -> f64| {
-            let column = [at(x), at(y), at(z)];
-            let mut largest = Direction {
-                axis: 0,
-                ascends: true,
-            };
+        let mut axes: Vec<(usize, [f64; 3])> =
+            self.nearest_rotation().into_iter().enumerate().collect();
+        let strength = |axis: &[f64; 3]| axis.iter().fold(0.0_f64, |most, it| most.max(it.abs()));
+        axes.sort_by(|(_, one), (_, other)| strength(other).total_cmp(&strength(one)));
+        let mut directions = [Direction {
+            axis: 0,
+            ascends: true,
+        }; 3];
+        let mut left = [true; 3];
+        for (voxel, axis) in axes {
             let mut length = -1.0;
-            for (axis, value) in column.into_iter().enumerate() {
-                if value.abs() > length {
+            let mut found = directions[0];
+            for ((axis, value), is_left) in axis.into_iter().enumerate().zip(left) {
+                if is_left && value.abs() > length {
                     length = value.abs();
-                    largest = Direction {
+                    found = Direction {
                         axis,
                         ascends: value >= 0.0,
                     };
                 }
             }
-            largest
-        };
-        [of(|r| r[0]), of(|r| r[1]), of(|r| r[2])]
+            if let Some(is_left) = left.get_mut(found.axis) {
+                *is_left = false;
+            }
+            if let Some(direction) = directions.get_mut(voxel) {
+                *direction = found;
+            }
+        }
+        directions
+    }
+
+    /// Returns the columns of the nearest rotation or reflection, apart from the voxel sizes: the
+    /// orthogonal factor of the polar decomposition. If the map has no inverse, the columns stay as
+    /// they are.
+    fn nearest_rotation(&self) -> [[f64; 3]; 3] {
+        let [x, y, z] = self.0;
+        let unit = |size: f64| if size > 0.0 { size } else { 1.0 };
+        let [one, two, three] = self.voxel_sizes().map(unit);
+        let mut map = Self([x, y, z].map(|row| [row[0] / one, row[1] / two, row[2] / three, 0.0]));
+        // Newton's iteration takes the mean of a map and of its transposed inverse. It halves large
+        // deviations and then doubles the number of correct digits.
+        for _ in 0..100 {
+            let Some(Self([x, y, z])) = map.inverse() else {
+                break;
+            };
+            let columns =
+                [0, 1, 2].map(|at: usize| [x, y, z].map(|row| row.get(at).copied().unwrap_or(0.0)));
+            let mut change = 0.0_f64;
+            for (row, other) in map.0.iter_mut().zip(columns) {
+                for (value, other) in row.iter_mut().zip(other) {
+                    let mean = f64::midpoint(*value, other);
+                    change = change.max((mean - *value).abs());
+                    *value = mean;
+                }
+            }
+            if change < 1e-15 {
+                break;
+            }
+        }
+        let [x, y, z] = map.0;
+        [[x[0], y[0], z[0]], [x[1], y[1], z[1]], [x[2], y[2], z[2]]]
     }
 }
 
@@ -188,6 +234,78 @@ mod tests {
         assert_eq!(VoxelMap::from_json(&map.to_json()), Some(map));
         assert_eq!(map.directions().map(Direction::letter), ['A', 'L', 'S']);
         assert_eq!(VoxelMap([[0.0; 4]; 3]).inverse(), None);
+    }
+
+    /// The letters are those of `nibabel.orientations.aff2axcodes`. The largest entries of the columns
+    /// would give one world axis to two voxel axes of most of these matrices.
+    #[test]
+    fn directions_of_oblique_maps_differ() {
+        for (rows, letters) in [
+            (
+                [[-0.52, -0.74, 0.41], [0.0, 0.68, 1.35], [0.36, -1.06, 0.57]],
+                "LIA",
+            ),
+            (
+                [[-0.39, -0.09, 1.8], [0.26, 1.01, 1.57], [0.24, -1.22, 1.17]],
+                "LIA",
+            ),
+            (
+                [
+                    [-0.63, 0.02, 1.37],
+                    [-0.47, -0.42, -1.12],
+                    [0.35, -0.52, 0.95],
+                ],
+                "LIP",
+            ),
+            (
+                [
+                    [0.67, -0.43, -1.58],
+                    [-0.04, 2.0, -0.55],
+                    [0.96, 0.38, 1.08],
+                ],
+                "SAL",
+            ),
+            (
+                [
+                    [-0.54, 0.83, -0.82],
+                    [-0.52, -0.34, 1.91],
+                    [0.33, 0.81, 1.65],
+                ],
+                "SRA",
+            ),
+            (
+                [[2.1, 1.12, -0.06], [1.3, -0.9, 1.45], [-1.22, 0.96, 1.44]],
+                "RSA",
+            ),
+            (
+                [
+                    [0.82, -0.91, 0.32],
+                    [-0.38, -1.02, -0.85],
+                    [-2.43, 0.07, -0.32],
+                ],
+                "ILP",
+            ),
+            (
+                [[-0.21, 0.89, 1.4], [1.64, -1.48, 2.79], [-0.87, -0.66, 1.2]],
+                "IRA",
+            ),
+            (
+                [
+                    [0.83, 0.17, -0.92],
+                    [-1.83, 0.94, -0.48],
+                    [-0.56, -2.32, 1.13],
+                ],
+                "PIL",
+            ),
+        ] {
+            let map = VoxelMap(rows.map(|[a, b, c]| [a, b, c, 5.0]));
+            let found: String = map.directions().map(Direction::letter).iter().collect();
+            assert_eq!(found, letters, "{rows:?}");
+        }
+        let flat = VoxelMap([[1.0, 1.0, 1.0, 0.0], [0.0; 4], [0.0; 4]]);
+        let mut axes = flat.directions().map(|direction| direction.axis);
+        axes.sort_unstable();
+        assert_eq!(axes, [0, 1, 2]);
     }
 
     #[test]

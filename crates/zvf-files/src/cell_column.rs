@@ -2,7 +2,10 @@
 
 use zvf::{Column, NumericColumn, numeric::Kind};
 
-use crate::{FileFault, values::narrow};
+use crate::{
+    FileFault,
+    values::{EXACT_INTEGERS, narrow},
+};
 
 /// Type of the cells of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +51,15 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// Integers up to here are exact as 64-bit floats.
-const EXACT: u64 = 1 << 53;
+/// Returns whether a text is an integer that a 64-bit float may not hold.
+fn is_large_integer(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_integer
+        && digits
+            .parse()
+            .map_or(true, |number: u64| number > EXACT_INTEGERS)
+}
 
 /// Cells of a column in one text. Rows that are not set have no value.
 #[derive(Debug, Default)]
@@ -104,12 +114,13 @@ impl CellColumn {
         (0..self.cells.len()).filter_map(|row| self.get(row))
     }
 
-    /// Returns the narrowest of int64, float64, bool and text that all cells have.
+    /// Returns the narrowest of int64, float64, bool and text that holds all cells. Integers that
+    /// float64 would round are text.
     fn inferred(&self) -> CellType {
         let all = |fits: fn(&str) -> bool| self.present().all(fits);
         if all(|text| text.parse::<i64>().is_ok()) {
             CellType::Int64
-        } else if all(|text| text.parse::<f64>().is_ok()) {
+        } else if all(|text| text.parse::<f64>().is_ok() && !is_large_integer(text)) {
             CellType::Float64
         } else if all(|text| boolean(text).is_some()) {
             CellType::Bool
@@ -118,19 +129,28 @@ impl CellColumn {
         }
     }
 
+    /// Returns the ids of `rows` rows: int64 if all are integers in their shortest form, otherwise text,
+    /// in which different ids stay different.
+    pub(crate) fn ids(&self, name: &str, rows: usize) -> Column {
+        let is_integer = |text: &str| {
+            let number: Option<i64> = text.parse().ok();
+            number.is_some_and(|number| number.to_string() == text)
+        };
+        let cell_type = match self.present().all(is_integer) {
+            true => CellType::Int64,
+            false => CellType::Text,
+        };
+        self.column(name, rows, Some(cell_type))
+    }
+
     /// Returns the attribute of `rows` rows. Without a type, the cells determine it. Integers become
     /// float64 if a row has no value and all of them are exact, otherwise text; booleans become text.
     pub(crate) fn column(&self, name: &str, rows: usize, declared: Option<CellType>) -> Column {
         let mut cell_type = declared.unwrap_or_else(|| self.inferred());
         if !self.is_full(rows) {
-            let is_exact = |text: &str| {
-                let number: Option<i64> = text.parse().ok();
-                number.is_some_and(|number| number.unsigned_abs() <= EXACT)
-            };
+            let is_exact = || !self.present().any(is_large_integer);
             cell_type = match cell_type {
-                CellType::Int32 | CellType::Int64 if self.present().all(is_exact) => {
-                    CellType::Float64
-                }
+                CellType::Int32 | CellType::Int64 if is_exact() => CellType::Float64,
                 CellType::Bool | CellType::Int32 | CellType::Int64 => CellType::Text,
                 other => other,
             };
@@ -192,6 +212,33 @@ mod tests {
         assert_eq!(kind(&[Some("1"), None]), "float64");
         assert_eq!(kind(&[Some("9007199254740993"), None]), "text");
         assert_eq!(kind(&[Some("true"), None]), "text");
+        assert_eq!(kind(&[Some("9007199254740992"), Some("0.5")]), "float64");
+        assert_eq!(kind(&[Some("9007199254740993"), Some("0.5")]), "text");
+        assert_eq!(kind(&[Some("18446744073709551615"), Some("1")]), "text");
+    }
+
+    #[test]
+    fn different_ids_stay_different() {
+        let ids = |cells: [&str; 3]| {
+            let mut column = CellColumn::default();
+            for (row, cell) in cells.iter().enumerate() {
+                assert!(column.set(row, cell));
+            }
+            column.ids("node_id", cells.len())
+        };
+        let numbers: NumericColumn = [-1_i64, i64::MAX, 7].into_iter().collect();
+        let column = ids(["-1", "9223372036854775807", "7"]);
+        assert_eq!(column, Column::new("node_id", numbers));
+        for cells in [
+            ["1.1", "1.10", "1.2"],
+            ["007", "008", "7"],
+            ["+1", "1", "2"],
+            ["True", "False", "0"],
+            ["nan", "inf", "1"],
+            ["18446744073709551615", "18446744073709551614", "1"],
+        ] {
+            assert_eq!(ids(cells), Column::text("node_id", cells.map(Some)));
+        }
     }
 
     #[test]

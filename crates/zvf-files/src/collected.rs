@@ -2,7 +2,11 @@
 
 use zvf::{Column, QueryResult};
 
-use crate::{FileFault, values::AxisOrder, writer::left_out};
+use crate::{
+    FileFault,
+    values::AxisOrder,
+    writer::{has_object_ids, left_out, object_ids_left_out},
+};
 
 /// The mesh of a result, collected from its batches.
 #[derive(Debug, Default)]
@@ -13,10 +17,11 @@ pub(crate) struct WholeMesh {
     width: usize,
     pub(crate) left_out: Vec<String>,
     is_planned: bool,
+    has_object_ids: bool,
 }
 
 impl WholeMesh {
-    /// Adds a batch, whose attributes are listed as left out.
+    /// Adds a batch, whose attributes and object ids are listed as left out.
     pub(crate) fn add(
         &mut self,
         batch: &QueryResult,
@@ -34,6 +39,10 @@ impl WholeMesh {
             for (scope, columns) in scopes {
                 self.left_out.extend(left_out(scope, columns, format));
             }
+        }
+        if !self.has_object_ids && has_object_ids(batch) {
+            self.has_object_ids = true;
+            self.left_out.push(object_ids_left_out(format));
         }
         if let Some(links) = &batch.links {
             self.width = usize::try_from(links.width).unwrap_or(usize::MAX);

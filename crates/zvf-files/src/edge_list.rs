@@ -19,8 +19,9 @@
 //! [`FileReadOptions::axes`](crate::FileReadOptions::axes) names, by default `x`, `y` and `z`, have
 //! the coordinates. Others are vertex attributes.
 //!
-//! Columns are int64, float64, bool or text, the first that all of their fields are. Nothing in an
-//! edge list tells whether it is directed.
+//! Columns are int64, float64, bool or text, the first that all of their fields are. Integers that
+//! float64 would round are text. Ids are int64 if all of them are integers in their shortest
+//! form, otherwise text. Nothing in an edge list tells whether it is directed.
 
 mod literal;
 mod table;

@@ -9,7 +9,7 @@
 //! | `edges/ids` | m × 2 ids | links |
 //! | `nodes/props/NAME/values` | n × … | coordinates for the axes, otherwise vertex attributes |
 //! | `edges/props/NAME/values` | m × … | link attributes |
-//! | `…/props/NAME/missing` | n or m booleans | rows without a value; integers become float64 |
+//! | `…/props/NAME/missing` | n or m booleans | rows without a value; integers become float64, or text if float64 would round one |
 //! | `…/props/NAME/data` of properties of variable length | | left out, with a note |
 //!
 //! Without axes, the coordinates are the properties that
@@ -32,7 +32,7 @@ use crate::{
     folder_array::{AbsentChunks, FolderArray, group_attributes},
     names::AttributeNames,
     node_columns::take_coordinates,
-    values::to_f64,
+    values::{has_rounded_integers, integers_of, to_f64},
 };
 
 /// Opens a folder.
@@ -64,7 +64,7 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
         let why = "a store has fewer than 2^32 vertices";
         return Err(FileFault::Unsupported(why).of(&ids_folder));
     }
-    let numbers = numbers_of(&ids);
+    let numbers = integers_of(&ids);
     let mut rows: HashMap<i128, u32> = HashMap::with_capacity(nodes);
     for (row, id) in (0_u32..).zip(&numbers) {
         if rows.insert(*id, row).is_some() {
@@ -155,21 +155,6 @@ fn integers(folder: &Path, limit: u64) -> Result<Option<NumericColumn>, FileErro
     }
 }
 
-/// Returns integers of any type.
-fn numbers_of(column: &NumericColumn) -> Vec<i128> {
-    let size = column.kind.size();
-    let is_signed = column.kind.name().starts_with('i');
-    let number = |bytes: &[u8]| {
-        let is_negative = is_signed && bytes.last().is_some_and(|last| *last >= 0x80);
-        let mut wide = [if is_negative { 0xff } else { 0 }; 16];
-        for (to, from) in wide.iter_mut().zip(bytes) {
-            *to = *from;
-        }
-        i128::from_le_bytes(wide)
-    };
-    column.bytes.chunks_exact(size.max(1)).map(number).collect()
-}
-
 /// Reads edges as rows of their ends.
 fn links(path: &Path, rows: &HashMap<i128, u32>, limit: u64) -> Result<Vec<i64>, FileError> {
     let folder = path.join("edges/ids");
@@ -184,7 +169,7 @@ fn links(path: &Path, rows: &HashMap<i128, u32>, limit: u64) -> Result<Vec<i64>,
         let row = rows.get(&id).copied().map(i64::from);
         row.ok_or_else(|| FileFault::UnknownNode(id.to_string()).of(&folder))
     };
-    numbers_of(&ids).into_iter().map(row).collect()
+    integers_of(&ids).into_iter().map(row).collect()
 }
 
 /// Returns the declared axes.
@@ -214,7 +199,7 @@ fn tracks(metadata: &Map<String, Value>, vertex: &[(String, Column)]) -> Option<
     if column.nulls.is_some() || numbers.width != 1 || !numbers.kind.name().contains("int") {
         return None;
     }
-    let ids = numbers_of(numbers).into_iter();
+    let ids = integers_of(numbers).into_iter();
     let ids = ids.map(|id| i64::try_from(id).ok().filter(|id| *id >= 0));
     ids.collect()
 }
@@ -266,7 +251,8 @@ impl PropertyReading<'_> {
                     declaration.insert(key.to_owned(), text.into());
                 }
             }
-            columns.push((name.clone(), column(name, values, is_missing)));
+            let column = column(name, values, is_missing).map_err(|fault| fault.of(&folder))?;
+            columns.push((name.clone(), column));
         }
         Ok(columns)
     }
@@ -303,12 +289,30 @@ fn missing(folder: &Path, rows: usize, limit: u64) -> Result<Option<Vec<bool>>, 
     Ok(Some(rows).filter(|rows| rows.contains(&true)))
 }
 
-/// Returns a column. Integers with missing rows become float64, in which they can be absent.
-fn column(name: &str, values: ColumnValues, is_missing: Option<Vec<bool>>) -> Column {
+/// Returns a column. Integers with missing rows become float64, in which they can be absent, or text
+/// if float64 would round one.
+///
+/// # Errors
+///
+/// [`FileFault::Unsupported`] for such integers in a row of several numbers.
+fn column(
+    name: &str,
+    values: ColumnValues,
+    is_missing: Option<Vec<bool>>,
+) -> Result<Column, FileFault> {
     let Some(is_missing) = is_missing else {
-        return Column::new(name, values);
+        return Ok(Column::new(name, values));
     };
     let values = match values {
+        ColumnValues::Numeric(numbers) if has_rounded_integers(&numbers, &is_missing) => {
+            if numbers.width != 1 {
+                let why = "rows without a value become NaN, beside which integers beyond 2^53 are \
+                           rounded; give all rows a value";
+                return Err(FileFault::Unsupported(why));
+            }
+            let rows = integers_of(&numbers).into_iter().zip(&is_missing);
+            ColumnValues::text(rows.map(|(number, none)| (!none).then(|| number.to_string())))
+        }
         ColumnValues::Numeric(numbers) => {
             let is_float = numbers.kind.name().starts_with("float");
             let floats = to_f64(&numbers).filter(|_| !is_float);
@@ -320,8 +324,8 @@ fn column(name: &str, values: ColumnValues, is_missing: Option<Vec<bool>>) -> Co
         }
         text @ ColumnValues::Dictionary { .. } => text,
     };
-    Column {
+    Ok(Column {
         nulls: Some(is_missing),
         ..Column::new(name, values)
-    }
+    })
 }

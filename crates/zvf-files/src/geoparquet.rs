@@ -16,6 +16,10 @@
 //! | `object_id` | object of the row, if the store has objects |
 //! | other columns | attributes of the rows, and of vertices of paths as lists with a value for each vertex |
 //!
+//! Vertices without links are left out of geometry with links. Integers and booleans of rows without a
+//! value cannot be stored; [`FileReadOptions::nan_for_missing`](crate::FileReadOptions::nan_for_missing)
+//! turns them into float64.
+//!
 //! The coordinate reference system of a store is written if it is PROJJSON, otherwise `null`. A file
 //! that does not name one is in longitude and latitude, which becomes `OGC:CRS84`.
 

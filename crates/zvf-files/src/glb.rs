@@ -27,7 +27,9 @@ use crate::{
     FileError, FileFault, GroupTables, ResultWriter, WrittenResult,
     input::length_of,
     values::{AxisOrder, narrow, narrow_coordinate, numbers, to_f64},
-    writer::{OutputSink, groups_left_out, left_out, paths, spool},
+    writer::{
+        OutputSink, groups_left_out, has_object_ids, left_out, object_ids_left_out, paths, spool,
+    },
 };
 
 /// Type codes of accessors.
@@ -61,6 +63,7 @@ pub struct GlbWriter {
     width: u32,
     left_out: Vec<String>,
     is_planned: bool,
+    has_object_ids: bool,
 }
 
 impl GlbWriter {
@@ -80,6 +83,7 @@ impl GlbWriter {
             width: 0,
             left_out: Vec::new(),
             is_planned: false,
+            has_object_ids: false,
         }
     }
 
@@ -107,6 +111,10 @@ impl GlbWriter {
         let is_colours = |column: &&Column| COLOURS.contains(&column.name.as_str());
         let colours = batch.vertex.iter().find(is_colours);
         self.plan(batch, colours);
+        if !self.has_object_ids && has_object_ids(batch) {
+            self.has_object_ids = true;
+            self.left_out.push(object_ids_left_out("glb"));
+        }
         let rows = coordinates.rows(&batch.positions)?;
         let first = self.vertices;
         self.vertices = first.saturating_add(length_of(&rows));
@@ -230,25 +238,17 @@ impl GlbWriter {
 
     fn copy_to(&mut self, sink: &mut OutputSink) -> Result<(), FileFault> {
         if self.vertices == 0 {
-            return Err(FileFault::Empty);
+            // glTF has no buffers without bytes.
+            let asset = json!({"version": "2.0", "generator": "zvf"});
+            let scene = json!({"asset": asset, "scene": 0, "scenes": [{}]});
+            return put_header(sink, &scene, 0);
         }
         let centre = [0, 1, 2].map(|axis: usize| {
             let at = |bound: &[f64; 3]| bound.get(axis).copied().unwrap_or(0.0);
             f64::midpoint(at(&self.min), at(&self.max))
         });
         let (scene, size) = self.scene(centre);
-        let mut text = scene.to_string().into_bytes();
-        text.resize(text.len().next_multiple_of(4), b' ');
-        let word = |length: u64| u32::try_from(length).map_err(|_| too_large());
-        let length = length_of(&text).saturating_add(size).saturating_add(28);
-        sink.write_all(b"glTF")?;
-        for number in [2, word(length)?, word(length_of(&text))?] {
-            sink.write_all(&number.to_le_bytes())?;
-        }
-        sink.write_all(b"JSON")?;
-        sink.write_all(&text)?;
-        sink.write_all(&word(size)?.to_le_bytes())?;
-        sink.write_all(b"BIN\0")?;
+        put_header(sink, &scene, size)?;
         self.positions.rewind()?;
         let mut left = self.vertices;
         let mut block = Vec::new();
@@ -273,6 +273,26 @@ impl GlbWriter {
         io::copy(&mut self.indices, sink)?;
         Ok(())
     }
+}
+
+/// Writes what precedes the data of a scene. A scene without data has no chunk for them.
+fn put_header(sink: &mut OutputSink, scene: &Value, size: u64) -> Result<(), FileFault> {
+    let mut text = scene.to_string().into_bytes();
+    text.resize(text.len().next_multiple_of(4), b' ');
+    let word = |length: u64| u32::try_from(length).map_err(|_| too_large());
+    let chunk = if size == 0 { 0 } else { size.saturating_add(8) };
+    let length = length_of(&text).saturating_add(chunk).saturating_add(20);
+    sink.write_all(b"glTF")?;
+    for number in [2, word(length)?, word(length_of(&text))?] {
+        sink.write_all(&number.to_le_bytes())?;
+    }
+    sink.write_all(b"JSON")?;
+    sink.write_all(&text)?;
+    if size > 0 {
+        sink.write_all(&word(size)?.to_le_bytes())?;
+        sink.write_all(b"BIN\0")?;
+    }
+    Ok(())
 }
 
 /// Appends the number of a vertex.

@@ -11,7 +11,8 @@
 //!
 //! Coordinates are the attributes of nodes that
 //! [`FileReadOptions::axes`](crate::FileReadOptions::axes) names, by default `x`, `y` and `z`. Types are `boolean`, `int`, `long`,
-//! `float`, `double` and `string`. Ids are integers if all of them are, otherwise text.
+//! `float`, `double` and `string`. Ids are int64 if all of them are integers in their
+//! shortest form, otherwise text.
 //!
 //! Hyperedges, ports and nested graphs are refused. Elements inside `data`, in which programs keep
 //! drawings, are left out with a note.
@@ -288,7 +289,7 @@ impl GraphContent {
         }
         let links = self.links()?;
         let edges = self.ends.len();
-        let mut vertex = vec![self.node_ids.column("node_id", nodes, None)];
+        let mut vertex = vec![self.node_ids.ids("node_id", nodes)];
         let mut link = Vec::new();
         for key in &mut self.keys {
             let is_of = |what: &str| key.of == what || key.of == "all";
@@ -312,7 +313,7 @@ impl GraphContent {
         let node = |row: usize| self.node_ids.get(row).unwrap_or_default().to_owned();
         let (positions, axes) = take_coordinates(&mut vertex, &options.axes, node)?;
         if !self.edge_ids.is_empty() {
-            link.push(self.edge_ids.column("edge_id", edges, None));
+            link.push(self.edge_ids.ids("edge_id", edges));
         }
         if self.has_own_directions {
             let bytes = self.directions.iter().map(|it| u8::from(*it)).collect();

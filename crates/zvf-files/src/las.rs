@@ -44,8 +44,10 @@
 //! [`keep_order`]: crate::FileReadOptions::keep_order
 //!
 //! The writer restores version, scale, offset and records, and makes counts and bounds anew. Points
-//! are written in the order of the file if it was kept, and otherwise in that of the query. Without `headers/las`, files have version 1.4, and a scale
-//! that is chosen from the first batch.
+//! are written in the order of the file if it was kept, and otherwise in that of the query. If the store
+//! has another coordinate reference system than the records, its WKT replaces them, in version 1.4.
+//! Without `headers/las`, files have version 1.4, and a scale that is chosen from the first batch.
+//! `rgb` of type uint8 is multiplied by 257.
 
 mod crs;
 mod dimension;

@@ -51,18 +51,25 @@ pub(crate) fn take_coordinates(
             node: nodes(row),
             axis: name.clone(),
         };
-        let ColumnValues::Numeric(numbers) = &column.values else {
-            let is_number =
-                |text: Option<&str>| text.is_some_and(|text| text.parse::<f64>().is_ok());
-            let row = column.texts().position(|text| !is_number(text));
-            return Err(unplaced(row.unwrap_or(0)));
-        };
         if let Some(row) = column.nulls.iter().flatten().position(|is_null| *is_null) {
             return Err(unplaced(row));
         }
-        is_narrow &= numbers.kind == Kind::Float32;
-        let values = to_f64(numbers).filter(|_| numbers.width == 1);
-        let values = values.ok_or(FileFault::Coordinates(numbers.kind))?;
+        let values = match &column.values {
+            ColumnValues::Numeric(numbers) => {
+                is_narrow &= numbers.kind == Kind::Float32;
+                let values = to_f64(numbers).filter(|_| numbers.width == 1);
+                values.ok_or(FileFault::Coordinates(numbers.kind))?
+            }
+            ColumnValues::Dictionary { .. } => {
+                is_narrow = false;
+                let number = |(row, text): (usize, Option<&str>)| {
+                    let number = text.and_then(|text| text.parse::<f64>().ok());
+                    number.ok_or_else(|| unplaced(row))
+                };
+                let values = column.texts().enumerate().map(number);
+                values.collect::<Result<Vec<f64>, FileFault>>()?
+            }
+        };
         if let Some(value) = values.iter().find(|value| !value.is_finite()) {
             return Err(FileFault::NotFinite(*value));
         }

@@ -93,11 +93,17 @@ fn read(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError
     content.finish(path)
 }
 
+/// Returns the words of a line before a comment at its end.
+fn before_comment<'a>(words: impl Iterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
+    words.take_while(|word| !word.starts_with('#'))
+}
+
 impl ObjContent {
     fn add(&mut self, line: &str) -> Result<(), FileFault> {
         let mut words = line.split_ascii_whitespace();
         match words.next().unwrap_or_default() {
             "v" => {
+                let mut words = before_comment(words);
                 for what in ["x", "y", "z"] {
                     let text = words.next();
                     let value = number(text, what)?;
@@ -108,12 +114,12 @@ impl ObjContent {
                 self.colour(words)?;
             }
             "f" => {
-                self.take_corners(words)?;
+                self.take_corners(before_comment(words))?;
                 self.own();
                 self.polygons.push(self.corners.iter().copied())?;
             }
             "l" => {
-                self.take_corners(words)?;
+                self.take_corners(before_comment(words))?;
                 self.own();
                 for pair in self.corners.windows(2) {
                     self.edges.extend_from_slice(pair);

@@ -93,6 +93,11 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
         let why = "the order is kept for .las and .laz files; leave out the option for this format";
         return Err(FileFault::Unsupported(why).of(path));
     }
+    if options.nan_for_missing && format != FileFormat::GeoParquet {
+        let why =
+            "NaN for rows without a value is an option for tables; leave it out for this format";
+        return Err(FileFault::Unsupported(why).of(path));
+    }
     if !options.with.is_empty() && !format.takes_further_files() {
         let why = "no further files belong to this format; read each file by itself";
         return Err(FileFault::Unsupported(why).of(path));

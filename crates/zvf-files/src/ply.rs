@@ -21,7 +21,8 @@
 //! |---|---|
 //! | `vertex` | x, y, z are coordinates, in their type |
 //! | its `red`, `green`, `blue`, `alpha`; `nx`, `ny`, `nz`; `NAME_0`, `NAME_1`, … | `rgb`, `rgba`; `normal`; `NAME`, if they follow each other and have one type |
-//! | its `object_id`, `part` | the object of each vertex; paths, as `zvf query -o` writes them |
+//! | its `object_id` | the object of each vertex |
+//! | its `part` | the path of each vertex, if there is an `object_id` and edges join consecutive vertices of each part, as `zvf query -o` writes paths, or if paths are requested |
 //! | its other properties | vertex attributes |
 //! | `face` with `vertex_indices` or `vertex_index` | polygons; other properties are link attributes |
 //! | `edge` with `vertex1`, `vertex2` | links of a graph, in a file without faces |
@@ -67,13 +68,17 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
     let reread = move || {
         let mut file = ByteReader::open(&again, reading.unpacked)?;
         let header = PlyHeader::read(&mut file)?;
-        read(file, header)
+        read(file, header, reading.kind)
     };
-    Ok(Box::new(read(file, header)?.reread(reread)))
+    Ok(Box::new(read(file, header, options.kind)?.reread(reread)))
 }
 
 /// Reads the data of a file as a whole.
-fn read(file: ByteReader, header: PlyHeader) -> Result<WholeReader, FileError> {
+fn read(
+    file: ByteReader,
+    header: PlyHeader,
+    requested: Option<GeometryKind>,
+) -> Result<WholeReader, FileError> {
     let path = file.path().to_path_buf();
     let mut values = PlyValues::new(file, header.form, header.lines);
     let mut content = PlyContent::default();
@@ -93,7 +98,7 @@ fn read(file: ByteReader, header: PlyHeader) -> Result<WholeReader, FileError> {
     }
     values.finish()?;
     let is_cut = values.is_cut();
-    content.finish(&path, header, is_cut)
+    content.finish(&path, header, is_cut, requested)
 }
 
 /// Reads faces: a list of corners, and attributes.
@@ -204,6 +209,7 @@ impl PlyContent {
         path: &Path,
         header: PlyHeader,
         is_cut: bool,
+        requested: Option<GeometryKind>,
     ) -> Result<WholeReader, FileError> {
         let in_file = |fault: FileFault| fault.of(path);
         let positions = self.vertices.positions().map_err(in_file)?;
@@ -212,7 +218,6 @@ impl PlyContent {
         }
         let ends = ["vertex1", "vertex2"].map(|name| self.edges.take_integers(name));
         let object_ids = self.vertices.take_integers("object_id");
-        let parts = self.vertices.take_integers("part");
         let mut geometry = Geometry::new(positions);
         let kind = if self.polygons.len() > 0 {
             let attributes = self.of_faces.attributes();
@@ -220,10 +225,12 @@ impl PlyContent {
                 .add_to(&mut geometry, attributes)
                 .map_err(in_file)?;
             GeometryKind::Mesh
-        } else if let Some(parts) = parts {
-            // Files of older versions name the object of a path so.
-            let objects = self.vertices.take_integers("object").or(object_ids.clone());
-            add_paths(&mut geometry, &parts, objects.as_deref());
+        } else if let Some(parts) = self.vertices.integers("part").filter(|parts| {
+            let are_requested = requested.is_some_and(GeometryKind::is_paths);
+            are_requested || object_ids.is_some() && are_steps(&ends, parts)
+        }) {
+            self.vertices.take_integers("part");
+            add_paths(&mut geometry, &parts, object_ids.as_deref());
             GeometryKind::Polylines
         } else if let [Some(one), Some(two)] = ends {
             let count = i64::try_from(geometry.vertices()).unwrap_or(i64::MAX);
@@ -253,6 +260,17 @@ impl PlyContent {
         }
         Ok(WholeReader::new(geometry, described(header, kind, is_cut)))
     }
+}
+
+/// Returns whether edges join the consecutive vertices of each part, in their order.
+fn are_steps(ends: &[Option<Vec<i64>>; 2], parts: &[i64]) -> bool {
+    let [Some(one), Some(two)] = ends else {
+        return false;
+    };
+    let pairs = (0_i64..).zip(parts.windows(2));
+    let steps = pairs.filter(|(_, pair)| pair.first() == pair.last());
+    let steps = steps.map(|(row, _)| (row, row.saturating_add(1)));
+    one.iter().copied().zip(two.iter().copied()).eq(steps)
 }
 
 /// Makes a path of each run of equal parts.

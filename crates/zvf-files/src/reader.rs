@@ -40,6 +40,9 @@ pub struct FileReadOptions {
     /// Keep the order of the points of LAS and LAZ files, as the vertex attribute `source_row`. The
     /// writers of these formats restore it.
     pub keep_order: bool,
+    /// Turn integers and booleans of `GeoParquet` files into float64 with NaN for rows without a value.
+    /// Such rows cannot be stored otherwise.
+    pub nan_for_missing: bool,
     /// Upper bound on the size of an unpacked file in bytes.
     pub unpacked: u64,
     /// Size in bytes up to which files are held in memory whose batches need an additional pass:
@@ -56,6 +59,7 @@ impl Default for FileReadOptions {
             renames: Vec::new(),
             ids: None,
             keep_order: false,
+            nan_for_missing: false,
             unpacked: 256 << 30,
             in_memory: 64 << 20,
         }

@@ -202,10 +202,11 @@ fn read(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError
     file.seek(0)?;
     let start: Vec<u8> = {
         let mut bytes = Vec::new();
-        file.take(&mut bytes, length.min(5), "the start")?;
+        file.take(&mut bytes, length.min(512), "the start")?;
         bytes
     };
-    if start != b"solid" {
+    // A binary file may start with solid too, but text has no zeros.
+    if !start.starts_with(b"solid") || start.contains(&0) {
         let expected = "a binary STL file has 84 bytes and 50 for each facet, a text file starts with solid; the file is cut off or another format";
         return Err(FileFault::field("the size of the file", length, expected).of(path));
     }

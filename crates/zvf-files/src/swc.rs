@@ -37,7 +37,8 @@
 //! `headers/swc` has the comments of each file with the numbers of their lines, up to 8 MiB. The
 //! writer restores ids, order and comments. Numbers have the fewest digits that read back as the
 //! same number. A name with `{object}` or `{name}` becomes a file for each object; otherwise all
-//! objects are written to one file, with new ids if theirs repeat.
+//! objects are written to one file, with new ids if theirs repeat. Links have to form trees. 0 stands
+//! for a type that is no integer of 32 bits, and for a radius that is not finite.
 
 mod reader;
 mod sample;

@@ -25,6 +25,35 @@ pub(crate) fn to_f64(column: &NumericColumn) -> Option<Vec<f64>> {
     }
 }
 
+/// Integers up to here are exact as 64-bit floats.
+pub(crate) const EXACT_INTEGERS: u64 = 1 << 53;
+
+/// Returns integers of any type.
+pub(crate) fn integers_of(column: &NumericColumn) -> Vec<i128> {
+    let size = column.kind.size();
+    let is_signed = column.kind.name().starts_with('i');
+    let number = |bytes: &[u8]| {
+        let is_negative = is_signed && bytes.last().is_some_and(|last| *last >= 0x80);
+        let mut wide = [if is_negative { 0xff } else { 0 }; 16];
+        for (to, from) in wide.iter_mut().zip(bytes) {
+            *to = *from;
+        }
+        i128::from_le_bytes(wide)
+    };
+    column.bytes.chunks_exact(size.max(1)).map(number).collect()
+}
+
+/// Returns whether float64 may round an integer of a row that has a value.
+pub(crate) fn has_rounded_integers(numbers: &NumericColumn, is_missing: &[bool]) -> bool {
+    if !numbers.kind.name().contains("int") {
+        return false;
+    }
+    let all = integers_of(numbers);
+    let rows = all.chunks(numbers.row_len().max(1)).zip(is_missing);
+    let mut present = rows.filter(|(_, none)| !**none).flat_map(|(row, _)| row);
+    present.any(|number| number.unsigned_abs() > EXACT_INTEGERS.into())
+}
+
 /// Returns the first number that is not finite.
 pub(crate) fn not_finite(column: &NumericColumn) -> Option<f64> {
     let bytes = column.bytes.as_slice();

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tempfile::{NamedTempFile, SpooledTempFile, spooled_tempfile_in};
-use zvf::{Column, Parts, QueryResult};
+use zvf::{Column, NO_OBJECT, Parts, QueryResult};
 
 use crate::{FileError, FileFault, GroupTables};
 
@@ -178,6 +178,39 @@ pub(crate) fn left_out<'a>(
 ) -> impl Iterator<Item = String> + 'a {
     let columns = columns.iter();
     columns.map(move |column| format!("{scope}.{}: not supported by {format}", column.name))
+}
+
+/// Returns the line about object ids that a format cannot hold.
+pub(crate) fn object_ids_left_out(format: &str) -> String {
+    format!("object_id: not supported by {format}")
+}
+
+/// Objects of a file of paths, whose reader numbers them from 0.
+#[derive(Debug, Default)]
+pub(crate) struct ObjectNumbers {
+    next: i64,
+    are_other_ids: bool,
+}
+
+impl ObjectNumbers {
+    /// Adds the object of the next path.
+    pub(crate) fn push(&mut self, object: i64) {
+        self.are_other_ids |= object != self.next;
+        self.next = self.next.saturating_add(1);
+    }
+
+    /// Lists the ids if they are not the numbers of the paths.
+    pub(crate) fn left_out(&self, format: &str) -> Option<String> {
+        self.are_other_ids.then(|| object_ids_left_out(format))
+    }
+}
+
+/// Returns whether a batch has objects that a file of one object, 0, does not tell apart.
+pub(crate) fn has_object_ids(batch: &QueryResult) -> bool {
+    let of_paths = batch.parts.iter().flat_map(|parts| &parts.objects);
+    let of_vertices = batch.object_ids.iter().flatten();
+    let mut objects = of_paths.chain(of_vertices);
+    objects.any(|object| !matches!(*object, 0 | NO_OBJECT))
 }
 
 /// Lists the groups that a format cannot hold.

@@ -56,7 +56,8 @@ pub struct GeometryReadingArgs {
     /// columns `object_id` and `part`: `--rename track=object_id`.
     #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
     pub(crate) rename: Vec<Rename>,
-    /// Treatment of missing numbers: refuse the file, or store NaN, which turns integers into floats.
+    /// Treatment of missing numbers of tables and npz files: refuse the file, or store NaN, which turns
+    /// integers into floats.
     #[arg(long, default_value = "refuse", value_parser = named(GAPS.map(|(gaps, _)| gaps), gaps_name))]
     pub(crate) missing: MissingPolicy,
     /// Treatment of vertices outside the bounds: fail, drop them with the paths and links that use
@@ -77,6 +78,7 @@ impl GeometryReadingArgs {
         let renames = self.rename.iter();
         let mut options = FileReadOptions::default();
         options.renames = renames.map(Rename::of_field).collect();
+        options.nan_for_missing = self.missing == MissingPolicy::Nan;
         options
     }
 

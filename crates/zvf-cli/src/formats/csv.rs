@@ -1,7 +1,9 @@
 //! csv: UTF-8, separated by commas, with a first line of names, quoted as in RFC 4180. An empty
 //! field is a missing value; an empty field in quotes is empty text.
 //!
-//! A file is read twice: to infer the types of its columns, then to read the values.
+//! A file is read twice: to infer the types of its columns, then to read the values. A column with a
+//! scope, such as `vertex.NAME`, is text if all of its fields are quoted, unless the file quotes all
+//! fields. Text that would be read as numbers or bools is written in quotes.
 
 mod infer;
 mod record;
@@ -21,10 +23,10 @@ use super::{
     column::{FileColumn, fill_missing, join_channels},
     input_table::InputTable,
     level_names,
-    output_table::OutputTable,
+    output_table::{OutputColumn, OutputTable},
     staged::{Sink, Staged},
 };
-use infer::{InferredValues, TypeInference};
+use infer::{InferredValues, TypeInference, is_other_than_text};
 use record::{CsvField, CsvRecord, RecordReader};
 
 /// Reads a table.
@@ -38,6 +40,14 @@ pub(super) fn read_table(
     while let Some((record, line)) = reader.next_line()? {
         for (inferred, field) in inferred.iter_mut().zip(record.fields()) {
             inferred.observe(field, line);
+        }
+    }
+    // A program that quotes every field says nothing about their types.
+    if inferred.iter().any(|inferred| inferred.has_unquoted) {
+        for (name, inferred) in reader.names.iter().zip(&mut inferred) {
+            if inferred.is_quoted() && may_be_text(name) {
+                inferred.set_text();
+            }
         }
     }
     let mut columns = Vec::with_capacity(inferred.len());
@@ -84,6 +94,16 @@ pub(super) fn read_table(
         crs: None,
         description: None,
     })
+}
+
+/// Returns whether a column is an attribute with a scope, and not one of several channels.
+fn may_be_text(name: &str) -> bool {
+    let scope = name.split_once('.').map(|(scope, _)| scope);
+    let is_scope = matches!(
+        scope,
+        Some("vertex" | "fragment" | "link" | "object" | "group" | "group_attribute")
+    );
+    is_scope && !name.ends_with(']')
 }
 
 fn apply_policy(
@@ -267,13 +287,21 @@ fn write_rows(table: &OutputTable<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
         }
     }
     end_line(&mut line, sink)?;
+    let words = |column: &OutputColumn<'_>| {
+        let present = (0..table.rows).filter(|row| !column.is_null(*row));
+        is_other_than_text(present.map_while(|row| column.word(row)))
+    };
+    let are_quoted: Vec<bool> = table.columns.iter().map(words).collect();
     for row in 0..table.rows {
-        for column in &table.columns {
+        for (column, is_quoted) in table.columns.iter().zip(&are_quoted) {
             for channel in 0..column.channels() {
                 if column.is_null(row) {
                     // An empty field.
                 } else if let Some(word) = column.word(row) {
-                    push_field(word, &mut line);
+                    match is_quoted {
+                        true => push_quoted(word, &mut line),
+                        false => push_field(word, &mut line),
+                    }
                 } else {
                     column.push_number(row, channel, &mut line);
                 }
@@ -298,10 +326,13 @@ fn end_line(line: &mut String, sink: &mut Sink<'_>) -> io::Result<()> {
 fn push_field(text: &str, line: &mut String) {
     let is_plain =
         !text.is_empty() && text.trim() == text && !text.contains([',', '"', '\n', '\r']);
-    if is_plain {
-        line.push_str(text);
-        return;
+    match is_plain {
+        true => line.push_str(text),
+        false => push_quoted(text, line),
     }
+}
+
+fn push_quoted(text: &str, line: &mut String) {
     line.push('"');
     for (at, part) in text.split('"').enumerate() {
         if at > 0 {

@@ -6,7 +6,8 @@ use zvf::Geometry;
 use zvf_files::{FileDescription, FileError, FileFault, FileReadOptions, GeometryReader};
 
 use super::{
-    GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, Rename, StoreDescription,
+    GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, MissingPolicy, Rename,
+    StoreDescription,
 };
 
 /// Opens a file that is read in batches, with the further ones of its pattern.
@@ -35,6 +36,7 @@ pub(super) fn read(
     reading.kind = Some(options.kind);
     // The whole is in memory in any case.
     reading.in_memory = u64::MAX;
+    reading.nan_for_missing = options.missing == MissingPolicy::Nan;
     reading.axes = options.axes.clone().unwrap_or_default();
     reading.renames = options.renames.iter().map(Rename::of_field).collect();
     let mut reader = open_field(file, reading)?;

@@ -266,6 +266,24 @@ fn text_among_numbers_is_named_with_its_line() {
     assert!(!printed.contains("note:"), "{printed}");
 }
 
+/// Formats without a treatment of missing numbers refuse one.
+#[test]
+fn formats_without_missing_numbers_refuse_their_treatment() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("a.obj"), "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n").unwrap();
+    let output = zvf(&[
+        "create",
+        &at("a.zv"),
+        "--from",
+        &at("a.obj"),
+        "--missing=nan",
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("leave it out for this format"), "{said}");
+}
+
 #[test]
 fn other_separators_are_recognised() {
     for (table, mark) in [("x;y\n1;2\n", "';'"), ("x\ty\n1\t2\n", "'\\t'")] {

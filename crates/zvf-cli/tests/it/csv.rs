@@ -69,6 +69,22 @@ fn every_number_of_axes_is_written() {
     assert_eq!(text(&in_axes(5), "a.csv"), five);
 }
 
+/// Text is quoted if it would be read as numbers or bools.
+#[test]
+fn text_that_looks_like_numbers_is_quoted() {
+    let mut result = in_axes(1);
+    let name = |name: &str, both: &[&str]| words(name, &[0, 1], both);
+    result.vertex = vec![
+        name("code", &["007", "8"]),
+        name("word", &["8", "a"]),
+        name("flag", &["true", "false"]),
+        name("blank", &["8", ""]),
+    ];
+    let expected = "x,vertex.code,vertex.word,vertex.flag,vertex.blank\n\
+        0.25,\"007\",8,\"true\",8\n1.25,\"8\",a,\"false\",\"\"\n";
+    assert_eq!(text(&result, "a.csv"), expected);
+}
+
 #[test]
 fn text_with_separators_is_quoted() {
     let mut result = in_axes(1);

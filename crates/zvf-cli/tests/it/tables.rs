@@ -52,6 +52,27 @@ fn other_columns_than_axes_are_attributes() {
     assert_eq!(found.vertex[1].values, kind);
 }
 
+/// A column with a scope is text if its fields are quoted, and those of another column are not.
+#[test]
+fn quoted_fields_are_text() {
+    let columns = |text: &str| geometry(text, GeometryKind::Points).vertex;
+    let words = |words: [Option<&str>; 2]| ColumnValues::text(words);
+    let found = columns("x,vertex.a,vertex.b\n1,\"007\",\"nan\"\n2,\"8\",\n");
+    assert_eq!(found[0].values, words([Some("007"), Some("8")]));
+    assert_eq!(found[1].values, words([Some("nan"), None]));
+    let number = ColumnValues::Numeric([7_i64].into_iter().collect());
+    // Programs that quote every field, and columns whose meaning needs numbers.
+    for text in [
+        "\"x\",\"vertex.a\"\n\"1\",\"007\"\n",
+        "x,object_id,vertex.a\n1,\"5\",7\n",
+    ] {
+        assert_eq!(columns(text)[0].values, number, "{text}");
+    }
+    let found = columns("x,vertex.a[0],vertex.a[1]\n1,\"2\",\"3\"\n");
+    let pair = NumericColumn::from_values(2, [2_i64, 3]);
+    assert_eq!(found[0].values, ColumnValues::Numeric(pair));
+}
+
 #[test]
 fn consecutive_rows_of_a_part_are_a_path() {
     let kind = GeometryKind::Streamlines;

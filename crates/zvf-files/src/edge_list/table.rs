@@ -155,7 +155,7 @@ impl NodeTable {
 
     /// Returns the attributes of nodes, `node_id` first.
     pub(super) fn columns(&self) -> Vec<Column> {
-        let ids = self.ids.column("node_id", self.rows, None);
+        let ids = self.ids.ids("node_id", self.rows);
         let named = self.columns.iter().filter(|(_, cells)| !cells.is_empty());
         let columns = named.map(|(name, cells)| cells.column(name, self.rows, None));
         std::iter::once(ids).chain(columns).collect()

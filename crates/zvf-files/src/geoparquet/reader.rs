@@ -20,7 +20,9 @@ use super::{
 };
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, WholeReader,
-    names::AttributeNames, polygons::PolygonList,
+    names::AttributeNames,
+    polygons::PolygonList,
+    values::{has_rounded_integers, to_f64},
 };
 
 /// Rows that are decoded together.
@@ -109,6 +111,9 @@ fn read(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileFault
     let mut content = TableContent::default();
     for batch in builder.with_batch_size(BATCH).build()? {
         content.add(&batch?, &column)?;
+    }
+    if options.nan_for_missing {
+        content.put_nan()?;
     }
     content.finish(column)
 }
@@ -250,6 +255,32 @@ impl TableContent {
                     let appended = values.append(column);
                     appended.map_err(|_| FileFault::Broken("a column changes its type"))?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Turns integers and booleans with rows without a value into float64 with NaN.
+    fn put_nan(&mut self) -> Result<(), FileFault> {
+        let lists = self
+            .lists
+            .values_mut()
+            .filter_map(|list| list.values.as_mut());
+        for column in self.columns.iter_mut().chain(lists) {
+            let Some(nulls) = column.nulls.as_ref().filter(|nulls| nulls.contains(&true)) else {
+                continue;
+            };
+            let ColumnValues::Numeric(numbers) = &column.values else {
+                continue;
+            };
+            if has_rounded_integers(numbers, nulls) {
+                let expected = "it has integers beyond 2^53, which are rounded beside NaN; give all \
+                                rows a value";
+                return Err(FileFault::field("the column", &column.name, expected));
+            }
+            let is_float = numbers.kind.nan().is_some();
+            if let Some(floats) = to_f64(numbers).filter(|_| !is_float) {
+                column.values = NumericColumn::float64(numbers.width, floats).into();
             }
         }
         Ok(())

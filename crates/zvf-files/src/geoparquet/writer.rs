@@ -241,6 +241,19 @@ impl GeoParquetWriter {
     /// Writes geometry with links: faces, edges, or one row for each object.
     fn put_linked(&mut self, linked: &LinkedResult) -> Result<(), FileFault> {
         let encoder = WkbEncoder { has_z: self.has_z };
+        let mut are_ends = vec![false; linked.positions.len()];
+        for end in &linked.ends {
+            let row = usize::try_from(*end).unwrap_or(usize::MAX);
+            if let Some(is_end) = are_ends.get_mut(row) {
+                *is_end = true;
+            }
+        }
+        let alone = are_ends.iter().filter(|is_end| !**is_end).count();
+        if alone > 0 {
+            self.left_out.push(format!(
+                "{alone} vertices without links: not supported by {FORMAT}"
+            ));
+        }
         let width = linked.width.max(2);
         let owner = |row: usize| linked.objects.get(row).copied();
         let corners = |ends: &[u64]| -> Result<(Vec<[f64; 3]>, Option<i64>), FileFault> {

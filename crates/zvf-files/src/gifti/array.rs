@@ -27,7 +27,7 @@ const KINDS: [(&str, Kind); 10] = [
     ("NIFTI_TYPE_FLOAT64", Kind::Float64),
 ];
 
-/// Decodes the text of an element `Data` by the attributes of its array.
+/// Decodes the text of an element `Data` by the attributes of its array, to at most `limit` bytes.
 pub(super) fn decode(
     attributes: &BTreeMap<String, String>,
     text: &[u8],
@@ -105,6 +105,11 @@ pub(super) fn decode(
     let mut column = NumericColumn::new(kind, width);
     column.bytes = bytes;
     Ok(column)
+}
+
+/// Returns the number of rows that the attributes of an array state.
+pub(super) fn rows(attributes: &BTreeMap<String, String>) -> Result<u64, FileFault> {
+    Ok(shape(attributes)?.first().copied().unwrap_or(0))
 }
 
 fn shape(attributes: &BTreeMap<String, String>) -> Result<Vec<u64>, FileFault> {

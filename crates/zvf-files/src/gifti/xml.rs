@@ -5,9 +5,10 @@ use std::{collections::BTreeMap, path::Path};
 use serde_json::{Value, json};
 use zvf::NumericColumn;
 
-use super::array::decode;
+use super::array::{decode, rows};
 use crate::{
     FileError, FileFault,
+    input::length_of,
     xml::{XmlAttributes, XmlEvent, XmlReader},
 };
 
@@ -72,7 +73,9 @@ pub(super) fn read(path: &Path, limit: u64) -> Result<GiftiFile, FileError> {
 /// The parsed part of a file.
 struct Parser<'a> {
     path: &'a Path,
+    /// Upper bound on the bytes of all arrays.
     limit: u64,
+    unpacked: u64,
     file: GiftiFile,
     attributes: XmlAttributes,
     declared: Option<u64>,
@@ -91,6 +94,7 @@ impl<'a> Parser<'a> {
         Self {
             path,
             limit,
+            unpacked: 0,
             file: GiftiFile::default(),
             attributes: BTreeMap::new(),
             declared: None,
@@ -142,7 +146,7 @@ impl<'a> Parser<'a> {
     /// Ends an element, inside the elements of `open`.
     fn end(&mut self, name: &str, text: &[u8], open: &[String]) -> Result<(), FileFault> {
         if name == "Data" {
-            self.values = Some(decode(&self.array, text, self.path, self.limit)?);
+            self.values = Some(self.decode(text)?);
             return Ok(());
         }
         if name != "DataArray" {
@@ -174,10 +178,8 @@ impl<'a> Parser<'a> {
             }
             "DataArray" => {
                 let missing = FileFault::Unsupported("a data array has no element Data");
-                let intent = self.array.get("Intent").map_or("NONE", String::as_str);
-                let intent = intent.strip_prefix("NIFTI_INTENT_").unwrap_or(intent);
                 self.file.arrays.push(DataArray {
-                    intent: intent.to_owned(),
+                    intent: self.intent().to_owned(),
                     meta: std::mem::take(&mut self.array_meta),
                     matrices: std::mem::take(&mut self.matrices),
                     values: self.values.take().ok_or(missing)?,
@@ -186,6 +188,34 @@ impl<'a> Parser<'a> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Returns the intent of the current array without `NIFTI_INTENT_`.
+    fn intent(&self) -> &str {
+        let intent = self.array.get("Intent").map_or("NONE", String::as_str);
+        intent.strip_prefix("NIFTI_INTENT_").unwrap_or(intent)
+    }
+
+    /// Decodes the current array, if the rest of the limit holds it. Values of vertices that follow the
+    /// surface must have a row for each point.
+    fn decode(&mut self, text: &[u8]) -> Result<NumericColumn, FileFault> {
+        let first = |intent: &str| self.file.arrays.iter().find(|array| array.intent == intent);
+        let is_surface = matches!(self.intent(), "POINTSET" | "TRIANGLE");
+        if let (Some(points), Some(_), false) = (first("POINTSET"), first("TRIANGLE"), is_surface) {
+            let found = rows(&self.array)?;
+            let vertices = u64::try_from(points.values.len()).unwrap_or(u64::MAX);
+            if found != vertices {
+                return Err(FileFault::OtherSurface { found, vertices });
+            }
+        }
+        let limit = self.limit;
+        let left = limit.saturating_sub(self.unpacked);
+        let values = decode(&self.array, text, self.path, left).map_err(|fault| match fault {
+            FileFault::Unpacked { .. } => FileFault::Unpacked { limit },
+            fault => fault,
+        })?;
+        self.unpacked = self.unpacked.saturating_add(length_of(&values.bytes));
+        Ok(values)
     }
 
     fn label(&mut self, name: &str) -> Result<(), FileFault> {

@@ -57,6 +57,32 @@ pub(super) fn of_records(records: &[VariableRecord]) -> Option<Value> {
     Some(crs)
 }
 
+/// Returns whether records have keys of `GeoTIFF`.
+pub(super) fn has_keys(records: &[VariableRecord]) -> bool {
+    let mut records = records.iter();
+    records.any(|record| record.user == PROJECTION && record.id == GEO_KEYS)
+}
+
+/// Returns whether two reference systems are the same one, as far as their codes or texts tell.
+pub(super) fn are_same(one: &Value, other: &Value) -> bool {
+    match (epsg(one), epsg(other)) {
+        (Some(one), Some(other)) => one == other,
+        _ => match (one.get("wkt"), other.get("wkt")) {
+            (Some(one), Some(other)) => one == other,
+            _ => one == other,
+        },
+    }
+}
+
+/// Returns the EPSG code of a reference system: that of PROJJSON, or that of [`of_records`].
+fn epsg(crs: &Value) -> Option<u64> {
+    let (authority, code) = match crs.get("id") {
+        Some(id) => (id.get("authority")?, id.get("code")?),
+        None => (crs.get("type")?, crs.get("code")?),
+    };
+    code.as_u64().filter(|_| authority == "EPSG")
+}
+
 /// Returns the EPSG code of a text, which is the last item of the outermost bracket.
 fn code_of(wkt: &str) -> Option<u32> {
     let wkt = wkt.trim_end().strip_suffix(']')?.trim_end();
@@ -85,5 +111,17 @@ mod tests {
         ] {
             assert_eq!(code_of(wkt), code, "{wkt}");
         }
+    }
+
+    #[test]
+    fn systems_are_compared_by_code_or_text() {
+        let id = |code: u32| json!({ "name": "a", "id": { "authority": "EPSG", "code": code } });
+        let of_keys = json!({ "type": "EPSG", "code": 25832, "unit": "metre" });
+        let of_text = json!({ "type": "EPSG", "code": 25832, "wkt": "b" });
+        assert!(are_same(&of_keys, &id(25832)) && are_same(&of_text, &of_keys));
+        assert!(!are_same(&of_keys, &id(2056)));
+        let [one, other] = ["b", "c"].map(|wkt| json!({ "name": "a", "wkt": wkt }));
+        assert!(are_same(&json!({ "wkt": "b" }), &one) && are_same(&of_text, &one));
+        assert!(!are_same(&one, &other) && !are_same(&one, &json!({ "name": "a" })));
     }
 }

@@ -19,16 +19,24 @@ pub(super) fn frame(rows: &[[f64; 3]]) -> ([f64; 3], [f64; 3]) {
         let most = values().fold(f64::NEG_INFINITY, f64::max);
         let extent = most - least;
         if extent.is_finite() && extent > 0.0 {
-            let digits = (extent * 1000.0 / f64::from(i32::MAX)).log10().ceil();
-            *scale = 10_f64.powf(digits);
+            let digits = extent.log10() + (1000.0 / f64::from(i32::MAX)).log10();
+            // Powers beyond these are 0 or infinite.
+            *scale = 10_f64.powf(digits.ceil().clamp(-300.0, 300.0));
         }
-        *offset = if least.is_finite() {
-            least.floor()
-        } else {
-            0.0
+        let reach = *scale * f64::from(i32::MAX);
+        // In a small extent, the distance to an integer is too far.
+        *offset = match least.floor() {
+            floor if !floor.is_finite() => 0.0,
+            floor if least - floor + extent * 1000.0 <= reach => floor,
+            _ => least,
         };
     }
     (scale, offset)
+}
+
+/// Returns colours of 16 bits for colours of 8 bits: 257 times their value.
+pub(super) fn wide_colours(colours: &[u8]) -> Vec<u8> {
+    colours.iter().flat_map(|value| [*value, *value]).collect()
 }
 
 /// Rounds to the nearest 32-bit number; `None` outside their range.
@@ -94,4 +102,33 @@ pub(super) fn exact<'a>(
         }
     }
     Ok(Cow::Owned(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Coordinates come back from a frame, also those of a plane with noise far from an integer.
+    #[test]
+    fn frames_hold_small_extents() {
+        for (rows, tolerance) in [
+            (vec![0.7, 0.700_001, 0.700_000_4], 1e-12),
+            (vec![0.3, 0.1 + 0.2], 0.0),
+            (vec![400_000.7, 400_000.700_000_1], 0.0),
+            (vec![-5.25, 1995.5], 5e-4),
+            (vec![7.3, 7.3], 5e-4),
+            (vec![1e-310, 0.0], 1e-300),
+            (vec![-8e307, 8e307], 1e300),
+        ] {
+            let points: Vec<[f64; 3]> = rows.iter().map(|value| [*value; 3]).collect();
+            let ([scale, ..], [offset, ..]) = frame(&points);
+            for value in rows {
+                let number = whole((value - offset) / scale);
+                let written = f64::from(number.unwrap()) * scale + offset;
+                assert!((written - value).abs() <= tolerance, "{value}: {written}");
+            }
+        }
+        let far = frame(&[[10.5; 3], [12.75; 3]]);
+        assert_eq!(far, ([1e-5; 3], [10.0; 3]));
+    }
 }

@@ -14,7 +14,7 @@ use super::{
     ORDER, crs,
     dimension::{self, DESCRIPTOR, Dimension, EXTRA_BYTES, SIZES, SPECIFICATION},
     header::{HAS_WAVEFORMS, LasHeader},
-    numbers::{exact, frame, whole},
+    numbers::{exact, frame, whole, wide_colours},
     order::OrderedRecords,
     record::VariableRecord,
 };
@@ -38,7 +38,8 @@ pub struct LasWriter {
     is_compressed: bool,
     kept: Option<LasHeader>,
     names: Option<Value>,
-    wkt: Option<String>,
+    /// Record of a reference system that is not in the kept records.
+    wkt: Option<VariableRecord>,
     /// The attribute by which points are sorted.
     order: Option<String>,
     file: Option<OpenFile>,
@@ -139,14 +140,13 @@ impl LasWriter {
     ) -> Result<Self, FileError> {
         let kept = LasHeader::of_result(description).map_err(|fault| fault.of(path))?;
         let names = description.headers.get("las");
-        let wkt = description.crs.as_ref().and_then(|crs| crs.get("wkt"));
         let order = names.and_then(|kept| kept.get(ORDER));
         let mut writer = Self {
             path: path.to_path_buf(),
             is_compressed,
             kept,
             names: names.and_then(|kept| kept.get("names")).cloned(),
-            wkt: wkt.and_then(Value::as_str).map(str::to_owned),
+            wkt: None,
             order: order.and_then(Value::as_str).map(str::to_owned),
             file: None,
             left_out: Vec::new(),
@@ -156,11 +156,45 @@ impl LasWriter {
             least: [f64::INFINITY; 3],
             most: [f64::NEG_INFINITY; 3],
         };
-        if description.crs.is_some() && writer.kept.is_none() && writer.wkt.is_none() {
-            let line = "the coordinate reference system: las holds WKT".to_owned();
-            writer.left_out.push(line);
+        if let Some(crs) = &description.crs {
+            writer.use_crs(crs);
         }
         Ok(writer)
+    }
+
+    /// Replaces the reference system of the kept records if the store has another one.
+    fn use_crs(&mut self, crs: &Value) {
+        if let Some(kept) = &mut self.kept {
+            let before = crs::of_records(&kept.vlrs).or_else(|| crs::of_records(&kept.evlrs));
+            if before.is_some_and(|before| crs::are_same(&before, crs)) {
+                return;
+            }
+            for records in [&mut kept.vlrs, &mut kept.evlrs] {
+                records.retain(|record| record.user != crs::PROJECTION);
+            }
+            if let Some(encoding) = kept.bytes.get_mut(6) {
+                // Point formats from 6 on have WKT or no reference system.
+                *encoding = match kept.format {
+                    0..6 => *encoding & !IS_WKT,
+                    _ => *encoding | IS_WKT,
+                };
+            }
+        }
+        let wkt = crs.get("wkt").and_then(Value::as_str);
+        let record = wkt.map(|wkt| {
+            let text = [wkt.as_bytes(), &[0]].concat();
+            VariableRecord::new(crs::PROJECTION, crs::WKT, "WKT", &text)
+        });
+        let reason = match record {
+            Some(Some(record)) => {
+                self.wkt = Some(record);
+                return;
+            }
+            Some(None) => "too long",
+            None => "las holds WKT",
+        };
+        let line = format!("the coordinate reference system: {reason}");
+        self.left_out.push(line);
     }
 
     /// Chooses the point format: that of the file, as far as the batch has its values.
@@ -191,6 +225,8 @@ impl LasWriter {
         let kept = self.kept.as_ref();
         let kept_minor = kept.map_or(4, |kept| kept.minor);
         let minor = match (is_old, format) {
+            // Earlier versions have no WKT.
+            _ if self.wkt.is_some() => 4,
             (true, 4 | 5) => kept_minor.max(3),
             (true, _) => kept_minor.max(2),
             (false, _) => 4,
@@ -262,7 +298,12 @@ impl LasWriter {
                 ));
             }
         }
-        self.add_wkt(&mut vlrs, &mut header);
+        let is_raised = !is_old && kept.is_none_or(|kept| kept.format < 6);
+        let is_wkt = self.wkt.is_some() || is_raised && !crs::has_keys(&vlrs);
+        if let Some(encoding) = header.get_mut(6).filter(|_| is_wkt) {
+            *encoding |= IS_WKT;
+        }
+        vlrs.extend(self.wkt.clone());
         self.list_left_out(batch);
         Layout {
             header,
@@ -283,22 +324,6 @@ impl LasWriter {
         let mut columns = batch.vertex.iter();
         let rows = columns.find(|column| column.name == *order)?;
         row_numbers(rows).map(|_| order.clone())
-    }
-
-    /// Adds the reference system of a store that does not come from LAS.
-    fn add_wkt(&mut self, vlrs: &mut Vec<VariableRecord>, header: &mut [u8]) {
-        if let (Some(wkt), None) = (&self.wkt, &self.kept) {
-            let text = [wkt.as_bytes(), &[0]].concat();
-            match VariableRecord::new(crs::PROJECTION, crs::WKT, "WKT", &text) {
-                Some(vlr) => {
-                    vlrs.push(vlr);
-                    put(header, 6, &[IS_WKT, 0]);
-                }
-                None => self
-                    .left_out
-                    .push("the coordinate reference system: too long".to_owned()),
-            }
-        }
     }
 
     fn list_left_out(&mut self, batch: &QueryResult) {
@@ -457,7 +482,11 @@ impl LasWriter {
             if values.width != dimension.width {
                 return Err(FileFault::Broken("a column changes its width"));
             }
-            let bytes = exact(name, &values, dimension.kind)?;
+            let is_colour = name == "rgb" && dimension.kind == Kind::UInt16;
+            let bytes = match values.kind {
+                Kind::UInt8 if is_colour => wide_colours(&values.bytes).into(),
+                _ => exact(name, &values, dimension.kind)?,
+            };
             if let Some(value) = dimension.write(&bytes, &mut records, layout.record) {
                 let expected = "the point format has fewer bits for it; rename the attribute";
                 let found = format!("{value} in {name}");

@@ -146,13 +146,19 @@ impl PropertyColumns {
 
     /// Takes a column of integers.
     pub(super) fn take_integers(&mut self, name: &str) -> Option<Vec<i64>> {
+        let integers = self.integers(name)?;
+        self.take(name);
+        Some(integers)
+    }
+
+    /// Returns a column of integers.
+    pub(super) fn integers(&self, name: &str) -> Option<Vec<i64>> {
         let found = self.columns.iter().find(|(other, _)| other == name)?;
         let numbers = to_f64(&found.1)?;
         let is_whole = |number: &f64| number.fract() == 0.0 && number.abs() < 9e15;
         if !numbers.iter().all(is_whole) {
             return None;
         }
-        self.take(name);
         #[expect(
             clippy::as_conversions,
             clippy::cast_possible_truncation,

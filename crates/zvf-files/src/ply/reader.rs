@@ -57,7 +57,9 @@ pub(super) fn is_in_batches(header: &PlyHeader, length: u64, options: &FileReadO
     let has_positions = ["x", "y", "z"]
         .iter()
         .all(|name| vertices.scalar(name).is_some());
-    if !has_positions || vertices.rows == 0 || vertices.scalar("part").is_some() {
+    let are_paths =
+        vertices.scalar("part").is_some() && options.kind.is_some_and(GeometryKind::is_paths);
+    if !has_positions || vertices.rows == 0 || are_paths {
         return false;
     }
     match element("face").filter(|faces| faces.rows > 0) {

@@ -11,7 +11,7 @@ use zvf::{Column, QueryResult, numeric::Kind};
 use crate::{
     FileError, FileFault, GroupTables, ResultWriter, WrittenResult,
     values::{AxisOrder, narrow, narrow_coordinate},
-    writer::{OutputSink, groups_left_out, left_out},
+    writer::{OutputSink, groups_left_out, has_object_ids, left_out, object_ids_left_out},
 };
 
 /// A binary STL file that is written in batches.
@@ -23,6 +23,7 @@ pub struct StlWriter {
     vertices: VertexList,
     facets: u32,
     left_out: Vec<String>,
+    has_object_ids: bool,
 }
 
 /// Coordinates of vertices, as float32 if the store has no others.
@@ -31,6 +32,8 @@ struct VertexList {
     narrow: Vec<[f32; 3]>,
     /// All vertices, if some are wider.
     wide: Vec<[f64; 3]>,
+    /// Whether each vertex is the corner of a facet.
+    are_corners: Vec<bool>,
 }
 
 impl VertexList {
@@ -38,6 +41,8 @@ impl VertexList {
         if rows.is_empty() {
             return;
         }
+        let count = self.are_corners.len().saturating_add(rows.len());
+        self.are_corners.resize(count, false);
         if kind == Kind::Float32 && self.wide.is_empty() {
             self.narrow
                 .extend(rows.into_iter().map(|row| row.map(narrow)));
@@ -48,7 +53,9 @@ impl VertexList {
         self.wide.extend(rows);
     }
 
-    fn get(&self, row: usize) -> Option<[f64; 3]> {
+    /// Returns the vertex of a corner of a facet.
+    fn corner(&mut self, row: usize) -> Option<[f64; 3]> {
+        *self.are_corners.get_mut(row)? = true;
         let narrow = || self.narrow.get(row).map(|row| row.map(f64::from));
         self.wide.get(row).copied().or_else(narrow)
     }
@@ -63,6 +70,7 @@ impl StlWriter {
             vertices: VertexList::default(),
             facets: 0,
             left_out: Vec::new(),
+            has_object_ids: false,
         }
     }
 
@@ -101,6 +109,7 @@ impl StlWriter {
                 remedy: "write ply, obj or glb",
             });
         };
+        self.has_object_ids = self.has_object_ids || has_object_ids(batch);
         let coordinates = AxisOrder::of(batch, "stl")?;
         let rows = coordinates.rows(&batch.positions)?;
         self.vertices.extend(rows, batch.positions.kind);
@@ -111,7 +120,7 @@ impl StlWriter {
             corners.clear();
             for end in ends {
                 let row = usize::try_from(*end).unwrap_or(usize::MAX);
-                let corner = self.vertices.get(row);
+                let corner = self.vertices.corner(row);
                 corners.push(corner.ok_or(FileFault::Broken(
                     "a link refers to a vertex that does not exist",
                 ))?);
@@ -161,6 +170,15 @@ impl ResultWriter for StlWriter {
             file.seek(SeekFrom::Start(80))?;
             file.write_all(&facets.to_le_bytes())
         })?;
+        let corners = self.vertices.are_corners.iter();
+        let alone = corners.filter(|is_corner| !**is_corner).count();
+        if alone > 0 {
+            let line = format!("{alone} vertices without faces: not supported by stl");
+            self.left_out.push(line);
+        }
+        if self.has_object_ids {
+            self.left_out.push(object_ids_left_out("stl"));
+        }
         self.left_out.extend(groups_left_out(tables, "stl"));
         Ok(WrittenResult {
             files: vec![path],

@@ -175,7 +175,7 @@ impl SampleRows {
 }
 
 /// Returns a row of a circle.
-fn circle(parents: &[Option<usize>]) -> Option<usize> {
+pub(super) fn circle(parents: &[Option<usize>]) -> Option<usize> {
     // 0 is not visited, otherwise the number of the walk that reached the row.
     let mut visited = vec![0_usize; parents.len()];
     for start in 0..parents.len() {

@@ -2,19 +2,23 @@
 //! and each has a file.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     path::{Path, PathBuf},
 };
 
 use serde_json::Value;
-use zvf::{Column, QueryResult, numeric::Kind};
+use zvf::{Column, ColumnValues, NumericColumn, QueryResult, numeric::Kind};
 
+use super::sample::circle;
 use crate::{
     FileError, FileFault, FileHeader, GroupTables, ObjectFiles, ResultDescription, ResultWriter,
     WrittenResult,
-    values::{AxisOrder, narrow, numbers, to_f64},
-    writer::{OutputSink, groups_left_out},
+    values::{AxisOrder, fits_f32, narrow, numbers, to_f64},
+    writer::{OutputSink, groups_left_out, object_ids_left_out},
 };
+
+/// Attributes of vertices that samples hold, as numbers of one channel.
+const KNOWN: [&str; 4] = ["radius", "type", "swc_id", "source_row"];
 
 /// An SWC file, or one for each object.
 #[derive(Debug)]
@@ -35,6 +39,7 @@ pub struct SwcWriter {
     is_wide: bool,
     /// The attributes that order samples, once the first batch has come.
     order: Option<SampleOrder>,
+    has_names: bool,
     left_out: Vec<String>,
 }
 
@@ -51,9 +56,26 @@ struct StoredSample {
     object: i64,
     position: [f64; 3],
     radius: f64,
-    kind: i64,
-    id: i64,
+    kind: i32,
+    /// `None` if the attribute is not the id of a sample.
+    id: Option<i64>,
     source_row: i64,
+}
+
+/// Returns whether a sample has a place for an attribute of vertices.
+fn is_held(column: &Column) -> bool {
+    let is_number = |values: &NumericColumn| {
+        values.width == 1 && !matches!(values.kind, Kind::Complex64 | Kind::Complex128)
+    };
+    KNOWN.contains(&column.name.as_str())
+        && matches!(&column.values, ColumnValues::Numeric(values) if is_number(values))
+}
+
+/// Returns the attribute with this name; `None` if the batch has none that is held.
+fn held(batch: &QueryResult, name: &str) -> Option<Vec<f64>> {
+    let mut columns = batch.vertex.iter().filter(|column| is_held(column));
+    let column = columns.find(|column| column.name == name)?;
+    numbers(column).and_then(|values| to_f64(&values))
 }
 
 impl SwcWriter {
@@ -74,8 +96,16 @@ impl SwcWriter {
             names: HashMap::new(),
             is_wide: false,
             order: None,
+            has_names: false,
             left_out: Vec::new(),
         })
+    }
+
+    /// Adds a line to what the format cannot hold, once.
+    fn list(&mut self, line: &str) {
+        if !self.left_out.iter().any(|listed| listed == line) {
+            self.left_out.push(line.to_owned());
+        }
     }
 
     /// Notes what the format cannot hold, in the first batch.
@@ -83,20 +113,18 @@ impl SwcWriter {
         if self.order.is_some() {
             return;
         }
-        let has = |name: &str| batch.vertex.iter().any(|column| column.name == name);
+        let has = |name: &str| {
+            let mut columns = batch.vertex.iter().filter(|column| is_held(column));
+            columns.any(|column| column.name == name)
+        };
         self.order = Some(SampleOrder {
             has_ids: has("swc_id"),
             has_rows: has("source_row"),
         });
-        if !has("radius") {
-            self.left_out
-                .push("vertex.radius: absent from the store; 0 is written".to_owned());
+        if !batch.vertex.iter().any(|column| column.name == "radius") {
+            self.list("vertex.radius: absent from the store; 0 is written");
         }
-        let known = ["swc_id", "source_row", "type", "radius"];
-        let vertex = batch
-            .vertex
-            .iter()
-            .filter(|column| !known.contains(&column.name.as_str()));
+        let vertex = batch.vertex.iter().filter(|column| !is_held(column));
         let object = batch.object.iter().filter(|column| column.name != "name");
         let scopes: [(&str, Vec<&Column>); 4] = [
             ("vertex", vertex.collect()),
@@ -123,25 +151,35 @@ impl SwcWriter {
         }
         self.plan(batch);
         let coordinates = AxisOrder::of(batch, "swc")?;
-        self.is_wide |= batch.positions.kind != Kind::Float32;
-        let positions = coordinates.rows(&batch.positions)?;
-        let column = |name: &str| {
-            let column = batch.vertex.iter().find(|column| column.name == name);
-            column
-                .and_then(numbers)
-                .and_then(|numbers| to_f64(&numbers))
-                .unwrap_or_default()
+        let is_wide = |column: &Column| match &column.values {
+            ColumnValues::Numeric(values) => column.name == "radius" && !fits_f32(values.kind),
+            ColumnValues::Dictionary { .. } => false,
         };
-        let [radius, kind, id, source_row] = ["radius", "type", "swc_id", "source_row"].map(column);
+        let mut held_columns = batch.vertex.iter().filter(|column| is_held(column));
+        self.is_wide |= batch.positions.kind != Kind::Float32 || held_columns.any(is_wide);
+        let positions = coordinates.rows(&batch.positions)?;
+        let [radius, kind, id, source_row] = KNOWN.map(|name| held(batch, name));
         let owners = batch.object_ids.as_deref().unwrap_or_default();
-        let at = |values: &[f64], row: usize| values.get(row).copied().unwrap_or(0.0);
+        let at = |values: &Option<Vec<f64>>, row: usize| match values {
+            Some(values) => values.get(row).copied().unwrap_or(f64::NAN),
+            None => 0.0,
+        };
         for (row, position) in positions.into_iter().enumerate() {
+            let mut radius = at(&radius, row);
+            if !radius.is_finite() {
+                radius = 0.0;
+                self.list("vertex.radius: has rows without a finite number; 0 is written");
+            }
+            let kind = integer(at(&kind, row));
+            if kind.is_none() {
+                self.list("vertex.type: has rows without an integer of 32 bits; 0 is written");
+            }
             self.samples.push(StoredSample {
                 object: owners.get(row).copied().unwrap_or(0),
                 position,
-                radius: at(&radius, row),
-                kind: whole(at(&kind, row)),
-                id: whole(at(&id, row)),
+                radius,
+                kind: kind.unwrap_or(0),
+                id: integer(at(&id, row)).map(i64::from).filter(|id| *id >= 0),
                 source_row: whole(at(&source_row, row)),
             });
         }
@@ -162,6 +200,7 @@ impl SwcWriter {
             }
         }
         if let Some(names) = batch.object.iter().find(|column| column.name == "name") {
+            self.has_names = true;
             for (row, id) in batch.objects.iter().enumerate() {
                 if let Some(name) = names.text_at(row) {
                     self.names.insert(*id, name.to_owned());
@@ -182,10 +221,9 @@ impl SwcWriter {
             if order.has_ids || order.has_rows {
                 let key = |row: &usize| {
                     let sample = self.samples.get(*row).copied().unwrap_or_default();
-                    if order.has_rows {
-                        sample.source_row
-                    } else {
-                        sample.id
+                    match order.has_rows {
+                        true => sample.source_row,
+                        false => sample.id.unwrap_or(i64::MAX),
                     }
                 };
                 rows.sort_by_key(key);
@@ -196,12 +234,32 @@ impl SwcWriter {
         objects
     }
 
-    /// Orders rows so that parents precede their children.
+    /// Checks that no row is its own ancestor, once all links have come.
+    fn check_trees(&self) -> Result<(), FileFault> {
+        let count = self.samples.len();
+        let mut ends = self.parents.iter();
+        if ends.any(|(child, parent)| *child >= count || *parent >= count) {
+            return Err(FileFault::Broken("a link ends beyond the rows"));
+        }
+        let parents = (0..count).map(|row| self.parents.get(&row).copied());
+        match circle(&parents.collect::<Vec<_>>()) {
+            None => Ok(()),
+            Some(_) => Err(FileFault::Result {
+                format: "swc",
+                holds: "trees",
+                remedy: "write ply, obj or csv",
+            }),
+        }
+    }
+
+    /// Orders the rows of an object so that parents precede their children. A row whose parent is of
+    /// another object is a root among them.
     fn parents_first(&self, rows: &[usize]) -> Vec<usize> {
+        let of_object: HashSet<usize> = rows.iter().copied().collect();
         let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut stack = Vec::new();
         for row in rows {
-            match self.parents.get(row) {
+            match self.parents.get(row).filter(|row| of_object.contains(row)) {
                 Some(parent) => children.entry(*parent).or_default().push(*row),
                 None => stack.push(*row),
             }
@@ -217,6 +275,13 @@ impl SwcWriter {
 
     /// Writes a file for each object of the samples.
     fn write_objects(&mut self, mut of_objects: ObjectFiles) -> Result<ObjectFiles, FileError> {
+        let checked = self.check_trees();
+        checked.map_err(|fault| fault.of(&self.path))?;
+        let object = |row: usize| self.samples.get(row).map(|sample| sample.object);
+        let mut links = self.parents.iter();
+        if links.any(|(child, parent)| object(*child) != object(*parent)) {
+            self.list("links between objects: not supported by swc in a file for each object");
+        }
         for (object, rows) in self.objects() {
             let name = self.names.get(&object).map(String::as_str);
             let path = of_objects.path(object, name)?;
@@ -226,17 +291,53 @@ impl SwcWriter {
         Ok(of_objects)
     }
 
-    /// Writes the objects to a file.
-    fn file(&self, path: &Path, objects: &[(i64, &[usize])]) -> Result<PathBuf, FileError> {
-        let rows = || objects.iter().flat_map(|(_, rows)| rows.iter().copied());
-        let sample = |row: usize| self.samples.get(row).copied().unwrap_or_default();
-        let mut ids: HashMap<usize, i64> = HashMap::new();
-        let mut seen = std::collections::HashSet::new();
-        let keeps_ids =
-            self.order.unwrap_or_default().has_ids && rows().all(|row| seen.insert(sample(row).id));
-        for (number, row) in (1_i64..).zip(rows()) {
-            ids.insert(row, if keeps_ids { sample(row).id } else { number });
+    /// Writes all objects to one file.
+    fn write_whole(&mut self) -> Result<(), FileError> {
+        let checked = self.check_trees();
+        checked.map_err(|fault| fault.of(&self.path))?;
+        let objects = self.objects();
+        let objects: Vec<(i64, &[usize])> = objects
+            .iter()
+            .map(|(object, rows)| (*object, rows.as_slice()))
+            .collect();
+        // A file is an object, whose id and name are the name of the file.
+        if objects.len() > 1 {
+            self.list(&object_ids_left_out("swc"));
+            if self.has_names {
+                self.list("object.name: not supported by swc in one file");
+            }
+            if self.kept.contains_key("comments") {
+                self.list("the comments of several objects: not supported by swc in one file");
+            }
         }
+        let path = self.path.clone();
+        let file = self.file(&path, &objects)?;
+        self.files.push(file);
+        Ok(())
+    }
+
+    /// Returns the ids of rows in a file: those of the store, unless they repeat.
+    fn ids(&mut self, rows: &[usize]) -> HashMap<usize, i64> {
+        let id = |row: &usize| self.samples.get(*row).and_then(|sample| sample.id);
+        if self.order.unwrap_or_default().has_ids {
+            let ids: Option<Vec<i64>> = rows.iter().map(id).collect();
+            let mut seen = HashSet::new();
+            if let Some(ids) = ids.filter(|ids| ids.iter().all(|id| seen.insert(*id))) {
+                return rows.iter().copied().zip(ids).collect();
+            }
+            self.list("vertex.swc_id: is not a different id for each sample; samples are numbered");
+        }
+        rows.iter().copied().zip(1..).collect()
+    }
+
+    /// Writes the objects to a file.
+    fn file(&mut self, path: &Path, objects: &[(i64, &[usize])]) -> Result<PathBuf, FileError> {
+        let rows: Vec<usize> = objects
+            .iter()
+            .flat_map(|(_, rows)| *rows)
+            .copied()
+            .collect();
+        let ids = self.ids(&rows);
         let mut sink = OutputSink::create(path)?;
         let mut line_number = 1_u64;
         for (object, rows) in objects {
@@ -258,7 +359,7 @@ impl SwcWriter {
                     line_number = line_number.saturating_add(1);
                     comment = comments.next();
                 }
-                let line = self.line(*row, sample(*row), &ids);
+                let line = self.line(*row, &ids);
                 sink.write(line.as_bytes())?;
                 line_number = line_number.saturating_add(1);
             }
@@ -269,7 +370,8 @@ impl SwcWriter {
         sink.publish(|_| Ok(()))
     }
 
-    fn line(&self, row: usize, sample: StoredSample, ids: &HashMap<usize, i64>) -> String {
+    fn line(&self, row: usize, ids: &HashMap<usize, i64>) -> String {
+        let sample = self.samples.get(row).copied().unwrap_or_default();
         let id = ids.get(&row).copied().unwrap_or(0);
         let parent = self
             .parents
@@ -287,10 +389,16 @@ impl SwcWriter {
     }
 }
 
+/// Returns the integer of 32 bits that a number is.
+fn integer(number: f64) -> Option<i32> {
+    let is_whole = number.fract().abs().total_cmp(&0.0).is_eq();
+    i32::try_from(whole(number)).ok().filter(|_| is_whole)
+}
+
 #[expect(
     clippy::as_conversions,
     clippy::cast_possible_truncation,
-    reason = "ids and types are integers of 32 bits, and a cast of another number saturates"
+    reason = "a cast of a number that is no integer of 64 bits saturates"
 )]
 fn whole(number: f64) -> i64 {
     number as i64
@@ -318,13 +426,7 @@ impl ResultWriter for SwcWriter {
         if let Some(of_objects) = self.of_objects.take() {
             self.write_objects(of_objects)?;
         } else {
-            let objects = self.objects();
-            let objects: Vec<(i64, &[usize])> = objects
-                .iter()
-                .map(|(object, rows)| (*object, rows.as_slice()))
-                .collect();
-            let file = self.file(&self.path, &objects)?;
-            self.files.push(file);
+            self.write_whole()?;
         }
         Ok(WrittenResult {
             files: self.files,

@@ -14,7 +14,7 @@ use super::header::{TRACKS, end_line};
 use crate::{
     FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult,
     values::{AxisOrder, fits_f32, narrow, narrow_coordinate, to_f32_bytes, to_f64},
-    writer::{OutputSink, groups_left_out, left_out, paths},
+    writer::{ObjectNumbers, OutputSink, groups_left_out, left_out, paths},
 };
 use zvf_model::base64;
 
@@ -25,6 +25,7 @@ pub struct TckWriter {
     header: HeaderText,
     coordinates: Option<AxisOrder>,
     streamlines: u64,
+    objects: ObjectNumbers,
     left_out: Vec<String>,
 }
 
@@ -187,6 +188,7 @@ impl TckWriter {
             header,
             coordinates: None,
             streamlines: 0,
+            objects: ObjectNumbers::default(),
             left_out: Vec::new(),
         })
     }
@@ -242,6 +244,7 @@ impl TckWriter {
             bytes.extend_from_slice(values.get(range).unwrap_or_default());
             bytes.extend_from_slice(&self.header.nan);
             self.streamlines = self.streamlines.saturating_add(1);
+            self.objects.push(path.object);
         }
         self.header.order(&mut bytes);
         Ok(bytes)
@@ -269,6 +272,7 @@ impl ResultWriter for TckWriter {
     }
 
     fn finish(mut self: Box<Self>, tables: &GroupTables) -> Result<WrittenResult, FileError> {
+        self.left_out.extend(self.objects.left_out("tck"));
         self.left_out.extend(groups_left_out(tables, "tck"));
         let mut end = self.header.end.clone();
         self.header.order(&mut end);

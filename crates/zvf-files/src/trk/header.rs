@@ -196,6 +196,12 @@ impl TrkHeader {
             let at = VOXEL_SIZE.saturating_add(axis.saturating_mul(4));
             put(at, &narrow(size).to_le_bytes());
         }
+        // Readers derive the directions from the rounded matrix.
+        let affine = VoxelMap(
+            affine
+                .0
+                .map(|row| row.map(|value| f64::from(narrow(value)))),
+        );
         let last = [0.0, 0.0, 0.0, 1.0];
         let values = affine.0.iter().flatten().chain(&last);
         for (at, value) in values.enumerate() {
@@ -209,38 +215,36 @@ impl TrkHeader {
         Self::parse(&bytes)
     }
 
-    /// Sets the names of scalars, which are ten at most.
+    /// Sets the names of scalars, which are ten at most. The header stays if it has them.
     pub(super) fn set_scalars(&mut self, names: &[NamedValues]) {
-        self.scalars = self.set_names(SCALARS, SCALAR_NAMES, names);
+        if self.scalar_names().ok().as_deref() != Some(names) {
+            self.scalars = self.set_names(SCALARS, SCALAR_NAMES, names);
+        }
     }
 
-    /// Sets the names of properties, which are ten at most.
+    /// Sets the names of properties, which are ten at most. The header stays if it has them.
     pub(super) fn set_properties(&mut self, names: &[NamedValues]) {
-        self.properties = self.set_names(PROPERTIES, PROPERTY_NAMES, names);
+        if self.property_names().ok().as_deref() != Some(names) {
+            self.properties = self.set_names(PROPERTIES, PROPERTY_NAMES, names);
+        }
     }
 
-    /// Sets a number of values and their names, and returns the number. Bytes after equal names
-    /// stay.
+    /// Sets a number of values and their names, and returns the number.
     fn set_names(&mut self, count_at: usize, names_at: usize, names: &[NamedValues]) -> usize {
         let count = names
             .iter()
             .map(|it| it.width)
             .fold(0, usize::saturating_add);
-        let before = named(&self.bytes, names_at, count, "");
-        if Some(self.i16_at(count_at)) != i16::try_from(count).ok()
-            || before.ok().as_deref() != Some(names)
+        for (slot, named) in names
+            .iter()
+            .map(Some)
+            .chain(std::iter::repeat(None))
+            .take(NAMES)
+            .enumerate()
         {
-            for (slot, named) in names
-                .iter()
-                .map(Some)
-                .chain(std::iter::repeat(None))
-                .take(NAMES)
-                .enumerate()
-            {
-                let mut bytes = named.map_or_else(Vec::new, NamedValues::to_bytes);
-                bytes.resize(NAME, 0);
-                self.put(names_at.saturating_add(slot.saturating_mul(NAME)), &bytes);
-            }
+            let mut bytes = named.map_or_else(Vec::new, NamedValues::to_bytes);
+            bytes.resize(NAME, 0);
+            self.put(names_at.saturating_add(slot.saturating_mul(NAME)), &bytes);
         }
         let number = i16::try_from(count).unwrap_or(i16::MAX);
         let number = if self.is_big_endian {
@@ -250,13 +254,6 @@ impl TrkHeader {
         };
         self.put(count_at, &number);
         count
-    }
-
-    fn i16_at(&self, at: usize) -> i16 {
-        match self.is_big_endian {
-            false => i16::from_le_bytes(field(&self.bytes, at)),
-            true => i16::from_be_bytes(field(&self.bytes, at)),
-        }
     }
 
     /// Returns the header with a number of streamlines.

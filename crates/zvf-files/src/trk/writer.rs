@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::Value;
-use zvf::{Column, NumericColumn, QueryResult};
+use zvf::{Column, ColumnValues, NumericColumn, QueryResult};
 
 use super::header::{NAMES, NamedValues, TrkHeader};
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     affine::VoxelMap,
     names::original,
     values::{AxisOrder, fits_f32, narrow_coordinate, numbers, to_f32_bytes},
-    writer::{OutputSink, groups_left_out, left_out, paths},
+    writer::{ObjectNumbers, OutputSink, groups_left_out, left_out, paths},
 };
 
 /// The largest number of values of a point or a streamline under one name.
@@ -33,6 +33,7 @@ pub struct TrkWriter {
     /// The columns, once the first batch has come.
     layout: Option<Layout>,
     streamlines: u64,
+    objects: ObjectNumbers,
     left_out: Vec<String>,
     /// Object of the last streamline and its properties.
     last: (Option<i64>, Vec<u8>),
@@ -117,6 +118,7 @@ impl TrkWriter {
             to_file,
             layout: None,
             streamlines: 0,
+            objects: ObjectNumbers::default(),
             left_out: Vec::new(),
             last: (None, Vec::new()),
         })
@@ -175,19 +177,27 @@ impl TrkWriter {
         };
         let mut columns: Vec<&Column> = columns.iter().collect();
         columns.sort_by_key(place);
+        // The kept header has these values, also under names that the writer cannot give.
+        let of_column = |column: &&Column| match &column.values {
+            ColumnValues::Numeric(values) => {
+                let name = original(names, &column.name).to_owned();
+                Some((name, values.row_len()))
+            }
+            ColumnValues::Dictionary { .. } => None,
+        };
+        let of_header = before.iter().map(|it| Some((it.name.clone(), it.width)));
+        let is_kept = columns.iter().map(of_column).eq(of_header);
         for column in columns {
             let name = original(names, &column.name);
             let limit = format!("{scope}.{}", column.name);
-            let zvf::ColumnValues::Numeric(values) = &column.values else {
+            let ColumnValues::Numeric(values) = &column.values else {
                 self.left_out
                     .push(format!("{limit}: trk does not support text"));
                 continue;
             };
             let width = values.row_len();
-            if named.len() == NAMES
-                || width > MAX_VALUES
-                || values.kind.name().starts_with("complex")
-            {
+            let is_beyond = named.len() == NAMES || width > MAX_VALUES;
+            if is_beyond && !is_kept || values.kind.name().starts_with("complex") {
                 let line = format!("{limit}: trk holds 10 attributes of up to 9 numbers");
                 self.left_out.push(line);
                 continue;
@@ -200,7 +210,7 @@ impl TrkWriter {
                 self.left_out.push(line);
             }
             let longest = if width > 1 { 18 } else { 20 };
-            if name.len() > longest {
+            if name.len() > longest && !is_kept {
                 self.left_out.push(format!(
                     "{limit}: its name is cut to {longest} bytes in trk"
                 ));
@@ -268,6 +278,7 @@ impl TrkWriter {
                 bytes.extend_from_slice(&self.last.1);
             }
             self.streamlines = self.streamlines.saturating_add(1);
+            self.objects.push(path.object);
         }
         if self.header.is_big_endian {
             let (words, _) = bytes.as_chunks_mut::<4>();
@@ -310,6 +321,7 @@ impl ResultWriter for TrkWriter {
     }
 
     fn finish(mut self: Box<Self>, tables: &GroupTables) -> Result<WrittenResult, FileError> {
+        self.left_out.extend(self.objects.left_out("trk"));
         self.left_out.extend(groups_left_out(tables, "trk"));
         let header = self.header.with_count(self.streamlines);
         let header = header.map_err(|fault| fault.of(self.sink.path()))?;

@@ -62,10 +62,11 @@ impl TrxReader {
             })
         });
         let (streamlines, vertices) = (streamlines?, vertices?);
+        // The offsets have a row for each streamline, so that their number is not absurd.
+        let (offsets, kind) = offsets(&archive, streamlines, vertices)?;
         let tables = tables::read(&archive, streamlines)?;
         description.header = tables.header;
         let (positions, vertex) = vertex_arrays(&archive, vertices, &mut description.header)?;
-        let (offsets, kind) = offsets(&archive, streamlines, vertices)?;
         keep_header(header, &mut description);
         let spans = offsets
             .windows(2)

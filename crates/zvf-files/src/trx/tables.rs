@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use zvf::{Column, Geometry, NumericColumn, numeric::Kind};
 
-use super::archive::{ArrayName, TrxArchive, is_json};
-use crate::{
-    FileError, FileFault, FileHeader, names::AttributeNames, reader::ids_of, values::to_f64,
+use super::{
+    archive::{ArrayName, TrxArchive, is_json},
+    array::converted,
 };
+use crate::{FileError, FileFault, FileHeader, names::AttributeNames, reader::ids_of};
 
 /// Tables of streamlines and groups, and what the header keeps about them.
 #[derive(Debug)]
@@ -190,7 +191,7 @@ fn member_ids(column: &NumericColumn, streamlines: u64) -> Result<Vec<i64>, File
     }
 }
 
-/// Adds attributes of groups: a column of the common type, or float64.
+/// Adds attributes of groups.
 fn add_group_values(
     archive: &TrxArchive,
     geometry: &mut Geometry,
@@ -209,17 +210,23 @@ fn add_group_values(
         let Some((kind, width)) = first else {
             continue;
         };
-        let is_one_kind = of_groups.iter().all(|(_, column)| column.kind == kind);
-        // A group without the attribute has NaN.
         let is_complete = of_groups.len() == groups.len();
-        let is_kept = is_one_kind && (is_complete || kind.nan().is_some());
-        let kind = if is_kept { kind } else { Kind::Float64 };
+        let Some((kind, rows)) = in_one_kind(kind, is_complete, &of_groups) else {
+            let (group, _) = of_groups.into_iter().next().unwrap_or_default();
+            let path = format!("dpg/{group}/{original}");
+            let (found, expected) = (
+                "rounded by float64",
+                "give all groups a value, in one type of integers",
+            );
+            let fault = FileFault::field("an attribute of groups", found, expected);
+            return Err(archive.error(&path, fault));
+        };
         let mut column = NumericColumn::new(kind, width);
         let size = column.row_size().saturating_mul(groups.len());
         let missing = kind.nan().unwrap_or(&[0]).iter().copied();
         column.bytes = missing.cycle().take(size).collect();
         let mut types = Map::new();
-        for (group, row) in of_groups {
+        for ((group, row), bytes) in of_groups.into_iter().zip(rows) {
             let path = format!("dpg/{group}/{original}");
             let Some(number) = groups.iter().position(|name| *name == group) else {
                 let expected = "every folder of dpg has a group of this name";
@@ -232,12 +239,6 @@ fn add_group_values(
                 );
             }
             types.insert(group, json!(row.kind.name()));
-            let bytes = if is_kept {
-                row.bytes
-            } else {
-                let floats = to_f64(&row).unwrap_or_default();
-                floats.into_iter().flat_map(f64::to_le_bytes).collect()
-            };
             let start = number.saturating_mul(column.row_size());
             for (target, byte) in column.bytes.iter_mut().skip(start).zip(bytes) {
                 *target = byte;
@@ -253,4 +254,23 @@ fn add_group_values(
         header.insert("group_names".to_owned(), names.renamed().clone().into());
     }
     Ok(())
+}
+
+/// Returns the values that groups have for an attribute in one type, which holds them exactly: their
+/// own, otherwise float64, or integers of 64 bits. Groups without the attribute need a type with NaN.
+fn in_one_kind(
+    kind: Kind,
+    is_complete: bool,
+    of_groups: &[(String, NumericColumn)],
+) -> Option<(Kind, Vec<Vec<u8>>)> {
+    let is_one_kind = of_groups.iter().all(|(_, column)| column.kind == kind);
+    let own = Some(kind).filter(|_| is_one_kind);
+    let wide = [Kind::Float64, Kind::UInt64, Kind::Int64];
+    let kinds = own.into_iter().chain(wide);
+    let mut kinds = kinds.filter(|kind| is_complete || kind.nan().is_some());
+    kinds.find_map(|kind| {
+        let values = of_groups.iter();
+        let values = values.map(|(_, column)| converted(column, kind));
+        Some((kind, values.collect::<Option<_>>()?))
+    })
 }

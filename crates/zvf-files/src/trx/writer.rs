@@ -1,23 +1,25 @@
 //! Writes a zip file of arrays, which are collected in temporary files.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    borrow::Cow,
+    collections::{HashMap, HashSet, hash_map::Entry},
     fs::File,
-    io::{self, BufWriter, Seek, Write},
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
 use serde_json::{Value, json};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
-use zvf::{Column, ColumnValues, NumericColumn, QueryResult, numeric::Kind};
+use zvf::{ColumnValues, NumericColumn, QueryResult, numeric::Kind};
 
+use super::array::{ArrayRow, ArrayRows, ArrayType, SpilledArray, converted};
 use crate::{
     FileError, FileFault, FileHeader, GroupTables, ResultDescription, ResultWriter, WrittenResult,
     affine::VoxelMap,
     names::original,
     trk,
-    values::{AxisOrder, narrow, numbers, to_f64},
-    writer::{OutputSink, left_out, paths},
+    values::{AxisOrder, to_f64},
+    writer::{ObjectNumbers, OutputSink, left_out, paths},
 };
 
 /// A TRX file that is written in batches.
@@ -32,8 +34,9 @@ pub struct TrxWriter {
     object: Vec<SpilledArray>,
     offsets: Vec<u64>,
     numbers: StreamlineNumbers,
+    objects: ObjectNumbers,
     /// Object of the last streamline, with its row of each attribute.
-    last: (Option<i64>, Vec<Vec<u8>>),
+    last: (Option<i64>, Vec<ArrayRow>),
     left_out: Vec<String>,
 }
 
@@ -61,80 +64,6 @@ impl StreamlineNumbers {
     }
 }
 
-/// An array that grows in a temporary file.
-#[derive(Debug)]
-struct SpilledArray {
-    /// Name of the attribute in the store.
-    name: String,
-    /// Path in the zip file.
-    member: String,
-    kind: Kind,
-    width: u32,
-    file: BufWriter<File>,
-}
-
-impl SpilledArray {
-    fn new(
-        name: &str,
-        folder: &str,
-        original: &str,
-        column: &NumericColumn,
-        ty: Option<&str>,
-    ) -> io::Result<Self> {
-        let kind = super::archive::kind_of(ty.unwrap_or_default()).unwrap_or(match column.kind {
-            Kind::Bool => Kind::UInt8,
-            kind => kind,
-        });
-        let is_bit = ty == Some("bit") || column.kind == Kind::Bool;
-        let ty = if is_bit { "bit" } else { kind.name() };
-        let member = match column.width {
-            1 => format!("{folder}{original}.{ty}"),
-            width => format!("{folder}{original}.{width}.{ty}"),
-        };
-        Ok(Self {
-            name: name.to_owned(),
-            member,
-            kind,
-            width: column.width,
-            file: BufWriter::with_capacity(1 << 16, tempfile::tempfile()?),
-        })
-    }
-
-    /// Returns rows in the type of the array.
-    fn encode(&self, column: &NumericColumn) -> Option<Vec<u8>> {
-        if column.width != self.width {
-            return None;
-        }
-        if column.kind == self.kind || column.kind == Kind::Bool && self.kind == Kind::UInt8 {
-            return Some(column.bytes.clone());
-        }
-        // Types differ where the reader widened bytes, or a later batch lacks values.
-        match (self.kind, column.kind) {
-            (Kind::UInt8 | Kind::Int8, Kind::UInt16 | Kind::Int16) => {
-                Some(column.bytes.iter().step_by(2).copied().collect())
-            }
-            (Kind::Float32, _) => {
-                let values = to_f64(column)?.into_iter();
-                Some(
-                    values
-                        .flat_map(|value| narrow(value).to_le_bytes())
-                        .collect(),
-                )
-            }
-            (Kind::Float64, _) => {
-                let values = to_f64(column)?.into_iter();
-                Some(values.flat_map(f64::to_le_bytes).collect())
-            }
-            _ => None,
-        }
-    }
-
-    fn row_size(&self) -> usize {
-        let width = usize::try_from(self.width).unwrap_or(1);
-        self.kind.size().saturating_mul(width)
-    }
-}
-
 impl TrxWriter {
     /// Creates a file.
     ///
@@ -153,6 +82,7 @@ impl TrxWriter {
             object: Vec::new(),
             offsets: vec![0],
             numbers: StreamlineNumbers::default(),
+            objects: ObjectNumbers::default(),
             last: (None, Vec::new()),
             left_out: Vec::new(),
         })
@@ -168,35 +98,24 @@ impl TrxWriter {
                 remedy: "write csv or npz",
             });
         }
-        let positions = &batch.positions;
-        let is_float = matches!(
-            positions.kind,
-            Kind::Float16 | Kind::Float32 | Kind::Float64
-        );
-        let ty = (!is_float).then_some("float64");
-        self.positions = Some(SpilledArray::new("", "", "positions", positions, ty)?);
-        let types = self.kept.get("types").cloned();
-        let ty = |path: String| types.as_ref()?.get(&path)?.as_str().map(str::to_owned);
+        let positions = floats(&batch.positions)?;
+        self.positions = Some(SpilledArray::new("", "", "positions", &positions, None)?);
+        let types = self.kept.get("types");
+        let kept = |path: &str| ArrayType::named(types?.get(path)?.as_str()?);
         let scopes = [
-            ("vertex", "dpv", "names", &batch.vertex),
-            ("object", "dps", "object_names", &batch.object),
+            ("vertex", "dpv/", "names", &batch.vertex),
+            ("object", "dps/", "object_names", &batch.object),
         ];
         for (scope, folder, names, columns) in scopes {
             for column in columns {
-                let Some(values) = numbers(column).filter(|values| is_held(values.kind)) else {
+                let Some(values) = held(&column.values) else {
                     let line = format!("{scope}.{}: trx holds real numbers only", column.name);
                     self.left_out.push(line);
                     continue;
                 };
                 let name = original(self.kept.get(names), &column.name);
-                let ty = ty(format!("{folder}/{}", column.name));
-                let array = SpilledArray::new(
-                    &column.name,
-                    &format!("{folder}/"),
-                    name,
-                    &values,
-                    ty.as_deref(),
-                )?;
+                let kept = kept(&format!("{folder}{}", column.name));
+                let array = SpilledArray::new(&column.name, folder, name, values, kept)?;
                 match scope {
                     "vertex" => self.vertex.push(array),
                     _ => self.object.push(array),
@@ -212,22 +131,22 @@ impl TrxWriter {
         if self.positions.is_none() {
             self.plan(batch)?;
         }
-        let missing = FileFault::Broken("a column changes its type between batches");
         if let Some(array) = &mut self.positions {
-            let bytes = array.encode(&batch.positions).ok_or(missing)?;
-            array.file.write_all(&bytes)?;
+            let positions = floats(&batch.positions)?;
+            let rows = array.check(&positions, None)?;
+            array.push(&rows)?;
         }
         for array in &mut self.vertex {
-            let bytes = encoded(array, &batch.vertex)?;
-            array.file.write_all(&bytes)?;
+            let rows = array.rows_of(&batch.vertex)?;
+            array.push(&rows)?;
         }
         let rows = batch.objects.iter().zip(0_usize..);
         let rows: HashMap<i64, usize> = rows.map(|(id, row)| (*id, row)).collect();
         let object = self
             .object
-            .iter()
-            .map(|array| encoded(array, &batch.object));
-        let object = object.collect::<Result<Vec<_>, _>>()?;
+            .iter_mut()
+            .map(|array| array.rows_of(&batch.object));
+        let object = object.collect::<Result<Vec<ArrayRows<'_>>, _>>()?;
         for path in paths(batch, "trx")? {
             let points = u64::try_from(path.end.saturating_sub(path.start)).unwrap_or(0);
             let end = self
@@ -244,6 +163,7 @@ impl TrxWriter {
             })?;
             self.offsets.push(end);
             self.numbers.push(path.object, number);
+            self.objects.push(path.object);
             if self.last.0 != Some(path.object) {
                 let row = rows.get(&path.object);
                 let row = row.ok_or(FileFault::Broken("an object without a row of attributes"));
@@ -252,21 +172,11 @@ impl TrxWriter {
                     Err(_) if object.is_empty() => 0,
                     Err(fault) => return Err(fault),
                 };
-                let of = |(array, bytes): (&SpilledArray, &Vec<u8>)| {
-                    let size = array.row_size();
-                    let start = row.saturating_mul(size);
-                    bytes
-                        .get(start..start.saturating_add(size))
-                        .unwrap_or_default()
-                        .to_vec()
-                };
-                self.last = (
-                    Some(path.object),
-                    self.object.iter().zip(&object).map(of).collect(),
-                );
+                let values = object.iter().map(|rows| rows.row(row)).collect();
+                self.last = (Some(path.object), values);
             }
             for (array, row) in self.object.iter_mut().zip(&self.last.1) {
-                array.file.write_all(row)?;
+                array.push_row(row)?;
             }
         }
         Ok(())
@@ -305,10 +215,9 @@ impl TrxWriter {
             .chain(&mut self.vertex)
             .chain(&mut self.object);
         for array in arrays {
-            zip.start_file(array.member.as_str(), options)?;
-            array.file.flush()?;
-            array.file.get_mut().rewind()?;
-            io::copy(array.file.get_mut(), zip)?;
+            zip.start_file(array.path(), options)?;
+            let rounded = array.copy_to(zip)?;
+            self.left_out.extend(array.rounded(rounded));
         }
         let vertices = self.offsets.last().copied().unwrap_or(0);
         let is_wide = self
@@ -332,6 +241,7 @@ impl TrxWriter {
             let bytes: Vec<u8> = offsets.flat_map(u32::to_le_bytes).collect();
             zip.write_all(&bytes)?;
         }
+        self.left_out.extend(self.objects.left_out("trx"));
         let out = put_groups(&self.kept, &self.numbers, zip, options, tables)?;
         self.left_out.extend(out);
         Ok(())
@@ -348,44 +258,59 @@ fn put_groups(
 ) -> Result<Vec<String>, FileFault> {
     let mut out = Vec::new();
     let names = tables.columns.iter().find(|column| column.name == "name");
+    let mut used = HashSet::new();
+    let mut renamed = 0_usize;
     for group in &tables.groups {
         let row = usize::try_from(group.id).unwrap_or(usize::MAX);
-        let name = names.and_then(|names| names.text_at(row));
-        let name = name.filter(|name| is_file_name(name));
-        let name = name.map_or_else(|| format!("group_{}", group.id), str::to_owned);
+        let given = names.and_then(|names| names.text_at(row));
+        let name = given.filter(|name| is_file_name(name) && used.insert((*name).to_owned()));
+        let name = name.map_or_else(
+            || {
+                let mut name = format!("group_{}", group.id);
+                while !used.insert(name.clone()) {
+                    name.push('_');
+                }
+                renamed = renamed.saturating_add(usize::from(given.is_some()));
+                name
+            },
+            str::to_owned,
+        );
         zip.start_file(format!("groups/{name}.uint32"), options)?;
         let members = group.members.iter().flat_map(|id| numbers.of(*id));
         let bytes: Vec<u8> = members.flat_map(u32::to_le_bytes).collect();
         zip.write_all(&bytes)?;
         for column in tables.columns.iter().filter(|column| column.name != "name") {
-            let ColumnValues::Numeric(values) = &column.values else {
+            let Some(values) = held(&column.values) else {
                 continue;
             };
-            if !is_held(values.kind) {
-                continue;
-            }
             // Pairs of group and attribute that the source file had, with their types.
             let pairs = kept.get("dpg").and_then(|pairs| pairs.get(&column.name));
-            let ty = pairs.and_then(|types| types.get(&name));
-            if pairs.is_some() && ty.is_none() {
-                continue;
-            }
+            let pair = pairs.and_then(|types| types.get(&name));
             let one = values.take([row]);
-            if one.is_empty() {
+            let is_nan = || to_f64(&one).is_some_and(|one| one.iter().all(|value| value.is_nan()));
+            let is_absent = pairs.is_some() && pair.is_none() && is_nan();
+            if row >= values.len() || column.is_null(row) || is_absent {
                 continue;
             }
+            let pair_type = pair.and_then(Value::as_str).and_then(ArrayType::named);
+            let in_pair_type = pair_type.and_then(|of| Some((of, converted(&one, of.kind)?)));
+            // That type may not hold a value that was edited.
+            let own = || (ArrayType::of(one.kind), one.bytes.clone());
+            let (array_type, bytes) = in_pair_type.unwrap_or_else(own);
             let original = original(kept.get("group_names"), &column.name);
-            let folder = format!("dpg/{name}/");
-            let array = SpilledArray::new("", &folder, original, &one, ty.and_then(Value::as_str))?;
-            let Some(bytes) = array.encode(&one).or_else(|| narrowed(&one, array.kind)) else {
-                continue;
-            };
-            zip.start_file(array.member.as_str(), options)?;
+            let path = array_type.path(&format!("dpg/{name}/"), original, one.width);
+            zip.start_file(path, options)?;
             zip.write_all(&bytes)?;
         }
     }
+    if renamed > 0 {
+        out.push(format!(
+            "group.name: {renamed} names repeat or have characters that trx does not support; \
+             group_ID stands for them"
+        ));
+    }
     for column in tables.columns.iter().filter(|column| column.name != "name") {
-        if !matches!(&column.values, ColumnValues::Numeric(values) if is_held(values.kind)) {
+        if held(&column.values).is_none() {
             out.push(format!(
                 "group.{}: trx holds real numbers only",
                 column.name
@@ -395,43 +320,32 @@ fn put_groups(
     Ok(out)
 }
 
-/// Converts float64 values back to the integer type that they came from.
-fn narrowed(column: &NumericColumn, kind: Kind) -> Option<Vec<u8>> {
-    let values = to_f64(column)?;
-    let mut bytes = Vec::new();
-    for value in values {
-        #[expect(
-            clippy::as_conversions,
-            clippy::cast_possible_truncation,
-            reason = "the value was an integer of this type, and a cast of another saturates"
-        )]
-        let whole = value as i64;
-        let size = kind.size();
-        bytes.extend_from_slice(whole.to_le_bytes().get(..size)?);
-    }
-    let is_integer = !matches!(kind, Kind::Float16 | Kind::Float32 | Kind::Float64);
-    is_integer.then_some(bytes)
-}
-
 /// Returns whether a name of a group can be part of the name of a member.
 fn is_file_name(name: &str) -> bool {
     let is_plain = |c: char| !c.is_control() && !matches!(c, '/' | '\\' | '.');
     !name.is_empty() && name.len() <= 200 && name.chars().all(is_plain)
 }
 
-fn is_held(kind: Kind) -> bool {
-    !matches!(kind, Kind::Complex64 | Kind::Complex128)
+/// Returns the numbers of a column that a file holds; `None` for text and complex numbers.
+fn held(values: &ColumnValues) -> Option<&NumericColumn> {
+    match values {
+        ColumnValues::Numeric(values) => {
+            let is_complex = matches!(values.kind, Kind::Complex64 | Kind::Complex128);
+            Some(values).filter(|_| !is_complex)
+        }
+        ColumnValues::Dictionary { .. } => None,
+    }
 }
 
-/// Returns the rows of an array in a batch.
-fn encoded(array: &SpilledArray, columns: &[Column]) -> Result<Vec<u8>, FileFault> {
-    let column = columns.iter().find(|column| column.name == array.name);
-    let bytes = column
-        .and_then(numbers)
-        .and_then(|values| array.encode(&values));
-    bytes.ok_or(FileFault::Broken(
-        "a column changes its type between batches",
-    ))
+/// Returns positions in a type of floats.
+fn floats(positions: &NumericColumn) -> Result<Cow<'_, NumericColumn>, FileFault> {
+    match positions.kind {
+        Kind::Float16 | Kind::Float32 | Kind::Float64 => Ok(Cow::Borrowed(positions)),
+        kind => {
+            let values = to_f64(positions).ok_or(FileFault::Coordinates(kind))?;
+            Ok(Cow::Owned(NumericColumn::float64(positions.width, values)))
+        }
+    }
 }
 
 impl ResultWriter for TrxWriter {

@@ -7,14 +7,16 @@ use std::{
 };
 
 use tempfile::TempDir;
-use zvf::{Column, ColumnValues, Geometry, GeometryKind, LinkNumbering, NumericColumn, Query};
+use zvf::{
+    Column, ColumnValues, Geometry, GeometryKind, LinkNumbering, NumericColumn, Query, QueryResult,
+};
 use zvf_files::{
     FileReadOptions, FileResults, GeometryReader, GroupTables, ResultDescription, read_whole,
 };
 
 use crate::{
     damage::{chain, prefixes},
-    round_trip::{export, import},
+    round_trip::{export, import, members},
     samples::{self, Random},
 };
 
@@ -600,4 +602,73 @@ async fn stores_of_batches_with_links_are_written_back() {
         facets(folder.path("other.stl")),
         facets(folder.path("one.stl"))
     );
+}
+
+/// Streamlines of two points, of which those from 2 on lack attributes.
+fn streamlines(objects: &[i64]) -> QueryResult {
+    let large = |id: &i64| (1_i64 << 60) + id;
+    let lacking = |name: &str, values: NumericColumn| {
+        let mut column = Column::new(name, values);
+        let nulls = objects.iter().map(|id| *id >= 2).collect();
+        column.nulls = Some(nulls).filter(|nulls: &Vec<bool>| nulls.contains(&true));
+        column
+    };
+    let mut geometry = Geometry::new(NumericColumn::float32(3, vec![0.5; objects.len() * 6]));
+    geometry.part_offsets = Some(
+        (0..=objects.len())
+            .map(|at| 2 * u64::try_from(at).unwrap())
+            .collect(),
+    );
+    geometry.part_objects = Some(objects.to_vec());
+    geometry.objects = Some(objects.to_vec());
+    geometry.object = vec![
+        lacking(
+            "few",
+            NumericColumn::from_values(1, vec![7_i32; objects.len()]),
+        ),
+        lacking("large", NumericColumn::int64(1, objects.iter().map(large))),
+        lacking("near", NumericColumn::float32(1, vec![0.25; objects.len()])),
+        Column::new("full", NumericColumn::int64(1, objects.iter().map(large))),
+    ];
+    let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
+    zvf_files::whole_result(geometry, GeometryKind::Streamlines, axes).unwrap()
+}
+
+/// Integers become floats if a value is missing in any batch, not only in the first one.
+#[test]
+fn types_of_trx_arrays_do_not_depend_on_batches() {
+    let folder = Folder::new();
+    let path = folder.path("a.trx");
+    let (nan, seven) = (f64::NAN, 7.0_f64);
+    let near = [0.25, 0.25, f32::NAN, f32::NAN].map(f32::to_le_bytes);
+    for batches in [
+        &[&[0, 1, 2, 3][..]][..],
+        &[&[0, 1], &[2, 3]],
+        &[&[0], &[1, 2], &[3]],
+    ] {
+        let mut writer = zvf_files::create(&path, &ResultDescription::default()).unwrap();
+        let mut first_row = 0;
+        for objects in batches {
+            let mut batch = streamlines(objects);
+            batch.first_row = first_row;
+            for offset in &mut batch.parts.as_mut().unwrap().offsets {
+                *offset += first_row;
+            }
+            first_row += u64::try_from(batch.positions.len()).unwrap();
+            writer.write(&batch).unwrap();
+        }
+        let written = writer.finish(&GroupTables::default()).unwrap();
+        let reason = "are rounded to float64, because trx has no missing integers";
+        assert_eq!(
+            written.left_out,
+            [format!("object.large: 1 integers {reason}")]
+        );
+        let members = members(fs::read(&path).unwrap());
+        let few = [seven, seven, nan, nan].map(f64::to_le_bytes);
+        assert_eq!(members["dps/few.float64"], few.concat());
+        assert_eq!(members["dps/near.float32"], near.concat());
+        let full = [0, 1, 2, 3].map(|id| ((1_i64 << 60) + id).to_le_bytes());
+        assert_eq!(members["dps/full.int64"], full.concat());
+        assert_eq!(members["dps/large.float64"].len(), 32);
+    }
 }

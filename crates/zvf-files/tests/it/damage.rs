@@ -253,10 +253,33 @@ fn errors_of_trx_name_member_and_reason() {
             "has a group of this name",
         ),
         (and("../x.float32", b""), "leave the archive"),
+        (
+            and("dpg/AF_L/mean.int64", &[1, 0, 0, 0, 0, 0, 0, 16]),
+            "rounded by float64; give all groups a value",
+        ),
+        (
+            and("dpg/CST/id.int64", &[1, 0, 0, 0, 0, 0, 0, 16]),
+            "rounded by float64; give all groups a value",
+        ),
     ];
     for (error, reason) in cases {
         assert!(error.contains(reason), "{reason:?} not in {error:?}");
     }
+}
+
+/// Ids of streamlines take memory, so their number is compared with the offsets first.
+#[test]
+fn an_absurd_number_of_streamlines_of_trx_is_refused() {
+    let mut members = samples::trx_members(&mut Random::new(33));
+    members.retain(|(name, _)| !name.starts_with("dps"));
+    let header = String::from_utf8(members[0].1.clone()).unwrap();
+    let absurd = "\"NB_STREAMLINES\":1000000000000000000";
+    let header = header.replace("\"NB_STREAMLINES\":40", absurd);
+    assert!(header.contains(absurd));
+    members[0].1 = header.into_bytes();
+    let error = refused("a.trx", &samples::trx(&members, CompressionMethod::Stored));
+    let reason = "41 found, 1000000000000000001 declared";
+    assert!(error.contains(reason), "{error}");
 }
 
 /// A checksum of the zip file is verified for stored members too.
@@ -400,6 +423,19 @@ fn bombs_are_refused() {
         let error = error(name, &bytes, 16);
         assert!(error.contains("unpacks to more than 16 bytes"), "{error}");
     }
+    // The arrays have 36, 12 and 12 bytes.
+    let error = error("a.gii", samples::GIFTI.as_bytes(), 50);
+    assert!(error.contains("unpacks to more than 50 bytes"), "{error}");
+}
+
+/// Values of other vertices than those of the surface are not decoded.
+#[test]
+fn values_of_gifti_are_counted_before_they_are_decoded() {
+    let bomb = samples::GIFTI.replace("Dim0=\"3\" Encoding", "Dim0=\"4000000000\" Encoding");
+    assert_ne!(bomb, samples::GIFTI);
+    let error = refused("a.gii", bomb.as_bytes());
+    let reason = "has values of 4000000000 vertices, but the surface has 3";
+    assert!(error.contains(reason), "{error}");
 }
 
 /// Ids of SWC files come from a list or from a table.

@@ -249,6 +249,44 @@ fn errors_of_edge_lists_name_file_line_and_reason() {
     assert!(error.contains("--with"), "{error}");
 }
 
+/// Ids that are different texts stay different, and integers of attributes are not rounded.
+#[test]
+fn ids_and_large_integers_of_graphs_are_kept() {
+    let large = ["9223372036854775809", "18446744073709551615"];
+    for ids in [["1.1", "1.10"], ["007", "7"], large] {
+        let [one, two] = ids;
+        let node = |id: &str, x: u8| {
+            format!("<node id='{id}'><data key='x'>{x}</data><data key='y'>0</data></node>")
+        };
+        let text = format!(
+            "<graphml><key id='x' attr.type='double'/><key id='y' attr.type='double'/>\
+             <graph edgedefault='directed'>{}{}\
+             <edge id='{one}' source='{one}' target='{two}'/>\
+             <edge id='{two}' source='{two}' target='{one}'/></graph></graphml>",
+            node(one, 0),
+            node(two, 1)
+        );
+        let (graph, _) = read_text("a.graphml", &text);
+        let list = format!("{one} {two} {}\n{two} {one} {}\n", large[0], large[1]);
+        let nodes = format!("id,x,y\n{one},0,0\n{two},1,0\n");
+        let (listed, _) = edges(&list, &nodes).unwrap();
+        for (columns, name, expected) in [
+            (&graph.vertex, "node_id", ids),
+            (&graph.link, "edge_id", ids),
+            (&listed.vertex, "node_id", ids),
+            (&listed.link, "weight", large),
+        ] {
+            let texts: Vec<&str> = column(columns, name).texts().flatten().collect();
+            assert_eq!(texts, expected, "{name}");
+        }
+    }
+    // Coordinates are numbers all the same.
+    let nodes = format!("id,x,y\na,0.5,0\nb,{},0\n", large[1]);
+    let (graph, _) = edges("a b\n", &nodes).unwrap();
+    let expected = [0.5, 0.0, 18_446_744_073_709_551_615.0, 0.0];
+    assert_eq!(graph.positions, NumericColumn::float64(2, expected));
+}
+
 fn geff(folder: &Path, change: impl Fn(&str, &mut Vec<u8>)) {
     for (name, mut bytes) in samples::geff_members() {
         change(name, &mut bytes);
@@ -298,6 +336,50 @@ fn geff_has_nodes_edges_and_their_properties() {
     assert_eq!(description.attributes["vertex"]["score"]["unit"], "mm");
     assert_eq!(description.notes.len(), 1, "{:?}", description.notes);
     assert!(description.notes[0].contains("vertex.polygon"));
+}
+
+/// Integers that float64 would round become text beside rows without a value.
+#[test]
+fn large_integers_of_geff_are_kept_beside_missing_rows() {
+    let large = [1_u64 << 60 | 1, 0, u64::MAX];
+    let with = |shape: &str, values: Vec<u64>| {
+        let folder = tempfile::tempdir().unwrap();
+        geff(folder.path(), |file, bytes| match file {
+            "nodes/props/score/values/.zarray" => {
+                let text = String::from_utf8(bytes.clone()).unwrap();
+                *bytes = text.replace(">i2", "<u8").replace("[3]", shape).into();
+            }
+            "nodes/props/score/values/0" => {
+                *bytes = values
+                    .iter()
+                    .flat_map(|value| value.to_le_bytes())
+                    .collect();
+            }
+            _ => {}
+        });
+        if shape != "[3]" {
+            let chunks = folder.path().join("nodes/props/score/values");
+            fs::rename(chunks.join("0"), chunks.join("0.0")).unwrap();
+        }
+        read(folder.path(), &FileReadOptions::default())
+    };
+    let (graph, _) = with("[3]", large.to_vec()).unwrap();
+    let score = column(&graph.vertex, "score");
+    let texts: Vec<Option<&str>> = score.texts().collect();
+    assert_eq!(
+        texts,
+        [
+            Some("1152921504606846977"),
+            None,
+            Some("18446744073709551615")
+        ]
+    );
+    // A row without a value may have any number.
+    let (graph, _) = with("[3]", vec![1 << 53, u64::MAX, 7]).unwrap();
+    let score = numbers(column(&graph.vertex, "score"));
+    assert_eq!(score.to_vec::<f64>().unwrap()[2].to_bits(), 7f64.to_bits());
+    let error = with("[3, 2]", large.repeat(2)).map(|_| ()).unwrap_err();
+    assert!(error.contains("give all rows a value"), "{error}");
 }
 
 /// Absent chunks have the fill value, and take no memory beyond the rows of the array.

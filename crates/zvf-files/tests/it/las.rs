@@ -2,9 +2,9 @@
 
 use std::{fmt::Write, fs, path::Path};
 
-use serde_json::json;
-use zvf::{Dataset, Predicate, Query};
-use zvf_files::FileReadOptions;
+use serde_json::{Value, json};
+use zvf::{Column, Dataset, Geometry, GeometryKind, NumericColumn, Predicate, Query};
+use zvf_files::{FileDescription, FileReadOptions, GroupTables, ResultDescription};
 
 use crate::{
     damage::{flips, prefixes, refused},
@@ -174,6 +174,94 @@ async fn points_of_other_formats_become_las() {
         });
         assert_eq!(found, expected.collect::<Vec<_>>(), "{name}");
         assert!(whole.vertex.iter().any(|column| column.name == "weight"));
+    }
+}
+
+fn read(path: &Path) -> (Geometry, FileDescription) {
+    let mut reader = zvf_files::open(path, &FileReadOptions::default()).unwrap();
+    let whole = zvf_files::read_whole(reader.as_mut()).unwrap();
+    (whole, reader.description().clone())
+}
+
+/// Writes points to a file, and returns what was left out.
+fn write(points: &Geometry, description: &ResultDescription, path: &Path) -> Vec<String> {
+    let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
+    let result = zvf_files::whole_result(points.clone(), GeometryKind::Points, axes).unwrap();
+    let mut writer = zvf_files::create(path, description).unwrap();
+    writer.write(&result).unwrap();
+    writer.finish(&GroupTables::default()).unwrap().left_out
+}
+
+/// A reference system that the store has instead of that of its file replaces the records.
+#[test]
+fn files_have_the_reference_system_of_the_store() {
+    let other = r#"PROJCS["b",UNIT["m",1],AUTHORITY["EPSG","2056"]]"#;
+    let id = |code: u32| json!({ "name": "a", "id": { "authority": "EPSG", "code": code } });
+    let code_of = |crs: Option<Value>| crs.map(|crs| crs["code"].as_u64().unwrap());
+    for format in [3, 7] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let given = samples::las(&mut Random::new(30), format);
+        let projection = given.windows(15).position(|it| it == b"LASF_Projection");
+        let mut without = given.clone();
+        without[projection.unwrap()] = b'N';
+        for (bytes, crs, code, left_out, is_kept) in [
+            (&given, id(25832), Some(25832), 0, true),
+            (
+                &given,
+                json!({ "name": "b", "wkt": other }),
+                Some(2056),
+                0,
+                false,
+            ),
+            (&without, json!({ "wkt": other }), Some(2056), 0, false),
+            (&given, id(2056), None, 1, false),
+        ] {
+            fs::write(at("a.las"), bytes).unwrap();
+            let (points, description) = read(&at("a.las"));
+            let header = ("las".to_owned(), description.header);
+            let description = ResultDescription::new(Vec::new(), Some(crs), [header].into());
+            let lost = write(&points, &description, &at("b.las"));
+            assert_eq!(lost.len(), left_out, "{lost:?}");
+            let (back, description) = read(&at("b.las"));
+            assert_eq!(code_of(description.crs), code);
+            assert!(back == points);
+            let written = fs::read(at("b.las")).unwrap();
+            assert_eq!(written == given, is_kept);
+            if !is_kept {
+                // The bit for WKT, which exists since version 1.4 and is required from format 6 on.
+                assert_eq!(written[6] & 16 > 0, code.is_some() || format == 7);
+                assert_eq!(written[25], code.map_or(given[25], |_| 4));
+            }
+        }
+    }
+}
+
+/// Colours of 8 bits use the range of those of LAS, which have 16.
+#[test]
+fn colours_of_other_formats_have_16_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.las");
+    let mut points = Geometry::new(NumericColumn::float64(3, (0..6_u8).map(f64::from)));
+    for (colours, expected) in [
+        (
+            NumericColumn::from_values(3, [255_u8, 128, 0, 1, 2, 3]),
+            [65_535, 32_896, 0, 257, 514, 771],
+        ),
+        (
+            NumericColumn::from_values(3, [255_u16, 128, 0, 1, 2, 3]),
+            [255, 128, 0, 1, 2, 3],
+        ),
+    ] {
+        points.vertex = vec![Column::new("rgb", colours)];
+        let lost = write(&points, &ResultDescription::default(), &path);
+        assert_eq!(lost, [""; 0]);
+        let (back, _) = read(&path);
+        let rgb = NumericColumn::from_values(3, expected.map(u16::try_from).map(Result::unwrap));
+        let found = back.vertex.iter().find(|column| column.name == "rgb");
+        assert_eq!(found, Some(&Column::new("rgb", rgb)));
+        // The bit for WKT.
+        assert_eq!(fs::read(&path).unwrap()[6], 16);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use zvf::{ColumnValues, Geometry, GeometryKind, NumericColumn, Query};
+use zvf::{Column, ColumnValues, Geometry, GeometryKind, NumericColumn, Query};
 use zvf_files::{FileReadOptions, open, read_whole};
 
 use crate::{
@@ -114,17 +114,43 @@ fn ply_holds_points_graphs_and_paths() {
         (kind, graph.links),
         (GeometryKind::Graphs, vec![0, 1, 2, 1])
     );
-    let paths = "property int part\nproperty int object\n";
-    let (kind, paths, _) = file(paths, "0 1 2 0 9\n0 3 4 0 9\n0 5 6 1 4\n");
+    let labels = "property int part\nproperty int object_id\n";
+    let rows = "0 1 2 0 9\n0 3 4 0 9\n0 5 6 1 4\n";
+    let steps = format!("{labels}element edge 1\nproperty int vertex1\nproperty int vertex2\n");
+    let (kind, paths, _) = file(&steps, &format!("{rows}0 1\n"));
     assert_eq!(kind, GeometryKind::Polylines);
     assert_eq!(paths.part_offsets, Some(vec![0, 2, 3]));
+    assert_eq!(paths.part_objects, Some(vec![9, 4]));
+    // Without the edges of paths, a part is an attribute as any other.
+    let of_edges = (GeometryKind::Graphs, format!("{rows}1 2\n"));
+    let faces = format!("{labels}element face 1\nproperty list uchar int vertex_indices\n");
+    for (header, (expected, rows)) in [
+        (labels, (GeometryKind::Points, rows.to_owned())),
+        (&steps, of_edges),
+        (&faces, (GeometryKind::Mesh, format!("{rows}3 0 1 2\n"))),
+    ] {
+        let (kind, other, _) = file(header, &rows);
+        assert_eq!(kind, expected);
+        let parts: NumericColumn = [0, 0, 1].into_iter().collect();
+        assert_eq!(other.vertex, [Column::new("part", parts)]);
+        assert_eq!(other.object_ids, Some(vec![9, 9, 4]));
+    }
+    // Paths can be requested.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.ply");
+    let header = "ply\nformat ascii 1.0\nelement vertex 3\nproperty double x\nproperty int y\nproperty float z\n";
+    fs::write(&path, format!("{header}{labels}end_header\n{rows}")).unwrap();
+    let mut options = FileReadOptions::default();
+    options.kind = Some(GeometryKind::Polylines);
+    let mut reader = open(&path, &options).unwrap();
+    let paths = read_whole(reader.as_mut()).unwrap();
     assert_eq!(paths.part_objects, Some(vec![9, 4]));
 }
 
 #[test]
 fn obj_names_objects_and_counts_back() {
     let text = "# a\nmtllib ../../secret.mtl\no one\nv 0 0 0\nv 1 0 0\nv 0 1 \\\n0\nf 1/1/1 2//1 -1\n\
-        g two\nv 5 5 5\nv 6 5 5\nv 5 6 5\nv 5.123456789 6 5\nf 4 5 6 7\n";
+        g two\nv 5 5 5\nv 6 5 5\nv 5 6 5\nv 5.123456789 6 5 # a comment\nf 4 5 6 7 # another\n";
     let (kind, mesh, notes) = read("a.obj", text.as_bytes());
     assert_eq!(kind, GeometryKind::Mesh);
     // 5.123456789 needs float64.
@@ -201,6 +227,13 @@ fn stl() -> Vec<u8> {
         bytes.extend([0, 0]);
     }
     bytes
+}
+
+/// A binary file that is cut is no text, although it starts with solid.
+#[test]
+fn cut_binary_stl_is_refused() {
+    let error = refused("a.stl", &stl()[..150]);
+    assert!(error.contains("the size of the file is 150"), "{error}");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use zvf::{Geometry, GeometryKind, NumericColumn, numeric::Kind};
+use zvf::{Column, Geometry, GeometryKind, NumericColumn, ObjectGroup, numeric::Kind};
 use zvf_files::{FileFault, FileReadOptions, GroupTables, ResultDescription};
 
 /// Writes geometry to a file, and reads it again.
@@ -22,6 +22,198 @@ fn write(geometry: &Geometry, kind: GeometryKind, path: &Path) {
     let mut writer = zvf_files::create(path, &ResultDescription::default()).unwrap();
     writer.write(&result).unwrap();
     writer.finish(&GroupTables::default()).unwrap();
+}
+
+/// Writes geometry to a file. Returns what it lacks.
+fn lost(geometry: &Geometry, kind: GeometryKind, path: &Path) -> Result<Vec<String>, FileFault> {
+    let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
+    let result = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
+    let mut writer = zvf_files::create(path, &ResultDescription::default()).unwrap();
+    let written = writer.write(&result);
+    let written = written.and_then(|()| writer.finish(&GroupTables::default()));
+    written
+        .map(|written| written.left_out)
+        .map_err(|error| error.fault)
+}
+
+/// The vertices of a circle are refused instead of being dropped.
+#[test]
+fn swc_holds_trees_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.swc");
+    let rows: Vec<[f32; 3]> = (0_u8..5).map(|row| [row.into(), 0.0, 0.0]).collect();
+    let mut graph = Geometry::new(positions(&rows));
+    for links in [vec![0, 1, 1, 2, 2, 0], vec![0, 0, 1, 2]] {
+        graph.links = links;
+        for ids in [None, Some(column("swc_id", [1_i32, 2, 3, 4, 5]))] {
+            graph.vertex = ids.into_iter().collect();
+            let error = lost(&graph, GeometryKind::Graphs, &path).unwrap_err();
+            assert!(
+                matches!(error, FileFault::Result { holds: "trees", .. }),
+                "{error}"
+            );
+            assert!(!path.exists());
+        }
+    }
+    // Links between objects order all vertices too.
+    graph.links = vec![1, 0, 2, 1, 3, 2, 4, 3];
+    graph.object_ids = Some(vec![7, 7, 8, 8, 7]);
+    graph.vertex = vec![column("radius", [1.0_f32; 5])];
+    let left_out = lost(&graph, GeometryKind::Graphs, &path).unwrap();
+    assert_eq!(left_out, ["object_id: not supported by swc"]);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text.lines().count(), 5, "{text}");
+    let path = folder.path().join("{object}.swc");
+    let left_out = lost(&graph, GeometryKind::Graphs, &path).unwrap();
+    assert!(
+        left_out[0].starts_with("links between objects"),
+        "{left_out:?}"
+    );
+}
+
+/// Attributes that a sample has no place for are listed, and numbers keep their digits.
+#[test]
+fn samples_hold_whole_types_and_finite_radii() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.swc");
+    let mut tree = Geometry::new(positions(&[[0.0; 3], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]));
+    tree.links = vec![1, 0, 2, 1];
+    let mut check = |vertex: Vec<Column>, expected: &[&str], columns: [&str; 2]| {
+        tree.vertex = vertex;
+        let left_out = lost(&tree, GeometryKind::Skeletons, &path).unwrap();
+        assert_eq!(left_out, expected);
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (at, expected) in [(1, columns[0]), (5, columns[1])] {
+            let found = text.lines().map(|line| line.split(' ').nth(at).unwrap());
+            assert_eq!(found.collect::<Vec<_>>().join(" "), expected, "{text}");
+        }
+        zvf_files::open(&path, &FileReadOptions::default()).unwrap();
+    };
+    let radius = || column("radius", [1.5_f32, 2.0, 0.25]);
+    let words = Column::text("type", ["soma", "axon", "axon"].map(Some));
+    let wide = NumericColumn::float32(2, [1.0, 10.0, 2.0, 20.0, 3.0, 30.0]);
+    check(
+        vec![Column::new("radius", wide), words],
+        &[
+            "vertex.radius: not supported by swc",
+            "vertex.type: not supported by swc",
+        ],
+        ["0 0 0", "0 0 0"],
+    );
+    check(
+        vec![radius(), column("type", [1.7, 2.0, 3e11])],
+        &["vertex.type: has rows without an integer of 32 bits; 0 is written"],
+        ["0 2 0", "1.5 2 0.25"],
+    );
+    check(
+        vec![column("radius", [0.123_456_789_012_3, f64::NAN, 1.0])],
+        &["vertex.radius: has rows without a finite number; 0 is written"],
+        ["0 0 0", "0.1234567890123 0 1"],
+    );
+    for ids in [[1_i64, 1, 2], [1, 2, -1], [1, 2, 1 << 40]] {
+        check(
+            vec![radius(), column("swc_id", ids)],
+            &["vertex.swc_id: is not a different id for each sample; samples are numbered"],
+            ["0 0 0", "1.5 2 0.25"],
+        );
+    }
+}
+
+/// A file whose reader numbers objects anew, or knows none, lists their ids.
+#[test]
+fn lost_object_ids_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let lost_ids = |geometry: &Geometry, kind: GeometryKind, name: &str| {
+        let left_out = lost(geometry, kind, &folder.path().join(name)).unwrap();
+        let mut lines = left_out.iter();
+        lines.any(|line| line.starts_with("object_id: not supported by "))
+    };
+    let mut mesh = Geometry::new(positions(&[[0.0; 3], [1.0; 3], [2.0; 3], [3.0; 3]]));
+    mesh.links = vec![0, 1, 2];
+    mesh.link_width = 3;
+    let mut paths = Geometry::new(mesh.positions.clone());
+    paths.part_offsets = Some(vec![0, 2, 4]);
+    for (ids, are_lost) in [(None, false), (Some([0, 0]), false), (Some([3, 8]), true)] {
+        mesh.object_ids = ids.map(|[one, two]| vec![one, one, one, two]);
+        for name in ["a.stl", "a.gii", "a.glb"] {
+            let found = lost_ids(&mesh, GeometryKind::Mesh, name);
+            assert_eq!(found, are_lost, "{name}, {ids:?}");
+        }
+    }
+    for (ids, are_lost) in [
+        (None, false),
+        (Some(vec![0, 1]), false),
+        (Some(vec![7, 20]), true),
+    ] {
+        paths.part_objects.clone_from(&ids);
+        for name in ["a.trk", "a.tck", "a.trx"] {
+            let found = lost_ids(&paths, GeometryKind::Streamlines, name);
+            assert_eq!(found, are_lost, "{name}, {ids:?}");
+        }
+    }
+    // A vertex without faces is lost, too.
+    mesh.object_ids = None;
+    let left_out = lost(&mesh, GeometryKind::Mesh, &folder.path().join("a.stl")).unwrap();
+    assert_eq!(left_out, ["1 vertices without faces: not supported by stl"]);
+    // An SWC file is one object.
+    let mut trees = Geometry::new(mesh.positions.clone());
+    trees.links = vec![1, 0, 3, 2];
+    trees.object_ids = Some(vec![4, 4, 9, 9]);
+    trees.objects = Some(vec![4, 9]);
+    trees.vertex.push(column("radius", [1.0_f32; 4]));
+    trees
+        .object
+        .push(Column::text("name", [Some("one"), Some("two")]));
+    let in_file = |name: &str| {
+        let path = folder.path().join(name);
+        lost(&trees, GeometryKind::Skeletons, &path).unwrap()
+    };
+    assert_eq!(
+        in_file("a.swc"),
+        [
+            "object_id: not supported by swc",
+            "object.name: not supported by swc in one file"
+        ]
+    );
+    assert_eq!(in_file("{object}.swc"), [""; 0]);
+}
+
+/// Groups of one name, or of a name with a point, get distinct names of members.
+#[test]
+fn changed_names_of_groups_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.trx");
+    let mut paths = Geometry::new(positions(&[[0.0; 3], [1.0; 3], [2.0; 3], [3.0; 3]]));
+    paths.part_offsets = Some(vec![0, 2, 4]);
+    let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
+    let result = zvf_files::whole_result(paths, GeometryKind::Streamlines, axes).unwrap();
+    let mut writer = zvf_files::create(&path, &ResultDescription::default()).unwrap();
+    writer.write(&result).unwrap();
+    let mut tables = GroupTables::default();
+    for (id, members) in [(0, vec![0]), (1, vec![1]), (2, vec![0, 1]), (3, vec![1])] {
+        tables.groups.push(ObjectGroup { id, members });
+    }
+    let names = ["AF.left", "CST", "CST", "group_0"].map(Some);
+    tables.columns.push(Column::text("name", names));
+    let written = writer.finish(&tables).unwrap();
+    assert!(
+        written.left_out[0].starts_with("group.name: 3 names"),
+        "{:?}",
+        written.left_out
+    );
+    let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
+    let back = zvf_files::read_whole(reader.as_mut()).unwrap();
+    let names: Vec<&str> = back.group[0].texts().flatten().collect();
+    let members: Vec<_> = back.groups.values().cloned().collect();
+    let mut groups: Vec<_> = names.into_iter().zip(members).collect();
+    groups.sort();
+    let expected = [
+        ("CST", vec![1]),
+        ("group_0", vec![0]),
+        ("group_2", vec![0, 1]),
+        ("group_3", vec![1]),
+    ];
+    assert_eq!(groups, expected);
 }
 
 /// A coordinate that float32 does not hold is refused: TCK files would end at an infinite one.
@@ -75,6 +267,13 @@ fn are_near(one: &[f64], two: &[f64], tolerance: f64) -> bool {
 
 fn positions(rows: &[[f32; 3]]) -> NumericColumn {
     NumericColumn::float32(3, rows.iter().flatten().copied())
+}
+
+fn column<T, const N: usize>(name: &str, values: [T; N]) -> Column
+where
+    NumericColumn: FromIterator<T>,
+{
+    Column::new(name, values.into_iter().collect::<NumericColumn>())
 }
 
 fn corner() -> impl Strategy<Value = [f32; 3]> {
@@ -156,6 +355,22 @@ fn scenes_without_indices_are_points() {
     }
 }
 
+/// An empty result is an empty scene, which has no data.
+#[test]
+fn empty_scenes_have_no_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.glb");
+    write(&Geometry::new(positions(&[])), GeometryKind::Points, &path);
+    let bytes = std::fs::read(&path).unwrap();
+    let word = |at: usize| {
+        let word = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        usize::try_from(word).unwrap()
+    };
+    assert_eq!((word(8), word(12)), (bytes.len(), bytes.len() - 20));
+    let scene: Value = serde_json::from_slice(&bytes[20..]).unwrap();
+    assert_eq!(scene["scenes"], serde_json::json!([{}]));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -181,8 +396,8 @@ proptest! {
         let mut geometry = Geometry::new(positions(&rows));
         let numbers: Vec<u16> = (0..).zip(&rows).map(|(row, _)| row * 7).collect();
         let numbers: NumericColumn = numbers.into_iter().collect();
-        geometry.vertex.push(zvf::Column::new("intensity", numbers.clone()));
-        geometry.vertex.push(zvf::Column::new("other", numbers));
+        geometry.vertex.push(Column::new("intensity", numbers.clone()));
+        geometry.vertex.push(Column::new("other", numbers));
         for name in ["a.las", "a.laz"] {
             let back = there_and_back(&geometry, GeometryKind::Points, name);
             let (one, two) = (floats(&back.positions), floats(&geometry.positions));
@@ -235,7 +450,7 @@ proptest! {
         }
         geometry.object_ids = Some(owners);
         let radius = NumericColumn::float32(1, rows.iter().map(|row| row[0].abs()));
-        geometry.vertex.push(zvf::Column::new("radius", radius));
+        geometry.vertex.push(Column::new("radius", radius));
         let back = there_and_back(&geometry, GeometryKind::Skeletons, "a.swc");
         // Parents come first, and each sample with its parent is the same.
         let edges = |geometry: &Geometry| {

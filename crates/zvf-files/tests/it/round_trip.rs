@@ -108,6 +108,37 @@ async fn trk_comes_back_byte_for_byte() {
     }
 }
 
+/// Names that the writer would not give, and values without a name, stay as they are.
+#[tokio::test]
+async fn names_of_trk_come_back() {
+    for (scalars, names, properties) in [
+        (2, &b""[..], 0),
+        (12, b"", 3),
+        (10, b"sh\x0010", 0),
+        (3, b"fa", 2),
+        (1, b"fa\0junk", 0),
+        (1, b"\xe9t\xe9 abcdefghijklmn\xe9", 1),
+    ] {
+        let mut bytes = samples::trk(&mut Random::new(9), false);
+        bytes.truncate(1000);
+        let count = |number: i16| number.to_le_bytes();
+        bytes[36..38].copy_from_slice(&count(scalars));
+        bytes[38..238].fill(0);
+        bytes[38..38 + names.len()].copy_from_slice(names);
+        bytes[238..240].copy_from_slice(&count(properties));
+        bytes[240..440].fill(0);
+        bytes[988..992].copy_from_slice(&2_i32.to_le_bytes());
+        for _ in 0..2 {
+            bytes.extend(3_i32.to_le_bytes());
+            let numbers = 0..3 * (3 + scalars) + properties;
+            bytes.extend(numbers.flat_map(|number| f32::from(number + 40).to_le_bytes()));
+        }
+        for back in there_and_back("a.trk", &bytes, &[]).await {
+            assert!(back == bytes, "{scalars}, {names:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn tck_comes_back_byte_for_byte() {
     for datatype in ["Float32LE", "Float32BE", "Float64LE", "Float64BE"] {
@@ -202,7 +233,7 @@ fn groups_of_trx_have_all_parts_of_an_object() {
     assert_eq!(words("groups/rest.uint32"), [3]);
 }
 
-fn members(bytes: Vec<u8>) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn members(bytes: Vec<u8>) -> BTreeMap<String, Vec<u8>> {
     let mut zip = ZipArchive::new(Cursor::new(bytes)).unwrap();
     let mut members = BTreeMap::new();
     for at in 0..zip.len() {
@@ -233,6 +264,35 @@ async fn trx_comes_back_member_for_member() {
             }
             assert!(back.is_empty(), "{:?}", back.keys());
         }
+    }
+}
+
+/// Integers of groups that no 64-bit float holds, of one type or several, come back.
+#[tokio::test]
+async fn large_integers_of_groups_of_trx_come_back() {
+    let mut given = samples::trx_members(&mut Random::new(8));
+    let large = (1_i64 << 60) + 1;
+    given.extend([
+        ("dpg/AF_L/id.int64", large.to_le_bytes().to_vec()),
+        ("dpg/CST/id.int64", 1_i64.to_le_bytes().to_vec()),
+        ("dpg/AF_L/u.uint64", u64::MAX.to_le_bytes().to_vec()),
+        ("dpg/CST/u.uint8", vec![3]),
+        (
+            "dpg/AF_L/s.2.int64",
+            [i64::MIN, large].map(i64::to_le_bytes).concat(),
+        ),
+        (
+            "dpg/CST/s.2.int16",
+            [-1_i16, 7].map(i16::to_le_bytes).concat(),
+        ),
+    ]);
+    let bytes = samples::trx(&given, CompressionMethod::Stored);
+    for back in there_and_back("a.trx", &bytes, &[]).await {
+        let back = members(back);
+        for (name, bytes) in given.iter().filter(|(name, _)| *name != "header.json") {
+            assert_eq!(back.get(*name), Some(bytes), "{name}");
+        }
+        assert_eq!(back.len(), given.len(), "{:?}", back.keys());
     }
 }
 

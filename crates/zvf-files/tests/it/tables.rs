@@ -149,7 +149,49 @@ fn losses_are_listed() {
     let left_out = write(&graph, GeometryKind::Graphs, &path);
     assert_eq!(
         left_out,
-        ["vertex.v: not supported by geoparquet beside links"]
+        [
+            "vertex.v: not supported by geoparquet beside links",
+            "2 vertices without links: not supported by geoparquet"
+        ]
+    );
+}
+
+/// Integers and booleans without a value become NaN on request.
+#[test]
+fn rows_without_a_value_become_nan() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.geoparquet");
+    let read = |first: i64, nan: bool| {
+        let mut points = square();
+        let numbers: NumericColumn = [first, 2, i64::MAX, 4].into_iter().collect();
+        let mut column = Column::new("a", numbers);
+        column.nulls = Some(vec![false, false, true, false]);
+        points.vertex.push(column);
+        write(&points, GeometryKind::Points, &path);
+        let mut options = FileReadOptions::default();
+        options.nan_for_missing = nan;
+        let reader = zvf_files::open(&path, &options);
+        reader.map(|mut reader| zvf_files::read_whole(reader.as_mut()).unwrap().vertex)
+    };
+    let kept = read(1, false).unwrap();
+    assert_eq!(kept[0].nulls, Some(vec![false, false, true, false]));
+    let made = read(1, true).unwrap();
+    let zvf::ColumnValues::Numeric(numbers) = &made[0].values else {
+        panic!("{made:?}");
+    };
+    assert_eq!(numbers.to_vec::<f64>().unwrap()[..2], [1.0, 2.0]);
+    assert_eq!(made[0].nulls, kept[0].nulls);
+    let error = read(1 << 60, true).unwrap_err();
+    assert!(error.fault.to_string().contains("beyond 2^53"), "{error:?}");
+    // Other formats turn such integers into floats in any case, or have none.
+    let path = folder.path().join("a.obj");
+    fs::write(&path, "v 0 0 0\n").unwrap();
+    let mut options = FileReadOptions::default();
+    options.nan_for_missing = true;
+    let error = zvf_files::open(&path, &options).map(|_| ()).unwrap_err();
+    assert!(
+        error.fault.to_string().contains("leave it out"),
+        "{error:?}"
     );
 }
 

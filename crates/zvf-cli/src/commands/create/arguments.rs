@@ -170,7 +170,7 @@ pub struct CreateArgs {
         value_parser = declarations::parse)]
     describe: Vec<Declaration>,
 
-    /// Keep the order of the two ends of each link.
+    /// Keep the order of the two ends of each link, as skeletons always do.
     #[arg(long, help_heading = "Links")]
     directed: bool,
     /// Store a copy of each link in every chunk that it touches.

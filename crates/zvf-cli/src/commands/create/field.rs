@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use zvf::{Design, GeometryKind};
-use zvf_files::{FileError, FileFault, FilePlace, GeometryReader};
+use zvf_files::{FileError, FileFault, FileFormat, FilePlace, FileReadOptions, GeometryReader};
 
 use super::{CreateArgs, CreateOutput, CreateUsageError, create_large, create_whole};
 use crate::{
@@ -21,7 +21,7 @@ pub(super) fn open(
         let format = file.format();
         return Err(CreateUsageError::Table { option, format }.into());
     }
-    let reader = open_field(&file, arguments.field_reading())?;
+    let reader = open_field(&file, reading(arguments, file.format()))?;
     let kind = arguments.kind.unwrap_or(reader.description().kind);
     let mut design = arguments.design(kind)?;
     reader.description().complete(&mut design);
@@ -42,7 +42,7 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     }
     let name = file.path().display().to_string();
     let progress = ProgressLine::with_message(arguments.quiet, move || format!("reading {name}"));
-    let mut reader = open_field(&file, arguments.field_reading())?;
+    let mut reader = open_field(&file, reading(arguments, file.format()))?;
     let description = reader.description().clone();
     let kind = arguments.kind.unwrap_or(description.kind);
     let mut design = arguments.design(kind)?;
@@ -70,6 +70,22 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     // Some notes come with the last batch.
     let input = input_of(reader.description(), geometry, files);
     create_whole(arguments, design, input).await
+}
+
+/// Returns the options for reading a file. If its format is read as a whole, `--memory` limits the
+/// bytes to which the file unpacks.
+fn reading(arguments: &CreateArgs, format: Format) -> FileReadOptions {
+    use FileFormat::{EdgeList, FreeSurfer, Geff, GeoParquet, Gii, GraphMl, Obj, Stl};
+
+    let mut options = arguments.field_reading();
+    if let (
+        Some(memory),
+        Format::Field(Gii | FreeSurfer | Obj | Stl | GraphMl | EdgeList | Geff | GeoParquet),
+    ) = (arguments.memory(), format)
+    {
+        options.unpacked = memory;
+    }
+    options
 }
 
 /// Returns whether a file is read in batches, because it is large or shared among processes.

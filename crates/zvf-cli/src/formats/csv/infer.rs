@@ -19,6 +19,8 @@ const MIN_INEXACT_DIGITS: usize = 16;
 pub(super) struct TypeInference {
     rows: usize,
     has_value: bool,
+    /// A field with a value is not in quotes.
+    pub(super) has_unquoted: bool,
     no_bool: bool,
     no_integer: bool,
     no_float: bool,
@@ -40,6 +42,7 @@ impl TypeInference {
         }
         let follows_numbers = self.has_value && !self.no_complex;
         self.has_value = true;
+        self.has_unquoted |= !field.is_quoted;
         let text = field.text.trim();
         self.no_bool = self.no_bool || bool_of(text).is_none();
         if self.inexact_row.is_none() && is_inexact(text) {
@@ -68,6 +71,19 @@ impl TypeInference {
                 follows_numbers,
             });
         }
+    }
+
+    /// Returns whether all fields with a value are in quotes.
+    pub(super) fn is_quoted(&self) -> bool {
+        self.has_value && !self.has_unquoted
+    }
+
+    /// Rules out all types but text.
+    pub(super) fn set_text(&mut self) {
+        self.no_bool = true;
+        self.no_integer = true;
+        self.no_float = true;
+        self.no_complex = true;
     }
 
     /// Returns the first field that is not a number, if the column is text because of it.
@@ -106,6 +122,19 @@ impl TypeInference {
             (kind, _) => Ok(kind),
         }
     }
+}
+
+/// Returns whether the words of a column would be read as numbers or bools.
+pub(super) fn is_other_than_text<'a>(words: impl Iterator<Item = &'a str>) -> bool {
+    let mut inferred = TypeInference::default();
+    for text in words {
+        let is_quoted = false;
+        inferred.observe(CsvField { text, is_quoted }, 0);
+        if text.is_empty() || inferred.first_text.is_some() && inferred.no_bool {
+            return false;
+        }
+    }
+    inferred.has_value && inferred.kind() != Ok(None)
 }
 
 /// Rows of a column that is being read.

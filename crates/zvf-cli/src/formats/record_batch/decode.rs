@@ -33,7 +33,7 @@ enum DecodedRows {
 struct ColumnBuilder {
     label: String,
     values: DecodedRows,
-    /// For numbers, one flag per row.
+    /// For numbers, one flag for each of them.
     missing: Vec<bool>,
 }
 
@@ -106,7 +106,7 @@ impl TableBuilder {
         for growing in self.columns {
             let values = match growing.values {
                 DecodedRows::Numbers(numbers) => {
-                    let numbers = fill_missing(numbers, &growing.missing, policy);
+                    let numbers = fill_items(numbers, &growing.missing, policy);
                     let numbers = numbers.map_err(|source| GeometryReadError::Column {
                         path: self.file.to_path_buf(),
                         column: growing.label.clone(),
@@ -133,6 +133,25 @@ impl TableBuilder {
     }
 }
 
+/// Applies the policy to missing numbers, each with its flag.
+fn fill_items(
+    numbers: NumericColumn,
+    missing: &[bool],
+    policy: MissingPolicy,
+) -> Result<NumericColumn, ColumnError> {
+    let (width, columns) = (numbers.width, numbers.row_len().max(1));
+    let items = NumericColumn {
+        width: 1,
+        ..numbers
+    };
+    let filled = fill_missing(items, missing, policy).map_err(|error| match error {
+        ColumnError::Missing(item) => ColumnError::Missing(item / columns),
+        ColumnError::Inexact(item) => ColumnError::Inexact(item / columns),
+        other => other,
+    })?;
+    Ok(NumericColumn { width, ..filled })
+}
+
 impl ColumnBuilder {
     /// Adds the rows of a batch.
     fn push(&mut self, array: &ArrayRef) -> Result<(), ColumnError> {
@@ -149,7 +168,6 @@ impl ColumnBuilder {
                     let values = list.values();
                     values.slice(0, length.min(values.len()))
                 });
-                // Numbers inside of a list may be null, which makes their row null.
                 let flat = values.as_ref().unwrap_or(array);
                 let read = numbers_of(&self.label, flat).map_err(|_| foreign())?;
                 let rows = array.len();
@@ -159,10 +177,12 @@ impl ColumnBuilder {
                 }
                 numbers.bytes.extend(read.bytes);
                 let columns = numbers.row_len();
-                let missing = (0..rows).map(|row| {
+                let missing = (0..rows).flat_map(|row| {
                     let first = row.saturating_mul(columns);
-                    let mut items = first..first.saturating_add(columns);
-                    array.is_null(row) || values.is_some() && items.any(|at| flat.is_null(at))
+                    let items = first..first.saturating_add(columns);
+                    let is_null = array.is_null(row);
+                    // Numbers inside of a list may be null, too.
+                    items.map(move |at| is_null || flat.is_null(at))
                 });
                 self.missing.extend(missing);
             }
