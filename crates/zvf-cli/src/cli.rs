@@ -4,7 +4,9 @@ use std::{
     error::Error,
     ffi::OsString,
     io::{self, Write},
+    pin::Pin,
     process::ExitCode,
+    time::Duration,
 };
 
 use anstyle::{AnsiColor, Style};
@@ -49,6 +51,8 @@ use crate::{
     worker_pool,
 };
 
+/// Time for the threads that read and write files, at the end of a command.
+const END_TIME: Duration = Duration::from_secs(5);
 /// clap's own colours. anstream drops them if the output is a file or `NO_COLOR` is set.
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
@@ -272,14 +276,19 @@ fn dispatch(command: Command) -> Result<CommandOutcome, Box<dyn Error>> {
 }
 
 fn block_on<T>(work: impl Future<Output = Result<T, Box<dyn Error>>>) -> Result<T, Box<dyn Error>> {
+    // Boxed, because the runtime would be compiled again for each command.
+    let work: Pin<Box<dyn Future<Output = _>>> = Box::pin(work);
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     // The store opens at most this many files at a time. More threads would only hold memory.
     runtime.max_blocking_threads(16);
     let runtime = runtime.enable_all().build()?;
-    match stop::flag() {
+    let outcome = match stop::flag() {
         None => runtime.block_on(work),
         Some(stop) => runtime.block_on(stop::run_until_stopped(&stop, work)),
-    }
+    };
+    // A disk that does not respond does not hold up the end.
+    runtime.shutdown_timeout(END_TIME);
+    outcome
 }
 
 /// Prints an outcome and returns its exit code.

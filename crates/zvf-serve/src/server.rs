@@ -10,6 +10,7 @@ mod live_store;
 mod object_cache;
 mod object_rows;
 mod object_sizes;
+mod open_object;
 mod pool;
 mod reply;
 mod request;
@@ -386,17 +387,10 @@ impl Server {
             None => bound.to_string(),
         };
         let own = format!("http://{host}");
-        let mut origins = options.origins.clone();
-        origins.extend([own.clone(), origin_of(&options.viewer)]);
-        let mut hosts = vec![
-            host,
-            format!("127.0.0.1:{port}"),
-            format!("localhost:{port}"),
-        ];
-        hosts.push(format!("[::1]:{port}"));
-        for name in &options.hosts {
-            hosts.extend([name.clone(), with_port(name, port)]);
-        }
+        let origins = options.origins.iter();
+        let origins = origins.chain([&own, &options.viewer]);
+        let origins = origins.map(|address| origin_of(address)).collect();
+        let hosts = host_names(host, &options.hosts, port);
         // With a token, a foreign host name that resolves to this machine is harmless.
         let is_named = is_loopback || !options.hosts.is_empty();
         let token = options.token.as_ref();
@@ -568,7 +562,7 @@ impl Shared {
             let Ok(_permit) = self.requests.acquire().await else {
                 return Reply::not_found();
             };
-            self.site.response(&request.path).await
+            self.site.response(request).await
         };
         match timeout(RESPONSE_TIME, reply).await {
             // A stream of events ends with the server.
@@ -686,12 +680,36 @@ fn with_port(host: &str, port: u16) -> String {
     }
 }
 
-/// Returns the scheme and host of an address.
+/// Returns the names that the `Host` header of a request may have: those of this machine, `host` and
+/// `others`.
+fn host_names(host: String, others: &[String], port: u16) -> Vec<String> {
+    let local = ["127.0.0.1", "localhost", "[::1]"];
+    let mut names = vec![host];
+    names.extend(local.map(|name| format!("{name}:{port}")));
+    for name in others {
+        names.extend([name.clone(), with_port(name, port)]);
+    }
+    if port == 80 {
+        // Clients leave out the port of the scheme.
+        let short = names.iter().filter_map(|name| name.strip_suffix(":80"));
+        names.extend(short.map(str::to_owned).collect::<Vec<_>>());
+    }
+    names
+}
+
+/// Returns the scheme and host of an address, without the port of the scheme, as browsers send it in
+/// the `Origin` header.
 fn origin_of(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else {
         return address.to_owned();
     };
     let host = rest.split('/').next().unwrap_or(rest);
+    let host = match scheme {
+        "http" => host.strip_suffix(":80"),
+        "https" => host.strip_suffix(":443"),
+        _ => None,
+    }
+    .unwrap_or(host);
     format!("{scheme}://{host}")
 }
 
@@ -703,6 +721,26 @@ mod tests {
     fn origins_are_parts_of_addresses() {
         assert_eq!(origin_of("https://host:8/a/b#c"), "https://host:8");
         assert_eq!(origin_of("https://host"), "https://host");
+        assert_eq!(origin_of("*"), "*");
+    }
+
+    /// Clients of port 80 send neither it nor its colon.
+    #[test]
+    fn the_port_of_the_scheme_may_be_left_out() {
+        assert_eq!(origin_of("http://127.0.0.1:80"), "http://127.0.0.1");
+        assert_eq!(origin_of("https://host:443/a"), "https://host");
+        assert_eq!(origin_of("https://host:80"), "https://host:80");
+        assert_eq!(origin_of("http://[::1]:80"), "http://[::1]");
+        let names = |port| host_names(with_port("lab", port), &["other".to_owned()], port);
+        for name in ["lab", "127.0.0.1", "localhost", "[::1]", "other"] {
+            let with_port = format!("{name}:80");
+            let names = names(80);
+            assert!(names.contains(&name.to_owned()), "{name}");
+            assert!(names.contains(&with_port), "{with_port}");
+        }
+        for name in ["lab", "127.0.0.1", "localhost", "[::1]"] {
+            assert!(!names(8080).contains(&name.to_owned()), "{name}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use serde_json::json;
@@ -26,6 +27,8 @@ use crate::{
 
 /// The port that is tried first, so that links stay valid.
 const PORT: u16 = 9393;
+/// Time for the threads that read files at the end.
+const END_TIME: Duration = Duration::from_secs(1);
 /// The least memory with which stores can be shown.
 const MIN_MEMORY: u64 = 64 << 20;
 /// Length of a unit of `--affine` in metres.
@@ -106,7 +109,10 @@ pub(crate) fn run(arguments: &ServeArgs) -> Result<CommandOutcome, Box<dyn Error
         .max_blocking_threads(16)
         .enable_all()
         .build()?;
-    runtime.block_on(serve(arguments))
+    let outcome = runtime.block_on(serve(arguments));
+    // A disk that does not respond does not hold up the end.
+    runtime.shutdown_timeout(END_TIME);
+    outcome
 }
 
 async fn serve(arguments: &ServeArgs) -> Result<CommandOutcome, Box<dyn Error>> {

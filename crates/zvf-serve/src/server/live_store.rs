@@ -5,18 +5,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures_util::{StreamExt, stream};
 use hyper::StatusCode;
 use tokio::sync::Mutex as AsyncMutex;
 use zvf::{Dataset, ErrorKind};
 use zvf_model::{error_chain::error_chain, key::Key};
-use zvf_store::Read;
+use zvf_store::{SnapshotError, Store, TransactionError};
 
 use super::{
     cache::{CachedResponse, ResponseCache},
     live::{LiveContext, LiveLayers, to_its_end},
     object_cache::ObjectCache,
-    reply::{BINARY, JSON, Pieces, Reply},
+    open_object::{ObjectError, OpenObject},
+    reply::{BINARY, JSON, Reply},
+    request::Request,
 };
 use crate::layers::{LayerError, Report};
 
@@ -24,8 +25,6 @@ use crate::layers::{LayerError, Report};
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Bytes of a list that counts while it is sent.
 const LARGE: usize = 64 << 10;
-/// Bytes of an object that are in memory at once.
-const READ_BYTES: u64 = 4 << 20;
 
 /// A store and its layers.
 #[derive(Debug)]
@@ -35,6 +34,8 @@ pub(super) struct LiveStore {
     coarse_cells: usize,
     objects: Arc<ObjectCache>,
     current: Mutex<Current>,
+    /// The store at the state in which its objects were last served.
+    present: AsyncMutex<Store>,
     /// Held while the layers of a new state are planned.
     refreshing: Arc<AsyncMutex<()>>,
 }
@@ -60,6 +61,7 @@ impl LiveStore {
             coarse_cells,
             objects: Arc::clone(&objects),
         };
+        let present = AsyncMutex::new(dataset.store().clone());
         let layers = LiveLayers::new(dataset, context, report).await?;
         Ok(Self {
             name,
@@ -70,6 +72,7 @@ impl LiveStore {
                 state: 0,
                 checked: Instant::now(),
             }),
+            present,
             refreshing: Arc::default(),
         })
     }
@@ -90,6 +93,14 @@ impl LiveStore {
             current.checked = Instant::now();
         }
         is_due
+    }
+
+    /// Plans the layers anew if the store has changed, unless the last look was a moment ago.
+    pub(super) async fn refresh_if_due(self: &Arc<Self>) -> Result<(), LayerError> {
+        match self.is_due() {
+            true => self.refresh().await,
+            false => Ok(()),
+        }
     }
 
     /// Plans the layers anew if the store has changed. This goes on if the client disconnects, so that
@@ -129,9 +140,7 @@ impl LiveStore {
         path: &[&str],
         cache: &ResponseCache,
     ) -> Reply {
-        if self.is_due()
-            && let Err(error) = self.refresh().await
-        {
+        if let Err(error) = self.refresh_if_due().await {
             return failure(&error);
         }
         match self.cached(path, cache).await {
@@ -185,51 +194,36 @@ impl LiveStore {
         }
     }
 
-    /// Returns the response to a request for an object of the store itself.
-    pub(super) async fn object(&self, path: &[&str]) -> Reply {
+    /// Returns the response to a request for an object of the store itself, at its present state.
+    /// The layers are not planned anew for it.
+    pub(super) async fn object(&self, path: &[&str], request: &Request) -> Reply {
         let Ok(key) = Key::parse(&path.join("/")) else {
             return Reply::not_found();
         };
-        let store = self.layers().dataset.store().clone();
-        let stat = match store.stat(&key).await {
-            Ok(Some(stat)) => stat,
-            Ok(None) => return Reply::not_found(),
-            Err(error) => {
-                let status = match error.is_transient() {
-                    true => StatusCode::SERVICE_UNAVAILABLE,
-                    false => StatusCode::INTERNAL_SERVER_ERROR,
-                };
-                return Reply::Failed(status, error_chain(&error));
-            }
-        };
-        let objects = Arc::clone(&self.objects);
-        let read = move |start: u64, end: u64| -> Pieces {
-            let step = usize::try_from(READ_BYTES).unwrap_or(usize::MAX);
-            let pieces = (start..end).step_by(step).map(move |from| {
-                let (store, key) = (store.clone(), key.clone());
-                let objects = Arc::clone(&objects);
-                let to = from.saturating_add(READ_BYTES).min(end);
-                async move {
-                    let read = store.read_one(Read::bounded(key, from..to)).await;
-                    match read {
-                        Ok(Some(bytes)) => Ok(objects.with_permit(bytes).await),
-                        Ok(None) => Err(std::io::ErrorKind::NotFound.into()),
-                        Err(error) => Err(std::io::Error::other(error)),
-                    }
-                }
-            });
-            stream::iter(pieces).buffered(1).boxed()
-        };
-        let is_json = path.last() == Some(&"zarr.json");
-        Reply::Object {
-            content_type: if is_json { JSON } else { BINARY },
-            size: stat.size,
-            e_tag: stat.e_tag.map(|tag| match tag.starts_with('"') {
-                true => tag,
-                false => format!("\"{tag}\""),
-            }),
-            read: Box::new(read),
+        let store = self.present.lock().await.clone();
+        let mut opened = OpenObject::open(store, &key, request).await;
+        if let Err(ObjectError::Snapshot(SnapshotError::Changed)) = opened {
+            opened = match self.reopened().await {
+                Ok(store) => OpenObject::open(store, &key, request).await,
+                Err(error) => Err(error.into()),
+            };
         }
+        match opened {
+            Ok(Some(object)) => object.reply(&self.objects).await,
+            Ok(None) | Err(ObjectError::Reopen(TransactionError::NoStore)) => Reply::not_found(),
+            Err(error) => Reply::Failed(error.status(), error_chain(&error)),
+        }
+    }
+
+    /// Returns the store at its present state.
+    async fn reopened(&self) -> Result<Store, TransactionError> {
+        let mut store = self.present.lock().await;
+        // Another request may have opened it.
+        if !store.is_snapshot_current().await? {
+            let (present, root) = store.snapshot().await?.ok_or(TransactionError::NoStore)?;
+            *store = present.with_seal(&root)?;
+        }
+        Ok(store.clone())
     }
 }
 

@@ -5,6 +5,7 @@
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
     io::{self, Write},
+    ops::Range,
     sync::Arc,
 };
 
@@ -66,9 +67,9 @@ impl ObjectCache {
     /// Returns a response with a stored object or a part of it.
     pub(super) fn reply_with(self: &Arc<Self>, stored: &Arc<StoredObject>) -> Reply {
         let (objects, object) = (Arc::clone(self), Arc::clone(stored));
-        let read = move |start: u64, end: u64| -> Pieces {
-            let step = usize::try_from(READ_BYTES).unwrap_or(usize::MAX);
-            let pieces = (start..end).step_by(step).map(move |from| {
+        let read = move |range: Range<u64>| -> Pieces {
+            let (step, end) = (usize::try_from(READ_BYTES).unwrap_or(usize::MAX), range.end);
+            let pieces = range.step_by(step).map(move |from| {
                 let (objects, object) = (Arc::clone(&objects), Arc::clone(&object));
                 let size = READ_BYTES.min(end.saturating_sub(from));
                 async move {

@@ -2,6 +2,7 @@
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
+    ops::Range,
     pin::Pin,
 };
 
@@ -17,7 +18,7 @@ use hyper::{
     },
 };
 
-use super::request::{ByteSpan, Refusal, Request};
+use super::request::{Refusal, Request};
 
 /// The body of a response.
 pub(super) type Body = UnsyncBoxBody<Bytes, std::io::Error>;
@@ -47,7 +48,7 @@ pub(super) enum Reply {
         size: u64,
         e_tag: Option<String>,
         /// Reads a range of the object.
-        read: Box<dyn FnOnce(u64, u64) -> Pieces + Send>,
+        read: Box<dyn FnOnce(Range<u64>) -> Pieces + Send>,
     },
     /// A stream without an end.
     Events(Pieces),
@@ -81,10 +82,10 @@ impl Reply {
                 // To hash a large document takes longer than to send a part of it.
                 let is_part = request.span.is_some() && bytes.len() > MAX_HASHED;
                 let e_tag = (!is_part).then(|| tag_of(&bytes));
-                let read = move |start, end| {
-                    let slice = usize::try_from(start)
+                let read = move |range: Range<u64>| {
+                    let slice = usize::try_from(range.start)
                         .ok()
-                        .zip(usize::try_from(end).ok())
+                        .zip(usize::try_from(range.end).ok())
                         .map(|(start, end)| bytes.slice(start..end));
                     whole(slice.unwrap_or_default())
                 };
@@ -95,8 +96,8 @@ impl Reply {
                 size,
                 e_tag,
                 read,
-            } => object(request, content_type, size, e_tag, |start, end| {
-                StreamBody::new(read(start, end).map(|piece| piece.map(Frame::data))).boxed_unsync()
+            } => object(request, content_type, size, e_tag, |range| {
+                StreamBody::new(read(range).map(|piece| piece.map(Frame::data))).boxed_unsync()
             }),
             Self::Events(pieces) => {
                 let body = StreamBody::new(pieces.map(|piece| piece.map(Frame::data)));
@@ -138,28 +139,17 @@ fn object(
     content_type: &'static str,
     size: u64,
     e_tag: Option<String>,
-    read: impl FnOnce(u64, u64) -> Body,
+    read: impl FnOnce(Range<u64>) -> Body,
 ) -> Response<Body> {
-    let is_known = |tag: &String| {
-        let known = request.if_none_match.as_deref().unwrap_or_default();
-        known == "*"
-            || known
-                .split(',')
-                .any(|known| known.trim().trim_start_matches("W/") == tag)
-    };
-    let is_unchanged = e_tag.as_ref().is_some_and(is_known);
-    let span = request.span.map(|span| match span {
-        ByteSpan::Bounded(first, last) => (first, last.saturating_add(1).min(size)),
-        ByteSpan::From(first) => (first, size),
-        ByteSpan::Last(bytes) => (size.saturating_sub(bytes), size),
-    });
-    let mut response = match span {
-        _ if is_unchanged => {
+    let range = request.range(size);
+    let body = request.body(size, e_tag.as_deref());
+    let mut response = match request.span {
+        _ if request.has_version(e_tag.as_deref()) => {
             let mut response = Response::new(whole(Bytes::new()));
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response
         }
-        Some((start, end)) if start >= end => {
+        Some(_) if range.is_empty() => {
             let mut response = failed(
                 StatusCode::RANGE_NOT_SATISFIABLE,
                 &format!("the object has {size} bytes"),
@@ -168,19 +158,15 @@ fn object(
             response
         }
         span => {
-            let (start, end) = span.unwrap_or((0, size));
-            let length = end.saturating_sub(start);
-            let body = match request.is_head || length == 0 {
-                true => whole(Bytes::new()),
-                false => read(start, end),
-            };
+            let length = range.end.saturating_sub(range.start);
+            let body = body.map_or_else(|| whole(Bytes::new()), read);
             let mut response = Response::new(body);
             set(&mut response, CONTENT_TYPE, content_type);
             set(&mut response, CONTENT_LENGTH, &length.to_string());
             if span.is_some() {
                 *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-                let last = end.saturating_sub(1);
-                let range = format!("bytes {start}-{last}/{size}");
+                let (first, last) = (range.start, range.end.saturating_sub(1));
+                let range = format!("bytes {first}-{last}/{size}");
                 set(&mut response, CONTENT_RANGE, &range);
             }
             response

@@ -1,5 +1,7 @@
 //! Requests: path, headers, and the rules that admit them.
 
+use std::ops::Range;
+
 use hyper::{
     HeaderMap, Method,
     header::{AUTHORIZATION, HOST, HeaderName, IF_NONE_MATCH, IF_RANGE, ORIGIN, RANGE},
@@ -28,6 +30,35 @@ pub(super) struct Request {
     pub(super) path: Vec<String>,
     pub(super) span: Option<ByteSpan>,
     pub(super) if_none_match: Option<String>,
+}
+
+impl Request {
+    /// Returns the requested part of an object of `size` bytes.
+    pub(super) fn range(&self, size: u64) -> Range<u64> {
+        match self.span {
+            None => 0..size,
+            Some(ByteSpan::Bounded(first, last)) => first..last.saturating_add(1).min(size),
+            Some(ByteSpan::From(first)) => first..size,
+            Some(ByteSpan::Last(bytes)) => size.saturating_sub(bytes)..size,
+        }
+    }
+
+    /// Returns whether the client has the version of an object with this tag.
+    pub(super) fn has_version(&self, e_tag: Option<&str>) -> bool {
+        let known = self.if_none_match.as_deref().unwrap_or_default();
+        e_tag.is_some_and(|tag| {
+            let mut tags = known.split(',');
+            known == "*" || tags.any(|known| known.trim().trim_start_matches("W/") == tag)
+        })
+    }
+
+    /// Returns the part of an object of `size` bytes that the body of the response has; `None` for
+    /// an empty body, or an error in its place.
+    pub(super) fn body(&self, size: u64, e_tag: Option<&str>) -> Option<Range<u64>> {
+        let range = self.range(size);
+        let is_empty = self.is_head || self.has_version(e_tag) || range.is_empty();
+        (!is_empty).then_some(range)
+    }
 }
 
 /// Reason that a request is rejected.

@@ -10,10 +10,13 @@
 
 use std::{fmt::Write, sync::Arc};
 
+use futures_util::future::join_all;
+
 use super::{
     cache::ResponseCache,
     live_store::LiveStore,
     reply::{HTML, JSON, Reply},
+    request::Request,
     viewer_client::{self, ViewerClient},
     volume::VolumeSource,
 };
@@ -86,11 +89,17 @@ impl Site {
     }
 
     /// Returns the response to a request.
-    pub(super) async fn response(&self, path: &[String]) -> Reply {
-        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    pub(super) async fn response(&self, request: &Request) -> Reply {
+        let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
         match path.as_slice() {
-            [] => return Reply::document(HTML, self.page()),
-            ["state.json"] => return Reply::document(JSON, self.state()),
+            [] => {
+                self.refresh().await;
+                return Reply::document(HTML, self.page());
+            }
+            ["state.json"] => {
+                self.refresh().await;
+                return Reply::document(JSON, self.state());
+            }
             ["v", SESSION, rest @ ..] => {
                 return match (&self.client, rest) {
                     (Some(client), []) => client.file(None),
@@ -106,11 +115,23 @@ impl Site {
         };
         let source = self.sources.iter().find(|source| source.name() == *name);
         match (source, rest) {
-            (Some(ServedSource::Store(store)), ["store", key @ ..]) => store.object(key).await,
+            (Some(ServedSource::Store(store)), ["store", key @ ..]) => {
+                store.object(key, request).await
+            }
             (Some(ServedSource::Store(store)), path) => store.layer_file(path, &self.cache).await,
             (Some(ServedSource::Volume(volume)), path) => volume.response(path, &self.cache).await,
             (None, _) => Reply::not_found(),
         }
+    }
+
+    /// Plans the layers of changed stores anew. If this fails, the layers of the earlier state are
+    /// shown, and requests for them report the error.
+    async fn refresh(&self) {
+        let stores = self.sources.iter().filter_map(|source| match source {
+            ServedSource::Store(store) => Some(store.refresh_if_due()),
+            ServedSource::Volume(_) => None,
+        });
+        join_all(stores).await;
     }
 
     /// Returns a page with links.

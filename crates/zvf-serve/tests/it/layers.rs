@@ -825,3 +825,20 @@ fn a_change_of_the_store_changes_the_responses() {
     let (_, found) = annotations(&server, "/a/annotations");
     assert_eq!(found.len(), 600);
 }
+
+/// A client that requests no layer sees the change too.
+#[test]
+fn a_change_of_the_store_changes_the_state_of_the_viewer() {
+    let stores = TestStores::new();
+    let address = stores.create("a.zv", GeometryKind::Points, &points(300));
+    let server = TestServer::start(&[("a", &address)], ServeOptions::new());
+    let state = "/state.json";
+    let before = server.get(state);
+    let editor = block_on(Editor::open(address.as_str())).unwrap();
+    let mut more = Geometry::new(NumericColumn::float32(3, [4000.0; 30]));
+    more.object_ids = Some(vec![100; 10]);
+    more.vertex = vec![Column::new("depth", NumericColumn::float32(1, [1.0; 10]))];
+    block_on(editor.append(&more, OutOfBounds::Expand)).unwrap();
+    std::thread::sleep(Duration::from_millis(1100));
+    assert_ne!(server.get(state), before);
+}

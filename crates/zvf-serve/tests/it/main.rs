@@ -10,5 +10,6 @@ mod client;
 mod export;
 mod export_tasks;
 mod layers;
+mod objects;
 mod protocol;
 mod stores;

@@ -7,7 +7,9 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use object_store::{Error as Failure, GetOptions, GetRange, GetResult, ObjectStoreExt, path::Path};
+use object_store::{
+    Error as Failure, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStoreExt, path::Path,
+};
 use zvf_model::key::Key;
 
 use super::{Store, file_read::OpenFile, overlay::OverlayEntry, regular_file, snapshot::SeenHead};
@@ -73,12 +75,7 @@ impl Store {
         key: &Key,
     ) -> Result<Option<(Bytes, ObjectVersion)>, ReadError> {
         let read = &Read::full(key.clone());
-        if let Some(folder) = self.folder() {
-            regular_file::check(&folder.join(key.as_str())).map_err(|error| ReadError::Io {
-                key: key.clone(),
-                source: Arc::new(error),
-            })?;
-        }
+        self.check_regular(key)?;
         let fetch = || async move {
             let budget = ByteBudget::new(self.budget());
             let Some(response) = self
@@ -159,22 +156,45 @@ impl Store {
 
     /// Returns the version of an object without reading it.
     pub(crate) async fn version(&self, key: &Key) -> Result<Option<ObjectVersion>, ReadError> {
+        let meta = self.fetch_meta(key).await?;
+        Ok(meta.map(|meta| ObjectVersion {
+            e_tag: meta.e_tag,
+            version: meta.version,
+        }))
+    }
+
+    /// Returns the size, the version and the time of the last change of the object at a key; `None`
+    /// if it is absent, or the store is a zip file.
+    pub(super) async fn fetch_meta(&self, key: &Key) -> Result<Option<ObjectMeta>, ReadError> {
         let read = &Read::bounded(key.clone(), 0..0);
         let Some(objects) = self.objects() else {
             return Ok(None);
         };
+        self.check_regular(key)?;
         self.recorder().request(read);
         let path = Path::parse(key).map_err(|source| read_error(read, source.into()))?;
         let path: Path = self.root().parts().chain(path.parts()).collect();
         let head = || objects.head(&path);
-        match self.retry_policy().run(head, gave_up_early).await {
-            Ok(meta) => Ok(Some(ObjectVersion {
-                e_tag: meta.e_tag,
-                version: meta.version,
-            })),
+        let found = self.retry_policy().run(head, gave_up_early).await;
+        let modified = found.as_ref().ok();
+        self.note_read(modified.map(|meta| meta.last_modified.timestamp_millis()));
+        match found {
+            Ok(meta) => Ok(Some(meta)),
             Err(Failure::NotFound { .. }) => Ok(None),
+            Err(failure) if is_below_file(&failure) => Ok(None),
             Err(failure) => Err(read_error(read, failure)),
         }
+    }
+
+    /// Checks that no pipe or device is in the place of a file, before `object_store` opens it.
+    fn check_regular(&self, key: &Key) -> Result<(), ReadError> {
+        let Some(folder) = self.folder() else {
+            return Ok(());
+        };
+        regular_file::check(&folder.join(key.as_str())).map_err(|error| ReadError::Io {
+            key: key.clone(),
+            source: Arc::new(error),
+        })
     }
 
     async fn fetch_object(&self, read: &Read, budget: &ByteBudget) -> FetchResult {

@@ -213,25 +213,28 @@ impl Store {
         keys: &[Key],
         found: &[Option<u64>],
     ) -> Result<(), ListError> {
-        let checks = keys.iter().zip(found).map(|(key, found)| async move {
-            let Some((seal, name)) = self.sealed(key) else {
-                return Ok(());
-            };
-            let entry = self.entry(seal.leaf_of(&name), &name).await?;
-            let source = match (entry.map(|entry| entry.size), *found) {
-                (listed, found) if listed == found => return Ok(()),
-                (None, _) => SealError::Unlisted,
-                (Some(_), None) => SealError::Missing,
-                (Some(listed), Some(found)) => SealError::Size { listed, found },
-            };
-            let key = key.clone();
-            Err(ReadError::Sealed { key, source })
-        });
-        let checked = try_join_all(checks).await.map(drop);
-        checked.map_err(|source| ListError::Sealed {
+        let pairs = keys.iter().zip(found);
+        let checked = try_join_all(pairs.map(|(key, found)| self.check_size(key, *found))).await;
+        checked.map(drop).map_err(|source| ListError::Sealed {
             prefix: source.key().clone(),
             source,
         })
+    }
+
+    /// Checks the size of an object, or its absence.
+    pub(super) async fn check_size(&self, key: &Key, found: Option<u64>) -> Result<(), ReadError> {
+        let Some((seal, name)) = self.sealed(key) else {
+            return Ok(());
+        };
+        let entry = self.entry(seal.leaf_of(&name), &name).await?;
+        let source = match (entry.map(|entry| entry.size), found) {
+            (listed, found) if listed == found => return Ok(()),
+            (None, _) => SealError::Unlisted,
+            (Some(_), None) => SealError::Missing,
+            (Some(listed), Some(found)) => SealError::Size { listed, found },
+        };
+        let key = key.clone();
+        Err(ReadError::Sealed { key, source })
     }
 
     /// Checks that a listing has every folder with nodes.

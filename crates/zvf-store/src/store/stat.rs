@@ -1,13 +1,9 @@
 //! Size and version of an object, without its bytes.
 
-use object_store::{Error as Failure, ObjectStoreExt, path::Path};
 use zvf_model::key::Key;
 
 use super::Store;
-use crate::{
-    backend::{gave_up_early, is_below_file},
-    io::{Read, ReadError},
-};
+use crate::io::{Read, ReadError};
 
 /// Size and version of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,31 +19,35 @@ impl Store {
     /// Returns the size and the version of an object in one request; `None` if it is absent. An
     /// object of a zip file is read.
     ///
+    /// While a transaction is being applied, this is the object that reads return. In a sealed
+    /// store, the size is compared with the inventory.
+    ///
     /// # Errors
     ///
-    /// [`ReadError`] if the request fails.
+    /// [`ReadError`] if the request fails; [`ReadError::Sealed`] if the inventory has another size,
+    /// or either of them lacks the object.
     pub async fn stat(&self, key: &Key) -> Result<Option<ObjectStat>, ReadError> {
-        let Some(objects) = self.objects() else {
+        if self.objects().is_none() {
             let bytes = self.read_one(Read::full(key.clone())).await?;
             return Ok(bytes.map(|bytes| ObjectStat {
                 size: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
                 e_tag: None,
             }));
-        };
-        let read = &Read::bounded(key.clone(), 0..0);
-        self.recorder().request(read);
-        let path =
-            Path::parse(key).map_err(|source| super::fetch::read_error(read, source.into()))?;
-        let path: Path = self.root().parts().chain(path.parts()).collect();
-        let head = || objects.head(&path);
-        match self.retry_policy().run(head, gave_up_early).await {
-            Ok(meta) => Ok(Some(ObjectStat {
-                size: meta.size,
-                e_tag: meta.e_tag,
-            })),
-            Err(Failure::NotFound { .. }) => Ok(None),
-            Err(failure) if is_below_file(&failure) => Ok(None),
-            Err(failure) => Err(super::fetch::read_error(read, failure)),
         }
+        let read = Read::bounded(key.clone(), 0..0);
+        let mut found = None;
+        for candidate in self.candidates(&read).into_iter().flatten() {
+            found = self.fetch_meta(&candidate.key).await?;
+            // A staged object disappears once it is applied; then the object is at its own key.
+            if found.is_some() {
+                break;
+            }
+        }
+        let size = found.as_ref().map(|meta| meta.size);
+        Box::pin(self.check_size(key, size)).await?;
+        Ok(found.map(|meta| ObjectStat {
+            size: meta.size,
+            e_tag: meta.e_tag,
+        }))
     }
 }

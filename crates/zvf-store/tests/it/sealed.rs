@@ -49,8 +49,17 @@ async fn checked(store: &Store) -> Store {
     view
 }
 
+/// Returns the fault that a read finds, and checks that `stat` finds all but changed contents.
 async fn fault(store: &Store, name: &str) -> Option<SealError> {
-    match checked(store).await.read_one(full(name)).await {
+    let view = checked(store).await;
+    let found = fault_of(view.read_one(full(name)).await, name);
+    let stat = fault_of(view.stat(&key(name)).await, name);
+    assert_eq!(stat, found.filter(|fault| *fault != SealError::Contents));
+    found
+}
+
+fn fault_of<T>(outcome: Result<T, ReadError>, name: &str) -> Option<SealError> {
+    match outcome {
         Ok(_) => None,
         Err(ReadError::Sealed { key, source }) => {
             assert_eq!(key.as_str(), name);

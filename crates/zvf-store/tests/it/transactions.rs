@@ -68,7 +68,15 @@ pub(crate) async fn read(store: &Store, at: &str) -> Option<Bytes> {
 pub(crate) async fn all(store: &Store) -> Objects {
     let mut found = Objects::new();
     for at in ["0/a", "0/x/b", "0/y/c"] {
-        if let Some(bytes) = read(store, at).await {
+        let bytes = read(store, at).await;
+        let stat = store.stat(&key(at)).await.unwrap();
+        let length = |bytes: &Bytes| u64::try_from(bytes.len()).unwrap();
+        assert_eq!(
+            stat.map(|stat| stat.size),
+            bytes.as_ref().map(length),
+            "{at}"
+        );
+        if let Some(bytes) = bytes {
             found.insert(at.to_owned(), String::from_utf8(bytes.to_vec()).unwrap());
         }
     }

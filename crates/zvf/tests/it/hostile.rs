@@ -172,6 +172,7 @@ fn an_unknown_codec_and_a_small_budget_are_not_damage() {
 #[cfg(target_os = "linux")]
 fn pipes_and_devices_in_the_place_of_files_are_errors_that_name_them() {
     use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
+    use zvf::{CreateOptions, Design, Geometry, GeometryKind, NumericColumn};
     let pipe = |path: &Path| {
         let made = Command::new("mkfifo").arg(path).status().unwrap();
         assert!(made.success());
@@ -203,6 +204,12 @@ fn pipes_and_devices_in_the_place_of_files_are_errors_that_name_them() {
                 let store = zvf_store::Store::open(&address).unwrap();
                 let error = block_on(store.begin()).unwrap_err().to_string();
                 assert!(error.contains(replaced), "{error}");
+                let points = Geometry::new(NumericColumn::float32(3, [1.0, 2.0, 3.0]));
+                let design = Design::new(GeometryKind::Points).chunk_shape([9.0; 3]);
+                let options = CreateOptions::default();
+                let created = block_on(zvf::create(&address, &points, design, &options));
+                let error = zvf_model::error_chain::error_chain(&created.unwrap_err());
+                assert!(error.contains("not a regular file"), "{error}");
             }
             let options = zvf::ValidateOptions::default();
             let report = block_on(zvf::validate(&address, &options));
