@@ -108,8 +108,12 @@ fn hint(operation: Operation, error: &zvf::Error) -> Option<Hint> {
             "convert it with zvf migrate",
         )),
         E::Conflict(_) => Some(match operation {
-            Operation::Sample => "nothing was changed; try again".into(),
-            _ => "nothing was changed; try again, or raise --retries".into(),
+            Operation::Append
+            | Operation::Edit
+            | Operation::ReplaceNamed
+            | Operation::Delete
+            | Operation::Compact => "nothing was changed; try again, or raise --retries".into(),
+            _ => "nothing was changed; try again".into(),
         }),
         E::Unnamed if operation == Operation::Edit => Some(
             "name the objects to replace with --remove, write points with their addresses by zvf query \
@@ -238,6 +242,7 @@ pub(crate) fn open_hint(error: &zvf::Error) -> Option<String> {
             "raise --budget or narrow the query; zvf pyramid makes coarser levels, with fewer objects by --sparsity"
                 .to_owned()
         }
+        zvf::Error::Query(QueryError::OutdatedLinks(_)) => "run zvf pyramid --refresh".to_owned(),
         _ => return None,
     })
 }

@@ -362,6 +362,11 @@ impl RootMetadata {
         numbers.map(LevelId::new)
     }
 
+    /// Returns whether a level is [stale](Self::stale_levels).
+    pub fn is_stale(&self, level: LevelId) -> bool {
+        self.stale_levels().any(|stale| stale == level)
+    }
+
     /// Returns the extent of a bin of level 0.
     pub fn bin_shape(&self) -> &ChunkShape {
         self.base_bin_shape.as_ref().unwrap_or(&self.chunk_shape)

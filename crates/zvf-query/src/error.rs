@@ -69,6 +69,12 @@ pub enum QueryError {
     /// No level matches the request.
     #[error("no level has so small a scale: the scale of level 0 is larger already")]
     NoScale,
+    /// The links between two levels name the vertices that the finer one had before it changed.
+    #[error(
+        "level {0} was built before a finer level changed, so the links between them are outdated; \
+         refresh the coarser levels"
+    )]
+    OutdatedLinks(LevelId),
     /// Every level has more vertices than the budget.
     #[error(
         "the selection has {vertices} vertices on level {level}, and no level has fewer, but the \
@@ -293,7 +299,7 @@ impl QueryError {
             | Self::NoGroup { .. }
             | Self::NoAttribute { .. }
             | Self::NoGeometry(_) => ErrorKind::NotFound,
-            Self::Unfinished(_) => ErrorKind::Conflict,
+            Self::Unfinished(_) | Self::OutdatedLinks(_) => ErrorKind::Conflict,
             Self::OverVertices { .. } | Self::OverBudget { .. } => ErrorKind::OverBudget,
             Self::Nameless(_)
             | Self::Unsupported(_)

@@ -85,6 +85,21 @@ fn points_without_objects_are_deleted_by_a_query() {
     assert_eq!(bench.code(&["validate", "@a.zv"]), Some(0));
 }
 
+/// Conditions on links were ignored where there are no links, so that everything was deleted.
+#[test]
+fn delete_refuses_conditions_on_links_of_points() {
+    let bench = points();
+    for text in [
+        "link.weight > 1",
+        "link.weight is null",
+        "fa > 1 and link.w > 1",
+    ] {
+        let said = bench.refused(&["delete", "@a.zv", "--where", text]);
+        assert!(said.contains("condition on links"), "{text}: {said}");
+    }
+    assert_eq!(bench.result("@a.zv", &[]).lines().count(), 5);
+}
+
 #[test]
 fn rows_are_deleted_by_address() {
     for end in typed().into_iter().chain(["csv"]) {
@@ -167,6 +182,8 @@ fn links_go_with_their_vertices() {
     );
     let line = ["create", "@a.zv", "--kind", "graphs", "--from", "@a.csv"];
     bench.says(&[&line[..], &["--chunk-shape", "10,10,10"]].concat());
+    let said = bench.refused(&["delete", "@a.zv", "--vertices", "--where", "weight > 9"]);
+    assert!(said.contains("condition on links"), "{said}");
     let line = ["delete", "@a.zv", "--vertices", "--where", "radius > 2.5"];
     let found = bench.json(&line);
     assert_eq!((&found["removed"], &found["links"]), (&json!(2), &json!(3)));

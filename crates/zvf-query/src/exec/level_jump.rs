@@ -70,6 +70,15 @@ pub(crate) async fn execute(
     let from = query.level.id();
     let target = from.offset(levels).ok_or(QueryError::NoScale)?;
     let target = session.level(target).await?;
+    // Edits of a level renumber its rows, but not the links of coarser levels to them.
+    let (finer, coarser) = (from.min(target.id()), from.max(target.id()));
+    let stale = session.stale();
+    if let Some(level) = stale
+        .iter()
+        .find(|level| finer < **level && **level <= coarser)
+    {
+        return Err(QueryError::OutdatedLinks(*level));
+    }
     let direct = scope
         .linked_rows(&query.level, &target, &rows, levels, diagnostics)
         .await?;

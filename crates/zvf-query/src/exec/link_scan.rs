@@ -7,11 +7,14 @@ use zvf_model::grid::ChunkCoord;
 
 use super::operator::LinkScan;
 use crate::{
+    catalog::level::Session,
     catalog::links::{LinkCellSource, LinkSet, LinkSetCache, LinkView},
     catalog::objects::FragmentsByChunk,
+    catalog::schema::advise_naming_attributes,
     diagnostics::Diagnostics,
     error::QueryError,
     geometry::Mode,
+    predicate::Scope,
     resolve::query::LevelQuery,
     sync::lock,
 };
@@ -93,5 +96,31 @@ impl LevelQuery<'_> {
         }
         diagnostics.absorb(&told);
         Ok(set)
+    }
+
+    /// Checks that the attributes of links in the predicate exist, as far as the level can be listed.
+    /// Takes a listing if an attribute has no values among the links, as on a level without links.
+    pub(crate) async fn check_link_attributes(
+        &self,
+        set: Option<&LinkSet>,
+    ) -> Result<(), QueryError> {
+        let with_values = |name: &String| {
+            let mut attributes = set.iter().flat_map(|set| &set.attributes);
+            attributes.any(|attribute| attribute.name == *name && attribute.metadata.is_some())
+        };
+        for name in &self.filter.names.link {
+            if with_values(name) {
+                continue;
+            }
+            let listed = self.session.attribute_names(&self.level, Scope::Link).await;
+            match listed.map_err(advise_naming_attributes) {
+                Ok(names) if names.contains(name) => {}
+                Ok(_) => return Err(Session::absent_attribute(&self.level, Scope::Link, name)?),
+                // Only a listing tells an attribute without values from one that does not exist.
+                Err(QueryError::Nameless(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 }

@@ -70,15 +70,16 @@ impl Session<'_> {
         let is_hope = alternatives.is_empty();
         if is_hope {
             let levels = over.ok_or_else(|| self.no_level(LevelId::FULL))?;
-            if query.region.is_none() && !query.keep_going {
+            let counts_all = query.region.is_none() && query.filter.is_none();
+            if counts_all && !query.keep_going {
                 return Err(QueryError::OverVertices {
                     level: levels.last().copied().unwrap_or_default(),
                     vertices: total(levels, &counted, LevelCount::all),
                     budget: budget.vertices,
                 });
             }
-            // The region may contain less than the estimated share, and data that cannot be counted
-            // is not returned.
+            // The region may contain less than the estimated share, the predicate selects among the
+            // counted vertices, and data that cannot be counted is not returned.
             alternatives.push(whole(levels));
         }
         for parts in &mut alternatives {

@@ -154,6 +154,8 @@ impl<'p, 'q> Planner<'p, 'q> {
 
     async fn links(&mut self) -> Result<PlanNode, QueryError> {
         let mut inputs = self.scan_inputs().await?;
+        let set = inputs.links.as_deref();
+        self.query.check_link_attributes(set).await?;
         let Some(scan) = self.scan(&mut inputs) else {
             let width = inputs.links.as_ref();
             let width = width.and_then(|set| set.width().ok().flatten());

@@ -171,6 +171,12 @@ impl<'s> Session<'s> {
                 ScopedPredicates::new(&predicate, axes)?
             }
         };
+        if filter.link.is_some() && shape != Shape::Links {
+            return Err(QueryError::Unsupported(
+                "the predicate has a condition on links, but the query selects points or paths; \
+                 write conditions on vertices, fragments, objects or groups",
+            ));
+        }
         let read = with_filter(&shown, &filter);
         let fetch = match query.scans_whole_level() {
             true => self.fetch.bypass_cache(),
@@ -544,10 +550,6 @@ impl LevelQuery<'_> {
         }
         for predicate in &self.filter.group {
             let groups = self.session.groups(&self.level, diagnostics).await?;
-            let groups = groups.ok_or(QueryError::NoGroup {
-                id: 0,
-                level: self.level.id(),
-            })?;
             let names = &self.filter.names.group;
             let columns = self
                 .session
@@ -555,6 +557,10 @@ impl LevelQuery<'_> {
             let columns = columns.await?;
             let views = ColumnViews::of(Scope::Group, &columns);
             let bound = predicate.bind(&views)?;
+            let Some(groups) = groups else {
+                selected.fill(false);
+                break;
+            };
             let mut of_groups = vec![false; objects.len()];
             for group in 0..groups.len() {
                 let row = usize::try_from(group).unwrap_or(usize::MAX);

@@ -1,7 +1,7 @@
 //! Checks across levels and outside of them: bounds, inherited ids, parametric objects and
 //! composite geometries.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use zvf_model::{key::Key, level::LevelId, root::RootMetadata};
 
 use super::{Ids, StoreCounts, objects::Members};
@@ -16,8 +16,6 @@ mod parametric;
 
 /// Capability of stores whose objects share fragments.
 const SHARED_FRAGMENTS: &str = "shared_fragments";
-/// Root attribute with the levels that are older than level 0.
-const STALE: &str = "zvf_stale_levels";
 
 pub(super) async fn check(
     context: &Context<'_>,
@@ -98,7 +96,7 @@ fn check_capability(context: &Context<'_>, root: &RootMetadata, counted: &StoreC
 /// Checks that a level which keeps the ids of its parent has no others.
 fn check_parent(context: &Context<'_>, scope: LevelScope<'_>, counted: &StoreCounts) {
     let LevelNode { id, key, .. } = scope.level;
-    if *id == LevelId::FULL || is_stale(scope.root, *id) {
+    if *id == LevelId::FULL || scope.root.is_stale(*id) {
         return;
     }
     let Some(parent) = scope.metadata.parent_level.or_else(|| id.offset(-1)) else {
@@ -133,11 +131,4 @@ fn check_parent(context: &Context<'_>, scope: LevelScope<'_>, counted: &StoreCou
         let message = format!("level {parent} lacks {missing}");
         context.report(&rules::PARENT_IDS, key, message);
     }
-}
-
-/// Returns whether the root marks a level as older than level 0.
-fn is_stale(root: &RootMetadata, level: LevelId) -> bool {
-    let levels = root.other.get(STALE).and_then(Value::as_array);
-    let number = Some(u64::from(level.number()));
-    levels.is_some_and(|levels| levels.iter().any(|level| level.as_u64() == number))
 }

@@ -13,6 +13,7 @@ use zvf_model::{
     fetch::{CellRef, CellRequest, FetchProblem},
     grid::ChunkCoord,
     layout::CrossChunkForm,
+    level::LevelId,
 };
 
 use super::{LinkSum, StoreCounts, chunks::presence};
@@ -38,13 +39,22 @@ pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>, counted:
     let groups = Groups::read(context, scope).await;
     let mut has_inside = false;
     for delta in deltas {
-        let target = scope.level.id.offset(delta.levels());
+        let own = scope.level.id;
+        let target = own.offset(delta.levels());
+        // A level that changed since numbers its vertices otherwise. A refresh writes the links again.
+        let is_current = target.is_none_or(|target| {
+            let (finer, coarser) = (own.min(target), own.max(target));
+            let mut stale = scope.root.stale_levels();
+            !stale.any(|level| finer < level && level <= coarser)
+        });
+        let lookup =
+            |level: Option<LevelId>| ChunkLookup::of(counted, level.filter(|_| is_current));
         let family = Family {
             context,
             scope,
             delta,
-            own: ChunkLookup::of(counted, Some(scope.level.id)),
-            target: ChunkLookup::of(counted, target),
+            own: lookup(Some(own)),
+            target: lookup(target),
             groups: groups.as_ref(),
         };
         let sum = family.check(&mut has_inside).await;

@@ -212,7 +212,11 @@ fn inherited(
         return;
     };
     // Changes since the level was built are reported as L4 staleness.
-    if is_stale(store, level.id) {
+    if store
+        .root
+        .as_ref()
+        .is_some_and(|root| root.is_stale(level.id))
+    {
         return;
     }
     let Some(objects) = store
@@ -236,12 +240,4 @@ fn objects(store: &StoreMetadata, level: &LevelNode) -> Option<u64> {
     }
     let index = ObjectIndex::parse(&key, store.tree.node(&key)?.attributes());
     Some(index.ok()?.value.num_objects)
-}
-
-/// Returns whether the root marks a level as stale.
-fn is_stale(store: &StoreMetadata, level: LevelId) -> bool {
-    let root = store.root.as_ref();
-    let stale = root.and_then(|root| root.other.get("zvf_stale_levels"));
-    let mut stale = stale.and_then(Value::as_array).into_iter().flatten();
-    stale.any(|number| number.as_u64() == Some(u64::from(level.number())))
 }

@@ -3,7 +3,6 @@
 
 mod coverage;
 
-use serde_json::Value;
 use zvf_model::{
     key::Key,
     level::{LevelId, Refinement},
@@ -106,10 +105,7 @@ struct Step<'a> {
 
 /// Reports the levels that the root marks as stale.
 fn stale(context: &Context<'_>, store: &StoreMetadata, root: &RootMetadata) -> Vec<LevelId> {
-    let listed = root.other.get("zvf_stale_levels").and_then(Value::as_array);
-    let numbers = listed.into_iter().flatten().filter_map(Value::as_u64);
-    let ids = numbers.filter_map(|number| u32::try_from(number).ok());
-    let ids: Vec<LevelId> = ids.map(LevelId::new).collect();
+    let ids: Vec<LevelId> = root.stale_levels().collect();
     for id in &ids {
         if let Some(level) = store.level(*id) {
             let message =

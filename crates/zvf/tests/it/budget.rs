@@ -13,9 +13,11 @@ use core::ops::ControlFlow;
 
 use proptest::prelude::*;
 use zvf::{Dataset, Error};
+use zvf_model::level::LevelId;
 use zvf_query::{
-    NumericColumn, Query, QueryError, QueryResult, VertexBudget,
+    LevelChoice, NumericColumn, Query, QueryError, QueryResult, VertexBudget,
     geometry::{Bbox, Position},
+    predicate::Predicate,
 };
 use zvf_testkit::sample::cases;
 use zvf_testkit::stores::{
@@ -321,10 +323,42 @@ fn a_level_within_the_budget_equals_a_query_by_level_number() {
             assert!(number.number() <= level);
             assert_eq!(result.levels.len(), 1);
             result.levels.clear();
-            let plain = Query::new().level(zvf_query::LevelChoice::Number(number));
+            let plain = Query::new().level(LevelChoice::Number(number));
             assert_eq!(result, run(&dataset, &plain));
         }
         let all = run(&dataset, &Query::new().level(VertexBudget::new(u64::MAX)));
         assert_eq!(all.level.number(), 0);
     }
+}
+
+/// A selection that fits was refused, because all vertices of the coarsest level were counted.
+#[test]
+fn a_budget_holds_what_a_predicate_leaves() {
+    let recipe = Recipe {
+        kind: StoreKind::Points,
+        ..Recipe::default()
+    };
+    let made = layers(&recipe, 1, false);
+    let dataset = block_on(open(&made.fine));
+    let query = |text: &str, max: u64| {
+        let filter = Predicate::parse(text).unwrap();
+        Query::new().filter(filter).level(VertexBudget::new(max))
+    };
+    assert_eq!(run(&dataset, &query("false", 0)).positions.len(), 0);
+    let coarsest = rule::level(&made, 1).vertices.iter();
+    let last = coarsest.map(|vertex| vertex.position[0]);
+    let last = last.fold(f64::NEG_INFINITY, f64::max);
+    let text = format!("x >= {last:?}");
+    let filter = Predicate::parse(&text).unwrap();
+    let level = LevelChoice::Number(LevelId::new(1));
+    let plain = run(&dataset, &Query::new().filter(filter).level(level));
+    let left = plain.positions.len() as u64;
+    assert!(0 < left && left < total(&made, 1, false), "{left}");
+    let found = run(&dataset, &query(&text, left));
+    assert_eq!(found.positions, plain.positions);
+    let error = block_on(dataset.query(&query(&text, left - 1))).unwrap_err();
+    let Error::Query(QueryError::OverVertices { vertices, .. }) = error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(vertices, left);
 }

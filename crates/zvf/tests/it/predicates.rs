@@ -12,8 +12,10 @@ use zvf::{CreateOptions, Dataset, Error, OpenOptions, Query, QueryResult, Store}
 use zvf_build::{
     AxisSpec, Column, ColumnValues, Design, Geometry, GeometryKind, NumericColumn, WritePlan,
 };
+use zvf_format::numeric::Kind;
 use zvf_query::{
-    QueryError,
+    QueryError, Shape,
+    geometry::Position,
     predicate::{BindError, FindError, Predicate},
 };
 
@@ -185,6 +187,106 @@ fn nan_is_null_in_attributes_of_links() {
     geometry.link = table();
     let dataset = created(geometry, GeometryKind::Graphs);
     check_pairs(&dataset, "link", |result| rows(&result.link));
+}
+
+/// Conditions on links were ignored by queries of points and paths, which selected everything.
+#[test]
+fn conditions_on_links_need_a_query_of_links() {
+    let refused = |dataset: &Dataset, query: Query, text: &str| {
+        let query = query.filter(Predicate::parse(text).unwrap());
+        let error = block_on(dataset.query(&query)).unwrap_err();
+        let Error::Query(QueryError::Unsupported(message)) = error else {
+            panic!("{text}: {error:?}")
+        };
+        assert!(message.contains("condition on links"), "{message}");
+    };
+    for kind in [
+        GeometryKind::Points,
+        GeometryKind::Polylines,
+        GeometryKind::Streamlines,
+    ] {
+        let mut geometry = Geometry::new(positions());
+        geometry.vertex = table();
+        if kind != GeometryKind::Points {
+            geometry.part_offsets = Some(vec![0, COUNT as u64]);
+        }
+        let dataset = created(geometry, kind);
+        for text in [
+            "link.a > 1",
+            "link.a is null",
+            "not link.a > 1",
+            "vertex.row > 2 and link.nope > 1",
+        ] {
+            refused(&dataset, Query::new(), text);
+        }
+    }
+    let mut geometry = Geometry::new(positions());
+    geometry.links = vec![0, 1, 1, 2];
+    geometry.link = vec![attribute("weight", numbers([1.0, 2.0]))];
+    let dataset = created(geometry, GeometryKind::Graphs);
+    let points = || Query::new().shape(Shape::Points);
+    let nearest = Position::new(&[0.0; 3]).unwrap();
+    for text in ["link.weight > 1", "weight > 1", "link.nope > 1"] {
+        refused(&dataset, points(), text);
+        refused(&dataset, points().nearest(nearest, 1), text);
+        refused(&dataset, points().drill(1), text);
+    }
+    let links = run(&dataset, "weight > 1").unwrap();
+    assert_eq!(links.positions.len(), 2);
+}
+
+/// Conditions on attributes that do not exist selected nothing in stores without links.
+#[test]
+fn conditions_on_missing_attributes_of_links_and_groups_are_errors() {
+    let missing = |dataset: &Dataset, text: &str| {
+        let error = run(dataset, text).unwrap_err();
+        assert!(
+            matches!(error, Error::Query(QueryError::NoAttribute { .. })),
+            "{text}: {error:?}"
+        );
+    };
+    let without_links = Geometry::new(positions());
+    let dataset = created(without_links, GeometryKind::Graphs);
+    missing(&dataset, "link.nope > 1");
+    // An attribute of a graph without links exists, but has no values.
+    let mut no_values = Geometry::new(positions());
+    no_values.link = vec![attribute("weight", numbers([]))];
+    let dataset = created(no_values, GeometryKind::Graphs);
+    assert_eq!(run(&dataset, "link.weight > 1").unwrap().positions.len(), 0);
+    missing(&dataset, "link.nope > 1");
+    let mut with_links = Geometry::new(positions());
+    with_links.links = vec![0, 1];
+    let dataset = created(with_links, GeometryKind::Graphs);
+    missing(&dataset, "link.nope > 1");
+    let mut ungrouped = Geometry::new(positions());
+    ungrouped.object_ids = Some(vec![0; COUNT]);
+    let dataset = created(ungrouped, GeometryKind::Points);
+    missing(&dataset, "group.nope > 1");
+}
+
+/// Bools of objects were stored as integers, which are no conditions.
+#[test]
+fn bools_of_objects_are_conditions() {
+    let store = |nulls: Option<Vec<bool>>| {
+        let mut geometry = Geometry::new(positions());
+        geometry.object_ids = Some((0..COUNT as i64).collect());
+        let flags = NumericColumn {
+            bytes: (0..COUNT).map(|row| u8::from(row % 3 == 0)).collect(),
+            ..NumericColumn::new(Kind::Bool, 1)
+        };
+        let column = attribute("flag", ColumnValues::Numeric(flags));
+        geometry.object.push(Column { nulls, ..column });
+        created(geometry, GeometryKind::Points)
+    };
+    let count = |dataset: &Dataset, text: &str| run(dataset, text).unwrap().positions.len();
+    let complete = store(None);
+    assert_eq!(count(&complete, "object.flag"), 20);
+    assert_eq!(count(&complete, "not object.flag"), 40);
+    assert_eq!(count(&complete, "object.flag = false"), 40);
+    // A bool has no value left for missing ones.
+    let partial = store(Some((0..COUNT).map(|row| row < 6).collect()));
+    assert_eq!(count(&partial, "object.flag = 1"), 18);
+    assert_eq!(count(&partial, "object.flag is null"), 6);
 }
 
 fn with_named_axes(names: [&str; 3], vertex: Vec<Column>) -> Dataset {
