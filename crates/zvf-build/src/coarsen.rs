@@ -62,7 +62,7 @@ const PARTS: usize = 8;
 fn by_parent<T: Send>(
     vertices: usize,
     count: usize,
-    make: impl Fn(Range<usize>) -> Vec<T> + Sync,
+    make: &(dyn Fn(Range<usize>) -> Vec<T> + Sync),
 ) -> Vec<T> {
     if vertices < BLOCK || count < PARTS {
         return make(0..count);

@@ -32,6 +32,7 @@ pub use rows::TableOptions;
 pub(crate) use rows::{TableKeys, write as write_table};
 
 use crate::{
+    commit::{commit_or_abort, unfinished},
     dataset::Dataset,
     error::Error,
     failure::Failure,
@@ -40,7 +41,6 @@ use crate::{
     options::option_setters,
     progress::Progress,
     stale::mark_stale,
-    unfinished::unfinished,
     writer::{encode::text, or_changed},
 };
 
@@ -247,7 +247,7 @@ fn write(
             }
         };
         let staged = staged.await;
-        commit_or_abort(&store, transaction, staged).await
+        finish(&store, transaction, staged).await
     })
 }
 
@@ -268,14 +268,14 @@ async fn begin(store: &Store) -> Result<Transaction, Failure> {
 }
 
 /// Commits a transaction with its staged root, or aborts it if staging failed.
-async fn commit_or_abort(
+async fn finish(
     store: &Store,
-    mut transaction: Transaction,
+    transaction: Transaction,
     staged: Result<(Bytes, AttributeReport), Failure>,
 ) -> Result<AttributeReport, Failure> {
     match staged {
         Ok((root, mut written)) => {
-            let committed = transaction.commit(&root).await?;
+            let committed = commit_or_abort(transaction, &root).await?;
             written.unfinished = unfinished(&committed);
             written.transaction = committed.transaction;
             Ok(written)

@@ -21,6 +21,7 @@ use zvf_store::{
 };
 
 use crate::{
+    commit::{commit_or_abort, unfinished},
     dataset::Dataset,
     error::{Error, boxed},
     failure::Failure,
@@ -28,7 +29,6 @@ use crate::{
     nodes::{self, element},
     progress::Progress,
     stale::mark_stale,
-    unfinished::unfinished,
     writer::{
         PlanCheck,
         cell_writer::{CellWriter, StagedTransaction},
@@ -331,14 +331,19 @@ impl Editor {
         .await
     }
 
-    /// Removes the remains of removed objects: fragments without rows, rows without fragments, and
-    /// fragmented groups of links.
+    /// Removes the remains of removed objects: fragments without rows and fragmented groups of links.
+    /// Vertices and links stay where they are, so coarser levels still match. A store without remains
+    /// is not changed.
     ///
     /// # Errors
     ///
     /// [`Error`] when the store cannot be read or written.
     pub fn compact(&self) -> BoxFuture<'_, Result<ChangeSummary, Error>> {
         boxed(async move {
+            // Leftovers of dead writers: a running one uploads more often than once an hour. Deleted
+            // first, because the change needs the space.
+            let hour = core::time::Duration::from_hours(1);
+            let swept = self.store.sweep(hour).await;
             let changed = self.change(&|_| {
                 Ok(LevelChange {
                     compact: true,
@@ -346,10 +351,7 @@ impl Editor {
                 })
             });
             let mut changed = changed.await?;
-            // Leftovers of dead writers: a running one uploads more often than once an hour.
-            let hour = core::time::Duration::from_hours(1);
-            if let Err(error) = self.store.sweep(hour).await {
-                // The change is committed.
+            if let Err(error) = swept {
                 changed.unfinished.get_or_insert(error_chain(&error));
             }
             Ok(changed)
@@ -415,37 +417,30 @@ impl Editor {
     ) -> Result<ChangeSummary, Failure> {
         let outcome = self.stage(&mut transaction, make, conditions).await;
         let (root, mut changed) = match outcome {
-            Ok(staged) => staged,
+            Ok((Some(root), changed)) => (root, changed),
+            Ok((None, mut changed)) => {
+                changed.transaction = transaction.base();
+                transaction.abort().await?;
+                return Ok(changed);
+            }
             Err(error) => {
                 let _ = transaction.abort().await;
                 return Err(error);
             }
         };
-        match transaction.commit(&root).await {
-            Ok(committed) => {
-                changed.unfinished = unfinished(&committed);
-                changed.transaction = committed.transaction;
-                Ok(changed)
-            }
-            Err(error) => {
-                if matches!(
-                    error,
-                    CommitError::Outdated { .. } | CommitError::Conflict { .. }
-                ) {
-                    let _ = transaction.abort().await;
-                }
-                Err(error.into())
-            }
-        }
+        let committed = commit_or_abort(transaction, &root).await?;
+        changed.unfinished = unfinished(&committed);
+        changed.transaction = committed.transaction;
+        Ok(changed)
     }
 
-    /// Stages a change. Returns the new root and the summary.
+    /// Stages a change. Returns the new root, `None` if there is nothing to change, and the summary.
     async fn stage(
         &self,
         transaction: &mut Transaction,
         make: &Make<'_>,
         conditions: Conditions,
-    ) -> Result<(Bytes, ChangeSummary), Failure> {
+    ) -> Result<(Option<Bytes>, ChangeSummary), Failure> {
         let key = nodes::metadata(&Key::root())?;
         let root = Node::parse(&key, transaction.root())?;
         // Cells written from damaged data would appear to be undamaged.
@@ -462,22 +457,34 @@ impl Editor {
                 links: edits.severed,
             });
         }
+        let chunks = match change.compact {
+            true => edits
+                .cells
+                .keys()
+                .map(|(_, chunk)| chunk)
+                .collect::<BTreeSet<_>>()
+                .len(),
+            false => edits
+                .touched
+                .iter()
+                .filter(|name| name.starts_with("0/"))
+                .count(),
+        };
         let mut changed = ChangeSummary {
             transaction: 0,
             added: edits.added,
             removed: edits.removed,
             objects: edits.objects.clone(),
-            chunks: edits
-                .touched
-                .iter()
-                .filter(|name| name.starts_with("0/"))
-                .count() as u64,
+            chunks: chunks as u64,
             links: edits.links as u64,
             severed: edits.severed as u64,
             bytes: 0,
             unfinished: None,
         };
         let (objects, gone) = self.objects(&reader, &before, &edits).await?;
+        if change.compact && objects.is_empty() && gone.is_empty() {
+            return Ok((None, changed));
+        }
         writer.put_counted(objects).await?;
         changed.bytes = writer.take_report().bytes;
         drop(writer);
@@ -487,11 +494,17 @@ impl Editor {
         for name in &edits.touched {
             transaction.touch(name.clone());
         }
-        // Links shape coarser levels, also in chunks whose vertices are unchanged.
-        let mut stale = edits.touched;
-        stale.extend(edits.unlinked);
-        let root = mark_stale(edits.root, &stale);
-        Ok((encode::text(&zvf_build::group_metadata(&root)), changed))
+        let root = match change.compact {
+            true => edits.root,
+            false => {
+                // Links shape coarser levels, also in chunks whose vertices are unchanged.
+                let mut stale = edits.touched;
+                stale.extend(edits.unlinked);
+                mark_stale(edits.root, &stale)
+            }
+        };
+        let root = encode::text(&zvf_build::group_metadata(&root));
+        Ok((Some(root), changed))
     }
 
     /// Encodes edits. Returns the objects to write and the keys to delete.
@@ -584,8 +597,9 @@ impl Editor {
         let mut objects = encoded(&arrays, outputs)?;
         objects.dedup_by(|a, b| a.0 == b.0);
         let put: BTreeSet<&Key> = objects.iter().map(|(key, _)| key).collect();
-        let tables = load::tables_gone(before, &put)?;
-        gone.extend(tables);
+        if !edits.tables.is_empty() {
+            gone.extend(load::tables_gone(before, &put)?);
+        }
         Ok((objects, gone))
     }
 }

@@ -51,6 +51,8 @@
 #[cfg(feature = "write")]
 mod attribute;
 pub mod blocking;
+#[cfg(feature = "write")]
+mod commit;
 mod dataset;
 #[cfg(feature = "write")]
 mod editor;
@@ -87,7 +89,6 @@ mod task_plan_error;
 #[cfg(feature = "write")]
 mod task_runner;
 #[cfg(feature = "write")]
-mod unfinished;
 #[cfg(feature = "validate")]
 mod validate;
 #[cfg(all(feature = "validate", feature = "pyramid"))]

@@ -302,10 +302,11 @@ fn migrate_in<'a>(
             (Err(CreateError::AlreadyExists), true) => {
                 let (staged, before) = begin_replace(store, copies, options.seal).await?;
                 let migration = Migration::new(&source, &form, &staged, options);
-                let root = migration.run(name).await?;
+                let root = migration.run(name).await;
                 let (written, report) = migration.finish();
                 drop(migration);
-                let written = finish_replace(staged, before, root, written).await?;
+                let made = root.map(|root| (root, written));
+                let written = finish_replace(staged, before, made).await?;
                 return Ok(MigrateReport {
                     unfinished: written.unfinished,
                     ..report

@@ -46,6 +46,7 @@ use self::{
     source::{LevelSize, SortedLinks, Source},
 };
 use crate::{
+    commit::unfinished,
     dataset::Dataset,
     error::Error,
     failure::Failure,
@@ -56,7 +57,6 @@ use crate::{
     options::option_setters,
     stale::PENDING_LEVELS,
     task_runner::TaskRunner,
-    unfinished::unfinished,
     writer::{begin_on, encode::text, or_changed},
 };
 
@@ -251,8 +251,9 @@ pub struct LevelReport {
     pub method: &'static str,
     /// Number of stored vertices.
     pub vertices: u64,
-    /// Number of references of objects to vertices. A shared vertex counts several times.
-    pub named: u64,
+    /// Number of references of objects to vertices. A shared vertex counts several times. `None` if
+    /// paths were rebuilt in part, which does not read the references of unchanged chunks.
+    pub named: Option<u64>,
     /// Number of chunks with vertices.
     pub chunks: u64,
     /// Number of objects with vertices; `None` without objects.
@@ -500,7 +501,7 @@ async fn level_at(
     let start = Instant::now();
     let build = begin_level(source, target, design, coarsening, options, pending).await?;
     match fill(build).await {
-        Ok((mut build, root)) => commit_level(&mut build, &root, start).await,
+        Ok((build, root)) => commit_level(build, &root, start).await,
         Err((transaction, error)) => {
             // The next writer deletes leftovers.
             let _ = transaction.abort().await;
@@ -542,8 +543,22 @@ async fn begin_level<'a>(
     Build::new(source, options, coarsening, level)
 }
 
-/// Commits a level.
+/// Commits a level. If that fails, deletes its staged objects.
 async fn commit_level(
+    mut build: Build<'_>,
+    root: &[u8],
+    start: Instant,
+) -> Result<LevelReport, Failure> {
+    let committed = commit_kept(&mut build, root, start).await;
+    if committed.is_err() {
+        // The next writer deletes leftovers.
+        let _ = build.into_transaction().abort().await;
+    }
+    committed
+}
+
+/// Commits a level. If that fails, its staged objects are kept.
+async fn commit_kept(
     build: &mut Build<'_>,
     root: &[u8],
     start: Instant,
@@ -555,7 +570,7 @@ async fn commit_level(
         level: build.target,
         method: build.design.method.name(),
         vertices: tally.rows,
-        named: tally.names,
+        named: (!tally.is_partly_named).then_some(tally.names),
         chunks: tally.chunks,
         objects: build.source.objects.as_ref().map(|_| tally.present),
         links: tally.links,

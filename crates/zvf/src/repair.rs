@@ -12,12 +12,12 @@ use zvf_store::{
 use zvf_validate::{Finding, Fix, ValidateOptions, ValidationReport, rules::consistency as rules};
 
 use crate::{
+    commit::{commit_or_abort, unfinished},
     error::Error,
     failure::Failure,
     location::Location,
     nodes,
     stale::mark_all_stale,
-    unfinished::unfinished,
     validate::{validate_state, validate_store},
     writer::{
         MAX_FILES,
@@ -151,7 +151,7 @@ async fn fix(
         });
     }
     match stage(store, &mut transaction, found).await {
-        Ok(root) => Ok(transaction.commit(&root).await?),
+        Ok(root) => Ok(commit_or_abort(transaction, &root).await?),
         Err(error) => {
             let _ = transaction.abort().await;
             Err(error)

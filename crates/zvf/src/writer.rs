@@ -14,8 +14,14 @@ use zvf_store::{
 };
 
 use crate::{
-    error::Error, failure::Failure, location::Location, nodes, options::option_setters,
-    progress::Progress, task_runner::TaskRunner, unfinished::unfinished,
+    commit::{commit_or_abort, unfinished},
+    error::Error,
+    failure::Failure,
+    location::Location,
+    nodes,
+    options::option_setters,
+    progress::Progress,
+    task_runner::TaskRunner,
 };
 
 use self::{
@@ -307,8 +313,9 @@ async fn replace(
     let copies = copies_nodes(plan.profile(), options.node_copy);
     let (staged, before) = begin_replace(store, copies, options.seal).await?;
     let writer = CellWriter::new(staged).with_progress(options.progress.clone());
-    let written = write_plan(&writer, plan).await?;
-    finish_replace(writer.into_destination(), before, root(plan), written).await
+    let written = write_plan(&writer, plan).await;
+    let made = written.map(|written| (root(plan), written));
+    finish_replace(writer.into_destination(), before, made).await
 }
 
 /// Returns whether others committed after transaction `base`.
@@ -367,14 +374,22 @@ pub(crate) async fn begin_replace(
     Ok((StagedTransaction::recording(transaction), before))
 }
 
-/// Commits a replacement: deletes every file of the old store that the new one does not replace.
+/// Commits a replacement, or deletes what it staged: with it goes every file of the old store that
+/// the new one does not replace.
 pub(crate) async fn finish_replace(
     staged: StagedTransaction<Transaction>,
     before: Vec<ListedFile>,
-    root: Bytes,
-    mut written: WriteReport,
+    made: Result<(Bytes, WriteReport), Failure>,
 ) -> Result<WriteReport, Failure> {
     let (mut transaction, put) = staged.into_parts();
+    let (root, mut written) = match made {
+        Ok(made) => made,
+        Err(error) => {
+            // The next writer deletes leftovers.
+            let _ = transaction.abort().await;
+            return Err(error);
+        }
+    };
     for file in before {
         let key = nodes::named(Key::parse(&file.name), &file.name)?;
         if file.name != "zarr.json" && !put.contains(&key) {
@@ -385,7 +400,7 @@ pub(crate) async fn finish_replace(
     transaction.touch("*");
     written.objects += 1;
     written.bytes += root.len() as u64;
-    let committed = transaction.commit(&root).await?;
+    let committed = commit_or_abort(transaction, &root).await?;
     written.unfinished = unfinished(&committed);
     written.transaction = committed.transaction;
     Ok(written)

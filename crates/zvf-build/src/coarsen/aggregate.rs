@@ -168,7 +168,7 @@ impl<'a, T: Number> Table<'a, T> {
         values
     }
 
-    fn summed(&self, result: impl Fn(T::Sum, u32) -> T + Sync) -> Vec<T> {
+    fn summed(&self, result: fn(T::Sum, u32) -> T) -> Vec<T> {
         self.by_parent(|range| {
             let mut sums = vec![(T::Sum::default(), 0_u32); range.len() * self.columns];
             for (parent, row) in self.rows_of(&range) {
@@ -269,7 +269,7 @@ impl<'a, T: Number> Table<'a, T> {
 
     /// Computes the values of all parents on all cores.
     fn by_parent<V: Send>(&self, make: impl Fn(Range<usize>) -> Vec<V> + Sync) -> Vec<V> {
-        by_parent(self.parent.len(), self.count, make)
+        by_parent(self.parent.len(), self.count, &make)
     }
 
     /// Returns the rows whose parents are in a range, each with the index of its parent in the

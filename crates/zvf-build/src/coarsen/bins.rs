@@ -59,7 +59,7 @@ fn for_each_member(block: &VertexBlock, visit: impl FnMut(usize)) {
 
 fn means(block: &VertexBlock, parent: &[u32], count: usize) -> Vec<f64> {
     let axes = block.axes;
-    let mut means = by_parent(block.len(), count, |range| {
+    let mut means = by_parent(block.len(), count, &|range| {
         let mut sums = vec![0.0; range.len() * axes];
         let mut members = vec![0_u32; range.len()];
         for_each_member(block, |vertex| {

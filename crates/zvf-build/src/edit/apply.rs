@@ -45,8 +45,9 @@ impl LevelSnapshot {
         let fragments_gone = self.fragments_gone(change)?;
         let moved = remove_rows(&mut chunks, change, &fragments_gone, &mut edits)?;
         let mut cells = self.links_after(&touched, &moved, &mut edits, change)?;
+        let mut puts_tables = true;
         if change.compact {
-            self.compact(&mut chunks)?;
+            puts_tables = self.compact(&mut chunks)?;
         }
         if let Some(plan) = &change.add {
             self.add(plan, change, &mut chunks, &mut cells, &mut edits)?;
@@ -64,7 +65,9 @@ impl LevelSnapshot {
         self.put_chunks(&chunks, &mut edits)?;
         self.put_links(&cells, &mut edits)?;
         self.put_level(&chunks, &mut edits);
-        self.put_tables(&mut edits)?;
+        if puts_tables {
+            self.put_tables(&mut edits)?;
+        }
         edits.root = self.root;
         Ok(edits)
     }

@@ -94,7 +94,8 @@ pub struct Edits {
     pub nodes: BTreeMap<String, Value>,
     /// New and changed cells; `None` deletes a cell.
     pub cells: BTreeMap<CellId, Option<Vec<u8>>>,
-    /// Rewritten tables: nodes and cells. Other chunks of these arrays are deleted.
+    /// Rewritten tables: nodes and cells. Other chunks of these arrays are deleted. Empty if all
+    /// tables stay as they are.
     pub tables: Vec<Output>,
     /// Attributes of the root.
     pub root: Map<String, Value>,

@@ -10,13 +10,13 @@ use super::{
 };
 
 impl LevelSnapshot {
-    /// Drops fragments without rows and rows without fragments, and sorts objects.
+    /// Drops fragments without rows and sorts objects. Returns whether the tables changed.
     pub(super) fn compact(
         &mut self,
         chunks: &mut BTreeMap<Vec<i64>, Chunk>,
-    ) -> Result<(), EditError> {
+    ) -> Result<bool, EditError> {
         if self.tables.ids.is_none() {
-            return Ok(());
+            return Ok(false);
         }
         let mut numbers: BTreeMap<&[i64], Vec<Option<u32>>> = BTreeMap::new();
         for (coords, chunk) in chunks.iter_mut() {
@@ -60,6 +60,10 @@ impl LevelSnapshot {
             }
             manifests.push(tables::encoded(&fragments, self.axes)?);
         }
+        let is_same = self.tables.manifests == manifests && ids.is_sorted();
+        if is_same {
+            return Ok(false);
+        }
         self.tables.manifests = manifests;
         let mut order: Vec<usize> = (0..ids.len()).collect();
         order.sort_by_key(|row| ids[*row]);
@@ -72,6 +76,6 @@ impl LevelSnapshot {
         self.tables.manifests = order.iter().map(|row| manifests[*row].clone()).collect();
         self.tables.ids = Some(order.iter().map(|row| ids[*row]).collect());
         self.tables.row_of = self.tables.ids.iter().flatten().copied().zip(0..).collect();
-        Ok(())
+        Ok(true)
     }
 }

@@ -134,7 +134,9 @@ impl LevelSnapshot {
                     level.remove("fragments_tile");
                 }
                 // Links and fragments may have changed; the claim is made by checking all of them.
-                level.remove("fragment_link_groups");
+                if !edits.cells.is_empty() {
+                    level.remove("fragment_link_groups");
+                }
             }
         }
         self.recount_links(edits);

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use crate::{
-    editing::{EditOutput, EditTargetArgs},
+    editing::{EditOutput, EditTargetArgs, NoChange},
     hint::Operation,
     outcome::CommandOutcome,
 };
@@ -11,7 +11,8 @@ use crate::{
 /// Rewrite a store in compact form after many edits
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Removes the remains of deleted objects, merges fragments and links, and sorts objects.
+    after_help = "Removes the remains of deleted objects, merges fragmented links, and sorts objects. A store that is \
+compact already is not changed.
 
 Examples:
   zvf compact tracts.zv"
@@ -26,6 +27,8 @@ pub(crate) async fn run(arguments: &CompactArgs) -> Result<CommandOutcome, Box<d
     let work = &arguments.work;
     let opened = work.open(Operation::Compact).await?;
     let changed = opened.change(opened.editor.compact()).await?;
-    let report = EditOutput::new(&work.store, Ok(changed));
+    let is_changed = changed.chunks > 0 || changed.bytes > 0 || changed.unfinished.is_some();
+    let changed = is_changed.then_some(changed).ok_or(NoChange::Nothing);
+    let report = EditOutput::new(&work.store, changed);
     Ok(work.done(&report)?)
 }

@@ -20,8 +20,8 @@ use zvf_query::predicate::Scope;
 use zvf_store::{Store, Transaction};
 
 use super::{
-    AttributeLocation, AttributeReport, AttributeSpec, commit_or_abort, json_of, present,
-    raw_vertices, root,
+    AttributeLocation, AttributeReport, AttributeSpec, finish, json_of, present, raw_vertices,
+    root,
     row_values::RowValues,
     vertex::{Values, VertexTarget},
 };
@@ -87,7 +87,7 @@ pub(crate) async fn write(
         }
     };
     let staged = staged.await;
-    commit_or_abort(store, transaction, staged).await
+    finish(store, transaction, staged).await
 }
 
 fn check_lengths(columns: &[Column], keys: usize) -> Result<(), Failure> {

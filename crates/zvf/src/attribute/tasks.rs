@@ -16,11 +16,11 @@ use super::{
     vertex::{Values, VertexTarget},
 };
 use crate::{
+    commit::unfinished,
     dataset::Dataset,
     failure::Failure,
     job::{Job, PlannedJob, share},
     task_plan_error::TaskPlanError,
-    unfinished::unfinished,
     writer::cell_writer::{CellWriter, StagedTransaction},
 };
 

@@ -417,8 +417,8 @@ impl<'a> Build<'a> {
         self.tally.bytes += written.bytes;
     }
 
-    /// Writes the nodes of all arrays with cells. `old` has the attributes of the corresponding
-    /// nodes of the finer level.
+    /// Writes the nodes of all arrays with cells, and of vertices and their fragments also without.
+    /// `old` has the attributes of the corresponding nodes of the finer level.
     pub(super) async fn nodes(
         &mut self,
         old: &BTreeMap<String, Map<String, Value>>,
@@ -426,6 +426,9 @@ impl<'a> Build<'a> {
         let none = Map::new();
         let mut outputs = Vec::new();
         let is_current = self.shared.form.is_current();
+        for path in self.required() {
+            self.tally.put.entry(path).or_default();
+        }
         for (path, part) in std::mem::take(&mut self.tally.put) {
             let family = path.split('/').nth(1).unwrap_or_default();
             // Before 0.9, links have families, and their arrays were written with the cells.
@@ -437,6 +440,12 @@ impl<'a> Build<'a> {
             self.tally.families.insert(path);
         }
         self.writer.write(outputs).await
+    }
+
+    /// Returns the paths of the arrays that every level has, even without vertices.
+    pub(super) fn required(&self) -> [String; 2] {
+        let level = &self.shared.coarse.path;
+        ["vertices", "vertex_fragments"].map(|array| format!("{level}/{array}"))
     }
 
     /// Returns the paths of arrays and families with cells.

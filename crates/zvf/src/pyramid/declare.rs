@@ -10,7 +10,8 @@ use zvf_store::Store;
 
 use super::{metadata::token, refresh::attributes};
 use crate::{
-    dataset::Dataset, failure::Failure, nodes, stale::PENDING_LEVELS, writer::encode::text,
+    commit::commit_or_abort, dataset::Dataset, failure::Failure, nodes, stale::PENDING_LEVELS,
+    writer::encode::text,
 };
 
 /// Declares levels 1 to `count`, which hold each point once, in one transaction. The coarsest is
@@ -61,6 +62,6 @@ pub(super) async fn additive(store: &Store, count: u32) -> Result<(), Failure> {
     }
     root.remove(PENDING_LEVELS);
     let root = text(&zvf_build::group_metadata(&root));
-    transaction.commit(&root).await?;
+    commit_or_abort(transaction, &root).await?;
     Ok(())
 }

@@ -28,6 +28,7 @@ use zvf_store::Store;
 use super::{
     LevelDesign, LevelReport, PyramidLevels, PyramidOptions, PyramidReport,
     build::{Build, NewLevel},
+    commit_level,
     design::Coarsening,
     kept, make, metadata,
     pending::{self, PendingLevels},
@@ -41,7 +42,6 @@ use crate::{
     location::Location,
     nodes,
     stale::{PENDING_LEVELS, STALE_CHUNKS, STALE_LEVELS},
-    unfinished::unfinished,
     writer::{begin_on, encode::text, or_changed},
 };
 
@@ -178,8 +178,9 @@ async fn complete(
     let present = dataset.surveyed().await?.levels().to_vec();
     let coarsest = present.last().copied().unwrap_or(LevelId::FULL);
     let session = dataset.session();
-    let vertices = session.stored_array(coarsest, &ArrayRole::Vertices);
-    if coarsest != LevelId::FULL && vertices.await?.is_none() {
+    let vertices = session.stored_array(coarsest, &ArrayRole::Vertices).await?;
+    let is_empty = vertices.is_none_or(|vertices| vertices.chunks().is_empty());
+    if coarsest != LevelId::FULL && is_empty {
         // A level without vertices has no coarser ones until it has vertices again.
         return Ok(PyramidReport::default());
     }
@@ -316,23 +317,7 @@ async fn refresh_chunks(
         build.into_transaction().abort().await?;
         return Ok(None);
     };
-    let committed = build.transaction().commit(&root).await?;
-    build.count_written();
-    let tally = &build.tally;
-    Ok(Some(LevelReport {
-        level: target,
-        method: design.method.name(),
-        vertices: tally.rows,
-        named: tally.names,
-        chunks: tally.chunks,
-        objects: source.objects.as_ref().map(|_| tally.present),
-        links: tally.links,
-        bytes: tally.bytes,
-        error: tally.error,
-        seconds: start.elapsed().as_secs_f64(),
-        transaction: committed.transaction,
-        unfinished: unfinished(&committed),
-    }))
+    commit_level(build, &root, start).await.map(Some)
 }
 
 /// Adds the chunks that change although no vertex in them did, because other objects are kept or a

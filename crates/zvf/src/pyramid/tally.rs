@@ -14,6 +14,8 @@ use crate::failure::Failure;
 pub(super) struct Tally {
     pub(super) rows: u64,
     pub(super) names: u64,
+    /// Whether `names` lacks the references of unchanged chunks.
+    pub(super) is_partly_named: bool,
     pub(super) chunks: u64,
     pub(super) links: u64,
     /// Number of these links between chunks.

@@ -17,7 +17,7 @@ use zvf_store::{OpenOptions, Store, Transaction};
 use super::{
     CrossLevel, LevelDesign, LevelReport, PyramidOptions,
     build::{Build, NewLevel},
-    clear, commit_level,
+    clear, commit_kept,
     design::Coarsening,
     form,
     shards::Groups,
@@ -324,7 +324,8 @@ pub(crate) async fn commit(store: &Store, id: &str) -> Result<LevelReport, Failu
     build.collect(&job, parts).await?;
     let sorted: SortedLinks = source.sorted_links(&build.scale);
     let root = stage_rest(&mut build, &sorted).await?;
-    commit_level(&mut build, &root, start).await
+    // The objects of the parts serve another attempt.
+    commit_kept(&mut build, &root, start).await
 }
 
 /// Replaces the error of a changed store by that of an outdated plan.

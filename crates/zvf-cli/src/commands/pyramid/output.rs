@@ -72,8 +72,8 @@ impl PyramidOutput {
                 count_noun(level.vertices, "vertex", "vertices"),
                 count_noun(level.chunks, "chunk", "chunks"),
             )];
-            if level.named > level.vertices {
-                parts.push(format!("{} returned by queries", group_digits(level.named)));
+            if let Some(named) = level.named.filter(|named| *named > level.vertices) {
+                parts.push(format!("{} returned by queries", group_digits(named)));
             }
             parts.extend(
                 level

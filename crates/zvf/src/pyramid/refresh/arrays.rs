@@ -74,6 +74,7 @@ impl PreviousArrays {
     ) -> Result<bool, Failure> {
         let mut put = std::mem::take(&mut build.tally.put);
         let none = Map::new();
+        let required = build.required();
         let mut outputs = Vec::new();
         for (path, before) in &self.nodes {
             let part = put.remove(path).unwrap_or_default();
@@ -89,7 +90,7 @@ impl PreviousArrays {
             }
             self.delete(build, path, before, &removed).await?;
             chunks.extend(new);
-            if chunks.is_empty() {
+            if chunks.is_empty() && !required.contains(path) {
                 let key = nodes::named(Key::parse(path), path)?;
                 build.transaction().delete(nodes::metadata(&key)?).await?;
                 continue;

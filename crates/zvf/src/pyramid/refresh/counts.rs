@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use zvf_build::coarsen::Ownership;
 use zvf_format::path::Delta;
 use zvf_model::{grid::ChunkCoord, layout::ArrayRole, level::LevelId};
 
@@ -111,6 +112,12 @@ impl RemovedCounts {
         let tally = &mut build.tally;
         tally.rows += stays(self.rows);
         tally.chunks += stays(self.chunks);
+        if build.shared.recipe.shape == Ownership::Shared {
+            // The lengths of shared fragments are in the fragment indexes of their chunks.
+            tally.is_partly_named = stays(self.chunks) > 0;
+        } else {
+            tally.names = tally.rows;
+        }
         tally.links += of(target, 0);
         // Levels with copies of links are never rebuilt in part.
         tally.physical = tally.links;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf::{
-    AutoLevels, CrossLevel, Dataset, Error, LevelChoice, LevelDesign, ObjectSelection,
+    AutoLevels, CrossLevel, Dataset, Editor, Error, LevelChoice, LevelDesign, ObjectSelection,
     PyramidLevels, PyramidOptions, Query, Store, ValidateOptions, build_pyramid,
     coarsen::{Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy},
-    validate,
+    refresh_pyramid, validate,
 };
 use zvf_build::{ColumnValues, Design, Geometry, GeometryKind, NumericColumn, Profile};
 use zvf_format::numeric::Kind;
@@ -359,4 +359,67 @@ async fn found(store: &Store) -> BTreeSet<String> {
     let lines =
         findings.map(|found| format!("{} {} {}", found.rule.code, found.path, found.message));
     lines.collect()
+}
+
+/// Levels without vertices had no arrays, so that queries that chose them failed.
+#[test]
+fn levels_without_vertices_have_arrays() {
+    let corners = || {
+        let corners = [[0.0; 3], [5.0, 0.0, 0.0], [0.0, 5.0, 0.0], [0.0, 0.0, 5.0]];
+        Geometry::new(NumericColumn::float32(3, corners.concat()))
+    };
+    let design = |kind, profile| {
+        let mut design = Design::new(kind);
+        design.profile = profile;
+        design.chunk_shape = Some(vec![20.0; 3]);
+        design
+    };
+    for profile in PROFILES {
+        let mut faces = corners();
+        faces.link_width = 3;
+        faces.links = vec![0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3];
+        let mut levels = bins(3, None);
+        levels.truncate(1);
+        let path_levels = PyramidOptions::new().levels(PyramidLevels::Explicit(levels.clone()));
+        levels[0].method = CoarsenMethod::Collapse {
+            keep: 0.5,
+            tolerance: f64::INFINITY,
+            cull: 10,
+        };
+        let mesh_levels = PyramidOptions::new()
+            .levels(PyramidLevels::Explicit(levels))
+            .cross_level(CrossLevel::None);
+        block_on(async {
+            let store = store_of(faces, design(GeometryKind::Mesh, profile)).await;
+            let built = build_pyramid(&store, &mesh_levels).await.unwrap();
+            assert_eq!(built.levels[0].vertices, 0, "{profile:?}");
+            let about = format!("culled, {profile:?}");
+            is_sound(&store, &about).await;
+            has_empty_level(&store, &about).await;
+        });
+        let mut path = corners();
+        path.part_offsets = Some(vec![0, 4]);
+        path.part_objects = Some(vec![7]);
+        block_on(async {
+            let store = store_of(path, design(GeometryKind::Polylines, profile)).await;
+            let path_levels = path_levels.cross_level(CrossLevel::None);
+            build_pyramid(&store, &path_levels).await.unwrap();
+            if profile == Profile::V09 {
+                let editor = Editor::open(&store).await.unwrap();
+                editor.remove(&[7]).await.unwrap();
+                let refreshed = refresh_pyramid(&store, &PyramidOptions::default()).await;
+                assert_eq!(refreshed.unwrap().levels[0].vertices, 0);
+                has_empty_level(&store, "emptied").await;
+            }
+        });
+    }
+}
+
+/// Asserts that level 1 can be read, although it has no vertices.
+async fn has_empty_level(store: &Store, about: &str) {
+    let dataset = Dataset::open(store).await.unwrap();
+    let query = Query::new().level(LevelChoice::Number(LevelId::new(1)));
+    let result = dataset.query(&query).await;
+    let result = result.unwrap_or_else(|error| panic!("{about}: {error:?}"));
+    assert_eq!(result.positions.len(), 0, "{about}");
 }

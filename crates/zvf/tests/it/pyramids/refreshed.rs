@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use zvf::{
     Bbox, CrossLevel, Dataset, Design, Editor, Geometry, GeometryKind, LevelChoice, LevelDesign,
-    NumericColumn, ObjectSelection, Profile, PyramidLevels, PyramidOptions, Query, Store,
-    build_pyramid,
+    LevelReport, NumericColumn, ObjectSelection, Profile, PyramidLevels, PyramidOptions, Query,
+    Store, ValidateOptions, build_pyramid,
     coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
-    refresh_pyramid,
+    refresh_pyramid, validate,
 };
 use zvf_model::{key::Key, level::LevelId};
+use zvf_query::QueryError;
 use zvf_store::Read;
 use zvf_testkit::stores::Random;
 
@@ -140,8 +141,16 @@ fn design(random: &mut Random, case: &Case, chunk: &[f64]) -> LevelDesign {
 async fn check_refresh(store: &Store, options: &PyramidOptions, about: &str) {
     let twin = Store::from_memory(files(store).await).unwrap();
     let refreshed = refresh_pyramid(store, &PyramidOptions::default()).await;
-    refreshed.unwrap_or_else(|error| panic!("{about}: {error:?}"));
-    build_pyramid(&twin, options).await.unwrap();
+    let refreshed = refreshed.unwrap_or_else(|error| panic!("{about}: {error:?}"));
+    let built = build_pyramid(&twin, options).await.unwrap();
+    for level in &refreshed.levels {
+        let same = built.levels.iter().find(|own| own.level == level.level);
+        let same = same.unwrap();
+        let counts = |made: &LevelReport| (made.vertices, made.chunks, made.objects, made.links);
+        assert_eq!(counts(level), counts(same), "{about}");
+        let is_known = level.named.is_some();
+        assert!(!is_known || level.named == same.named, "{level:?}: {about}");
+    }
     let (ours, whole) = (
         comparable(files(store).await),
         comparable(files(&twin).await),
@@ -299,5 +308,105 @@ fn subsets_do_not_depend_on_removed_objects() {
         let editor = Editor::open(store.clone()).await.unwrap();
         editor.remove(&[1]).await.unwrap();
         check_refresh(&store, &options, "without object 1").await;
+    });
+}
+
+/// A grid of objects of two points, in several chunks, with a level of every second point.
+async fn pairs_with_level() -> (Store, PyramidOptions) {
+    let places = (0..80_u8).flat_map(|at| [f32::from(at) / 2.0, f32::from(at % 7)]);
+    let mut geometry = Geometry::new(NumericColumn::float32(2, places));
+    geometry.object_ids = Some((0..80).map(|at| at / 2).collect());
+    let design = CoarsenMethod::Stride { step: 2 };
+    store_with_level(geometry, GeometryKind::Points, design).await
+}
+
+async fn stale(store: &Store) -> bool {
+    let dataset = Dataset::open(store.clone()).await.unwrap();
+    dataset.root().stale_levels().next().is_some()
+}
+
+#[test]
+fn compacting_does_not_outdate_levels() {
+    block_on(async {
+        let (store, _) = pairs_with_level().await;
+        let before = files(&store).await;
+        let editor = Editor::open(store.clone()).await.unwrap();
+        let changed = editor.compact().await.unwrap();
+        assert_eq!((changed.transaction, changed.chunks), (1, 0));
+        assert_eq!(files(&store).await, before);
+        let removed = editor.remove(&[3, 4]).await.unwrap();
+        refresh_pyramid(&store, &PyramidOptions::default())
+            .await
+            .unwrap();
+        let changed = editor.compact().await.unwrap();
+        assert!(changed.transaction > removed.transaction && changed.chunks > 0);
+        assert!(!stale(&store).await);
+        is_sound(&store, "compacted").await;
+        let again = editor.compact().await.unwrap();
+        assert_eq!((again.transaction, again.chunks), (changed.transaction, 0));
+    });
+}
+
+#[test]
+fn links_to_stale_levels_are_refused() {
+    block_on(async {
+        let (store, options) = pairs_with_level().await;
+        let here = |level| {
+            let mut query = Query::new().region(Bbox::parse("0,0,50,10").unwrap());
+            query.level = LevelChoice::Number(LevelId::new(level));
+            query
+        };
+        let reached = |query: Query| {
+            let store = store.clone();
+            async move {
+                let dataset = Dataset::open(store).await.unwrap();
+                let found = dataset.query(&query).await;
+                found.map(|found| found.positions.len())
+            }
+        };
+        let up = here(0).drill(1);
+        assert_eq!(reached(up.clone()).await.unwrap(), vertices(&store).await);
+        let editor = Editor::open(store.clone()).await.unwrap();
+        editor.remove(&[0]).await.unwrap();
+        for query in [up.clone(), here(1).drill(-1)] {
+            let refused = reached(query).await;
+            let Err(zvf::Error::Query(QueryError::OutdatedLinks(level))) = refused else {
+                panic!("{refused:?}");
+            };
+            assert_eq!(level, LevelId::new(1));
+        }
+        let report = validate(store.clone(), &ValidateOptions::default()).await;
+        let findings = report.unwrap().findings;
+        let codes: Vec<&str> = findings.iter().map(|found| found.rule.code).collect();
+        assert_eq!(codes, ["ZV-L4-059"]);
+        check_refresh(&store, &options, "edited below a level").await;
+        assert_eq!(reached(up).await.unwrap(), vertices(&store).await);
+    });
+}
+
+#[test]
+fn references_are_not_counted_if_paths_are_refreshed_in_part() {
+    let method = CoarsenMethod::Bins {
+        cell: vec![2.0; 2],
+        placement: Placement::Mean,
+        share: false,
+    };
+    // Three paths in chunk 0, and one in chunk 2.
+    let places = [0.0, 0.0, 0.0, 20.0]
+        .into_iter()
+        .flat_map(|first| (0..5_u8).flat_map(move |at| [first + f32::from(at), f32::from(at)]));
+    let mut geometry = Geometry::new(NumericColumn::float32(2, places));
+    geometry.part_offsets = Some(vec![0, 5, 10, 15, 20]);
+    block_on(async {
+        let (store, options) = store_with_level(geometry, GeometryKind::Streamlines, method).await;
+        let editor = Editor::open(store.clone()).await.unwrap();
+        editor.remove(&[1]).await.unwrap();
+        let twin = Store::from_memory(files(&store).await).unwrap();
+        let report = refresh_pyramid(&store, &PyramidOptions::default()).await;
+        let level = &report.unwrap().levels[0];
+        assert_eq!((level.named, level.objects), (None, Some(3)));
+        let whole = build_pyramid(&twin, &options).await.unwrap();
+        let returned = vertices(&store).await as u64;
+        assert_eq!(whole.levels[0].named, Some(returned));
     });
 }

@@ -77,7 +77,10 @@ fn bundles_share_vertices_within_the_error_bound() {
                 stored * min <= named,
                 "level {number}: {stored} for {named}"
             );
-            assert_eq!((made.vertices, made.named), (stored as u64, named as u64));
+            assert_eq!(
+                (made.vertices, made.named),
+                (stored as u64, Some(named as u64))
+            );
             // Errors of successive levels add up.
             let moved: f64 = (0..number as usize)
                 .map(|at| [2.0, 4.0][at] * 3.0_f64.sqrt())

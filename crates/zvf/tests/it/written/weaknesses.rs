@@ -1,6 +1,8 @@
 //! Known ways in which writers lose data, one test each: everything written and not removed is
 //! still stored. Those of killed or concurrent writers are in `killed`.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use zvf::{CreateOptions, Dataset, Editor, Error, ManifestForm, Query, Store};
 use zvf_build::{
@@ -375,6 +377,37 @@ fn rejected_writes_leave_no_files() {
     ));
     assert!(matches!(refused, Err(Error::Rejected(_))));
     assert!(!path.exists());
+}
+
+/// A replacement that fails, here because another writer commits first, deletes what it staged.
+#[test]
+fn failed_replacements_leave_no_files() {
+    let before = block_on(store(points(50), design(GeometryKind::Points)));
+    let other = before.clone();
+    let progress = Arc::new(move |done, _| {
+        if done == 1 {
+            let other = other.clone();
+            let edit = move || {
+                block_on(async {
+                    let editor = Editor::open(other).await.unwrap();
+                    let first = Query::new().limit(1);
+                    editor.remove_selected(&first).await.unwrap();
+                });
+            };
+            std::thread::spawn(edit).join().unwrap();
+        }
+    });
+    block_on(async {
+        let options = CreateOptions::new().overwrite(true).progress(progress);
+        let plan = WritePlan::new(points(80), design(GeometryKind::Points)).unwrap();
+        let refused = zvf::create_from_plan(&before, plan, &options).await;
+        assert!(matches!(refused, Err(Error::Commit(_))), "{refused:?}");
+        assert_eq!(read(&before, &Query::new()).await.positions.len(), 49);
+        let files = before.list_to_delete(&Key::root(), 1 << 20).await.unwrap();
+        let names = files.iter().map(|file| file.name.as_str());
+        let staged: Vec<&str> = names.filter(|name| name.starts_with(".zvf/")).collect();
+        assert_eq!(staged, Vec::<&str>::new());
+    });
 }
 
 #[test]
