@@ -316,7 +316,7 @@ class CreateOptions(TypedDict, total=False):
     purpose: Literal["auto", "lookup", "scan"]
     """Reads that the size of chunks is chosen for."""
     directed: bool
-    """Declare that the links of a graph have a direction."""
+    """Declare that the links of a graph have a direction; those of skeletons always have one."""
     duplicate: bool
     """Store a link between chunks in both of them."""
     step_links: bool

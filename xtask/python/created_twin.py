@@ -258,7 +258,8 @@ def write_tables(case, path, are_written):
         for name, values in case.object.items():
             values, present = case.table(values)
             # Zarr has no third truth value.
-            values = values.astype("u1") if values.dtype == bool else values
+            is_bool = values.dtype == bool and not present.all()
+            values = values.astype("u1") if is_bool else values
             rest = {"fill_value": fill(values[present])}
             if not present.all():
                 rest["present_mask"] = present
@@ -275,6 +276,8 @@ def fill(values):
     """
     if values.dtype.kind == "U":
         return ""
+    if values.dtype.kind == "b":
+        return False
     if values.dtype.kind == "f":
         limits = np.finfo(values.dtype)
         choice = [values.dtype.type(one) for one in (np.nan, limits.min, limits.max, 0, -1)]

@@ -205,7 +205,7 @@ pub struct Design {
     /// Number of cells in one object.
     pub sharding: ShardingPolicy,
     /// `true` if the order of link ends is significant. Undirected links are stored in canonical
-    /// order.
+    /// order. Links of skeletons always name the child first, then the parent.
     pub directed: bool,
     /// `true` if every chunk that a link touches stores a copy of it.
     pub duplicate: bool,

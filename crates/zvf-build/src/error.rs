@@ -278,10 +278,9 @@ pub enum BuildError {
         "group number {0} is above 1048575; groups are rows of a table, so number them from 0 without large gaps"
     )]
     GroupNumber(u32),
-    /// An object attribute uses every value of its type, so no fill value is left for absent
-    /// objects.
+    /// An object attribute leaves no value of its type to fill absent objects with.
     #[error(
-        "object attribute {0:?} uses every value of its type, so no fill value is left for absent objects; use a wider type"
+        "object attribute {0:?} leaves no value of its type to fill absent objects with; use a wider type"
     )]
     NoFillValue(String),
     /// Vertices, links or fragments have no integer.

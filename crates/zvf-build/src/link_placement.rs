@@ -9,7 +9,9 @@ use zvf_format::{
     path::OffsetCoords,
 };
 
-use crate::{error::BuildError, vertex_layout::VertexLayout};
+use crate::{
+    design::Design, error::BuildError, geometry::GeometryKind, vertex_layout::VertexLayout,
+};
 
 /// Links of a level by cell.
 #[derive(Debug)]
@@ -42,6 +44,19 @@ pub(crate) struct Cell {
 pub(crate) struct CrossChunkPolicy {
     pub(crate) directed: bool,
     pub(crate) duplicate: bool,
+}
+
+impl CrossChunkPolicy {
+    /// Returns the policy of a design.
+    ///
+    /// Skeletons are never directed: readers take directed ones as those that were streamed, in which
+    /// links between chunks name the parent first. Permutations keep the order of child and parent.
+    pub(crate) fn of(design: &Design) -> Self {
+        Self {
+            directed: design.directed && design.kind != GeometryKind::Skeletons,
+            duplicate: design.duplicate,
+        }
+    }
 }
 
 impl LinkPlacement {

@@ -332,7 +332,8 @@ impl WritePlan {
     /// Returns the row form of link arrays: links that are reordered keep the permutation of their
     /// ends.
     pub(crate) fn form(&self, crosses: bool) -> RowForm {
-        let permuted = crosses && (!self.design.directed || self.design.duplicate);
+        let policy = CrossChunkPolicy::of(&self.design);
+        let permuted = crosses && (!policy.directed || policy.duplicate);
         if permuted || (crosses && self.design.profile != Profile::V09) {
             RowForm::Permuted
         } else {
@@ -354,10 +355,7 @@ fn links(
         expected: "1 to 8",
         found: geometry.link_width,
     })?;
-    let policy = CrossChunkPolicy {
-        directed: design.directed,
-        duplicate: design.duplicate,
-    };
+    let policy = CrossChunkPolicy::of(design);
     if design.kind.is_linked() {
         let rows = layout.rows();
         let heads = if has_trees { heads(layout) } else { Vec::new() };

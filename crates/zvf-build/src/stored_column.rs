@@ -211,7 +211,12 @@ impl TableColumn {
         numbers: &NumericColumn,
         rows: &[Option<usize>],
     ) -> Result<Self, BuildError> {
-        let mut search = FillSearch::new(numbers.kind, numbers.row_len());
+        // Booleans have no value left for absent rows.
+        let kind = match numbers.kind {
+            Kind::Bool if rows.contains(&None) => Kind::UInt8,
+            kind => kind,
+        };
+        let mut search = FillSearch::new(kind, numbers.row_len());
         for row in rows.iter().flatten() {
             search.exclude(numbers.row(*row));
         }
@@ -283,18 +288,13 @@ pub(crate) struct FillSearch {
     pub(crate) columns: usize,
     /// Values in order of preference, the convention of the format first.
     candidates: Vec<(Value, Vec<u8>)>,
-    /// Values that no row consists of so far. There are up to 258 candidates, so rows look
-    /// themselves up.
+    /// Values that no row consists of so far. There are many candidates, so rows look themselves
+    /// up.
     possible: HashSet<Vec<u8>>,
 }
 
 impl FillSearch {
     pub(crate) fn new(kind: Kind, columns: usize) -> Self {
-        // Booleans have no value left to serve as fill.
-        let kind = match kind {
-            Kind::Bool => Kind::UInt8,
-            kind => kind,
-        };
         let candidates = fills(kind);
         let possible = candidates.iter().map(|(_, fill)| fill.clone()).collect();
         Self {
@@ -327,8 +327,12 @@ impl FillSearch {
         }
     }
 
-    /// Returns the fill value as JSON and as bytes; `name` is that of the attribute.
+    /// Returns the fill value as JSON and as bytes; `name` is that of the attribute. That of booleans
+    /// is a value, which does not stand for absent rows.
     pub(crate) fn found(&self, name: &str) -> Result<(Value, Vec<u8>), BuildError> {
+        if self.kind == Kind::Bool {
+            return Ok((json!(false), vec![0]));
+        }
         let mut candidates = self.candidates.iter();
         let first = candidates.find(|(_, fill)| self.possible.contains(fill));
         first
@@ -442,8 +446,18 @@ fn fills(kind: Kind) -> Vec<(Value, Vec<u8>)> {
     macro_rules! whole {
         ($number:ty, $first:expr, $second:expr) => {{
             let mut all: Vec<$number> = vec![$first, $second];
-            // Any unused value will do.
-            all.extend((0..=u8::MAX).filter_map(|n| <$number>::try_from(n).ok()));
+            // Any unused value will do. Columns hardly use all of these values of wide types.
+            let (least, most) = (<$number>::MIN, <$number>::MAX);
+            if size_of::<$number>() <= 2 {
+                all.extend(least..=most);
+            } else {
+                let near = <$number>::try_from(u8::MAX).unwrap_or(0);
+                all.extend(
+                    (0..=near)
+                        .chain(most - near..=most)
+                        .chain(least..=least + near),
+                );
+            }
             let all = all.into_iter();
             all.map(|n| (json!(n), n.to_le_bytes().to_vec())).collect()
         }};
@@ -537,6 +551,12 @@ mod tests {
         let all: Vec<u8> = (0..=255).collect();
         check(Kind::UInt8, &all, None);
         check(Kind::Bool, &[0, 1], Some(json!(255)));
+        let complete = TableColumn::of(&attribute(Kind::Bool, &[0, 1]), &[Some(0), Some(1)]);
+        let complete = complete.unwrap();
+        assert_eq!(
+            (complete.data_type, complete.fill.0),
+            (json!("bool"), json!(false))
+        );
         check(Kind::Float32, &1f32.to_le_bytes(), Some(json!("NaN")));
         check(
             Kind::Float32,
@@ -544,6 +564,14 @@ mod tests {
             Some(json!(f32::MIN)),
         );
         check(Kind::Int32, &i32::MIN.to_le_bytes(), Some(json!(i32::MAX)));
+        let labels = (0..998u16).chain([u16::MAX]);
+        let labels: Vec<u8> = labels.flat_map(u16::to_le_bytes).collect();
+        check(Kind::UInt16, &labels, Some(json!(998)));
+        let labels = (0..998i32).chain([i32::MIN, i32::MAX]);
+        let labels: Vec<u8> = labels.flat_map(i32::to_le_bytes).collect();
+        check(Kind::Int32, &labels, Some(json!(i32::MAX - 255)));
+        let all: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
+        check(Kind::UInt16, &all, None);
     }
 
     #[test]

@@ -228,10 +228,7 @@ impl LinkDivider {
 
 impl Outline {
     pub(super) fn policy(&self) -> CrossChunkPolicy {
-        CrossChunkPolicy {
-            directed: self.design.directed,
-            duplicate: self.design.duplicate,
-        }
+        CrossChunkPolicy::of(&self.design)
     }
 
     /// Places the divided links of a partition, in cells of chunks for which `own` returns true.

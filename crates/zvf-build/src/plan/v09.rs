@@ -8,7 +8,7 @@ use zvf_format::links::RowForm;
 use super::{draco, objects, of_fragments};
 use crate::{
     error::BuildError,
-    link_placement::{self, Cell, LinkPlacement},
+    link_placement::{self, Cell, CrossChunkPolicy, LinkPlacement},
     metadata::{self, ArrayNode},
     output::{Output, empty_group, group, group_metadata, json_object, node},
     plan::WritePlan,
@@ -236,12 +236,13 @@ fn link_family(plan: &WritePlan, links: &LinkPlacement) -> Value {
         true => links.inside.values().map(Cell::len).sum(),
         false => 0,
     };
+    let policy = CrossChunkPolicy::of(&plan.design);
     json!({
         "zv_array": "links_family",
         "level_delta": 0,
         "link_width": links.width.get(),
-        "directed": plan.design.directed,
-        "store": if plan.design.duplicate { "duplicate" } else { "canonical" },
+        "directed": policy.directed,
+        "store": if policy.duplicate { "duplicate" } else { "canonical" },
         "sid_ndim": plan.geometry.axes(),
         "num_links": links.logical - in_streams,
         "num_physical_records": links.physical() - in_streams,

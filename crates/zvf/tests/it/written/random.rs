@@ -132,7 +132,7 @@ fn design(random: &mut Random, kind: GeometryKind, profile: Profile) -> Design {
             CellChecksums::Off
         };
     }
-    if profile == Profile::V09 && matches!(kind, GeometryKind::Graphs | GeometryKind::Mesh) {
+    if profile == Profile::V09 && kind.is_linked() {
         design.directed = random.chance(25);
         design.duplicate = random.chance(25);
     }

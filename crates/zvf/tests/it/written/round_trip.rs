@@ -1,7 +1,7 @@
 //! Stores are read back as written.
 
-use zvf::{CreateOptions, Dataset, Store};
-use zvf_build::{GeometryKind, Profile, WritePlan};
+use zvf::{CreateOptions, Dataset, Editor, Query, Store};
+use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, Profile, WritePlan};
 
 use super::{
     content::Content,
@@ -70,4 +70,46 @@ fn stores_of_0_8_hold_what_was_written() {
 #[test]
 fn padded_stores_hold_what_was_written() {
     check_all(Profile::Padded);
+}
+
+/// Child and parent of links between chunks were exchanged in directed skeletons.
+#[test]
+fn skeletons_keep_child_and_parent_with_every_link_policy() {
+    for (directed, duplicate) in [(false, false), (true, false), (false, true), (true, true)] {
+        // A root at 4 with branches to both sides, one of which stays in the chunk of the root.
+        let places = [4.0, 4.5, 2.0, 0.0, 6.0, 8.0];
+        let parents = [[1, 0], [2, 0], [3, 2], [4, 0], [5, 4]];
+        let values = places.iter().flat_map(|place| [*place, 1.0]);
+        let mut geometry = Geometry::new(NumericColumn::float32(2, values));
+        geometry.object_ids = Some(vec![7; places.len()]);
+        geometry.links = parents.concat();
+        let mut design = Design::new(GeometryKind::Skeletons)
+            .directed(directed)
+            .duplicate(duplicate);
+        design.chunk_shape = Some(vec![2.0; 2]);
+        let plan = WritePlan::new(geometry, design).unwrap();
+        block_on(async {
+            let none: [(&str, &[u8]); 0] = [];
+            let store = Store::from_memory(none).unwrap();
+            let options = CreateOptions::new().seal(false);
+            zvf::create_from_plan(&store, plan, &options).await.unwrap();
+            let dataset = Dataset::open(store.clone()).await.unwrap();
+            let result = dataset.query(&Query::new()).await.unwrap();
+            let read = result.positions.to_vec::<f32>().unwrap();
+            let ends = result.links.unwrap().ends;
+            let mut links: Vec<[f32; 2]> = ends
+                .chunks_exact(2)
+                .map(|ends| [0, 1].map(|end: usize| read[ends[end] as usize * 2]))
+                .collect();
+            links.sort_by(|a, b| a.partial_cmp(b).unwrap());
+            let expected = [[0.0, 2.0], [2.0, 4.0], [4.5, 4.0], [6.0, 4.0], [8.0, 6.0]];
+            assert_eq!(
+                links, expected,
+                "directed {directed}, duplicate {duplicate}"
+            );
+            let editor = Editor::open(store).await.unwrap();
+            let removed = editor.remove(&[7]).await.unwrap().removed;
+            assert_eq!(removed, 6, "directed {directed}, duplicate {duplicate}");
+        });
+    }
 }
