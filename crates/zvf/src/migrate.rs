@@ -10,8 +10,8 @@ pub(crate) mod tasks;
 mod units;
 
 use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use zvf_model::fetch::BoxFuture;
 
@@ -22,7 +22,8 @@ use zvf_build::{
 };
 use zvf_format::path::Delta;
 use zvf_model::{
-    error_chain::error_chain, fetch::FetchProblem, generation::Generation, key::Key, level::LevelId,
+    error_chain::error_chain, fetch::FetchProblem, generation::Generation, grid::ChunkCoord,
+    key::Key, level::LevelId,
 };
 use zvf_query::{Damage, Fault, LinkCells, QueryError, Session};
 use zvf_store::{CreateError, OpenOptions, Store};
@@ -45,6 +46,7 @@ use crate::{
 };
 
 use level::{Level, is_suspect};
+use links::CopiedLinks;
 use parts::ChunkArrays;
 use tasks::CopiedCells;
 
@@ -350,6 +352,13 @@ struct OpenLevel {
     arrays: ChunkArrays,
 }
 
+/// A level whose vertices and attributes of them are migrated, and its links.
+struct LevelWithVertices {
+    level: Level,
+    links: Vec<(Delta, LinkCells)>,
+    copied_links: Option<CopiedLinks>,
+}
+
 #[derive(Default)]
 struct State {
     repaired: Vec<MigrationNote>,
@@ -357,6 +366,8 @@ struct State {
     vertices: u64,
     links: u64,
     shares_fragments: bool,
+    /// Chunks of each level whose vertices were migrated. Recorded only if damage is skipped.
+    intact: HashMap<LevelId, Arc<HashSet<ChunkCoord>>>,
     /// Groups that were written because a node is below them.
     parents: Vec<String>,
 }
@@ -390,11 +401,15 @@ impl<'a> Migration<'a> {
     /// Writes all nodes and cells, except for the root, which it returns.
     async fn run(&self, name: &str) -> Result<bytes::Bytes, Failure> {
         let levels = self.source.levels().to_vec();
+        // Links lead to vertices of other levels, which may be damaged.
+        let mut with_vertices = Vec::with_capacity(levels.len());
         for level in &levels {
-            self.level(*level).await?;
-            // Cells of a finished level are not written any more.
-            self.writer.forget_arrays();
-            self.state().parents.clear();
+            with_vertices.push(self.level_vertices(*level).await?);
+            self.forget_arrays();
+        }
+        for level in with_vertices {
+            self.rest_of_level(level).await?;
+            self.forget_arrays();
         }
         self.parametric().await?;
         self.other_root_nodes(&levels).await?;
@@ -408,8 +423,14 @@ impl<'a> Migration<'a> {
         Ok(text(&zvf_build::group_metadata(&root)))
     }
 
-    /// Migrates a level.
-    async fn level(&self, id: LevelId) -> Result<(), Failure> {
+    /// Forgets arrays all of whose cells are written.
+    fn forget_arrays(&self) {
+        self.writer.forget_arrays();
+        self.state().parents.clear();
+    }
+
+    /// Migrates the vertices and fragments of a level, and their attributes.
+    async fn level_vertices(&self, id: LevelId) -> Result<LevelWithVertices, Failure> {
         let OpenLevel {
             mut level,
             links,
@@ -423,9 +444,31 @@ impl<'a> Migration<'a> {
             }
         };
         self.chunk_parts(&mut level, &arrays, chunks).await?;
+        if self.options.skip_damaged {
+            let intact = level.chunks.keys().cloned().collect();
+            self.state().intact.insert(id, Arc::new(intact));
+        }
+        Ok(LevelWithVertices {
+            level,
+            links,
+            copied_links,
+        })
+    }
+
+    /// Migrates the objects and links of a level, and everything else in it.
+    async fn rest_of_level(&self, with_vertices: LevelWithVertices) -> Result<(), Failure> {
+        let LevelWithVertices {
+            mut level,
+            links,
+            copied_links,
+        } = with_vertices;
         self.objects(&mut level).await?;
         self.groups(&mut level).await?;
+        let lacks_steps = self.lacks_step_links(&level, &links);
         self.links(&mut level, links, copied_links).await?;
+        if lacks_steps {
+            self.step_links(&mut level).await?;
+        }
         self.composite(&mut level).await?;
         self.other_nodes(&level).await?;
         let node = self.attributes(&level.path).await?;
@@ -457,7 +500,8 @@ impl<'a> Migration<'a> {
         };
         let links = self.all_links(&level).await?;
         let suspect = links.iter().any(|(delta, cells)| is_suspect(*delta, cells));
-        level.bridges = suspect.then(ImpliedLinks::new);
+        let needs_bridges = suspect || self.lacks_step_links(&level, &links);
+        level.bridges = needs_bridges.then(ImpliedLinks::new);
         let arrays = self.chunk_arrays(&mut level).await?;
         Ok(OpenLevel {
             level,

@@ -1,6 +1,6 @@
 //! Links between runs of paths, derived from object manifests.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// First and last row of each fragment of a chunk; `None` for one without rows.
 pub type FragmentEnds = Vec<Option<(u64, u64)>>;
@@ -62,6 +62,33 @@ impl ImpliedLinks {
         self.between(from, to).map_or(0, Vec::len)
     }
 
+    /// Returns all links by their two chunks, which ascend. An end is the number of a chunk, 0 or 1,
+    /// and a row.
+    pub fn by_chunks(&self) -> BTreeMap<[&[i64]; 2], Vec<(u32, u64)>> {
+        let mut coords: Vec<&[i64]> = vec![&[]; self.chunks.len()];
+        for (chunk, number) in &self.chunks {
+            coords[*number as usize] = chunk;
+        }
+        let all = self.between.iter();
+        let all =
+            all.map(|((from, to), rows)| ([coords[*from as usize], coords[*to as usize]], rows));
+        // Equal input gives equal output.
+        let all: BTreeMap<[&[i64]; 2], &Vec<(u64, u64)>> = all.collect();
+        let mut pairs: BTreeMap<[&[i64]; 2], Vec<(u32, u64)>> = BTreeMap::new();
+        for ([from, to], rows) in all {
+            let (chunks, first) = if from < to {
+                ([from, to], 0)
+            } else {
+                ([to, from], 1)
+            };
+            let ends = rows
+                .iter()
+                .flat_map(|(last, next)| [(first, *last), (1 - first, *next)]);
+            pairs.entry(chunks).or_default().extend(ends);
+        }
+        pairs
+    }
+
     fn between(&self, from: &[i64], to: &[i64]) -> Option<&Vec<(u64, u64)>> {
         let numbers = (self.chunks.get(from)?, self.chunks.get(to)?);
         self.between.get(&(*numbers.0, *numbers.1))
@@ -115,6 +142,15 @@ mod tests {
         let mut back = [(6, 0)];
         assert_eq!(bridges().repair(&[1], &[0], &mut back), LinkRepair::Rows(1));
         assert_eq!(back, [(6, 4)]);
+    }
+
+    #[test]
+    fn links_are_listed_by_chunks() {
+        let bridges = bridges();
+        let found: Vec<_> = bridges.by_chunks().into_iter().collect();
+        let chunks: [&[i64]; 2] = [&[0], &[1]];
+        let ends = vec![(0, 3), (1, 5), (0, 9), (1, 0), (1, 6), (0, 4)];
+        assert_eq!(found, [(chunks, ends)]);
     }
 
     #[test]

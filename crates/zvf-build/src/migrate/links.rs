@@ -404,6 +404,10 @@ impl LinkTarget {
             }
         };
         let mut attributes = overlaid(old, attributes);
+        if *array_key == LinkArrayKey::Aligned {
+            // Families with this number declare how many links they have.
+            attributes.remove("sid_ndim");
+        }
         if !self.directed && !self.duplicate && !self.current {
             attributes.remove("directed");
             attributes.remove("store");

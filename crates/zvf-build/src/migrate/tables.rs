@@ -18,17 +18,10 @@ use zvf_model::column::{Column, ColumnValues, NumericColumn};
 /// Converts rows to a table. Without null rows, a column that uses every value of its type is legal.
 fn table(rows: &Column, needs_fill: bool) -> Result<TableColumn, BuildError> {
     let all: Vec<Option<usize>> = (0..rows.len()).map(Some).collect();
-    let mut column = match TableColumn::of(rows, &all) {
-        Err(BuildError::NoFillValue(_)) if !needs_fill => without_fill(rows)?,
-        column => column?,
-    };
-    // Complete booleans need no fill value.
-    if is_boolean(rows) && rows.nulls.is_none() {
-        column.data_type = json!("bool");
-        "bool".clone_into(&mut column.dtype);
-        column.fill = (json!(false), vec![0]);
+    match TableColumn::of(rows, &all) {
+        Err(BuildError::NoFillValue(_)) if !needs_fill => without_fill(rows),
+        column => column,
     }
-    Ok(column)
 }
 
 fn without_fill(rows: &Column) -> Result<TableColumn, BuildError> {

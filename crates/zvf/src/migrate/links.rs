@@ -2,9 +2,13 @@
 
 mod aligned;
 mod finish;
+mod steps;
 mod written;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
 
 use serde_json::{Map, Value};
 use zvf_build::{
@@ -15,7 +19,10 @@ use zvf_format::{
     links::{AxisScales, LinkWidth},
     path::Delta,
 };
-use zvf_model::{grid::ChunkCoord, key::Key, layout::LinkForm as LinkForms};
+use zvf_model::{
+    generation::Generation, grid::ChunkCoord, key::Key, layout::LinkForm as LinkForms,
+    level::LevelId, root::LinksConvention,
+};
 use zvf_query::{CellLinks, LinkCells};
 
 use self::aligned::AlignedCells;
@@ -35,11 +42,20 @@ pub(super) struct Links<'a> {
     pub(super) form: LinkTarget,
     pub(super) extent: ChunkExtent,
     pub(super) arity: usize,
+    /// `true` if links lead from children to parents of a skeleton.
+    is_tree: bool,
+    /// `true` if links between chunks name the parent first, as in skeletons written by streaming.
+    names_parents_first: bool,
+    /// Chunks that the first end of a link can be in, and the other ends; `None` for any chunk.
+    intact: [Option<Arc<HashSet<ChunkCoord>>>; 2],
     /// Links added to the cell of a chunk.
     pub(super) added: BTreeMap<Vec<i64>, AddedLinks>,
     written: WrittenLinks,
     repaired: u64,
     unexplained: u64,
+    /// Number of links that end in other chunks, and of links to parents among them.
+    dangling: u64,
+    orphans: u64,
 }
 
 /// The unread links of one delta and number of ends.
@@ -95,13 +111,61 @@ impl Links<'_> {
         }
     }
 
-    /// Corrects the rows of links between pieces of paths.
+    /// Corrects the order of child and parent and the rows of links between pieces of paths, and
+    /// removes links to vertices that were lost.
     fn repair(&mut self, level: &Level, unit: &mut UnitLinks) {
+        if self.names_parents_first {
+            unit.put_children_first();
+        }
+        self.remove_dangling(unit);
         if let Some(bridges) = &level.bridges {
             let chunks: Vec<&[i64]> = unit.chunks.iter().map(ChunkCoord::coords).collect();
             let (repaired, unexplained) = self.form.repair(bridges, &chunks, &mut unit.ends);
             self.repaired += repaired;
             self.unexplained += unexplained;
+        }
+    }
+
+    /// Returns whether a link cannot have this end, because the vertices of the chunk were lost.
+    fn is_lost(&self, end: usize, chunk: &ChunkCoord) -> bool {
+        let intact = self.intact.get(end.min(1)).and_then(Option::as_ref);
+        intact.is_some_and(|intact| !intact.contains(chunk))
+    }
+
+    /// Removes links to vertices that were lost.
+    fn remove_dangling(&mut self, unit: &mut UnitLinks) {
+        if self.intact.iter().all(Option::is_none) {
+            return;
+        }
+        let mut kept = Vec::new();
+        for record in unit.ends.chunks_exact(self.form.width.get()) {
+            let ends = record.iter().enumerate();
+            let mut lost =
+                ends.filter(|(end, (chunk, _))| self.is_lost(*end, &unit.chunks[*chunk as usize]));
+            let first = lost.next().map(|(end, _)| end);
+            kept.push(first.is_none());
+            self.dangling += u64::from(first.is_some());
+            self.orphans += u64::from(self.is_tree && first == Some(1));
+        }
+        unit.retain(&kept);
+    }
+
+    /// Records the attributes without values in a cell of this many links, for a target where all
+    /// links have values if some have.
+    fn note_unvalued(
+        &mut self,
+        array_key: &LinkArrayKey,
+        at: &[i64],
+        links: usize,
+        values: &[Option<Vec<u8>>],
+    ) {
+        if !self.form.is_current() {
+            return;
+        }
+        let unvalued = self.written.unvalued.iter_mut().zip(values);
+        for (unvalued, _) in unvalued.filter(|(_, values)| values.is_none()) {
+            let cells = unvalued.entry(array_key.clone()).or_default();
+            cells.push((at.to_vec(), links as u64));
         }
     }
 
@@ -168,7 +232,7 @@ impl Migration<'_> {
             }
             for width in self.widths(cells) {
                 let mut work = self.link_work(level, *delta, cells, width).await?;
-                match copied.as_mut().filter(|_| work.is_divisible(level)) {
+                match copied.as_mut().filter(|_| self.is_divisible(level, &work)) {
                     Some(copied) => {
                         let written = copied.remove(&(*delta, width));
                         let written = written.filter(|own| own.counts == work.counts());
@@ -197,6 +261,12 @@ impl Migration<'_> {
         self.aligned(links, aligned, &chunks).await
     }
 
+    /// Returns whether tasks write the cells of links. A task does not know which chunks of others
+    /// are damaged.
+    fn is_divisible(&self, level: &Level, work: &LinkWork<'_>) -> bool {
+        !self.options.skip_damaged && work.is_divisible(level)
+    }
+
     /// Writes the share of a task in the cells of the links of a level.
     pub(super) async fn copy_links(
         &self,
@@ -212,7 +282,7 @@ impl Migration<'_> {
                 let mut work = self.link_work(level, *delta, cells, width).await?;
                 // The commit opens the links again, and notes what is wrong with them.
                 self.state().lost.truncate(known);
-                if !work.is_divisible(level) {
+                if !self.is_divisible(level, &work) {
                     continue;
                 }
                 let counts = work.counts();
@@ -273,21 +343,38 @@ impl Migration<'_> {
         cells: &'a LinkCells,
         width: LinkWidth,
     ) -> Result<LinkWork<'a>, Failure> {
-        let policy = self.policy(cells, width).await?;
+        let mut policy = self.policy(cells, width).await?;
+        let is_tree = delta == Delta::INTRA
+            && width == LinkWidth::EDGE
+            && self.source.root().links_convention == Some(LinksConvention::ImplicitWithBranches);
+        let names_parents_first =
+            is_tree && policy.directed && self.source.layout().generation == Generation::V0_9;
+        // Readers of 0.9 take the links of directed skeletons as links that name the parent first.
+        policy.directed &= !is_tree;
         let scales = self.scales(level, delta).await?;
         let form = self
             .form
             .links(level.id.number(), delta, width, policy, scales);
         let attributes = cells.attributes().count();
+        let intact = {
+            let state = self.state();
+            let of = |level: LevelId| state.intact.get(&level).cloned();
+            [of(level.id), level.id.offset(delta.levels()).and_then(of)]
+        };
         let mut links = Links {
             cells,
             form,
             extent: level.extent.clone(),
             arity: level.arity,
+            is_tree,
+            names_parents_first,
+            intact,
             added: BTreeMap::new(),
             written: WrittenLinks::new(attributes),
             repaired: 0,
             unexplained: 0,
+            dangling: 0,
+            orphans: 0,
         };
         let own: Vec<usize> = (0..cells.len())
             .filter(|cell| cells.width(*cell) == Some(width))
@@ -375,9 +462,9 @@ impl Migration<'_> {
             }
             let mut unit = UnitLinks::of(links.cells, &read);
             drop(read);
+            links.repair(level, &mut unit);
             let parts = unit.split_by_chunks(&links.form);
             self.writer.expect(parts.len());
-            links.repair(level, &mut unit);
             let mut outputs = Vec::new();
             for (number, part) in parts.iter().enumerate() {
                 self.file(links, &unit, part, &mut outputs)?;
@@ -484,11 +571,9 @@ impl Migration<'_> {
             *filled_rows += values.filled_rows;
         }
         for ((array_key, at), cell) in placed {
-            let values = unit
-                .values
-                .iter()
-                .map(|values| values.of(&cell.from))
-                .collect();
+            let values = unit.values.iter();
+            let values: Vec<Option<Vec<u8>>> = values.map(|values| values.of(&cell.from)).collect();
+            links.note_unvalued(&array_key, &at, cell.from.len(), &values);
             links.written.physical += cell.from.len() as u64;
             links.cell(self, &array_key, &at, cell.payload(), values, outputs)?;
         }

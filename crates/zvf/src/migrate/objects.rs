@@ -7,7 +7,10 @@ use zvf_build::{
     NumericColumn,
     migrate::{MigrationNote, ObjectIndexCounts, changed_type},
 };
-use zvf_format::{manifest::ObjectManifest, numeric::Kind};
+use zvf_format::{
+    manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder},
+    numeric::Kind,
+};
 use zvf_model::{generation::Generation, grid::ChunkCoord, root::GeometryType};
 use zvf_query::{Column, ColumnValues, Damage, Fault, StoredManifests, predicate::Scope};
 
@@ -40,6 +43,10 @@ struct Tally {
     /// Rows that were never written.
     unwritten: u64,
     shared: u64,
+    /// References to fragments whose vertices were lost.
+    lost: u64,
+    /// Places where these were between others of an object.
+    gaps: u64,
 }
 
 impl Order {
@@ -64,9 +71,6 @@ impl Migration<'_> {
         let session = self.session();
         let names = session.attribute_list(level.id, Scope::Object).await?;
         let manifests = self.skip_damaged(session.stored_manifests(level.id).await)?;
-        if !names.is_empty() {
-            level.facts.present.push("object_attributes");
-        }
         let Some(Some(manifests)) = manifests else {
             for name in names.iter() {
                 self.object_attribute(level, name, &Order::Same(0)).await?;
@@ -78,7 +82,7 @@ impl Migration<'_> {
         let ids: Vec<i64> = (0..manifests.rows())
             .filter_map(|row| manifests.id(row))
             .collect();
-        let order = self.order(level, &ids);
+        let order = self.order(&ids);
         let tally = self.manifests(level, &manifests, &order).await?;
         let sorted = ids.is_sorted();
         let old = self.attributes(manifests.node().as_str()).await?;
@@ -104,15 +108,36 @@ impl Migration<'_> {
             what,
             tally.unwritten,
         ));
+        let what = "parts of objects whose vertices cannot be read";
+        self.lost(MigrationNote::new(
+            manifests.node().to_string(),
+            what,
+            tally.lost,
+        ));
+        if self.has_paths() {
+            let what = "gaps in paths, whose ends are now connected";
+            self.lost(MigrationNote::new(
+                manifests.node().to_string(),
+                what,
+                tally.gaps,
+            ));
+        }
         self.shared(level, &manifests, tally.shared);
         for name in names.iter() {
             self.object_attribute(level, name, &order).await?;
         }
-        if matches!(order, Order::Same(_)) && !self.ids_fit(&ids) {
-            self.kept_ids(level, &ids, &names).await?;
-            level.renumbered = ids.iter().copied().zip(0..).collect();
+        match order {
+            Order::Same(_) if !self.ids_fit(&ids) => self.renumbered(level, &ids).await,
+            Order::Same(_) => Ok(()),
+            Order::ById(rows) => {
+                let gaps = rows.len().saturating_sub(ids.len()) as u64;
+                let why = "0.8 has a row for each id from 0 on, so those in between are empty \
+                           objects now";
+                let path = format!("{}/object_index/object_ids", level.path);
+                self.lost(MigrationNote::new(path, "ids that no object has", gaps).because(why));
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Returns whether the target can represent these ids.
@@ -124,25 +149,13 @@ impl Migration<'_> {
         self.form.has_ids() || (last < max && ids.iter().all(is_row))
     }
 
-    fn order(&self, level: &Level, ids: &[i64]) -> Order {
-        let rows = ids.len() as u64;
+    fn order(&self, ids: &[i64]) -> Order {
         let are_rows = ids.iter().zip(0..).all(|(id, row)| *id == row);
-        if self.form.has_ids() || are_rows {
-            return Order::Same(rows);
-        }
-        if !self.ids_fit(ids) {
-            let why = "0.8 has a row for each id from 0 on, and theirs are too large; objects are \
-                       numbered anew, and object_attributes/object_id has their ids";
-            let path = format!("{}/object_index/object_ids", level.path);
-            self.lost(MigrationNote::new(path, "ids of objects", rows).because(why));
-            return Order::Same(rows);
+        if self.form.has_ids() || are_rows || !self.ids_fit(ids) {
+            return Order::Same(ids.len() as u64);
         }
         let last = ids.iter().copied().max().unwrap_or(-1);
         let mut order = vec![None; usize::try_from(last + 1).unwrap_or(0)];
-        let gaps = order.len().saturating_sub(ids.len()) as u64;
-        let why = "0.8 has a row for each id from 0 on, so those in between are empty objects now";
-        let path = format!("{}/object_index/object_ids", level.path);
-        self.lost(MigrationNote::new(path, "ids that no object has", gaps).because(why));
         for (row, id) in (0..).zip(ids) {
             if let Some(at) = usize::try_from(*id).ok().and_then(|id| order.get_mut(id)) {
                 *at = Some(row);
@@ -151,21 +164,43 @@ impl Migration<'_> {
         Order::ById(order)
     }
 
-    /// Writes ids that the target cannot represent as an attribute.
-    async fn kept_ids(&self, level: &Level, ids: &[i64], names: &[String]) -> Result<(), Failure> {
-        if names.iter().any(|name| name == "object_id") {
-            return Ok(());
-        }
+    /// Writes ids that the target cannot represent as an attribute, and records the new ones.
+    async fn renumbered(&self, level: &mut Level, ids: &[i64]) -> Result<(), Failure> {
+        let name = self.free_name("object_id").await?;
         let mut numbers = NumericColumn::new(Kind::Int64, 1);
         numbers.bytes = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-        let rows = Column::new("object_id", numbers);
+        let rows = Column::new(&*name, numbers);
         let folder = format!("{}/object_attributes", level.path);
         self.parent(&folder).await?;
-        let path = format!("{folder}/object_id");
+        level.facts.present.push("object_attributes");
+        let path = format!("{folder}/{name}");
         let none = serde_json::Map::new();
         self.writer
             .write(self.form.object_attribute(&path, &none, &rows)?)
-            .await
+            .await?;
+        level.renumbered = ids.iter().copied().zip(0..).collect();
+        let why = format!(
+            "0.8 has a row for each id from 0 on, and theirs are too large; objects are numbered \
+             anew, and object_attributes/{name} has their ids"
+        );
+        let path = format!("{}/object_index/object_ids", level.path);
+        let count = ids.len() as u64;
+        self.lost(MigrationNote::new(path, "ids of objects", count).because(why));
+        Ok(())
+    }
+
+    /// Returns a name that no object attribute of any level has: `name`, or one with a number.
+    async fn free_name(&self, name: &str) -> Result<String, Failure> {
+        let session = self.session();
+        let mut names = HashSet::new();
+        for level in self.source.levels() {
+            let own = session.attribute_list(*level, Scope::Object).await?;
+            names.extend(own.iter().cloned());
+        }
+        let numbered = (2..).map(|number: u64| format!("{name}_{number}"));
+        let mut all = core::iter::once(name.to_owned()).chain(numbered);
+        let free = all.find(|name| !names.contains(name));
+        Ok(free.unwrap_or_else(|| name.to_owned()))
     }
 
     /// Migrates all manifests, one chunk of the index at a time.
@@ -188,19 +223,24 @@ impl Migration<'_> {
             let wanted: Vec<Option<u64>> = (first..last).map(|at| order.row(at)).collect();
             let mut blobs = self.manifest_blobs(manifests, &wanted).await?;
             for (row, blob) in wanted.iter().zip(&mut blobs) {
-                if let Some(row) = row
-                    && let Err(fault) = Self::manifest(level, blob, &mut tally)
+                let Some(row) = row else { continue };
+                if blob.is_empty() {
+                    tally.unwritten += 1;
+                    *blob = Bytes::from_static(&EMPTY);
+                    continue;
+                }
+                if self.options.skip_damaged
+                    && let Some(rest) = without_lost(level, blob, &mut tally)
                 {
+                    *blob = Bytes::from(rest);
+                }
+                if let Err(fault) = Self::manifest(level, blob, &mut tally) {
                     let source = Box::new(fault);
                     self.damaged(Damage {
                         key: manifests.node().clone(),
                         chunk: None,
                         fault: Fault::Row { row: *row, source },
                     })?;
-                    *blob = Bytes::new();
-                }
-                if blob.is_empty() {
-                    tally.unwritten += u64::from(row.is_some());
                     *blob = Bytes::from_static(&EMPTY);
                 }
             }
@@ -211,7 +251,8 @@ impl Migration<'_> {
         Ok(tally)
     }
 
-    /// Reads the manifests of these rows; empty for `None`.
+    /// Reads the manifests of these rows; without blocks for `None` and for skipped damage, and of
+    /// zero bytes if never written.
     async fn manifest_blobs(
         &self,
         manifests: &StoredManifests,
@@ -230,7 +271,9 @@ impl Migration<'_> {
                 continue;
             };
             let read = session.manifest_rows(manifests, first.0..last.0 + 1).await;
-            let read = self.skip_damaged(read)?.unwrap_or_default();
+            let Some(read) = self.skip_damaged(read)? else {
+                continue;
+            };
             for (row, index) in run {
                 let at = usize::try_from(row - first.0).unwrap_or(usize::MAX);
                 blobs[*index] = read.get(at).cloned().unwrap_or_default();
@@ -241,11 +284,7 @@ impl Migration<'_> {
 
     /// Checks a manifest against the chunks, and collects the links that its path implies.
     fn manifest(level: &mut Level, blob: &[u8], tally: &mut Tally) -> Result<(), Fault> {
-        if blob.is_empty() {
-            return Ok(());
-        }
         let manifest = ObjectManifest::parse(blob, level.arity)?;
-        tally.present += u64::from(!manifest.is_empty());
         let mut pieces: Vec<(ChunkCoord, (u64, u64))> = Vec::new();
         // A path may reference its own fragment more than once.
         let mut own: HashSet<(ChunkCoord, u32)> = HashSet::new();
@@ -270,6 +309,7 @@ impl Migration<'_> {
                 }
             }
         }
+        tally.present += u64::from(!manifest.is_empty());
         if let Some(bridges) = &mut level.bridges {
             bridges.path(pieces.iter().map(|(chunk, ends)| (chunk.coords(), *ends)));
         }
@@ -299,7 +339,7 @@ impl Migration<'_> {
 
     async fn object_attribute(
         &self,
-        level: &Level,
+        level: &mut Level,
         name: &str,
         order: &Order,
     ) -> Result<(), Failure> {
@@ -328,6 +368,7 @@ impl Migration<'_> {
             self.lost(MigrationNote::new(&path, what, rows.values.len() as u64).because(kind));
         }
         self.parent(&folder).await?;
+        level.facts.present.push("object_attributes");
         self.writer
             .write(self.form.object_attribute(&path, &old, &rows)?)
             .await
@@ -369,10 +410,6 @@ impl Migration<'_> {
         }
         let names = session.attribute_list(level.id, Scope::Group).await?;
         let folder = format!("{}/group_attributes", level.path);
-        if !names.is_empty() {
-            self.parent(&folder).await?;
-            level.facts.present.push("group_attributes");
-        }
         for name in names.iter() {
             let path = format!("{folder}/{name}");
             let column = session.group_values(level.id, name, None).await;
@@ -381,8 +418,11 @@ impl Migration<'_> {
             };
             let old = self.attributes(&path).await?;
             self.check_extents(&path, &old);
-            self.plain_attribute(&path, Some("groupings_attribute"), &old, column)
-                .await?;
+            let tag = Some("groupings_attribute");
+            if self.plain_attribute(&path, tag, &old, column).await? {
+                self.parent(&folder).await?;
+                level.facts.present.push("group_attributes");
+            }
         }
         Ok(())
     }
@@ -424,14 +464,15 @@ impl Migration<'_> {
         Ok((members, ranges))
     }
 
-    /// Writes an attribute whose rows are all present, unchanged in order.
+    /// Writes an attribute whose rows are all present, unchanged in order. Returns whether the target
+    /// has a form for it.
     pub(super) async fn plain_attribute(
         &self,
         path: &str,
         tag: Option<&str>,
         old: &serde_json::Map<String, serde_json::Value>,
         column: Column,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let rows = column.values.len() as u64;
         let rows = rows_of(&column, &Order::Same(rows));
         if matches!(rows.values, ColumnValues::Dictionary { .. }) && !self.form.has_text() {
@@ -441,12 +482,46 @@ impl Migration<'_> {
                 "text, for which 0.8 has no form",
                 count,
             ));
-            return Ok(());
+            return Ok(false);
         }
-        self.writer
-            .write(self.form.plain_attribute(path, tag, old, &rows)?)
-            .await
+        let outputs = self.form.plain_attribute(path, tag, old, &rows)?;
+        self.writer.write(outputs).await?;
+        Ok(true)
     }
+}
+
+/// Returns the rest of a manifest that names fragments whose vertices were lost; `None` if it names
+/// none.
+fn without_lost(level: &Level, blob: &[u8], tally: &mut Tally) -> Option<Vec<u8>> {
+    let manifest = ObjectManifest::parse(blob, level.arity).ok()?;
+    let mut rest = ObjectManifestBuilder::new(level.arity);
+    let (mut lost, mut gaps) = (0, 0);
+    let (mut is_begun, mut is_cut) = (false, false);
+    for block in &manifest {
+        let coords: Vec<i64> = block.chunk.iter().collect();
+        let chunk = level.chunks.get(&ChunkCoord::new(coords.as_slice()));
+        let count = chunk.map_or(0, |facts| facts.fragments);
+        let kept: Vec<u32> = match &block.fragments {
+            FragmentRef::Range(range) => (range.start..range.end.min(count)).collect(),
+            fragments => fragments.iter().filter(|own| *own < count).collect(),
+        };
+        let missing = block.fragments.len() - kept.len();
+        // Parts of a valid manifest fit into one.
+        match missing {
+            0 => rest.push(&block).ok()?,
+            _ if kept.is_empty() => &mut rest,
+            _ => rest.push_list(&coords, &kept).ok()?,
+        };
+        if !kept.is_empty() {
+            gaps += u64::from(is_cut);
+            (is_begun, is_cut) = (true, false);
+        }
+        is_cut |= is_begun && missing > 0;
+        lost += missing as u64;
+    }
+    tally.lost += lost;
+    tally.gaps += gaps;
+    (lost > 0).then(|| rest.finish())
 }
 
 /// Returns the rows of a column in the order of the target.

@@ -24,7 +24,7 @@ use super::{
 use crate::failure::Failure;
 
 /// Approximate bytes of cells in memory.
-const BATCH_BYTES: u64 = 64 << 20;
+pub(super) const BATCH_BYTES: u64 = 64 << 20;
 /// Cells in the first batch, which measures the size of a cell.
 const FIRST_BATCH: usize = 16;
 /// Maximum number of cells in a batch.
@@ -423,6 +423,10 @@ impl Migration<'_> {
                     }
                 };
                 let facts = level.chunks.get(chunk);
+                if facts.is_none() && self.options.skip_damaged {
+                    // The vertices were lost.
+                    continue;
+                }
                 if let Some(padded) = padded {
                     let rows = facts.map_or(0, |facts| facts.rows);
                     cell = used(&cell, rows.saturating_mul(padded.row));

@@ -106,6 +106,16 @@ impl LinkValues {
         Some(bytes)
     }
 
+    /// Returns the fill values of links without values.
+    pub(super) fn filled(metadata: &CellAttribute, row: usize, links: usize) -> Vec<u8> {
+        let mut values = Self {
+            row,
+            ..Self::new(Some(metadata))
+        };
+        values.fill_rows(links);
+        values.bytes
+    }
+
     /// Returns all values; `None` if there are none.
     pub(super) fn all(&self) -> Option<&[u8]> {
         self.has.then_some(&self.bytes)
@@ -143,6 +153,38 @@ impl UnitLinks {
         }
         unit.chunks = chunks;
         unit
+    }
+
+    /// Keeps the links for which `kept` is `true`.
+    pub(super) fn retain(&mut self, kept: &[bool]) {
+        let all = 0..kept.len();
+        let links: Vec<usize> = all.filter(|link| kept[*link]).collect();
+        if links.len() == kept.len() {
+            return;
+        }
+        let width = self.ends.len() / kept.len();
+        let ends = links
+            .iter()
+            .flat_map(|link| &self.ends[link * width..(link + 1) * width]);
+        self.ends = ends.copied().collect();
+        self.leaders = links.iter().map(|link| self.leaders[*link]).collect();
+        for values in &mut self.values {
+            match values.of(&links) {
+                Some(bytes) => values.bytes = bytes,
+                None => values.waiting = links.len(),
+            }
+        }
+    }
+
+    /// Reverses the ends of links of two ends between different chunks.
+    pub(super) fn put_children_first(&mut self) {
+        for record in self.ends.chunks_exact_mut(2) {
+            if let [parent, child] = record
+                && parent.0 != child.0
+            {
+                core::mem::swap(parent, child);
+            }
+        }
     }
 
     /// Splits links by their chunks, each with the links before it in the same order.

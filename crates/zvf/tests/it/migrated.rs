@@ -1,5 +1,6 @@
 //! Migrated stores hold the content of their source.
 
+mod answers;
 mod content;
 mod golden;
 mod hostile;

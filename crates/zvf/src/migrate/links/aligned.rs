@@ -113,6 +113,10 @@ impl Migration<'_> {
                 let own = own.remove(chunk);
                 bytes += own.as_ref().map_or(0, |own| own.payload.len() as u64);
                 let rows = own.as_ref().map_or(0, |own| links.form.count(&own.payload));
+                if links.is_lost(0, chunk) || links.is_lost(1, chunk) {
+                    links.dangling += rows;
+                    continue;
+                }
                 let more = links
                     .added
                     .get(chunk.coords())
@@ -278,6 +282,8 @@ impl Migration<'_> {
         let payload = payload.map_err(|error| damage(links, chunk, ragged(error)));
         let payload = payload.map_err(zvf_query::QueryError::from)?;
         if is_there || !payload.is_empty() {
+            let rows = usize::try_from(count).unwrap_or(usize::MAX);
+            links.note_unvalued(&array_key, chunk.coords(), rows.saturating_add(more), &all);
             links.cell(self, &array_key, chunk.coords(), payload, all, outputs)?;
         }
         Ok(())

@@ -1,14 +1,17 @@
 //! Nodes of links, written after all cells.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 use zvf_build::migrate::{LinkArrayKey, LinkAttributeType, LinkTotals, MigrationNote};
 use zvf_format::path::Delta;
+use zvf_model::array::CellAttribute;
 use zvf_query::LinkCells;
 
 use super::Links;
 use crate::{
     failure::Failure,
-    migrate::{Migration, extras::child, level::Level},
+    migrate::{Migration, extras::child, level::Level, parts::BATCH_BYTES, units::LinkValues},
 };
 
 impl Migration<'_> {
@@ -77,6 +80,46 @@ impl Migration<'_> {
         self.link_attributes(level, &links).await
     }
 
+    /// Writes fill values for the cells of links without values of an attribute that other links
+    /// have. Returns the chunks with values by array, and the number of values.
+    async fn fill_link_values(
+        &self,
+        links: &Links<'_>,
+        number: usize,
+        (name, metadata): (&str, &CellAttribute),
+        columns: usize,
+    ) -> Result<(BTreeMap<LinkArrayKey, Vec<Vec<i64>>>, u64), Failure> {
+        let mut valued = links.written.valued[number].clone();
+        if valued.is_empty() {
+            return Ok((valued, 0));
+        }
+        let none = Map::new();
+        let row = columns * metadata.dtype.size();
+        let mut filled_rows = 0;
+        for (array_key, cells) in &links.written.unvalued[number] {
+            let mut target = links.target(links.form.attribute_path(name, array_key), &none);
+            target.begin(self)?;
+            let (mut outputs, mut bytes) = (Vec::new(), 0);
+            for (chunk, rows) in cells {
+                let rows_in_memory = usize::try_from(*rows).unwrap_or(usize::MAX);
+                let values = LinkValues::filled(metadata, row, rows_in_memory);
+                filled_rows += rows;
+                bytes += values.len() as u64;
+                target.cell(self, chunk, values, &mut outputs)?;
+                if bytes >= BATCH_BYTES {
+                    self.writer.write(core::mem::take(&mut outputs)).await?;
+                    bytes = 0;
+                }
+            }
+            self.writer.write(outputs).await?;
+            valued
+                .entry(array_key.clone())
+                .or_default()
+                .extend(target.keys);
+        }
+        Ok((valued, filled_rows))
+    }
+
     async fn link_attributes(&self, level: &mut Level, links: &Links<'_>) -> Result<(), Failure> {
         let (form, path) = (&links.form, &level.path);
         let mut present = Vec::new();
@@ -103,7 +146,10 @@ impl Migration<'_> {
             for key in ["shape", "row_shape", "offsets", "num_links"] {
                 old.remove(key);
             }
-            for (array_key, keys) in &links.written.valued[number] {
+            let about = (name, metadata);
+            let filled = self.fill_link_values(links, number, about, columns);
+            let (valued, filled_rows) = filled.await?;
+            for (array_key, keys) in &valued {
                 let folder = match array_key {
                     LinkArrayKey::CrossChunk => "cross_chunk_link_attributes",
                     _ => "link_attributes",
@@ -125,7 +171,7 @@ impl Migration<'_> {
                 let attributes = form.attribute(array_key, about, links.arity, logical);
                 target.end(self, attributes).await?;
             }
-            if form.is_current() && !links.written.valued[number].is_empty() {
+            if form.is_current() && !valued.is_empty() {
                 self.writer
                     .write(vec![form.attribute_family(name, links.written.logical)])
                     .await?;
@@ -135,7 +181,7 @@ impl Migration<'_> {
             self.lost(MigrationNote::new(
                 path,
                 what,
-                links.written.filled_rows[number],
+                links.written.filled_rows[number] + filled_rows,
             ));
         }
         level.facts.present.extend(present);
@@ -172,6 +218,11 @@ impl Migration<'_> {
         self.repaired(MigrationNote::new(&node, what, links.repaired));
         let what = "rows of links between chunks that match no path";
         self.lost(MigrationNote::new(&node, what, links.unexplained));
+        let what = "links to vertices that cannot be read";
+        self.lost(MigrationNote::new(&node, what, links.dangling));
+        let what = "vertices whose parent cannot be read";
+        let why = "the vertex before becomes the parent of one that does not start a fragment";
+        self.lost(MigrationNote::new(&node, what, links.orphans).because(why));
         let what = "copies of links that were missing";
         self.repaired(MigrationNote::new(&node, what, links.written.copies));
         Ok(())

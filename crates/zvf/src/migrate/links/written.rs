@@ -9,6 +9,9 @@ use zvf_format::{links::LinkWidth, path::Delta};
 /// The links of a level that tasks have written, by delta and number of ends.
 pub(in crate::migrate) type CopiedLinks = BTreeMap<(Delta, LinkWidth), WrittenLinks>;
 
+/// Chunks with a cell, and the number of links in it, by array.
+type CountedCells = BTreeMap<LinkArrayKey, Vec<(Vec<i64>, u64)>>;
+
 /// Chunks with a cell, by array or family.
 type Cells = BTreeMap<LinkArrayKey, Vec<Vec<i64>>>;
 
@@ -19,6 +22,9 @@ pub(in crate::migrate) struct WrittenLinks {
     pub(super) cell_indexes: Cells,
     /// Chunks with a cell of each attribute, by array or family.
     pub(super) valued: Vec<Cells>,
+    /// Cells of links without values of each attribute, in a target where all links have values if
+    /// some have.
+    pub(super) unvalued: Vec<CountedCells>,
     /// Bytes of a row of each attribute; 0 while unknown.
     pub(super) rows: Vec<usize>,
     pub(super) filled_rows: Vec<u64>,
@@ -41,6 +47,7 @@ impl WrittenLinks {
     pub(super) fn new(attributes: usize) -> Self {
         Self {
             valued: vec![BTreeMap::new(); attributes],
+            unvalued: vec![BTreeMap::new(); attributes],
             rows: vec![0; attributes],
             filled_rows: vec![0; attributes],
             ..Self::default()
@@ -49,10 +56,14 @@ impl WrittenLinks {
 
     /// Returns the cells as JSON.
     pub(in crate::migrate) fn to_json(&self) -> Value {
-        let valued: Vec<Value> = self.valued.iter().map(cells_to_json).collect();
+        let chunks = |cells: &Cells| cells_to_json(cells, |chunk| json!(chunk));
+        let valued: Vec<Value> = self.valued.iter().map(chunks).collect();
+        let counted = |cells: &CountedCells| cells_to_json(cells, |cell| json!(cell));
+        let unvalued: Vec<Value> = self.unvalued.iter().map(counted).collect();
         json!({
-            "cells": cells_to_json(&self.cell_indexes),
+            "cells": chunks(&self.cell_indexes),
             "valued": valued,
+            "unvalued": unvalued,
             "rows": self.rows,
             "filled_rows": self.filled_rows,
             "logical": self.logical,
@@ -74,12 +85,16 @@ impl WrittenLinks {
             list.map(Value::as_u64).collect::<Option<Vec<u64>>>()
         };
         let size = |number: &u64| usize::try_from(*number).ok();
-        let valued = json["valued"].as_array()?.iter().map(cells);
+        let valued = json["valued"].as_array()?.iter();
+        let valued = valued.map(|own| cells(own, chunk));
+        let unvalued = json["unvalued"].as_array()?.iter();
+        let unvalued = unvalued.map(|own| cells(own, counted_chunk));
         let rows = numbers("rows")?;
         let counts = numbers("counts")?;
         let parsed = Self {
-            cell_indexes: cells(&json["cells"])?,
+            cell_indexes: cells(&json["cells"], chunk)?,
             valued: valued.collect::<Option<_>>()?,
+            unvalued: unvalued.collect::<Option<_>>()?,
             rows: rows.iter().map(size).collect::<Option<_>>()?,
             filled_rows: numbers("filled_rows")?,
             logical: count("logical")?,
@@ -92,7 +107,12 @@ impl WrittenLinks {
             counts: (size(counts.first()?)?, size(counts.get(1)?)?),
         };
         let attributes = parsed.valued.len();
-        let is_even = [parsed.rows.len(), parsed.filled_rows.len()] == [attributes; 2];
+        let lengths = [
+            parsed.unvalued.len(),
+            parsed.rows.len(),
+            parsed.filled_rows.len(),
+        ];
+        let is_even = lengths == [attributes; 3];
         is_even.then_some(parsed)
     }
 
@@ -102,6 +122,9 @@ impl WrittenLinks {
         is_same.then_some(())?;
         extend(&mut self.cell_indexes, other.cell_indexes);
         for (own, other) in self.valued.iter_mut().zip(other.valued) {
+            extend(own, other);
+        }
+        for (own, other) in self.unvalued.iter_mut().zip(other.unvalued) {
             extend(own, other);
         }
         for (own, other) in self.rows.iter_mut().zip(other.rows) {
@@ -121,41 +144,53 @@ impl WrittenLinks {
     }
 }
 
-fn extend(cells: &mut Cells, others: Cells) {
+fn extend<T>(cells: &mut BTreeMap<LinkArrayKey, Vec<T>>, others: BTreeMap<LinkArrayKey, Vec<T>>) {
     for (key, chunks) in others {
         cells.entry(key).or_default().extend(chunks);
     }
 }
 
-fn cells_to_json(cells: &Cells) -> Value {
+fn cells_to_json<T>(
+    cells: &BTreeMap<LinkArrayKey, Vec<T>>,
+    to_json: impl Fn(&T) -> Value,
+) -> Value {
     let cells = cells.iter().map(|(key, chunks)| {
         let key = match key {
             LinkArrayKey::Offsets(segment) => json!({"offsets": segment}),
             LinkArrayKey::Aligned => json!("aligned"),
             LinkArrayKey::CrossChunk => json!("cross_chunk"),
         };
+        let chunks: Vec<Value> = chunks.iter().map(&to_json).collect();
         json!([key, chunks])
     });
     Value::Array(cells.collect())
 }
 
-fn cells(json: &Value) -> Option<Cells> {
+fn cells<T>(
+    json: &Value,
+    parse: impl Fn(&Value) -> Option<T>,
+) -> Option<BTreeMap<LinkArrayKey, Vec<T>>> {
     let cells = json.as_array()?.iter().map(|cell| {
         let key = match (&cell[0], cell[0].as_str()) {
             (_, Some("aligned")) => LinkArrayKey::Aligned,
             (_, Some("cross_chunk")) => LinkArrayKey::CrossChunk,
             (key, _) => LinkArrayKey::Offsets(key["offsets"].as_str()?.to_owned()),
         };
-        Some((key, coords(&cell[1])?))
+        let chunks = cell[1].as_array()?.iter().map(&parse);
+        Some((key, chunks.collect::<Option<_>>()?))
     });
     cells.collect()
 }
 
+fn counted_chunk(json: &Value) -> Option<(Vec<i64>, u64)> {
+    Some((chunk(&json[0])?, json[1].as_u64()?))
+}
+
+fn chunk(json: &Value) -> Option<Vec<i64>> {
+    json.as_array()?.iter().map(Value::as_i64).collect()
+}
+
 /// Parses coordinates of chunks.
 pub(in crate::migrate) fn coords(json: &Value) -> Option<Vec<Vec<i64>>> {
-    let chunks = json.as_array()?.iter().map(|chunk| {
-        let axes = chunk.as_array()?.iter().map(Value::as_i64);
-        axes.collect::<Option<Vec<i64>>>()
-    });
-    chunks.collect()
+    json.as_array()?.iter().map(chunk).collect()
 }

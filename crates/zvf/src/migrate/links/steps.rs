@@ -1,0 +1,80 @@
+//! Steps of paths between chunks, stored as links by generations before 0.9.
+
+use serde_json::Map;
+use zvf_build::migrate::{LinkArrayKey, LinkRecordPolicy, LinkTotals};
+use zvf_format::{links::LinkWidth, path::Delta};
+use zvf_model::{
+    level::LevelId,
+    root::{CrossChunkStrategy, GeometryType, LinksConvention},
+};
+use zvf_query::LinkCells;
+
+use crate::{
+    failure::Failure,
+    migrate::{Migration, level::Level, no_place},
+};
+
+impl Migration<'_> {
+    /// Returns whether consecutive vertices of objects are connected, without links.
+    pub(in crate::migrate) fn has_paths(&self) -> bool {
+        use GeometryType::{Line, Polyline, Streamline};
+        let root = self.source.root();
+        let is_path = |kind: &GeometryType| matches!(kind, Line | Polyline | Streamline);
+        let convention = root.links_convention.clone().unwrap_or_default();
+        convention == LinksConvention::ImplicitSequential && root.geometry_kinds.iter().any(is_path)
+    }
+
+    /// Returns whether the target has steps of paths between chunks as links, and the source has not.
+    pub(in crate::migrate) fn lacks_step_links(
+        &self,
+        level: &Level,
+        links: &[(Delta, LinkCells)],
+    ) -> bool {
+        let root = self.source.root();
+        !self.form.is_current()
+            && level.id == LevelId::FULL
+            && self.has_paths()
+            && root.cross_chunk_strategy != Some(CrossChunkStrategy::BoundaryDeduplication)
+            && links.iter().all(|(delta, _)| *delta != Delta::INTRA)
+    }
+
+    /// Writes the steps of paths between chunks as links.
+    pub(in crate::migrate) async fn step_links(&self, level: &mut Level) -> Result<(), Failure> {
+        let Some(bridges) = &level.bridges else {
+            return Ok(());
+        };
+        let (delta, width) = (Delta::INTRA, LinkWidth::EDGE);
+        let policy = LinkRecordPolicy::default();
+        let number = level.id.number();
+        let form = self.form.links(number, delta, width, policy, Vec::new());
+        let pairs = bridges.by_chunks();
+        if pairs.is_empty() {
+            return Ok(());
+        }
+        self.writer.expect(pairs.len());
+        let (mut outputs, mut steps) = (Vec::new(), 0);
+        for (number, (chunks, ends)) in pairs.iter().enumerate() {
+            let links: Vec<usize> = (0..ends.len() / 2).collect();
+            steps += links.len() as u64;
+            let placed = form.file(chunks, ends, &links)?;
+            let (placed, _) = placed.ok_or_else(|| no_place("links"))?;
+            for ((array_key, at), cell) in placed {
+                let path = form.path(&array_key);
+                let cell = self.form.cell(&path, &level.extent, &at, cell.payload());
+                outputs.extend(cell.ok_or_else(|| no_place(&path))?);
+            }
+            if outputs.len() >= 1 << 10 || number + 1 == pairs.len() {
+                self.writer.write(core::mem::take(&mut outputs)).await?;
+            }
+            self.writer.done(1);
+        }
+        self.parent(&format!("{}/cross_chunk_links", level.path))
+            .await?;
+        let totals = LinkTotals::new(steps, steps);
+        let family = form.family(&LinkArrayKey::CrossChunk, &Map::new(), level.arity, totals);
+        self.writer.write(vec![family]).await?;
+        level.facts.present.push("cross_chunk_links");
+        self.state().links += steps;
+        Ok(())
+    }
+}
