@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,37 @@ def test_points_keep_the_order_of_objects() -> None:
     wanted = np.sort(names[ids == 4])
     assert np.sort(found["vertex_attributes"]["name"][:10]).tolist() == wanted.tolist()
     assert read_points("points.zv")["vertex_attributes"] == {}
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 3], [5, 0, 900]])
+@pytest.mark.parametrize("kind", ["points", "add_points", "graph", "skeleton", "mesh"])
+def test_rows_of_object_attributes_are_in_the_order_of_the_ids(kind: str, ids: list[int]) -> None:
+    positions = np.random.default_rng(5).uniform(0, 300, (9, 3))
+    edges = [[1, 0], [2, 1], [4, 3], [5, 4], [7, 6], [8, 7]]
+    given: dict[str, Any] = {
+        "object_ids": np.repeat(ids, 3), "object_attributes": {"value": np.array([1.5, 2.5, 3.5])},
+    }  # fmt: skip
+
+    def write() -> None:
+        if kind == "points":
+            write_points("o.zv", positions, chunk_shape=CHUNKS, **given)
+        elif kind == "add_points":
+            zv.create("o.zv", schema=schema("point_cloud")).add_points(positions, **given)
+        elif kind == "mesh":
+            faces = np.arange(9).reshape(3, 3)
+            write_mesh("o.zv", positions, faces, chunk_shape=CHUNKS, **given)
+        else:
+            write_graph("o.zv", positions, edges, chunk_shape=CHUNKS, kind=kind, **given)
+
+    write()
+    assert zv.open("o.zv").level(0).objects.slots == 3
+    stored = zvf.open("o.zv").query()
+    assert stored.objects is not None and stored.objects.tolist() == sorted(ids)
+    assert stored.object["value"].tolist() == [1.5, 2.5, 3.5]
+    shutil.rmtree("o.zv")
+    given["object_attributes"] = {"value": np.array([1.5, 2.5, 3.5, 4.5])}
+    with pytest.raises(ArrayError, match="value.*4 rows, but 3 are needed"):
+        write()
 
 
 def test_lines_and_links_are_those_inside_a_box() -> None:

@@ -1,7 +1,8 @@
 //! Runs every shell block of the README and the guide, and compares its output.
 //!
 //! A page runs from top to bottom in a folder of its own that holds the stores and files of
-//! [`samples`]; the README starts in an empty folder, as in a fresh clone. The first word after the fence selects the kind of block:
+//! [`samples`]; the README and the quick start begin in an empty folder, as in a fresh clone. The
+//! first word after the fence selects the kind of block:
 //!
 //! | block | action |
 //! |---|---|
@@ -28,6 +29,9 @@ use std::{
 };
 
 use page::{Kind, Page};
+
+/// Pages that make all their files themselves.
+const FROM_NOTHING: [&str; 2] = ["README.md", "docs/start.md"];
 
 /// Pages with shell blocks: number of blocks that run and that do not, one page a line.
 const PAGES: &str = include_str!("guide/pages.txt");
@@ -105,8 +109,7 @@ fn page_failures(path: &str, samples: &Path, programs: &Path, folder: &Path) -> 
     if page.blocks.is_empty() {
         return Vec::new();
     }
-    if path == "README.md" {
-        // The README is for a fresh clone, where only its own commands make files.
+    if FROM_NOTHING.contains(&path) {
         fs::create_dir_all(folder).unwrap();
         symlink(root().join("crates"), folder.join("crates")).unwrap();
     } else {

@@ -35,11 +35,6 @@ pub(super) fn make(folder: &Path) {
     let classified = at("classified.parquet");
     let output = zvf(&["query", &at("cloud.zv"), "--row-ids", "-o", &classified]);
     assert!(output.status.success(), "{output:?}");
-    write("scan.csv", scan());
-    let (csv, laz) = (at("scan.csv"), at("scan.laz"));
-    let output = zvf(&["convert", &csv, &laz, "--kind=points"]);
-    assert!(output.status.success(), "{output:?}");
-    fs::remove_file(csv).unwrap();
     let (surface, curvature) = surface();
     write("left.surf.gii", surface);
     write("curvature.shape.gii", curvature);
@@ -183,31 +178,6 @@ fn cloud() -> String {
             _ => (2, 2),
         };
         writeln!(text, "{x},{y},{z},{class}").unwrap();
-    }
-    text
-}
-
-/// Returns points of a hilly ground with a road, as a laser scanner finds them.
-fn scan() -> String {
-    let mut text = "x,y,z,intensity,classification\n".to_owned();
-    for point in 0..12_000_u32 {
-        let at = |ratio: f64| (f64::from(point) * ratio).fract() * 60.0;
-        let (x, y) = (at(0.754_878), at(0.569_840));
-        let middle = 30.0 + 8.0 * (x * 0.12).sin();
-        let is_road = (y - middle).abs() < 2.5;
-        let hills = 4.0 * (x * 0.21).sin() * (y * 0.17).cos();
-        let z = if is_road {
-            0.5
-        } else {
-            hills + (y - middle).abs() * 0.25
-        };
-        let (intensity, class) = if is_road {
-            (900, 11)
-        } else {
-            (300 + point % 90, 2)
-        };
-        let (x, y) = (x + 512_300.0, y + 5_402_700.0);
-        writeln!(text, "{x:.2},{y:.2},{z:.2},{intensity},{class}").unwrap();
     }
     text
 }

@@ -12,7 +12,7 @@ from .._read import Bbox, inside, kept_links, read
 from .._store import or_package
 from .._write import same_chunk, write
 from ..exceptions import ArrayError
-from .points import renamed, rows_of
+from .points import renamed
 
 
 @or_package
@@ -67,8 +67,6 @@ def write_graph(
         "links": edges, "vertex": vertex_attributes, "link": link_attributes,
         "object_ids": owners, "object": object_attributes,
     }  # fmt: skip
-    if object_attributes:
-        geometry["objects"] = rows_of(object_attributes)
     report, chunks = write(
         store_path, f"{kind}s", positions, geometry, chunk_shape=chunk_shape,
         bin_shape=bin_shape, bounds=bounds, out_of_bounds=out_of_bounds, compressor=compressor,

@@ -11,7 +11,7 @@ from .._read import Bbox, columns, inside, read
 from .._store import or_package
 from .._write import same_chunk, write
 from ..exceptions import ArrayError
-from .points import renamed, rows_of
+from .points import renamed
 
 
 @or_package
@@ -57,8 +57,6 @@ def write_lines(
         "part_offsets": np.arange(0, 2 * lines + 1, 2), "vertex": vertex,
         "object": object_attributes,
     }  # fmt: skip
-    if object_attributes:
-        geometry["objects"] = rows_of(object_attributes)
     report, chunks = write(
         store_path, "lines", endpoints.reshape(-1, axes), geometry, chunk_shape=chunk_shape,
         bin_shape=bin_shape, bounds=bounds, out_of_bounds=out_of_bounds, compressor=compressor,

@@ -11,7 +11,6 @@ from .._read import Bbox, inside, kept_links, read
 from .._store import NotOfEngine, or_package
 from .._write import same_chunk, write
 from ..exceptions import ArrayError
-from .points import rows_of
 
 
 @or_package
@@ -49,8 +48,6 @@ def write_mesh(
         "links": faces, "vertex": vertex_attributes, "object_ids": owners,
         "object": object_attributes,
     }  # fmt: skip
-    if object_attributes:
-        geometry["objects"] = rows_of(object_attributes)
     report, chunks = write(
         store_path, "mesh", vertices, geometry, chunk_shape=chunk_shape, bin_shape=bin_shape,
         bounds=bounds, out_of_bounds=out_of_bounds, compressor=compressor,

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._read import Bbox, columns, inside, read, text_of
 from .._store import or_package
@@ -49,8 +48,6 @@ def write_points(
         "vertex": vertex_attributes, "object_ids": object_ids,
         "object": object_attributes, "groups": groups, "group": group_attributes,
     }  # fmt: skip
-    if object_attributes:
-        geometry["objects"] = rows_of(object_attributes)
     report, _ = write(
         store_path, "points", positions, geometry, chunk_shape=chunk_shape, bin_shape=bin_shape,
         bounds=bounds, out_of_bounds=out_of_bounds, compressor=compressor,
@@ -99,11 +96,6 @@ def read_points(
     if object_ids is not None or group_ids is not None:
         result["object_ids"] = found.object_ids
     return result
-
-
-def rows_of(table: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Return the objects of the rows of attributes."""
-    return np.arange(max(map(len, table.values())), dtype=np.int64)
 
 
 def renamed(old: Any, new: Any, old_name: str, new_name: str) -> Any:

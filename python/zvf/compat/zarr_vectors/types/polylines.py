@@ -12,7 +12,6 @@ from .._read import Bbox, columns, read
 from .._store import level_chunk_shape, or_package
 from .._write import chunks_of, write
 from ..exceptions import ArrayError
-from .points import rows_of
 
 
 @or_package
@@ -51,8 +50,6 @@ def write_polylines(
             for name, parts in (vertex_attributes or {}).items()
         },
     }  # fmt: skip
-    if object_attributes:
-        geometry["objects"] = rows_of(object_attributes)
     report, chunks = write(
         store_path, f"{geometry_type}s", positions, geometry, chunk_shape=chunk_shape,
         bin_shape=bin_shape, bounds=bounds, out_of_bounds=out_of_bounds, compressor=compressor,
