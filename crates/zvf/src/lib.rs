@@ -88,7 +88,6 @@ mod task_plan;
 mod task_plan_error;
 #[cfg(feature = "write")]
 mod task_runner;
-#[cfg(feature = "write")]
 #[cfg(feature = "validate")]
 mod validate;
 #[cfg(all(feature = "validate", feature = "pyramid"))]
