@@ -449,7 +449,7 @@ fn fills(kind: Kind) -> Vec<(Value, Vec<u8>)> {
             // Any unused value will do. Columns hardly use all of these values of wide types.
             let (least, most) = (<$number>::MIN, <$number>::MAX);
             if size_of::<$number>() <= 2 {
-                all.extend(least..=most);
+                all.extend((0..=most).chain(least..0));
             } else {
                 let near = <$number>::try_from(u8::MAX).unwrap_or(0);
                 all.extend(
