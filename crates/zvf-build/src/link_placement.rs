@@ -49,8 +49,9 @@ pub(crate) struct CrossChunkPolicy {
 impl CrossChunkPolicy {
     /// Returns the policy of a design.
     ///
-    /// Skeletons are never directed: readers take directed ones as those that were streamed, in which
-    /// links between chunks name the parent first. Permutations keep the order of child and parent.
+    /// Ignores `directed` for skeletons. Readers of 0.9 expect directed skeletons to come from the
+    /// streaming writer, whose links between chunks name the parent first; the permutation that
+    /// undirected links store already keeps child and parent apart.
     pub(crate) fn of(design: &Design) -> Self {
         Self {
             directed: design.directed && design.kind != GeometryKind::Skeletons,

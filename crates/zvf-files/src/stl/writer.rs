@@ -32,7 +32,7 @@ struct VertexList {
     narrow: Vec<[f32; 3]>,
     /// All vertices, if some are wider.
     wide: Vec<[f64; 3]>,
-    /// Whether each vertex is the corner of a facet.
+    /// For each vertex, true if a facet has it as a corner.
     are_corners: Vec<bool>,
 }
 

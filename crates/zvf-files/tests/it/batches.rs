@@ -604,7 +604,8 @@ async fn stores_of_batches_with_links_are_written_back() {
     );
 }
 
-/// Streamlines of two points, of which those from 2 on lack attributes.
+/// Returns one streamline of two points for each object. Objects with ids of 2 and above have no
+/// attribute values.
 fn streamlines(objects: &[i64]) -> QueryResult {
     let large = |id: &i64| (1_i64 << 60) + id;
     let lacking = |name: &str, values: NumericColumn| {

@@ -1,4 +1,4 @@
-//! An object of a store that is served as it is.
+//! Reads stored objects, such as cells and metadata, for responses with their bytes.
 
 use std::{io, ops::Range, sync::Arc};
 

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 pub(super) struct Tally {
     pub(super) rows: u64,
     pub(super) names: u64,
-    /// Whether `names` lacks the references of unchanged chunks.
+    /// True if `names` does not count references in chunks that were not rebuilt.
     pub(super) is_partly_named: bool,
     pub(super) chunks: u64,
     pub(super) links: u64,

@@ -76,7 +76,7 @@ fn padded_stores_hold_what_was_written() {
 #[test]
 fn skeletons_keep_child_and_parent_with_every_link_policy() {
     for (directed, duplicate) in [(false, false), (true, false), (false, true), (true, true)] {
-        // A root at 4 with branches to both sides, one of which stays in the chunk of the root.
+        // The root is at 4. One child is in its chunk, and a branch leads to each neighbouring chunk.
         let places = [4.0, 4.5, 2.0, 0.0, 6.0, 8.0];
         let parents = [[1, 0], [2, 0], [3, 2], [4, 0], [5, 4]];
         let values = places.iter().flat_map(|place| [*place, 1.0]);
