@@ -288,8 +288,8 @@ pub(crate) struct FillSearch {
     pub(crate) columns: usize,
     /// Values in order of preference, the convention of the format first.
     candidates: Vec<(Value, Vec<u8>)>,
-    /// Values that no row consists of so far. There are many candidates, so rows look themselves
-    /// up.
+    /// Values that no row consists of so far. There are up to 770 candidates, so rows look
+    /// themselves up.
     possible: HashSet<Vec<u8>>,
 }
 
@@ -446,18 +446,12 @@ fn fills(kind: Kind) -> Vec<(Value, Vec<u8>)> {
     macro_rules! whole {
         ($number:ty, $first:expr, $second:expr) => {{
             let mut all: Vec<$number> = vec![$first, $second];
-            // Any unused value will do. Columns hardly use all of these values of wide types.
+            // Any unused value will do. Labels hardly use all of these values of a wide type.
             let (least, most) = (<$number>::MIN, <$number>::MAX);
-            if size_of::<$number>() <= 2 {
-                all.extend((0..=most).chain(least..0));
-            } else {
-                let near = <$number>::try_from(u8::MAX).unwrap_or(0);
-                all.extend(
-                    (0..=near)
-                        .chain(most - near..=most)
-                        .chain(least..=least + near),
-                );
-            }
+            let near = <$number>::try_from(u8::MAX).unwrap_or(most);
+            all.extend(0..=near);
+            all.extend(most - near..=most);
+            all.extend(least..=least + near);
             let all = all.into_iter();
             all.map(|n| (json!(n), n.to_le_bytes().to_vec())).collect()
         }};
@@ -566,7 +560,7 @@ mod tests {
         check(Kind::Int32, &i32::MIN.to_le_bytes(), Some(json!(i32::MAX)));
         let labels = (0..998u16).chain([u16::MAX]);
         let labels: Vec<u8> = labels.flat_map(u16::to_le_bytes).collect();
-        check(Kind::UInt16, &labels, Some(json!(998)));
+        check(Kind::UInt16, &labels, Some(json!(65_280)));
         let labels = (0..998i32).chain([i32::MIN, i32::MAX]);
         let labels: Vec<u8> = labels.flat_map(i32::to_le_bytes).collect();
         check(Kind::Int32, &labels, Some(json!(i32::MAX - 255)));
