@@ -376,6 +376,15 @@ pub(crate) fn write_bytes(path: &std::path::Path, bytes: &[u8]) -> Result<(), Re
     staged.publish().map(|_| ())
 }
 
+/// Returns whether the name of a column says what it is an attribute of, as `vertex.fa` does.
+fn has_scope(name: &str) -> bool {
+    let scope = name.split_once('.').map(|(scope, _)| scope);
+    matches!(
+        scope,
+        Some("vertex" | "fragment" | "link" | "object" | "group" | "group_attribute")
+    )
+}
+
 /// Returns the level of a result, or all its levels in the order of their rows.
 fn level_names(result: &QueryResult) -> String {
     match result.levels.as_slice() {

@@ -21,6 +21,7 @@ use zvf::{ColumnValues, QueryResult};
 use super::{
     ColumnError, CsvError, GeometryReadError, MissingPolicy, ResultWriteError, StoreDescription,
     column::{FileColumn, fill_missing, join_channels},
+    has_scope,
     input_table::InputTable,
     level_names,
     output_table::{OutputColumn, OutputTable},
@@ -98,12 +99,7 @@ pub(super) fn read_table(
 
 /// Returns whether a column is an attribute with a scope, and not one of several channels.
 fn may_be_text(name: &str) -> bool {
-    let scope = name.split_once('.').map(|(scope, _)| scope);
-    let is_scope = matches!(
-        scope,
-        Some("vertex" | "fragment" | "link" | "object" | "group" | "group_attribute")
-    );
-    is_scope && !name.ends_with(']')
+    has_scope(name) && !name.ends_with(']')
 }
 
 fn apply_policy(

@@ -5,6 +5,7 @@ use zvf::Column;
 use super::{
     ColumnError, Format, GeometryReadError, InputFile, MissingPolicy, Rename, StoreDescription,
     column::FileColumn,
+    has_scope,
     input_table::{AXES, rename_columns},
     npz, read_description, read_table,
     rename::Renaming,
@@ -124,7 +125,7 @@ pub(crate) fn read_keyed(
         let is_structure = STRUCTURE.contains(&label.as_str()) || axes.contains(&label);
         let name = match label.split_once('.') {
             Some((scope, name)) if scope == key.scope() => name,
-            Some(("vertex" | "fragment" | "link" | "object" | "group" | "group_attribute", _)) => {
+            Some(_) if has_scope(&label) => {
                 table.left_out.push(label);
                 continue;
             }
