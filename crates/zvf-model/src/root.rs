@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
+    generation::Generation,
     grid::{Bins, Bounds, ChunkShape},
     key::Key,
     level_id::LevelId,
@@ -365,6 +366,14 @@ impl RootMetadata {
     /// Returns whether a level is [stale](Self::stale_levels).
     pub fn is_stale(&self, level: LevelId) -> bool {
         self.stale_levels().any(|stale| stale == level)
+    }
+
+    /// Returns whether directed links name the parent first where they lead to another chunk. In 0.9,
+    /// only the writer that streams skeletons chunk by chunk makes their links directed, and it names
+    /// the child first inside chunks only.
+    pub fn names_parents_first(&self, generation: Generation) -> bool {
+        generation == Generation::V0_9
+            && self.links_convention == Some(LinksConvention::ImplicitWithBranches)
     }
 
     /// Returns the extent of a bin of level 0.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_format::path::Delta;
-use zvf_model::{generation::Generation, root::LinksConvention};
+use zvf_model::root::LinksConvention;
 
 use super::{
     LevelView,
@@ -100,8 +100,7 @@ async fn imply(view: &LevelView<'_, '_>, numbers: &VertexNumbers, parents: &mut 
 /// first inside chunks, but the parent first between them.
 fn names_parents_first(view: &LevelView<'_, '_>, part: &LinkPart) -> bool {
     let root = view.scope.root;
-    view.scope.store.layout().generation == Generation::V0_9
-        && root.links_convention == Some(LinksConvention::ImplicitWithBranches)
+    root.names_parents_first(view.scope.store.layout().generation)
         && part.family.directed
         && !part.is_inside
 }

@@ -20,8 +20,8 @@ use zvf_format::{
     path::Delta,
 };
 use zvf_model::{
-    generation::Generation, grid::ChunkCoord, key::Key, layout::LinkForm as LinkForms,
-    level::LevelId, root::LinksConvention,
+    grid::ChunkCoord, key::Key, layout::LinkForm as LinkForms, level::LevelId,
+    root::LinksConvention,
 };
 use zvf_query::{CellLinks, LinkCells};
 
@@ -347,8 +347,9 @@ impl Migration<'_> {
         let is_tree = delta == Delta::INTRA
             && width == LinkWidth::EDGE
             && self.source.root().links_convention == Some(LinksConvention::ImplicitWithBranches);
+        let root = self.source.root();
         let names_parents_first =
-            is_tree && policy.directed && self.source.layout().generation == Generation::V0_9;
+            is_tree && policy.directed && root.names_parents_first(self.source.layout().generation);
         // Readers of 0.9 take the links of directed skeletons as links that name the parent first.
         policy.directed &= !is_tree;
         let scales = self.scales(level, delta).await?;

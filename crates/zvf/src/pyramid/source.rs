@@ -14,7 +14,6 @@ use zvf_build::{
 use zvf_format::{numeric::Dtype, path::Delta};
 use zvf_model::{
     array::{CellAttribute, VertexEncoding, Vertices},
-    generation::Generation,
     grid::ChunkCoord,
     layout::ArrayRole,
     level::{LevelId, LevelMetadata},
@@ -245,8 +244,7 @@ impl<'a> Source<'a> {
             field_attributes.push(attributes);
         }
         let root = dataset.root();
-        let is_turned = dataset.detection().generation == Generation::V0_9
-            && root.links_convention == Some(LinksConvention::ImplicitWithBranches)
+        let is_turned = root.names_parents_first(dataset.detection().generation)
             && directed
             && width.get() == 2;
         Ok(Some(Links {

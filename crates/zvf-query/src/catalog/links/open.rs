@@ -9,11 +9,9 @@ use zvf_format::{
 };
 use zvf_model::{
     array::{CellAttribute, LinkArray, LinkFamily, LinkStore},
-    generation::Generation,
     grid::ChunkCoord,
     key::Key,
     layout::{ArrayRole, LinkOffsets},
-    root::LinksConvention,
 };
 
 use super::{
@@ -230,8 +228,7 @@ impl Session<'_> {
     /// Returns whether links between chunks name the parent first although links inside chunks
     /// name the child first, as in skeletons written by streaming.
     fn names_parents_first(&self, family: &LinkFamily) -> bool {
-        self.layout.generation == Generation::V0_9
-            && self.root.links_convention == Some(LinksConvention::ImplicitWithBranches)
+        self.root.names_parents_first(self.layout.generation)
             && family.delta == Delta::INTRA
             && family.directed
             && family.width.get() == 2
