@@ -116,6 +116,34 @@ fn ends(chunk: i64, extent: f64) -> (f64, f64) {
     (round_down(at * extent), round_up((at + 1.0) * extent))
 }
 
+/// The part of a line on which a value is at most a bound. The line is at its first end at 0, and at
+/// its last one at 1.
+enum Crossing {
+    /// After this point, or slightly before.
+    After(f64),
+    /// Before this point, or slightly after.
+    Before(f64),
+    /// Anywhere or nowhere.
+    Unknown,
+}
+
+impl Crossing {
+    /// Returns where a line between two values is at most `max`.
+    fn of([first, last]: [f64; 2], max: f64) -> Self {
+        let largest = first.abs().max(last.abs()).max(max.abs());
+        // More than the error of rounding.
+        let slack = largest * 1e-12 + f64::MIN_POSITIVE;
+        let at = (max + slack - first) / (last - first);
+        if !at.is_finite() {
+            Self::Unknown
+        } else if first > last {
+            Self::After(at)
+        } else {
+            Self::Before(at)
+        }
+    }
+}
+
 /// Returns the bounding box of two boxes.
 pub(crate) fn around(one: &Bbox, other: &Bbox) -> Bbox {
     let lo: Vec<f64> = combine(one.lo(), other.lo(), f64::min);
@@ -269,25 +297,49 @@ impl Area {
         squared <= sphere.radius() * sphere.radius() * (1.0 + 1e-12)
     }
 
-    /// Returns whether a line between `known` vertices and any vertices of `unknown` chunks may enter
-    /// the region, by the bounding box of all of them. Called for every segment of every path near the
-    /// region.
+    /// Returns whether a line or face between `known` vertices and any vertices of `unknown` chunks
+    /// may enter the region. Called for every segment of every path near the region.
+    ///
+    /// The bounding box of all corners must overlap the region. A line has two corners, and is also
+    /// within the boxes that are interpolated between them, of which one must overlap.
     pub(crate) fn may_intersect(&self, known: &[&[f64]], unknown: &[&ChunkCoord]) -> bool {
         let axes = self.space.axes();
+        let is_line = known.len().saturating_add(unknown.len()) == 2;
+        // Where between its ends a line may be in the region.
+        let mut start = 0.0_f64;
+        let mut end = 1.0_f64;
         let bounds = self.bounds.lo().iter().zip(self.bounds.hi());
         let mut bounds = bounds.zip(self.space.shape.extents()).enumerate();
         bounds.all(|(axis, ((from, to), extent))| {
-            let (mut lo, mut hi) = (f64::INFINITY, f64::NEG_INFINITY);
-            for value in known.iter().filter_map(|point| point.get(axis)) {
-                (lo, hi) = (lo.min(*value), hi.max(*value));
-            }
-            for chunk in unknown {
-                if let Some(at) = chunk.spatial(axes).and_then(|coords| coords.get(axis)) {
-                    let (min, max) = ends(*at, *extent);
-                    (lo, hi) = (lo.min(min), hi.max(max));
+            let known = known.iter().filter_map(|point| point.get(axis));
+            let known = known.map(|value| (*value, *value));
+            let unknown = unknown.iter().filter_map(|chunk| {
+                let at = chunk.spatial(axes)?.get(axis)?;
+                Some(ends(*at, *extent))
+            });
+            let mut corners = known.chain(unknown);
+            let Some(first) = corners.next() else {
+                return false;
+            };
+            let last = corners.fold(first, |last, corner| {
+                if is_line {
+                    return corner;
+                }
+                (last.0.min(corner.0), last.1.max(corner.1))
+            });
+            if is_line {
+                let below = Crossing::of([first.0, last.0], *to);
+                let above = Crossing::of([-first.1, -last.1], -*from);
+                for crossing in [below, above] {
+                    match crossing {
+                        Crossing::After(t) => start = start.max(t),
+                        Crossing::Before(t) => end = end.min(t),
+                        Crossing::Unknown => {}
+                    }
                 }
             }
-            from <= to && lo <= *to && *from <= hi
+            let (lo, hi) = (first.0.min(last.0), first.1.max(last.1));
+            from <= to && lo <= *to && *from <= hi && start <= end
         })
     }
 
@@ -331,5 +383,80 @@ impl Area {
         let touching = bins.touching(chunk.spatial(self.space.axes())?, &bounds);
         let numbers = touching.map(|bin| u32::try_from(bin).ok());
         Some((numbers.collect::<Option<_>>()?, bins.count()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{array::uniform3, prelude::*};
+
+    use super::*;
+
+    fn area(lo: &[f64], hi: &[f64], extent: f64) -> Area {
+        let space = ChunkSpace {
+            axes: lo.len(),
+            shape: ChunkShape::new(&vec![extent; lo.len()]).unwrap(),
+            bins: None,
+            rounded: false,
+        };
+        Area::new(&Region::Box(Bbox::new(lo, hi).unwrap()), &space).unwrap()
+    }
+
+    fn chunk(coords: &[i64]) -> ChunkCoord {
+        ChunkCoord::new(coords)
+    }
+
+    #[test]
+    fn lines_between_chunks_stay_in_their_convex_hull() {
+        let (left, below) = (chunk(&[0, 1]), chunk(&[1, 0]));
+        let check = |lo: [f64; 2], expected: bool| {
+            let area = area(&lo, &lo.map(|lo| lo + 0.1), 1.0);
+            assert_eq!(
+                area.may_intersect(&[], &[&left, &below]),
+                expected,
+                "{lo:?}"
+            );
+            assert_eq!(
+                area.may_intersect(&[], &[&below, &left]),
+                expected,
+                "{lo:?}"
+            );
+            // A face may have its third corner anywhere in these chunks.
+            assert!(area.may_intersect(&[], &[&left, &below, &below]), "{lo:?}");
+        };
+        check([1.2, 1.2], true);
+        check([1.6, 1.6], false);
+        check([0.8, 0.8], true);
+        check([0.2, 0.2], false);
+        // A line from (0, 1.5) to chunk (1, 0) is at 1.125 or below where x is 1.5.
+        let known: &[&[f64]] = &[&[0.0, 1.5]];
+        assert!(area(&[1.5, 0.9], &[1.6, 2.0], 1.0).may_intersect(known, &[&below]));
+        assert!(!area(&[1.5, 1.2], &[1.6, 2.0], 1.0).may_intersect(known, &[&below]));
+    }
+
+    proptest! {
+        #[test]
+        fn every_line_that_enters_the_region_may_intersect(
+            chunks in [uniform3(-3_i64..3), uniform3(-3_i64..3)],
+            within in [uniform3(0.0_f64..1.0), uniform3(0.0_f64..1.0)],
+            lo in uniform3(-4.0_f64..4.0),
+            size in 0.0_f64..2.0,
+            scale in prop_oneof![Just(1.0), Just(1e-3), Just(1e9)],
+        ) {
+            let hi = lo.map(|lo| (lo + size) * scale);
+            let area = area(&lo.map(|lo| lo * scale), &hi, scale);
+            let corner = |at: usize| -> Vec<f64> {
+                let axes = chunks[at].iter().zip(&within[at]);
+                axes.map(|(chunk, within)| (float(*chunk) + within) * scale).collect()
+            };
+            let (first, last) = (corner(0), corner(1));
+            if area.touches(Primitive::Segment([&first, &last])) {
+                let both = [chunk(&chunks[0]), chunk(&chunks[1])];
+                prop_assert!(area.may_intersect(&[], &[&both[0], &both[1]]));
+                prop_assert!(area.may_intersect(&[&first], &[&both[1]]));
+                prop_assert!(area.may_intersect(&[&last], &[&both[0]]));
+                prop_assert!(area.may_intersect(&[&first, &last], &[]));
+            }
+        }
     }
 }
