@@ -40,10 +40,12 @@ use crate::{
     },
 };
 
-/// Approximate bytes of cells that the jobs of a batch read.
-const BATCH_BYTES: u64 = 12 << 20;
-/// Finer chunks in the first batch, which measures the size of a chunk.
-const FIRST_BATCH: usize = 16;
+/// Maximum number of cores for which a batch has work.
+const MAX_CORES: usize = 16;
+/// Approximate bytes of cells that the jobs of a batch read, for each core.
+const BATCH_BYTES_PER_CORE: u64 = 4 << 20;
+/// Finer chunks in the first batch for each core. It measures the size of a chunk.
+const FIRST_BATCH_PER_CORE: usize = 4;
 /// Maximum number of finer chunks in a batch.
 const MAX_BATCH: usize = 2048;
 
@@ -346,7 +348,9 @@ impl<'a> Build<'a> {
         } = groups;
         let todo = all.into_iter().skip(range.start).take(range.len());
         let mut todo = todo.peekable();
-        let mut max = FIRST_BATCH;
+        let cores = rayon::current_num_threads().min(MAX_CORES);
+        let batch_bytes = BATCH_BYTES_PER_CORE.saturating_mul(cores as u64);
+        let mut max = FIRST_BATCH_PER_CORE.saturating_mul(cores);
         let mut waiting: Vec<Job> = Vec::new();
         let mut objects: Vec<(Key, Bytes)> = Vec::new();
         let mut done = range.start;
@@ -382,7 +386,7 @@ impl<'a> Build<'a> {
             let (bytes, jobs) = read?;
             if count > 0 {
                 let each = (bytes / count as u64).max(1);
-                max = usize::try_from(BATCH_BYTES / each)
+                max = usize::try_from(batch_bytes / each)
                     .unwrap_or(MAX_BATCH)
                     .clamp(1, MAX_BATCH);
             }
