@@ -130,7 +130,8 @@ pub enum OutOfBounds {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Purpose {
-    /// `Lookup` where there are objects, `Scan` for points without objects.
+    /// Objects, boxes and whole reads: cells of about 512 KiB if there are objects. `Lookup` for
+    /// meshes, and `Scan` for other geometry without objects.
     #[default]
     Auto,
     /// Reads of single objects and boxes: cells of about 128 KiB.

@@ -2,15 +2,19 @@
 
 use rayon::prelude::*;
 
-use crate::{coordinates, design::Purpose};
+use crate::{
+    coordinates,
+    design::{Design, Purpose},
+    geometry::GeometryKind,
+};
 use zvf_model::column::NumericColumn;
 
-/// Target size of a vertex cell for object lookups.
-const LOOKUP_CELL_BYTES: f64 = 128.0 * 1024.0;
-/// [`LOOKUP_CELL_BYTES`] as an integer.
-pub(crate) const LOOKUP_BYTES: u64 = 128 << 10;
+/// Target size of a vertex cell for single objects and small boxes.
+const LOOKUP_CELL_BYTES: u32 = 128 << 10;
+/// Target size of a vertex cell for objects, boxes and whole reads.
+const MIXED_CELL_BYTES: u32 = 512 << 10;
 /// Target size of a vertex cell for scans.
-const SCAN_CELL_BYTES: f64 = 1024.0 * 1024.0;
+const SCAN_CELL_BYTES: u32 = 1 << 20;
 /// Target number of vertices in a bin.
 const BIN: f64 = 100.0;
 /// Upper bound on sampled vertices.
@@ -40,6 +44,22 @@ impl FragmentKind {
     }
 }
 
+/// Returns the target size of a vertex cell, and the purpose that it suits.
+pub(crate) fn target(design: &Design, fragments: FragmentKind) -> (u32, &'static str) {
+    let lookup = (LOOKUP_CELL_BYTES, "queries of single objects and boxes");
+    let scan = (SCAN_CELL_BYTES, "scans of the whole store");
+    match (design.purpose, fragments) {
+        (Purpose::Lookup, _) => lookup,
+        // A box of a mesh tests every face of the chunks that it touches.
+        (Purpose::Auto, _) if design.kind == GeometryKind::Mesh => lookup,
+        // Fewer pieces of each object outweigh the larger cells.
+        (Purpose::Auto, FragmentKind::Objects) => {
+            (MIXED_CELL_BYTES, "objects, boxes and the whole store")
+        }
+        (Purpose::Scan, _) | (Purpose::Auto, FragmentKind::Bins) => scan,
+    }
+}
+
 /// Chosen shapes and the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ChosenShapes {
@@ -58,16 +78,12 @@ pub(crate) fn choose(
     vertices: u64,
     lower: &[f64],
     upper: &[f64],
-    purpose: Purpose,
+    design: &Design,
     fragments: FragmentKind,
 ) -> ChosenShapes {
     let has_objects = fragments == FragmentKind::Objects;
-    let target = match purpose {
-        _ if purpose == Purpose::Lookup || (purpose == Purpose::Auto && has_objects) => {
-            LOOKUP_CELL_BYTES
-        }
-        _ => SCAN_CELL_BYTES,
-    };
+    let (target, purpose) = target(design, fragments);
+    let target = f64::from(target);
     let max = lower
         .iter()
         .zip(upper)
@@ -106,11 +122,6 @@ pub(crate) fn choose(
     } else {
         let per_axis = (shared / BIN).powf(1.0 / as_float(axes)).round();
         per_axis.clamp(1.0, MAX_BINS.powf(1.0 / as_float(axes)).floor())
-    };
-    let purpose = if has_objects || purpose == Purpose::Lookup {
-        "queries of single objects and boxes"
-    } else {
-        "scans of the whole store"
     };
     let why = format!(
         "edge {edge}: about {shared:.0} vertices ({:.0} kB) in a chunk, for {purpose}",
@@ -235,24 +246,25 @@ mod tests {
             .flat_map(|at| [at % 100, at / 100 % 100, at / 10_000].map(|x| f64::from(x) as f32));
         let positions = NumericColumn::float32(3, values);
         let bounds = (&[0.0; 3][..], &[99.0; 3][..]);
-        for (purpose, target) in [
-            (Purpose::Lookup, LOOKUP_CELL_BYTES),
-            (Purpose::Scan, SCAN_CELL_BYTES),
+        let (bins, objects) = (FragmentKind::Bins, FragmentKind::Objects);
+        for (kind, purpose, fragments, target) in [
+            (GeometryKind::Points, Purpose::Lookup, bins, 128),
+            (GeometryKind::Points, Purpose::Auto, bins, 1024),
+            (GeometryKind::Streamlines, Purpose::Lookup, objects, 128),
+            (GeometryKind::Streamlines, Purpose::Auto, objects, 512),
+            (GeometryKind::Streamlines, Purpose::Scan, objects, 1024),
+            (GeometryKind::Mesh, Purpose::Auto, objects, 128),
+            (GeometryKind::Mesh, Purpose::Auto, bins, 128),
         ] {
+            let mut design = Design::new(kind);
+            design.purpose = purpose;
             let chosen = choose(
-                &positions,
-                1_000_000,
-                bounds.0,
-                bounds.1,
-                purpose,
-                FragmentKind::Bins,
+                &positions, 1_000_000, bounds.0, bounds.1, &design, fragments,
             );
             let bytes = chosen.chunk[0].powi(3) * 12.0;
-            assert!(
-                (0.3..2.0).contains(&(bytes / target)),
-                "{bytes} for {target}: {chosen:?}"
-            );
-            assert!(chosen.bins > 1);
+            let ratio = bytes / 1024.0 / f64::from(target);
+            assert!((0.3..2.0).contains(&ratio), "{ratio}: {chosen:?}");
+            assert_eq!(chosen.bins > 1, fragments == bins);
         }
     }
 
@@ -264,7 +276,7 @@ mod tests {
             300_000,
             &[5.0; 2],
             &[5.0; 2],
-            Purpose::Auto,
+            &Design::new(GeometryKind::Points),
             FragmentKind::Bins,
         );
         assert!(chosen.chunk[0] > 0.0);
@@ -279,7 +291,7 @@ mod tests {
                 1,
                 &[x; 2],
                 &[x; 2],
-                Purpose::Auto,
+                &Design::new(GeometryKind::Points),
                 FragmentKind::Objects,
             );
             assert!(

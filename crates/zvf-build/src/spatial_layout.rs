@@ -62,28 +62,14 @@ impl SpatialLayout {
                 same("the bin shape", bin.len())?;
                 ChunkShape::new(bin)?;
                 // A chunk gets the whole number of bins nearest to the chosen extent.
-                let chosen = sizing::choose(
-                    positions,
-                    vertices,
-                    &lower,
-                    &upper,
-                    design.purpose,
-                    fragments,
-                );
+                let chosen = sizing::choose(positions, vertices, &lower, &upper, design, fragments);
                 let edges = chosen.chunk.iter().zip(bin);
                 let chunk = edges.map(|(edge, bin)| (edge / bin).round().max(1.0) * bin);
                 why.push(chosen.why);
                 (chunk.collect(), Some(bin.clone()))
             }
             (None, None) => {
-                let chosen = sizing::choose(
-                    positions,
-                    vertices,
-                    &lower,
-                    &upper,
-                    design.purpose,
-                    fragments,
-                );
+                let chosen = sizing::choose(positions, vertices, &lower, &upper, design, fragments);
                 let bins = (chosen.bins > 1).then(|| {
                     let edges = chosen.chunk.iter();
                     edges.map(|edge| edge / f64::from(chosen.bins)).collect()

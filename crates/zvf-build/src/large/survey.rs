@@ -12,7 +12,7 @@ use crate::{
     large::piece::damaged,
     large::spill::{count, decode_batch, encode_batch, read_header},
     metadata, sharding,
-    sizing::FragmentKind,
+    sizing::{self, FragmentKind},
     spatial_layout::SpatialLayout,
     stored_column::check_nulls,
 };
@@ -362,8 +362,8 @@ impl GeometrySurvey {
         let space = SpatialLayout::of(&design, &sample, lower, upper, fragments, self.vertices)?;
         let grid = space.grid(fragments)?;
         let row = sample.row_size() as u64;
-        let per_chunk = crate::sizing::LOOKUP_BYTES;
-        let chunks = (self.vertices * row / per_chunk).max(1);
+        let (per_chunk, _) = sizing::target(&design, fragments);
+        let chunks = (self.vertices * row / u64::from(per_chunk)).max(1);
         let shard = sharding::shard(&design, &grid.shape, chunks, self.vertices * row)?;
         let [fields, object_fields] = self.fields.unwrap_or_default();
         let (link_width, link_fields) = match self.link_form {
