@@ -87,6 +87,11 @@ impl Diagnostics {
         written.missing.is_empty() && written.notes.is_empty()
     }
 
+    /// Returns whether data was left out.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        !lock(&self.written).missing.is_empty()
+    }
+
     pub(crate) fn keeps_going(&self) -> bool {
         self.keep_going
     }

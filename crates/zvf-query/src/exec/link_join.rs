@@ -7,7 +7,7 @@ mod select;
 mod stream;
 mod unreadable;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashMap};
 
 use zvf_model::grid::ChunkCoord;
 
@@ -104,10 +104,15 @@ fn limit_links(
         return;
     }
     if work.links.implied {
+        // The positions of the rows in memory, by chunk.
+        let mut positions: HashMap<usize, HashMap<usize, usize>> = HashMap::new();
         links.sort_by_first_end(|end| {
-            let rows = graph.node(end.chunk()).map(|node| node.rows.iter());
-            let at = rows.and_then(|mut rows| rows.position(|run| run.index == end.index()));
-            (end.chunk(), at)
+            let of_chunk = positions.entry(end.chunk()).or_insert_with(|| {
+                let rows = graph.node(end.chunk()).map(|node| node.rows.iter());
+                let rows = rows.into_iter().flatten().map(|run| run.index).zip(0..);
+                rows.collect()
+            });
+            (end.chunk(), of_chunk.get(&end.index()).copied())
         });
     }
     links.truncate(limit.take(usize::MAX));

@@ -385,11 +385,9 @@ fn keep_parts(result: &mut QueryResult, chosen: &[usize]) {
         kept.objects.push(*object);
     }
     result.keep_vertices(&rows);
-    let mut objects: Vec<usize> = Vec::new();
-    for id in &kept.objects {
-        let index = result.objects.iter().position(|other| other == id);
-        objects.extend(index.filter(|index| !objects.contains(index)));
-    }
+    let mut left: HashMap<i64, usize> = result.objects.iter().copied().zip(0..).collect();
+    let objects = kept.objects.iter().filter_map(|id| left.remove(id));
+    let objects: Vec<usize> = objects.collect();
     result.keep_objects(&objects);
     result.parts = Some(kept);
 }

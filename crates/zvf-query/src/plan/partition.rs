@@ -189,6 +189,7 @@ impl Session<'_> {
     ///
     /// Rows of [`parts`](crate::QueryResult::parts) and [`links`](crate::QueryResult::links) count from
     /// the start of each part. An object with vertices in several parts is listed by each of them.
+    /// Parts do not list the groups that the query selects.
     ///
     /// Reads the fragment indexes of the chunks concerned, and the manifests if objects are divided.
     ///
@@ -289,8 +290,8 @@ impl Division<'_> {
             return Ok(None);
         };
         let objects = &selected.objects;
-        // One part must report the skipped cells.
-        if objects.is_incomplete() {
+        // One part must report the skipped cells, and the objects and groups that do not exist.
+        if objects.is_incomplete() || diagnostics.is_incomplete() {
             return Ok(None);
         }
         let mut indices = selected.indices.clone();

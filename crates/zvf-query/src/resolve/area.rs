@@ -133,8 +133,9 @@ impl Crossing {
         let largest = first.abs().max(last.abs()).max(max.abs());
         // More than the error of rounding.
         let slack = largest * 1e-12 + f64::MIN_POSITIVE;
-        let at = (max + slack - first) / (last - first);
-        if !at.is_finite() {
+        let step = last - first;
+        let at = (max + slack - first) / step;
+        if !(at.is_finite() && step.is_finite()) {
             Self::Unknown
         } else if first > last {
             Self::After(at)
@@ -432,6 +433,14 @@ mod tests {
         let known: &[&[f64]] = &[&[0.0, 1.5]];
         assert!(area(&[1.5, 0.9], &[1.6, 2.0], 1.0).may_intersect(known, &[&below]));
         assert!(!area(&[1.5, 1.2], &[1.6, 2.0], 1.0).may_intersect(known, &[&below]));
+    }
+
+    #[test]
+    fn lines_of_infinite_length_may_be_anywhere_between_their_ends() {
+        let ends: [&[f64]; 2] = [&[-1.7e308, 0.0], &[1.7e308, 1.0]];
+        let area = area(&[-1.0, 0.4], &[1.0, 0.6], 1.0);
+        assert!(area.touches(Primitive::Segment(ends)));
+        assert!(area.may_intersect(&ends, &[]));
     }
 
     proptest! {

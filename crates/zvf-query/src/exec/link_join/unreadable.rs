@@ -28,12 +28,15 @@ impl UnreadableChunks {
         self.anywhere || self.chunks.contains(chunk)
     }
 
-    /// Rows of the result that are of these chunks.
+    /// Rows of the result that are of these chunks, ascending.
     pub(super) fn rows(&self, map: &RowMap) -> Vec<Range<u64>> {
         if self.anywhere {
             return core::iter::once(0..u64::MAX).collect();
         }
         let chunks = self.chunks.iter();
-        chunks.filter_map(|chunk| map.of_chunk(chunk)).collect()
+        let rows = chunks.filter_map(|chunk| map.of_chunk(chunk));
+        let mut rows: Vec<Range<u64>> = rows.collect();
+        rows.sort_unstable_by_key(|rows| rows.start);
+        rows
     }
 }

@@ -353,7 +353,12 @@ impl<'i> UnstoredLinks<'i> {
                 push(range);
                 return;
             }
-            let is_unreadable = |row: u64| self.unreadable.iter().any(|rows| rows.contains(&row));
+            let is_unreadable = |row: u64| {
+                let at = self.unreadable.partition_point(|rows| rows.end <= row);
+                self.unreadable
+                    .get(at)
+                    .is_some_and(|rows| rows.contains(&row))
+            };
             for row in range.filter(|row| !is_unreadable(*row)) {
                 push(row..row.saturating_add(1));
             }

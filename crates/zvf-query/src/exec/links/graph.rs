@@ -61,7 +61,7 @@ pub(crate) struct LinkNode {
     pub(crate) chunk: Chunk,
     /// Positions, if the region is tested against links.
     pub(crate) coordinates: Coordinates,
-    /// True if all rows of the chunk were read.
+    /// True if the chunk was requested, and false if single rows of it were, as ends of links.
     pub(crate) is_whole: bool,
     /// Vertices of the requested fragments.
     pub(crate) rows: RowSelection,
@@ -248,9 +248,9 @@ impl SelectedLinks {
     }
 
     /// Sorts links by the key of their first ends, stably.
-    pub(crate) fn sort_by_first_end<K: Ord>(&mut self, key: impl Fn(SelectedEnd) -> K) {
+    pub(crate) fn sort_by_first_end<K: Ord>(&mut self, mut key: impl FnMut(SelectedEnd) -> K) {
         let mut links: Vec<_> = self.iter().collect();
-        links.sort_by_cached_key(|(ends, _)| ends.first().copied().map(&key));
+        links.sort_by_cached_key(|(ends, _)| ends.first().copied().map(&mut key));
         let mut sorted: Vec<LinkRun> = Vec::new();
         for same in links.chunk_by(|(a, _), (b, _)| a.len() == b.len()) {
             let ends = same.iter().flat_map(|(ends, _)| ends.iter().copied());
