@@ -121,7 +121,9 @@ pub(crate) fn choose(
         1.0
     } else {
         let per_axis = (shared / BIN).powf(1.0 / as_float(axes)).round();
-        per_axis.clamp(1.0, MAX_BINS.powf(1.0 / as_float(axes)).floor())
+        // The power may be slightly below a whole number.
+        let max = MAX_BINS.powf(1.0 / as_float(axes)) + 1e-9;
+        per_axis.clamp(1.0, max.floor())
     };
     let why = format!(
         "edge {edge}: about {shared:.0} vertices ({:.0} kB) in a chunk, for {purpose}",
@@ -169,7 +171,7 @@ impl Sample {
     }
 
     /// Estimates the number of vertices in the chunk of the median vertex. A few crowded chunks do
-    /// not decide alone, but none may hold more than sixteen times the median.
+    /// not decide alone, but the fullest counts with a sixteenth of its vertices.
     fn neighbours(&self, edge: f64) -> f64 {
         let positions = self.values.par_chunks_exact(self.axes);
         let chunks = positions.with_min_len(MIN_PART).map(|position| {

@@ -7,7 +7,7 @@ use zvf_format::links::LinkWidth;
 
 use crate::{
     bounds,
-    design::{ManifestForm, Profile},
+    design::{ManifestForm, OutOfBounds, Profile},
     error::BuildError,
     geometry::{Geometry, GeometryKind, LinkNumbering},
     large::linked_rows::{LinkedRows, Runs},
@@ -621,6 +621,9 @@ impl Partitioner {
             vertices += made.rows;
             layout.starts.push(end);
         }
+        if vertices == 0 && outline.design.out_of_bounds == OutOfBounds::Drop {
+            return Err(BuildError::AllOutside);
+        }
         let mut geometry = Geometry {
             positions: NumericColumn::new(outline.positions.0, outline.positions.1 as u32),
             vertex: Vec::new(),
@@ -635,10 +638,11 @@ impl Partitioner {
         let objects = if !outline.has_objects {
             None
         } else if needs_paths {
-            let number = |chunk: u32| {
-                let coords = self.chunks[chunk as usize].as_slice();
-                number.get(coords).copied().unwrap_or(0)
-            };
+            let numbers = self.chunks.iter();
+            let numbers = numbers.map(|chunk| number.get(chunk.as_slice()).copied());
+            let numbers: Option<Vec<u32>> = numbers.collect();
+            let numbers = numbers.ok_or_else(super::piece::damaged)?;
+            let number = |chunk: u32| numbers[chunk as usize];
             Some(self.objects_of_paths(&mut layout, &mut geometry, number)?)
         } else if outline.design.kind.is_paths() {
             logged = Some(self.logged(&geometry)?);
@@ -646,7 +650,7 @@ impl Partitioner {
         } else {
             Some(self.owners(&mut layout, &mut geometry, found.values())?)
         };
-        let links = self.links(between, |chunk| number.get(chunk).copied().unwrap_or(0))?;
+        let links = self.links(between, |chunk| number.get(chunk).copied())?;
         let vertex = outline.fields.iter();
         let vertex = vertex.map(|field| outline.empty_column(field));
         let plan = outline.plan(PlanContents {
@@ -798,7 +802,7 @@ impl Partitioner {
     fn links(
         &self,
         between: BTreeMap<Vec<Vec<i64>>, u32>,
-        number: impl Fn(&[i64]) -> u32,
+        number: impl Fn(&[i64]) -> Option<u32>,
     ) -> Result<Option<LinkPlacement>, BuildError> {
         let is_linked = self.outline.design.kind.is_linked();
         if between.is_empty() && !is_linked {
@@ -809,7 +813,8 @@ impl Partitioner {
             false => LinkWidth::EDGE,
         });
         for (coords, links) in between {
-            let chunks: Vec<u32> = coords.iter().map(|chunk| number(chunk)).collect();
+            let chunks: Option<Vec<u32>> = coords.iter().map(|chunk| number(chunk)).collect();
+            let chunks = chunks.ok_or_else(super::piece::damaged)?;
             let cell = Cell::counted(links);
             match chunks.as_slice() {
                 [chunk] => placed_links.inside.insert(*chunk, cell),
