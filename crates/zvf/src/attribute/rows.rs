@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use zvf_build::{
-    Column, ColumnValues, NumericColumn,
+    BuildError, Column, ColumnValues, NumericColumn,
     edit::{EditError, StoredValues},
 };
 use zvf_format::numeric::Kind;
@@ -111,6 +111,12 @@ async fn vertices(
     let session = dataset.session();
     let mut keyed: Vec<(RowId, usize)> = rows.iter().copied().map(RowId::from).zip(0..).collect();
     keyed.sort_unstable();
+    if keyed.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        return Err(Failure::Attribute {
+            name: "row_id".to_owned(),
+            why: "a row id occurs twice",
+        });
+    }
     let keyed = Arc::new(keyed);
     let mut written = AttributeReport::default();
     let mut chunks: Arc<[ChunkCoord]> = Arc::default();
@@ -217,7 +223,9 @@ async fn objects(
     let mut rows: Vec<Option<usize>> = vec![None; count];
     for (from, id) in ids.iter().enumerate() {
         let index = indices.get(id).ok_or(EditError::UnknownObject(*id))?;
-        rows[*index] = Some(from);
+        if rows[*index].replace(from).is_some() {
+            return Err(EditError::Build(BuildError::DuplicateObject(*id)).into());
+        }
     }
     let names = session.attribute_list(LevelId::FULL, Scope::Object).await?;
     let form = form(dataset).await?;

@@ -125,3 +125,17 @@ fn batches_refuse_missing_integers() {
         assert_eq!((positions.len(), column.nulls), (2, None), "{in_batches}");
     }
 }
+
+#[test]
+fn stores_need_a_vertex_within_their_bounds() {
+    let values = ColumnValues::Numeric(NumericColumn::float32(1, [5.0, 6.0, 7.0]));
+    let all = points(&[50.0, 51.0, 52.0], values, &[false; 3]);
+    for in_batches in [false, true] {
+        let error = created(&all, in_batches, true).unwrap_err();
+        let expected = BuildError::AllOutside.to_string();
+        assert!(
+            error.to_string().contains(&expected),
+            "{in_batches}: {error}"
+        );
+    }
+}

@@ -481,6 +481,45 @@ fn values_of_vertices_keep_the_shape_of_their_rows() {
 }
 
 #[test]
+fn tables_with_repeated_keys_are_refused() {
+    block_on(async {
+        let store = store_of(points(&[7, 8, 9], Vec::new()), ManifestForm::default()).await;
+        let dataset = Dataset::open(store.clone()).await.unwrap();
+        let all = dataset.query(&Query::new().row_ids(true)).await.unwrap();
+        let mut rows = all.row_ids.unwrap();
+        rows[1] = rows[0];
+        let editor = Editor::open(store.clone()).await.unwrap();
+        let column = [Column::new("class", NumericColumn::int64(1, [1, 2, 3]))];
+        let options = TableOptions::default();
+        let error = editor.write_vertex_attributes(&rows, &column, &options);
+        let error = error.await.unwrap_err().to_string();
+        assert!(error.contains("a row id occurs twice"), "{error}");
+        let error = editor.write_object_attributes(&[7, 8, 7], &column, &options);
+        let error = error.await.unwrap_err().to_string();
+        assert!(error.contains("object id 7 occurs twice"), "{error}");
+    });
+}
+
+#[test]
+fn parts_report_objects_that_do_not_exist() {
+    block_on(async {
+        let store = store_of(points(&[7, 8, 9], Vec::new()), ManifestForm::default()).await;
+        let dataset = Dataset::open(store).await.unwrap();
+        let query = Query::new().objects([7, 9, 999]).keep_going(true);
+        let parts = dataset.partitions(&query, 2).await.unwrap();
+        let (mut vertices, mut skipped) = (0, Vec::new());
+        for part in &parts {
+            let result = dataset.query(&part.query(&query)).await.unwrap();
+            vertices += result.positions.len();
+            skipped.extend(result.skipped);
+        }
+        let whole = dataset.query(&query).await.unwrap();
+        assert_eq!((vertices, skipped.len()), (2, 1));
+        assert_eq!(skipped, whole.skipped);
+    });
+}
+
+#[test]
 fn a_fragment_whose_other_owners_are_removed_has_one_owner() {
     let golden = Golden::open("zvf-09");
     let files = golden.store("fragment_owner/store.zarrvectors");
