@@ -56,7 +56,7 @@ pub(crate) struct SampleArgs {
     #[arg(long, value_name = "FILE")]
     affine: Option<PathBuf>,
     /// Value of vertices outside the volume: a number, or `edge` for that of the nearest voxel; by
-    /// default NaN, or 0 for integers.
+    /// default NaN, or 0 for integers with `--interp nearest`.
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     outside: Option<OutsideArg>,
     /// Dataset of a .tet file; optional if it has only one.

@@ -43,7 +43,8 @@ pub struct QueryArgs {
     pub(super) vertices: Option<u64>,
     /// Return at most this many vertices, as fine as possible.
     ///
-    /// Reads one level, and the next finer one in the regions for which the budget suffices.
+    /// Reads one level and, for points, the next finer one in the regions for which the budget
+    /// suffices. Fails if the coarsest level has more.
     #[arg(long, value_name = "N", group = "of_level", help_heading = "Level",
         value_parser = values::count, allow_negative_numbers = true,
         conflicts_with_all = ["nearest", "drill", "geometry", "chunks"])]
