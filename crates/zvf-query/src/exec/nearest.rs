@@ -6,8 +6,10 @@ use std::{
 };
 
 use zvf_format::numeric::{ByteOrder, Dtype};
+use zvf_model::grid::ChunkCoord;
 
 use super::{
+    chunk_scan::ChunkGroups,
     context::ExecContext,
     filter::Filter,
     operator::{ChunkScan, Operator, PlanNode},
@@ -266,28 +268,32 @@ async fn nearest_points(
         at_once = at_once.saturating_mul(4);
         let now = left.get(..wanted).unwrap_or_default();
         next = next.saturating_add(wanted);
-        let requests = now.iter().filter_map(|(_, at)| {
-            Some(ChunkRequest {
-                chunk: chunks.get(*at)?.clone(),
-                fragments: scan.fragments,
-                rows: RequestedRows::All,
-            })
-        });
-        let found = reading
-            .session
-            .chunks(schema, requests.collect(), diagnostics)
-            .await?;
-        for ((_, number), chunk) in now.iter().zip(found) {
-            let Some(chunk) = chunk else { continue };
-            let owners = query.owners_of(objects.as_ref(), &chunk, diagnostics)?;
-            let selected = filter.select(&chunk, owners)?.rows;
-            let coordinates = chunk.coordinates(schema);
-            for (at, run) in selected.iter().enumerate() {
-                let squared =
-                    squared_distance_to_point(&nearest.position, coordinates.at(run.index));
-                best.push(squared, (*number, at));
+        let near = now.iter().filter_map(|(_, at)| chunks.get(*at).cloned());
+        let near: Vec<ChunkCoord> = near.collect();
+        let mut numbers = now.iter().map(|(_, number)| *number);
+        let request = |chunk: &ChunkCoord| ChunkRequest {
+            chunk: chunk.clone(),
+            fragments: scan.fragments,
+            rows: RequestedRows::All,
+        };
+        let mut groups = ChunkGroups::new(&near, wanted);
+        while !groups.is_done() {
+            let found = groups.read(&reading, schema, &request, diagnostics).await?;
+            for (chunk, number) in found.into_iter().zip(numbers.by_ref()) {
+                let Some(chunk) = chunk else { continue };
+                let owners = query.owners_of(objects.as_ref(), &chunk, diagnostics)?;
+                let selected = filter.select(&chunk, owners)?.rows;
+                let coordinates = chunk.coordinates(schema);
+                for (at, run) in selected.iter().enumerate() {
+                    let squared =
+                        squared_distance_to_point(&nearest.position, coordinates.at(run.index));
+                    best.push(squared, (number, at));
+                }
+                read.insert(number, (chunk, selected));
             }
-            read.insert(*number, (chunk, selected));
+            // Other chunks have no vertex of the result.
+            let kept: BTreeSet<usize> = best.items().map(|(number, _)| *number).collect();
+            read.retain(|number, _| kept.contains(number));
         }
     }
     let mut vertices = query.vertices(schema, scan.owners);

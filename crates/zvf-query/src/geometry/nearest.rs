@@ -68,6 +68,11 @@ impl<T: Ord> KNearest<T> {
         }
     }
 
+    /// Returns the items kept so far, in any order.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
+        self.furthest_first.iter().map(|entry| &entry.item)
+    }
+
     /// Returns squared distances and items, nearest first.
     pub fn into_sorted(self) -> Vec<(f64, T)> {
         let entries = self.furthest_first.into_sorted_vec().into_iter();

@@ -1,10 +1,10 @@
-//! Paths whose chunks do not fit into memory together.
+//! Chunks that do not fit into memory together.
 
 use std::ops::ControlFlow;
 
 use zvf::{
     Column, CreateOptions, Dataset, Design, Geometry, GeometryKind, NumericColumn, OpenOptions,
-    Query, QueryResult,
+    Position, Predicate, Query, QueryResult,
 };
 
 use crate::block_on;
@@ -112,5 +112,31 @@ fn loaded_paths_are_passed_in_batches() {
         let max = (4 << 20) / 8 / 28;
         assert_eq!(batches.len(), 2, "{batches:?}");
         assert!(batches.iter().all(|rows| *rows <= max), "{batches:?}");
+    });
+}
+
+/// A search keeps the chunks of the rows that it found, not all that it read.
+#[test]
+fn rare_points_are_found_within_a_budget() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = folder.path().join("points.zv").display().to_string();
+    let mut design = Design::new(GeometryKind::Points);
+    design.chunk_shape = Some(vec![20.0; 3]);
+    block_on(async {
+        let mut geometry = walks();
+        geometry.part_offsets = None;
+        let options = CreateOptions::default();
+        let created = zvf::create(address.as_str(), &geometry, design, &options);
+        created.await.unwrap();
+        let whole = Dataset::open(address.as_str()).await.unwrap();
+        let here = Position::new(&[0.0; 3]).unwrap();
+        let predicate = Predicate::parse("vertex.row between 12000 and 12004").unwrap();
+        let query = Query::new().filter(predicate).nearest(here, 5);
+        let expected = whole.query(&query).await.unwrap();
+        assert_eq!(expected.positions.len(), 5);
+        let options = OpenOptions::default().budget(400 << 10).cache(0);
+        let small = Dataset::open_with(address.as_str(), &options);
+        let found = small.await.unwrap().query(&query).await.unwrap();
+        assert_eq!(found, expected);
     });
 }
