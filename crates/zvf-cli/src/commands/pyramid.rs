@@ -52,8 +52,8 @@ pub struct PyramidArgs {
     levels: Option<u32>,
     /// Growth of cells, tolerances or strides with each level, one number per level.
     ///
-    /// The first cells are the store's bins times the first factor. For meshes, the factor by which the number of vertices
-    /// shrinks.
+    /// The first cells are the store's bins times the first factor. For meshes, the factor by which
+    /// the number of vertices shrinks.
     #[arg(long, value_name = "FACTOR,…", value_delimiter = ',')]
     factors: Vec<f64>,
     /// Extent of the grid cells of the first level along each axis.

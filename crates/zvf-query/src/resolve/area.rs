@@ -301,8 +301,8 @@ impl Area {
     /// Returns whether a line or face between `known` vertices and any vertices of `unknown` chunks
     /// may enter the region. Called for every segment of every path near the region.
     ///
-    /// The bounding box of all corners must overlap the region. A line has two corners, and is also
-    /// within the boxes that are interpolated between them, of which one must overlap.
+    /// Tests the bounding box of all corners. If there are two, the corners are the ends of a line:
+    /// also tests whether a box interpolated between those of its ends overlaps the region.
     pub(crate) fn may_intersect(&self, known: &[&[f64]], unknown: &[&ChunkCoord]) -> bool {
         let axes = self.space.axes();
         let is_line = known.len().saturating_add(unknown.len()) == 2;

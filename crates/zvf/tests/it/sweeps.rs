@@ -35,6 +35,16 @@ fn walks() -> Geometry {
     geometry
 }
 
+/// Creates a store of 64 chunks and opens it with the default budget.
+async fn created(address: &str, geometry: &Geometry, kind: GeometryKind) -> Dataset {
+    let mut design = Design::new(kind);
+    design.chunk_shape = Some(vec![20.0; 3]);
+    let options = CreateOptions::default();
+    let created = zvf::create(address, geometry, design, &options);
+    created.await.unwrap();
+    Dataset::open(address).await.unwrap()
+}
+
 /// Returns all paths, read in batches, and the number of vertices of each batch.
 async fn in_batches(dataset: &Dataset) -> (QueryResult, Vec<usize>) {
     let mut found: Option<QueryResult> = None;
@@ -65,14 +75,9 @@ async fn in_batches(dataset: &Dataset) -> (QueryResult, Vec<usize>) {
 fn paths_that_go_everywhere_are_read_within_a_budget() {
     let folder = tempfile::tempdir().unwrap();
     let address = folder.path().join("walks.zv").display().to_string();
-    let mut design = Design::new(GeometryKind::Streamlines);
-    design.chunk_shape = Some(vec![20.0; 3]);
     let query = Query::new();
     block_on(async {
-        let (geometry, options) = (walks(), CreateOptions::default());
-        let created = zvf::create(address.as_str(), &geometry, design, &options);
-        created.await.unwrap();
-        let whole = Dataset::open(address.as_str()).await.unwrap();
+        let whole = created(&address, &walks(), GeometryKind::Streamlines).await;
         let expected = whole.query(&query).await.unwrap();
         let once = whole.store().activity().bytes_read;
         let options = OpenOptions::default().budget(400 << 10).cache(0);
@@ -95,13 +100,8 @@ fn paths_that_go_everywhere_are_read_within_a_budget() {
 fn loaded_paths_are_passed_in_batches() {
     let folder = tempfile::tempdir().unwrap();
     let address = folder.path().join("walks.zv").display().to_string();
-    let mut design = Design::new(GeometryKind::Streamlines);
-    design.chunk_shape = Some(vec![20.0; 3]);
     block_on(async {
-        let (geometry, options) = (walks(), CreateOptions::default());
-        let created = zvf::create(address.as_str(), &geometry, design, &options);
-        created.await.unwrap();
-        let whole = Dataset::open(address.as_str()).await.unwrap();
+        let whole = created(&address, &walks(), GeometryKind::Streamlines).await;
         let expected = whole.query(&Query::new()).await.unwrap();
         let options = OpenOptions::default().budget(4 << 20);
         let small = Dataset::open_with(address.as_str(), &options);
@@ -120,15 +120,10 @@ fn loaded_paths_are_passed_in_batches() {
 fn rare_points_are_found_within_a_budget() {
     let folder = tempfile::tempdir().unwrap();
     let address = folder.path().join("points.zv").display().to_string();
-    let mut design = Design::new(GeometryKind::Points);
-    design.chunk_shape = Some(vec![20.0; 3]);
     block_on(async {
         let mut geometry = walks();
         geometry.part_offsets = None;
-        let options = CreateOptions::default();
-        let created = zvf::create(address.as_str(), &geometry, design, &options);
-        created.await.unwrap();
-        let whole = Dataset::open(address.as_str()).await.unwrap();
+        let whole = created(&address, &geometry, GeometryKind::Points).await;
         let here = Position::new(&[0.0; 3]).unwrap();
         let predicate = Predicate::parse("vertex.row between 12000 and 12004").unwrap();
         let query = Query::new().filter(predicate).nearest(here, 5);
