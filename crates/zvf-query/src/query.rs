@@ -90,6 +90,7 @@ pub struct Query {
     pub limit: Option<u64>,
     /// Returns, instead of the selection, the vertices it is linked to this many levels away:
     /// positive numbers lead to coarser levels. Limit and columns apply to the vertices reached.
+    /// What crosses the border of a region is dropped, because new vertices are linked to nothing.
     pub drill: Option<i32>,
     /// The name of an additional geometry of a composite store to read.
     pub geometry: Option<String>,
@@ -403,6 +404,15 @@ impl Query {
     pub fn geometry(mut self, name: impl Into<String>) -> Self {
         self.geometry = Some(name.into());
         self
+    }
+
+    /// Returns the treatment of what crosses the border. A level jump follows links of stored
+    /// vertices, and new vertices on the border have none.
+    pub(crate) fn border_clip(&self) -> Clip {
+        match self.drill {
+            None => self.clip,
+            Some(_) => Clip::Drop,
+        }
     }
 
     /// Returns whether the query scans a whole level. Its cells are then not cached, because they

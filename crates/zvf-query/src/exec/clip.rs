@@ -59,7 +59,7 @@ impl<'c> BorderClip<'c> {
         let Some(area) = query.area.as_ref().filter(|_| is_planned) else {
             return Ok(None);
         };
-        let bbox = match query.query.clip {
+        let bbox = match query.query.border_clip() {
             query::Clip::Drop => None,
             query::Clip::Split => {
                 check_splittable(schema)?;

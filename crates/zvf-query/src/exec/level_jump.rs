@@ -240,46 +240,53 @@ impl LevelQuery<'_> {
                 diagnostics.skip(Damage::new(&schema.vertices.node, fault))?;
                 continue;
             }
-            requests.push(ChunkRequest {
+            let request = ChunkRequest {
                 chunk: chunk.clone(),
                 fragments: with_fragments,
                 rows: RequestedRows::Rows(rows.iter().copied().collect()),
-            });
+            };
+            requests.push((rows.len(), request));
         }
         let mut limit = Limit::new(self.query.limit);
         let mut vertices = self.vertices(&schema, shows_objects);
-        for chunk in self
-            .session
-            .chunks(&schema, requests, diagnostics)
-            .await?
-            .into_iter()
-            .flatten()
-        {
-            let owners = self.owners_of(objects.as_ref(), &chunk, diagnostics)?;
-            // Each row once, even if several fragments name it.
-            let mut rows: Vec<RowRun> = chunk.runs().iter().collect();
-            rows.sort_by_key(|run| run.row);
-            let object = |fragment| owners.id(fragment, objects.as_deref());
-            let same_row = rows.chunk_by(|a, b| a.row == b.row);
-            let ids: Vec<i64> = same_row
-                .map(|runs| {
-                    let ids = runs.iter().map(|run| object(run.fragment));
-                    let mut ids = ids.filter(|id| *id != NO_OBJECT);
-                    match ids.next() {
-                        None => NO_OBJECT,
-                        Some(first) if ids.all(|id| id == first) => first,
-                        Some(_) => SEVERAL_OBJECTS,
-                    }
-                })
-                .collect();
-            rows.dedup_by_key(|run| run.row);
-            let mut selected: RowSelection = rows.into_iter().collect();
-            limit.truncate(&mut selected);
-            vertices.push(&schema, &chunk, &selected, object, diagnostics)?;
-            if let Some(given) = &mut vertices.object_ids {
-                let first = given.len().saturating_sub(selected.len());
-                let new = given.get_mut(first..).unwrap_or_default();
-                new.iter_mut().zip(ids).for_each(|(given, id)| *given = id);
+        let mut requests = requests.into_iter();
+        // Reads as many chunks at once as the limit needs.
+        while let Some((rows, request)) = requests.next().filter(|_| !limit.is_reached()) {
+            let (mut wanted, mut part) = (rows, vec![request]);
+            while wanted < limit.left()
+                && let Some((rows, request)) = requests.next()
+            {
+                wanted = wanted.saturating_add(rows);
+                part.push(request);
+            }
+            let chunks = self.session.chunks(&schema, part, diagnostics).await?;
+            for chunk in chunks.into_iter().flatten() {
+                let owners = self.owners_of(objects.as_ref(), &chunk, diagnostics)?;
+                // Each row once, even if several fragments name it.
+                let mut rows: Vec<RowRun> = chunk.runs().iter().collect();
+                rows.sort_by_key(|run| run.row);
+                let object = |fragment| owners.id(fragment, objects.as_deref());
+                let same_row = rows.chunk_by(|a, b| a.row == b.row);
+                let ids: Vec<i64> = same_row
+                    .map(|runs| {
+                        let ids = runs.iter().map(|run| object(run.fragment));
+                        let mut ids = ids.filter(|id| *id != NO_OBJECT);
+                        match ids.next() {
+                            None => NO_OBJECT,
+                            Some(first) if ids.all(|id| id == first) => first,
+                            Some(_) => SEVERAL_OBJECTS,
+                        }
+                    })
+                    .collect();
+                rows.dedup_by_key(|run| run.row);
+                let mut selected: RowSelection = rows.into_iter().collect();
+                limit.truncate(&mut selected);
+                vertices.push(&schema, &chunk, &selected, object, diagnostics)?;
+                if let Some(given) = &mut vertices.object_ids {
+                    let first = given.len().saturating_sub(selected.len());
+                    let new = given.get_mut(first..).unwrap_or_default();
+                    new.iter_mut().zip(ids).for_each(|(given, id)| *given = id);
+                }
             }
         }
         let mut result = self.empty_result();

@@ -198,7 +198,7 @@ impl Operator {
                 }
             }
             Self::Clip => {
-                let by = format!("{:?}", query.query.clip).to_lowercase();
+                let by = format!("{:?}", query.query.border_clip()).to_lowercase();
                 details.add("by", by);
             }
             Self::Limit(rows) => details.add("rows", rows),

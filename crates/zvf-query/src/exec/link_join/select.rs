@@ -277,7 +277,7 @@ impl LevelQuery<'_> {
     /// Returns the way in which the region selects links: links that are dropped at its border are
     /// selected if they are within it.
     pub(in crate::exec) fn link_mode(&self) -> Mode {
-        match (self.area_mode, self.query.clip) {
+        match (self.area_mode, self.query.border_clip()) {
             (Mode::Clip, Clip::Drop) => Mode::Within,
             (mode, _) => mode,
         }
