@@ -1,5 +1,7 @@
 //! Bounds of a store, and vertices outside them.
 
+use std::collections::HashSet;
+
 use crate::{
     coordinates,
     design::{Design, OutOfBounds},
@@ -219,10 +221,21 @@ fn without_objects(geometry: &mut Geometry, before: Option<Vec<i64>>) {
         .iter()
         .chain(&geometry.object_ids)
         .flatten();
-    let now: std::collections::HashSet<i64> = now.copied().collect();
-    let had: std::collections::HashSet<i64> = before.into_iter().collect();
+    let now: HashSet<i64> = now.copied().collect();
+    let had: HashSet<i64> = before.into_iter().collect();
     // An object that had no vertex before is not affected.
-    let stays = |id: &i64| now.contains(id) || !had.contains(id);
+    retain_objects(geometry, &listed, |id| {
+        now.contains(id) || !had.contains(id)
+    });
+}
+
+/// Drops the attribute rows, which follow `listed`, and the group members of objects that do not
+/// stay.
+pub(crate) fn retain_objects(
+    geometry: &mut Geometry,
+    listed: &[i64],
+    stays: impl Fn(&i64) -> bool,
+) {
     let rows: Vec<usize> = (0..listed.len())
         .filter(|row| stays(&listed[*row]))
         .collect();
@@ -230,7 +243,7 @@ fn without_objects(geometry: &mut Geometry, before: Option<Vec<i64>>) {
     gather(&mut geometry.object, &rows);
     gather(&mut geometry.fragment, &rows);
     for members in geometry.groups.values_mut() {
-        members.retain(stays);
+        members.retain(&stays);
     }
 }
 

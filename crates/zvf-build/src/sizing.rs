@@ -10,11 +10,13 @@ use crate::{
 use zvf_model::column::NumericColumn;
 
 /// Target size of a vertex cell for single objects and small boxes.
-const LOOKUP_CELL_BYTES: u32 = 128 << 10;
-/// Target size of a vertex cell for objects, boxes and whole reads.
-const MIXED_CELL_BYTES: u32 = 512 << 10;
+const LOOKUP_CELL_BYTES: u64 = 128 << 10;
+/// Target sizes of a vertex cell for objects, boxes and whole reads, in small and in large stores.
+const MIXED_CELL_BYTES: (u64, u64) = (512 << 10, 2 << 20);
+/// Size of the positions up to which cells of objects have the smaller size.
+const SMALL_STORE_BYTES: u64 = 32 << 20;
 /// Target size of a vertex cell for scans.
-const SCAN_CELL_BYTES: u32 = 1 << 20;
+const SCAN_CELL_BYTES: u64 = 1 << 20;
 /// Target number of vertices in a bin.
 const BIN: f64 = 100.0;
 /// Upper bound on sampled vertices.
@@ -44,8 +46,13 @@ impl FragmentKind {
     }
 }
 
-/// Returns the target size of a vertex cell, and the purpose that it suits.
-pub(crate) fn target(design: &Design, fragments: FragmentKind) -> (u32, &'static str) {
+/// Returns the target size of a vertex cell for positions of a total size, and the purpose that it
+/// suits.
+pub(crate) fn target(
+    design: &Design,
+    fragments: FragmentKind,
+    positions: u64,
+) -> (u64, &'static str) {
     let lookup = (LOOKUP_CELL_BYTES, "queries of single objects and boxes");
     let scan = (SCAN_CELL_BYTES, "scans of the whole store");
     match (design.purpose, fragments) {
@@ -53,11 +60,20 @@ pub(crate) fn target(design: &Design, fragments: FragmentKind) -> (u32, &'static
         // A box of a mesh tests every face of the chunks that it touches.
         (Purpose::Auto, _) if design.kind == GeometryKind::Mesh => lookup,
         // Fewer pieces of each object outweigh the larger cells.
-        (Purpose::Auto, FragmentKind::Objects) => {
-            (MIXED_CELL_BYTES, "objects, boxes and the whole store")
-        }
+        (Purpose::Auto, FragmentKind::Objects) => (
+            mixed_cell_bytes(positions),
+            "objects, boxes and the whole store",
+        ),
         (Purpose::Scan, _) | (Purpose::Auto, FragmentKind::Bins) => scan,
     }
+}
+
+/// Doubles the size of a cell for a store of four times the size, so that the cells become both
+/// larger and more.
+fn mixed_cell_bytes(positions: u64) -> u64 {
+    let (min, max) = MIXED_CELL_BYTES;
+    let growth = positions.min(1 << 40) * (min * min / SMALL_STORE_BYTES);
+    growth.isqrt().clamp(min, max)
 }
 
 /// Chosen shapes and the reason.
@@ -82,8 +98,10 @@ pub(crate) fn choose(
     fragments: FragmentKind,
 ) -> ChosenShapes {
     let has_objects = fragments == FragmentKind::Objects;
-    let (target, purpose) = target(design, fragments);
-    let target = f64::from(target);
+    let row = positions.row_size() as u64;
+    let (target, purpose) = target(design, fragments, vertices.saturating_mul(row));
+    #[expect(clippy::cast_precision_loss, reason = "a few megabytes")]
+    let target = target as f64;
     let max = lower
         .iter()
         .zip(upper)
@@ -268,6 +286,17 @@ mod tests {
             assert!((0.3..2.0).contains(&ratio), "{ratio}: {chosen:?}");
             assert_eq!(chosen.bins > 1, fragments == bins);
         }
+    }
+
+    #[test]
+    fn cells_of_objects_grow_with_the_store() {
+        let target = |megabytes: u64| {
+            let design = Design::new(GeometryKind::Streamlines);
+            target(&design, FragmentKind::Objects, megabytes << 20).0 >> 10
+        };
+        assert_eq!([0, 12, 32].map(target), [512; 3]);
+        assert_eq!(target(128), 1024);
+        assert_eq!([512, 1 << 20, u64::MAX >> 20].map(target), [2048; 3]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Partitioning of batches by chunk.
 
 use core::ops::Range;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use zvf_format::links::LinkWidth;
 
@@ -77,6 +77,9 @@ pub struct Partitioner {
     first: u64,
     /// Number of paths before the current batch, with those outside of the bounds.
     first_path: u64,
+    /// Objects that lost all vertices of a batch to the bounds, each with the number of logged
+    /// paths before it.
+    pub(super) dropped: Vec<(u64, i64)>,
 }
 
 impl Partitioner {
@@ -98,6 +101,7 @@ impl Partitioner {
             placed: 0,
             first: 0,
             first_path: 0,
+            dropped: Vec::new(),
         }
     }
 
@@ -128,6 +132,10 @@ impl Partitioner {
         }
         let numbers: Vec<u32> = chunks.iter().map(|(number, _)| *number).collect();
         self.shares.push(self.runs.append(&share.runs, &numbers)?);
+        let before = self.log.counts.paths;
+        let dropped = share.dropped.iter();
+        let dropped = dropped.map(|(paths, id)| (before + paths, *id));
+        self.dropped.extend(dropped);
         let mut replay = PathReplay::new(share.log.row_size(), share.chunks.len());
         let (mut log, mut runs) = (share.log.bytes.as_slice(), Vec::new());
         while let Some(path) = replay.next(&mut log)? {
@@ -190,10 +198,8 @@ impl Partitioner {
         }
         let paths = batch.part_offsets.as_ref().map_or(0, |ends| ends.len() - 1);
         self.first_path += paths as u64;
-        let batch = match bounds::bounded(batch, &self.outline.design) {
-            Ok((batch, _)) => batch,
-            Err(BuildError::AllOutside) => return Ok(BTreeMap::new()),
-            Err(error) => return Err(error),
+        let Some(batch) = self.bounded(batch)? else {
+            return Ok(BTreeMap::new());
         };
         let fragments = FragmentKind::of_geometry(self.outline.has_objects);
         let assigned =
@@ -343,7 +349,47 @@ impl Partitioner {
             return Ok(Some(UnlinkedBatch { batch, roots, kept }));
         }
         self.linked.set_rows(&[], &kept);
+        self.bounded(batch)?;
         Ok(None)
+    }
+
+    /// Returns what the design stores of a batch with object ids; `None` if no vertex is kept.
+    fn bounded(&mut self, batch: Geometry) -> Result<Option<Geometry>, BuildError> {
+        let (is_path, vertices) = (batch.part_offsets.is_some(), batch.vertices());
+        let ids = |batch: &Geometry| match is_path {
+            true => batch.part_objects.clone(),
+            false => batch.object_ids.clone(),
+        };
+        let design = &self.outline.design;
+        let before = match design.out_of_bounds {
+            OutOfBounds::Drop => ids(&batch).unwrap_or_default(),
+            OutOfBounds::Reject | OutOfBounds::Expand => Vec::new(),
+        };
+        let kept = match bounds::bounded(batch, design) {
+            Ok((batch, _)) if batch.vertices() == vertices => return Ok(Some(batch)),
+            Ok((batch, _)) => Some(batch),
+            Err(BuildError::AllOutside) => None,
+            Err(error) => return Err(error),
+        };
+        let after = kept.as_ref().and_then(ids).unwrap_or_default();
+        let mut paths = self.log.counts.paths;
+        if is_path {
+            let mut after = after.iter().peekable();
+            for id in before {
+                match after.next_if_eq(&&id) {
+                    Some(_) => paths += 1,
+                    None => self.dropped.push((paths, id)),
+                }
+            }
+        } else {
+            let after: HashSet<i64> = after.into_iter().collect();
+            let mut gone: Vec<i64> = before;
+            gone.retain(|id| !after.contains(id));
+            gone.sort_unstable();
+            gone.dedup();
+            self.dropped.extend(gone.into_iter().map(|id| (paths, id)));
+        }
+        Ok(kept)
     }
 
     /// Assigns default object ids that continue those of earlier batches.
@@ -385,7 +431,7 @@ impl Partitioner {
     /// from its first vertex, and a 1 for each vertex that is a root; `None` if all vertices are
     /// dropped.
     fn in_tree_order(
-        &self,
+        &mut self,
         mut batch: Geometry,
         first: u64,
         numbering: LinkNumbering,
@@ -406,10 +452,8 @@ impl Partitioner {
         if batch.vertices() == 0 {
             return Ok(None);
         }
-        let mut batch = match bounds::bounded(batch, &self.outline.design) {
-            Ok((batch, _)) => batch,
-            Err(BuildError::AllOutside) => return Ok(None),
-            Err(error) => return Err(error),
+        let Some(mut batch) = self.bounded(batch)? else {
+            return Ok(None);
         };
         let owners = batch.object_ids.as_deref().unwrap_or_default();
         let mut ids = owners.to_vec();
@@ -645,7 +689,7 @@ impl Partitioner {
             let number = |chunk: u32| numbers[chunk as usize];
             Some(self.objects_of_paths(&mut layout, &mut geometry, number)?)
         } else if outline.design.kind.is_paths() {
-            logged = Some(self.logged(&geometry)?);
+            logged = Some(self.logged(&mut geometry)?);
             Some(ObjectRows::default())
         } else {
             Some(self.owners(&mut layout, &mut geometry, found.values())?)
@@ -669,11 +713,43 @@ impl Partitioner {
         Ok((plan, index))
     }
 
+    /// Drops the attributes and group members of objects without any vertex within the bounds.
+    /// `ids` are the objects with vertices: of paths in the order of the log, of points ascending.
+    fn drop_objects(&self, geometry: &mut Geometry, ids: &[i64]) {
+        if self.dropped.is_empty() {
+            return;
+        }
+        let is_path = self.outline.design.kind.is_paths();
+        let listed = geometry.objects.clone().unwrap_or_else(|| {
+            let mut listed = Vec::with_capacity(ids.len() + self.dropped.len());
+            let mut own = (0u64..).zip(ids).peekable();
+            for (before, id) in &self.dropped {
+                while let Some((_, id)) = own.next_if(|(at, _)| is_path && at < before) {
+                    listed.push(*id);
+                }
+                listed.push(*id);
+            }
+            listed.extend(own.map(|(_, id)| *id));
+            if !is_path {
+                listed.sort_unstable();
+                listed.dedup();
+            }
+            listed
+        });
+        let mut gone: HashSet<i64> = self.dropped.iter().map(|(_, id)| *id).collect();
+        for id in ids {
+            gone.remove(id);
+        }
+        bounds::retain_objects(geometry, &listed, |id| !gone.contains(id));
+    }
+
     /// Returns the objects whose records are not in memory.
-    fn logged(&self, geometry: &Geometry) -> Result<LoggedObjects, BuildError> {
+    fn logged(&self, geometry: &mut Geometry) -> Result<LoggedObjects, BuildError> {
         let counts = &self.log.counts;
-        for (group, members) in &geometry.groups {
-            let is_known = |id: &&i64| (counts.first..=counts.last).contains(*id);
+        let is_known = |id: &i64| (counts.first..=counts.last).contains(id);
+        let dropped: HashSet<i64> = self.dropped.iter().map(|(_, id)| *id).collect();
+        for (group, members) in &mut geometry.groups {
+            members.retain(|id| is_known(id) || !dropped.contains(id));
             if let Some(&id) = members.iter().find(|id| !is_known(id)) {
                 let what = format!("group {group}");
                 return Err(BuildError::UnknownObject { what, id });
@@ -752,6 +828,7 @@ impl Partitioner {
             layout.fragments.resize(end, fragment);
             layout.fragment_starts.push(end);
         }
+        self.drop_objects(geometry, &ids);
         let fields = self.outline.object_fields.iter();
         let columns = fields.zip(columns);
         let columns = columns.map(|(field, column)| Column::new(&field.name, column));
@@ -780,6 +857,7 @@ impl Partitioner {
         let mut own: Vec<i64> = own.map(|(_, id)| *id).collect();
         own.sort_unstable();
         own.dedup();
+        self.drop_objects(geometry, &own);
         geometry.objects.get_or_insert_with(|| own.clone());
         let objects = ObjectRows::among(own.iter().copied(), geometry, &self.outline.design)?;
         let ids = objects.rows();

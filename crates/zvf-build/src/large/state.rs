@@ -38,6 +38,7 @@ impl Partitioner {
             "axes": axes(&self.outline.axes),
             "design": design_to_json(&self.outline.design),
             "parts": self.parts,
+            "dropped": self.dropped,
             "paths": self.log.bytes.len(),
         });
         let header = header.to_string();
@@ -78,6 +79,7 @@ impl Partitioner {
             "words": words.collect::<Vec<_>>(),
             "missing": missing.collect::<Vec<_>>(),
             "runs": self.runs.len(),
+            "dropped": self.dropped,
             "paths": self.log.bytes.len(),
         });
         let header = header.to_string();
@@ -129,6 +131,9 @@ impl Partitioner {
         let records = take(bytes, count(&header["paths"])?)?.to_vec();
         let fields = &self.outline.object_fields;
         self.log = PathLog::parse(records, fields, self.chunks.len())?;
+        let dropped = header["dropped"].as_array().ok_or_else(damaged)?.iter();
+        let dropped = dropped.map(|one| Some((one[0].as_u64()?, one[1].as_i64()?)));
+        self.dropped = dropped.collect::<Option<_>>().ok_or_else(damaged)?;
         Ok(())
     }
 }

@@ -29,7 +29,10 @@ pub struct GeometrySurvey {
     sample: Option<NumericColumn>,
     /// Distance between sampled rows.
     step: usize,
+    /// Number of vertices, with those outside the bounds.
     vertices: u64,
+    /// Number of vertices that are stored.
+    stored: u64,
     paths: u64,
     has_objects: bool,
     /// Attributes of vertices, and those of objects that come with paths.
@@ -60,6 +63,7 @@ impl GeometrySurvey {
             sample: None,
             step: 1,
             vertices: 0,
+            stored: 0,
             paths: 0,
             has_objects,
             fields: None,
@@ -76,6 +80,7 @@ impl GeometrySurvey {
     pub fn append(&mut self, share: Self) -> Result<(), BuildError> {
         self.has_objects |= share.has_objects;
         self.vertices += share.vertices;
+        self.stored += share.stored;
         self.paths += share.paths;
         self.links += share.links;
         if let Some(form) = share.link_form {
@@ -122,6 +127,7 @@ impl GeometrySurvey {
             "extent": self.extent,
             "step": self.step,
             "vertices": self.vertices,
+            "stored": self.stored,
             "paths": self.paths,
             "has_objects": self.has_objects,
             "fields": fields.map(families),
@@ -148,7 +154,7 @@ impl GeometrySurvey {
         let mut survey = Self::new(design, header["has_objects"].as_bool().ok_or_else(damaged)?)?;
         let number = |name: &str| header[name].as_u64().ok_or_else(damaged);
         (survey.vertices, survey.paths) = (number("vertices")?, number("paths")?);
-        survey.links = number("links")?;
+        (survey.stored, survey.links) = (number("stored")?, number("links")?);
         if let Value::Array(form) = &header["link_form"] {
             let width = count(form.first().ok_or_else(damaged)?)?;
             let fields = form.get(1).and_then(Value::as_array).ok_or_else(damaged)?;
@@ -221,19 +227,26 @@ impl GeometrySurvey {
         let fields = |columns: &[Column]| columns.iter().map(Field::of).collect();
         self.add_fields([fields(&batch.vertex), fields(&batch.object)])?;
         self.paths += paths as u64;
-        let stored = bounds::stored(batch.clone(), &self.design)?;
-        let positions = &stored.positions;
-        let (lower, upper) = coordinates::extent(positions)?;
-        // Rejects vertices outside the bounds, or leaves dropping them to the second pass. Values
-        // of dropped vertices are not stored, so nulls among them are accepted.
-        match bounds::bounded(stored.clone(), &self.design) {
-            Ok((kept, _)) => kept.vertex.iter().try_for_each(check_nulls)?,
-            Err(BuildError::AllOutside) => {}
-            Err(error) => return Err(error),
-        }
+        self.vertices += batch.vertices() as u64;
+        // Links may number the vertices of the whole input.
+        let unlinked = Geometry {
+            links: Vec::new(),
+            link: Vec::new(),
+            ..batch.clone()
+        };
+        let stored = bounds::stored(unlinked, &self.design)?;
+        let (lower, upper) = coordinates::extent(&stored.positions)?;
         self.add_extent(&lower, &upper);
-        let first = self.vertices;
-        self.vertices += positions.len() as u64;
+        let stored = match bounds::bounded(stored, &self.design) {
+            Ok((stored, _)) => stored,
+            Err(BuildError::AllOutside) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        // Values of dropped vertices are not stored, so nulls among them are accepted.
+        stored.vertex.iter().try_for_each(check_nulls)?;
+        let positions = &stored.positions;
+        let first = self.stored;
+        self.stored += positions.len() as u64;
         let sample = self
             .sample
             .get_or_insert_with(|| NumericColumn::new(positions.kind, positions.width));
@@ -314,12 +327,17 @@ impl GeometrySurvey {
         self.links
     }
 
-    /// Returns the number of vertices.
+    /// Returns the number of vertices, with those outside the bounds.
     pub fn vertices(&self) -> u64 {
         self.vertices
     }
 
-    /// Returns the coordinates of some vertices, evenly spread over the batches.
+    /// Returns the number of vertices that are stored.
+    pub fn stored_vertices(&self) -> u64 {
+        self.stored
+    }
+
+    /// Returns the coordinates of some stored vertices, evenly spread over the batches.
     pub fn sample(&self) -> Option<&NumericColumn> {
         self.sample.as_ref()
     }
@@ -328,11 +346,12 @@ impl GeometrySurvey {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when there are no vertices, or the shapes are invalid.
+    /// [`BuildError`] when no vertex is stored, or the shapes are invalid.
     pub fn outline(self) -> Result<Outline, BuildError> {
-        let (Some(extent), Some(sample)) = (self.extent, self.sample) else {
+        let Some(extent) = self.extent else {
             return Err(BuildError::Empty);
         };
+        let sample = self.sample.ok_or(BuildError::AllOutside)?;
         let mut design = self.design;
         let bounds = match &design.bounds {
             None => extent,
@@ -359,12 +378,12 @@ impl GeometrySurvey {
             None => metadata::default_axes(sample.row_len()),
         };
         let fragments = FragmentKind::of_geometry(self.has_objects);
-        let space = SpatialLayout::of(&design, &sample, lower, upper, fragments, self.vertices)?;
+        let space = SpatialLayout::of(&design, &sample, lower, upper, fragments, self.stored)?;
         let grid = space.grid(fragments)?;
-        let row = sample.row_size() as u64;
-        let (per_chunk, _) = sizing::target(&design, fragments);
-        let chunks = (self.vertices * row / u64::from(per_chunk)).max(1);
-        let shard = sharding::shard(&design, &grid.shape, chunks, self.vertices * row)?;
+        let bytes = self.stored * sample.row_size() as u64;
+        let (per_chunk, _) = sizing::target(&design, fragments, bytes);
+        let chunks = (bytes / per_chunk).max(1);
+        let shard = sharding::shard(&design, &grid.shape, chunks, bytes)?;
         let [fields, object_fields] = self.fields.unwrap_or_default();
         let (link_width, link_fields) = match self.link_form {
             Some(form) => form,
@@ -423,7 +442,7 @@ impl Field {
                 name: attribute.name.clone(),
                 numbers: None,
                 words: Vec::new(),
-                missing: attribute.texts().any(|text| text.is_none()),
+                missing: false,
             },
         }
     }

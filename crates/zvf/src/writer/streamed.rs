@@ -259,7 +259,7 @@ impl Survey {
             next = read.map_err(Failure::Source)?;
         }
         source.rewind().map_err(Failure::Source)?;
-        let vertices = survey.vertices();
+        let vertices = survey.stored_vertices();
         let sample = survey.sample().cloned();
         let outline = survey.outline()?;
         // Before the second pass, which copies all rows to the disk.

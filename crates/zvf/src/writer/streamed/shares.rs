@@ -291,7 +291,7 @@ pub(crate) async fn decide_shapes(
         }
     }
     let all = all.ok_or_else(|| input.job.problem(TaskPlanError::NoShares))?;
-    let (vertices, links) = (all.vertices(), all.links());
+    let (vertices, links) = (all.stored_vertices(), all.links());
     let sample = all.sample().cloned();
     let outline = all.outline()?;
     if let (Some(check), Some(sample)) = (check, sample) {

@@ -12,7 +12,9 @@ use zvf::{
     CreateOptions, GeometrySource, LinkNumbering, OpenOptions, TaskPhase, TaskPlan,
     TaskPlanOptions, TaskRunner,
 };
-use zvf_build::{Design, Geometry, GeometryKind, NumericColumn, Profile, ShardingPolicy};
+use zvf_build::{
+    BuildError, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, ShardingPolicy,
+};
 use zvf_model::column::{Column, ColumnValues};
 
 use super::random;
@@ -254,8 +256,47 @@ fn files(folder: &Path, prefix: &str, found: &mut BTreeMap<String, Vec<u8>>) {
     }
 }
 
+/// Vertices of a case that its design stores.
+#[derive(Clone, Copy, PartialEq)]
+enum Stored {
+    All,
+    /// About half of them: the others are outside the bounds.
+    Some,
+}
+
+impl Stored {
+    /// Sets the bounds. Returns whether a vertex lies within them.
+    fn apply(self, geometry: &Geometry, design: &mut Design) -> bool {
+        if self == Self::All {
+            return true;
+        }
+        let Some(rows) = geometry.positions.view() else {
+            return false;
+        };
+        let corner = |better: fn(f64, f64) -> f64| -> Vec<f64> {
+            let of_axis = |axis: u32| {
+                let values = (0..rows.rows()).filter_map(|row| rows.value(row, axis));
+                values.map(|value| value.to_f64()).reduce(better)
+            };
+            (0..geometry.positions.width).filter_map(of_axis).collect()
+        };
+        let (lower, mut upper) = (corner(f64::min), corner(f64::max));
+        let Some((first, last)) = lower.first().zip(upper.first_mut()) else {
+            return false;
+        };
+        *last = (*first + *last) / 2.0;
+        design.bounds = Some((lower, upper));
+        design.out_of_bounds = OutOfBounds::Drop;
+        true
+    }
+}
+
+fn is_all_outside<T>(made: &Result<T, zvf::Error>) -> bool {
+    matches!(made, Err(zvf::Error::Rejected(BuildError::AllOutside)))
+}
+
 /// Checks a random case. Returns whether it has been created with attributes of paths in the batches.
-fn check(seed: u64, kind: GeometryKind, profile: Profile) -> bool {
+fn check(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored) -> bool {
     let mut case = random::case(seed, kind, profile);
     if case.geometry.part_offsets.is_some() && case.geometry.part_objects.is_none() {
         // Ids are assigned across batches, where empty paths would change the numbers.
@@ -267,7 +308,8 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) -> bool {
         .part_offsets
         .as_ref()
         .is_some_and(|offsets| offsets.windows(2).any(|pair| pair[0] == pair[1]));
-    if case.design.chunk_shape.is_none() || has_empty {
+    let is_possible = stored.apply(&case.geometry, &mut case.design);
+    if case.design.chunk_shape.is_none() || has_empty || !is_possible {
         return false;
     }
     if case.design.sharding == ShardingPolicy::Auto {
@@ -285,10 +327,16 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) -> bool {
     let (geometry, design) = (case.geometry.clone(), case.design.clone());
     let at = |path: &Path| path.display().to_string();
     let about = format!("seed {seed}, {kind:?}, {:?}", case.design);
+    let made = block_on(zvf::create(&at(&whole), geometry, design, &options));
+    if is_all_outside(&made) {
+        let mut source = BatchedGeometry::new(case.geometry);
+        let address = at(&cut);
+        let refused = zvf::create_from_source(&address, &mut source, case.design, &options);
+        assert!(is_all_outside(&block_on(refused)), "{about}");
+        return false;
+    }
+    made.unwrap();
     block_on(async {
-        zvf::create(&at(&whole), geometry, design, &options)
-            .await
-            .unwrap();
         options.memory = Some(16 << 10);
         let mut source = BatchedGeometry::new(case.geometry);
         let design = case.design.clone();
@@ -350,11 +398,27 @@ fn batches_make_the_same_store() {
     let mut inline = 0;
     for kind in kinds {
         for seed in 0..6 {
-            inline += usize::from(check(seed, kind, Profile::V09));
-            inline += usize::from(check(seed, kind, Profile::V08));
+            inline += usize::from(check(seed, kind, Profile::V09, Stored::All));
+            inline += usize::from(check(seed, kind, Profile::V08, Stored::All));
         }
     }
     assert!(inline > 2, "{inline}");
+}
+
+/// Regression test: batches kept objects without vertices, and rejected groups that named them.
+#[test]
+fn batches_drop_the_same_objects() {
+    for kind in [GeometryKind::Points, GeometryKind::Streamlines] {
+        for seed in 0..zvf_testkit::sample::cases(6) {
+            check(seed, kind, Profile::V09, Stored::Some);
+            check(seed, kind, Profile::V08, Stored::Some);
+        }
+    }
+    for kind in [GeometryKind::Skeletons, GeometryKind::Graphs] {
+        for seed in 0..zvf_testkit::sample::cases(3) {
+            check_linked(seed, kind, Profile::V09, Stored::Some);
+        }
+    }
 }
 
 /// Returns the vertices and links with these numbers. The geometry has no paths.
@@ -460,13 +524,14 @@ fn batches_of_a_graph(all: &Geometry) -> Vec<Geometry> {
 
 /// Checks that tasks, and one process that reads batches, write the same store of random geometry with
 /// links as one process that has the whole geometry.
-fn check_linked(seed: u64, kind: GeometryKind, profile: Profile) -> bool {
+fn check_linked(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored) -> bool {
     let mut case = random::case(seed, kind, profile);
     let mut all = case.geometry;
     all.link.retain(|column| {
         column.nulls.is_none() && matches!(column.values, ColumnValues::Numeric(_))
     });
-    if case.design.chunk_shape.is_none() || !all.fragment.is_empty() || all.links.is_empty() {
+    let is_possible = stored.apply(&all, &mut case.design) && all.fragment.is_empty();
+    if case.design.chunk_shape.is_none() || !is_possible || all.links.is_empty() {
         return false;
     }
     if case.design.sharding == ShardingPolicy::Auto {
@@ -496,9 +561,12 @@ fn check_linked(seed: u64, kind: GeometryKind, profile: Profile) -> bool {
     let about = format!("seed {seed}, {kind:?}, {:?}", case.design);
     let design = || case.design.clone();
     let mut options = CreateOptions::default();
+    let expected = at("whole");
+    let written = block_on(zvf::create(&text(&expected), &all, design(), &options));
+    if is_all_outside(&written) {
+        return false;
+    }
     block_on(async {
-        let expected = at("whole");
-        let written = zvf::create(&text(&expected), &all, design(), &options).await;
         let written = written.unwrap_or_else(|error| panic!("{error:?}: {about}"));
         options.memory = Some(16 << 10);
         for (number, (batches, numbering)) in batches.into_iter().enumerate() {
@@ -586,8 +654,8 @@ fn tasks_store_links_as_one_process() {
         GeometryKind::Mesh,
     ] {
         for seed in 0..zvf_testkit::sample::cases(5) {
-            checked += usize::from(check_linked(seed, kind, Profile::V09));
-            checked += usize::from(check_linked(seed, kind, Profile::V08));
+            checked += usize::from(check_linked(seed, kind, Profile::V09, Stored::All));
+            checked += usize::from(check_linked(seed, kind, Profile::V08, Stored::All));
         }
     }
     assert!(checked > 10, "{checked}");
