@@ -63,6 +63,7 @@ impl StoreMetadata {
             let metadata = level.metadata.as_ref()?;
             match metadata.refinement {
                 Refinement::Add => self.level(level.id.offset(1)?),
+                Refinement::Replace if metadata.is_additive() => self.level(level.id.offset(1)?),
                 Refinement::Replace => None,
             }
         })

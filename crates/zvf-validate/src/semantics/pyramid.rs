@@ -138,7 +138,7 @@ async fn present(
     Some(present)
 }
 
-/// Compares the vertices of a level with those of the next coarser one and of the levels that
+/// Compares the vertices of a level with those of the next coarser one, each with the levels that
 /// complete it.
 fn vertices(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>, counted: &StoreCounts) {
     let sum = |counts: &LevelCounts| {
@@ -146,11 +146,17 @@ fn vertices(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>, counted: &
         rows.fold(0, u64::saturating_add)
     };
     let is_read = |counts: &LevelCounts| !counts.unread && counts.lost.is_empty();
-    let fine = sum(finer.counts);
-    let chain = step.scope.store.chain(step.scope.level.id);
-    let coarse = chain.filter_map(|level| counted.levels.get(&level.id));
-    let coarse = coarse.map(sum).fold(0, u64::saturating_add);
-    if is_read(finer.counts) && coarse > fine {
+    let with_rest = |of: &Step<'_>| {
+        let chain = of.scope.store.chain(of.scope.level.id);
+        chain
+            .filter_map(|level| counted.levels.get(&level.id))
+            .collect::<Vec<_>>()
+    };
+    let (fine, coarse) = (with_rest(finer), with_rest(step));
+    let is_complete = fine.iter().all(|counts| is_read(counts));
+    let [fine, coarse] =
+        [fine, coarse].map(|levels| levels.into_iter().map(sum).fold(0, u64::saturating_add));
+    if is_complete && coarse > fine {
         let message = format!(
             "{coarse} vertices, but level {} has {fine}",
             finer.scope.level.id

@@ -53,13 +53,15 @@ pub(super) async fn image(
     for (family, depth) in FAMILIES {
         let mut open = vec![family.to_owned()];
         paths.push(family.to_owned());
-        for _ in 0..depth {
+        for below in 0..depth {
             let mut next = Vec::new();
             for path in open {
                 let key = named(Key::parse(&path), &path)?;
                 let listing = nodes::children(store, &key).await?;
-                // Folders below an array hold its chunks.
-                let names = listing.folders.iter().filter(|name| *name != "c");
+                // Folders below an array hold its chunks. Families are groups, and the names in them
+                // are those of attributes, of which one may be `c`.
+                let is_node = |name: &&String| below == 0 || *name != "c";
+                let names = listing.folders.iter().filter(is_node);
                 next.extend(names.map(|name| format!("{path}/{name}")));
             }
             paths.extend(next.iter().cloned());

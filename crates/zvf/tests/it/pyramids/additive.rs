@@ -95,3 +95,35 @@ fn each_point_is_on_one_level_and_every_query_sees_all() {
         }
     });
 }
+
+/// Regression test: validation compared the points of an additive level alone with all points of the
+/// next level.
+#[test]
+fn a_level_may_hold_fewer_points_than_the_next() {
+    let at = |point: u16, divisor: u16| f32::from(point / divisor % 6) * 5.0;
+    let positions = (0..128).flat_map(|point| [at(point, 1), at(point, 6), at(point, 36)]);
+    let geometry = Geometry::new(NumericColumn::float32(3, positions));
+    let mut design = Design::new(GeometryKind::Points);
+    design.chunk_shape = Some(vec![8.0; 3]);
+    block_on(async {
+        let none: [(&str, &[u8]); 0] = [];
+        let store = Store::from_memory(none).unwrap();
+        let plan = WritePlan::new(geometry, design).unwrap();
+        let options = CreateOptions::default();
+        zvf::create_from_plan(&store, plan, &options).await.unwrap();
+        let mut automatic = AutoLevels::default();
+        automatic.additive = true;
+        automatic.levels = Some(2);
+        automatic.cell = Some(vec![2.0; 3]);
+        let mut options = PyramidOptions::default();
+        options.levels = PyramidLevels::Auto(automatic);
+        build_pyramid(&store, &options).await.unwrap();
+        let dataset = Dataset::open(store.clone()).await.unwrap();
+        let (first, second) = (
+            stored(&store, &dataset, 1).await,
+            stored(&store, &dataset, 2).await,
+        );
+        assert!(first < second, "{first}, {second}");
+        is_sound(&store, "additive").await;
+    });
+}
