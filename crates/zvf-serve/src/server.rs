@@ -71,12 +71,11 @@ const MAX_CONNECTIONS: usize = 256;
 const MAX_REQUESTS: usize = 64;
 /// Time for a response, including the wait.
 const RESPONSE_TIME: Duration = Duration::from_mins(2);
-/// Time in which a client sends the headers of a request.
+/// Time in which a client sends the headers of the next request.
 const HEADER_TIME: Duration = Duration::from_secs(10);
-/// Time in which a client takes a part of a response.
-const WRITE_TIME: Duration = Duration::from_secs(30);
-/// Time for which an idle connection stays open.
-const IDLE_TIME: Duration = Duration::from_mins(2);
+/// Time in which a client takes a part of a response. A part is as large as the buffers of the sockets,
+/// which is megabytes.
+const WRITE_TIME: Duration = Duration::from_mins(2);
 /// Time for the last responses at the end.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
 /// Bytes of memory by default.
@@ -511,8 +510,8 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>, mut closed: watch::Receiv
     // Responses are written without delay.
     let _ = stream.set_nodelay(true);
     let mut stream = TimeoutStream::new(stream);
+    // Not for reads: hyper reads while it responds, to notice that a client breaks off.
     stream.set_write_timeout(Some(WRITE_TIME));
-    stream.set_read_timeout(Some(IDLE_TIME));
     let stopping = closed.clone();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (shared, stopping) = (Arc::clone(&shared), stopping.clone());

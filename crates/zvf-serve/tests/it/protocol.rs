@@ -316,3 +316,38 @@ fn a_viewer_is_served_beside_the_layers() {
     // The stream ends with the server.
     drop(server);
 }
+
+/// Regression test: responses ended after two minutes, also while the client read them.
+#[tokio::test(start_paused = true)]
+async fn streams_of_events_outlast_idle_connections() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("index.html"), "<p>").unwrap();
+    let options = ServeOptions::new().client(Some(folder.path().to_path_buf()));
+    let server = Server::bind(Vec::new(), &options, &|_, _| {})
+        .await
+        .unwrap();
+    let address = server.address().strip_prefix("http://").unwrap().to_owned();
+    let running = tokio::spawn(server.run(std::future::pending()));
+    let request = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    let mut streams = Vec::new();
+    for path in ["/events/zvf?x", "/state.json"] {
+        let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+        stream.write_all(request(path).as_bytes()).await.unwrap();
+        let mut start = [0; 4096];
+        let read = stream.read(&mut start).await.unwrap();
+        assert!(start[..read].starts_with(b"HTTP/1.1 200"), "{path}");
+        streams.push(stream);
+    }
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let mut rest = Vec::new();
+    let hour = Duration::from_hours(1);
+    let [events, idle] = streams.as_mut_slice() else {
+        unreachable!()
+    };
+    let ended = tokio::time::timeout(hour, events.read_to_end(&mut rest)).await;
+    assert!(ended.is_err(), "{}", String::from_utf8_lossy(&rest));
+    idle.read_to_end(&mut rest).await.unwrap();
+    running.abort();
+}
