@@ -4,7 +4,8 @@
 //! decoded by [`zvf_codecs`], within the size that their shape allows.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -18,7 +19,7 @@ use zvf_model::{
     zarr::{Array, DataType, Node},
 };
 
-use crate::{FileError, FileFault};
+use crate::{FileError, FileFault, input::open_regular};
 
 /// Upper bound on a metadata document.
 const DOCUMENT: u64 = 16 << 20;
@@ -86,10 +87,12 @@ fn file(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FileError> {
     if size > limit {
         return Err(FileFault::Unpacked { limit }.of(path));
     }
-    let bytes = fs::read(path);
-    bytes
-        .map(Some)
-        .map_err(|error| FileFault::Io(error).of(path))
+    let mut bytes = Vec::new();
+    let read = open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes));
+    match read {
+        Ok(_) => Ok(Some(bytes)),
+        Err(error) => Err(FileFault::Io(error).of(path)),
+    }
 }
 
 impl FolderArray {
@@ -336,6 +339,10 @@ impl FolderArray {
             let bytes = self.chunk(&index, absent, DecodedSize::AtMost(left.min(CHUNK)))?;
             let Some(bytes) = bytes else {
                 let fill = self.array.fill_value.as_str().unwrap_or_default();
+                let size = u64::try_from(fill.len()).unwrap_or(u64::MAX);
+                left = left
+                    .checked_sub(size.saturating_mul(here))
+                    .ok_or_else(|| FileFault::Unpacked { limit }.of(&self.folder))?;
                 texts.extend((0..here).map(|_| Some(fill.to_owned())));
                 continue;
             };

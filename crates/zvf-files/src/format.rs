@@ -173,6 +173,11 @@ impl FileFormat {
         }
     }
 
+    /// Returns the name of the unit of coordinates that the format implies.
+    pub fn implied_unit(self) -> Option<&'static str> {
+        self.length_unit().map(|unit| unit.name)
+    }
+
     /// Returns the name of the header in a store.
     pub fn header_name(self) -> &'static str {
         match self {

@@ -30,14 +30,24 @@ mod writer;
 use std::{fs::File, path::Path};
 
 use parquet::file::metadata::ParquetMetaDataReader;
+use serde_json::{Value, json};
 
 pub use reader::open;
 pub use writer::GeoParquetWriter;
 
 /// Key of the metadata of geometry.
 const GEO: &str = "geo";
-/// Coordinates of files that name no reference system.
-const DEFAULT_CRS: &str = "OGC:CRS84";
+
+/// Returns the reference system of files that name none.
+fn default_crs() -> Value {
+    json!({"name": "OGC:CRS84", "id": {"authority": "OGC", "code": "CRS84"}})
+}
+
+/// Returns whether a reference system is that of files that name none.
+fn is_default_crs(crs: &Value) -> bool {
+    let id = |key| crs.pointer(key).and_then(Value::as_str);
+    (id("/id/authority"), id("/id/code")) == (Some("OGC"), Some("CRS84"))
+}
 
 /// Returns whether a Parquet file has a column of geometry. Reads the end of the file.
 pub fn is_geoparquet(path: &Path) -> bool {

@@ -1,8 +1,8 @@
 //! Files that are read from start to end, within the bytes that they have.
 
 use std::{
-    fs::File,
-    io::{BufRead, BufReader, Read, Seek, SeekFrom, Write},
+    fs::{self, File},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
@@ -14,6 +14,16 @@ use crate::{FileError, FileFault, FilePlace};
 const LONGEST_LINE: u64 = 64 << 20;
 /// Size of the read buffer.
 const BUFFER: usize = 1 << 18;
+
+/// Opens a regular file for reading. Opening a pipe would wait for a writer.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    match fs::metadata(path)?.is_file() {
+        true => File::open(path),
+        false => Err(io::Error::other(
+            "it is not a regular file; replace it by one",
+        )),
+    }
+}
 
 /// A file with the position of the next byte.
 #[derive(Debug)]
@@ -29,7 +39,7 @@ impl ByteReader {
     /// `limit` bytes.
     pub(crate) fn open(path: &Path, limit: u64) -> Result<Self, FileError> {
         let in_file = |source| FileFault::Io(source).of(path);
-        let mut file = File::open(path).map_err(in_file)?;
+        let mut file = open_regular(path).map_err(in_file)?;
         if path
             .extension()
             .is_some_and(|end| end.eq_ignore_ascii_case("gz"))
@@ -185,7 +195,7 @@ pub(crate) fn copy_within(
     to: &mut impl Write,
     limit: u64,
 ) -> Result<u64, FileFault> {
-    let copied = std::io::copy(&mut from.take(limit.saturating_add(1)), to)?;
+    let copied = io::copy(&mut from.take(limit.saturating_add(1)), to)?;
     if copied > limit {
         return Err(FileFault::Unpacked { limit });
     }

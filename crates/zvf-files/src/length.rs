@@ -1,5 +1,11 @@
 //! Units of length, and the factors between them.
 
+use core::fmt;
+
+use zvf::{NumericColumn, numeric::Kind};
+
+use crate::values::{narrow, to_f32_bytes, to_f64};
+
 /// A unit of length, which is a power of ten of the metre.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LengthUnit {
@@ -103,6 +109,90 @@ impl LengthFactor {
     /// Multiplies a length.
     pub(crate) fn apply(self, length: f64) -> f64 {
         length * self.multiplier / self.divisor
+    }
+}
+
+/// The conversion of a coordinate from one unit of length to another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LengthConversion {
+    factor: LengthFactor,
+    /// Names of both units, if they differ.
+    names: Option<(&'static str, &'static str)>,
+}
+
+impl LengthConversion {
+    /// Returns the conversion between two units. Coordinates in an unknown unit are not converted.
+    pub fn between(from: Option<&str>, to: Option<&str>) -> Self {
+        let unit = |name: Option<&str>| LengthUnit::of(name?);
+        match (unit(from), unit(to)) {
+            (Some(from), Some(to)) if from != to => Self {
+                factor: from.in_unit(to),
+                names: Some((from.name, to.name)),
+            },
+            _ => Self {
+                factor: LengthFactor::ONE,
+                names: None,
+            },
+        }
+    }
+
+    /// Returns whether coordinates stay as they are.
+    pub fn is_identity(&self) -> bool {
+        self.factor == LengthFactor::ONE
+    }
+}
+
+impl fmt::Display for LengthConversion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.names {
+            Some((from, to)) => write!(f, "from {from} to {to}"),
+            None => f.write_str("to the same unit"),
+        }
+    }
+}
+
+/// Converts the numbers of each row, for which the conversions repeat. 32-bit floats stay 32-bit
+/// floats, 16-bit floats become such, and integers become 64-bit floats. Complex numbers are not
+/// changed.
+pub fn convert_lengths(column: &mut NumericColumn, conversions: &[LengthConversion]) {
+    let factors: Vec<LengthFactor> = conversions.iter().map(|each| each.factor).collect();
+    scale(column, &factors);
+}
+
+/// Multiplies the numbers of each row by factors, as [`convert_lengths`] does.
+pub(crate) fn scale(column: &mut NumericColumn, factors: &[LengthFactor]) {
+    if factors.iter().all(|factor| *factor == LengthFactor::ONE) {
+        return;
+    }
+    let kind = match column.kind {
+        Kind::Complex64 | Kind::Complex128 => return,
+        Kind::Float16 | Kind::Float32 => Kind::Float32,
+        _ => Kind::Float64,
+    };
+    if column.kind != kind {
+        let converted = match kind {
+            Kind::Float32 => to_f32_bytes(column)
+                .map(|bytes| NumericColumn::new(kind, column.width).with_bytes(bytes)),
+            _ => to_f64(column).map(|values| NumericColumn::float64(column.width, values)),
+        };
+        // Only complex numbers have no such form.
+        let Some(converted) = converted else {
+            return;
+        };
+        *column = converted;
+    }
+    let factors = factors.iter().cycle();
+    if kind == Kind::Float32 {
+        let (words, _) = column.bytes.as_chunks_mut::<4>();
+        for (word, factor) in words.iter_mut().zip(factors) {
+            let scaled = factor.apply(f32::from_le_bytes(*word).into());
+            *word = narrow(scaled).to_le_bytes();
+        }
+    } else {
+        let (words, _) = column.bytes.as_chunks_mut::<8>();
+        for (word, factor) in words.iter_mut().zip(factors) {
+            *word = factor.apply(f64::from_le_bytes(*word)).to_le_bytes();
+        }
     }
 }
 

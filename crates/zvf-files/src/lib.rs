@@ -82,6 +82,7 @@ pub use batches::{FileResults, whole_result};
 pub use description::{FileDescription, FileHeader, GroupTables, ResultDescription};
 pub use error::{FileError, FileFault, FilePlace};
 pub use format::FileFormat;
+pub use length::{LengthConversion, convert_lengths};
 pub use object_files::ObjectFiles;
 pub use object_ids::FileObjectIds;
 pub use open::{create, open};

@@ -1,12 +1,17 @@
 //! Names of attributes: identifiers in a store, any text in a file.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value, json};
 
 /// Names given to attributes. Names that differ in case only count as equal, because they would
 /// share a folder on some file systems.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AttributeNames {
-    taken: Vec<String>,
+    /// In lower case.
+    taken: HashSet<String>,
+    /// For each name in lower case that was not free, the next number to try.
+    numbers: HashMap<String, u32>,
     /// Original name of each attribute that has another.
     renamed: Map<String, Value>,
 }
@@ -19,17 +24,18 @@ impl AttributeNames {
         if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
             name.insert(0, '_');
         }
-        let base = name.clone();
-        let mut number = 2_u32;
-        while self
-            .taken
-            .iter()
-            .any(|other| other.eq_ignore_ascii_case(&name))
-        {
-            name = format!("{base}_{number}");
-            number = number.saturating_add(1);
+        if self.taken.contains(&name.to_ascii_lowercase()) {
+            let number = self.numbers.entry(name.to_ascii_lowercase()).or_insert(2);
+            let base = name;
+            loop {
+                name = format!("{base}_{number}");
+                *number = number.saturating_add(1);
+                if !self.taken.contains(&name.to_ascii_lowercase()) {
+                    break;
+                }
+            }
         }
-        self.taken.push(name.clone());
+        self.taken.insert(name.to_ascii_lowercase());
         if name != original {
             self.renamed.insert(name.clone(), json!(original));
         }
@@ -62,5 +68,13 @@ mod tests {
         let renamed = json!(names.renamed());
         assert_eq!(original(Some(&renamed), "mean_fa"), "mean fa");
         assert_eq!(original(Some(&renamed), "fa"), "fa");
+    }
+
+    /// Regression test: the time was cubic.
+    #[test]
+    fn many_equal_names_are_numbered() {
+        let mut names = AttributeNames::default();
+        let last = (0..100_000).map(|_| names.add("é")).last().unwrap();
+        assert_eq!(last, "__100000");
     }
 }

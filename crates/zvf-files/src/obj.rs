@@ -317,13 +317,19 @@ impl ObjContent {
         let id = |place: &i64| Some((*place, self.name(*place).and_then(id_in)?));
         let mut ids: BTreeMap<i64, i64> = places.iter().filter_map(id).collect();
         let mut taken: BTreeSet<i64> = ids.values().copied().collect();
+        let mut next = 0;
         for place in places {
             if ids.contains_key(place) {
                 continue;
             }
             let mut id = *place;
-            while !taken.insert(id) {
-                id = id.saturating_add(1);
+            if !taken.insert(id) {
+                // Numbers below it are taken: by names, or by places before.
+                id = id.max(next);
+                while !taken.insert(id) {
+                    id = id.saturating_add(1);
+                }
+                next = id.saturating_add(1);
             }
             ids.insert(*place, id);
         }

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use zvf::{Column, ColumnValues, NumericColumn, QueryResult, numeric::Kind};
+use zvf::{Column, ColumnValues, QueryResult};
 
 use crate::{
     FileError, FileFault, FileFormat, GroupTables, ResultDescription, ResultWriter, WrittenResult,
-    length::{LengthFactor, LengthUnit},
-    values::{narrow, not_finite, to_f32_bytes, to_f64},
+    length::{LengthFactor, LengthUnit, scale},
+    values::not_finite,
 };
 
 /// A writer of files that do not name the unit of their coordinates, because the format implies it.
@@ -119,44 +119,6 @@ impl UnitWriter {
             }
         }
         Ok(())
-    }
-}
-
-/// Multiplies the numbers of each row by factors, which repeat. 32-bit floats stay 32-bit floats,
-/// 16-bit floats become such, and integers become 64-bit floats. Complex numbers are not changed.
-fn scale(column: &mut NumericColumn, factors: &[LengthFactor]) {
-    if factors.iter().all(|factor| *factor == LengthFactor::ONE) {
-        return;
-    }
-    let kind = match column.kind {
-        Kind::Complex64 | Kind::Complex128 => return,
-        Kind::Float16 | Kind::Float32 => Kind::Float32,
-        _ => Kind::Float64,
-    };
-    if column.kind != kind {
-        let converted = match kind {
-            Kind::Float32 => to_f32_bytes(column)
-                .map(|bytes| NumericColumn::new(kind, column.width).with_bytes(bytes)),
-            _ => to_f64(column).map(|values| NumericColumn::float64(column.width, values)),
-        };
-        // Only complex numbers have no such form.
-        let Some(converted) = converted else {
-            return;
-        };
-        *column = converted;
-    }
-    let factors = factors.iter().cycle();
-    if kind == Kind::Float32 {
-        let (words, _) = column.bytes.as_chunks_mut::<4>();
-        for (word, factor) in words.iter_mut().zip(factors) {
-            let scaled = factor.apply(f32::from_le_bytes(*word).into());
-            *word = narrow(scaled).to_le_bytes();
-        }
-    } else {
-        let (words, _) = column.bytes.as_chunks_mut::<8>();
-        for (word, factor) in words.iter_mut().zip(factors) {
-            *word = factor.apply(f64::from_le_bytes(*word)).to_le_bytes();
-        }
     }
 }
 

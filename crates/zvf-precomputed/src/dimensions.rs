@@ -1,7 +1,7 @@
 //! The axes of annotations and of the state of a viewer.
 
 use core::fmt;
-use std::fmt::Write;
+use std::{collections::HashSet, fmt::Write};
 
 use serde_core::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
@@ -47,13 +47,13 @@ impl Dimensions {
             path: "dimensions".to_owned(),
             wanted: "an object of axes",
         })?;
-        let fault = dimensions.0.iter().enumerate().find(|(axis, dimension)| {
-            let mut before = dimensions.0.iter().take(*axis);
+        let mut names = HashSet::new();
+        let fault = dimensions.0.iter().find(|dimension| {
             let is_valid = dimension.scale.is_finite() && dimension.scale > 0.0;
-            !is_valid || before.any(|other| other.name == dimension.name)
+            !is_valid || !names.insert(dimension.name.as_str())
         });
         match fault {
-            Some((_, dimension)) => Err(InfoError::Field {
+            Some(dimension) => Err(InfoError::Field {
                 path: format!("dimensions.{}", dimension.name),
                 wanted: "one axis with a positive scale",
             }),

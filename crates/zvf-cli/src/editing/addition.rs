@@ -4,7 +4,7 @@ use std::{error::Error, sync::Arc};
 
 use zvf::{GeometryKind, GeometryType as ModelKind, PlanCheck, Query};
 
-use super::{EditTargetArgs, match_types, session::EditSession};
+use super::{EditTargetArgs, match_space, match_types, session::EditSession};
 use crate::{
     arguments::GeometryReadingArgs,
     formats::{self, Format, GeometryInput, InputFile, RowIdPolicy},
@@ -17,7 +17,7 @@ use crate::{
 pub(crate) struct AdditionArgs {
     #[command(flatten)]
     pub(crate) options: GeometryReadingArgs,
-    /// Columns of a table that are axes; by default those with the names of the store's axes.
+    /// Axes of the file in the order of the store's axes; by default those with the same names.
     #[arg(
         long,
         value_name = "NAME,NAME",
@@ -67,18 +67,19 @@ impl AdditionArgs {
         let mut kinds = GeometryKind::ALL.into_iter();
         let kind = kinds.find(|kind| first == Some(kind.geometry_type()));
         let kind = kind.ok_or_else(|| AdditionError::NoKind(work.store.clone()))?;
-        let axes = match self.axes.as_slice() {
+        let axes: Vec<String> = match self.axes.as_slice() {
             [] => root.axes.iter().map(|axis| axis.name.clone()).collect(),
             given => given.to_vec(),
         };
         let name = from.path().display().to_string();
         let progress = ProgressLine::with_message(work.quiet, move || format!("reading {name}"));
-        let mut reading = self.options.reading(kind, Some(axes));
+        let mut reading = self.options.reading(kind, Some(axes.clone()));
         reading.row_ids = row_ids;
         let mut input = formats::read(from, &reading)?;
         if let Some(name) = input.group_names.values().next() {
             return Err(AdditionError::GroupName(name.clone()).into());
         }
+        match_space::to(root, &axes, from.format(), &mut input);
         if from.format() == Format::Csv {
             // One row suffices to learn the type of every column.
             let like = opened.dataset.query(&Query::new().limit(1)).await?;

@@ -578,3 +578,114 @@ fn delete_within_a_predicate_needs_all_vertices_of_an_object() {
     let found = bench.json(&[&line[..], &["--mode", "within"]].concat());
     assert_eq!(found["object_ids"], json!([2]));
 }
+
+/// Regression test: coordinates were taken in the unit of the store and in the order of its axes.
+#[test]
+fn files_in_other_units_and_orders_of_axes_fit_the_store() {
+    let bench = Bench::new();
+    bench.file("a.swc", "1 1 1000 0 0 500 -1\n2 3 2000 0 0 250 1\n");
+    let axes = "x:nanometer,y:nanometer,z:nanometer";
+    let bounds = "0,-9,-9,5000,9,9";
+    bench.says(&[
+        "create", "@a.zv", "--from", "@a.swc", "--axes", axes, "--bounds", bounds,
+    ]);
+    let before = bench.result("@a.zv", &[]);
+    assert!(before.contains("2000"), "{before}");
+    bench.says(&["query", "@a.zv", "-o", "@b.swc"]);
+    let found = bench.json(&["edit", "@a.zv", "--from", "@b.swc"]);
+    let notes = found["notes"].to_string();
+    assert!(
+        notes.contains("x converted from micrometer to nanometer"),
+        "{notes}"
+    );
+    // Skeletons have the names of their files.
+    let after = bench.result("@a.zv", &[]);
+    assert_eq!(after.replace("0,b", "0,a"), before);
+
+    bench.file("b.csv", "z,y,x,object_id,part\n3,2,1,0,0\n6,5,4,0,0\n");
+    let axes = "z:millimeter,y:millimeter,x:millimeter";
+    let line = [
+        "create",
+        "@b.zv",
+        "--kind",
+        "streamlines",
+        "--from",
+        "@b.csv",
+    ];
+    let space = [
+        "--axes",
+        axes,
+        "--bounds",
+        "0,0,0,9,9,9",
+        "--dtype",
+        "float32",
+    ];
+    bench.says(&[&line[..], &space].concat());
+    let before = bench.result("@b.zv", &[]);
+    for file in ["@b.tck", "@b.npz"] {
+        bench.says(&["query", "@b.zv", "-o", file]);
+        let found = bench.json(&["edit", "@b.zv", "--from", file]);
+        assert_eq!(found["notes"], json!([]));
+        assert_eq!(bench.result("@b.zv", &[]), before);
+    }
+}
+
+/// Regression test: edits ignored attributes with this name, as if they were folders of chunks.
+#[test]
+fn edits_keep_attributes_named_c() {
+    let bench = Bench::new();
+    bench.file(
+        "a.csv",
+        "x,y,z,object_id,part,vertex.c\n0,0,0,0,0,5\n1,1,1,1,1,6\n2,2,2,2,2,7\n",
+    );
+    bench.file("a.objects.csv", "object_id,object.c\n0,7\n1,8\n2,9\n");
+    bench.says(&[
+        "create",
+        "@a.zv",
+        "--kind",
+        "streamlines",
+        "--from",
+        "@a.csv",
+    ]);
+    bench.says(&["delete", "@a.zv", "--object", "1"]);
+    let expected = "x,y,z,part,object_id,vertex.c\n0,0,0,0,0,5\n2,2,2,1,2,7\n\
+        object_id,object.c\n0,7\n2,9\n";
+    assert_eq!(bench.result("@a.zv", &[]), expected);
+    bench.says(&["validate", "@a.zv"]);
+
+    bench.file(
+        "g.csv",
+        "x,y,z,object_id\n0,0,0,0\n1,1,1,0\n2,2,2,1\n3,3,3,1\n",
+    );
+    bench.file("g.links.csv", "links[0],links[1],c\n0,1,5\n2,3,6\n");
+    bench.says(&["create", "@g.zv", "--kind", "graphs", "--from", "@g.csv"]);
+    bench.says(&["delete", "@g.zv", "--object", "0"]);
+    let found = bench.result("@g.zv", &[]);
+    assert!(found.contains("link.c\n0,1,6\n"), "{found}");
+    bench.says(&["validate", "@g.zv"]);
+}
+
+/// Regression test: the file named members that the selection lacks, and could not be read.
+#[test]
+fn requested_groups_have_the_members_of_the_selection() {
+    let bench = streamlines();
+    let line = ["query", "@a.zv", "--group", "0", "--bbox", "2,2,2,5,5,5"];
+    let found = bench.json(&[&line[..], &["-o", "@b.npz"]].concat());
+    assert!(
+        found.to_string().contains("1 member of groups left out"),
+        "{found}"
+    );
+    bench.says(&[
+        "create",
+        "@b.zv",
+        "--kind",
+        "streamlines",
+        "--from",
+        "@b.npz",
+    ]);
+    assert!(
+        bench
+            .result("@b.zv", &[])
+            .ends_with("group,object_id\n0,8\n")
+    );
+}

@@ -1,9 +1,23 @@
 //! Files with positioned reads.
 
-use std::{fs::File, io, path::Path};
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+};
 
 use super::ByteSource;
 use crate::DenseError;
+
+/// Opens a regular file for reading. Opening a pipe would wait for a writer.
+pub(super) fn open_regular(path: &Path) -> io::Result<File> {
+    match fs::metadata(path)?.is_file() {
+        true => File::open(path),
+        false => Err(io::Error::other(
+            "it is not a regular file; replace it by one",
+        )),
+    }
+}
 
 /// A file that any number of threads read at any position.
 ///
@@ -24,7 +38,7 @@ impl FileSource {
     /// If it cannot be opened.
     pub fn open(path: &Path) -> Result<Self, DenseError> {
         let name = path.display().to_string();
-        let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let opened = open_regular(path).and_then(|file| Ok((file.metadata()?.len(), file)));
         match opened {
             Ok((len, file)) => Ok(Self { name, len, file }),
             Err(error) => Err(DenseError::io(&name, error)),

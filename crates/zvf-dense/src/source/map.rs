@@ -5,7 +5,7 @@ use std::{fs::File, io, path::Path};
 
 use memmap2::Mmap;
 
-use super::{ByteSource, copy};
+use super::{ByteSource, copy, file::open_regular};
 use crate::DenseError;
 
 /// A file mapped into memory.
@@ -27,7 +27,7 @@ impl MappedFile {
     /// If it cannot be opened or mapped.
     pub fn open(path: &Path) -> Result<Self, DenseError> {
         let name = path.display().to_string();
-        match File::open(path).and_then(|file| map(&file)) {
+        match open_regular(path).and_then(|file| map(&file)) {
             Ok(map) => Ok(Self { name, map }),
             Err(error) => Err(DenseError::io(&name, error)),
         }

@@ -15,7 +15,7 @@ use zvf::{AxisSpec, Column, ColumnValues, Geometry, GeometryKind, NumericColumn,
 use zvf_arrow::column_of;
 
 use super::{
-    DEFAULT_CRS, GEO,
+    GEO, default_crs,
     wkb::{self, WkbGeometry, WkbKind},
 };
 use crate::{
@@ -74,7 +74,7 @@ impl GeometryColumn {
             ));
         }
         let crs = match column.get("crs") {
-            None => Some(json!(DEFAULT_CRS)),
+            None => Some(default_crs()),
             Some(Value::Null) => None,
             Some(crs) => Some(crs.clone()),
         };

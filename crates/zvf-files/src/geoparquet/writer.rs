@@ -22,7 +22,7 @@ use zvf::{Column, QueryResult};
 use zvf_arrow::array_of;
 
 use super::{
-    DEFAULT_CRS, GEO,
+    GEO, is_default_crs,
     wkb::{WkbEncoder, WkbKind},
 };
 use crate::{
@@ -95,9 +95,8 @@ impl GeoParquetWriter {
     pub(crate) fn create(path: &Path, description: &ResultDescription) -> Result<Self, FileError> {
         let mut left_out = Vec::new();
         let crs = description.crs.clone();
-        let is_default = crs.as_ref().and_then(Value::as_str) == Some(DEFAULT_CRS);
         let crs = crs.filter(|crs| {
-            let is_written = is_default || is_projjson(crs);
+            let is_written = is_default_crs(crs) || is_projjson(crs);
             if !is_written && !crs.is_null() {
                 left_out.push(format!(
                     "the coordinate reference system: {FORMAT} holds PROJJSON only"
@@ -414,7 +413,7 @@ impl GeoParquetWriter {
         );
         match &self.crs {
             // Files in longitude and latitude name no system.
-            Some(crs) if crs.as_str() == Some(DEFAULT_CRS) => {}
+            Some(crs) if is_default_crs(crs) => {}
             crs => {
                 column.insert("crs".to_owned(), crs.clone().unwrap_or(Value::Null));
             }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
     io::{ErrorKind, Read, Seek, SeekFrom},
     path::Path,
 };
@@ -10,7 +9,7 @@ use std::{
 use flate2::read::ZlibDecoder;
 use zvf::{NumericColumn, numeric::Kind};
 
-use crate::FileFault;
+use crate::{FileFault, input::open_regular};
 use zvf_model::base64;
 
 /// Types of arrays. GIFTI 1.0 has the first three, and programs write the others as well.
@@ -175,13 +174,14 @@ fn external(
     let offset = attributes.get("ExternalFileOffset");
     let offset = offset.and_then(|offset| offset.trim().parse().ok());
     let offset = offset.unwrap_or(0);
-    let mut file = File::open(path.with_file_name(name)).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => {
-            let expected = "the file does not exist; copy it into the folder of the GIFTI file";
-            FileFault::field("ExternalFileName", name, expected)
-        }
-        _ => FileFault::Io(error),
-    })?;
+    let mut file =
+        open_regular(&path.with_file_name(name)).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                let expected = "the file does not exist; copy it into the folder of the GIFTI file";
+                FileFault::field("ExternalFileName", name, expected)
+            }
+            _ => FileFault::Io(error),
+        })?;
     let left = file.metadata()?.len().saturating_sub(offset);
     if size > left {
         return Err(FileFault::Truncated {

@@ -13,7 +13,7 @@ use zvf_precomputed::{ShardFileIndex, ShardingSpec};
 
 use crate::{
     FileError, FileFault, FilePlace,
-    input::{ByteReader, length_of},
+    input::{ByteReader, length_of, open_regular},
 };
 
 /// Compressed values that unpack to this size or less are always read.
@@ -135,8 +135,33 @@ impl KeyedValues {
             Some(spec) => values.add_shards(spec, &names)?,
         }
         values.places.sort_unstable_by_key(|place| place.key);
-        values.places.dedup_by_key(|place| place.key);
+        match sharding {
+            // One value may be in the files `N` and `N.gz`.
+            None => values.places.dedup_by_key(|place| place.key),
+            Some(_) => values.check_places()?,
+        }
         Ok(values)
+    }
+
+    /// Checks that the shards have each key once, and each byte in one value at most.
+    fn check_places(&self) -> Result<(), FileError> {
+        let twice = self.places.windows(2).position(|pair| match pair {
+            [one, next] => one.key == next.key,
+            _ => false,
+        });
+        if let Some(place) = twice.and_then(|at| self.places.get(at)) {
+            return Err(self.place_error(place, FileFault::Twice(place.key.to_string())));
+        }
+        let mut places: Vec<&KeyedPlace> = self.places.iter().filter(|one| one.size > 0).collect();
+        places.sort_unstable_by_key(|place| (place.file, place.start));
+        for pair in places.windows(2) {
+            let [one, next] = pair else { continue };
+            if one.file == next.file && next.start < one.start.saturating_add(one.size) {
+                let fault = FileFault::Unsupported("values of the shard overlap; it is damaged");
+                return Err(self.place_error(next, fault));
+            }
+        }
+        Ok(())
     }
 
     fn add_files(&mut self, names: &[String]) {
@@ -170,9 +195,16 @@ impl KeyedValues {
             let length = file.length();
             let number = u32::try_from(self.shards.len()).unwrap_or(u32::MAX);
             let minishards = index.minishards();
+            let mut left = length;
             for (minishard, place) in minishards.map_err(|error| in_file(error.into()))? {
                 file.seek(place.start.min(length))?;
                 let size = place.end.saturating_sub(place.start);
+                let overlap = || {
+                    in_file(FileFault::Unsupported(
+                        "indexes of minishards overlap; it is damaged",
+                    ))
+                };
+                left = left.checked_sub(size).ok_or_else(overlap)?;
                 file.take(&mut bytes, size, "the index of a minishard")?;
                 let limit = length.saturating_mul(KEY).max(1 << 20);
                 let entries = index.entries(minishard, &bytes, limit);
@@ -288,7 +320,7 @@ impl KeyedValues {
         let io = |source| in_file(FileFault::Io(source));
         let file = match self.open_shards.entry(place.file) {
             Entry::Occupied(open) => open.into_mut(),
-            Entry::Vacant(place) => place.insert(File::open(path).map_err(io)?),
+            Entry::Vacant(place) => place.insert(open_regular(path).map_err(io)?),
         };
         let mut bytes = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
         file.seek(SeekFrom::Start(start)).map_err(io)?;
@@ -303,15 +335,16 @@ impl KeyedValues {
         };
         match self.sharding {
             None => fault.of(&self.folder.join(format!("{}{}", place.key, self.suffix))),
-            Some(_) => {
-                let number = usize::try_from(place.file).unwrap_or(usize::MAX);
-                let path = self
-                    .shards
-                    .get(number)
-                    .map_or(&self.folder, |(path, _)| path);
-                fault.at(path, FilePlace::Member(place.key.to_string()))
-            }
+            Some(_) => self.place_error(place, fault),
         }
+    }
+
+    /// Adds the shard and the key of a value to a fault.
+    fn place_error(&self, place: &KeyedPlace, fault: FileFault) -> FileError {
+        let number = usize::try_from(place.file).unwrap_or(usize::MAX);
+        let shard = self.shards.get(number);
+        let path = shard.map_or(&self.folder, |(path, _)| path);
+        fault.at(path, FilePlace::Member(place.key.to_string()))
     }
 
     /// Returns the folder.

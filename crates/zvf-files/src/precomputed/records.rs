@@ -2,6 +2,7 @@
 
 use std::{
     fs::File,
+    hash::{DefaultHasher, Hasher},
     io::{BufWriter, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
@@ -110,6 +111,8 @@ struct RecordPlace {
     id: u64,
     start: u64,
     size: u64,
+    /// Hash of the bytes.
+    hash: u64,
 }
 
 impl SpatialRecords {
@@ -150,6 +153,14 @@ impl SpatialRecords {
         let mut places = sink.places;
         // The sort is stable, so that the first of several records is kept.
         places.sort_by_key(|place| place.id);
+        let differs = places.windows(2).find_map(|pair| match pair {
+            [one, next] if one.id == next.id && one.hash != next.hash => Some(next.id.to_string()),
+            _ => None,
+        });
+        if let Some(id) = differs {
+            let member = FilePlace::Member(id.clone());
+            return Err(FileFault::Twice(id).at(&source.folder, member));
+        }
         places.dedup_by_key(|place| place.id);
         Ok(Self {
             folder: source.folder.clone(),
@@ -215,10 +226,13 @@ impl RecordSink {
         for record in AnnotationList::split(cell, layout)? {
             self.file.write_all(record.bytes)?;
             let size = length_of(record.bytes);
+            let mut hasher = DefaultHasher::new();
+            hasher.write(record.bytes);
             self.places.push(RecordPlace {
                 id: record.id,
                 start: self.at,
                 size,
+                hash: hasher.finish(),
             });
             self.at = self.at.saturating_add(size);
         }

@@ -12,7 +12,7 @@ use zvf::numeric::Kind;
 
 use crate::{
     FileError, FileFault, FilePlace,
-    input::{ByteReader, copy_within},
+    input::{ByteReader, copy_within, open_regular},
 };
 
 /// Upper bound on the number of members.
@@ -69,8 +69,9 @@ impl TrxArchive {
             let entry = entry.map_err(in_folder)?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let name = format!("{prefix}{name}");
-            let kind = entry.metadata().map_err(in_folder)?;
-            if kind.is_dir() {
+            // Follows symbolic links.
+            let is_folder = fs::metadata(entry.path()).map_err(in_folder)?.is_dir();
+            if is_folder {
                 if depth.saturating_add(1) >= DEEPEST {
                     let why = "folders are nested too deeply for TRX";
                     return Err(self.error(&name, FileFault::Unsupported(why)));
@@ -78,11 +79,13 @@ impl TrxArchive {
                 self.add_folder(&entry.path(), &format!("{name}/"), depth.saturating_add(1))?;
                 continue;
             }
-            let file = File::open(entry.path()).map_err(in_folder)?;
+            let in_member = |source| self.error(&name, FileFault::Io(source));
+            let file = open_regular(&entry.path()).map_err(in_member)?;
+            let length = file.metadata().map_err(in_member)?.len();
             let member = TrxMember {
                 file,
                 start: 0,
-                length: kind.len(),
+                length,
             };
             self.add(name, member)?;
         }
@@ -96,6 +99,10 @@ impl TrxArchive {
         let file = BufReader::with_capacity(BUFFER, open()?);
         let mut zip = ZipArchive::new(file).map_err(in_zip)?;
         let mut left = limit;
+        // Bytes of stored members, which do not overlap.
+        let mut stored = fs::metadata(&path)
+            .map_err(|source| FileFault::Io(source).of(&path))?
+            .len();
         for at in 0..zip.len() {
             let mut member = zip.by_index(at).map_err(in_zip)?;
             let name = member.name().map_err(in_zip)?.into_owned();
@@ -112,11 +119,12 @@ impl TrxArchive {
                 let start = start.ok_or_else(|| at_member(FileFault::Broken("no data")))?;
                 // Reads the member once to check its checksum.
                 let found = io::copy(&mut member, &mut io::sink());
-                (
-                    open()?,
-                    start,
-                    found.map_err(|error| at_member(error.into()))?,
-                )
+                let found = found.map_err(|error| at_member(error.into()))?;
+                stored = stored.checked_sub(found).ok_or_else(|| {
+                    let why = "members of the archive overlap; it is damaged";
+                    at_member(FileFault::Unsupported(why))
+                })?;
+                (open()?, start, found)
             } else {
                 let mut file = tempfile::tempfile().map_err(|error| at_member(error.into()))?;
                 let copied = copy_within(&mut member, &mut file, length).map_err(at_member)?;

@@ -531,3 +531,29 @@ fn damaged_swc_is_refused_or_read() {
         assert!(error.contains(reason), "{reason:?} not in {error:?}");
     }
 }
+
+/// Regression test: a pipe was read forever, and a symbolic link had the length of its text.
+#[cfg(unix)]
+#[test]
+fn members_of_folders_are_regular_files_or_links_to_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.trx");
+    for (name, bytes) in samples::trx_members(&mut Random::new(31)) {
+        let member = path.join(name);
+        fs::create_dir_all(member.parent().unwrap()).unwrap();
+        fs::write(member, bytes).unwrap();
+    }
+    let vertices = read(&path).unwrap();
+    let (member, other) = (
+        path.join("positions.3.float32"),
+        folder.path().join("other"),
+    );
+    fs::rename(&member, &other).unwrap();
+    std::os::unix::fs::symlink(&other, &member).unwrap();
+    assert_eq!(read(&path), Ok(vertices));
+    fs::remove_file(&member).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&member).status();
+    assert!(made.unwrap().success());
+    let error = read(&path).unwrap_err();
+    assert!(error.contains("not a regular file"), "{error}");
+}

@@ -1156,3 +1156,52 @@ fn folders_are_recognized_by_their_documents() {
     assert_eq!(FileFormat::of_path(Path::new("a.precomputed")), None);
     assert!(FileFormat::Precomputed.is_readable());
 }
+
+/// Regression test: of several values with one key, an arbitrary one was kept, and values that share
+/// bytes were read over and over.
+#[test]
+fn keys_and_bytes_of_shards_occur_once() {
+    let one = ShardingSpec::default();
+    let several = ShardingSpec {
+        minishard_bits: 1,
+        ..one
+    };
+    let mut reasons = String::new();
+    for spec in [several, one] {
+        let files = skeletons(Some(spec));
+        let source = Source::new(&files);
+        let shards = files.iter().filter(|(name, _)| name.ends_with(".shard"));
+        for (name, bytes) in shards {
+            for at in (0..bytes.len() - 7).step_by(4) {
+                // A difference of keys, or a size of which the next minishard begins after its end.
+                let (mut equal, mut longer) = (bytes.clone(), bytes.clone());
+                equal[at..at + 8].fill(0);
+                longer[at] = longer[at].wrapping_add(1);
+                for changed in [equal, longer] {
+                    source.write(name, changed);
+                    reasons.extend(read(source.0.path()).err());
+                }
+            }
+            source.write(name, bytes);
+        }
+    }
+    for reason in ["occurs twice", "values of the shard overlap"] {
+        assert!(reasons.contains(reason), "{reason}");
+    }
+}
+
+#[test]
+fn records_of_an_annotation_are_equal_in_all_cells() {
+    let files = annotations(AnnotationKind::Line, None, &[]);
+    let source = Source::new(&files);
+    let mut reasons = String::new();
+    for (name, bytes) in files.iter().filter(|(name, _)| !name.ends_with("info")) {
+        let mut changed = bytes.clone();
+        // The lowest byte of a coordinate, after the number of records.
+        changed[8] ^= 1;
+        source.write(name, &changed);
+        reasons.extend(read(source.0.path()).err());
+        source.write(name, bytes);
+    }
+    assert!(reasons.contains("occurs twice"), "{reasons}");
+}

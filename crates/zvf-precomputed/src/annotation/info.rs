@@ -1,5 +1,7 @@
 //! The `info` of annotations.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::property::{PropertySpec, PropertyType, ValueLabel};
@@ -114,10 +116,11 @@ impl AnnotationInfo {
             .into_iter()
             .find(|kind| kind.name() == name);
         let mut properties: Vec<PropertySpec> = Vec::new();
+        let mut ids = HashSet::new();
         if let Some(list) = node.get("properties") {
             for item in list.items()? {
                 let property = property(&item)?;
-                if properties.iter().any(|other| other.id == property.id) {
+                if !ids.insert(property.id.clone()) {
                     return Err(item.fault("id", "an identifier of one property"));
                 }
                 properties.push(property);

@@ -8,6 +8,8 @@ use crate::murmur::murmurhash3_x86_128_low;
 const MAX_CELLS: u64 = 1 << 21;
 /// Cells of one axis: a line visits at most this many per axis.
 const MAX_ALONG_AXIS: u64 = 1 << 14;
+/// Visits of cells after which the repeated ones are dropped.
+const DISTINCT_AFTER: usize = 1 << 14;
 
 /// A grid of equal cells over a box.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,12 +43,19 @@ impl SpatialGrid {
         let rank = self.shape.len().max(1);
         let mut cells = Vec::new();
         let mut before: Option<&[f32]> = None;
+        let mut most = DISTINCT_AFTER;
         for point in coordinates.chunks_exact(rank) {
             match before {
                 None => cells.push(self.cell_of(point)),
                 Some(before) => self.push_segment(before, point, &mut cells),
             }
             before = Some(point);
+            // A path may visit the same cells many times.
+            if cells.len() > most {
+                cells.sort_unstable();
+                cells.dedup();
+                most = cells.len().saturating_mul(2).max(DISTINCT_AFTER);
+            }
         }
         cells.sort_unstable();
         cells.dedup();

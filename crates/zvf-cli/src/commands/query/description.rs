@@ -71,6 +71,8 @@ impl Described {
         };
         if result.groups.is_empty() {
             self.add_groups(&groups, result);
+        } else {
+            self.trim_groups(result);
         }
         for name in session.attribute_list(level, Scope::Group).await?.iter() {
             let column = session.group_values(level, name, None).await?;
@@ -105,6 +107,22 @@ impl Described {
                 result.groups.push(ObjectGroup { id, members });
             }
         }
+        self.note_members(outside);
+    }
+
+    /// Leaves the members of requested groups out that are not in the result.
+    fn trim_groups(&mut self, result: &mut QueryResult) {
+        let selected: BTreeSet<i64> = result.objects.iter().copied().collect();
+        let mut outside = 0_u64;
+        for group in &mut result.groups {
+            let before = group.members.len();
+            group.members.retain(|member| selected.contains(member));
+            outside = outside.saturating_add(len_u64(before.saturating_sub(group.members.len())));
+        }
+        self.note_members(outside);
+    }
+
+    fn note_members(&mut self, outside: u64) {
         if outside > 0 {
             let members = count_noun(outside, "member", "members");
             self.notes.push(format!(
