@@ -5,7 +5,7 @@ use zvf::{Column, QueryResult};
 use crate::{
     FileFault,
     values::AxisOrder,
-    writer::{has_object_ids, left_out, object_ids_left_out},
+    writer::{has_object_ids, list_left_out, object_ids_left_out},
 };
 
 /// The mesh of a result, collected from its batches.
@@ -16,7 +16,6 @@ pub(crate) struct WholeMesh {
     links: Vec<u64>,
     width: usize,
     pub(crate) left_out: Vec<String>,
-    is_planned: bool,
     has_object_ids: bool,
 }
 
@@ -29,17 +28,13 @@ impl WholeMesh {
     ) -> Result<(), FileFault> {
         let coordinates = AxisOrder::of(batch, format)?;
         self.positions.extend(coordinates.rows(&batch.positions)?);
-        if !std::mem::replace(&mut self.is_planned, true) {
-            let scopes: [(&str, &[Column]); 4] = [
-                ("vertex", &batch.vertex),
-                ("fragment", &batch.fragment),
-                ("link", &batch.link),
-                ("object", &batch.object),
-            ];
-            for (scope, columns) in scopes {
-                self.left_out.extend(left_out(scope, columns, format));
-            }
-        }
+        let scopes: [(&str, &[Column]); 4] = [
+            ("vertex", &batch.vertex),
+            ("fragment", &batch.fragment),
+            ("link", &batch.link),
+            ("object", &batch.object),
+        ];
+        list_left_out(&mut self.left_out, &scopes, format);
         if !self.has_object_ids && has_object_ids(batch) {
             self.has_object_ids = true;
             self.left_out.push(object_ids_left_out(format));

@@ -28,7 +28,8 @@ use crate::{
     input::length_of,
     values::{AxisOrder, narrow, narrow_coordinate, numbers, to_f64},
     writer::{
-        OutputSink, groups_left_out, has_object_ids, left_out, object_ids_left_out, paths, spool,
+        OutputSink, groups_left_out, has_object_ids, list_left_out, object_ids_left_out, paths,
+        spool,
     },
 };
 
@@ -62,7 +63,6 @@ pub struct GlbWriter {
     /// Number of ends of a link.
     width: u32,
     left_out: Vec<String>,
-    is_planned: bool,
     has_object_ids: bool,
 }
 
@@ -82,28 +82,23 @@ impl GlbWriter {
             has_paths: false,
             width: 0,
             left_out: Vec::new(),
-            is_planned: false,
             has_object_ids: false,
         }
     }
 
-    /// Lists what the format cannot hold, in the first batch.
+    /// Lists what the format cannot hold of a batch.
     fn plan(&mut self, batch: &QueryResult, colours: Option<&Column>) {
-        if std::mem::replace(&mut self.is_planned, true) {
-            return;
-        }
         let is_colours = |column: &Column| colours.is_some_and(|kept| kept.name == column.name);
-        let vertex = batch.vertex.iter().filter(|column| !is_colours(column));
-        let vertex = vertex.map(|column| format!("vertex.{}: not supported by glb", column.name));
-        self.left_out.extend(vertex);
+        for column in batch.vertex.iter().filter(|column| !is_colours(column)) {
+            let scope = ("vertex", std::slice::from_ref(column));
+            list_left_out(&mut self.left_out, &[scope], "glb");
+        }
         let scopes: [(&str, &[Column]); 3] = [
             ("fragment", &batch.fragment),
             ("link", &batch.link),
             ("object", &batch.object),
         ];
-        for (scope, columns) in scopes {
-            self.left_out.extend(left_out(scope, columns, "glb"));
-        }
+        list_left_out(&mut self.left_out, &scopes, "glb");
     }
 
     fn add(&mut self, batch: &QueryResult) -> Result<(), FileFault> {

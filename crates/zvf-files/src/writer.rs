@@ -180,6 +180,18 @@ pub(crate) fn left_out<'a>(
     columns.map(move |column| format!("{scope}.{}: not supported by {format}", column.name))
 }
 
+/// Adds the lines about columns of a batch that a format cannot hold, each once: batches of vertices and
+/// of links have different columns.
+pub(crate) fn list_left_out(lines: &mut Vec<String>, scopes: &[(&str, &[Column])], format: &str) {
+    for (scope, columns) in scopes {
+        for line in left_out(scope, columns, format) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+}
+
 /// Returns the line about object ids that a format cannot hold.
 pub(crate) fn object_ids_left_out(format: &str) -> String {
     format!("object_id: not supported by {format}")

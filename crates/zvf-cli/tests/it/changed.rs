@@ -689,3 +689,18 @@ fn requested_groups_have_the_members_of_the_selection() {
             .ends_with("group,object_id\n0,8\n")
     );
 }
+
+/// Regression test: only the columns of the first batch, which had vertices and no links, were listed.
+#[test]
+fn attributes_of_links_are_listed_as_left_out() {
+    let bench = Bench::new();
+    bench.file("m.csv", "x,y,z\n0,0,0\n1,0,0\n1,1,0\n");
+    bench.file("m.links.csv", "links[0],links[1],links[2],w\n0,1,2,7\n");
+    bench.says(&["create", "@m.zv", "--kind", "mesh", "--from", "@m.csv"]);
+    for end in ["stl", "gii", "glb"] {
+        let file = format!("@m.{end}");
+        let line = ["query", "@m.zv", "--no-objects", "--strict", "-o", &file];
+        let error = bench.refused(&line);
+        assert!(error.contains("link.w: not supported by"), "{error}");
+    }
+}

@@ -11,7 +11,7 @@ use zvf::{Column, QueryResult, numeric::Kind};
 use crate::{
     FileError, FileFault, GroupTables, ResultWriter, WrittenResult,
     values::{AxisOrder, narrow, narrow_coordinate},
-    writer::{OutputSink, groups_left_out, has_object_ids, left_out, object_ids_left_out},
+    writer::{OutputSink, groups_left_out, has_object_ids, list_left_out, object_ids_left_out},
 };
 
 /// A binary STL file that is written in batches.
@@ -88,7 +88,7 @@ impl StlWriter {
         Ok(sink)
     }
 
-    /// Lists what the format cannot hold, in the first batch.
+    /// Lists what the format cannot hold of a batch.
     fn plan(&mut self, batch: &QueryResult) {
         let scopes: [(&str, &[Column]); 4] = [
             ("vertex", &batch.vertex),
@@ -96,9 +96,7 @@ impl StlWriter {
             ("link", &batch.link),
             ("object", &batch.object),
         ];
-        for (scope, columns) in scopes {
-            self.left_out.extend(left_out(scope, columns, "stl"));
-        }
+        list_left_out(&mut self.left_out, &scopes, "stl");
     }
 
     fn add(&mut self, batch: &QueryResult, sink: &mut OutputSink) -> Result<(), FileFault> {
@@ -153,9 +151,7 @@ impl StlWriter {
 
 impl ResultWriter for StlWriter {
     fn write(&mut self, batch: &QueryResult) -> Result<(), FileError> {
-        if self.sink.is_none() {
-            self.plan(batch);
-        }
+        self.plan(batch);
         let mut sink = self.sink()?;
         let added = self.add(batch, &mut sink);
         added.map_err(|fault| fault.of(&self.path))?;

@@ -276,7 +276,7 @@ impl Stored {
         let corner = |better: fn(f64, f64) -> f64| -> Vec<f64> {
             let of_axis = |axis: u32| {
                 let values = (0..rows.rows()).filter_map(|row| rows.value(row, axis));
-                values.map(|value| value.to_f64()).reduce(better)
+                values.map(zvf::numeric::Value::to_f64).reduce(better)
             };
             (0..geometry.positions.width).filter_map(of_axis).collect()
         };
@@ -284,7 +284,7 @@ impl Stored {
         let Some((first, last)) = lower.first().zip(upper.first_mut()) else {
             return false;
         };
-        *last = (*first + *last) / 2.0;
+        *last = f64::midpoint(*first, *last);
         design.bounds = Some((lower, upper));
         design.out_of_bounds = OutOfBounds::Drop;
         true
