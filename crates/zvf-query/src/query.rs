@@ -90,7 +90,7 @@ pub struct Query {
     pub limit: Option<u64>,
     /// Returns, instead of the selection, the vertices it is linked to this many levels away:
     /// positive numbers lead to coarser levels. Limit and columns apply to the vertices reached.
-    /// What crosses the border of a region is dropped, because new vertices are linked to nothing.
+    /// Clipping drops segments and faces that cross the border: new vertices have no links.
     pub drill: Option<i32>,
     /// The name of an additional geometry of a composite store to read.
     pub geometry: Option<String>,

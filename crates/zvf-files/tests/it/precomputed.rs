@@ -1174,7 +1174,7 @@ fn keys_and_bytes_of_shards_occur_once() {
         let shards = files.iter().filter(|(name, _)| is_shard(name));
         for (name, bytes) in shards {
             for at in (0..bytes.len() - 7).step_by(4) {
-                // A difference of keys, or a size of which the next minishard begins after its end.
+                // Makes two keys equal, or a value longer, so that it overlaps the next minishard.
                 let (mut equal, mut longer) = (bytes.clone(), bytes.clone());
                 equal[at..at + 8].fill(0);
                 longer[at] = longer[at].wrapping_add(1);

@@ -58,8 +58,8 @@ pub(super) async fn image(
             for path in open {
                 let key = named(Key::parse(&path), &path)?;
                 let listing = nodes::children(store, &key).await?;
-                // Folders below an array hold its chunks. Families are groups, and the names in them
-                // are those of attributes, of which one may be `c`.
+                // Folders below an array hold its chunks. A family is a group, and one of its
+                // attributes may have the name `c`.
                 let is_node = |name: &&String| below == 0 || *name != "c";
                 let names = listing.folders.iter().filter(is_node);
                 next.extend(names.map(|name| format!("{path}/{name}")));
