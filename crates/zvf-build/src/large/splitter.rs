@@ -356,6 +356,10 @@ impl Partitioner {
     /// Returns what the design stores of a batch with object ids; `None` if no vertex is kept.
     fn bounded(&mut self, batch: Geometry) -> Result<Option<Geometry>, BuildError> {
         let (is_path, vertices) = (batch.part_offsets.is_some(), batch.vertices());
+        if vertices == 0 {
+            // A batch of links alone has no axes that the bounds could match.
+            return Ok(None);
+        }
         let ids = |batch: &Geometry| match is_path {
             true => batch.part_objects.clone(),
             false => batch.object_ids.clone(),

@@ -515,7 +515,14 @@ fn batches_of_a_graph(all: &Geometry) -> Vec<Geometry> {
     for step in 0..5 {
         let part =
             |count: usize| -> Vec<usize> { (count * step / 5..count * (step + 1) / 5).collect() };
-        batches.push(taken(all, &[], &part(links)));
+        // Batches of links alone have no positions, and thus no axes.
+        let links = taken(all, &[], &part(links));
+        batches.push(Geometry {
+            links: links.links,
+            link_width: links.link_width,
+            link: links.link,
+            ..Geometry::new(NumericColumn::new(all.positions.kind, 1))
+        });
         batches.push(taken(all, &part(vertices), &[]));
     }
     batches.retain(|batch| batch.vertices() > 0 || !batch.links.is_empty());
