@@ -202,7 +202,10 @@ impl TableColumn {
                 let rows: Vec<Option<usize>> = rows.iter().map(present).collect();
                 Self::numbers(&column.name, numbers, &rows)
             }
-            ColumnValues::Dictionary { .. } => Ok(Self::text(column, rows, "")),
+            ColumnValues::Dictionary { .. } => {
+                let texts = rows.iter().flatten().filter_map(|row| column.text_at(*row));
+                Ok(Self::text(column, rows, &unused_text(texts)))
+            }
         }
     }
 
@@ -429,16 +432,25 @@ pub(crate) fn restored(
                 Some(text.trim_end_matches('\0').to_owned())
             };
             let column = Column::text(name, rows.iter().map(text));
-            let mut fill = String::new();
-            if kept.is_none() {
-                let words: HashSet<&str> = column.texts().flatten().collect();
-                while words.contains(fill.as_str()) {
-                    fill.push('-');
-                }
-            }
+            let fill = match kept {
+                Some(_) => String::new(),
+                None => unused_text(column.texts().flatten()),
+            };
             Ok(TableColumn::text(&column, &given, &fill))
         }
     }
+}
+
+/// Returns a text that differs from all of `texts`: the empty text, the convention of the format, if
+/// it is not among them.
+fn unused_text<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    // Zeros at the end of a stored text are padding.
+    let texts: HashSet<&str> = texts.map(|text| text.trim_end_matches('\0')).collect();
+    let mut fill = String::new();
+    while texts.contains(fill.as_str()) {
+        fill.push('-');
+    }
+    fill
 }
 
 /// Returns candidate fill values, the convention of the format first.
@@ -566,6 +578,20 @@ mod tests {
         check(Kind::Int32, &labels, Some(json!(i32::MAX - 255)));
         let all: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
         check(Kind::UInt16, &all, None);
+    }
+
+    #[test]
+    fn fill_text_never_equals_a_present_text() {
+        let check = |texts: &[Option<&str>], expected: &str| {
+            let rows: Vec<_> = (0..texts.len()).map(Some).chain([None]).collect();
+            let texts = texts.iter().map(|text| text.map(str::to_owned));
+            let column = TableColumn::of(&Column::text("a", texts), &rows).unwrap();
+            assert_eq!(column.fill.0, json!(expected));
+            assert_eq!(column.bytes.len(), rows.len() * column.size);
+        };
+        check(&[Some("-")], "");
+        check(&[None, Some("")], "-");
+        check(&[Some("--"), Some("\0"), Some("-")], "---");
     }
 
     #[test]
