@@ -598,11 +598,7 @@ impl Shared {
         *response.status_mut() = StatusCode::NO_CONTENT;
         response.headers_mut().clear();
         if self.is_allowed(&parts.headers) {
-            set(
-                &mut response,
-                ACCESS_CONTROL_ALLOW_METHODS,
-                "GET, HEAD, OPTIONS",
-            );
+            set(&mut response, ACCESS_CONTROL_ALLOW_METHODS, reply::METHODS);
             set(
                 &mut response,
                 ACCESS_CONTROL_ALLOW_HEADERS,

@@ -13,8 +13,8 @@ use hyper::{
     Response, StatusCode,
     body::Frame,
     header::{
-        ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
-        HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+        ACCEPT_RANGES, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
+        HeaderName, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
     },
 };
 
@@ -22,6 +22,9 @@ use super::request::{Refusal, Request};
 
 /// The body of a response.
 pub(super) type Body = UnsyncBoxBody<Bytes, std::io::Error>;
+
+/// Methods of requests.
+pub(super) const METHODS: &str = "GET, HEAD, OPTIONS";
 
 /// Parts of a body that arrive one by one.
 pub(super) type Pieces = Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
@@ -186,6 +189,11 @@ fn failed(status: StatusCode, message: &str) -> Response<Body> {
     *response.status_mut() = status;
     set(&mut response, CONTENT_TYPE, TEXT);
     set(&mut response, CACHE_CONTROL, "no-store");
+    match status {
+        StatusCode::METHOD_NOT_ALLOWED => set(&mut response, ALLOW, METHODS),
+        StatusCode::UNAUTHORIZED => set(&mut response, WWW_AUTHENTICATE, "Bearer"),
+        _ => {}
+    }
     response
 }
 

@@ -109,7 +109,7 @@ impl RequestRules {
             is_head,
             path,
             span,
-            if_none_match: text(&parts.headers, IF_NONE_MATCH).map(str::to_owned),
+            if_none_match: list(&parts.headers, IF_NONE_MATCH),
         })
     }
 
@@ -133,6 +133,13 @@ pub(super) fn origin(headers: &HeaderMap) -> Option<&str> {
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
+}
+
+/// Returns the members of a list, which may be in several lines of the header.
+fn list(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    let lines = headers.get_all(name).into_iter();
+    let lines: Vec<&str> = lines.filter_map(|line| line.to_str().ok()).collect();
+    (!lines.is_empty()).then(|| lines.join(","))
 }
 
 /// Compares in a time that depends on the length only.

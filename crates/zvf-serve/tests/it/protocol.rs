@@ -78,6 +78,8 @@ fn objects_of_the_store_are_served_in_ranges() {
         server.send("GET", path, &[("If-None-Match", tag)]).status,
         304
     );
+    let lines = [("If-None-Match", "\"other\""), ("If-None-Match", tag)];
+    assert_eq!(server.send("GET", path, &lines).status, 304);
     for path in [
         "/a/store/nothing",
         "/a/store",
@@ -141,7 +143,9 @@ fn other_names_methods_and_paths_are_refused() {
     let local = format!("localhost:{port}");
     assert_eq!(server.send("GET", path, &[("Host", &local)]).status, 200);
     for method in ["POST", "PUT", "DELETE", "PATCH"] {
-        assert_eq!(server.send(method, path, &[]).status, 405, "{method}");
+        let refused = server.send(method, path, &[]);
+        assert_eq!(refused.status, 405, "{method}");
+        assert_eq!(refused.header("allow"), Some("GET, HEAD, OPTIONS"));
     }
     assert_eq!(
         server
@@ -185,7 +189,9 @@ fn other_machines_need_a_token() {
         "/",
         "/0123456789abcdee/a/annotations/info",
     ] {
-        assert_eq!(server.send("GET", path, &[]).status, 401, "{path}");
+        let refused = server.send("GET", path, &[]);
+        assert_eq!(refused.status, 401, "{path}");
+        assert_eq!(refused.header("www-authenticate"), Some("Bearer"));
     }
     server.get(&format!("/{token}/a/annotations/info"));
     let state = server.get(&format!("/{token}/state.json"));
