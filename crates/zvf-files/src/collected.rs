@@ -5,7 +5,7 @@ use zvf::{Column, QueryResult};
 use crate::{
     FileFault,
     values::AxisOrder,
-    writer::{has_object_ids, list_left_out, object_ids_left_out},
+    writer::{has_object_ids, list_divided_faces, list_left_out, object_ids_left_out},
 };
 
 /// The mesh of a result, collected from its batches.
@@ -35,6 +35,7 @@ impl WholeMesh {
             ("object", &batch.object),
         ];
         list_left_out(&mut self.left_out, &scopes, format);
+        list_divided_faces(&mut self.left_out, batch, format);
         if !self.has_object_ids && has_object_ids(batch) {
             self.has_object_ids = true;
             self.left_out.push(object_ids_left_out(format));

@@ -28,8 +28,8 @@ use crate::{
     input::length_of,
     values::{AxisOrder, narrow, narrow_coordinate, numbers, to_f64},
     writer::{
-        OutputSink, groups_left_out, has_object_ids, list_left_out, object_ids_left_out, paths,
-        spool,
+        OutputSink, groups_left_out, has_object_ids, list_divided_faces, list_left_out,
+        object_ids_left_out, paths, spool,
     },
 };
 
@@ -99,6 +99,7 @@ impl GlbWriter {
             ("object", &batch.object),
         ];
         list_left_out(&mut self.left_out, &scopes, "glb");
+        list_divided_faces(&mut self.left_out, batch, "glb");
     }
 
     fn add(&mut self, batch: &QueryResult) -> Result<(), FileFault> {

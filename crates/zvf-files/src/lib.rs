@@ -1,4 +1,4 @@
-//! Files of the field to and from Zarr Vectors stores.
+//! Reads and writes tractograms, neurons, meshes, point clouds, graphs and other file formats.
 //!
 //! [`open`] reads a file in batches, as the source of [`zvf::create_from_source`]; [`create()`] makes
 //! a writer for the batches of a query. The extension of the name selects the format, the

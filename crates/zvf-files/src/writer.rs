@@ -192,6 +192,15 @@ pub(crate) fn list_left_out(lines: &mut Vec<String>, scopes: &[(&str, &[Column])
     }
 }
 
+/// Lists that a format of triangles divides the faces of a batch.
+pub(crate) fn list_divided_faces(lines: &mut Vec<String>, batch: &QueryResult, format: &str) {
+    let width = batch.links.as_ref().map_or(0, |links| links.width);
+    let line = format!("faces of {width} corners: divided into triangles, which {format} holds");
+    if width > 3 && !lines.contains(&line) {
+        lines.push(line);
+    }
+}
+
 /// Returns the line about object ids that a format cannot hold.
 pub(crate) fn object_ids_left_out(format: &str) -> String {
     format!("object_id: not supported by {format}")

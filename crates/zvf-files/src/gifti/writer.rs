@@ -132,18 +132,23 @@ impl GiftiWriter {
             self.left_out.push(line);
             return None;
         };
+        if matches!(values.kind, Kind::UInt8 | Kind::Int32 | Kind::Float32) {
+            return Some(values.into_owned());
+        }
+        let floats = to_f64(&values);
+        let holds = f64::from(i32::MIN)..=f64::from(i32::MAX);
+        let is_held = || floats.iter().flatten().all(|value| holds.contains(value));
         let kind = match values.kind {
-            Kind::UInt8 | Kind::Int32 | Kind::Float32 => return Some(values.into_owned()),
             Kind::Bool | Kind::Int8 | Kind::Int16 | Kind::UInt16 => Kind::Int32,
+            Kind::UInt32 | Kind::Int64 | Kind::UInt64 if is_held() => Kind::Int32,
             _ => Kind::Float32,
         };
         let mut made = NumericColumn::new(kind, values.width);
-        let floats = to_f64(&values);
         if kind == Kind::Int32 {
             #[expect(
                 clippy::as_conversions,
                 clippy::cast_possible_truncation,
-                reason = "numbers of 16 bits fit"
+                reason = "whole numbers that fit"
             )]
             let whole = |value: f64| (value as i32).to_le_bytes();
             made.bytes = floats?.into_iter().flat_map(whole).collect();

@@ -192,6 +192,20 @@ async fn gifti_arrays_of_other_types_are_read() {
     let back = read("b.surf.gii");
     assert_eq!(back.links, geometry.links);
     assert_eq!(back.positions.kind.name(), "float32");
+    // Whole numbers that int32 holds stay whole numbers.
+    for (_, name) in kinds {
+        let mut columns = back.vertex.iter();
+        let column = columns.find(|column| column.name == name).unwrap();
+        let zvf::ColumnValues::Numeric(numbers) = &column.values else {
+            panic!("{name} is no column of numbers");
+        };
+        let expected = if name == "float64" {
+            "float32"
+        } else {
+            "int32"
+        };
+        assert_eq!(numbers.kind.name(), expected, "{name}");
+    }
 }
 
 fn words(numbers: &[i32]) -> Vec<u8> {
