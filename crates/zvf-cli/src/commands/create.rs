@@ -3,6 +3,7 @@
 mod arguments;
 mod declarations;
 mod field;
+mod file_axes;
 mod output;
 mod plan_check;
 mod rounding_check;
@@ -63,6 +64,7 @@ async fn create_whole(
     mut design: Design,
     input: GeometryInput,
 ) -> Result<CommandOutcome, Box<dyn Error>> {
+    let warning = arguments.compare_axes(input.axes.as_deref(), &input.description.axes)?;
     input.complete(&mut design);
     arguments.declare(&mut design, &AttributeNames::of(&input.geometry))?;
     let out = arguments.out.clone();
@@ -75,6 +77,7 @@ async fn create_whole(
     let progress = PausableProgress::start(arguments.plan_check(), what, meter.clone());
     let mut report = CreateOutput::new(&arguments.out, design.kind);
     report.read(&input);
+    report.warn(warning);
     let mut rounding = RoundingCheck::new(design.dtype);
     rounding.add(&input.geometry.positions);
     let axes = input.axes.unwrap_or_default();
@@ -96,10 +99,11 @@ pub(crate) async fn plan(
         return Err(CreateUsageError::Planned.into());
     }
     let (mut design, mut source): (Design, Box<dyn GeometrySource>);
-    let (size, names);
+    let (size, names, warning);
     if arguments.input.is_field() {
         let reader;
         (design, reader) = field::open(arguments)?;
+        warning = arguments.compare_axes(None, &reader.description().axes)?;
         size = reader.description().bytes;
         source = reader;
         names = AttributeNames::of_source(source.as_mut())?;
@@ -108,6 +112,7 @@ pub(crate) async fn plan(
         design = arguments.design(kind)?;
         match NpzStream::open(&arguments.input.from, &arguments.reading(kind))? {
             Ok(stream) => {
+                warning = arguments.compare_axes(None, &stream.description().axes)?;
                 stream.description().complete(&mut design, None);
                 size = stream.bytes();
                 source = Box::new(stream);
@@ -115,6 +120,8 @@ pub(crate) async fn plan(
             }
             Err(_) if kind.is_linked() => {
                 let input = formats::read(&arguments.input.from, &arguments.reading(kind))?;
+                let own = &input.description.axes;
+                warning = arguments.compare_axes(input.axes.as_deref(), own)?;
                 input.complete(&mut design);
                 size = len_u64(input.geometry.positions.bytes.len());
                 names = AttributeNames::of(&input.geometry);
@@ -140,7 +147,8 @@ pub(crate) async fn plan(
     let planned = zvf::plan_create(&arguments.out, &mut source, design, &options, tasks).await;
     let planned = planned.map_err(|error| with_hint(Operation::Plan, error))?;
     progress.finish();
-    Ok((planned, rounding.warning(&[]).into_iter().collect()))
+    let warnings = warning.into_iter().chain(rounding.warning(&[]));
+    Ok((planned, warnings.collect()))
 }
 
 /// Size of the vertices, in bytes, above which a file is read in batches.

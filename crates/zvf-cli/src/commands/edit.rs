@@ -58,7 +58,7 @@ pub(crate) struct EditArgs {
     /// Transaction to which the row ids belong, if the file does not name it; fails if the store is
     /// at another one.
     ///
-    /// Objects of --from are found by their ids, of any transaction.
+    /// Not for files with objects, which are found by their ids.
     #[arg(
         long,
         value_name = "N",

@@ -704,3 +704,15 @@ fn attributes_of_links_are_listed_as_left_out() {
         assert!(error.contains("link.w: not supported by"), "{error}");
     }
 }
+
+/// Regression test: groups were left out without a line.
+#[test]
+fn groups_are_listed_by_formats_without_them() {
+    let bench = streamlines();
+    for (file, format) in [("@b.ply", "ply"), ("@b.obj", "obj")] {
+        let found = bench.json(&["query", "@a.zv", "-o", file]);
+        let line = format!("groups: not supported by {format}");
+        let left_out = found["left_out"].as_array().unwrap();
+        assert!(left_out.contains(&json!(line)), "{found}");
+    }
+}

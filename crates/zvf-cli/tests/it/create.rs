@@ -595,3 +595,47 @@ fn a_bound_on_memory_counts_freed_memory() {
         assert_eq!(is_set, is_expected, "{memory:?}");
     }
 }
+
+/// Regression test: the axes of the file got the names of one another, and other units.
+#[test]
+fn axes_of_the_file_keep_their_names() {
+    let bench = Bench::new();
+    bench.file("a.csv", "z,y,x,object_id,part\n3,2,1,0,0\n6,5,4,0,0\n");
+    let from = |file| ["create", "@a.zv", "--kind", "streamlines", "--from", file];
+    let axes = |axes| ["--overwrite", "--axes", axes];
+    // `--axes` selects the columns of a table.
+    bench.says(&[&from("@a.csv")[..], &axes("z:millimeter,y,x")].concat());
+    for file in ["@a.npz", "@a.tck"] {
+        bench.says(&["query", "@a.zv", "-o", file]);
+        let order = if file == "@a.tck" { "z,y,x" } else { "x,y,z" };
+        let message = bench.refused(&[&from(file)[..], &axes(order)].concat());
+        assert!(message.contains("in the order of the file"), "{message}");
+    }
+    let line = [&from("@a.tck")[..], &axes("x:micrometer,y,z")].concat();
+    let created = bench.json(&line);
+    assert_eq!(
+        created["warnings"],
+        json!([
+            "coordinates are not converted: x is in millimeter in the file and micrometer in --axes"
+        ])
+    );
+}
+
+/// Regression test: the empty text was stored as missing.
+#[test]
+fn empty_texts_of_objects_are_not_missing() {
+    let bench = Bench::new();
+    bench.file(
+        "a.csv",
+        "x,y,z,object_id,part\n0,0,0,0,0\n1,1,1,1,1\n2,2,2,2,2\n",
+    );
+    let objects = "object_id,object.name\n0,\"\"\n1,\n2,left\n";
+    bench.file("a.objects.csv", objects);
+    let line = ["create", "@a.zv", "--kind", "streamlines"];
+    bench.says(&[&line[..], &["--from", "@a.csv"]].concat());
+    let found = bench.result("@a.zv", &[]);
+    assert!(found.ends_with(objects), "{found}");
+    bench.says(&["delete", "@a.zv", "--object", "2"]);
+    let found = bench.result("@a.zv", &[]);
+    assert!(found.ends_with("0,\"\"\n1,\n"), "{found}");
+}

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use zvf::{
-    CellChecksums, CellCompression, Design, GeometryKind, ManifestForm, Profile, Purpose,
+    AxisSpec, CellChecksums, CellCompression, Design, GeometryKind, ManifestForm, Profile, Purpose,
     ShardingPolicy, numeric::Kind,
 };
 use zvf_files::{FileObjectIds, FileReadOptions};
@@ -12,6 +12,7 @@ use zvf_files::{FileObjectIds, FileReadOptions};
 use super::{
     CreateOutput, CreateSettings,
     declarations::{self, AttributeNames, Declaration, DeclarationError},
+    file_axes,
     plan_check::PlanCheckOptions,
 };
 use crate::{
@@ -183,7 +184,9 @@ pub struct CreateArgs {
     #[arg(long, help_heading = "Links")]
     step_links: bool,
 
-    /// Limit the memory for geometry, for example to 2GiB; fail if it needs more.
+    /// Limit the memory for geometry, for example to 2GiB. Larger input is read in batches.
+    ///
+    /// Fails if more is needed and the format or kind of the input does not allow batches.
     #[arg(long, value_name = "SIZE", help_heading = "Execution", value_parser = values::size)]
     memory: Option<u64>,
     /// Number of threads; by default one per processor.
@@ -295,6 +298,16 @@ pub enum CreateUsageError {
         /// Its axes.
         of_other: usize,
     },
+    /// Axes that have the names of the file's axes in another order.
+    #[error(
+        "--axes {given} would exchange the axes {file} of the file; give them in the order of the file"
+    )]
+    AxisOrder {
+        /// Axes of the command line.
+        given: String,
+        /// Axes of the file.
+        file: String,
+    },
 }
 
 impl CreateArgs {
@@ -400,6 +413,16 @@ impl CreateArgs {
     pub(super) fn field_option(&self) -> Option<&'static str> {
         let ids = self.ids.is_some().then_some("--ids");
         ids.or(self.keep_order.then_some("--keep-order"))
+    }
+
+    /// Compares the axes of the command line with those of the file, as [`file_axes::compare`]
+    /// does.
+    pub(super) fn compare_axes(
+        &self,
+        names: Option<&[String]>,
+        own: &[AxisSpec],
+    ) -> Result<Option<String>, CreateUsageError> {
+        file_axes::compare(self.axes.as_ref().map(|axes| axes.0.as_slice()), names, own)
     }
 
     /// Returns the names of the axes, if they are given.

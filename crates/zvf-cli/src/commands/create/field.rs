@@ -50,8 +50,10 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     files.extend(arguments.with.iter().cloned());
     if is_streamed(arguments, reader.as_ref(), kind) {
         drop(progress);
+        let warning = arguments.compare_axes(None, &description.axes)?;
         description.complete(&mut design);
         let mut report = CreateOutput::new(&arguments.out, kind);
+        report.warn(warning);
         let files = files.iter().map(|file| file.display().to_string());
         report.read_files(files.collect(), &description.notes);
         let size = description.bytes;

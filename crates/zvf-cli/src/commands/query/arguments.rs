@@ -92,9 +92,9 @@ pub struct QueryArgs {
     /// Omit the object of each vertex, which can be expensive to read.
     #[arg(long, help_heading = "Selection")]
     no_objects: bool,
-    /// Return the address of each vertex as `row_id`, for zvf edit --attributes and zvf delete --rows.
+    /// Return the address of each vertex as `row_id`, for zvf edit and zvf delete --rows.
     ///
-    /// Addresses are of level 0 and of one transaction: each change of the store may give other
+    /// Only in .csv, .npz, .arrow and .parquet files. Addresses are of level 0 and of one transaction: each change of the store may give other
     /// vertices the same addresses.
     #[arg(long, help_heading = "Selection", conflicts_with_all = ["count", "of_level", "drill", "geometry"])]
     pub(super) row_ids: bool,

@@ -7,7 +7,7 @@ use zvf_query::{GroupList, QueryError};
 
 use crate::{
     display::{count_noun, len_u64},
-    formats::StoreDescription,
+    formats::{Format, StoreDescription},
 };
 
 /// Maximum number of groups written.
@@ -56,6 +56,27 @@ impl Described {
         }
         if let Err(error) = self.try_read_groups(dataset, result).await {
             self.left_out.push(format!("groups: {error}"));
+        }
+    }
+
+    /// Lists the groups as left out by a format that has no place for them. Those of a query for
+    /// groups are listed by the writer.
+    pub(super) async fn list_groups(
+        &mut self,
+        dataset: &Dataset,
+        result: &QueryResult,
+        format: Format,
+    ) {
+        if result.objects.is_empty() || !result.groups.is_empty() {
+            return;
+        }
+        match dataset.session().group_list(result.level).await {
+            Ok(Some(groups)) if !groups.is_empty() => {
+                self.left_out
+                    .push(format!("groups: not supported by {format}"));
+            }
+            Ok(_) => {}
+            Err(error) => self.left_out.push(format!("groups: {error}")),
         }
     }
 

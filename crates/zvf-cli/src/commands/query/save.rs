@@ -53,10 +53,14 @@ pub async fn save(
     let mut result = result(dataset, query).await?;
     let mut described = Described::new(dataset, geometry(query, dataset));
     described.description.transaction = query.row_ids.then_some(transaction);
-    // Formats of pictures have no groups.
-    if target.format().is_readable() && query.geometry.is_none() {
-        described.read_groups(dataset, &mut result).await;
-        described.read_attributes(dataset, &result).await;
+    if query.geometry.is_none() {
+        if target.format().is_readable() {
+            described.read_groups(dataset, &mut result).await;
+            described.read_attributes(dataset, &result).await;
+        } else {
+            let format = target.format();
+            described.list_groups(dataset, &result, format).await;
+        }
     }
     if target.format().has_header() && query.geometry.is_none() {
         described.read_headers(dataset).await;

@@ -61,9 +61,13 @@ pub(super) async fn write(
     let finest = outcome.levels.iter().map(|level| level.level).min();
     counts.level = Some(finest.unwrap_or(selected.level).number());
     counts.objects = len_u64(selected.objects.len());
-    // PLY holds no groups. Those of the query are listed as left out.
-    if query.geometry.is_none() && target.format() != Format::Ply {
-        described.read_groups(dataset, &mut selected).await;
+    if query.geometry.is_none() {
+        match target.format() {
+            Format::Ply => {
+                described.list_groups(dataset, &selected, Format::Ply).await;
+            }
+            _ => described.read_groups(dataset, &mut selected).await,
+        }
     }
     let mut written = sink.finish(&ResultTables {
         groups: &selected.groups,
