@@ -20,7 +20,7 @@
 //! | `fragment_attributes/<name>` | a row for each fragment | [`numeric`] |
 //! | `links/<delta>/…`, `cross_chunk_links/<delta>/…` | edges, faces, references between levels | [`links`] |
 //! | `link_attributes/<name>/<delta>/…`, `cross_chunk_link_attributes/…` | a row for each link of the matching cell | [`numeric`] |
-//! | `object_index/manifests` | one object's fragments, one item an object | [`manifest`] |
+//! | `object_index/manifests` | fragments of consecutive objects, one item for each object | [`manifest`] |
 //! | `object_index/{data,offsets}` (0.6, early 0.7) | the same manifests back to back | [`open_rows`], [`manifest`] |
 //! | `groups` | one group's object ids | [`groups`]; up to 0.8.0 inside [`open_rows`] |
 //! | `object_index/object_ids`, `links_<kind>` | packed numbers | [`int64s`], [`links`] |

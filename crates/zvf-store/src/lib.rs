@@ -56,9 +56,10 @@
 //! [`Store::delete_many`] change single objects; each object is written completely or not at all.
 //!
 //! A [`Transaction`] from [`Store::begin`] changes many objects atomically, even if its process dies
-//! at any point. Its commit fails with [`CommitError::Conflict`] when a transaction committed since it
-//! began touched the same names. A [`Creation`] from [`Store::begin_create`] creates a complete store
-//! or none.
+//! at any point. If others were committed since it began, its commit fails with
+//! [`CommitError::Conflict`] if they touched the same names, and else with
+//! [`CommitError::Outdated`], after which it can be rebased and committed again. A [`Creation`] from
+//! [`Store::begin_create`] creates a complete store or none.
 //!
 //! To read a store that other processes write to, read from [`Store::snapshot`], and call
 //! [`Store::confirm_snapshot`] after the reads: it checks that all of them are of one transaction.

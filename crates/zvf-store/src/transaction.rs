@@ -8,6 +8,7 @@
 //! | step | object | visible state | code |
 //! |---|---|---|---|
 //! | stage | `.zvf/<id>/<n>`: each new object | old | [`Transaction::put_many`] |
+//! | seal | `.zvf/seal/…`: checksums of objects, if the store is sealed | old | `commit.rs` |
 //! | journal | `.zvf/<id>/journal.json`: keys, sizes and checksums of staged objects, deleted keys | old | `commit.rs` |
 //! | commit | `zarr.json` with the next number, `<id>` and `pending`, if it is still the base | **new** | `commit.rs` |
 //! | apply | deletes, then each staged object at its key | new | `apply.rs` |
