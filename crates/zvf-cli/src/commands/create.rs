@@ -29,6 +29,7 @@ use whole_source::WholeSource;
 
 pub use arguments::{CreateArgs, CreateUsageError};
 pub use declarations::DeclarationError;
+pub use file_axes::AxisOrderError;
 pub use output::CreateOutput;
 pub(crate) use write::use_threads;
 pub use write::{CreateSettings, CreateSettingsError, CreateSummary};

@@ -12,7 +12,7 @@ use zvf_files::{FileObjectIds, FileReadOptions};
 use super::{
     CreateOutput, CreateSettings,
     declarations::{self, AttributeNames, Declaration, DeclarationError},
-    file_axes,
+    file_axes::{self, AxisOrderError},
     plan_check::PlanCheckOptions,
 };
 use crate::{
@@ -299,15 +299,8 @@ pub enum CreateUsageError {
         of_other: usize,
     },
     /// Axes that have the names of the file's axes in another order.
-    #[error(
-        "--axes {given} would exchange the axes {file} of the file; give them in the order of the file"
-    )]
-    AxisOrder {
-        /// Axes of the command line.
-        given: String,
-        /// Axes of the file.
-        file: String,
-    },
+    #[error(transparent)]
+    AxisOrder(#[from] AxisOrderError),
 }
 
 impl CreateArgs {
@@ -422,7 +415,8 @@ impl CreateArgs {
         names: Option<&[String]>,
         own: &[AxisSpec],
     ) -> Result<Option<String>, CreateUsageError> {
-        file_axes::compare(self.axes.as_ref().map(|axes| axes.0.as_slice()), names, own)
+        let given = self.axes.as_ref().map(|axes| axes.0.as_slice());
+        Ok(file_axes::compare(given, names, own)?)
     }
 
     /// Returns the names of the axes, if they are given.
