@@ -34,6 +34,14 @@ pub struct Coarsener {
     pub link: Vec<AggregatedAttribute>,
 }
 
+impl Coarsener {
+    /// Returns whether objects share points. Points have no order, so that an object has each of them
+    /// once.
+    pub(super) fn shares_points(&self) -> bool {
+        self.shape == Ownership::Shared && self.method.shares()
+    }
+}
+
 /// Relation of vertices and objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {

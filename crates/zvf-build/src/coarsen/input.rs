@@ -255,7 +255,7 @@ impl Coarsener {
         }
         drop(owners);
         if self.shape == Ownership::Shared {
-            paths(input, &indexes, &mut all, is_kept)?;
+            self.paths(input, &indexes, &mut all, is_kept)?;
         }
         self.links_of(input, &indexes, &mut all)?;
         Ok(all)
@@ -373,41 +373,45 @@ impl Coarsener {
         }
         Ok(())
     }
-}
 
-/// Collects runs of paths: consecutive manifest entries form one run.
-fn paths(
-    input: &CoarsenInput<'_>,
-    indexes: &[FragmentIndex<'_>],
-    all: &mut Gathered,
-    is_kept: impl Fn(u32) -> bool,
-) -> Result<(), CoarsenError> {
-    let mut named: Vec<(FragmentReference, u32)> = Vec::new();
-    for (at, chunk) in (0u32..).zip(&input.chunks) {
-        let own = chunk.named.iter().filter(|named| is_kept(named.object));
-        named.extend(own.map(|named| (*named, at)));
-    }
-    named.sort_unstable_by_key(|(named, _)| (named.object, named.at));
-    let follows = |a: &(FragmentReference, u32), b: &(FragmentReference, u32)| {
-        a.0.object == b.0.object && a.0.at.checked_add(1) == Some(b.0.at)
-    };
-    for run in named.chunk_by(follows) {
-        let number = all.block.paths.len() as u32;
-        let mut rows = Vec::new();
-        for (named, at) in run {
-            let (chunk, index) = (&input.chunks[*at as usize], &indexes[*at as usize]);
-            let own = index
-                .rows(named.fragment)
-                .ok_or_else(|| no_fragment(chunk, named.fragment, index))?;
-            let first = all.starts[*at as usize] as u32;
-            rows.extend(own.iter().map(|row| first + row as u32));
-            all.of_fragments.push((number, *at, named.fragment));
+    /// Collects runs of paths: consecutive manifest entries form one run, and all
+    /// entries of an object if objects share points.
+    fn paths(
+        &self,
+        input: &CoarsenInput<'_>,
+        indexes: &[FragmentIndex<'_>],
+        all: &mut Gathered,
+        is_kept: impl Fn(u32) -> bool,
+    ) -> Result<(), CoarsenError> {
+        let mut named: Vec<(FragmentReference, u32)> = Vec::new();
+        for (at, chunk) in (0u32..).zip(&input.chunks) {
+            let own = chunk.named.iter().filter(|named| is_kept(named.object));
+            named.extend(own.map(|named| (*named, at)));
         }
-        all.path_at.push(run[0].0.at);
-        let object = run[0].0.object;
-        all.block.paths.push(PathRun { object, rows });
+        named.sort_unstable_by_key(|(named, _)| (named.object, named.at));
+        let are_points = self.shares_points();
+        let follows = |a: &(FragmentReference, u32), b: &(FragmentReference, u32)| {
+            let is_next = are_points || a.0.at.checked_add(1) == Some(b.0.at);
+            a.0.object == b.0.object && is_next
+        };
+        for run in named.chunk_by(follows) {
+            let number = all.block.paths.len() as u32;
+            let mut rows = Vec::new();
+            for (named, at) in run {
+                let (chunk, index) = (&input.chunks[*at as usize], &indexes[*at as usize]);
+                let own = index
+                    .rows(named.fragment)
+                    .ok_or_else(|| no_fragment(chunk, named.fragment, index))?;
+                let first = all.starts[*at as usize] as u32;
+                rows.extend(own.iter().map(|row| first + row as u32));
+                all.of_fragments.push((number, *at, named.fragment));
+            }
+            all.path_at.push(run[0].0.at);
+            let object = run[0].0.object;
+            all.block.paths.push(PathRun { object, rows });
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 impl FineChunk<'_> {

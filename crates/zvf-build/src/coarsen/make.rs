@@ -201,18 +201,26 @@ impl Coarsener {
         let full = |_| CoarsenError::TooMany;
         if self.shape == Ownership::Shared {
             let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
+            let mut count = 0;
             for (number, (path, at)) in
                 (0u32..).zip(gathered.block.paths.iter().zip(&gathered.path_at))
             {
-                let rows = contract_path(&path.rows, row_of);
+                let mut rows = contract_path(&path.rows, row_of);
+                if self.shares_points() {
+                    rows.sort_unstable();
+                    rows.dedup();
+                }
                 made.names += rows.len() as u64;
                 if rows.is_empty() {
                     continue;
                 }
-                let next = known.len() as u32;
-                let fragment = match known.get(&rows) {
+                let next = count;
+                // Fragments that are shared would share their attributes too.
+                let same = known.get(&rows).filter(|_| self.fragment.is_empty());
+                let fragment = match same {
                     Some(fragment) => *fragment,
                     None => {
+                        count += 1;
                         let list: Vec<u64> = rows.iter().map(|row| u64::from(*row)).collect();
                         // The builder stores consecutive rows as a range.
                         builder.push_list(&list).map_err(full)?;

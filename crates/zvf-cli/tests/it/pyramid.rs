@@ -1,6 +1,8 @@
 //! `zvf pyramid`, as a user runs it.
 
-use serde_json::Value;
+use std::fs;
+
+use serde_json::{Value, json};
 use zvf::{CreateOptions, Design, Geometry, GeometryKind, NumericColumn};
 
 use crate::{stores::Bench, unpack};
@@ -173,4 +175,126 @@ fn levels_of_a_mesh_have_vertices_of_faces_only() {
     }
     let report = bench.json(&["validate", "@a.zv"]);
     assert_eq!(report["findings"], Value::Array(Vec::new()));
+}
+
+/// Regression test: paths that merged to the same vertices shared a fragment, and thus the values of
+/// one of them.
+#[test]
+fn fragments_of_levels_keep_their_values() {
+    let bench = Bench::new();
+    bench.file(
+        "a.csv",
+        "x,y,z,part,object_id,fragment.k\n1,1,1,0,1,1\n7,1,1,0,1,1\n1.5,1,1,1,2,2\n7.5,1,1,1,2,2\n",
+    );
+    let create = [
+        "create",
+        "@a.zv",
+        "--kind",
+        "streamlines",
+        "--from",
+        "@a.csv",
+    ];
+    bench.says(&[&create[..], &["--chunk-shape", "10,10,10"]].concat());
+    let levels = ["pyramid", "@a.zv", "--levels", "1", "--chunk-scale", "1"];
+    bench.says(&[&levels[..], &["--method", "bins", "--cell", "5,5,5"]].concat());
+    for object in ["1", "2"] {
+        let found = bench.result("@a.zv", &["--level", "1", "--object", object]);
+        let rows = found.lines().skip(1);
+        assert!(rows.clone().count() >= 2, "{found}");
+        assert!(
+            rows.clone().all(|row| row.ends_with(&format!(",{object}"))),
+            "{found}"
+        );
+    }
+}
+
+/// Regression test: an object had a shared point once for each of its finer points.
+#[test]
+fn shared_points_occur_once_in_each_object() {
+    let bench = Bench::new();
+    bench.file(
+        "a.csv",
+        "x,y,z,object_id\n1,1,1,1\n6,1,1,1\n1.5,1,1,1\n6.5,1,1,1\n1.2,1,1,2\n",
+    );
+    let create = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
+    let space = ["--chunk-shape", "10,10,10", "--bounds", "0,0,0,40,40,40"];
+    bench.says(&[&create[..], &space].concat());
+    let levels = ["pyramid", "@a.zv", "--levels", "1", "--chunk-scale", "1"];
+    let method = ["--method", "bins", "--share", "--cell", "5,5,5"];
+    bench.says(&[&levels[..], &method].concat());
+    let found = bench.json(&["query", "@a.zv", "--level", "1", "--object", "1", "--count"]);
+    assert_eq!(found["vertices"], 2, "{found}");
+    bench.says(&["validate", "@a.zv"]);
+}
+
+/// Regression test: chunks of two channels were merged, and their vertices too.
+#[test]
+fn channels_are_not_merged() {
+    let bench = Bench::new();
+    let mut nodes = String::from("x,y,c\n");
+    for at in 0..64 {
+        nodes += &format!("{},{},{}\n", at % 8 * 12, at / 8 * 12, at % 2);
+    }
+    bench.file("a.csv", &nodes);
+    let create = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
+    let axes = ["--axes", "x,y,c::channel", "--chunk-shape", "50,50,1"];
+    bench.says(&[&create[..], &axes].concat());
+    bench.says(&["pyramid", "@a.zv", "--levels", "1", "--method", "bins"]);
+    let found = bench.result("@a.zv", &["--level", "1"]);
+    let channels: Vec<&str> = found
+        .lines()
+        .skip(1)
+        .filter_map(|row| row.split(',').nth(2))
+        .collect();
+    assert!(!channels.is_empty() && channels.len() < 64, "{found}");
+    assert!(
+        channels.iter().all(|channel| ["0", "1"].contains(channel)),
+        "{found}"
+    );
+}
+
+/// Regression test: objects that share fragments were coarsened as paths, which lost branches, and
+/// collapsing left meshes as they were.
+#[test]
+fn links_of_shared_fragments_are_followed() {
+    let bench = Bench::new();
+    bench.file(
+        "a.csv",
+        "x,y,z,object_id\n0,0,0,0\n1,0,0,0\n2,0,0,0\n1,9,0,0\n",
+    );
+    bench.file("a.links.csv", "links[0],links[1]\n0,1\n1,2\n1,3\n");
+    let create = ["create", "@a.zv", "--kind", "graphs", "--from", "@a.csv"];
+    let form = [
+        "--chunk-shape",
+        "100,100,100",
+        "--no-seal",
+        "--no-node-copy",
+    ];
+    bench.says(&[&create[..], &form].concat());
+    let change = |path: &str, change: &dyn Fn(&mut Value)| {
+        let path = bench.path(path);
+        let mut node: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        change(&mut node["attributes"]);
+        fs::write(&path, node.to_string()).unwrap();
+    };
+    change("a.zv/0/zarr.json", &|attributes| {
+        let level = attributes["zarr_vectors_level"].as_object_mut().unwrap();
+        level.remove("fragments_tile");
+        level.insert("shared_fragments".to_owned(), json!(true));
+    });
+    change("a.zv/zarr.json", &|attributes| {
+        let root = attributes["zarr_vectors"].as_object_mut().unwrap();
+        let known = root
+            .entry("format_capabilities")
+            .or_insert_with(|| json!([]));
+        known
+            .as_array_mut()
+            .unwrap()
+            .push(json!("shared_fragments"));
+    });
+    let levels = ["pyramid", "@a.zv", "--levels", "1"];
+    let said = bench.refused(&[&levels[..], &["--method", "simplify"]].concat());
+    assert!(said.contains("only --method bins"), "{said}");
+    let made = bench.json(&levels);
+    assert_eq!(made["levels"][0]["method"], "bins");
 }

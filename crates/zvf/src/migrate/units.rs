@@ -58,10 +58,13 @@ impl LinkValues {
     /// Creates an attribute without values.
     pub(super) fn new(metadata: Option<&CellAttribute>) -> Self {
         let kind = metadata.map_or(Kind::UInt8, |metadata| metadata.dtype.kind());
-        // The fill value is NaN if the type has it.
-        let fill = kind
-            .nan()
-            .map_or_else(|| vec![0; kind.size()], <[u8]>::to_vec);
+        let code = metadata.and_then(|metadata| metadata.dictionary.as_ref()?.fill);
+        // The fill value is the code of missing values, or NaN if the type has it.
+        let fill = match (code, kind.nan()) {
+            (Some(code), _) => code.to_le_bytes().into_iter().take(kind.size()).collect(),
+            (None, Some(nan)) => nan.to_vec(),
+            (None, None) => vec![0; kind.size()],
+        };
         Self {
             fill,
             ..Self::default()

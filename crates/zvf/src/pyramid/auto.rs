@@ -2,7 +2,7 @@
 
 use zvf_build::{
     ShardingPolicy,
-    coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
+    coarsen::{Amount, CoarsenMethod, Ownership, Placement, Sparsity, Strategy},
 };
 use zvf_model::{grid::ChunkCoord, root::GeometryType};
 
@@ -191,7 +191,7 @@ impl AutoLevels {
             _ => VERTEX_RATIO,
         };
         let chunk_scale = match self.chunk_scale {
-            Some(scale) => vec![scale.max(1); own.len()],
+            Some(scale) => spatial(source, scale.max(1)),
             None => scales(source, fewer),
         };
         let chunk: Vec<f64> = own
@@ -332,9 +332,9 @@ impl AutoLevels {
         };
         let first = nested(&first, &chunk);
         let cell = |level: u32| -> Vec<f64> {
-            first
-                .iter()
-                .map(|extent| extent * f64::from(2u32.pow(level)))
+            let scales = spatial(source, 2u32.pow(level));
+            let axes = first.iter().zip(scales);
+            axes.map(|(extent, scale)| extent * f64::from(scale))
                 .collect()
         };
         let designs = (0..count).map(|level| LevelDesign {
@@ -344,7 +344,7 @@ impl AutoLevels {
                 seed: self.seed,
                 without: (level + 1 < count).then(|| cell(level + 1)),
             },
-            chunk_scale: vec![2u32.pow(level + 1); chunk.len()],
+            chunk_scale: spatial(source, 2u32.pow(level + 1)),
             sparsity: None,
             additive: true,
             sharding: self.sharding.clone(),
@@ -361,6 +361,10 @@ impl AutoLevels {
     ) -> MethodKind {
         if let Some(method) = self.method {
             return method;
+        }
+        let is_linked = source.links.is_some() && !source.is_paths();
+        if is_linked && source.shape(false) == Ownership::Shared {
+            return MethodKind::Bins;
         }
         let kinds = &source.dataset.root().geometry_kinds;
         let has = |kind: &GeometryType| kinds.contains(kind);
@@ -390,6 +394,13 @@ impl AutoLevels {
     }
 }
 
+/// Returns `scale` for spatial axes, and 1 for others.
+fn spatial(source: &Source<'_>, scale: u32) -> Vec<u32> {
+    let axes = source.spatial_axes().into_iter();
+    axes.map(|is_spatial| if is_spatial { scale } else { 1 })
+        .collect()
+}
+
 /// Returns the number of chunks to merge along each axis when vertices become `fewer` times fewer.
 /// Axes with the most chunks come first.
 fn scales(source: &Source<'_>, fewer: f64) -> Vec<u32> {
@@ -406,8 +417,10 @@ fn scales(source: &Source<'_>, fewer: f64) -> Vec<u32> {
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by_key(|axis| std::cmp::Reverse(spans[*axis]));
     let mut left = fewer * 1.01;
+    let is_spatial = source.spatial_axes();
     for axis in order {
-        if left >= 2.0 && spans[axis] > 1 {
+        let is_spatial = is_spatial.get(axis).copied().unwrap_or(true);
+        if left >= 2.0 && spans[axis] > 1 && is_spatial {
             scales[axis] = 2;
             left /= 2.0;
         }

@@ -142,16 +142,25 @@ impl<'a> Build<'a> {
                 why: "only triangles can be collapsed; use --method bins for faces with more vertices",
             });
         }
+        let shape = source.shape(design.method.shares());
+        // Shared fragments list vertices in order; their links and faces are not followed.
+        let is_bins = matches!(design.method, CoarsenMethod::Bins { .. });
+        let is_linked = links.is_some() && !source.is_paths();
+        if shape == Ownership::Shared && is_linked && !is_bins {
+            return Err(Failure::NoPyramid {
+                why: "its objects share fragments, and only --method bins follows links then",
+            });
+        }
         let keeps = design.method.keeps_vertices();
         let recipe = Coarsener {
-            // A linked vertex belongs to one object.
-            method: match source.shape(design.method.shares()) {
-                Ownership::Shared => design.method.clone(),
+            // A linked vertex belongs to one object, and paths always share.
+            method: match shape {
+                Ownership::Shared if links.is_none() && !source.is_paths() => design.method.clone(),
                 _ => design.method.without_sharing(),
             },
             axes,
             positions: source.positions,
-            shape: source.shape(design.method.shares()),
+            shape,
             has_objects: source.objects.is_some(),
             kept,
             bins: source.objects.is_none().then(|| bins.clone()),

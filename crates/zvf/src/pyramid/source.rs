@@ -344,6 +344,14 @@ impl<'a> Source<'a> {
         Ok(fine.each_position(self.positions, axes, has_objects, each)?)
     }
 
+    /// Returns whether each axis is spatial. Chunks are not merged along others, such as time and
+    /// channels, so that chunks of one step keep the steps apart.
+    pub(super) fn spatial_axes(&self) -> Vec<bool> {
+        let axes = self.dataset.root().axes.iter();
+        axes.map(|axis| axis.kind.as_deref().is_none_or(|kind| kind == "space"))
+            .collect()
+    }
+
     /// Returns how objects own vertices.
     pub(super) fn shape(&self, shares: bool) -> Ownership {
         // A linked vertex is one vertex for all its links, and belongs to one object.
