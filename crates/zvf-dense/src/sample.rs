@@ -207,7 +207,9 @@ where
             None => (f64::NAN, false),
         };
         let fill = fill_of(kind, fill);
-        let fill = fill.ok_or_else(|| fail("the value outside is none of its type"))?;
+        let fill = fill.ok_or_else(|| {
+            fail("its type does not hold the value for vertices outside; give another one")
+        })?;
         if columns
             .checked_mul(size_of::<f64>())
             .is_none_or(|len| len > MAX_ROW)

@@ -89,13 +89,22 @@ enum Interp {
 struct OutsideArg(Outside);
 
 impl core::str::FromStr for OutsideArg {
-    type Err = core::num::ParseFloatError;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(Self(match text {
-            "edge" => Outside::Edge,
-            number => Outside::Fill(number.parse()?),
-        }))
+        if text == "edge" {
+            return Ok(Self(Outside::Edge));
+        }
+        let number: f64 = text
+            .parse()
+            .map_err(|_| "give a number or edge".to_owned())?;
+        // Decimal text of a whole number is exact.
+        match text.parse::<i128>() {
+            Ok(whole) if format!("{number:.0}").parse() != Ok(whole) => Err(format!(
+                "the number becomes {number:.0} in float64; give one that float64 holds"
+            )),
+            _ => Ok(Self(Outside::Fill(number))),
+        }
     }
 }
 

@@ -1,13 +1,16 @@
 //! `convert`: writes a dense array in another format.
 
-use std::{error::Error, path::PathBuf};
+use std::{
+    error::Error,
+    path::{Path, PathBuf},
+};
 
 use serde_json::json;
-use zvf_dense::Hyperslab;
+use zvf_dense::{DenseArray, Hyperslab};
 
 use super::{
     DenseTargetArgs, MemoryArgs,
-    format::{DenseFormat, has_chunks, open},
+    format::{self, DenseFormat, has_chunks, open},
     write::write,
 };
 use crate::outcome::CommandOutcome;
@@ -58,6 +61,8 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<CommandOutcome, Box<dyn Erro
         &args.target,
         args.quiet,
     )?;
+    let mut warnings = unread(&args.input, args.memory)?;
+    warnings.extend(written.warnings);
     let output = args.output.display().to_string();
     let text = match args.json {
         true => serde_json::to_string_pretty(&json!({
@@ -72,7 +77,28 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<CommandOutcome, Box<dyn Erro
     };
     Ok(CommandOutcome {
         text,
-        warnings: written.warnings,
+        warnings,
         ..CommandOutcome::default()
+    })
+}
+
+/// Returns a line for what the attributes of an array do not hold of its file.
+fn unread(input: &Path, memory: MemoryArgs) -> Result<Vec<String>, Box<dyn Error>> {
+    let name = input.display();
+    Ok(match DenseFormat::of(input)? {
+        DenseFormat::Nifti => vec![format!(
+            "{name}: the matrix from voxels to coordinates is left out; zvf sample needs --affine for the output"
+        )],
+        DenseFormat::B2nd => {
+            let array = format::b2nd(input, memory)?;
+            let attributes = array.attributes();
+            let layers = array.metalayers().chain(array.vlmetalayers());
+            let unread = layers.filter(|(layer, _)| !attributes.contains_key(*layer));
+            let unread = unread.map(|(layer, _)| {
+                format!("{name}: metalayer {layer:?} is left out, because it is not an attribute")
+            });
+            unread.collect()
+        }
+        _ => Vec::new(),
     })
 }

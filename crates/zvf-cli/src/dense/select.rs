@@ -19,6 +19,15 @@ pub(crate) struct BoxArgs {
 impl BoxArgs {
     /// Returns the box in an array of this shape.
     pub(crate) fn selection(&self, shape: &[u64]) -> Result<Hyperslab, HyperslabError> {
+        let given = [&self.start, &self.stop, &self.step];
+        for list in given.into_iter().flatten() {
+            if list.len() != shape.len() {
+                return Err(HyperslabError::Rank {
+                    array: shape.len(),
+                    selection: list.len(),
+                });
+            }
+        }
         let zeros = vec![0; shape.len()];
         let start = self.start.as_deref().unwrap_or(&zeros);
         let stop = self.stop.as_deref().unwrap_or(shape);

@@ -71,12 +71,37 @@ impl DenseTargetArgs {
     pub(crate) fn tet(&self) -> Result<tet::Compression, String> {
         match self.compression {
             None | Some(CompressionArgument::None) => Ok(tet::Compression::Raw),
-            Some(CompressionArgument::Zstd) => Ok(tet::Compression::Zstd(self.level.unwrap_or(3))),
+            Some(CompressionArgument::Zstd) => Ok(tet::Compression::Zstd(self.zstd_level()?)),
             Some(CompressionArgument::Gzip | CompressionArgument::Blosc) => Err(
                 "a .tet holds only uncompressed and zstd chunks; use --compression none or zstd"
                     .to_owned(),
             ),
         }
+    }
+
+    /// Returns the level of zstd.
+    fn zstd_level(&self) -> Result<i32, String> {
+        let level = self.level.unwrap_or(3);
+        let level = Some(level).filter(|level| (-7..=22).contains(level));
+        level.ok_or_else(|| "the level of zstd must be -7 to 22".to_owned())
+    }
+
+    /// Refuses options that have no effect on a format.
+    fn check(&self, kind: DenseFormat, out: &Path) -> Result<(), String> {
+        let is_npy = kind == DenseFormat::Npy;
+        let options = [
+            ("--chunks", self.chunks.is_some() && is_npy),
+            ("--compression", self.compression.is_some() && is_npy),
+            ("--checksums", self.checksums && kind != DenseFormat::Tet),
+        ];
+        if let Some((option, _)) = options.into_iter().find(|(_, is_unused)| *is_unused) {
+            let out = out.display();
+            return Err(format!("{option} does not apply to {out}; leave it out"));
+        }
+        if self.compression == Some(CompressionArgument::None) && self.level.is_some() {
+            return Err("--level does not apply to --compression none; leave it out".to_owned());
+        }
+        Ok(())
     }
 
     #[cfg(feature = "zarr")]
@@ -89,7 +114,7 @@ impl DenseTargetArgs {
         Ok(match self.compression {
             None => ZarrCompression::Default,
             Some(CompressionArgument::None) => ZarrCompression::Raw,
-            Some(CompressionArgument::Zstd) => ZarrCompression::Zstd(self.level.unwrap_or(3)),
+            Some(CompressionArgument::Zstd) => ZarrCompression::Zstd(self.zstd_level()?),
             Some(CompressionArgument::Gzip) => ZarrCompression::Gzip(level(6)?),
             Some(CompressionArgument::Blosc) => ZarrCompression::Blosc(level(5)?),
         })
@@ -129,8 +154,11 @@ impl DenseTargetArgs {
             Some(chunks) if chunks.len() == shape.len() && !chunks.contains(&0) => {
                 Ok(chunks.clone())
             }
+            Some(chunks) if chunks.len() == shape.len() => {
+                Err("--chunks has an extent of 0; give one above 0 for each axis".to_owned())
+            }
             Some(chunks) => Err(format!(
-                "--chunks has {} extents for an array of {} axes; give one above 0 for each axis",
+                "--chunks has {} extents for an array of {} axes; give one for each axis",
                 chunks.len(),
                 shape.len()
             )),
@@ -176,6 +204,14 @@ pub(crate) fn write(
         let out = out.display();
         format!("{out}: NIfTI volumes are not written; use .npy, .tet, .zarr or .b2nd")
     };
+    target.check(kind, out)?;
+    if out
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("cat"))
+    {
+        let out = out.display();
+        return Err(format!("{out}: Caterva files are only read; write .b2nd").into());
+    }
     let chunk = match kind {
         DenseFormat::Nifti => return Err(read_only().into()),
         DenseFormat::Npy => {
@@ -199,6 +235,15 @@ pub(crate) fn write(
             written.chunks = 1;
             written.chunk_shape = view.shape().to_vec();
             write_array(&view, Box::new(sink), out, quiet)?;
+            written.warnings.extend(names_left_out(&view, out));
+            let names = view.attributes().keys();
+            let lost = names.map(|name| {
+                format!(
+                    "{}: attribute {name:?} is left out, because .npy has none",
+                    out.display()
+                )
+            });
+            written.warnings.extend(lost);
         }
         #[cfg(feature = "zarr")]
         DenseFormat::Zarr => {
@@ -211,6 +256,7 @@ pub(crate) fn write(
         }
         DenseFormat::B2nd => {
             let mut design = target.b2nd(&view, &chunk)?;
+            written.warnings.extend(names_left_out(&view, out));
             for (name, value) in view.attributes() {
                 if (1..=31).contains(&name.len()) {
                     design = design.with_attribute(name, value)?;
@@ -241,6 +287,15 @@ pub(crate) fn write(
         }
     }
     Ok(written)
+}
+
+/// Returns a line if the names of axes are left out.
+fn names_left_out(array: &dyn DenseArray, out: &Path) -> Option<String> {
+    let names = array.dimension_names()?.join(", ");
+    let out = out.display();
+    Some(format!(
+        "{out}: the names of the axes are left out: {names}"
+    ))
 }
 
 /// Returns a dataset's name: that of the array, or of its file.

@@ -156,3 +156,58 @@ fn a_build_without_zarr_names_the_feature() {
     let said = bench.refused(&["b2nd", "convert", "@a.b2nd", "@a.zarr"]);
     assert!(said.contains("--features zarr"), "{said}");
 }
+
+/// Regression test: these options had no effect, and `.cat` files were not Caterva.
+#[test]
+fn options_that_a_format_lacks_are_refused() {
+    let (bench, _) = bench();
+    let cases: [(&str, &[&str], &str); 7] = [
+        ("@b.npy", &["--chunks", "1,1,1"], "--chunks does not apply"),
+        (
+            "@b.npy",
+            &["--compression", "zstd"],
+            "--compression does not apply",
+        ),
+        ("@b.npy", &["--checksums"], "--checksums does not apply"),
+        ("@b.b2nd", &["--checksums"], "--checksums does not apply"),
+        (
+            "@b.b2nd",
+            &["--compression", "none", "--level", "9"],
+            "--level does not apply",
+        ),
+        ("@b.b2nd", &["--chunks", "0,1,1"], "an extent of 0"),
+        ("@b.cat", &[], "write .b2nd"),
+    ];
+    for (out, options, reason) in cases {
+        let line = [&["b2nd", "convert", "@a.b2nd", out][..], options].concat();
+        let said = bench.refused(&line);
+        assert!(said.contains(reason), "{said}");
+    }
+    let said = bench.refused(&["b2nd", "slice", "@a.b2nd", "--start", "1"]);
+    assert!(said.contains("array has 3"), "{said}");
+}
+
+/// Regression test: conversions dropped these without a line.
+#[test]
+fn conversions_list_what_the_output_lacks() {
+    let (bench, golden) = (Bench::new(), Golden::open("b2nd"));
+    let file = golden.file("m_meta_vlmeta.b2nd");
+    fs::write(bench.path("m.b2nd"), file).unwrap();
+    for (out, line) in [
+        ("n.b2nd", "metalayer \"author\" is left out"),
+        ("n.npy", "because .npy has none"),
+    ] {
+        let output = zvf(&[
+            "b2nd",
+            "convert",
+            &path(&bench, "m.b2nd"),
+            &path(&bench, out),
+        ]);
+        let said = text(&output.stderr);
+        assert!(said.contains(line), "{said}");
+    }
+}
+
+fn path(bench: &Bench, name: &str) -> String {
+    bench.path(name).to_str().unwrap().to_owned()
+}

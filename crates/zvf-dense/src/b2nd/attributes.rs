@@ -11,13 +11,14 @@ const DEPTH: usize = 64;
 /// bytes.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Decodes the attributes among metalayers, up to a total length of [`MAX_BYTES`].
+/// Decodes the attributes among metalayers, up to a total length of [`MAX_BYTES`]. Longer ones are
+/// left out, and shorter ones behind them are not.
 pub(super) fn of(layers: &[Layer]) -> Map<String, Value> {
     let mut left = MAX_BYTES;
     let mut attributes = Map::new();
     for (name, body) in layers::pairs(layers) {
         let Some(rest) = left.checked_sub(body.len()) else {
-            break;
+            continue;
         };
         left = rest;
         if let Some(value) = decode(body) {

@@ -19,6 +19,9 @@ use crate::{
     blosc::{BloscChunk, Decoder},
 };
 
+/// Maximum total length of variable-length metalayers, which are decoded when an array is opened. A
+/// few bytes can stand for a gibibyte of zeros.
+const MAX_LAYERS: u64 = 64 << 20;
 /// Default memory limit of a read: 4 GiB.
 pub const DEFAULT_BUDGET: u64 = 1 << 32;
 
@@ -323,10 +326,11 @@ fn dtype(name: &str, nd: &NdMetalayer<'_>, typesize: u32) -> Result<NumpyDtype, 
     Ok(dtype)
 }
 
-/// Decodes the metalayers of a trailer; their total length may not exceed the budget.
+/// Decodes the metalayers of a trailer; their total length may exceed neither the budget nor
+/// [`MAX_LAYERS`].
 fn vlmetalayers(name: &str, trailer: Trailer<'_>, budget: u64) -> Result<Vec<Layer>, DenseError> {
     let mut decoder = Decoder::default();
-    let mut left = budget;
+    let mut left = budget.min(MAX_LAYERS);
     let decoded = trailer.metalayers().iter().map(|layer| {
         let broken = |source| {
             let name_of_layer = layer.name.to_owned();
@@ -339,7 +343,10 @@ fn vlmetalayers(name: &str, trailer: Trailer<'_>, budget: u64) -> Result<Vec<Lay
         let chunk = BloscChunk::parse(layer.body).map_err(broken)?;
         let needed = u64::from(chunk.header().nbytes());
         let within = left.checked_sub(needed);
-        left = within.ok_or(DenseError::Budget { needed, budget })?;
+        left = within.ok_or_else(|| match budget < MAX_LAYERS {
+            true => DenseError::Budget { needed, budget },
+            false => DenseError::b2nd(name, B2ndError::Layers(MAX_LAYERS)),
+        })?;
         let len = usize::try_from(needed).unwrap_or(usize::MAX);
         let mut body = vec![0; len];
         let typesize = u32::from(chunk.header().typesize());

@@ -34,6 +34,9 @@ pub enum B2ndError {
     /// The frame in the directory contains its chunks.
     #[error("the frame in the directory is not sparse")]
     Contiguous,
+    /// The variable-length metalayers are too long.
+    #[error("the variable-length metalayers unpack to more than {0} bytes")]
+    Layers(u64),
     /// The index chunk is invalid.
     #[error("the index of chunks is invalid")]
     Index(#[source] ChunkError),

@@ -68,6 +68,17 @@ pub enum TetError {
         /// The first few names that exist.
         available: Vec<String>,
     },
+    /// A payload differs from its checksum.
+    #[error(
+        "dataset {dataset}, tile {coordinate:?}: the payload differs from its checksum; write the \
+         dataset again from its source"
+    )]
+    Checksum {
+        /// Id of the dataset.
+        dataset: usize,
+        /// The tile.
+        coordinate: Vec<u64>,
+    },
     /// A payload cannot be decoded.
     #[error(
         "dataset {dataset}, tile {coordinate:?}: the payload at {offset} cannot be decompressed"

@@ -50,14 +50,19 @@ impl NpyHeader {
         Ok(start..u64::from(len).saturating_add(start))
     }
 
-    /// Parses the bytes of a header.
+    /// Parses the bytes of a header. They are UTF-8 in files that begin with version 3, and Latin-1
+    /// in others.
     ///
     /// # Errors
     ///
     /// [`NpyError`] if they are not a dictionary with the three entries, or name an unsupported
     /// type.
-    pub fn parse(bytes: &[u8]) -> Result<Self, NpyError> {
-        Self::parse_text(&String::from_utf8_lossy(bytes))
+    pub fn parse(prefix: &[u8], bytes: &[u8]) -> Result<Self, NpyError> {
+        let is_utf8 = prefix.get(6) == Some(&3);
+        match is_utf8 {
+            true => Self::parse_text(core::str::from_utf8(bytes).map_err(|_| NpyError::Header)?),
+            false => Self::parse_text(&bytes.iter().copied().map(char::from).collect::<String>()),
+        }
     }
 
     /// Encodes the start of a row-major file, up to its data.
@@ -99,7 +104,7 @@ impl NpyHeader {
         }
         let end = span.end;
         let bytes = source.read(span)?;
-        Ok((Self::parse(&bytes).map_err(in_file)?, end))
+        Ok((Self::parse(&prefix, &bytes).map_err(in_file)?, end))
     }
 
     /// Parses the Python dictionary with its three entries.
@@ -227,7 +232,7 @@ mod tests {
             is_fortran,
             shape: shape.to_vec(),
         };
-        assert_eq!(NpyHeader::parse(text.as_bytes()), Ok(expected));
+        assert_eq!(NpyHeader::parse(b"", text.as_bytes()), Ok(expected));
     }
 
     #[test]
@@ -271,8 +276,27 @@ mod tests {
             "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x",
             "{'descr': '<f4', 'fortran_order': 0, 'shape': (2,)}",
         ] {
-            assert!(NpyHeader::parse(text.as_bytes()).is_err(), "{text}");
+            assert!(NpyHeader::parse(b"", text.as_bytes()).is_err(), "{text}");
         }
+    }
+
+    /// Regression test: names of fields were taken for UTF-8 in every version.
+    #[test]
+    fn the_version_selects_the_encoding_of_text() {
+        let text = "{'descr': [('\u{e9}', '<i4')], 'fortran_order': False, 'shape': (2,)}";
+        let latin: Vec<u8> = text
+            .chars()
+            .map(|letter| u8::try_from(letter).unwrap())
+            .collect();
+        let descr = |version: u8, bytes: &[u8]| {
+            let prefix = [b"\x93NUMPY".as_slice(), &[version, 0]].concat();
+            NpyHeader::parse(&prefix, bytes).map(|header| header.descr)
+        };
+        let expected = "[('\u{e9}', '<i4')]".to_owned();
+        assert_eq!(descr(1, &latin), Ok(expected.clone()));
+        assert_eq!(descr(2, &latin), Ok(expected.clone()));
+        assert_eq!(descr(3, text.as_bytes()), Ok(expected));
+        assert_eq!(descr(3, &latin), Err(NpyError::Header));
     }
 
     #[track_caller]

@@ -53,8 +53,11 @@ pub(crate) fn run(args: &TetCreateArgs) -> Result<CommandOutcome, Box<dyn Error>
     let mut names = BTreeSet::new();
     for from in &args.from {
         let (name, path) = match from.split_once('=') {
-            Some((name, path)) => (Some(name.to_owned()), Path::new(path)),
-            None => (None, Path::new(from)),
+            // A path may contain the sign, too.
+            Some((name, path)) if !Path::new(from).exists() => {
+                (Some(name.to_owned()), Path::new(path))
+            }
+            _ => (None, Path::new(from)),
         };
         let array = dense::open(path, None, args.memory)?;
         let name = name.unwrap_or_else(|| dense::name(&*array, path));

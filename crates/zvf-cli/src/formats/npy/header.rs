@@ -47,7 +47,7 @@ impl ColumnHeader {
             .take(len_u64(missing))
             .read_to_end(&mut start)?;
         let bytes = start.get(begin..end).ok_or(NpyReadError::Truncated)?;
-        let header = NpyHeader::parse(bytes)?;
+        let header = NpyHeader::parse(&start, bytes)?;
         let extent = |extent: &u64| usize::try_from(*extent).map_err(|_| NpyReadError::Shape);
         let column = Self {
             sort: ElementType::new(&header)?,

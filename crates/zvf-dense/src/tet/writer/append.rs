@@ -1,10 +1,11 @@
 //! Addition of datasets to a file.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
-use super::{Compression, DatasetSpec, Encoded, TetWriter, WriteOptions};
+use super::{Compression, DatasetSpec, Encoded, TetWriter, WriteOptions, crc};
 use crate::{
     DenseArray, DenseError, FileSource,
+    error::TetError,
     tet::{TetFile, TetOptions, array::Stored},
 };
 
@@ -22,7 +23,7 @@ impl TetWriter {
     /// # Errors
     ///
     /// If the file is invalid, has unnamed datasets or duplicate names, or has a dataset with a new
-    /// name.
+    /// name; if a payload differs from its checksum.
     pub fn append(
         path: &Path,
         datasets: Vec<DatasetSpec>,
@@ -51,14 +52,21 @@ impl TetWriter {
         });
         let specs = present.chain(datasets).collect();
         let mut writer = Self::start(path, specs, options, metadata)?;
+        let checksums = checksums(&file)?;
         for id in 0..file.datasets().len() {
-            writer.copy(&file, id)?;
+            writer.copy(&file, id, &checksums)?;
         }
         Ok(writer)
     }
 
-    /// Copies the payloads of a dataset in their stored form.
-    fn copy(&mut self, file: &TetFile, id: usize) -> Result<(), DenseError> {
+    /// Copies the payloads of a dataset in their stored form. They get new checksums, so those of
+    /// the file are compared.
+    fn copy(
+        &mut self,
+        file: &TetFile,
+        id: usize,
+        checksums: &HashMap<(usize, u64), u32>,
+    ) -> Result<(), DenseError> {
         self.turn_to(id)?;
         let Some(array) = file.dataset_at(id) else {
             return Ok(());
@@ -70,6 +78,14 @@ impl TetWriter {
                 raw_len,
                 is_zstd,
             } = array.stored(number)?;
+            let expected = checksums.get(&(id, number));
+            if expected.is_some_and(|expected| crc(&bytes) != *expected) {
+                let coordinate = array.coordinate(number);
+                return Err(self.tet(TetError::Checksum {
+                    dataset: id,
+                    coordinate,
+                }));
+            }
             let encoded = Encoded {
                 bytes: bytes.into_owned(),
                 raw_len,
@@ -82,4 +98,24 @@ impl TetWriter {
         }
         Ok(())
     }
+}
+
+/// Returns the stored checksums by dataset and number of the tile.
+fn checksums(file: &TetFile) -> Result<HashMap<(usize, u64), u32>, DenseError> {
+    let Some(spill) = file.footer().and_then(|footer| footer.checksums) else {
+        return Ok(HashMap::new());
+    };
+    let bytes = file.source().read(spill.span())?;
+    let (words, _) = bytes.as_chunks::<4>();
+    file.with_index(|index| {
+        let rows = index.iter().zip(words);
+        let numbered = rows.filter_map(|(row, word)| {
+            let id = usize::try_from(row.dataset()).ok()?;
+            let grid = file.datasets().get(id)?.grid();
+            let coordinate: Vec<u64> = row.coordinate().into_iter().collect();
+            let number = grid.chunk_number(coordinate.get(..grid.shape().len())?)?;
+            Some(((id, number), u32::from_le_bytes(*word)))
+        });
+        numbered.collect()
+    })
 }

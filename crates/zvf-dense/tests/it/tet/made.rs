@@ -172,6 +172,29 @@ fn appending_keeps_existing_content() {
     assert!(fs::read(&path).unwrap() == appended);
 }
 
+/// Regression test: a damaged payload got a new checksum.
+#[test]
+fn damaged_files_are_not_appended_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tet");
+    let all = three();
+    let options = WriteOptions {
+        checksums: true,
+        ..WriteOptions::default()
+    };
+    let mut bytes = write(&path, &all[..2], &options);
+    let file = open("a.tet", &bytes).unwrap();
+    let place = file.with_index(|index| index.iter().next_back().unwrap().payload_span().start);
+    bytes[usize::try_from(place.unwrap()).unwrap()] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let taken = TetWriter::append(&path, vec![all[2].0.clone()], WriteOptions::default());
+    let error = taken.err().unwrap();
+    let source = std::error::Error::source(&error).map(ToString::to_string);
+    let text = format!("{error} {source:?}");
+    assert!(text.contains("differs from its checksum"), "{text}");
+    assert!(fs::read(&path).unwrap() == bytes);
+}
+
 #[test]
 fn recorded_files_can_be_appended_to() {
     let golden = zvf_testkit::golden::Golden::open("tet");
