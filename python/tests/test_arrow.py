@@ -263,6 +263,62 @@ def test_text_of_pandas() -> None:
     assert found.vertex["code"].tolist() == ["a", None, "a"]
 
 
+@pytest.mark.parametrize("package", ["", "[pyarrow]"])
+def test_nullable_columns_of_pandas(package: str) -> None:
+    """Regression test: integers with a missing value were stored as rounded floats."""
+    def series(values: list[Any], dtype: str) -> Any:
+        return pd.Series(values, dtype=dtype + package if package else dtype.title())
+
+    large = 2**53 + 1
+    codes = pd.Categorical.from_codes([0, -1], [large])
+    flags = pd.Series([True, None], dtype=f"bool{package}" if package else "boolean")
+    for column, of in (series([large, None], "int64"), "int64"), (codes, "int64"), (flags, "bool"):
+        with pytest.raises(ValueError, match=f"vertex.n has missing values, which {of}.*fill"):
+            zvf.create("one.zv", kind="points", positions=np.eye(2), vertex={"n": column})
+    ids = pd.DataFrame({"x": [0.0, 1], "object_id": series([large, None], "int64")})
+    with pytest.raises(ValueError, match="object_id has missing values, which int64"):
+        zvf.create("one.zv", kind="points", source=ids)
+    links = pd.DataFrame({"a": series([1, None], "int64"), "b": [0, 0]})
+    with pytest.raises(ValueError, match="links has missing values, which int64"):
+        zvf.create("one.zv", kind="graphs", positions=np.eye(2), links=links)
+    vertex = {
+        "n": series([large, 2], "int64"),
+        "fa": series([0.5, None], "float" if package else "float32"),
+        "is_on": flags.fillna(False),
+        "side": pd.Series(["l", None], dtype=f"string{package}"),
+        "code": pd.Categorical.from_codes([0, 0], [large]),
+    }
+    positions = pd.DataFrame({"x": series([1, 2], "int64"), "y": [0.5, 1.5]})
+    zvf.create("one.zv", kind="points", positions=positions, vertex=vertex, chunk_shape=(9, 9))
+    found = zvf.open("one.zv").query()
+    assert found.positions.tolist() == [[1, 0.5], [2, 1.5]]
+    assert found.vertex["n"].dtype == np.int64 and found.vertex["n"].tolist() == [large, 2]
+    assert found.vertex["code"].tolist() == [large, large]
+    assert found.vertex["fa"].dtype == np.float32
+    np.testing.assert_array_equal(found.vertex["fa"], [0.5, np.nan])
+    assert found.vertex["is_on"].tolist() == [True, False]
+    assert found.vertex["side"].tolist() == ["l", None]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table([[0.0, 1], [1, 2], [3, 4]], names=["x", "q", "q"]),
+        pd.DataFrame([[0.0, 1, 2], [1, 3, 4]], columns=["x", "q", "q"]),
+    ],
+)
+def test_columns_with_one_name_are_refused(table: Any) -> None:
+    """Regression test: one of the columns was lost."""
+    with pytest.raises(ValueError, match="source has several columns named 'q'"):
+        zvf.create("one.zv", kind="points", source=table)
+    with pytest.raises(ValueError, match="vertex has several columns named 'q'"):
+        zvf.create("one.zv", kind="points", positions=np.eye(2), vertex=table)
+    with pytest.raises(ValueError, match=r"the columns q and vertex\.q.*rename"):
+        zvf.create("one.zv", kind="points", source={"x": [0.0], "q": [1], "vertex.q": [2]})
+    zvf.create("one.zv", kind="points", positions=table, chunk_shape=(9, 9, 9))
+    assert zvf.open("one.zv").query().positions.shape == (2, 3)
+
+
 def test_a_result_becomes_a_store(graph: zvf.Result) -> None:
     zvf.create("again.zv", kind="graphs", source=graph, chunk_shape=(1, 1, 1))
     found = zvf.open("again.zv").query()

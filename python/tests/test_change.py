@@ -262,8 +262,35 @@ def test_errors_of_callbacks_end_the_operation() -> None:
     def stop(done: int, total: int) -> None:
         raise LookupError(f"{done} of {total}")
 
+    positions = np.random.default_rng(1).random((20_000, 3))
+    zvf.create("cloud.zv", kind="points", positions=positions, chunk_shape=(0.05,) * 3)
     with pytest.raises(LookupError):
-        zvf.migrate("tracts.zv", "new.zv", progress=stop)
+        zvf.open("cloud.zv").append(positions=positions, progress=stop)
+
+
+def test_an_error_of_the_last_call_does_not_hide_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression test: an exception came after the commit, and a repetition changed it again."""
+    raised: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: raised.append(found.exc_value))
+
+    def fail(error: BaseException) -> Callable[[int, int], None]:
+        def last(done: int, total: int) -> None:
+            if done == total:
+                raise error
+
+        return last
+
+    for at in range(10):
+        store = f"cloud{at}.zv"
+        try:
+            zvf.create(store, kind="points", positions=np.eye(3), progress=fail(LookupError("no")))
+        except LookupError:
+            continue  # A busy machine also calls before the commit is done.
+        break
+    assert [str(error) for error in raised] == ["no"]
+    assert len(zvf.open(store).query()) == 3
+    with pytest.raises(KeyboardInterrupt):
+        zvf.open(store).append(positions=np.eye(3), progress=fail(KeyboardInterrupt()))
 
 
 def test_bars_of_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,44 @@ def test_masked_columns_of_a_table_are_refused() -> None:
         zvf.open("out.zv")
 
 
+def test_text_in_lists_is_stored_as_given() -> None:
+    """Regression test: NumPy wrote NaN and numbers as words, and dropped NUL."""
+    words = ["a", float("nan"), np.float32("nan"), np.str_("b\0")]
+    for column in (words, tuple(words)):
+        zvf.create("out.zv", kind="points", positions=CORNERS, vertex={"w": column}, overwrite=True,
+                   chunk_shape=(10, 10, 10))  # fmt: skip
+        assert zvf.open("out.zv").query().vertex["w"].tolist() == ["a", None, None, "b\0"]
+    for other in (1, True, b"b", ["b"]):
+        with pytest.raises(TypeError, match=f"vertex.w has a value of type {type(other).__name__}"):
+            zvf.create("two.zv", kind="points", positions=CORNERS, vertex={"w": ["a", other]})
+    with pytest.raises(TypeError, match=r"vertex\.w.*row 2"):
+        zvf.open("out.zv").append(positions=CORNERS, vertex={"w": ["a", "b", 1, "c"]})
+
+
+def test_long_texts_in_lists_take_no_more_memory() -> None:
+    """Regression test: each row took the memory of the longest text, here 16 TB."""
+    words = ["a" * (1 << 26), *["b"] * (1 << 16)]
+    with pytest.raises(zvf.InputError, match="w"):
+        zvf.create("out.zv", kind="points", positions=CORNERS, vertex={"w": words})
+
+
+def test_integers_with_missing_values_are_created_again_once_filled() -> None:
+    """Regression test: the error did not say what to do."""
+    zvf.create("lines.zv", kind="points", positions=CORNERS, object_ids=[1, 1, 2, 2],
+               chunk_shape=(10, 10, 10))  # fmt: skip
+    lines = zvf.open("lines.zv")
+    lines.write_attributes(object={"n": np.array([7])}, objects=[2])
+    found = lines.query()
+    n = found.object["n"]
+    assert n.tolist() == [None, 7]
+    with pytest.raises(ValueError, match=r"object\.n has missing values.*filled"):
+        zvf.create("out.zv", kind="points", source=found)
+    arrays = found.arrays()
+    arrays["object"] = {"n": np.ma.filled(n, -1)}
+    zvf.create("out.zv", kind="points", chunk_shape=(10, 10, 10), **arrays)
+    assert zvf.open("out.zv").query().object["n"].tolist() == [-1, 7]
+
+
 @pytest.mark.parametrize("kind", ["points", "graphs", "mesh"])
 def test_columns_that_do_not_group_the_rows_are_refused(kind: str) -> None:
     """They were left out."""

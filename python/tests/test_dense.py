@@ -78,11 +78,36 @@ def test_zarr_arrays() -> None:
     np.testing.assert_array_equal(found[...], values)
     np.testing.assert_array_equal(found[::-2, 1:5], values[::-2, 1:5])
     (folder / "c/0/0").write_bytes(b"short")
-    with pytest.raises(zvf.Error, match=r"volume\.zarr"):
+    with pytest.raises(zvf.DamagedError, match=r"volume\.zarr"):
         found[...]
     (folder / "zarr.json").write_text("{}")
-    with pytest.raises(zvf.Error, match=r"volume\.zarr"):
+    with pytest.raises(zvf.DamagedError, match=r"volume\.zarr"):
         zvf.dense.open(folder)
+
+
+def test_masked_arrays() -> None:
+    """Regression test: `save` wrote, and `sample` took, the values below the mask."""
+    floats = np.ma.MaskedArray(np.arange(8.0), mask=np.arange(8) == 3).reshape(2, 2, 2)
+    zvf.dense.save("floats.npy", floats)
+    np.testing.assert_array_equal(zvf.dense.open("floats.npy")[...], floats.filled(np.nan))
+    records = np.ma.MaskedArray(np.zeros(2, [("a", "<i2"), ("b", "u1")]))
+    zvf.dense.save("records.npy", records)
+    records["b"] = np.ma.masked
+    tracts = zvf.open("tracts.zv")
+    for array in (floats.astype(np.int16), floats > 2, records):
+        with pytest.raises(ValueError, match="array has missing values, which .* fill"):
+            zvf.dense.save("other.npy", array)
+        with pytest.raises(ValueError, match="volume has missing values, which .* fill"):
+            tracts.sample(array, into="t1")
+    zvf.dense.save("whole.npy", np.ma.MaskedArray([1, 2]))
+    assert zvf.dense.open("whole.npy")[...].tolist() == [1, 2]
+    zvf.dense.save("words.npy", ["a", "bc"])
+    assert zvf.dense.open("words.npy")[...].tolist() == ["a", "bc"]
+    tracts.sample(floats, into="t1", interpolation="nearest", outside=-1.0)
+    np.testing.assert_array_equal(tracts.query(objects=3).vertex["t1"], [0, 7, -1])
+    masked = np.ma.MaskedArray(np.ones((2, 2, 2)), mask=True)
+    tracts.sample(masked, into="t1", interpolation="nearest", outside=-1.0, overwrite=True)
+    np.testing.assert_array_equal(tracts.query(objects=3).vertex["t1"], [np.nan, np.nan, -1])
 
 
 @pytest.mark.parametrize("dtype", ["f2", "c16", "?", "S3", "U2", "M8[s]", [("a", "<i2"), ("b", "u1")]])

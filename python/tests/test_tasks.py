@@ -318,6 +318,62 @@ def test_parts_of_a_query_are_its_result() -> None:
             part.query()
 
 
+@pytest.mark.parametrize("follow", ["when_gone", "always"])
+def test_a_query_is_divided_at_the_transaction_that_it_reads(follow: Any) -> None:
+    """Regression test: parts after the commit of another writer could never be run."""
+    tracts = zvf.open("tracts.zv", follow=follow)
+    parts = tracts.partitions(2)
+    zvf.open("tracts.zv").delete(objects=[8])
+    # The first batch would be of the next transaction, with the parts of the one before.
+    with pytest.raises(zvf.ConflictError, match="divided at transaction 0"):
+        list(parts[0].batches())
+    divided = tracts.partitions(2)
+    assert tracts.transaction == 1
+    for part in (*divided, *pickle.loads(pickle.dumps(divided))):
+        assert part.query().objects.tolist() == [3]
+        assert [batch.objects.tolist() for batch in part.batches()] == [[3]]
+
+
+def test_pickled_plans_keep_the_options_of_opening() -> None:
+    """Regression test: workers opened the store with the defaults."""
+    options: Any = {"memory_budget": 1 << 26, "retries": 1, "timeout": 9.0, "check_seal": False,
+                    "follow": "never", "cache": 0, "concurrency": 2}  # fmt: skip
+    levels: Any = {"levels": 1, "method": "stride", "factors": [2]}
+    np.save("t1.npy", np.zeros((2, 2, 2)))
+    tracts = zvf.open("tracts.zv", node_copy=False, **options)
+    kept = [
+        (zvf.plan_pyramid(tracts, **levels), {"node_copy": False}),
+        (zvf.plan_sample(tracts, "t1.npy", into="t1"), {"node_copy": False}),
+        # In these, node_copy belongs to the design of the new store.
+        (zvf.plan_shares("new.zv", 1, kind="points", node_copy=False, **options), {}),
+        (zvf.plan_migrate("tracts.zv", "newer.zv", node_copy=False, **options), {}),
+    ]
+    for plan, more in kept:
+        assert pickle.loads(pickle.dumps(plan))._options == options | more
+    small = zvf.plan_pyramid(zvf.open("tracts.zv", memory_budget=20_000), **levels)
+    assert pickle.loads(pickle.dumps(small))._options == {"memory_budget": 20_000}
+
+
+def test_a_graph_is_filled_from_batches_of_a_result() -> None:
+    """Regression test: the links of later batches lost the rows before their batch."""
+    zvf.create("whole.zv", **joined([graph(at) for at in range(SHARES)]), kind="graphs",
+               chunk_shape=(10, 10, 10))  # fmt: skip
+    whole = zvf.open("whole.zv")
+    batches = list(whole.batches(batch_rows=100))
+    assert len(batches) > 1
+    plan = zvf.plan_shares("many.zv", 1, kind="graphs", chunk_shape=(10, 10, 10), tasks=2)
+    plan.fill(0, batches, links="input")
+    assert finish(plan)["vertices"] == 200 * SHARES
+
+    def ends(store: str) -> Any:
+        found = zvf.open(store).query()
+        assert found.links is not None
+        steps = np.concatenate([*found.positions[found.links.T], found.link["w"][:, None]], axis=1)
+        return steps[np.argsort(found.link["w"])]
+
+    np.testing.assert_array_equal(ends("many.zv"), ends("whole.zv"))
+
+
 def test_dask_reads_and_writes_stores() -> None:
     import dask
     import dask.bag

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from . import _zvf
 from ._async import awaited
 from ._errors import Error
-from ._geometry import columns, geometry, integers
+from ._geometry import array_of, columns, geometry, integers
 from ._info import AttributeInfo, Counts, LevelInfo, Operator, Plan, StoreInfo
 from ._options import (
     BatchOptions,
@@ -121,8 +121,8 @@ class Dataset:
 
     @property
     def transaction(self) -> int:
-        """The number of the last transaction."""
-        return self._root["transaction"]
+        """The number of the transaction that the next query shows."""
+        return self._raw.root()["transaction"]
 
     @property
     def activity(self) -> dict[str, int]:
@@ -238,8 +238,12 @@ class Dataset:
         >>> [part.rows for part in zvf.open("tracts.zv").partitions(2)]
         [3, 2]
         """
-        found = _zvf.partitions(self._raw, parts, {**options})
-        return [Partition(self, {**options}, part) for part in found]
+        while True:
+            # A query of another thread may follow to another transaction meanwhile.
+            transaction = self.transaction
+            found = _zvf.partitions(self._raw, parts, {**options})
+            if self.transaction == transaction:
+                return [Partition(self, {**options}, part, transaction) for part in found]
 
     def nearest(
         self, position: Numbers, k: int = 1, /, **options: Unpack[QueryOptions]
@@ -508,7 +512,7 @@ class Dataset:
 
         Args:
             volume: An array, or a `.npy`, `.nii`, `.nii.gz`, `.b2nd` or `.tet` file. NIfTI files
-                have an affine.
+                have an affine. Masked floats are NaN, and masked integers are refused.
             into: Name of the attribute.
             progress: A function of the work done and all work known so far, or `True` for a bar.
             **options: `SampleOptions` lists the arguments.
@@ -524,7 +528,7 @@ class Dataset:
             given: Any = os.fspath(volume)
         else:
             file = BytesIO()
-            np.save(file, np.asarray(volume), allow_pickle=False)
+            np.save(file, array_of("volume", np.asanyarray(volume)), allow_pickle=False)
             given = np.frombuffer(file.getbuffer(), np.uint8)
         with shown(progress, f"sampling into {self._address}") as callback:
             report = _zvf.sample(self._raw, given, {**keywords, "progress": callback})

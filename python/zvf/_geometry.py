@@ -57,8 +57,8 @@ def geometry(
 def _positions(values: Any) -> NDArray[Any]:
     """Return coordinates; a table has a column for each axis."""
     if is_arrow(values) and hasattr(values, "columns"):
-        values = [array_of("positions", column) for _, column in columns_of("positions", values)]
-        return np.stack(values, axis=1)
+        axes = [_joined(chunks) for chunks in _zvf.arrow_columns(values)]
+        return np.stack([array_of("positions", axis) for axis in axes], axis=1)
     return array_of("positions", values)
 
 
@@ -109,7 +109,7 @@ def _joined(chunks: list[RawColumn]) -> NDArray[Any]:
 
 def columns_of(family: str, table: Any) -> list[tuple[str, Any]]:
     """Return the columns of a mapping, or of a table of pandas or of any package with Arrow's
-    PyCapsules."""
+    PyCapsules. Their names differ."""
     if isinstance(table, Mapping):
         pairs = list(table.items())
     elif is_arrow(table):
@@ -121,9 +121,13 @@ def columns_of(family: str, table: Any) -> list[tuple[str, Any]]:
             f"{family} is a {type(table).__name__}; use a dictionary of columns, or a table of "
             "pandas, polars or pyarrow"
         )
+    known = set()
     for name, _ in pairs:
         if not isinstance(name, str):
             raise TypeError(f"{family} has a column named {name!r}; names are text")
+        if name in known:
+            raise ValueError(f"{family} has several columns named {name!r}; rename all but one")
+        known.add(name)
     return pairs
 
 
@@ -132,7 +136,7 @@ def _typed(values: Any, dtype: np.dtype[Any] | None) -> Any:
     rounding."""
     if dtype is None or not isinstance(values, (list, tuple)):
         return values
-    array = np.asarray(values)
+    array = _listed(values)
     if array.dtype.kind not in "biuf":
         return values
     with np.errstate(invalid="ignore", over="ignore"):
@@ -163,7 +167,8 @@ def _text(name: str, row: int, value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     # The missing text of pandas.
-    if (isinstance(value, float) and value != value) or type(value).__name__ == "NAType":
+    is_nan = isinstance(value, (float, np.floating)) and value != value
+    if is_nan or type(value).__name__ == "NAType":
         return None
     raise TypeError(
         f"{name} has a value of type {type(value).__name__} in row {row}; a column holds numbers, "
@@ -172,21 +177,62 @@ def _text(name: str, row: int, value: Any) -> str | None:
 
 
 def array_of(name: str, values: Any) -> NDArray[Any]:
-    """Return a column as an array: missing floats as NaN. Other types cannot express them."""
+    """Return a column as an array: missing floats as NaN. Other numbers cannot express them."""
     if not isinstance(values, np.ndarray) and is_arrow(values):
         values = _joined(_zvf.arrow_column(name, values))
     if isinstance(values, np.ma.MaskedArray):
-        if not np.ma.is_masked(values):
+        # The mask of a structured array has the fields of the array.
+        if not np.ascontiguousarray(np.ma.getmaskarray(values)).view(np.bool_).any():
             return values.data
         if values.dtype.kind != "f":
-            raise ValueError(f"{name} has missing values, which {values.dtype} cannot express")
+            raise _missing(name, values.dtype)
         return values.filled(np.nan)
     if not isinstance(values, np.ndarray) and hasattr(values, "to_numpy"):
-        values = values.to_numpy()
+        values = _of_pandas(name, values)
     try:
-        return np.asarray(values)
+        return _listed(values)
     except ValueError as error:
         raise ValueError(f"{name} is not an array: {error}") from None
+
+
+def _missing(name: str, dtype: np.dtype[Any]) -> ValueError:
+    return ValueError(
+        f"{name} has missing values, which {dtype} cannot express; fill them, as `filled` of a "
+        "masked array does, or convert an attribute to floats"
+    )
+
+
+def _of_pandas(name: str, values: Any) -> Any:
+    """Return a column or a table of pandas as an array. By itself, `to_numpy` returns nullable
+    integers with a missing value as float64, which rounds them."""
+    if hasattr(values, "iloc") and hasattr(values, "columns"):
+        if all(isinstance(dtype, np.dtype) for dtype in values.dtypes):
+            return values.to_numpy()
+        axes = [array_of(name, values.iloc[:, at]) for at in range(values.shape[1])]
+        return np.stack(axes, axis=1)
+    dtype = getattr(values, "dtype", None)
+    if dtype is None or isinstance(dtype, np.dtype):
+        return values.to_numpy()
+    categories = getattr(dtype, "categories", None)
+    dtype = dtype if categories is None else categories.dtype
+    dtype = getattr(dtype, "numpy_dtype", dtype)
+    kind = dtype.kind if isinstance(dtype, np.dtype) else "O"
+    if kind == "f":
+        return values.to_numpy(dtype, na_value=np.nan)
+    if kind not in "biu":
+        return values.to_numpy()
+    if np.any(values.isna()):
+        raise _missing(name, dtype)
+    return values.to_numpy(dtype)
+
+
+def _listed(values: Any) -> NDArray[Any]:
+    """Return an array, for a list with text one of its objects. NumPy would write the other objects
+    as text, drop NUL at the end, and take the memory of the longest text for each row."""
+    types = set(map(type, values)) if isinstance(values, (list, tuple)) else ()
+    if any(issubclass(of, str) for of in types):
+        return np.fromiter(values, object, len(values))
+    return np.asarray(values)
 
 
 def _numbers(name: str, array: NDArray[Any]) -> Numbers:

@@ -34,12 +34,14 @@ class Partition:
     bytes: int | None
     bounds: tuple[list[float], list[float]] | None
 
-    def __init__(self, dataset: Dataset, query: dict[str, Any], raw: dict[str, Any]) -> None:
+    def __init__(
+        self, dataset: Dataset, query: dict[str, Any], raw: dict[str, Any], transaction: int
+    ) -> None:
         self._raw: _zvf.Dataset | None = dataset._raw
         self._address = dataset.address
         self._options = dict(dataset._options)
         self._query = query
-        self._transaction = dataset.transaction
+        self._transaction = transaction
         self._text = raw["text"]
         self.rows = raw["rows"]
         self.bytes = raw["bytes"]
@@ -72,9 +74,17 @@ class Partition:
     def batches(
         self, *, batch_rows: int | None = None, batch_bytes: int | None = None
     ) -> Batches:
-        """Run the query of this part and return its result in batches, as `Dataset.batches` does."""
+        """Run the query of this part and return its result in batches, as `Dataset.batches` does.
+
+        Raises:
+            ConflictError: The store was changed since the query was divided. Taking a batch raises
+                it as well.
+        """
+        dataset = self._opened()
         sizes = {"batch_rows": batch_rows, "batch_bytes": batch_bytes}
-        return Batches(self._opened().batches({**self._query, **sizes, "partition": self._text}))
+        raw = dataset.batches({**self._query, **sizes, "partition": self._text})
+        # The query may follow to another transaction before its first batch.
+        return Batches(raw, lambda: self._check(dataset))
 
     def _opened(self) -> _zvf.Dataset:
         if self._raw is None:

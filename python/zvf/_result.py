@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -314,10 +314,11 @@ class Batches(Iterator[Result]):
     The attributes are complete once all batches have been taken.
     """
 
-    __slots__ = ("_raw", "damaged", "levels", "notes", "skipped")
+    __slots__ = ("_check", "_raw", "damaged", "levels", "notes", "skipped")
 
-    def __init__(self, raw: _zvf.Batches) -> None:
+    def __init__(self, raw: _zvf.Batches, check: Callable[[], None] | None = None) -> None:
         self._raw = raw
+        self._check = check
         self.levels: list[tuple[int, int]] = []
         self.skipped: list[tuple[str, str]] = []
         self.damaged: list[tuple[str, str]] = []
@@ -325,6 +326,8 @@ class Batches(Iterator[Result]):
 
     def __next__(self) -> Result:
         batch = self._raw.next()
+        if self._check is not None:
+            self._check()
         if batch is not None:
             return Result(batch)
         if (report := self._raw.report()) is not None:

@@ -27,8 +27,8 @@ def arrays_of(table: Any, axes: Sequence[str] | None, is_path: bool) -> dict[str
     in the place of `object_id`.
 
     Raises:
-        ValueError: There are no coordinates, a column of integers has missing values, or columns
-            that group the rows do not fit the kind or each other.
+        ValueError: There are no coordinates, a column of integers has missing values, columns
+            that group the rows do not fit the kind or each other, or two columns have one name.
     """
     columns = dict(columns_of("source", table))
     names = list(axes) if axes else [name for name in AXES if name in columns]
@@ -66,5 +66,19 @@ def arrays_of(table: Any, axes: Sequence[str] | None, is_path: bool) -> dict[str
     elif groups:
         arrays["object_ids"] = groups.get("object_id", groups.get("object"))
     if columns:
-        arrays["vertex"] = {name.removeprefix("vertex."): values for name, values in columns.items()}
+        arrays["vertex"] = _attributes(columns)
     return arrays
+
+
+def _attributes(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes of vertices by their names, without the prefix that a column may have."""
+    made: dict[str, Any] = {}
+    for column, values in columns.items():
+        name = column.removeprefix("vertex.")
+        if name in made:
+            raise ValueError(
+                f"the table has the columns {name} and vertex.{name}, which both are the attribute "
+                f"{name}; rename or drop one"
+            )
+        made[name] = values
+    return made

@@ -26,7 +26,8 @@ from ._tables import arrays_of, is_table
 
 PATHS = ("lines", "polylines", "streamlines")
 LINKED = ("skeletons", "graphs", "mesh")
-CLIENT = ("anonymous", "options")
+# In the options of a new store, `node_copy` is a part of its design.
+OPENING = tuple(name for name in OpenOptions.__annotations__ if name != "node_copy")
 
 
 class TaskPlan:
@@ -139,10 +140,10 @@ class TaskPlan:
             return self._raw.fill_from_file(share, os.fspath(source), keywords)
         batches = [source] if is_table(source) or isinstance(source, Result) else source
         kind = kind or self._kind
-        made = [self._batch(batch, kind) for batch in batches]
+        made = [self._batch(batch, kind, links) for batch in batches]
         return self._raw.fill(share, made, links == "input")
 
-    def _batch(self, batch: Any, kind: str | None) -> dict[str, Any]:
+    def _batch(self, batch: Any, kind: str | None, links: str) -> dict[str, Any]:
         if isinstance(batch, Result):
             names = ("positions", "part_offsets", "part_objects", "object_ids")
             arrays = {name: getattr(batch, name) for name in names}
@@ -150,7 +151,9 @@ class TaskPlan:
                 # Those of a batch count from the start of the whole result.
                 arrays["part_offsets"] = batch.part_offsets - batch.part_offsets[0]
             if batch.links is not None:
-                arrays |= {"links": batch.links - batch.first_row, "link": batch.link}
+                # Those of a batch count from the start of the whole result.
+                first = batch.first_row if links == "batch" else 0
+                arrays |= {"links": batch.links - first, "link": batch.link}
             return geometry({**arrays, "vertex": batch.vertex})
         if isinstance(batch, Mapping) and ("positions" in batch or "links" in batch):
             return geometry({"positions": np.zeros((0, 1)), **batch})
@@ -242,7 +245,7 @@ def plan_create(
     keywords: dict[str, Any] = {**plain(options), "kind": kind, "tasks": tasks, "restart": restart}
     keywords["companions"] = [os.fspath(path) for path in companions]
     raw = _zvf.plan_create(os.fspath(store), os.fspath(source), keywords)
-    return TaskPlan(raw, _client(options))
+    return TaskPlan(raw, _opening(options))
 
 
 def plan_shares(
@@ -294,7 +297,7 @@ def plan_shares(
     made = geometry({"positions": np.zeros((0, 1)), **tables})
     raw = _zvf.plan_shares(os.fspath(store), shares, made, keywords)
     axes = [name for name, _ in options.get("axes", ())]
-    return TaskPlan(raw, _client(options), kind=kind, axes=axes)
+    return TaskPlan(raw, _opening(options), kind=kind, axes=axes)
 
 
 def plan_pyramid(
@@ -308,7 +311,7 @@ def plan_pyramid(
     arguments. Plan again after its commit; a plan without tasks means that all levels exist."""
     dataset = store if isinstance(store, Dataset) else open_store(store)
     raw = _zvf.plan_pyramid(dataset._raw, {**options, "tasks": tasks})
-    return TaskPlan(raw, _client(dataset._options))
+    return TaskPlan(raw, dataset._options)
 
 
 def plan_sample(
@@ -340,7 +343,7 @@ def plan_sample(
     dataset = store if isinstance(store, Dataset) else open_store(store)
     keywords = {**sampling(into, options), "tasks": tasks}
     raw = _zvf.plan_sample(dataset._raw, os.fspath(volume), keywords)
-    return TaskPlan(raw, _client(dataset._options))
+    return TaskPlan(raw, dataset._options)
 
 
 def plan_migrate(
@@ -369,7 +372,7 @@ def plan_migrate(
     """
     keywords: dict[str, Any] = {**plain(options), "tasks": tasks, "restart": restart}
     raw = _zvf.plan_migrate(os.fspath(source), os.fspath(target), keywords)
-    return TaskPlan(raw, _client(options))
+    return TaskPlan(raw, _opening(options))
 
 
 def build_levels(
@@ -404,6 +407,6 @@ def read_plan(address: str | os.PathLike[str], /, **options: Unpack[OpenOptions]
     return TaskPlan(raw, options, os.fspath(address))
 
 
-def _client(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with which tasks open the store."""
-    return {name: options[name] for name in CLIENT if name in options}
+def _opening(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a new store with which tasks open it."""
+    return {name: options[name] for name in OPENING if name in options}

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from . import _zvf
 from ._command import command
 from ._errors import InputError
+from ._geometry import array_of
 
 __all__ = ["Array", "convert", "open", "save", "verify"]
 
@@ -237,14 +238,15 @@ def save(
 ) -> None:
     """Write an array as `.tet`, `.npy`, `.zarr` or `.b2nd`. `convert` describes the options.
 
-    A copy of the array is on disk meanwhile, beside the file.
+    A copy of the array is on disk meanwhile, beside the file. Masked floats become NaN, and other
+    masked values are refused.
 
     >>> zvf.dense.save("volume.tet", np.arange(24.0).reshape(2, 3, 4), checksums=True)
     >>> zvf.dense.open("volume.tet")[1, 2]
     array([20., 21., 22., 23.])
     """
     target = Path(path)
-    values = np.asarray(array)
+    values = array_of("array", np.asanyarray(array))
     if values.dtype.kind == "O":
         raise InputError("an array of objects cannot be written")
     with TemporaryDirectory(prefix=".zvf-", dir=target.parent) as folder:

@@ -13,7 +13,10 @@ use std::{
 };
 
 use futures_util::future::{AbortHandle, abortable};
-use pyo3::{exceptions::PyRuntimeError, prelude::*};
+use pyo3::{
+    exceptions::{PyException, PyRuntimeError},
+    prelude::*,
+};
 use tokio::{
     runtime::{Builder, Handle, Runtime},
     sync::oneshot,
@@ -51,6 +54,8 @@ pub(crate) fn run<T: Send, E: IntoException + Send>(
 
 /// Runs the future that `work` returns, as [`run`] does, and calls the callback of `progress` while
 /// it runs. The future need not be `Send`: it is made and polled on one thread.
+///
+/// An exception of the callback ends `work`. After `work` it goes to `sys.unraisablehook`.
 pub(crate) fn run_with_progress<T: Send, E: IntoException + Send, F>(
     py: Python<'_>,
     work: impl FnOnce() -> F + Send,
@@ -69,7 +74,14 @@ where
         }),
     });
     let done = done?.map_err(|error| error.into_exception(py))?;
-    progress.call(py)?;
+    if let Err(error) = progress.call(py) {
+        // The work may have changed a store. An exception would hide that, and a caller that repeats
+        // the call would change it twice. Ctrl-C still ends the program.
+        if !error.is_instance_of::<PyException>(py) {
+            return Err(error);
+        }
+        error.write_unraisable(py, None);
+    }
     Ok(done)
 }
 

@@ -48,9 +48,11 @@ impl IntoException for DenseError {
         let class = match &self {
             Self::Budget { .. } => "MemoryLimitError",
             Self::Io { .. } | Self::BufferSize { .. } => "AccessError",
-            Self::B2nd { .. } | Self::Tet { .. } | Self::Npy { .. } | Self::Nifti { .. } => {
-                "DamagedError"
-            }
+            Self::B2nd { .. }
+            | Self::Tet { .. }
+            | Self::Npy { .. }
+            | Self::Nifti { .. }
+            | Self::Zarr { .. } => "DamagedError",
             _ => "InputError",
         };
         exception(py, class, &error_chain(&self), None, None)

@@ -611,14 +611,13 @@ fn axes_of_the_file_keep_their_names() {
         let message = bench.refused(&[&from(file)[..], &axes(order)].concat());
         assert!(message.contains("in the order of the file"), "{message}");
     }
-    let line = [&from("@a.tck")[..], &axes("x:micrometer,y,z")].concat();
-    let created = bench.json(&line);
-    assert_eq!(
-        created["warnings"],
-        json!([
-            "coordinates are not converted: x is in millimeter in the file and micrometer in --axes"
-        ])
-    );
+    let path = |name: &str| bench.path(name).to_str().unwrap().to_owned();
+    let (store, file) = (path("a.zv"), path("a.tck"));
+    let line = ["create", &store, "--kind", "streamlines", "--from", &file];
+    let output = zvf(&[&line[..], &axes("x:micrometer,y,z")].concat());
+    let said = text(&output.stderr);
+    let expected = "coordinates are not converted: x is in millimeter in the file and micrometer in --axes";
+    assert!(said.contains(expected), "{said}");
 }
 
 /// Regression test: the empty text was stored as missing.
