@@ -616,7 +616,8 @@ fn axes_of_the_file_keep_their_names() {
     let line = ["create", &store, "--kind", "streamlines", "--from", &file];
     let output = zvf(&[&line[..], &axes("x:micrometer,y,z")].concat());
     let said = text(&output.stderr);
-    let expected = "coordinates are not converted: x is in millimeter in the file and micrometer in --axes";
+    let expected =
+        "coordinates are not converted: x is in millimeter in the file and micrometer in --axes";
     assert!(said.contains(expected), "{said}");
 }
 
