@@ -1,6 +1,6 @@
 //! `zvf pyramid`, as a user runs it.
 
-use std::fs;
+use std::{fs, iter};
 
 use serde_json::{Value, json};
 use zvf::{CreateOptions, Design, Geometry, GeometryKind, NumericColumn};
@@ -164,7 +164,7 @@ fn levels_of_a_mesh_have_vertices_of_faces_only() {
         bench.says(&[
             "query", "@a.zv", "--level", level, "-o", "@b.obj", "--quiet",
         ]);
-        let text = std::fs::read_to_string(bench.path("b.obj")).unwrap();
+        let text = fs::read_to_string(bench.path("b.obj")).unwrap();
         let used: std::collections::BTreeSet<&str> = text
             .lines()
             .filter(|line| line.starts_with("f "))
@@ -199,12 +199,9 @@ fn fragments_of_levels_keep_their_values() {
     bench.says(&[&levels[..], &["--method", "bins", "--cell", "5,5,5"]].concat());
     for object in ["1", "2"] {
         let found = bench.result("@a.zv", &["--level", "1", "--object", object]);
-        let rows = found.lines().skip(1);
-        assert!(rows.clone().count() >= 2, "{found}");
-        assert!(
-            rows.clone().all(|row| row.ends_with(&format!(",{object}"))),
-            "{found}"
-        );
+        let rows: Vec<&str> = found.lines().skip(1).take(2).collect();
+        let end = format!(",{object},{object}");
+        assert!(rows.iter().all(|row| row.ends_with(&end)), "{found}");
     }
 }
 
@@ -231,11 +228,9 @@ fn shared_points_occur_once_in_each_object() {
 #[test]
 fn channels_are_not_merged() {
     let bench = Bench::new();
-    let mut nodes = String::from("x,y,c\n");
-    for at in 0..64 {
-        nodes += &format!("{},{},{}\n", at % 8 * 12, at / 8 * 12, at % 2);
-    }
-    bench.file("a.csv", &nodes);
+    let nodes = (0..64).map(|at| format!("{},{},{}", at % 8 * 12, at / 8 * 12, at % 2));
+    let nodes: Vec<String> = iter::once("x,y,c".to_owned()).chain(nodes).collect();
+    bench.file("a.csv", &nodes.join("\n"));
     let create = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
     let axes = ["--axes", "x,y,c::channel", "--chunk-shape", "50,50,1"];
     bench.says(&[&create[..], &axes].concat());
