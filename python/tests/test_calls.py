@@ -252,7 +252,8 @@ def test_sealed_stores_show_damage() -> None:
 def test_dense_arrays_are_written_and_checked() -> None:
     volume = np.random.default_rng(5).random((6, 7, 8))
     for name in ["a.b2nd", "a.tet", "a.npy", "a.zarr"]:
-        zvf.dense.save(name, volume[::2], chunks=(2, 3, 4))
+        chunks = None if name == "a.npy" else (2, 3, 4)
+        zvf.dense.save(name, volume[::2], chunks=chunks)
         np.testing.assert_array_equal(np.asarray(zvf.dense.open(name)), volume[::2])
     assert zvf.dense.verify("a.b2nd") == zvf.dense.verify("a.tet") == []
     assert zvf.dense.convert("a.tet", "b.b2nd", compression="zstd", level=3) == []
@@ -270,5 +271,7 @@ def test_dense_arrays_are_written_and_checked() -> None:
         zvf.dense.save("c.tet", np.array([object()]))
     with pytest.raises(zvf.Error, match="axes"):
         zvf.dense.save("c.tet", volume, chunks=(2, 3))
+    with pytest.raises(zvf.Error, match="chunks does not apply"):
+        zvf.dense.save("c.npy", volume, chunks=(2, 3, 4))
     assert not Path("c.tet").exists()
     assert sorted(path.name for path in Path().glob(".zvf-*")) == []
