@@ -11,8 +11,6 @@
 //! its own chunks only. This is sound because a vertex of the coarser level lies in the chunk of
 //! the vertices that it replaces.
 
-use core::ops::Range;
-
 use rayon::prelude::*;
 
 use crate::coordinates::BLOCK;
@@ -30,6 +28,7 @@ mod input;
 mod lines;
 mod make;
 mod measure;
+mod members;
 mod method;
 mod nearest;
 mod number;
@@ -52,26 +51,6 @@ pub use sparsity::{Amount, ObjectFacts, Sparsity, SparsityError, Strategy};
 pub const NO_VERTEX: u32 = u32::MAX;
 /// Owner of a vertex without an object.
 pub const NO_OBJECT: u32 = crate::vertex_layout::NO_OBJECT;
-
-/// Number of ranges into which the coarser vertices are divided.
-const PARTS: usize = 8;
-
-/// Computes values of `count` coarser vertices from `vertices` finer ones on all cores. Each call
-/// of `make` visits all finer vertices in order for a range of the coarser ones, so sums do not
-/// depend on the number of cores.
-fn by_parent<T: Send>(
-    vertices: usize,
-    count: usize,
-    make: &(dyn Fn(Range<usize>) -> Vec<T> + Sync),
-) -> Vec<T> {
-    if vertices < BLOCK || count < PARTS {
-        return make(0..count);
-    }
-    let parts = (0..PARTS).into_par_iter();
-    let parts = parts.map(|part| make(count * part / PARTS..count * (part + 1) / PARTS));
-    let parts: Vec<Vec<T>> = parts.collect();
-    parts.into_iter().flatten().collect()
-}
 
 /// Structure that connects the vertices of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -177,6 +156,30 @@ impl VertexBlock {
     /// Returns the object row of a vertex.
     pub fn owner(&self, vertex: usize) -> u32 {
         self.owners.get(vertex).copied().unwrap_or(NO_OBJECT)
+    }
+
+    /// Returns the corners of the box around vertices; infinities without any.
+    fn extent_of(
+        &self,
+        vertices: impl IndexedParallelIterator<Item = usize>,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let none = || {
+            let lower = vec![f64::INFINITY; self.axes];
+            (lower, vec![f64::NEG_INFINITY; self.axes])
+        };
+        let reach = |(mut lower, mut upper): (Vec<f64>, Vec<f64>), low: &[f64], high: &[f64]| {
+            let sides = lower.iter_mut().zip(&mut upper).zip(low.iter().zip(high));
+            for ((lower, upper), (low, high)) in sides {
+                *lower = lower.min(*low);
+                *upper = upper.max(*high);
+            }
+            (lower, upper)
+        };
+        let parts = vertices.fold(none, |extent, vertex| {
+            let position = self.position(vertex);
+            reach(extent, position, position)
+        });
+        parts.reduce(none, |extent, (lower, upper)| reach(extent, &lower, &upper))
     }
 }
 

@@ -6,7 +6,7 @@ use zvf_format::numeric::{
     ByteOrder, Dtype, Elements, Kind, NumericRows, NumericRowsError, encode,
 };
 
-use super::{aggregation::Aggregation, by_parent, number::Number};
+use super::{aggregation::Aggregation, members::Members, number::Number};
 use zvf_model::column::NumericColumn;
 
 /// Values that cannot be aggregated.
@@ -47,6 +47,17 @@ pub fn aggregate(
     own: Option<&[u32]>,
     missing: Option<i64>,
 ) -> Result<NumericColumn, AggregateError> {
+    aggregate_members(numbers, rule, &Members::new(parent, count), own, missing)
+}
+
+/// Aggregates rows that are grouped by their result, as [`aggregate`].
+pub(super) fn aggregate_members(
+    numbers: &NumericColumn,
+    rule: Aggregation,
+    members: &Members,
+    own: Option<&[u32]>,
+    missing: Option<i64>,
+) -> Result<NumericColumn, AggregateError> {
     let columns = NonZeroU32::new(numbers.width).ok_or(AggregateError::Columns(0))?;
     let dtype = Dtype::new(numbers.kind, ByteOrder::Little);
     let rows = NumericRows::parse(&numbers.bytes, dtype, columns)?;
@@ -54,7 +65,7 @@ pub fn aggregate(
         ($($kind:ident $number:ty,)*) => {
             match numbers.kind {
                 $(Kind::$kind => rows.elements::<$number>().map(|values| {
-                    let table = Table::new(values, numbers.row_len(), parent, count, missing);
+                    let table = Table::new(values, numbers.row_len(), members, missing);
                     table.apply(rule, own, numbers)
                 }),)*
             }
@@ -68,12 +79,11 @@ pub fn aggregate(
     made.ok_or(AggregateError::Kind(numbers.kind))
 }
 
-/// Rows and their parents.
+/// Rows grouped by their parents.
 struct Table<'a, T> {
     columns: usize,
     values: Vec<T>,
-    parent: &'a [u32],
-    count: usize,
+    members: &'a Members,
     missing: Option<T>,
 }
 
@@ -81,15 +91,13 @@ impl<'a, T: Number> Table<'a, T> {
     fn new(
         values: Elements<'_, T>,
         columns: usize,
-        parent: &'a [u32],
-        count: usize,
+        members: &'a Members,
         missing: Option<i64>,
     ) -> Self {
         Self {
             columns,
             values: values.iter().collect(),
-            parent,
-            count,
+            members,
             missing: missing.and_then(T::of_code),
         }
     }
@@ -121,16 +129,6 @@ impl<'a, T: Number> Table<'a, T> {
         }
     }
 
-    /// Returns the rows that have a parent, with the parent.
-    fn rows(&self) -> impl Iterator<Item = (usize, &[T])> {
-        let rows = self
-            .parent
-            .iter()
-            .zip(self.values.chunks_exact(self.columns));
-        let rows = rows.map(|(parent, row)| (*parent as usize, row));
-        rows.filter(|(parent, _)| *parent < self.count)
-    }
-
     fn is_value(&self, value: T) -> bool {
         !value.is_nan() && self.missing.is_none_or(|missing| !value.is_same(missing))
     }
@@ -145,23 +143,14 @@ impl<'a, T: Number> Table<'a, T> {
     }
 
     fn own(&self, own: Option<&[u32]>) -> Vec<T> {
-        let mut values = vec![self.null(); self.count * self.columns];
-        let mut slots = values.chunks_exact_mut(self.columns);
-        if let Some(own) = own {
-            for (slot, row) in slots.zip(own) {
-                let start = *row as usize * self.columns;
-                if let Some(row) = self.values.get(start..start + self.columns) {
-                    slot.copy_from_slice(row);
-                }
-            }
-            return values;
-        }
-        let mut firsts = vec![None; self.count];
-        self.rows().for_each(|(parent, row)| {
-            firsts[parent].get_or_insert(row);
-        });
-        for first in firsts {
-            if let (Some(slot), Some(row)) = (slots.next(), first) {
+        let mut values = vec![self.null(); self.members.count() * self.columns];
+        let slots = values.chunks_exact_mut(self.columns);
+        for (parent, slot) in slots.enumerate() {
+            let kept = match own {
+                Some(own) => own.get(parent),
+                None => self.members.of(parent).first(),
+            };
+            if let Some(row) = kept.and_then(|kept| self.row(*kept)) {
                 slot.copy_from_slice(row);
             }
         }
@@ -208,77 +197,69 @@ impl<'a, T: Number> Table<'a, T> {
     }
 
     fn counted(&self) -> Vec<u32> {
-        self.by_parent(|range| self.counted_in(&range))
-    }
-
-    fn counted_in(&self, range: &Range<usize>) -> Vec<u32> {
-        let mut counts = vec![0_u32; range.len()];
-        for (parent, row) in self.rows_of(range) {
-            counts[parent] = counts[parent].saturating_add(u32::from(self.is_whole(row)));
-        }
-        counts
+        self.by_parent(|range| {
+            let mut counts = vec![0_u32; range.len()];
+            for (parent, row) in self.rows_of(&range) {
+                counts[parent] = counts[parent].saturating_add(u32::from(self.is_whole(row)));
+            }
+            counts
+        })
     }
 
     fn mode(&self) -> Vec<T> {
-        self.by_parent(|range| self.mode_in(&range))
-    }
-
-    fn mode_in(&self, range: &Range<usize>) -> Vec<T> {
-        let columns = self.columns;
-        // Rows grouped by parent: offsets first, then rows.
-        let mut ends = self.counted_in(range);
-        let mut end = 0;
-        for count in &mut ends {
-            end += *count;
-            *count = end - *count;
-        }
-        let mut rows = vec![self.null(); end as usize * columns];
-        for (parent, row) in self.rows_of(range).filter(|(_, row)| self.is_whole(row)) {
-            let start = ends[parent] as usize * columns;
-            rows[start..start + columns].copy_from_slice(row);
-            ends[parent] += 1;
-        }
-        let mut values = vec![self.null(); range.len() * columns];
-        let mut start = 0;
-        for (slot, end) in values.chunks_exact_mut(columns).zip(ends) {
-            let rows = &mut rows[start * columns..end as usize * columns];
-            start = end as usize;
-            if columns == 1 {
-                rows.sort_unstable_by(|a, b| a.order(*b));
-                let same = |a: &T, b: &T| a.is_same(*b);
-                if let Some(value) = longest(rows.chunk_by(same)).first() {
-                    slot.fill(*value);
+        self.by_parent(|range| {
+            let mut modes = vec![self.null(); range.len() * self.columns];
+            let (mut values, mut rows) = (Vec::new(), Vec::new());
+            for (mode, parent) in modes.chunks_exact_mut(self.columns).zip(range) {
+                let members = self.members.of(parent).iter();
+                let own = members.filter_map(|row| self.row(*row));
+                let own = own.filter(|row| self.is_whole(row));
+                if self.columns == 1 {
+                    values.clear();
+                    values.extend(own.flatten().copied());
+                    values.sort_unstable_by(|a: &T, b| a.order(*b));
+                    let same = |a: &T, b: &T| a.is_same(*b);
+                    if let Some(value) = longest(values.chunk_by(same)).first() {
+                        mode.fill(*value);
+                    }
+                    continue;
                 }
-                continue;
+                rows.clear();
+                rows.extend(own);
+                rows.sort_unstable_by(|a: &&[T], b| {
+                    let pairs = a.iter().zip(*b);
+                    let mut orders = pairs.map(|(a, b)| a.order(*b));
+                    orders
+                        .find(|order| order.is_ne())
+                        .unwrap_or(core::cmp::Ordering::Equal)
+                });
+                let same = |a: &&[T], b: &&[T]| a.iter().zip(*b).all(|(a, b)| a.is_same(*b));
+                if let Some(row) = longest(rows.chunk_by(same)).first() {
+                    mode.copy_from_slice(row);
+                }
             }
-            let mut rows: Vec<&[T]> = rows.chunks_exact(columns).collect();
-            rows.sort_unstable_by(|a, b| {
-                let pairs = a.iter().zip(*b);
-                let mut orders = pairs.map(|(a, b)| a.order(*b));
-                orders
-                    .find(|order| order.is_ne())
-                    .unwrap_or(core::cmp::Ordering::Equal)
-            });
-            let same = |a: &&[T], b: &&[T]| a.iter().zip(*b).all(|(a, b)| a.is_same(*b));
-            if let Some(row) = longest(rows.chunk_by(same)).first() {
-                slot.copy_from_slice(row);
-            }
-        }
-        values
+            modes
+        })
     }
 
     /// Computes the values of all parents on all cores.
     fn by_parent<V: Send>(&self, make: impl Fn(Range<usize>) -> Vec<V> + Sync) -> Vec<V> {
-        by_parent(self.parent.len(), self.count, &make)
+        self.members.by_parent(make)
+    }
+
+    /// Returns a row; `None` past the end, such as for [`NO_VERTEX`](super::NO_VERTEX).
+    fn row(&self, row: u32) -> Option<&[T]> {
+        let start = row as usize * self.columns;
+        self.values.get(start..start + self.columns)
     }
 
     /// Returns the rows whose parents are in a range, each with the index of its parent in the
-    /// range.
+    /// range, ascending by parent and row.
     fn rows_of(&self, range: &Range<usize>) -> impl Iterator<Item = (usize, &[T])> {
-        let (start, len) = (range.start, range.len());
-        let rows = self.rows();
-        let rows = rows.map(move |(parent, row)| (parent.wrapping_sub(start), row));
-        rows.filter(move |(parent, _)| *parent < len)
+        range.clone().enumerate().flat_map(move |(at, parent)| {
+            let rows = self.members.of(parent).iter();
+            rows.filter_map(move |row| Some((at, self.row(*row)?)))
+        })
     }
 }
 

@@ -1,9 +1,12 @@
 //! Binning: the vertices of a cell become one.
 
+use rayon::prelude::*;
+
 use super::{
-    MergedPositions, NO_VERTEX, Topology, VertexBlock, VertexMerge, by_parent, cells::Cells,
-    distance::square,
+    MergedPositions, NO_VERTEX, Topology, VertexBlock, VertexMerge, cells::Cells, distance::square,
+    members::Members,
 };
+use crate::coordinates::BLOCK;
 
 /// Position of the vertex that replaces a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,10 +32,11 @@ pub(super) fn merge(
         _ => !share,
     };
     let (parent, count) = Cells::new(block, cell, by_owner).merged(block);
-    let means = means(block, &parent, count);
+    let members = members(block, &parent, count);
+    let means = means(block, &members);
     let positions = match placement {
         Placement::Mean => MergedPositions::Computed(means),
-        Placement::Medoid => MergedPositions::Source(medoids(block, &parent, &means, count)),
+        Placement::Medoid => MergedPositions::Source(medoids(block, &members, &means)),
     };
     let mut merge = VertexMerge {
         parent,
@@ -46,41 +50,38 @@ pub(super) fn merge(
     merge
 }
 
-/// Visits each vertex; for paths, each vertex as often as paths reference it.
-fn for_each_member(block: &VertexBlock, visit: impl FnMut(usize)) {
+/// Groups the vertices by the vertex that replaces them; vertices of paths as often as paths
+/// reference them.
+fn members(block: &VertexBlock, parent: &[u32], count: usize) -> Members {
     match block.topology {
         Topology::Paths => {
-            let rows = block.paths.iter().flat_map(|path| &path.rows);
-            rows.map(|row| *row as usize).for_each(visit);
+            let visits = block.paths.iter().flat_map(|path| &path.rows).copied();
+            Members::of_visits(parent, count, visits)
         }
-        _ => (0..block.len()).for_each(visit),
+        _ => Members::new(parent, count),
     }
 }
 
-fn means(block: &VertexBlock, parent: &[u32], count: usize) -> Vec<f64> {
+fn means(block: &VertexBlock, members: &Members) -> Vec<f64> {
     let axes = block.axes;
-    let mut means = by_parent(block.len(), count, &|range| {
-        let mut sums = vec![0.0; range.len() * axes];
-        let mut members = vec![0_u32; range.len()];
-        for_each_member(block, |vertex| {
-            let number = (parent[vertex] as usize).wrapping_sub(range.start);
-            let Some(members) = members.get_mut(number) else {
-                return;
-            };
-            *members = members.saturating_add(1);
-            let sums = &mut sums[number * axes..(number + 1) * axes];
-            for (sum, value) in sums.iter_mut().zip(block.position(vertex)) {
-                *sum += value;
+    let mut means = members.by_parent(|parents| {
+        let mut means = vec![0.0; parents.len() * axes];
+        for (mean, parent) in means.chunks_exact_mut(axes.max(1)).zip(parents) {
+            let rows = members.of(parent);
+            for row in rows {
+                for (sum, value) in mean.iter_mut().zip(block.position(*row as usize)) {
+                    *sum += value;
+                }
             }
-        });
-        for (sums, members) in sums.chunks_exact_mut(axes.max(1)).zip(members) {
-            for sum in sums {
-                *sum /= f64::from(members);
+            let count = f64::from(u32::try_from(rows.len()).unwrap_or(u32::MAX));
+            for sum in mean {
+                *sum /= count;
             }
         }
-        sums
+        means
     });
-    let (lower, upper) = extent(block);
+    let rows = members.rows().par_iter().with_min_len(BLOCK);
+    let (lower, upper) = block.extent_of(rows.map(|row| *row as usize));
     for mean in means.chunks_exact_mut(axes.max(1)) {
         for (axis, mean) in mean.iter_mut().enumerate() {
             // Clamping to the members' extent keeps a rounded mean in their chunk.
@@ -91,19 +92,6 @@ fn means(block: &VertexBlock, parent: &[u32], count: usize) -> Vec<f64> {
         }
     }
     means
-}
-
-/// Returns the corners of the box around all members.
-fn extent(block: &VertexBlock) -> (Vec<f64>, Vec<f64>) {
-    let mut lower = vec![f64::INFINITY; block.axes];
-    let mut upper = vec![f64::NEG_INFINITY; block.axes];
-    for_each_member(block, |vertex| {
-        for (axis, value) in block.position(vertex).iter().enumerate() {
-            lower[axis] = lower[axis].min(*value);
-            upper[axis] = upper[axis].max(*value);
-        }
-    });
-    (lower, upper)
 }
 
 /// Returns the number, or one close to it, that lies in the range also as a 32-bit float.
@@ -123,18 +111,22 @@ fn inside(value: f64, lower: f64, upper: f64) -> f64 {
 }
 
 /// Returns the member nearest to each mean, the first of equals.
-fn medoids(block: &VertexBlock, parent: &[u32], means: &[f64], count: usize) -> Vec<u32> {
+fn medoids(block: &VertexBlock, members: &Members, means: &[f64]) -> Vec<u32> {
     let axes = block.axes;
-    let mut nearest = vec![(f64::INFINITY, NO_VERTEX); count];
-    for_each_member(block, |vertex| {
-        let number = parent[vertex] as usize;
-        let mean = &means[number * axes..(number + 1) * axes];
-        let found = (square(mean, block.position(vertex)), vertex as u32);
-        if nearest[number].1 == NO_VERTEX || found < nearest[number] {
-            nearest[number] = found;
-        }
-    });
-    nearest.into_iter().map(|(_, vertex)| vertex).collect()
+    members.by_parent(|parents| {
+        let nearest = parents.map(|parent| {
+            let mean = &means[parent * axes..(parent + 1) * axes];
+            let mut nearest = (f64::INFINITY, NO_VERTEX);
+            for row in members.of(parent) {
+                let found = (square(mean, block.position(*row as usize)), *row);
+                if nearest.1 == NO_VERTEX || found < nearest {
+                    nearest = found;
+                }
+            }
+            nearest.1
+        });
+        nearest.collect()
+    })
 }
 
 #[cfg(test)]

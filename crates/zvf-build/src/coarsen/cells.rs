@@ -21,35 +21,33 @@ impl Cells {
     pub(super) fn new(block: &VertexBlock, cell: &[f64], by_owner: bool) -> Self {
         let vertices = block.len();
         let has_owners = by_owner && !block.owners.is_empty();
-        // The format defines cells as the floor of a 64-bit quotient.
+        let cell_of = |value: f64, axis: usize| -> i64 {
+            let extent = cell.get(axis).copied().unwrap_or(f64::INFINITY);
+            // The format defines cells as the floor of a 64-bit quotient.
+            coordinates::floor(value / extent)
+        };
         let at = |vertex: usize, axis: usize| -> i64 {
             match axis.checked_sub(usize::from(has_owners)) {
                 None => block.owner(vertex).into(),
-                Some(axis) => {
-                    let extent = cell.get(axis).copied().unwrap_or(f64::INFINITY);
-                    coordinates::floor(block.positions[vertex * block.axes + axis] / extent)
-                }
+                Some(axis) => cell_of(block.positions[vertex * block.axes + axis], axis),
             }
         };
         let axes = block.axes + usize::from(has_owners);
-        let none = || (vec![i64::MAX; axes], vec![i64::MIN; axes]);
         let all = (0..vertices).into_par_iter().with_min_len(BLOCK);
-        let reach = |(mut lower, mut upper): (Vec<i64>, Vec<i64>), vertex: usize| {
-            for axis in 0..axes {
-                let at = at(vertex, axis);
-                lower[axis] = lower[axis].min(at);
-                upper[axis] = upper[axis].max(at);
-            }
-            (lower, upper)
-        };
-        let both = |(mut lower, mut upper): (Vec<i64>, Vec<i64>), other: (Vec<i64>, Vec<i64>)| {
-            for axis in 0..axes {
-                lower[axis] = lower[axis].min(other.0[axis]);
-                upper[axis] = upper[axis].max(other.1[axis]);
-            }
-            (lower, upper)
-        };
-        let (lower, upper) = all.clone().fold(none, reach).reduce(none, both);
+        let mut lower = Vec::with_capacity(axes);
+        let mut upper = Vec::with_capacity(axes);
+        if has_owners {
+            let owners = all.clone().map(|vertex| i64::from(block.owner(vertex)));
+            lower.extend(owners.clone().min());
+            upper.extend(owners.max());
+        }
+        let (least, greatest) = block.extent_of(all.clone());
+        // Quotients are ordered as the dividends.
+        for (axis, (least, greatest)) in least.into_iter().zip(greatest).enumerate() {
+            let (least, greatest) = (cell_of(least, axis), cell_of(greatest, axis));
+            lower.push(least.min(greatest));
+            upper.push(least.max(greatest));
+        }
         let spans = lower.iter().zip(&upper);
         let mut spans = spans.map(|(lower, upper)| upper.abs_diff(*lower).checked_add(1));
         let total = spans.try_fold(1_u64, |total, span| total.checked_mul(span?));
@@ -67,8 +65,10 @@ impl Cells {
         };
         let key = |vertex: usize| {
             (0..axes).fold(0, |key: u64, axis| {
-                let span = upper[axis].abs_diff(lower[axis]) + 1;
-                key * span + at(vertex, axis).abs_diff(lower[axis])
+                let (lower, upper) = (lower[axis], upper[axis]);
+                // NaN has no place in the order.
+                let at = at(vertex, axis).clamp(lower, upper);
+                key * (upper.abs_diff(lower) + 1) + at.abs_diff(lower)
             })
         };
         match usize::try_from(total) {

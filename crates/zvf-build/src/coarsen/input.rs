@@ -86,6 +86,15 @@ pub enum CoarsenError {
         /// Number of rows of the chunk.
         rows: usize,
     },
+    /// Cells of an attribute are absent, and its type has no null for the coarser level.
+    #[error(
+        "{what} is not stored for some vertices or links, which would be null on the coarser level, \
+         but its type has no null: write these values, or aggregate {what} by count"
+    )]
+    NoNull {
+        /// Name of the attribute.
+        what: String,
+    },
     /// Values of an attribute cannot be aggregated.
     #[error("values of {what} cannot be aggregated")]
     Aggregate {
@@ -127,6 +136,20 @@ pub enum CoarsenError {
         /// The row.
         row: u64,
     },
+    /// Fragments or objects list vertices of a chunk more often than is supported.
+    #[error(
+        "chunk {chunk} lists more than {MAX_LISTED} vertices in its fragments; use smaller chunks"
+    )]
+    TooManyListed {
+        /// The chunk.
+        chunk: String,
+    },
+    /// A chunk has too many bins.
+    #[error("a chunk would have {bins} bins, more than {MAX_BINS}; use larger bins")]
+    TooManyBins {
+        /// Number of bins.
+        bins: u64,
+    },
     /// The chunk would have too many vertices or links.
     #[error("the chunk would have more than 4 billion vertices or links; use smaller chunks")]
     TooMany,
@@ -134,6 +157,12 @@ pub enum CoarsenError {
     #[error("positions are not finite")]
     PositionType,
 }
+
+/// Maximum number of vertices that the fragments of the chunks within a coarser chunk list. Fragments
+/// overlap, so that a small file could list any number.
+const MAX_LISTED: u64 = 1 << 28;
+/// Maximum number of bins, and thus of fragments, of a chunk.
+pub(super) const MAX_BINS: u64 = 1 << 24;
 
 /// Owner of a row that no fragment references.
 const UNREFERENCED: u32 = NO_VERTEX - 1;
@@ -197,6 +226,7 @@ impl Coarsener {
             let kept = self.kept.as_ref();
             kept.is_none_or(|kept| kept.get(object as usize).copied().unwrap_or(false))
         };
+        self.check_listed(input, &indexes, is_kept)?;
         let mut owners = Vec::new();
         if self.shape == Ownership::Shared {
             all.vertex_of = (0..rows as u32).collect();
@@ -259,6 +289,32 @@ impl Coarsener {
         }
         self.links_of(input, &indexes, &mut all)?;
         Ok(all)
+    }
+
+    /// Checks that the fragments in use list few enough vertices.
+    fn check_listed(
+        &self,
+        input: &CoarsenInput<'_>,
+        indexes: &[FragmentIndex<'_>],
+        is_kept: impl Fn(u32) -> bool,
+    ) -> Result<(), CoarsenError> {
+        let mut listed = 0_u64;
+        for (chunk, index) in input.chunks.iter().zip(indexes) {
+            let of_objects = chunk.named.iter().filter(|named| is_kept(named.object));
+            let of_objects = of_objects.filter_map(|named| index.rows(named.fragment));
+            let lengths = of_objects.map(|rows| rows.len());
+            listed = lengths.fold(listed, u64::saturating_add);
+            // Links of trees follow the order of all fragments.
+            if !self.has_objects || self.shape == Ownership::Trees {
+                let lengths = index.into_iter().map(|rows| rows.len());
+                listed = lengths.fold(listed, u64::saturating_add);
+            }
+            if listed > MAX_LISTED {
+                let chunk = chunk.name.clone();
+                return Err(CoarsenError::TooManyListed { chunk });
+            }
+        }
+        Ok(())
     }
 
     fn positions_of(

@@ -1,6 +1,6 @@
 //! Encoding of a chunk of the coarser level.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap, ops::Range};
 
 use rayon::prelude::*;
 use zvf_format::{
@@ -9,10 +9,12 @@ use zvf_format::{
 };
 
 use super::{
-    Coarsener, MergedPositions, NO_OBJECT, NO_VERTEX, Ownership, VertexMerge, aggregate,
+    Aggregation, Coarsener, MergedPositions, NO_OBJECT, NO_VERTEX, Ownership, VertexMerge,
+    aggregate::aggregate_members,
     coarsener::AggregatedAttribute,
     contract_links, contract_path,
     input::{CoarsenError, CoarsenInput, FragmentReference, Gathered, in_order},
+    members::Members,
     order::Order,
 };
 use zvf_model::column::NumericColumn;
@@ -114,6 +116,8 @@ impl Coarsener {
             }
             MergedPositions::Computed(_) => None,
         };
+        let members = Members::new(&stored, rows);
+        drop(stored);
         for (number, field) in self.vertex.iter().enumerate() {
             let cells: Vec<_> = input
                 .chunks
@@ -134,7 +138,7 @@ impl Coarsener {
                 made.vertex.push(None);
                 continue;
             };
-            let values = field.aggregate(&values, &stored, rows, own.as_deref())?;
+            let values = field.aggregate(&values, &members, own.as_deref())?;
             made.vertex.push((rows > 0).then_some(values));
         }
         self.fragments(input, &gathered, &order, &row_of, &mut made)?;
@@ -309,6 +313,7 @@ impl Coarsener {
                 own[*fragment as usize] = own[*to as usize];
             }
         }
+        let members = Members::new(&into, count);
         for (number, field) in self.fragment.iter().enumerate() {
             let cells: Vec<_> = input
                 .chunks
@@ -324,7 +329,7 @@ impl Coarsener {
             let values = field.values(&cells, &counts, &names)?;
             let is_whole = own.iter().all(|from| *from != NO_VERTEX) && count > 0;
             let values = values.filter(|_| is_whole);
-            let values = values.map(|values| field.aggregate(&values, &into, count, Some(&own)));
+            let values = values.map(|values| field.aggregate(&values, &members, Some(&own)));
             made.fragment.push(values.transpose()?);
         }
         Ok(())
@@ -389,6 +394,7 @@ impl Coarsener {
             }
         }
         let names = vec!["of links"; counts.len()];
+        let members = Members::new(&stored, made.link_count as usize);
         for (at, field) in self.link.iter().enumerate() {
             let cells: Vec<_> = input
                 .links
@@ -396,23 +402,28 @@ impl Coarsener {
                 .map(|cell| cell.values.get(at).copied().flatten())
                 .collect();
             let values = field.values(&cells, &counts, &names)?;
-            let count = made.link_count as usize;
-            let values = values.map(|values| field.aggregate(&values, &stored, count, None));
+            let values = values.map(|values| field.aggregate(&values, &members, None));
             made.link.push(values.transpose()?);
         }
         Ok(())
     }
 }
 
+/// Values of all cells of an attribute.
+pub(super) struct StoredValues {
+    numbers: NumericColumn,
+    /// Rows of cells that are not stored.
+    absent: Vec<Range<usize>>,
+}
+
 impl AggregatedAttribute {
-    /// Concatenates the values of all cells; `None` if no cell has any. Cells without values are
-    /// filled with nulls.
+    /// Concatenates the values of all cells; `None` if no cell has any.
     pub(super) fn values(
         &self,
         cells: &[Option<&[u8]>],
         counts: &[usize],
         names: &[&str],
-    ) -> Result<Option<NumericColumn>, CoarsenError> {
+    ) -> Result<Option<StoredValues>, CoarsenError> {
         let size = self.dtype.size();
         let mut row = self.columns.map(|columns| columns * size);
         for ((cell, rows), name) in cells.iter().zip(counts).zip(names) {
@@ -441,24 +452,29 @@ impl AggregatedAttribute {
             return Ok(None);
         };
         let mut numbers = NumericColumn::new(self.dtype.kind(), (row / size) as u32);
-        let fill = self.fill();
+        let mut absent = Vec::new();
+        let mut start = 0;
         for (cell, rows) in cells.iter().zip(counts) {
+            let end = start + rows;
             match cell {
                 Some(cell) if *rows > 0 => numbers.bytes.extend(in_order(cell, self.dtype)),
-                _ => {
-                    let fill = fill.iter().copied().cycle().take(rows * row);
-                    numbers.bytes.extend(fill);
+                Some(_) => (),
+                None => {
+                    numbers.bytes.resize(numbers.bytes.len() + rows * row, 0);
+                    absent.extend((*rows > 0).then_some(start..end));
                 }
             }
+            start = end;
         }
-        Ok(Some(numbers))
+        Ok(Some(StoredValues { numbers, absent }))
     }
 
     /// Aggregates the values of all cells into `count` rows; `None` if no cell has any.
     ///
     /// # Errors
     ///
-    /// [`CoarsenError::PartialRow`] when a cell ends inside a row.
+    /// [`CoarsenError::PartialRow`] when a cell ends inside a row, and [`CoarsenError::NoNull`] when
+    /// a result would be null and its type has no null.
     pub fn merged(
         &self,
         cells: &[Option<&[u8]>],
@@ -468,30 +484,43 @@ impl AggregatedAttribute {
         count: usize,
     ) -> Result<Option<Vec<u8>>, CoarsenError> {
         let values = self.values(cells, counts, names)?;
-        let values = values.map(|values| self.aggregate(&values, into, count, None));
+        let members = Members::new(into, count);
+        let values = values.map(|values| self.aggregate(&values, &members, None));
         values.transpose()
     }
 
-    /// Returns the encoded null value.
-    fn fill(&self) -> Vec<u8> {
-        let kind = self.dtype.kind();
-        match self.missing {
-            Some(code) => code.to_le_bytes()[..kind.size().min(8)].to_vec(),
-            None => kind
-                .nan()
-                .map_or_else(|| vec![0; kind.size()], <[u8]>::to_vec),
-        }
-    }
-
-    /// Aggregates rows into `count` rows by the map `into`.
+    /// Aggregates the members of each result. Rows of absent cells are not values.
     pub(super) fn aggregate(
         &self,
-        values: &NumericColumn,
-        into: &[u32],
-        count: usize,
+        values: &StoredValues,
+        members: &Members,
         own: Option<&[u32]>,
     ) -> Result<Vec<u8>, CoarsenError> {
-        let made = aggregate(values, self.rule, into, count, own, self.missing);
+        let mut members = Cow::Borrowed(members);
+        let mut own = own.map(Cow::Borrowed);
+        if !values.absent.is_empty() {
+            let is_absent = |row: u32| {
+                let mut absent = values.absent.iter();
+                absent.any(|rows| rows.contains(&(row as usize)))
+            };
+            members = Cow::Owned(members.without(is_absent));
+            if let Some(own) = &mut own {
+                let rows = own.to_mut().iter_mut().filter(|row| is_absent(**row));
+                rows.for_each(|row| *row = NO_VERTEX);
+            }
+            let has_null = self.missing.is_some() || self.dtype.kind().nan().is_some();
+            let is_null = match (self.rule, own.as_deref()) {
+                (Aggregation::Count, _) => false,
+                (Aggregation::Own, Some(own)) => own.contains(&NO_VERTEX),
+                _ => (0..members.count()).any(|result| members.of(result).is_empty()),
+            };
+            if is_null && !has_null {
+                let what = self.name.clone();
+                return Err(CoarsenError::NoNull { what });
+            }
+        }
+        let (numbers, own) = (&values.numbers, own.as_deref());
+        let made = aggregate_members(numbers, self.rule, &members, own, self.missing);
         let mut bytes = made
             .map_err(|source| CoarsenError::Aggregate {
                 what: self.name.clone(),

@@ -2,7 +2,7 @@
 
 use super::{
     Coarsener, MergedPositions, NO_OBJECT, NO_VERTEX, Ownership, VertexMerge,
-    input::{CoarsenError, Gathered},
+    input::{CoarsenError, Gathered, MAX_BINS},
 };
 
 /// Stored rows of a chunk.
@@ -63,8 +63,10 @@ impl Coarsener {
                 };
                 let bin_of: Vec<u32> = (0..count as u32).map(bin_of).collect();
                 rows.sort_by_key(|vertex| bin_of[*vertex as usize]);
+                let bins = bins.count();
+                let count = u32::try_from(bins).ok().filter(|_| bins <= MAX_BINS);
                 let mut at = 0;
-                for bin in 0..u32::try_from(bins.count()).map_err(|_| CoarsenError::TooMany)? {
+                for bin in 0..count.ok_or(CoarsenError::TooManyBins { bins })? {
                     while rows
                         .get(at)
                         .is_some_and(|vertex| bin_of[*vertex as usize] == bin)

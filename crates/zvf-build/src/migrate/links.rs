@@ -259,6 +259,7 @@ impl LinkTarget {
             return Ok(None);
         };
         let order = Permutation::identity(self.width);
+        cell.rows.reserve(pairs.len());
         for (from, to) in pairs {
             let pushed = cell.rows.push(order, &[*from, *to]);
             pushed.map_err(|_| self.no_ends(2))?;

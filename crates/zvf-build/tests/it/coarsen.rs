@@ -14,6 +14,7 @@ mod bins;
 mod blocks;
 mod collapse;
 mod contract;
+mod limits;
 mod lines;
 mod measure;
 mod meshes;

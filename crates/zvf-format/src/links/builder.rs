@@ -35,6 +35,13 @@ impl LinkRowsBuilder {
         }
     }
 
+    /// Reserves memory for more rows.
+    pub fn reserve(&mut self, rows: usize) {
+        let columns = self.width.get().saturating_add(1);
+        let row = columns.saturating_mul(size_of::<i64>());
+        self.bytes.reserve(rows.saturating_mul(row));
+    }
+
     /// Appends a row: its vertex rows in **stored** order, and the permutation from the input
     /// order.
     ///
@@ -42,6 +49,7 @@ impl LinkRowsBuilder {
     ///
     /// [`LinkRowLimit`] if the widths differ, a vertex row is not below 2^63, or the form cannot
     /// store an order other than the identity. The builder is left unchanged.
+    #[inline]
     pub fn push(&mut self, order: Permutation, stored: &[u64]) -> Result<&mut Self, LinkRowLimit> {
         if order.width() != self.width || stored.len() != self.width.get() {
             return Err(LinkRowLimit::Width {

@@ -152,6 +152,7 @@ impl Permutation {
     }
 
     /// Returns the number of endpoints.
+    #[inline]
     pub fn width(&self) -> LinkWidth {
         self.width
     }
@@ -168,6 +169,7 @@ impl Permutation {
     }
 
     /// Returns whether the endpoints are stored in input order.
+    #[inline]
     pub fn is_identity(&self) -> bool {
         self.slots == IDENTITY
     }

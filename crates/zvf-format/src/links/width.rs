@@ -30,6 +30,7 @@ impl LinkWidth {
     }
 
     /// Returns the width as a number, 1 to 8.
+    #[inline]
     pub fn get(self) -> usize {
         // The clamp repeats the check of `new` for the optimiser.
         usize::from(self.0).clamp(1, MAX_WIDTH)

@@ -46,6 +46,8 @@ const MAX_CORES: usize = 16;
 const BATCH_BYTES_PER_CORE: u64 = 4 << 20;
 /// Finer chunks in the first batch for each core. It measures the size of a chunk.
 const FIRST_BATCH_PER_CORE: usize = 4;
+/// Size up to which a batch grows until it has a job for each core, in multiples of its usual size.
+const FEW_JOBS: usize = 3;
 /// Maximum number of finer chunks in a batch.
 const MAX_BATCH: usize = 2048;
 
@@ -368,7 +370,11 @@ impl<'a> Build<'a> {
             let mut batch: Vec<(ChunkCoord, Vec<ChunkCoord>)> = Vec::new();
             let mut count = 0;
             while let Some((_, fine)) = todo.peek() {
-                if !batch.is_empty() && count + fine.len() > max {
+                let limit = match batch.len() < cores {
+                    true => max.saturating_mul(FEW_JOBS),
+                    false => max,
+                };
+                if !batch.is_empty() && count + fine.len() > limit {
                     break;
                 }
                 count += fine.len();

@@ -5,7 +5,9 @@ use std::cmp::Ordering;
 use proptest::{collection::vec, prelude::*, sample::select};
 use zvf_build::{
     NumericColumn,
-    coarsen::{AggregateError, Aggregation, NO_VERTEX, aggregate},
+    coarsen::{
+        AggregateError, AggregatedAttribute, Aggregation, CoarsenError, NO_VERTEX, aggregate,
+    },
 };
 use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
 
@@ -359,4 +361,55 @@ fn truncated_rows_are_rejected() {
 fn counts_are_summed_on_the_next_level() {
     assert_eq!(Aggregation::Count.again(), Aggregation::Sum);
     assert_eq!(Aggregation::Mean.again(), Aggregation::Mean);
+}
+
+/// Regression test: values of absent cells were 0 or the first word, and counted.
+#[test]
+fn absent_cells_have_no_values() {
+    let merged = |kind, rule, missing, into: &[u32]| {
+        let field = AggregatedAttribute {
+            name: "weight".to_owned(),
+            dtype: Dtype::new(kind, ByteOrder::Little),
+            columns: Some(1),
+            rule,
+            missing,
+        };
+        let payload = [vec![7; kind.size()], vec![7; kind.size()]].concat();
+        let cells = [Some(payload.as_slice()), None];
+        field.merged(&cells, &[2, 3], &["0.0", "1.0"], into, 2)
+    };
+    let rules = Aggregation::ALL;
+    for rule in rules.into_iter().filter(|rule| *rule != Aggregation::Count) {
+        for kind in Kind::ALL {
+            // Both results have a stored member.
+            let found = merged(kind, rule, None, &[0, 1, 1, 0, 0]);
+            let expected = Ok(Some(vec![7; 2 * kind.size()]));
+            if kind != Kind::Bool {
+                assert_eq!(found, expected, "{kind:?} {rule}");
+            }
+            // The second has none.
+            let found = merged(kind, rule, None, &[0, NO_VERTEX, 1, 1, 1]);
+            match kind.nan() {
+                Some(nan) => assert_eq!(
+                    found.map(|bytes| bytes.map(|bytes| bytes[kind.size()..].to_vec())),
+                    Ok(Some(nan.to_vec())),
+                    "{kind:?} {rule}"
+                ),
+                None => {
+                    let what = "weight".to_owned();
+                    assert_eq!(found, Err(CoarsenError::NoNull { what }), "{kind:?} {rule}");
+                }
+            }
+        }
+        let found = merged(Kind::Int8, rule, Some(-1), &[0, 0, 1, 1, 1]);
+        assert_eq!(
+            found,
+            Ok(Some(vec![
+                if rule == Aggregation::Sum { 14 } else { 7 },
+                0xff
+            ]))
+        );
+    }
+    let found = merged(Kind::Int32, Aggregation::Count, None, &[0, 0, 1, 0, 1]);
+    assert_eq!(found, Ok(Some(vec![2, 0, 0, 0, 0, 0, 0, 0])));
 }
