@@ -10,7 +10,7 @@ pub(crate) mod tasks;
 mod units;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use zvf_model::fetch::BoxFuture;
@@ -366,6 +366,8 @@ struct State {
     vertices: u64,
     links: u64,
     shares_fragments: bool,
+    /// Number of rows of the object index of each level.
+    object_rows: BTreeMap<LevelId, u64>,
     /// Chunks of each level whose vertices were migrated. Recorded only if damage is skipped.
     intact: HashMap<LevelId, Arc<HashSet<ChunkCoord>>>,
     /// Groups that were written because a node is below them.
@@ -472,6 +474,10 @@ impl<'a> Migration<'a> {
         self.composite(&mut level).await?;
         self.other_nodes(&level).await?;
         let node = self.attributes(&level.path).await?;
+        let metadata = self.source.level_metadata(level.id).await?;
+        let parent = metadata.parent_level;
+        level.facts.inherited_objects =
+            parent.and_then(|parent| self.state().object_rows.get(&parent).copied());
         self.level_node(&node, &level).await
     }
 

@@ -26,6 +26,8 @@ pub struct LevelFacts {
     pub tiles: bool,
     /// `true` if several objects share a fragment.
     pub shares_fragments: bool,
+    /// Number of objects of the parent level, if it has objects.
+    pub inherited_objects: Option<u64>,
 }
 
 const SHARED: &str = "shared_fragments";
@@ -98,6 +100,11 @@ impl MigrationTarget {
                 wrong.push("a count of vertices that differed from the rows");
             }
             put("level", json!(level));
+            if let Some(objects) = facts.inherited_objects
+                && block.contains_key("inherited_num_objects")
+            {
+                block.insert("inherited_num_objects".to_owned(), json!(objects));
+            }
             let declared = block.get("arrays_present").and_then(Value::as_array);
             let names = declared.map(|names| names.iter().filter_map(Value::as_str));
             let mut names: Vec<&str> = names.map(Iterator::collect).unwrap_or_default();

@@ -83,6 +83,7 @@ impl Migration<'_> {
             .filter_map(|row| manifests.id(row))
             .collect();
         let order = self.order(&ids);
+        self.state().object_rows.insert(level.id, order.len());
         let tally = self.manifests(level, &manifests, &order).await?;
         let sorted = ids.is_sorted();
         let old = self.attributes(manifests.node().as_str()).await?;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value as Json};
 use zvf::{
     CreateOptions, Dataset, Design, Geometry, GeometryKind, MigrateOptions, MigrateReport,
-    NumericColumn, OpenOptions, Profile, Severity, Store, ValidateOptions, validate,
+    NumericColumn, OpenOptions, Profile, PyramidOptions, Severity, Store, ValidateOptions,
+    validate,
 };
 use zvf_build::WritePlan;
 use zvf_query::{Column, Query, QueryResult, Selection, Shape};
@@ -327,6 +328,29 @@ fn ids_are_kept_beside_an_attribute_of_their_name() {
         );
         assert_eq!(column("object_id_2").unwrap().values, numbers(&ids).into());
         is_sound(target.store(), "renumbered").await;
+    });
+}
+
+/// Regression test: coarser levels declared the number of objects of the source, although 0.8 has a
+/// row for each unused id.
+#[test]
+fn levels_with_gaps_of_ids_have_no_findings() {
+    let rows = (0_u8..60).map(f32::from);
+    let mut points = Geometry::new(NumericColumn::float32(3, rows));
+    points.object_ids = Some(vec![3, 9]);
+    points.objects = Some((0..20).map(|row| if row < 10 { 3 } else { 9 }).collect());
+    let mut design = Design::new(GeometryKind::Points);
+    design.chunk_shape = Some(vec![32.0; 3]);
+    block_on(async {
+        let source = created(points, design).await;
+        let store = source.store().clone();
+        zvf::build_pyramid(store.clone(), &PyramidOptions::new())
+            .await
+            .unwrap();
+        let source = Dataset::open(store).await.unwrap();
+        assert!(source.levels().len() > 1);
+        let (target, _) = migrated(&source, Profile::V08).await.unwrap();
+        is_sound(target.store(), "gaps").await;
     });
 }
 
