@@ -3,7 +3,7 @@
 use crate::{
     color::{Background, Color},
     font,
-    paint::{ColorScale, Paint},
+    paint::{ColorRange, ColorScale, Paint},
     palette::{self, Categories},
     scale,
     sheet::{Anchor, Sheet},
@@ -19,6 +19,10 @@ const MAX_LISTED: usize = 20;
 /// Distances between the lines of a legend: preferred, and if space is short.
 const LINE: f32 = 25.0;
 const MIN_LINE: f32 = 16.0;
+/// Width of a colour bar, the distance of its labels, and the minimum width of both.
+const BAR: f32 = 15.0;
+const LABEL_GAP: f32 = 12.0;
+const MIN_BAR_WIDTH: f32 = 62.0;
 
 /// The content of annotations. Lengths are in units of text; a unit is [`zoom`] pixels.
 #[derive(Debug)]
@@ -42,7 +46,7 @@ impl Notes<'_> {
     /// Returns the part of the picture that annotations leave free.
     pub(crate) fn window(&self, paint: &Paint) -> Window {
         let legend = match Legend::of(paint) {
-            Some(Legend::Bar) => 96.0,
+            Some(Legend::Bar(range)) => bar_width(range) + 34.0,
             Some(Legend::List(list)) => self.list_width(paint, &list) + 24.0,
             None => 0.0,
         };
@@ -90,8 +94,7 @@ impl Notes<'_> {
         if let ColorScale::Numbers {
             ramp,
             background,
-            low,
-            high,
+            range,
             is_below,
             is_above,
             ..
@@ -101,7 +104,7 @@ impl Notes<'_> {
                 sheet,
                 &paint.name,
                 |at| ramp.on(*background, at),
-                (*low, *high),
+                *range,
                 (*is_below, *is_above),
             );
         }
@@ -112,7 +115,7 @@ impl Notes<'_> {
         sheet: &mut Sheet,
         name: &str,
         color: impl Fn(f32) -> Color,
-        (low, high): (f32, f32),
+        range: ColorRange,
         (is_below, is_above): (bool, bool),
     ) {
         let (text_color, faint) = (
@@ -120,7 +123,7 @@ impl Notes<'_> {
             self.background.faint_text_color(),
         );
         let height = (self.size[1] * 0.42).min(360.0);
-        let (width, left) = (15.0, self.size[0] - EDGE - 62.0);
+        let (width, left) = (BAR, self.size[0] - EDGE - bar_width(range));
         let top = (self.size[1] - height) / 2.0;
         sheet.text(
             [self.size[0] - EDGE, top - 24.0],
@@ -137,16 +140,15 @@ impl Notes<'_> {
             let share = 1.0 - (f32::from(at) + 0.5) / f32::from(steps);
             sheet.fill([left, y], [width, top + height - y], color(share));
         }
-        for (value, text) in scale::ticks(f64::from(low), f64::from(high), 5) {
-            let share = (value as f32 - low) / (high - low);
-            let y = top + height * (1.0 - share);
+        for (value, text) in range.ticks() {
+            let y = top + height * (1.0 - range.share(value));
             sheet.line(
                 [[left + width + 3.0, y], [left + width + 7.0, y]],
                 1.2,
                 faint,
             );
             sheet.text(
-                [left + width + 12.0, y + 4.6],
+                [left + width + LABEL_GAP, y + 4.6],
                 TEXT - 1.0,
                 Anchor::Start,
                 &text,
@@ -301,8 +303,15 @@ impl Notes<'_> {
 
 /// A legend.
 enum Legend {
-    Bar,
+    Bar(ColorRange),
     List(List),
+}
+
+/// Returns the width of a colour bar with its labels.
+fn bar_width(range: ColorRange) -> f32 {
+    let ticks = range.ticks();
+    let labels = ticks.iter().map(|(_, text)| font::width(text, TEXT - 1.0));
+    (BAR + LABEL_GAP + labels.fold(0.0, f32::max)).max(MIN_BAR_WIDTH)
 }
 
 /// Categories of a legend.
@@ -322,7 +331,7 @@ impl Legend {
             entries.collect::<Vec<_>>()
         };
         let (entries, count, noun) = match &paint.scale {
-            ColorScale::Numbers { .. } => return Some(Self::Bar),
+            ColorScale::Numbers { range, .. } => return Some(Self::Bar(*range)),
             ColorScale::Words { names, colors, .. } => {
                 let entries = listed(&mut names.iter().cloned(), colors);
                 (entries, names.len(), "values")

@@ -11,6 +11,9 @@ use crate::{
 const LIGHT: Vector = [-0.36, 0.52, 0.775];
 const AMBIENT: f32 = 0.52;
 const DIFFUSE: f32 = 0.58;
+/// Length in samples below which a tube is a disc if its depth is at least `STEEP` times as long.
+const MIN_LENGTH: f32 = 0.75;
+const STEEP: f32 = 5.0;
 
 /// Returns the brightness of a surface by the cosine of its angle to the light.
 fn brightness(facing: f32) -> f32 {
@@ -38,7 +41,8 @@ pub(crate) struct End {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Corner {
     pub(crate) spot: Spot,
-    /// Normal of the surface in the axes of the picture.
+    /// Normal of the surface in the axes of the picture, on the side from which the corners of the
+    /// face are counterclockwise.
     pub(crate) normal: Vector,
     pub(crate) color: Color,
 }
@@ -113,13 +117,19 @@ impl<'a> Band<'a> {
         }
     }
 
-    /// Draws a tube; `along` is its direction in the axes of the picture.
+    /// Draws a tube; `along` is its direction in the axes of the picture. A tube along the line of
+    /// sight or without length is a ball at the end nearer to the viewer.
     pub(crate) fn tube(&mut self, camera: &Camera, from: End, to: End, radius: f32, along: Vector) {
         let (a, b) = (from.spot, to.spot);
         let (dx, dy) = (b.x - a.x, b.y - a.y);
         let length = dx.hypot(dy);
+        let is_steep = length < MIN_LENGTH && camera.depth_between(a, b) >= STEEP * length;
+        let Some(along) = unit(along).filter(|_| !is_steep) else {
+            let end = if b.near > a.near { to } else { from };
+            self.ball(camera, end.spot, radius, end.color);
+            return;
+        };
         let radius = (radius * f32::midpoint(a.zoom, b.zoom)).max(0.5);
-        let Some(along) = unit(along) else { return };
         let bulge = radius / (camera.scale * f32::midpoint(a.zoom, b.zoom));
         // Directions across the tube, and out of it toward the viewer.
         let side = unit([along[1], -along[0], 0.0]).unwrap_or([1.0, 0.0, 0.0]);
@@ -131,10 +141,7 @@ impl<'a> Band<'a> {
         };
         let (by_side, by_front) = (dot(side, LIGHT), dot(front, LIGHT));
         let is_flat = dx.abs() >= dy.abs();
-        let reach = match length > 0.0 {
-            true => radius * length / dx.abs().max(dy.abs()),
-            false => radius,
-        };
+        let reach = radius * length / dx.abs().max(dy.abs());
         let sign = match is_flat {
             true => -side[1].signum(),
             false => side[0].signum(),
@@ -147,10 +154,9 @@ impl<'a> Band<'a> {
         };
         for step in steps {
             let at = step as f32 + 0.5;
-            let share = match (is_flat, length > 0.0) {
-                (_, false) => 0.0,
-                (true, _) => (at - a.x) / dx,
-                (false, _) => (at - a.y) / dy,
+            let share = match is_flat {
+                true => (at - a.x) / dx,
+                false => (at - a.y) / dy,
             };
             let share = share.clamp(0.0, 1.0);
             let near = a.near + (b.near - a.near) * share;
@@ -214,7 +220,8 @@ impl<'a> Band<'a> {
                         mixed(|at| at.normal[2]),
                     ];
                     let normal = unit(normal).unwrap_or([0.0, 0.0, 1.0]);
-                    let normal = match normal[2] < 0.0 {
+                    // Lit on the side that the viewer sees.
+                    let normal = match area > 0.0 {
                         true => normal.map(|part| -part),
                         false => normal,
                     };

@@ -8,7 +8,7 @@ use crate::{
     frame::Frame,
     paint::Paint,
     scene::{Form, Scene},
-    view::{Camera, Spot, Vector, cross, minus, unit},
+    view::{Camera, Spot, Vector, cross, dot, minus, unit},
 };
 
 /// Draws a scene; `stroke` is the width of lines and the diameter of points, in samples.
@@ -59,8 +59,10 @@ fn paths(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stro
                 last = Some((row, *at, spot));
                 continue;
             };
-            // Vertices closer than a sample add nothing; the last vertex is always drawn.
+            // Vertices closer than a sample add nothing; the last vertex is always drawn. Vertices
+            // on one line of sight differ in depth, and the nearest one is visible.
             let gap = (spot.x - from.x).hypot(spot.y - from.y);
+            let gap = gap.max(camera.depth_between(from, spot));
             if gap < MIN_DISTANCE && row + 1 < path.len() {
                 continue;
             }
@@ -143,22 +145,17 @@ struct Surface {
 
 impl Surface {
     fn of(camera: &Camera, scene: &Scene) -> Self {
-        let rotated = scene
-            .positions
-            .iter()
-            .map(|at| camera.rotation().apply(*at));
-        let rotated: Vec<Vector> = rotated.collect();
         let spots = scene.positions.iter().map(|at| camera.spot(*at)).collect();
-        let mut normals = vec![[0.0_f32; 3]; rotated.len()];
+        let mut normals = vec![[0.0_f32; 3]; scene.positions.len()];
         for (_, rows) in triangles(scene) {
-            let places = rows.map(|row| rotated.get(row).copied().unwrap_or([f32::NAN; 3]));
-            // The length is twice the area of the face, so small faces count less.
-            let normal = cross(minus(places[1], places[0]), minus(places[2], places[0]));
+            let normal = face_normal(camera, scene, rows);
             if normal.iter().all(|part| part.is_finite()) {
                 for row in rows {
                     if let Some(sum) = normals.get_mut(row) {
+                        // Faces with opposite winding would cancel each other.
+                        let sign = if is_opposite(*sum, normal) { -1.0 } else { 1.0 };
                         for (sum, part) in sum.iter_mut().zip(normal) {
-                            *sum += part;
+                            *sum += sign * part;
                         }
                     }
                 }
@@ -166,6 +163,24 @@ impl Surface {
         }
         Self { spots, normals }
     }
+}
+
+/// Returns the normal of a face in the axes of the picture. Its length is twice the area of the
+/// face, so that small faces count less.
+fn face_normal(camera: &Camera, scene: &Scene, rows: [usize; 3]) -> Vector {
+    let place = |row: usize| scene.positions.get(row).copied();
+    let [a, b, c] = rows.map(|row| place(row).unwrap_or([f32::NAN; 3]));
+    camera.rotation().apply(cross(minus(b, a), minus(c, a)))
+}
+
+/// Returns whether two normals differ by more than 135 degrees. Faces of one winding differ less,
+/// except at very sharp edges.
+fn is_opposite(a: Vector, b: Vector) -> bool {
+    // Squares of small faces underflow in f32.
+    let [a, b] = [a, b].map(|normal| normal.map(f64::from));
+    let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+    let product = dot(a, b);
+    product < 0.0 && product * product > 0.5 * dot(a, a) * dot(b, b)
 }
 
 fn faces(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, surface: &Surface) {
@@ -177,6 +192,7 @@ fn faces(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, surf
         if band.misses(&[a, b, c], 0.0) {
             continue;
         }
+        let of_face = face_normal(camera, scene, rows);
         let corner = |row: usize, spot: Spot| {
             let normal = surface
                 .normals
@@ -184,6 +200,11 @@ fn faces(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, surf
                 .copied()
                 .and_then(unit)
                 .unwrap_or([0.0, 0.0, 1.0]);
+            // The first face of a vertex determines the side of its normal.
+            let normal = match dot(normal, of_face) < 0.0 {
+                true => normal.map(|part| -part),
+                false => normal,
+            };
             let color = match paint.of_links {
                 true => paint.color(scene.link_color_codes.get(face).copied(), normal),
                 false => paint.color(scene.color_codes.get(row).copied(), normal),

@@ -74,7 +74,8 @@ pub struct RenderOptions {
     /// Background.
     pub background: Background,
     /// Level to draw. By default the finest level that declares at most [`DEFAULT_VERTEX_BUDGET`]
-    /// vertices; with `bbox`, the finest level with that many vertices in the box.
+    /// vertices; with `bbox`, the finest level with that many vertices in the box; with
+    /// `geometry`, level 0.
     pub level: Option<LevelChoice>,
     /// Draws only the part inside this box, clipped at its sides.
     pub bbox: Option<Bbox>,
@@ -84,7 +85,7 @@ pub struct RenderOptions {
     pub stroke: Option<f32>,
     /// Title above the picture; `None` or empty for none.
     pub title: Option<String>,
-    /// Maximum number of vertices cached in memory, 16 bytes each. Larger data is read twice;
+    /// Maximum number of vertices cached in memory, 20 bytes each. Larger data is read twice;
     /// larger data with links is not drawn.
     pub max_cached_vertices: usize,
     /// Darkens distant geometry. Hue and saturation stay those of the legend.

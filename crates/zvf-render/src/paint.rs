@@ -10,7 +10,7 @@ use crate::{
     error::RenderError,
     options::{ColorBy, RenderOptions},
     palette::{self, Categories, Colormap, MAX_INTEGER_CATEGORIES},
-    scale::{grouped, rounded},
+    scale::{self, grouped, rounded},
     view::{Vector, unit},
 };
 
@@ -53,7 +53,7 @@ impl Source {
 }
 
 /// The code of a missing value. As a float it is NaN; it is neither a category nor a colour.
-const NO_VALUE: u32 = u32::MAX;
+const NO_VALUE: u64 = u64::MAX;
 /// Maximum number of distinct categories.
 const MAX_WORDS: usize = 1 << 16;
 /// Maximum number of objects with a rank or a value.
@@ -78,8 +78,8 @@ enum CodeKind {
 enum NumberCodes {
     /// The code of each integer, while there are few enough for categories. A float would not tell
     /// large integers apart.
-    Categories(BTreeMap<i128, u32>),
-    /// The bits of a float.
+    Categories(BTreeMap<i128, u64>),
+    /// The bits of a float64. A float32 does not tell times in seconds or projected coordinates apart.
     Floats,
 }
 
@@ -98,13 +98,13 @@ pub(crate) struct ColorEncoder {
     of_links: bool,
     /// `true` if vertices have the attribute.
     of_vertices: bool,
-    words: HashMap<String, u32>,
+    words: HashMap<String, u64>,
     /// Index of each object in `object_values`.
-    objects: HashMap<i64, u32>,
-    object_values: Vec<u32>,
+    objects: HashMap<i64, u64>,
+    object_values: Vec<u64>,
     numbers: NumberCodes,
     channels: Option<ChannelScale>,
-    samples: Vec<f32>,
+    samples: Vec<f64>,
     /// Sampling interval; `seen` is the number of values so far.
     step: usize,
     seen: usize,
@@ -158,7 +158,7 @@ impl ChannelScale {
         }
     }
 
-    fn code(&self, color: &[f64]) -> u32 {
+    fn code(&self, color: &[f64]) -> u64 {
         let span = self.high - self.low;
         let mut code = 0;
         for value in color.iter().take(3) {
@@ -166,17 +166,17 @@ impl ChannelScale {
                 return NO_VALUE;
             }
             let share = ((value - self.low) / span).clamp(0.0, 1.0);
-            code = code << CHANNEL_BITS | (share * f64::from(CHANNEL_MAX)).round() as u32;
+            code = code << CHANNEL_BITS | (share * f64::from(CHANNEL_MAX)).round() as u64;
         }
         code
     }
 
     /// Converts codes of a scale whose full brightness was `high`.
-    fn rescale(&self, high: f64, codes: &mut [u32]) {
+    fn rescale(&self, high: f64, codes: &mut [u64]) {
         let ratio = high / self.high;
         for code in codes.iter_mut().filter(|code| **code != NO_VALUE) {
             *code = channels_of(*code).into_iter().fold(0, |sum, channel| {
-                sum << CHANNEL_BITS | (f64::from(channel) * ratio).round() as u32
+                sum << CHANNEL_BITS | (f64::from(channel) * ratio).round() as u64
             });
         }
     }
@@ -204,8 +204,8 @@ impl ChannelScale {
 }
 
 /// Returns the channels of a colour's code.
-fn channels_of(code: u32) -> [u32; 3] {
-    [2, 1, 0].map(|channel: u32| code >> (channel * CHANNEL_BITS) & CHANNEL_MAX)
+fn channels_of(code: u64) -> [u32; 3] {
+    [2, 1, 0].map(|channel: u32| (code >> (channel * CHANNEL_BITS)) as u32 & CHANNEL_MAX)
 }
 
 impl ColorEncoder {
@@ -227,8 +227,8 @@ impl ColorEncoder {
         &mut self,
         result: &QueryResult,
         source: &Source,
-        vertices: &mut Vec<u32>,
-        links: &mut Vec<u32>,
+        vertices: &mut Vec<u64>,
+        links: &mut Vec<u64>,
     ) -> Result<(), RenderError> {
         match source {
             Source::Fixed(_) | Source::Orientation => Ok(()),
@@ -255,7 +255,7 @@ impl ColorEncoder {
                 for row in values.chunks_exact(result.positions.row_len()) {
                     let value = row.get(*column).copied().unwrap_or(f64::NAN);
                     self.sample_value(value);
-                    vertices.push((value as f32).to_bits());
+                    vertices.push(value.to_bits());
                 }
                 Ok(())
             }
@@ -301,12 +301,12 @@ impl ColorEncoder {
     }
 
     /// Appends the codes of a column.
-    fn values(&mut self, column: &Column, into: &mut Vec<u32>) -> Result<(), RenderError> {
+    fn values(&mut self, column: &Column, into: &mut Vec<u64>) -> Result<(), RenderError> {
         let before = into.len();
         match &column.values {
             ColumnValues::Dictionary { codes, words } => {
                 self.kind = Some(CodeKind::Word);
-                let numbers: Vec<u32> = words.iter().map(|word| self.word(word)).collect();
+                let numbers: Vec<u64> = words.iter().map(|word| self.word(word)).collect();
                 into.extend(codes.iter().map(|code| {
                     let code = usize::try_from(*code).ok();
                     let number = code.and_then(|code| numbers.get(code));
@@ -350,7 +350,7 @@ impl ColorEncoder {
                             if !column.is_null(row) {
                                 self.sample_value(value);
                             }
-                            into.push((value as f32).to_bits());
+                            into.push(value.to_bits());
                         }
                     }
                 } else {
@@ -379,7 +379,7 @@ impl ColorEncoder {
         kind: Kind,
         values: &[f64],
         channels: usize,
-        codes: &mut [u32],
+        codes: &mut [u64],
     ) -> ChannelScale {
         let colors = values.chunks_exact(channels.max(1));
         let colors = colors.flat_map(|color| color.iter().take(3).copied());
@@ -399,33 +399,33 @@ impl ColorEncoder {
     }
 
     /// Returns the index of an object, or [`NO_VALUE`] beyond the limit.
-    fn object(&mut self, id: i64) -> u32 {
+    fn object(&mut self, id: i64) -> u64 {
         if let Some(number) = self.objects.get(&id) {
             return *number;
         }
         if self.objects.len() >= MAX_OBJECTS {
             return NO_VALUE;
         }
-        let number = self.objects.len() as u32;
+        let number = self.objects.len() as u64;
         self.objects.insert(id, number);
         number
     }
 
-    fn word(&mut self, word: &str) -> u32 {
+    fn word(&mut self, word: &str) -> u64 {
         if let Some(number) = self.words.get(word) {
             return *number;
         }
         if self.words.len() >= MAX_WORDS {
             return NO_VALUE;
         }
-        let number = self.words.len() as u32;
+        let number = self.words.len() as u64;
         self.words.insert(word.to_owned(), number);
         number
     }
 
     /// Returns the code of an integer. If it is one category too many, the codes of earlier ones are
     /// converted to floats.
-    fn integer(&mut self, value: i128, codes: &mut [u32]) -> u32 {
+    fn integer(&mut self, value: i128, codes: &mut [u64]) -> u64 {
         let float = value as f64;
         self.sample_value(float);
         if let NumberCodes::Categories(integers) = &mut self.numbers
@@ -439,16 +439,16 @@ impl ColorEncoder {
             }
             let code = integers.len();
             if code < MAX_INTEGER_CATEGORIES {
-                integers.insert(value, code as u32);
-                return code as u32;
+                integers.insert(value, code as u64);
+                return code as u64;
             }
         }
         self.convert_to_floats(codes);
-        (float as f32).to_bits()
+        float.to_bits()
     }
 
     /// Converts the codes of categories of integers, in `codes` and of objects.
-    fn convert_to_floats(&mut self, codes: &mut [u32]) {
+    fn convert_to_floats(&mut self, codes: &mut [u64]) {
         let NumberCodes::Categories(integers) =
             std::mem::replace(&mut self.numbers, NumberCodes::Floats)
         else {
@@ -457,7 +457,7 @@ impl ColorEncoder {
         let mut floats = [0; MAX_INTEGER_CATEGORIES];
         for (value, code) in integers {
             if let Some(own) = floats.get_mut(code as usize) {
-                *own = (value as f64 as f32).to_bits();
+                *own = (value as f64).to_bits();
             }
         }
         for code in codes.iter_mut().chain(&mut self.object_values) {
@@ -472,7 +472,7 @@ impl ColorEncoder {
         }
         let step = self.step.max(1);
         if self.seen.is_multiple_of(step) {
-            self.samples.push(value as f32);
+            self.samples.push(value);
             if self.samples.len() >= MAX_SAMPLES {
                 let mut at = 0_usize;
                 self.samples.retain(|_| {
@@ -504,7 +504,7 @@ impl ColorEncoder {
             CodeKind::Color => ColorScale::Color(self.channels.map(|scale| scale.describe())),
             CodeKind::Word => {
                 // Sorted by name, so that colours do not depend on the order of the data.
-                let mut names: Vec<(&String, &u32)> = self.words.iter().collect();
+                let mut names: Vec<(&String, &u64)> = self.words.iter().collect();
                 names.sort_unstable();
                 let mut ranks = vec![0; names.len()];
                 for (rank, (_, number)) in names.iter().enumerate() {
@@ -551,7 +551,7 @@ impl ColorEncoder {
     /// Creates the scale of objects: by rank of the id, so that colours depend only on the objects
     /// in the picture.
     fn object_scale(&self) -> ColorScale {
-        let mut ids: Vec<(i64, u32)> = self.objects.iter().map(|(id, at)| (*id, *at)).collect();
+        let mut ids: Vec<(i64, u64)> = self.objects.iter().map(|(id, at)| (*id, *at)).collect();
         ids.sort_unstable();
         let mut ranks = vec![0; ids.len()];
         for (rank, (_, at)) in ids.iter().enumerate() {
@@ -569,7 +569,7 @@ impl ColorEncoder {
 
     fn ramp(&self, options: &RenderOptions) -> ColorScale {
         let mut sorted = self.samples.clone();
-        sorted.sort_unstable_by(f32::total_cmp);
+        sorted.sort_unstable_by(f64::total_cmp);
         let at = |share: f32| {
             let last = sorted.len().saturating_sub(1) as f32;
             sorted
@@ -577,23 +577,15 @@ impl ColorEncoder {
                 .copied()
                 .unwrap_or(0.0)
         };
-        let (low, high) = match options.range {
-            Some((low, high)) => (low as f32, high as f32),
-            None => (at(0.02), at(0.98)),
-        };
-        let high = if high > low {
-            high
-        } else {
-            low + low.abs().max(1.0) * 1e-3
-        };
+        let (low, high) = options.range.unwrap_or_else(|| (at(0.02), at(0.98)));
+        let range = ColorRange::new(low, high);
         ColorScale::Numbers {
             ramp: options.colormap,
             background: options.background,
-            low,
-            high,
+            range,
             is_requested: options.range.is_some(),
-            is_below: at(0.0) < low,
-            is_above: at(1.0) > high,
+            is_below: at(0.0) < range.low,
+            is_above: at(1.0) > range.high,
         }
     }
 }
@@ -653,12 +645,51 @@ pub(crate) enum ColorScale {
     Numbers {
         ramp: Colormap,
         background: Background,
-        low: f32,
-        high: f32,
+        range: ColorRange,
         is_requested: bool,
         is_below: bool,
         is_above: bool,
     },
+}
+
+/// The numbers at the ends of a colour map.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ColorRange {
+    low: f64,
+    high: f64,
+}
+
+impl ColorRange {
+    /// Creates a range; one that would be empty is widened.
+    fn new(low: f64, high: f64) -> Self {
+        let width = match low.abs() * 1e-3 {
+            width if width > 0.0 => width,
+            _ => 1e-3,
+        };
+        // Halves are compared because `share` divides by their distance.
+        let is_empty = high / 2.0 <= low / 2.0;
+        let high = if is_empty { low + width } else { high };
+        Self { low, high }
+    }
+
+    /// Returns the position of a number: 0 at the lower end, 1 at the upper end.
+    pub(crate) fn share(self, value: f64) -> f32 {
+        // The distance of two halves is always finite.
+        let from_low = value / 2.0 - self.low / 2.0;
+        (from_low / (self.high / 2.0 - self.low / 2.0)) as f32
+    }
+
+    /// Returns about five round numbers with their text.
+    pub(crate) fn ticks(self) -> Vec<(f64, String)> {
+        scale::ticks(self.low, self.high, 5)
+    }
+
+    /// Describes the range, such as `0.1 to 0.8`.
+    fn describe(self) -> String {
+        let step = self.high / 100.0 - self.low / 100.0;
+        let [low, high] = [self.low, self.high].map(|end| rounded(end, step));
+        format!("{low} to {high}")
+    }
 }
 
 /// Maps colour codes to colours.
@@ -668,7 +699,7 @@ pub(crate) struct Paint {
     /// Name of the attribute.
     pub(crate) name: String,
     /// Values of objects, if codes are indices of objects.
-    by_object: Option<Vec<u32>>,
+    by_object: Option<Vec<u64>>,
     /// `true` if links have the colours.
     pub(crate) of_links: bool,
 }
@@ -710,24 +741,21 @@ impl Paint {
                 format!("{name}, {}", categories(values.len(), colors, "value"))
             }
             ColorScale::Numbers {
-                low,
-                high,
+                range,
                 is_requested,
                 ..
             } => {
-                let step = f64::from(high - low) / 100.0;
-                let [low, high] = [*low, *high].map(|end| rounded(f64::from(end), step));
                 let reason = match is_requested {
                     true => "as requested",
                     false => "2nd to 98th percentile",
                 };
-                format!("{name}, {low} to {high} ({reason})")
+                format!("{name}, {} ({reason})", range.describe())
             }
         }
     }
 
     /// Returns the colour of a code, or of a direction for a scale by orientation.
-    pub(crate) fn color(&self, tint: Option<u32>, along: Vector) -> Color {
+    pub(crate) fn color(&self, tint: Option<u64>, along: Vector) -> Color {
         match &self.scale {
             ColorScale::Fixed(color) => return *color,
             ColorScale::Orientation => {
@@ -762,14 +790,13 @@ impl Paint {
             ColorScale::Numbers {
                 ramp,
                 background,
-                low,
-                high,
+                range,
                 ..
             } => {
-                let value = f32::from_bits(tint);
+                let value = f64::from_bits(tint);
                 match value.is_nan() {
                     true => palette::MISSING,
-                    false => ramp.on(*background, (value - low) / (high - low)),
+                    false => ramp.on(*background, range.share(value)),
                 }
             }
             ColorScale::Fixed(_) | ColorScale::Orientation => palette::MISSING,
@@ -918,6 +945,51 @@ mod tests {
         let (mut expected, _) = painted(&[batch], None);
         expected.remove(1);
         assert_eq!(found, expected);
+    }
+
+    fn floats(values: &[f64]) -> QueryResult {
+        let mut batch = colors(Kind::Float64, Vec::new());
+        let rows = NumericColumn::float64(1, values.iter().copied());
+        batch.positions.bytes = vec![0; values.len() * 12];
+        batch.vertex[0].values = ColumnValues::Numeric(rows);
+        batch
+    }
+
+    /// A float32 holds two of these times, one of these ids and none of the largest numbers.
+    #[test]
+    fn numbers_are_coloured_with_the_precision_of_float64() {
+        let steps: Vec<f64> = (0..=100_u8).map(f64::from).collect();
+        let (want, _) = painted(&[floats(&steps)], None);
+        let check = |low: f64, step: f64, range: &str| {
+            let values: Vec<f64> = steps
+                .iter()
+                .map(|at| (low / 2.0 + at * (step / 2.0)) * 2.0)
+                .collect();
+            let (found, scale) = painted(&[floats(&values)], None);
+            assert_eq!(scale, format!("rgb, {range} (2nd to 98th percentile)"));
+            for (found, want) in found.as_flattened().iter().zip(want.as_flattened()) {
+                assert!(found.abs_diff(*want) <= 1, "{range}: {found} {want}");
+            }
+        };
+        check(1.7e9, 1.0, "1700000002.0 to 1700000098.0");
+        check(500_010.0, 0.001, "500010.0020 to 500010.0980");
+        check(0.0, 1e299, "2e299 to 9.8e300");
+        check(0.0, 1e-50, "2e-50 to 9.8e-49");
+        check(-1.7e308, 3.4e306, "-1.64e308 to 1.64e308");
+        let ids: Vec<u64> = (0..=100).map(|at| 1_000_000_000_000_000 + at).collect();
+        let (found, scale) = painted(&[integers(Kind::UInt64, &ids, None)], None);
+        assert_eq!(found, want);
+        let range = "1000000000000002.0 to 1000000000000098.0";
+        assert_eq!(scale, format!("rgb, {range} (2nd to 98th percentile)"));
+    }
+
+    #[test]
+    fn equal_numbers_have_the_lowest_color() {
+        for value in [0.0, 1e-300, -7.0, 1.7e9, 1e300] {
+            let (found, scale) = painted(&[floats(&[value; 3])], None);
+            let lowest = Colormap::default().on(Background::default(), 0.0).0;
+            assert_eq!(found, [lowest; 3], "{scale}");
+        }
     }
 
     /// A second pass over the data uses the codes of the first one.

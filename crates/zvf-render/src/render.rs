@@ -231,6 +231,7 @@ async fn source(dataset: &Dataset, options: &RenderOptions) -> Result<Source, Re
     if matches!(options.color_by, ColorBy::Auto)
         && !is_linked
         && !is_path
+        && options.geometry.is_none()
         && let Some(name) = vertex_color(dataset).await?
     {
         return Ok(Source::Attribute(Some(Scope::Vertex), name));
@@ -299,12 +300,16 @@ fn drawn_axes(dataset: &Dataset) -> [Option<usize>; 3] {
 }
 
 fn query(options: &RenderOptions, source: &Source) -> Query {
-    let level = options.level.unwrap_or(match options.bbox {
-        // A level's declared count does not tell how many vertices are in a box; a budget counts
-        // them.
-        Some(_) => LevelChoice::Budget(VertexBudget::new(DEFAULT_VERTEX_BUDGET)),
-        None => LevelChoice::Vertices(DEFAULT_VERTEX_BUDGET),
-    });
+    let level = options
+        .level
+        .unwrap_or(match (&options.geometry, options.bbox) {
+            // Additional geometries have no coarser levels.
+            (Some(_), _) => LevelChoice::Number(LevelId::FULL),
+            // A level's declared count does not tell how many vertices are in a box; a budget counts
+            // them.
+            (None, Some(_)) => LevelChoice::Budget(VertexBudget::new(DEFAULT_VERTEX_BUDGET)),
+            (None, None) => LevelChoice::Vertices(DEFAULT_VERTEX_BUDGET),
+        });
     let columns = match source {
         Source::Attribute(scope, name) => Selection::Named(vec![(*scope, name.clone())]),
         _ => Selection::none(),
@@ -325,7 +330,7 @@ async fn declared_vertices(
 ) -> Result<BTreeMap<LevelId, u64>, RenderError> {
     let mut declared = BTreeMap::new();
     let levels = match &query.level {
-        _ if query.region.is_some() => &[],
+        _ if query.region.is_some() || query.geometry.is_some() => &[],
         LevelChoice::Number(level) => core::slice::from_ref(level),
         LevelChoice::Vertices(_) => dataset.levels(),
         _ => &[],

@@ -50,11 +50,13 @@ pub(crate) fn round_below(max: f64) -> f64 {
 
 /// Returns about `about` round numbers from `low` to `high`, each with its text.
 pub(crate) fn ticks(low: f64, high: f64, about: u32) -> Vec<(f64, String)> {
-    let span = high - low;
-    if !span.is_finite() || span <= 0.0 {
+    // The distance of two halves is always finite.
+    let rough = (high / 2.0 - low / 2.0) / f64::from(about.max(1)) * 2.0;
+    if !rough.is_finite() || rough <= 0.0 {
         return Vec::new();
     }
-    let rough = span / f64::from(about.max(1));
+    // Multiples of a smaller step could be equal.
+    let rough = rough.max(low.abs().max(high.abs()) * (4.0 * f64::EPSILON));
     let power = 10_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 2.5, 5.0, 10.0].map(|step| step * power);
     let step = step
@@ -64,47 +66,89 @@ pub(crate) fn ticks(low: f64, high: f64, about: u32) -> Vec<(f64, String)> {
     let first = (low / step - 1e-6).ceil();
     let last = (high / step + 1e-6).floor();
     let count = (last - first).clamp(-1.0, 50.0);
-    let mut ticks = Vec::new();
+    let mut values = Vec::new();
     let mut at = 0.0;
     while at <= count {
-        let value = (first + at) * step;
-        ticks.push((value, written(value, step)));
+        values.push((first + at) * step);
         at += 1.0;
     }
-    ticks
+    let largest = values.iter().fold(step, |max, value| value.abs().max(max));
+    let notation = Notation::of(largest, step);
+    let ticks = values.into_iter();
+    ticks.map(|value| (value, notation.write(value))).collect()
 }
 
-/// Writes a number with the decimal places of `step`, which is a round number.
-pub(crate) fn written(value: f64, step: f64) -> String {
-    let size = value.abs().max(step.abs());
-    if size >= 1e6 || size > 0.0 && size < 1e-3 {
-        let text = format!("{value:.2e}");
-        // Trailing zeros are not significant: 5e-4, not 5.00e-4.
-        let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
-        let digits = digits.trim_end_matches('0').trim_end_matches('.');
-        return if value == 0.0 {
-            "0".to_owned()
-        } else {
-            format!("{digits}e{power}")
-        };
+/// The notation of numbers that are multiples of a round step.
+#[derive(Clone, Copy, Debug)]
+struct Notation {
+    is_scientific: bool,
+    /// Decimal exponent of the last digit.
+    last: i32,
+}
+
+impl Notation {
+    /// Chooses the notation of numbers up to `largest`: scientific for large and small numbers if
+    /// that is shorter.
+    fn of(largest: f64, step: f64) -> Self {
+        let (_, last) = exponents(step);
+        let [plain, scientific] = [false, true].map(|is_scientific| Self {
+            is_scientific,
+            last,
+        });
+        let is_usual = (1e-3..1e6).contains(&largest);
+        match !is_usual && scientific.write(largest).len() < plain.write(largest).len() {
+            true => scientific,
+            false => plain,
+        }
     }
-    let places = (0..7_usize).find(|places| {
-        let scaled = step * 10_f64.powi(i32::try_from(*places).unwrap_or(0));
-        (scaled - scaled.round()).abs() < 1e-6 * scaled.abs().max(1e-9)
-    });
-    let places = places.unwrap_or(6);
-    let text = format!("{value:.places$}");
-    if text.trim_start_matches(['-', '0', '.']).is_empty() {
-        "0".to_owned()
-    } else {
-        text
+
+    fn write(self, value: f64) -> String {
+        let places = |first: i32| usize::try_from(first - self.last).unwrap_or(0);
+        if value == 0.0 {
+            return "0".to_owned();
+        }
+        if self.is_scientific {
+            let places = places(exponents(value).0);
+            let text = format!("{value:.places$e}");
+            // Trailing zeros are not significant: 5e-4, not 5.0e-4.
+            return match text.split_once('e') {
+                Some((digits, power)) if digits.contains('.') => {
+                    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+                    format!("{digits}e{power}")
+                }
+                _ => text,
+            };
+        }
+        let places = places(0);
+        let text = format!("{value:.places$}");
+        match text.trim_start_matches(['-', '0', '.']).is_empty() {
+            true => "0".to_owned(),
+            false => text,
+        }
     }
 }
 
-/// Writes a number rounded to a step of at most `resolution`.
+/// Returns the decimal exponents of the first and of the last digit of a number, rounded to three
+/// digits.
+fn exponents(number: f64) -> (i32, i32) {
+    let text = format!("{number:.2e}");
+    let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+    let first = power.parse().unwrap_or(0);
+    let digits = digits.trim_end_matches('0').trim_start_matches('-');
+    let places = digits.len().saturating_sub("1.".len());
+    (first, first - i32::try_from(places).unwrap_or(0))
+}
+
+/// Writes a number, a multiple of `step`.
+fn written(value: f64, step: f64) -> String {
+    Notation::of(value.abs().max(step.abs()), step).write(value)
+}
+
+/// Writes a number rounded to a step of at most `resolution`, or to the digits of a float64.
 pub(crate) fn rounded(value: f64, resolution: f64) -> String {
-    let step = round_below(resolution);
-    written((value / step).round() * step, step)
+    let step = round_below(resolution.max(value.abs() * (2.0 * f64::EPSILON)));
+    let near = (value / step).round() * step;
+    written(if near.is_finite() { near } else { value }, step)
 }
 
 /// Returns the symbol of a unit of length, or the unit itself.
@@ -174,13 +218,47 @@ mod tests {
         check_ticks(0.13, 0.87, &["0.2", "0.4", "0.6", "0.8"]);
         check_ticks(-3.0, 17.0, &["0", "5", "10", "15"]);
         check_ticks(0.0, 4e7, &["0", "1e7", "2e7", "3e7", "4e7"]);
+        check_ticks(
+            0.0,
+            1e-3,
+            &["0", "0.00025", "0.00050", "0.00075", "0.00100"],
+        );
         check_ticks(1.0, 1.0, &[]);
         check_ticks(f64::NAN, 1.0, &[]);
         check_ticks(f64::NEG_INFINITY, f64::INFINITY, &[]);
     }
 
+    /// All ticks were `5.4e6` above a million.
+    #[test]
+    fn ticks_differ_whatever_their_size() {
+        let check = check_ticks;
+        check(5_399_991.0, 5_400_009.0, &["5399995", "5400000", "5400005"]);
+        check(1.2e6, 1.9e6, &["1.2e6", "1.4e6", "1.6e6", "1.8e6"]);
+        check(
+            1e15 + 0.1,
+            1e15 + 3.9,
+            &["1000000000000001", "1000000000000002", "1000000000000003"],
+        );
+        check(1e18, 1e18 + 256.0, &["1e18"]);
+        check(
+            0.1 + 1e-9,
+            0.1 + 3.9e-9,
+            &["0.100000001", "0.100000002", "0.100000003"],
+        );
+        check(
+            -3.1e-12,
+            -2.3e-12,
+            &["-3e-12", "-2.8e-12", "-2.6e-12", "-2.4e-12"],
+        );
+        check(1e-50, 4.1e-50, &["1e-50", "2e-50", "3e-50", "4e-50"]);
+        check(1e300, 4.1e300, &["1e300", "2e300", "3e300", "4e300"]);
+        check(-f64::MAX, f64::MAX, &["-1e308", "0", "1e308"]);
+    }
+
     #[test]
     fn ends_of_ranges_are_rounded() {
+        assert_eq!(rounded(1_700_000_002.3, 0.96), "1700000002.5");
+        assert_eq!(rounded(f64::MAX, 1e306), "1.8e308");
         assert_eq!(rounded(0.123_456, 0.007), "0.125");
         assert_eq!(rounded(1234.567, 3.0), "1234");
         assert_eq!(rounded(0.0, 0.007), "0");

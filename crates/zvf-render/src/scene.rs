@@ -27,14 +27,14 @@ pub(crate) struct Scene {
     pub(crate) positions: Vec<Vector>,
     /// Colour code of each vertex, interpreted by [`Paint`](crate::paint::Paint); empty if colours
     /// need no codes.
-    pub(crate) color_codes: Vec<u32>,
+    pub(crate) color_codes: Vec<u64>,
     /// Start of each path, and the end of the last.
     pub(crate) starts: Vec<usize>,
     /// Vertices of edges and faces, `ends` per link.
     pub(crate) links: Vec<u32>,
     pub(crate) ends: usize,
     /// Colour code of each link, if links have the colours.
-    pub(crate) link_color_codes: Vec<u32>,
+    pub(crate) link_color_codes: Vec<u64>,
 }
 
 /// The drawn axes and the origin of positions.

@@ -255,6 +255,11 @@ impl Camera {
         (zoom > 0.0 && spot.x.is_finite() && spot.y.is_finite()).then_some(spot)
     }
 
+    /// Returns the distance of two spots along the line of sight, in pixels.
+    pub(crate) fn depth_between(&self, a: Spot, b: Spot) -> f32 {
+        (b.near - a.near).abs() * self.scale * f32::midpoint(a.zoom, b.zoom)
+    }
+
     /// Returns the nearness of a point on a face by its magnification, which is linear on the
     /// picture under perspective.
     pub(crate) fn near(&self, zoom: f32, near: f32) -> f32 {

@@ -50,6 +50,37 @@ async fn attributes_that_are_not_there_are_named() {
     assert!(drawn(&store, &options).await.is_err());
 }
 
+/// A budget, the default for boxes, and colours of vertices cannot be combined with these.
+#[tokio::test]
+async fn additional_geometries_are_drawn_inside_a_box() {
+    let store = stores::tinted().await;
+    let level = std::path::PathBuf::from(store.address()).join("0");
+    copy(&level.join("vertices"), &level.join("vertices_graph"));
+    std::fs::create_dir(level.join("geometry_index")).unwrap();
+    let index = r#"{"zarr_format": 3, "node_type": "group", "attributes": {"graph":
+        {"array": "vertices_graph", "vertex_count": 3, "has_links": false}}}"#;
+    std::fs::write(level.join("geometry_index/zarr.json"), index).unwrap();
+    let mut options = small();
+    options.geometry = Some("graph".to_owned());
+    assert_eq!(drawn(&store, &options).await.unwrap().vertices, 3);
+    options.bbox = Some(zvf::Bbox::parse("-1,-1,-1,5,10,1").unwrap());
+    let rendered = drawn(&store, &options).await.unwrap();
+    assert_eq!(rendered.vertices, 2);
+    assert_eq!(rendered.levels, [LevelId::FULL]);
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let from = entry.unwrap().path();
+        let to = to.join(from.file_name().unwrap());
+        match from.is_dir() {
+            true => copy(&from, &to),
+            false => drop(std::fs::copy(&from, &to).unwrap()),
+        }
+    }
+}
+
 #[tokio::test]
 async fn one_place_and_no_depth_are_drawn() {
     for places in [

@@ -161,6 +161,107 @@ async fn surfaces_are_lit() {
     check("ring-bare.png", &store, &options).await;
 }
 
+/// The normals of faces with opposite winding cancelled each other.
+#[tokio::test]
+async fn surfaces_of_mixed_winding_are_lit_evenly() {
+    check(
+        "ring.png",
+        &stores::rewound_ring().await,
+        &colored("height"),
+    )
+    .await;
+}
+
+/// Parts of a face whose interpolated normal points away from the viewer were lit from behind.
+#[tokio::test]
+async fn faces_of_a_cube_have_no_dark_patches() {
+    let mut geometry = zvf::Geometry::new(zvf::NumericColumn::float32(
+        3,
+        (0..8_u8).flat_map(|at| [1, 2, 4].map(|bit| f32::from(u8::from(at & bit > 0)))),
+    ));
+    geometry.link_width = 4;
+    geometry.links = vec![
+        0, 2, 3, 1, 4, 5, 7, 6, 0, 1, 5, 4, 2, 6, 7, 3, 0, 4, 6, 2, 1, 3, 7, 5,
+    ];
+    let store = stores::made(zvf::GeometryKind::Mesh, geometry).await;
+    let mut options = colored("#ffffff");
+    options.annotations = false;
+    options.depth_cue = false;
+    let rendered = drawn(&store, &options).await.unwrap();
+    // Inside the cube, the light changes gradually; its outline has a few such pixels.
+    let rows = rendered.picture.pixels().chunks_exact(options.width);
+    let steps = rows.flat_map(|row| row.windows(4));
+    let is_patch =
+        |at: &&[[u8; 3]]| at.iter().all(|pixel| pixel[1] > 50) && at[1][1].abs_diff(at[2][1]) > 25;
+    assert!(steps.filter(is_patch).count() < 40);
+}
+
+/// Labels of this length were cut at the edge of the picture.
+#[tokio::test]
+async fn labels_of_a_color_bar_are_inside_the_picture() {
+    let values = (0..100_u8).map(|at| -99_990.0 + f64::from(at) * 2e-4);
+    let store = stores::precise(values.collect()).await;
+    let rendered = drawn(&store, &colored("vertex.value")).await.unwrap();
+    let rows = rendered.picture.pixels().chunks_exact(small().width);
+    let is_text = |at: &&[u8; 3]| at.iter().all(|part| *part > 90);
+    let margin = rows
+        .skip(60)
+        .take(120)
+        .flat_map(|row| &row[row.len() - 9..]);
+    assert_eq!(margin.filter(is_text).count(), 0);
+}
+
+/// A path along the line of sight had the depth and colour of its first vertex.
+#[tokio::test]
+async fn a_path_along_the_line_of_sight_shows_its_nearest_vertex() {
+    let mut up: Vec<[f32; 3]> = (0..=20_u8)
+        .map(|at| [0.0, 0.0, f32::from(at) * 5.0])
+        .collect();
+    let across = [[-5.0, 0.0, 50.0], [5.0, 0.0, 50.0]];
+    let mut options = colored("z");
+    options.annotations = false;
+    options.view = Some(Viewpoint::AXIAL);
+    options.stroke = Some(12.0);
+    let mut pictures = Vec::new();
+    let there_and_back = [&up[..], &[[0.0; 3]]].concat();
+    for reversed in [false, true] {
+        if reversed {
+            up.reverse();
+        }
+        let store = stores::lines(&[&across, &up]).await;
+        pictures.push(drawn(&store, &options).await.unwrap().picture);
+    }
+    assert_eq!(pictures[0], pictures[1]);
+    let store = stores::lines(&[&across, &there_and_back]).await;
+    pictures.push(drawn(&store, &options).await.unwrap().picture);
+    for picture in pictures {
+        let at = |x: usize| picture.pixels()[picture.height() / 2 * picture.width() + x];
+        let ([red, green, blue], beside) = (at(picture.width() / 2), at(20));
+        assert!(
+            red > 150 && green > 150 && blue < 90,
+            "{red} {green} {blue}"
+        );
+        assert!(beside[0] < 90 && beside[2] > 60, "{beside:?}");
+    }
+}
+
+#[tokio::test]
+async fn lines_without_length_are_drawn_as_balls() {
+    let paths = stores::lines(&[&[[0.0; 3]; 3], &[[10.0, 0.0, 0.0]; 2]]).await;
+    let mut geometry = zvf::Geometry::new(zvf::NumericColumn::float32(3, [5.0; 6]));
+    geometry.links = vec![0, 1];
+    let edges = stores::made(zvf::GeometryKind::Graphs, geometry).await;
+    let mut options = colored("#ffffff");
+    options.annotations = false;
+    options.stroke = Some(8.0);
+    for (store, balls) in [(paths, 2), (edges, 1)] {
+        let rendered = drawn(&store, &options).await.unwrap();
+        let is_bright = |at: &&[u8; 3]| at[0] > 100;
+        let bright = rendered.picture.pixels().iter().filter(is_bright).count();
+        assert!((30 * balls..64 * balls).contains(&bright), "{bright}");
+    }
+}
+
 #[tokio::test]
 async fn surfaces_have_the_colors_of_their_vertices_by_default() {
     let mut options = small();

@@ -21,7 +21,8 @@ pub(crate) async fn made(kind: GeometryKind, geometry: Geometry) -> Made {
     let mut design = Design::new(kind);
     let axes = ["x", "y", "z"].map(|name| AxisSpec::new(name).unit("micrometer"));
     design.axes = Some(axes[..geometry.axes()].to_vec());
-    let options = CreateOptions::default();
+    // Tests add arrays, of which a seal would know nothing.
+    let options = CreateOptions::default().seal(false);
     zvf::create(&made.address(), geometry, design, &options)
         .await
         .unwrap();
@@ -171,6 +172,19 @@ pub(crate) async fn tinted() -> Made {
 
 /// A ring with waves on it.
 pub(crate) async fn ring() -> Made {
+    made(GeometryKind::Mesh, ring_geometry()).await
+}
+
+/// The same ring with every third face wound in the other direction.
+pub(crate) async fn rewound_ring() -> Made {
+    let mut geometry = ring_geometry();
+    for face in geometry.links.chunks_exact_mut(3).step_by(3) {
+        face.reverse();
+    }
+    made(GeometryKind::Mesh, geometry).await
+}
+
+fn ring_geometry() -> Geometry {
     let (around, across) = (72_u16, 30_u16);
     let (mut positions, mut height, mut links) = (Vec::new(), Vec::new(), Vec::new());
     for (i, u) in (0_i64..).zip(steps(around)) {
@@ -197,5 +211,26 @@ pub(crate) async fn ring() -> Made {
     geometry.link_width = 3;
     geometry.links = links;
     geometry.vertex = vec![numbers("height", height)];
-    made(GeometryKind::Mesh, geometry).await
+    geometry
+}
+
+/// Points along an axis with a number of type float64.
+pub(crate) async fn precise(values: Vec<f64>) -> Made {
+    let at = (0_u16..).zip(&values);
+    let at = at.flat_map(|(at, _)| [f64::from(at), 0.0, 0.0]);
+    let mut geometry = Geometry::new(NumericColumn::float64(3, at));
+    let values = ColumnValues::Numeric(NumericColumn::float64(1, values));
+    geometry.vertex = vec![Column::new("value", values)];
+    made(GeometryKind::Points, geometry).await
+}
+
+/// Paths with these vertices.
+pub(crate) async fn lines(paths: &[&[[f32; 3]]]) -> Made {
+    let mut geometry = Geometry::new(NumericColumn::float32(3, paths.concat().into_flattened()));
+    let mut offsets = vec![0];
+    for path in paths {
+        offsets.push(offsets[offsets.len() - 1] + u64::try_from(path.len()).unwrap());
+    }
+    geometry.part_offsets = Some(offsets);
+    made(GeometryKind::Streamlines, geometry).await
 }
