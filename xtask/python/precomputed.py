@@ -236,16 +236,12 @@ def check_groups(layer, info, truth, ids):
 
 
 def served_ids(info, truth):
-    """Returns the ids of a server: addresses of points, and objects with the number of the path."""
+    """Returns the ids of a server: addresses of points, and objects, which have one path each."""
     if info["annotation_type"] == "point":
         return truth["row_ids"].tolist()
     if "links" in truth:
         return list(range(len(truth["links"])))
-    seen, ids = defaultdict(int), []
-    for object in truth["part_objects"].tolist():
-        ids.append(seen[object] << 40 | object)
-        seen[object] += 1
-    return ids
+    return truth["part_objects"].tolist()
 
 
 def get(url):

@@ -43,7 +43,7 @@ pub enum SegmentPropertyValues {
     Number {
         /// The type of the numbers, `float32` or an integer type of at most 32 bits.
         data_type: String,
-        /// Finite numbers.
+        /// The numbers. Those of the type `float32` are written as the nearest finite float.
         values: Vec<f64>,
     },
     /// Tags, as ascending positions in a list; one property at most.
@@ -102,8 +102,10 @@ impl SegmentPropertyValues {
 )]
 fn number(value: f64, is_float: bool) -> Value {
     if is_float {
+        // JSON has no infinity.
+        let float = (value as f32).clamp(f32::MIN, f32::MAX);
         // The shortest text that gives the float back.
-        let shortest: Option<f64> = (value as f32).to_string().parse().ok();
+        let shortest: Option<f64> = float.to_string().parse().ok();
         Value::from(shortest.unwrap_or(value))
     } else {
         Value::from(value as i64)

@@ -250,6 +250,12 @@ pub enum ExportError {
     /// A record is too large.
     #[error("an annotation or object has more than 4 GiB")]
     Record,
+    /// The target is in the store.
+    #[error("{0} is in the folder of the store; name a target outside of it")]
+    InStore(String),
+    /// The store has no layer.
+    #[error("the store has nothing to show as {0}, so there is nothing to export")]
+    Nothing(String),
     /// The store has none of the wanted layers.
     #[error("the store has no layer of the kinds {0}; it can be exported as {1}")]
     NoLayer(String, String),
@@ -355,9 +361,11 @@ pub async fn export(
     options: &ExportOptions,
     report: &(dyn Fn(u64, u64) + Send + Sync),
 ) -> Result<ExportReport, ExportError> {
+    let target = target.into();
+    check_outside(dataset.address(), &target)?;
     let kinds = chosen_layers(dataset, options)?;
     let source = source(dataset, options).await?;
-    let output = ExportOutput::create(&target.into(), &source).await?;
+    let output = ExportOutput::create(&target, &source).await?;
     let space = ViewerSpace::of(dataset);
     let work = Export {
         reading: LayerInput::new(dataset, options.properties.as_deref(), &space, report),
@@ -369,6 +377,8 @@ pub async fn export(
     let mut layers = Vec::new();
     let mut receiver = LayerReceiver::Written(&mut layers);
     add_layers(&work, kinds, &survey, &mut notes, &mut receiver).await?;
+    let found: Vec<LayerKind> = layers.iter().map(|layer| layer.kind).collect();
+    check_layers(dataset, options, &found, &mut notes)?;
     notes.dedup();
     // Queries may have followed the store to another state.
     if !is_unchanged(dataset, &source).await? {
@@ -390,6 +400,68 @@ pub async fn export(
     })
 }
 
+/// Fails if the target is the store or in it, where its files would be damage.
+fn check_outside(store: &str, target: &ExportTarget) -> Result<(), ExportError> {
+    let text = match target {
+        ExportTarget::Folder(folder) => folder.display().to_string(),
+        ExportTarget::Bucket(address) => address.clone(),
+    };
+    let local = |address: &str| {
+        let path = address.strip_prefix("file://").unwrap_or(address);
+        (!path.contains("://")).then(|| resolved(Path::new(path)))
+    };
+    let is_inside = match (local(store), local(&text)) {
+        (Some(store), Some(target)) => target.starts_with(store),
+        (None, None) => Path::new(&text).starts_with(store),
+        _ => false,
+    };
+    match is_inside {
+        true => Err(ExportError::InStore(text)),
+        false => Ok(()),
+    }
+}
+
+/// Returns a path without symbolic links; its last parts may not exist.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let found = path.ancestors().find_map(|ancestor| {
+        let rest = path.strip_prefix(ancestor).ok()?;
+        Some(ancestor.canonicalize().ok()?.join(rest))
+    });
+    found.unwrap_or(path)
+}
+
+/// Notes requested layers for which the store has no content, and fails if there is no layer.
+fn check_layers(
+    dataset: &Dataset,
+    options: &ExportOptions,
+    found: &[LayerKind],
+    notes: &mut Vec<String>,
+) -> Result<(), ExportError> {
+    let wanted = options.layers.iter();
+    let missing = wanted.filter(|kind| !found.contains(kind));
+    notes.extend(missing.map(|kind| format!("the store has no layer {}", kind.folder())));
+    if !found.is_empty() {
+        return Ok(());
+    }
+    let mut possible = LayerKind::of(dataset);
+    if options.layers.is_empty() {
+        return Err(ExportError::Nothing(names(&possible)));
+    }
+    possible.retain(|kind| !options.layers.contains(kind));
+    let wanted = names(&options.layers);
+    Err(match possible.is_empty() {
+        true => ExportError::Nothing(wanted),
+        false => ExportError::NoLayer(wanted, names(&possible)),
+    })
+}
+
+/// Returns the names of layers as a list.
+fn names(kinds: &[LayerKind]) -> String {
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.folder()).collect();
+    names.join(", ")
+}
+
 /// Returns the layers that an export writes.
 fn chosen_layers(
     dataset: &Dataset,
@@ -405,10 +477,6 @@ fn chosen_layers(
             .collect(),
     };
     if kinds.is_empty() {
-        let names = |kinds: &[LayerKind]| -> String {
-            let names: Vec<&str> = kinds.iter().map(|kind| kind.folder()).collect();
-            names.join(", ")
-        };
         return Err(ExportError::NoLayer(
             names(&options.layers),
             names(&possible),

@@ -6,6 +6,7 @@ pub(crate) mod coarse_first;
 pub(crate) mod float_positions;
 pub(crate) mod levels;
 pub(crate) mod meshes;
+pub(crate) mod path_ids;
 pub(crate) mod segments;
 pub(crate) mod shaders;
 pub(crate) mod shapes;
@@ -144,8 +145,17 @@ pub enum LayerError {
     #[error("the store has no vertex with finite coordinates, so there is nothing to show")]
     Empty,
     /// Skeletons and meshes of a store whose axes are not three axes of space.
-    #[error("skeletons and meshes need three axes of space, but the store has {0}")]
+    #[error(
+        "skeletons and meshes need three axes of space and no others; see the {0} axes of the store with \
+         `zvf info`"
+    )]
     Axes(usize),
+    /// Points that a level completes with those of coarser levels, which have no row ids.
+    #[error(
+        "points of level 0 are stored on coarser levels too, where they have no ids to serve them by; export \
+         the store with `zvf export precomputed`"
+    )]
+    Additive,
     /// A response that would take too much memory.
     #[error("{0} has more than {1} bytes; export the store, or build a coarser level of it")]
     TooLarge(&'static str, usize),

@@ -56,6 +56,28 @@ fn the_document_round_trips() {
     );
 }
 
+/// The document had null, which no reader accepts.
+#[test]
+fn numbers_beyond_float32_are_the_largest_floats() {
+    let values = Values::Number {
+        data_type: "float32".to_owned(),
+        values: vec![1e300, -1e300, f64::INFINITY],
+    };
+    let properties = SegmentProperties {
+        ids: vec![1, 2, 3],
+        properties: vec![property("volume", values)],
+    };
+    let json = properties.to_json().unwrap();
+    let read = SegmentProperties::parse(json.as_bytes()).unwrap();
+    let Values::Number { values, .. } = &read.properties[0].values else {
+        panic!("{read:?}");
+    };
+    let largest = f64::from(f32::MAX);
+    for (found, expected) in values.iter().zip([largest, -largest, largest]) {
+        assert!((found - expected).abs() < 1e32, "{found}");
+    }
+}
+
 #[test]
 fn nothing_is_written_without_segments() {
     assert_eq!(SegmentProperties::default().to_json(), None);

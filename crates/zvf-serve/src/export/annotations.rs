@@ -93,13 +93,12 @@ pub(super) async fn divide<'a>(
     let plan = AnnotationPlan::new(reading, survey, IdScheme::Running, notes).await?;
     let mut sink = IndexWriter::new(work, survey, &plan)?;
     if sink.progress.counts.done == 0 {
-        sink.progress.counts.dropped = push_rows(work, &plan, &mut sink).await?;
+        push_rows(work, &plan, &mut sink).await?;
         sink.by_id.finish()?;
         sink.progress.add_group(0);
         sink.progress.keep()?;
     }
     let IndexWriter { info, progress, .. } = sink;
-    plan.note_skipped(progress.counts.dropped, notes);
     let layer = Layer {
         kind: LayerKind::Annotations,
         level: LevelId::FULL,
@@ -116,12 +115,12 @@ pub(super) async fn divide<'a>(
     })
 }
 
-/// Passes all annotations on, and returns the number of those left out.
+/// Passes all annotations on.
 async fn push_rows(
     work: &Export<'_>,
     plan: &AnnotationPlan,
     sink: &mut IndexWriter<'_, '_>,
-) -> Result<u64, ExportError> {
+) -> Result<(), ExportError> {
     let reading = &work.reading;
     let mut rows = plan.rows();
     let mut failed = None;
@@ -139,10 +138,7 @@ async fn push_rows(
             }
         })
         .await?;
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(rows.skipped),
-    }
+    failed.map_or(Ok(()), Err)
 }
 
 /// The indexes of annotations.

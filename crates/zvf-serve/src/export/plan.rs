@@ -12,7 +12,7 @@ use zvf_store::{Follow, OpenOptions};
 
 use super::{
     Export, ExportError, ExportOptions, ExportPlanError, ExportReport, ExportTarget, LayerReceiver,
-    add_layers, annotations, chosen_layers, is_unchanged,
+    add_layers, annotations, check_layers, check_outside, chosen_layers, is_unchanged,
     output::{ExportJob, ExportOutput},
     planned_layer::{LayerPlanner, LayerShare, PlannedLayer, ShareResult, sizes, with_limits},
     report::numbers,
@@ -163,6 +163,7 @@ pub async fn plan_export(
         },
         ExportTarget::Bucket(address) => ExportTarget::Bucket(address),
     };
+    check_outside(&store, &target)?;
     let dataset = opened(&store, open).await?;
     let kinds = chosen_layers(&dataset, options)?;
     let source = source(&dataset, options).await?;
@@ -216,6 +217,8 @@ async fn plan_layers(
     let mut planner = LayerPlanner { job, tasks, layers };
     let mut receiver = LayerReceiver::Planned(&mut planner);
     add_layers(&work, kinds, &survey, &mut notes, &mut receiver).await?;
+    let found: Vec<LayerKind> = planner.layers.iter().map(PlannedLayer::kind).collect();
+    check_layers(dataset, options, &found, &mut notes)?;
     let layers = planner.layers.iter().map(PlannedLayer::to_json);
     let mut files = output.take_written()?;
     files.retain(|name, _| !ExportJob::is_own(name));

@@ -290,6 +290,11 @@ impl Division {
 }
 
 impl PlannedLayer {
+    /// Returns the kind of the layer.
+    pub(super) fn kind(&self) -> LayerKind {
+        self.layer.kind
+    }
+
     /// Returns the shares of tasks.
     pub(super) fn shares(&self) -> &[LayerShare] {
         &self.shares

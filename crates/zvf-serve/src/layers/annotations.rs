@@ -17,6 +17,7 @@ use super::{
     attributes::PropertyPlan,
     coarse_first::{CoarseFirst, key_of_path, key_of_point},
     float_positions::FloatPositions,
+    path_ids::PathIds,
     segments::GroupTable,
     shaders::{annotation_shader, path_shader},
     survey::{StoreSurvey, paths},
@@ -28,35 +29,14 @@ const LIMIT: u64 = 5000;
 const CELL_BYTES: u64 = 2 << 20;
 /// Paths that are looked at to divide paths among levels: a regular sample of larger stores.
 const SAMPLE: u64 = 1 << 13;
-/// Points of a polyline that a viewer can pick.
-const MAX_POINTS: usize = 100_000;
 
 /// The ids of annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IdScheme {
     /// Running numbers in the result of a query for everything.
     Running,
-    /// The address of a point, or the object of a path with the number of the path in the object:
-    /// ids that any query gives.
+    /// Addresses of points, or [`PathIds`]: ids that any query gives.
     Stored,
-}
-
-/// Bits of an id for the object of a path. The bits above them number the paths of the object.
-const OBJECT_BITS: u32 = 40;
-
-/// Returns the id of a path by its object and its number in the object.
-fn path_id(object: i64, part: u64) -> Option<u64> {
-    let object = u64::try_from(object)
-        .ok()
-        .filter(|id| id >> OBJECT_BITS == 0)?;
-    let part = (part >> (63 - OBJECT_BITS) == 0).then_some(part)?;
-    Some(part << OBJECT_BITS | object)
-}
-
-/// Returns the object of the path with this id.
-#[cfg(feature = "server")]
-pub(crate) fn object_of_path(id: u64) -> Option<i64> {
-    i64::try_from(id & ((1 << OBJECT_BITS) - 1)).ok()
 }
 
 /// The elements of a store that are annotations.
@@ -122,6 +102,7 @@ pub(crate) struct AnnotationPlan {
     columns: PropertyPlan,
     coarse_first: CoarseFirst,
     ids: IdScheme,
+    path_ids: PathIds,
     rank: usize,
     lower: Vec<f64>,
     upper: Vec<f64>,
@@ -150,6 +131,7 @@ impl AnnotationPlan {
             Annotated::Paths if !survey.is_pairs => AnnotationKind::Polyline,
             Annotated::Paths | Annotated::Links => AnnotationKind::Line,
         };
+        survey.note_annotations(kind.name(), notes);
         let mut properties = columns.specs.clone();
         let is_line = annotated != Annotated::Points;
         if is_line {
@@ -185,6 +167,7 @@ impl AnnotationPlan {
             shader,
             columns,
             ids,
+            path_ids: survey.path_ids.clone(),
             rank,
             lower,
             upper,
@@ -235,6 +218,12 @@ impl AnnotationPlan {
         self.levels.level_of_rank(rank)
     }
 
+    /// Returns the object of the path with a [stored](IdScheme::Stored) id.
+    #[cfg(feature = "server")]
+    pub(crate) fn object_of_path(&self, id: u64) -> Option<i64> {
+        self.path_ids.object(id)
+    }
+
     /// Returns the attributes that are properties.
     #[cfg(feature = "server")]
     pub(crate) fn selection(&self) -> Selection {
@@ -254,7 +243,6 @@ impl AnnotationPlan {
             next: 0,
             last_object: None,
             vertices: GraphVertices::new(self.rank),
-            skipped: 0,
         }
     }
 
@@ -266,17 +254,6 @@ impl AnnotationPlan {
             (Related::Group, Some(object)) => self.groups.numbers_of(object),
         };
         self.related.iter().map(segments).collect()
-    }
-
-    /// Returns a note about annotations that were left out.
-    pub(crate) fn note_skipped(&self, skipped: u64, notes: &mut Vec<String>) {
-        if skipped > 0 {
-            let what = self.kind.name();
-            notes.push(format!(
-                "{skipped} annotations of kind {what} left out: coordinates that are not finite, fewer than 2 \
-                 points, or more than {MAX_POINTS}"
-            ));
-        }
     }
 }
 
@@ -394,7 +371,6 @@ pub(crate) struct AnnotationRows<'a> {
     /// the attributes.
     last_object: Option<LastObject>,
     vertices: GraphVertices,
-    pub(crate) skipped: u64,
 }
 
 /// The vertices of a graph, to which links refer by row.
@@ -496,10 +472,7 @@ impl AnnotationRows<'_> {
         for (row, link) in self.vertices.links(batch).enumerate() {
             let id = self.next;
             self.next = self.next.saturating_add(1);
-            let Some(link) = link else {
-                self.skipped = self.skipped.saturating_add(1);
-                continue;
-            };
+            let Some(link) = link else { continue };
             values.clear();
             properties.push(Some(row), &mut values);
             let colour = orientation(&link.coordinates, self.plan.rank);
@@ -533,7 +506,6 @@ impl AnnotationRows<'_> {
             };
             self.next = self.next.saturating_add(1);
             let Some(point) = positions.row(row) else {
-                self.skipped = self.skipped.saturating_add(1);
                 continue;
             };
             values.clear();
@@ -575,17 +547,14 @@ impl AnnotationRows<'_> {
             });
             let id = match self.plan.ids {
                 IdScheme::Running => Some(running),
-                IdScheme::Stored => path_id(path.object, last.paths),
+                IdScheme::Stored => self.plan.path_ids.id(path.object, last.paths),
             };
             last.paths = last.paths.saturating_add(1);
-            let points = path.end.saturating_sub(path.start);
-            let is_drawn = (2..=MAX_POINTS).contains(&points);
-            let coordinates = match is_drawn {
+            let coordinates = match path.is_drawn() {
                 true => positions.rows(path.start..path.end),
                 false => None,
             };
             let Some((id, coordinates)) = id.zip(coordinates) else {
-                self.skipped = self.skipped.saturating_add(1);
                 self.last_object = Some(last);
                 continue;
             };
@@ -643,15 +612,6 @@ fn orientation(coordinates: &[f32], rank: usize) -> [u8; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ids_of_paths_hold_the_object() {
-        assert_eq!(path_id(7, 0), Some(7));
-        assert_eq!(path_id(7, 2), Some(2 << 40 | 7));
-        assert_eq!(path_id(-1, 0), None);
-        assert_eq!(path_id(1 << 40, 0), None);
-        assert_eq!(path_id(7, 1 << 23), None);
-    }
 
     #[test]
     fn orientations_are_colours() {

@@ -12,12 +12,12 @@ use zvf_precomputed::{
 
 /// Components of an attribute of skeletons.
 const MAX_COMPONENTS: u32 = 4;
-/// Words that get a label in the viewer's list of values.
-const MAX_LABELS: usize = 1000;
-/// Words of an attribute whose numbers are kept in memory.
+/// Words of an attribute whose numbers are kept in memory, and labels in the document.
 const MAX_WORDS: usize = 1 << 16;
 /// The viewer divides larger records into groups with other rules of alignment.
 const MAX_PROPERTY_BYTES: usize = 200;
+/// Integers up to this one are 32-bit floats without rounding.
+const EXACT: u32 = 1 << 24;
 /// Attributes of a skeleton: one texture each.
 const MAX_ATTRIBUTES: usize = 14;
 
@@ -27,7 +27,9 @@ pub(crate) struct ColumnSurvey {
     pub(crate) name: String,
     /// Type and width of numbers; `None` for text.
     numbers: Option<(Kind, u32)>,
-    /// Finite range of the numbers.
+    /// Rows with a value.
+    rows: u64,
+    /// Range of the numbers that are finite as 32-bit floats.
     pub(crate) range: Option<(f64, f64)>,
     words: Vec<String>,
     codes: HashMap<String, u32>,
@@ -39,11 +41,15 @@ pub(crate) struct ColumnSurvey {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AttributeSurvey {
     pub(crate) columns: Vec<ColumnSurvey>,
+    rows: u64,
 }
 
 impl AttributeSurvey {
-    /// Adds the rows of a batch.
-    pub(crate) fn add(&mut self, columns: &[Column]) {
+    /// Adds the columns of a batch, which has this many rows.
+    pub(crate) fn add(&mut self, columns: &[Column], rows: usize) {
+        self.rows = self
+            .rows
+            .saturating_add(u64::try_from(rows).unwrap_or(u64::MAX));
         for column in columns {
             let known = self
                 .columns
@@ -53,6 +59,7 @@ impl AttributeSurvey {
                 self.columns.push(ColumnSurvey {
                     name: column.name.clone(),
                     numbers: None,
+                    rows: 0,
                     range: None,
                     words: Vec::new(),
                     codes: HashMap::new(),
@@ -74,9 +81,10 @@ impl ColumnSurvey {
                 self.numbers = Some((numbers.kind, numbers.width));
                 let Some(view) = numbers.view() else { return };
                 for row in (0..view.rows()).filter(|row| !column.is_null(*row)) {
+                    self.rows = self.rows.saturating_add(1);
                     for channel in 0..numbers.width {
                         let value = view.value(row, channel).map(Value::to_f64);
-                        let Some(value) = value.filter(|value| value.is_finite()) else {
+                        let Some(value) = value.filter(|value| narrow(*value).is_finite()) else {
                             continue;
                         };
                         let (low, high) = self.range.unwrap_or((value, value));
@@ -113,13 +121,23 @@ impl ColumnSurvey {
         self.has_more_words
     }
 
-    /// Returns the type of a property with these numbers, and a note if values change.
-    fn property_type(&self, kind: Kind) -> (PropertyType, Option<&'static str>) {
+    /// Returns the type of a property with these numbers, and a note if values change. Integers with
+    /// missing values are floats, because these have NaN.
+    fn property_type(&self, kind: Kind, has_missing: bool) -> (PropertyType, Option<&'static str>) {
         let fits = |low: f64, high: f64| {
             let range = self.range;
             range.is_none_or(|(lowest, highest)| lowest >= low && highest <= high)
         };
         match kind {
+            Kind::Float64 => (PropertyType::Float32, Some("is rounded to float32")),
+            Kind::Float16 | Kind::Float32 => (PropertyType::Float32, None),
+            _ if has_missing && fits(-f64::from(EXACT), f64::from(EXACT)) => {
+                (PropertyType::Float32, None)
+            }
+            _ if has_missing => (
+                PropertyType::Float32,
+                Some("has missing values and large integers, which are rounded to float32"),
+            ),
             Kind::UInt8 | Kind::Bool => (PropertyType::Uint8, None),
             Kind::Int8 => (PropertyType::Int8, None),
             Kind::UInt16 => (PropertyType::Uint16, None),
@@ -134,7 +152,6 @@ impl ColumnSurvey {
                 PropertyType::Float32,
                 Some("has integers above 32 bits, which are rounded to float32"),
             ),
-            Kind::Float64 => (PropertyType::Float32, Some("is rounded to float32")),
             _ => (PropertyType::Float32, None),
         }
     }
@@ -169,7 +186,8 @@ impl PropertyPlan {
         };
         let mut size = 0_usize;
         for (at, column) in survey.columns.iter().enumerate() {
-            let sources = sources(at, column, notes);
+            let missing = survey.rows.saturating_sub(column.rows);
+            let sources = sources(at, column, missing, notes);
             let added = sources.iter().map(|(_, channel)| channel.kind.size());
             let added = size.saturating_add(added.sum());
             if added > MAX_PROPERTY_BYTES {
@@ -239,7 +257,12 @@ impl PropertyPlan {
 }
 
 /// Returns the properties of a column with their names.
-fn sources(at: usize, column: &ColumnSurvey, notes: &mut Vec<String>) -> Vec<(String, Channel)> {
+fn sources(
+    at: usize,
+    column: &ColumnSurvey,
+    missing: u64,
+    notes: &mut Vec<String>,
+) -> Vec<(String, Channel)> {
     let source = |component, kind, words| Channel {
         column: at,
         component,
@@ -258,24 +281,27 @@ fn sources(at: usize, column: &ColumnSurvey, notes: &mut Vec<String>) -> Vec<(St
         };
         return vec![(column.name.clone(), source(0, kind, Some(none)))];
     };
-    match (kind, width) {
-        (Kind::UInt8, 3) => {
-            return vec![(column.name.clone(), source(0, PropertyType::Rgb, None))];
-        }
-        (Kind::UInt8, 4) => {
-            return vec![(column.name.clone(), source(0, PropertyType::Rgba, None))];
-        }
-        (Kind::Complex64 | Kind::Complex128, _) => {
-            notes.push(format!(
-                "attribute {} is left out: it is complex",
-                column.name
-            ));
-            return Vec::new();
-        }
-        _ => {}
+    let name = &column.name;
+    if matches!(kind, Kind::Complex64 | Kind::Complex128) {
+        notes.push(format!("attribute {name} is left out: it is complex"));
+        return Vec::new();
     }
-    let (property, note) = column.property_type(kind);
-    notes.extend(note.map(|note| format!("attribute {} {note}", column.name)));
+    let colour = match (kind, width) {
+        (Kind::UInt8, 3) => Some(PropertyType::Rgb),
+        (Kind::UInt8, 4) => Some(PropertyType::Rgba),
+        _ => None,
+    };
+    if missing > 0 {
+        let shown = colour.map_or("NaN", |_| "zeros");
+        notes.push(format!(
+            "{missing} values of attribute {name} are missing, and shown as {shown}"
+        ));
+    }
+    if let Some(colour) = colour {
+        return vec![(name.clone(), source(0, colour, None))];
+    }
+    let (property, note) = column.property_type(kind, missing > 0);
+    notes.extend(note.map(|note| format!("attribute {name} {note}")));
     let channels = (0..width).map(|channel| {
         let name = match width {
             1 => column.name.clone(),
@@ -288,9 +314,6 @@ fn sources(at: usize, column: &ColumnSurvey, notes: &mut Vec<String>) -> Vec<(St
 
 impl ColumnSurvey {
     fn labels(&self) -> Vec<ValueLabel> {
-        if self.words.len() > MAX_LABELS {
-            return Vec::new();
-        }
         let labels = self.words.iter().map(String::as_str).chain(["(none)"]);
         let labels = (0_u32..).zip(labels).map(|(code, label)| ValueLabel {
             value: code.into(),
@@ -413,7 +436,7 @@ impl SkeletonPlan {
                 Some((kind, width)) => {
                     let is_exact = column
                         .range
-                        .is_none_or(|(low, high)| low.abs().max(high.abs()) <= f64::from(1 << 24));
+                        .is_none_or(|(low, high)| low.abs().max(high.abs()) <= f64::from(EXACT));
                     let is_integer = matches!(
                         kind,
                         Kind::Int32 | Kind::UInt32 | Kind::Int64 | Kind::UInt64
@@ -423,7 +446,13 @@ impl SkeletonPlan {
                     }
                     width
                 }
-                None => 1,
+                None => {
+                    notes.push(format!(
+                        "attribute {} is text, for which skeletons have numbers without labels",
+                        column.name
+                    ));
+                    1
+                }
             };
             let step = usize::try_from(MAX_COMPONENTS).unwrap_or(4);
             for first in (0..width).step_by(step) {

@@ -10,6 +10,8 @@ use zvf_precomputed::{SegmentProperties, SegmentProperty, SegmentPropertyValues,
 
 pub(crate) use groups::GroupTable;
 
+use super::attributes::narrow;
+
 /// The viewer reads properties as one document.
 pub(crate) const MAX_SEGMENTS: usize = 1_000_000;
 /// Values of all properties: the document has some 10 bytes for each.
@@ -72,7 +74,9 @@ impl SegmentTable {
         }
     }
 
-    pub(crate) fn finish(&mut self, notes: &mut Vec<String>) {
+    /// Fills and limits the columns. Notes what the document changes or lacks; `what` names the
+    /// segments.
+    pub(crate) fn finish(&mut self, what: &str, notes: &mut Vec<String>) {
         let rows = self.count;
         let inconsistent = core::mem::take(&mut self.inconsistent);
         self.columns
@@ -82,7 +86,7 @@ impl SegmentTable {
         }
         if rows > MAX_SEGMENTS {
             notes.push(format!(
-                "attributes of objects are left out: Neuroglancer reads properties of {MAX_SEGMENTS} \
+                "attributes of {what} are left out: Neuroglancer reads properties of {MAX_SEGMENTS} \
                  segments at most"
             ));
         }
@@ -101,14 +105,24 @@ impl SegmentTable {
         self.columns = kept;
         notes.extend(left_out.iter().map(|column| {
             format!(
-                "attribute {} of objects is left out: their properties would have more than \
+                "attribute {} of {what} is left out: their properties would have more than \
                  {MAX_VALUES} values",
                 column.name
             )
         }));
+        let shown = self.rows();
+        for column in &self.columns {
+            let mut found = Vec::new();
+            properties_of(column, &shown, &mut found);
+            notes.extend(
+                found
+                    .iter()
+                    .map(|note| format!("properties of {what}: {note}")),
+            );
+        }
         let negative = self.negative;
         if negative > 0 {
-            notes.push(format!("{negative} objects with negative ids are left out"));
+            notes.push(format!("{negative} {what} with negative ids are left out"));
         }
     }
 
@@ -145,16 +159,21 @@ impl SegmentTable {
         }
     }
 
+    /// Returns the rows of the document.
+    fn rows(&self) -> Vec<usize> {
+        let rows = self.ids.iter().enumerate();
+        rows.filter_map(|(row, id)| (*id >= 0).then_some(row))
+            .collect()
+    }
+
     fn document(&self) -> SegmentProperties {
-        let rows: Vec<usize> = (0..self.ids.len())
-            .filter(|row| self.ids.get(*row).is_some_and(|id| *id >= 0))
-            .collect();
+        let rows = self.rows();
         let ids = rows.iter().filter_map(|row| self.ids.get(*row));
         let ids = ids.filter_map(|id| u64::try_from(*id).ok()).collect();
         let mut properties = Vec::new();
         let mut names = Vec::new();
         for column in &self.columns {
-            for (name, values) in values(column, &rows) {
+            for (name, values) in properties_of(column, &rows, &mut Vec::new()) {
                 names.push(name.clone());
                 properties.push(SegmentProperty {
                     id: String::new(),
@@ -264,8 +283,12 @@ fn tag(name: &str, taken: &mut HashSet<String>) -> String {
     own
 }
 
-/// Returns the properties of a column with their names.
-fn values(column: &Column, rows: &[usize]) -> Vec<(String, SegmentPropertyValues)> {
+/// Returns the properties of a column with their names. Notes values that are changed.
+fn properties_of(
+    column: &Column,
+    rows: &[usize],
+    notes: &mut Vec<String>,
+) -> Vec<(String, SegmentPropertyValues)> {
     match &column.values {
         ColumnValues::Dictionary { .. } => {
             let texts = rows
@@ -284,28 +307,91 @@ fn values(column: &Column, rows: &[usize]) -> Vec<(String, SegmentPropertyValues
                     _ => format!("{}_{channel}", column.name),
                 };
                 let number = |row: &usize| {
-                    let value = view.value(*row, channel).map(Value::to_f64);
-                    value.filter(|value| value.is_finite() && !column.is_null(*row))
+                    let value = view.value(*row, channel);
+                    value.filter(|_| !column.is_null(*row))
                 };
-                let values: Vec<Option<f64>> = rows.iter().map(number).collect();
-                let known = values.iter().flatten();
-                let low = known.clone().copied().fold(f64::INFINITY, f64::min);
-                let high = known.copied().fold(f64::NEG_INFINITY, f64::max);
-                let data_type = number_type(numbers.kind, low, high)?.to_owned();
-                // JSON has no NaN: a row without a value has the smallest one.
-                let min = if low.is_finite() { low } else { 0.0 };
-                let values = values.into_iter().map(|value| value.unwrap_or(min));
-                let values = SegmentPropertyValues::Number {
-                    data_type,
-                    values: values.collect(),
-                };
-                Some((name, values))
+                let values: Vec<Option<Value>> = rows.iter().map(number).collect();
+                match numbers_of(&name, numbers.kind, &values, notes) {
+                    Some(values) => Some((name, values)),
+                    None => {
+                        notes.push(format!("attribute {name} is left out: it is complex"));
+                        None
+                    }
+                }
             });
             channels.collect()
         }
     }
 }
 
+/// Returns numbers as a property; `None` for complex numbers. The format has neither missing values nor
+/// NaN, and no integers beyond 32 bits, which become text.
+fn numbers_of(
+    name: &str,
+    kind: Kind,
+    values: &[Option<Value>],
+    notes: &mut Vec<String>,
+) -> Option<SegmentPropertyValues> {
+    let is_float = match kind {
+        Kind::Complex64 | Kind::Complex128 => return None,
+        Kind::Float16 | Kind::Float32 | Kind::Float64 => true,
+        _ => false,
+    };
+    let numbers = values.iter().map(|value| {
+        let number = value.map(Value::to_f64);
+        number.filter(|number| narrow(*number).is_finite())
+    });
+    let numbers: Vec<Option<f64>> = numbers.collect();
+    let known = numbers.iter().flatten().copied();
+    let low = known.clone().fold(f64::INFINITY, f64::min);
+    let high = known.fold(f64::NEG_INFINITY, f64::max);
+    let missing = numbers.iter().filter(|number| number.is_none()).count();
+    // A number that no segment has stands for missing values.
+    let stand_in = match low < 0.0 {
+        true => f64::from(narrow(2.0 * low.floor()).max(f32::MIN)),
+        false => -1.0,
+    };
+    let data_type = match missing {
+        _ if is_float => Some("float32"),
+        0 => number_type(kind, low, high),
+        _ => number_type(Kind::Int64, stand_in, high),
+    };
+    let Some(data_type) = data_type else {
+        notes.push(format!(
+            "attribute {name} has integers above 32 bits, which are text"
+        ));
+        if missing > 0 {
+            notes.push(format!(
+                "{missing} values of {name} are missing, and shown as empty text"
+            ));
+        }
+        let texts = values.iter().map(|value| match value {
+            Some(Value::Int(number)) => number.to_string(),
+            Some(Value::UInt(number)) => number.to_string(),
+            _ => String::new(),
+        });
+        return Some(SegmentPropertyValues::Text(texts.collect()));
+    };
+    if kind == Kind::Float64 {
+        notes.push(format!("attribute {name} is rounded to float32"));
+    }
+    if missing > 0 {
+        let why = match is_float {
+            true => "missing or not finite as float32",
+            false => "missing",
+        };
+        notes.push(format!(
+            "{missing} values of {name} are {why}, and shown as {stand_in}"
+        ));
+    }
+    let numbers = numbers.into_iter();
+    Some(SegmentPropertyValues::Number {
+        data_type: data_type.to_owned(),
+        values: numbers.map(|number| number.unwrap_or(stand_in)).collect(),
+    })
+}
+
+/// Returns the type of numbers in this range; `None` for integers beyond 32 bits.
 fn number_type(kind: Kind, low: f64, high: f64) -> Option<&'static str> {
     Some(match kind {
         Kind::UInt8 | Kind::Bool => "uint8",
@@ -316,7 +402,7 @@ fn number_type(kind: Kind, low: f64, high: f64) -> Option<&'static str> {
         Kind::Int32 => "int32",
         Kind::Int64 | Kind::UInt64 if low >= 0.0 && high <= u32::MAX.into() => "uint32",
         Kind::Int64 if low >= i32::MIN.into() && high <= i32::MAX.into() => "int32",
-        Kind::Complex64 | Kind::Complex128 => return None,
+        Kind::Int64 | Kind::UInt64 => return None,
         _ => "float32",
     })
 }

@@ -11,8 +11,8 @@ use super::{float_positions::FloatPositions, segments::ONLY_SEGMENT};
 pub(crate) fn note_dropped(dropped: u64, notes: &mut Vec<String>) {
     if dropped > 0 {
         notes.push(format!(
-            "{dropped} vertices, links or objects left out: outside of objects, between objects, \
-             or with coordinates that are not finite"
+            "{dropped} vertices, links or objects left out: outside of objects, in several objects, between \
+             objects, or with coordinates that are not finite"
         ));
     }
 }

@@ -18,20 +18,25 @@ impl ViewerSpace {
     pub(crate) fn of(dataset: &Dataset) -> Self {
         let mut notes = Vec::new();
         let axes = dataset.root().axes.iter().map(|axis| {
-            let is_time = axis.kind.as_deref() == Some("time");
             let known = axis.unit.as_deref().and_then(unit);
-            let (scale, unit) = known.unwrap_or(match is_time {
-                true => (1.0, "s"),
-                false => (NANOMETRE, "m"),
-            });
+            let (known, default) = match axis.kind.as_deref() {
+                Some("time") => (known.filter(|(_, base)| *base == "s"), (1.0, "s")),
+                Some("space") | None => (known, (NANOMETRE, "m")),
+                // Numbers of channels, for example.
+                Some(_) => (Some((1.0, "")), (1.0, "")),
+            };
+            let (scale, unit) = known.unwrap_or(default);
             if known.is_none() && notes.is_empty() {
+                let shown = match unit {
+                    "s" => "1 unit is shown as 1 s",
+                    _ => "1 unit is shown as 1 nm",
+                };
+                let name = &axis.name;
                 notes.push(match &axis.unit {
                     Some(unit) => format!(
-                        "the unit {unit:?} of axis {} is not known to Neuroglancer: 1 unit is \
-                         shown as 1 nm",
-                        axis.name
+                        "the unit {unit:?} of axis {name} is not known to Neuroglancer: {shown}"
                     ),
-                    None => "the store names no unit: 1 unit is shown as 1 nm".to_owned(),
+                    None => format!("axis {name} has no unit: {shown}"),
                 });
             }
             Dimension {
@@ -92,6 +97,7 @@ fn unit(name: &str) -> Option<(f64, &'static str)> {
         "ns" | "nanosecond" | "nanoseconds" => (1e-9, "s"),
         "min" | "minute" | "minutes" => (60.0, "s"),
         "h" | "hour" | "hours" => (3600.0, "s"),
+        "d" | "day" | "days" => (86_400.0, "s"),
         _ => return None,
     })
 }

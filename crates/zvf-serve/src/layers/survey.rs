@@ -1,8 +1,8 @@
 //! A first pass over a store: bounds, numbers, and facts about the attributes.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{collections::HashSet, ops::ControlFlow, sync::Arc};
 
-use zvf::QueryResult;
+use zvf::{QueryResult, SEVERAL_OBJECTS};
 use zvf_format::numeric::{Kind, Value};
 use zvf_model::{level::LevelId, root::GeometryType};
 
@@ -10,11 +10,14 @@ use super::{
     LayerError, LayerInput,
     attributes::AttributeSurvey,
     float_positions::FloatPositions,
+    path_ids::PathIds,
     segments::{GroupTable, ONLY_SEGMENT, SegmentTable},
 };
 
 /// Vertices of a graph whose edges are annotations: their positions are kept in memory.
 const MAX_GRAPH_VERTICES: u64 = 4 << 20;
+/// Points of a polyline that a viewer can pick.
+const MAX_POINTS: usize = 100_000;
 
 /// The findings of the first pass.
 pub(crate) struct StoreSurvey {
@@ -38,6 +41,23 @@ pub(crate) struct StoreSurvey {
     /// Groups of level 0; none of coarser levels.
     pub(crate) groups: Arc<GroupTable>,
     pub(crate) has_objects: bool,
+    pub(crate) path_ids: PathIds,
+    left_out: LeftOut,
+}
+
+/// Numbers of things that layers leave out.
+#[derive(Default)]
+struct LeftOut {
+    /// Points, paths or edges that are no annotations.
+    annotations: u64,
+    /// Paths with a coordinate that is not finite.
+    paths: u64,
+    /// Objects with a vertex with a coordinate that is not finite.
+    objects: HashSet<i64>,
+    /// Vertices of a graph with a coordinate that is not finite.
+    vertices: HashSet<u64>,
+    /// Vertices that belong to several objects.
+    shared: u64,
 }
 
 /// Reads the store once.
@@ -62,6 +82,8 @@ pub(crate) async fn survey(
         groups: Arc::default(),
         segments: SegmentTable::default(),
         has_objects: false,
+        path_ids: PathIds::default(),
+        left_out: LeftOut::default(),
     };
     let report = reading
         .dataset
@@ -80,7 +102,8 @@ pub(crate) async fn survey(
     if survey.vertices == 0 || is_empty {
         return Err(LayerError::Empty);
     }
-    survey.segments.finish(notes);
+    survey.path_ids.finish();
+    survey.segments.finish("objects", notes);
     if survey.has_objects && reading.level == LevelId::FULL {
         survey.groups = Arc::new(GroupTable::read(reading.dataset, notes).await?);
         survey.segments.tag(&survey.groups);
@@ -123,6 +146,88 @@ impl StoreSurvey {
         self.links > 0 && !is_large
     }
 
+    /// Notes points, paths or edges that are no annotations, and those without their objects.
+    pub(crate) fn note_annotations(&self, kind: &str, notes: &mut Vec<String>) {
+        let LeftOut {
+            annotations,
+            shared,
+            ..
+        } = self.left_out;
+        if annotations > 0 {
+            notes.push(format!(
+                "{annotations} annotations of kind {kind} left out: coordinates that are not finite, fewer \
+                 than 2 points, or more than {MAX_POINTS}"
+            ));
+        }
+        if shared > 0 {
+            notes.push(format!(
+                "{shared} vertices belong to several objects, to which their annotations are not related"
+            ));
+        }
+    }
+
+    /// Notes paths or objects that a server leaves out of the layer `layer`.
+    #[cfg(feature = "server")]
+    pub(crate) fn note_objects(&self, layer: &str, notes: &mut Vec<String>) {
+        let (count, what) = match self.is_path {
+            true => (self.left_out.paths, "paths"),
+            false => {
+                let objects = u64::try_from(self.left_out.objects.len());
+                (objects.unwrap_or(u64::MAX), "objects")
+            }
+        };
+        if count > 0 {
+            notes.push(format!(
+                "{count} {what} left out of the {layer}: coordinates that are not finite"
+            ));
+        }
+    }
+
+    /// Counts what the layers leave out of a batch. The rows `broken` have a coordinate that is not
+    /// finite.
+    fn count_left_out(&mut self, batch: &QueryResult, broken: &[usize]) {
+        let left_out = &mut self.left_out;
+        if batch.parts.is_some() {
+            for path in paths(batch) {
+                self.path_ids.add(path.object);
+                let next = broken.partition_point(|row| *row < path.start);
+                let is_finite = broken.get(next).is_none_or(|row| *row >= path.end);
+                left_out.paths = left_out.paths.saturating_add(u64::from(!is_finite));
+                let is_drawn = is_finite && path.is_drawn();
+                left_out.annotations = left_out.annotations.saturating_add(u64::from(!is_drawn));
+            }
+            return;
+        }
+        let objects = batch.object_ids.as_deref();
+        let shared = objects.unwrap_or_default().iter();
+        let shared = shared.filter(|id| **id == SEVERAL_OBJECTS).count();
+        left_out.shared = left_out.shared.saturating_add(as_u64(shared));
+        let owners = broken.iter().map(|row| match objects {
+            Some(ids) => ids.get(*row).copied(),
+            None => Some(0),
+        });
+        left_out.objects.extend(owners.flatten());
+        if self.kind != Some(GeometryType::Graph) {
+            left_out.annotations = left_out.annotations.saturating_add(as_u64(broken.len()));
+            return;
+        }
+        let rows = broken
+            .iter()
+            .map(|row| batch.first_row.saturating_add(as_u64(*row)));
+        left_out.vertices.extend(rows);
+        if left_out.vertices.is_empty() {
+            return;
+        }
+        // All vertices come before the links.
+        let ends = batch
+            .links
+            .as_ref()
+            .map(|links| links.ends.as_chunks::<2>().0);
+        let links = ends.unwrap_or_default().iter();
+        let links = links.filter(|ends| ends.iter().any(|end| left_out.vertices.contains(end)));
+        left_out.annotations = left_out.annotations.saturating_add(as_u64(links.count()));
+    }
+
     fn add(&mut self, batch: &QueryResult, max_ids: usize) {
         let rank = self.lower.len();
         let positions = FloatPositions::of(batch, rank);
@@ -130,8 +235,10 @@ impl StoreSurvey {
             return;
         };
         let is_exact = matches!(batch.positions.kind, Kind::Float16 | Kind::Float32);
+        let mut broken = Vec::new();
         for row in 0..view.rows() {
             let Some(point) = positions.row(row) else {
+                broken.push(row);
                 continue;
             };
             for (at, (lower, upper)) in self.lower.iter_mut().zip(&mut self.upper).enumerate() {
@@ -145,25 +252,27 @@ impl StoreSurvey {
                 }
             }
         }
-        let rows = u64::try_from(view.rows()).unwrap_or(u64::MAX);
-        self.vertices = self.vertices.saturating_add(rows);
-        self.vertex.add(&batch.vertex);
-        self.object.add(&batch.object);
+        self.count_left_out(batch, &broken);
+        self.vertices = self.vertices.saturating_add(as_u64(view.rows()));
+        self.vertex.add(&batch.vertex, view.rows());
+        self.object.add(&batch.object, batch.objects.len());
         self.segments.add(&batch.objects, &batch.object, max_ids);
         if let Some(links) = &batch.links {
-            let count = u64::try_from(links.len()).unwrap_or(u64::MAX);
-            self.links = self.links.saturating_add(count);
-            self.link.add(&batch.link);
+            self.links = self.links.saturating_add(as_u64(links.len()));
+            self.link.add(&batch.link, links.len());
         }
         self.has_objects |= !batch.objects.is_empty();
         if let Some(parts) = &batch.parts {
             self.is_path = true;
-            let count = u64::try_from(parts.objects.len()).unwrap_or(u64::MAX);
-            self.parts = self.parts.saturating_add(count);
+            self.parts = self.parts.saturating_add(as_u64(parts.objects.len()));
             let mut ends = parts.offsets.windows(2);
             self.is_pairs &= ends.all(|ends| matches!(ends, [a, b] if b.saturating_sub(*a) == 2));
         }
     }
+}
+
+fn as_u64(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 /// Returns the rows of each path of a batch, with its object.
@@ -190,4 +299,12 @@ pub(crate) struct PathRange {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) object: i64,
+}
+
+impl PathRange {
+    /// Returns whether a viewer can draw the path and pick its points.
+    pub(crate) fn is_drawn(self) -> bool {
+        let points = self.end.saturating_sub(self.start);
+        (2..=MAX_POINTS).contains(&points)
+    }
 }

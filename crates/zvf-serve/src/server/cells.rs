@@ -19,7 +19,6 @@ use crate::layers::{
     LayerError,
     annotations::{
         Annotated, AnnotationPlan, AnnotationSink, Related, StoreAnnotation, cell_number,
-        object_of_path,
     },
     check_undamaged,
 };
@@ -163,7 +162,7 @@ impl LiveAnnotations {
                 Some((lower, upper)) => self.query().region(padded(lower, upper)?),
                 None => return Ok(None),
             },
-            Prepared::Paths(_) => match object_of_path(id) {
+            Prepared::Paths(_) => match self.plan.object_of_path(id) {
                 Some(object) => self.query().objects([object]),
                 None => return Ok(None),
             },

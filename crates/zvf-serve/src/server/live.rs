@@ -5,7 +5,8 @@ use std::{collections::HashMap, sync::Arc};
 use bytes::Bytes;
 use tokio::sync::{Mutex, OnceCell};
 use zvf::Dataset;
-use zvf_model::level::LevelId;
+use zvf_model::level::{LevelId, Refinement};
+use zvf_precomputed::AnnotationKind;
 use zvf_query::LevelChoice;
 
 use super::{
@@ -472,6 +473,11 @@ impl PlannedLayers {
             LayerKind::Annotations if !survey.has_annotations(notes) => return Ok(()),
             LayerKind::Annotations => {
                 let plan = AnnotationPlan::new(reading, survey, IdScheme::Stored, notes).await?;
+                let full = reading.dataset.level(LevelId::FULL).await?;
+                let is_additive = full.refinement == Refinement::Add;
+                if plan.kind == AnnotationKind::Point && is_additive {
+                    return Err(LayerError::Additive);
+                }
                 let layer = Layer {
                     kind,
                     level: LevelId::FULL,
@@ -495,6 +501,7 @@ impl PlannedLayers {
             }
             LayerKind::Meshes => {
                 let info = mesh_info(reading, survey)?;
+                survey.note_objects(folder, notes);
                 self.meshes =
                     Some(MeshLevels::new(reading.dataset, survey.has_objects, notes).await?);
                 self.properties(folder, survey);
@@ -574,6 +581,7 @@ impl PlannedLayers {
         let level = reading.level;
         let layer = SkeletonLayer::new(reading, survey, notes)?;
         let folder = LayerKind::Skeletons.folder_of(level);
+        survey.note_objects(&folder, notes);
         self.document(format!("{folder}/info"), layer.info.to_json());
         self.properties(&folder, survey);
         let objects = u64::try_from(survey.segments.count).unwrap_or(u64::MAX);

@@ -17,6 +17,8 @@ use zvf_serve::{LayerSource, ServeOptions, Server};
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     pub(crate) path: String,
+    /// Things that a user should know.
+    pub(crate) notes: Vec<String>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -53,19 +55,21 @@ impl TestServer {
                     sources.push(LayerSource::store(name, dataset.unwrap()));
                 }
                 let server = Server::bind(sources, &options, &|_, _| {}).await.unwrap();
-                started.send(server.address().to_owned()).unwrap();
+                let notes = server.notes();
+                started.send((server.address().to_owned(), notes)).unwrap();
                 let stop = async move {
                     let _ = stopped.await;
                 };
                 server.run(stop).await;
             });
         });
-        let url = start.recv().unwrap();
+        let (url, notes) = start.recv().unwrap();
         let rest = url.strip_prefix("http://").unwrap();
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
         Self {
             address: host.parse().unwrap(),
             path: path.to_owned(),
+            notes,
             stop: Some(stop),
             thread: Some(thread),
         }

@@ -28,7 +28,10 @@ use crate::{
 };
 
 /// Reads the annotations of every cell of every level, with the number of cells that list each.
-fn annotations(server: &TestServer, layer: &str) -> (AnnotationInfo, BTreeMap<u64, Annotation>) {
+pub(crate) fn annotations(
+    server: &TestServer,
+    layer: &str,
+) -> (AnnotationInfo, BTreeMap<u64, Annotation>) {
     let info = AnnotationInfo::parse(&server.get(&format!("{layer}/info"))).unwrap();
     let layout = RecordLayout::of(&info);
     let mut found = BTreeMap::new();

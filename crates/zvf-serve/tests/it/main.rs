@@ -9,6 +9,7 @@
 mod client;
 mod export;
 mod export_tasks;
+mod faithful;
 mod layers;
 mod objects;
 mod protocol;

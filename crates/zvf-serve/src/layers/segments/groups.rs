@@ -37,9 +37,13 @@ impl GroupTable {
         let Some(list) = session.group_list(LevelId::FULL).await? else {
             return Ok(Self::default());
         };
-        let sizes = (0..list.len().min(MAX_GROUPS)).filter_map(|group| list.members(group));
-        let members = sizes.fold(0_u64, |sum, group| sum.saturating_add(group.len()));
-        if list.len() > MAX_GROUPS || members > MAX_MEMBERS {
+        let sizes = (0..list.len()).filter_map(|group| Some(list.members(group)?.len()));
+        let (mut groups, mut members) = (0_u64, 0_u64);
+        for size in sizes.filter(|size| *size > 0) {
+            groups = groups.saturating_add(1);
+            members = members.saturating_add(size);
+        }
+        if groups > MAX_GROUPS || members > MAX_MEMBERS {
             notes.push(format!(
                 "groups are left out: more than {MAX_GROUPS} groups or {MAX_MEMBERS} members"
             ));
@@ -81,7 +85,7 @@ impl GroupTable {
         }
         let mut segments = SegmentTable::default();
         segments.add(&ids, &columns, usize::MAX);
-        segments.finish(notes);
+        segments.finish("groups", notes);
         Ok(Self { members, segments })
     }
 
