@@ -1,6 +1,6 @@
 //! The columns a predicate is evaluated on.
 
-use super::{ColumnRef, Number};
+use super::{ColumnRef, Number, Scope};
 
 /// A set of attribute columns with a common row index.
 ///
@@ -95,13 +95,47 @@ impl std::fmt::Display for ValueType {
 }
 
 /// Error of [`ColumnSource::find`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FindError {
     /// No column has this scope and name.
     #[error("there is no such column")]
     Absent,
-    /// Several scopes have a column of this name.
-    #[error("several scopes have this column; write the scope before its name")]
-    Ambiguous,
+    /// Several columns have this name.
+    #[error("several columns have this name; write {}", choice(columns, axis.as_deref()))]
+    Ambiguous {
+        /// The attributes of this name, with their scopes.
+        columns: Vec<String>,
+        /// Another spelling of the axis of this name, if it is one of the columns.
+        axis: Option<String>,
+    },
+}
+
+impl FindError {
+    /// Creates the error for a name of attributes in these scopes and perhaps of an axis, which has
+    /// another spelling.
+    pub fn ambiguous(
+        column: &ColumnRef,
+        scopes: impl IntoIterator<Item = Scope>,
+        axis: Option<String>,
+    ) -> Self {
+        let columns = scopes.into_iter().map(|scope| {
+            let scope = Some(scope);
+            let column = column.clone();
+            ColumnRef { scope, ..column }.to_string()
+        });
+        Self::Ambiguous {
+            columns: columns.collect(),
+            axis,
+        }
+    }
+}
+
+/// Lists the spellings that mean one column each.
+fn choice(columns: &[String], axis: Option<&str>) -> String {
+    let columns = columns.join(" or ");
+    match axis {
+        Some(axis) => format!("{columns}, or {axis} for the axis"),
+        None => columns,
+    }
 }

@@ -92,11 +92,15 @@ impl ColumnSource for CellTable<'_> {
             scope && entry.name == column.name
         };
         let entries = self.columns.iter().enumerate();
-        let mut found = entries.filter(|(_, entry)| named(entry));
-        let (id, entry) = found.next().ok_or(FindError::Absent)?;
-        if found.next().is_some() {
-            return Err(FindError::Ambiguous);
-        }
+        let found: Vec<_> = entries.filter(|(_, entry)| named(entry)).collect();
+        let (id, entry) = match found.as_slice() {
+            [] => return Err(FindError::Absent),
+            [one] => *one,
+            several => {
+                let scopes = several.iter().map(|(_, entry)| entry.scope);
+                return Err(FindError::ambiguous(column, scopes, None));
+            }
+        };
         let (channels, column_type) = match entry.data {
             Data::Rows(rows) => {
                 let column_type = match rows.dtype().kind() {

@@ -37,6 +37,25 @@ pub(crate) fn axis_of_column(axes: &[Axis], name: &str) -> Option<usize> {
         })
 }
 
+/// Returns another name that means the same axis as `name` does and is not that of an attribute.
+pub(crate) fn axis_spelling(
+    axes: &[Axis],
+    name: &str,
+    is_attribute: impl Fn(&String) -> bool,
+) -> Option<String> {
+    let at = axis_of_column(axes, name)?;
+    let own = axes.get(at)?.name.clone();
+    let mut spellings = [name.to_ascii_uppercase(), name.to_ascii_lowercase(), own].into_iter();
+    let spelling =
+        spellings.find(|other| axis_of_column(axes, other) == Some(at) && !is_attribute(other))?;
+    let column = ColumnRef {
+        scope: None,
+        name: spelling,
+        channel: None,
+    };
+    Some(column.to_string())
+}
+
 /// The part of a predicate that depends on positions alone. It prunes chunks.
 #[derive(Clone, Debug)]
 pub(crate) struct AxisFilter(BoundPredicate);

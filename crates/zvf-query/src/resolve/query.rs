@@ -34,7 +34,7 @@ use crate::{
     predicate::{BindError, FindError, Predicate, Scope},
     query::{Query, Shape},
     resolve::area::{Area, ChunkSpace},
-    resolve::axes::{AxisColumns, axis_of_column},
+    resolve::axes::{AxisColumns, axis_of_column, axis_spelling},
     resolve::filter::{ScopedPredicates, with_scopes},
     result::QueryResult,
     sync::lock,
@@ -253,12 +253,12 @@ impl<'s> Session<'s> {
             let found = having
                 .iter()
                 .filter(|(_, names)| names.contains(&column.name));
-            let axis = axes.contains_key(&column.name) || shadowed.contains(&column.name);
-            let axis = axis.then_some(Scope::Vertex);
-            let mut found = found.map(|(scope, _)| *scope).chain(axis);
-            let problem = match (found.next(), found.next()) {
-                (Some(scope), None) => return Ok(scope),
-                (None, _) => {
+            let found: Vec<Scope> = found.map(|(scope, _)| *scope).collect();
+            let is_axis = axes.contains_key(&column.name) || shadowed.contains(&column.name);
+            let source = match (found.as_slice(), is_axis) {
+                ([], true) => return Ok(Scope::Vertex),
+                ([scope], false) => return Ok(*scope),
+                ([], false) => {
                     let present = having.iter().flat_map(|(_, names)| names.iter().cloned());
                     let axes = self.root.axes.iter().map(|axis| axis.name.clone());
                     let present = axes.chain(present);
@@ -268,9 +268,15 @@ impl<'s> Session<'s> {
                         present: present.collect(),
                     });
                 }
-                _ => FindError::Ambiguous,
+                (scopes, is_axis) => {
+                    let is_attribute =
+                        |name: &String| having.iter().any(|(_, names)| names.contains(name));
+                    let axis = axis_spelling(&self.root.axes, &column.name, is_attribute);
+                    let axis = axis.filter(|_| is_axis);
+                    FindError::ambiguous(column, scopes.iter().copied(), axis)
+                }
             };
-            let (column, source) = (column.clone(), problem);
+            let column = column.clone();
             Err(QueryError::Bind(BindError::Find { column, source }))
         };
         let predicate = with_scopes(predicate.clone(), &find)?;

@@ -274,13 +274,9 @@ fn cells_of_a_store_are_columns() {
         .unwrap()
         .bind(&table)
         .unwrap_err();
-    assert!(matches!(
-        ambiguous,
-        BindError::Find {
-            source: FindError::Ambiguous,
-            ..
-        }
-    ));
+    let expected = "several columns have this name; write object.id or link.id";
+    let source = core::error::Error::source(&ambiguous).unwrap();
+    assert_eq!(source.to_string(), expected);
     let again = table.add_numbers(Scope::Link, "id", rows::<u64>(&ids, 1));
     assert_eq!(again, Err(TableError::Duplicate));
     let complex = table.add_numbers(Scope::Link, "z", rows::<[f32; 2]>(&ids, 1));

@@ -16,7 +16,7 @@ use zvf_format::numeric::Kind;
 use zvf_query::{
     QueryError, Shape,
     geometry::Position,
-    predicate::{BindError, FindError, Predicate},
+    predicate::{BindError, Predicate},
 };
 
 use crate::block_on;
@@ -347,8 +347,10 @@ fn an_attribute_with_the_name_of_an_axis_needs_its_scope() {
     let Error::Query(QueryError::Bind(BindError::Find { source, .. })) = error else {
         panic!("{error:?}")
     };
-    assert_eq!(source, FindError::Ambiguous);
+    let expected = "several columns have this name; write vertex.x, or X for the axis";
+    assert_eq!(source.to_string(), expected);
     assert_eq!(run(&dataset, "vertex.x = 7").unwrap().positions.len(), 60);
+    assert_eq!(run(&dataset, "X = 7").unwrap().positions.len(), 1);
 }
 
 /// Ten vertices are in each chunk of 10.

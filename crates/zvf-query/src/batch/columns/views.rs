@@ -26,13 +26,18 @@ impl<'a> ColumnViews<'a> {
 
 impl ColumnSource for ColumnViews<'_> {
     fn find(&self, column: &ColumnRef) -> Result<ResolvedColumn<'_>, FindError> {
-        let mut found = self.0.iter().enumerate().filter(|(_, view)| {
+        let found = self.0.iter().enumerate().filter(|(_, view)| {
             column.scope.is_none_or(|scope| scope == view.scope()) && view.name() == column.name
         });
-        let (id, view) = found.next().ok_or(FindError::Absent)?;
-        if found.next().is_some() {
-            return Err(FindError::Ambiguous);
-        }
+        let found: Vec<_> = found.collect();
+        let (id, view) = match found.as_slice() {
+            [] => return Err(FindError::Absent),
+            [one] => *one,
+            several => {
+                let scopes = several.iter().map(|(_, view)| view.scope());
+                return Err(FindError::ambiguous(column, scopes, None));
+            }
+        };
         // A column without values has every channel.
         let named = || {
             column

@@ -64,18 +64,23 @@ impl ColumnSource for ScopedColumns<'_> {
     fn find(&self, column: &predicate::ColumnRef) -> Result<ResolvedColumn<'_>, FindError> {
         let columns = self.columns.iter().enumerate();
         let mut found = columns.filter_map(|(id, (scope, candidate))| {
-            let scope = column.scope.is_none_or(|wanted| wanted == *scope);
+            let is_of_scope = column.scope.is_none_or(|wanted| wanted == *scope);
             let (channels, values) = comparable(candidate)?;
-            (scope && candidate.name == column.name).then_some(ResolvedColumn {
+            let resolved = ResolvedColumn {
                 id,
                 channels,
                 column_type: values,
-            })
+            };
+            (is_of_scope && candidate.name == column.name).then_some((*scope, resolved))
         });
-        let first = found.next().ok_or(FindError::Absent)?;
-        match found.next() {
-            None => Ok(first),
-            Some(_) => Err(FindError::Ambiguous),
+        let (scope, first) = found.next().ok_or(FindError::Absent)?;
+        let others: Vec<Scope> = found.map(|(scope, _)| scope).collect();
+        match others.is_empty() {
+            true => Ok(first),
+            false => {
+                let scopes = [scope].into_iter().chain(others);
+                Err(FindError::ambiguous(column, scopes, None))
+            }
         }
     }
 

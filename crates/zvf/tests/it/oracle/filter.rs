@@ -161,9 +161,9 @@ impl ColumnSource for Table<'_> {
         let mut found = all.filter(|(_, (scope, attribute))| {
             column.scope.is_none_or(|named| named == *scope) && attribute.name == column.name
         });
-        let (id, (_, attribute)) = found.next().ok_or(FindError::Absent)?;
-        if found.next().is_some() {
-            return Err(FindError::Ambiguous);
+        let (id, (scope, attribute)) = found.next().ok_or(FindError::Absent)?;
+        if let Some((_, (other, _))) = found.next() {
+            return Err(FindError::ambiguous(column, [scope, other], None));
         }
         let (channels, values) = match &attribute.values {
             ExpectedValues::Words { words, .. } => (
