@@ -29,7 +29,7 @@ use crate::{
     sizing::FragmentKind,
     spatial_layout::{self, ArrayGrid, SpatialLayout},
     stored_column::StoredColumn,
-    vertex_layout::{Grouping, NO_OBJECT, Trees, VertexLayout, is_tree},
+    vertex_layout::{Fragment, Grouping, Trees, VertexLayout, is_tree},
 };
 use zvf_model::column::Column;
 
@@ -164,6 +164,12 @@ impl WritePlan {
             layout.chunk_of = Vec::new();
         }
         let current = design.profile == Profile::V09;
+        if !geometry.fragment.is_empty() && !has_all_rows(&layout, objects.as_ref()) {
+            // The last row then is that of fragments without a value.
+            for attribute in &mut geometry.fragment {
+                attribute.extend_with_nulls(attribute.len().saturating_add(1));
+            }
+        }
         let columns = |given: &mut Vec<Column>, scope, tag| {
             let attributes = if settles {
                 core::mem::take(given)
@@ -474,24 +480,26 @@ fn is_countable(bytes: u64) -> bool {
     u32::try_from(bytes).is_ok()
 }
 
-/// Returns one row for each fragment of a chunk: the row of its object, or zeros.
+/// Returns the attribute row of the object of a fragment; `None` if the object has none.
+fn fragment_row(fragment: &Fragment, objects: Option<&ObjectRows>) -> Option<usize> {
+    // `NO_OBJECT` is not a row.
+    let rows = &objects?.attribute_rows;
+    rows.get(fragment.object as usize).copied().flatten()
+}
+
+/// Returns whether the objects of all fragments have an attribute row.
+fn has_all_rows(layout: &VertexLayout, objects: Option<&ObjectRows>) -> bool {
+    let mut fragments = layout.fragments.iter();
+    fragments.all(|fragment| fragment_row(fragment, objects).is_some())
+}
+
+/// Returns one row for each fragment of a chunk: the row of its object, or the last one, which is null
+/// if an object has none.
 fn of_fragments(plan: &WritePlan, column: &StoredColumn, chunk: u32) -> Vec<u8> {
-    let given = plan
-        .objects
-        .as_ref()
-        .map_or(&[][..], |objects| &objects.attribute_rows);
-    let mut bytes = Vec::new();
-    for fragment in plan.layout.fragments(chunk as usize) {
-        let row = match fragment.object {
-            NO_OBJECT => None,
-            object => given.get(object as usize).copied().flatten(),
-        };
-        match row {
-            Some(row) => bytes.extend_from_slice(column.numbers.row(row)),
-            None => bytes.resize(bytes.len() + column.numbers.row_size(), 0),
-        }
-    }
-    bytes
+    let missing = column.numbers.len().saturating_sub(1);
+    let fragments = plan.layout.fragments(chunk as usize).iter();
+    let rows = fragments.map(|fragment| fragment_row(fragment, plan.objects.as_ref()));
+    column.gather(rows.map(|row| row.unwrap_or(missing)))
 }
 
 #[cfg(test)]

@@ -284,6 +284,7 @@ fn listed(
 ) -> BTreeSet<ChunkCoord> {
     let mut listed = BTreeSet::new();
     let mut faults: Vec<(String, String)> = Vec::new();
+    let mut has_outside = false;
     let name = "attributes.nonempty_chunks";
     let items = match array.attributes.get("nonempty_chunks") {
         Some(Value::Array(items)) => items.as_slice(),
@@ -302,7 +303,10 @@ fn listed(
                 .map_err(|error| format!("{text:?}: {error}"))
                 .and_then(|chunk| match grid.cell_of(chunk.coords()) {
                     Ok(_) => Ok(chunk),
-                    Err(error) => Err(error.to_string()),
+                    Err(error) => {
+                        has_outside = true;
+                        Err(error.to_string())
+                    }
                 }),
             None => Err(format!("{item} is not text")),
         };
@@ -316,8 +320,12 @@ fn listed(
         };
         faults.push((format!("{name}[{at}]"), fault));
     }
+    // The grid may be wrong instead of the list: a shard may hold the chunks outside, which the listing
+    // does not show, and a wrong origin gives other chunks to files.
+    let is_moved = has_outside
+        && stored.is_none_or(|stored| stored.keys().any(|chunk| !listed.contains(chunk)));
     // The listing does not show the cells of shards, so the fix keeps their listed chunks.
-    let fix = (!faults.is_empty()).then(|| {
+    let fix = (!faults.is_empty() && !is_moved).then(|| {
         let stored = stored.into_iter().flat_map(BTreeMap::keys);
         let chunks: BTreeSet<&ChunkCoord> = listed.iter().chain(stored).collect();
         Fix::Attribute {

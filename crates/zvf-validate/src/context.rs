@@ -108,13 +108,10 @@ impl<'a> Context<'a> {
         message: String,
         fix: Option<Fix>,
     ) {
-        self.findings.add(Finding {
-            rule,
-            path: key.as_str().to_owned(),
-            location: place,
-            message,
-            fix,
-        });
+        let mut finding = Finding::new(rule, key.as_str(), message);
+        finding.location = place;
+        finding.fix = fix;
+        self.findings.add(finding);
     }
 
     /// Counts a checked cell of `bytes` decoded bytes.

@@ -8,7 +8,10 @@ use std::{
 use serde_json::{Value, json};
 use zvf_model::{base64, key::Key};
 
+use self::withheld::WithheldFix;
 use crate::rule::{Rule, Severity};
+
+mod withheld;
 
 /// An edit of one node or cell that repairs a fault without guessing.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +50,7 @@ pub struct Finding {
     pub message: String,
     /// The edit that repairs the store, where the right value is known.
     pub fix: Option<Fix>,
+    withheld: Option<WithheldFix>,
 }
 
 impl Finding {
@@ -58,6 +62,7 @@ impl Finding {
             location: None,
             message: message.into(),
             fix: None,
+            withheld: None,
         }
     }
 
@@ -75,13 +80,22 @@ impl Finding {
         self
     }
 
+    /// Returns the code and path of the finding that has to be resolved before this one can be
+    /// repaired: the data from which the right value follows may be damaged. `None` for findings with
+    /// a fix, and for those that have no single right value.
+    pub fn obstacle(&self) -> Option<&str> {
+        Some(&self.withheld.as_ref()?.obstacle)
+    }
+
     fn to_json(&self) -> Value {
+        // Which fixes are withheld depends on the whole report.
+        let withheld = self.withheld.as_ref().map(|withheld| &withheld.fix);
         json!({
             "code": self.rule.code,
             "path": self.path,
             "place": self.location,
             "message": self.message,
-            "fix": self.fix.as_ref().map(Fix::to_json),
+            "fix": self.fix.as_ref().or(withheld).map(Fix::to_json),
         })
     }
 
@@ -99,11 +113,20 @@ impl Finding {
                 Value::Null => None,
                 fix => Some(Fix::from_json(fix)?),
             },
+            withheld: None,
         })
     }
 }
 
 impl Fix {
+    /// Returns the node or array that the edit changes.
+    pub(crate) fn target(&self) -> &Key {
+        match self {
+            Self::Attribute { node, .. } => node,
+            Self::Cell { array, .. } => array,
+        }
+    }
+
     fn to_json(&self) -> Value {
         match self {
             // A list, because a value may be null.
@@ -203,6 +226,7 @@ impl ValidationReport {
             let unlisted = self.unlisted.entry(code).or_default();
             *unlisted = unlisted.saturating_add(count);
         }
+        withheld::update(&mut self.findings);
     }
 
     /// Returns the report as JSON.
@@ -225,8 +249,10 @@ impl ValidationReport {
             let rule = crate::rules::find(code)?;
             Some((rule.code, count.as_u64()?))
         });
+        let mut findings: Vec<Finding> = findings.map(Finding::from_json).collect::<Option<_>>()?;
+        withheld::update(&mut findings);
         Some(Self {
-            findings: findings.map(Finding::from_json).collect::<Option<_>>()?,
+            findings,
             unlisted: unlisted.collect::<Option<_>>()?,
             bytes: json.get("bytes")?.as_u64()?,
             cells: json.get("cells")?.as_u64()?,
@@ -237,6 +263,7 @@ impl ValidationReport {
     pub fn remove_rule(&mut self, rule: &Rule) -> u64 {
         let before = self.findings.len();
         self.findings.retain(|finding| finding.rule != rule);
+        withheld::update(&mut self.findings);
         let listed = before.saturating_sub(self.findings.len());
         let unlisted = self.unlisted.remove(rule.code).unwrap_or(0);
         u64::try_from(listed)
@@ -323,6 +350,7 @@ impl Findings {
             };
             key(a).cmp(&key(b))
         });
+        withheld::update(&mut report.findings);
         report
     }
 }

@@ -241,12 +241,17 @@ fn evidence(tree: &StoreTree, first: LevelId) -> Option<Evidence> {
         });
         families.collect::<Vec<_>>()
     };
-    let mut attribute = ["object_attributes", "group_attributes"].iter();
-    let attribute = attribute.find_map(|name| {
-        let parent = child(&level, name)?;
-        let name = tree.folders(&parent).into_iter().next()?;
-        form(&child(&parent, name)?)
+    let attributes = ["object_attributes", "group_attributes"];
+    let attributes = attributes.iter().filter_map(|name| child(&level, name));
+    let attributes = attributes.flat_map(|parent| {
+        let names = tree.folders(&parent).into_iter();
+        let keys = names.filter_map(|name| child(&parent, name));
+        keys.collect::<Vec<Key>>()
     });
+    let attributes: Vec<Key> = attributes.collect();
+    // An attribute without a readable node says nothing about the others.
+    let readable = attributes.iter().find(|key| tree.node(key).is_some());
+    let attribute = readable.or(attributes.first()).and_then(form);
     let index = child(&level, "object_index")?;
     let parametric = Key::parse("parametric/objects").ok()?;
     Some(Evidence {

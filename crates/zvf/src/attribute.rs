@@ -40,7 +40,7 @@ use crate::{
     nodes,
     options::option_setters,
     progress::Progress,
-    stale::mark_stale,
+    stale::{coarser_levels, mark_stale},
     writer::{encode::text, or_changed},
 };
 
@@ -379,13 +379,18 @@ fn computed_values(
 }
 
 /// Returns the root, with coarser levels stale in `chunks`.
-fn root(transaction: &mut Transaction, chunks: &[ChunkCoord]) -> Result<Bytes, Failure> {
+async fn root(
+    dataset: &Dataset,
+    transaction: &mut Transaction,
+    chunks: &[ChunkCoord],
+) -> Result<Bytes, Failure> {
     // Conflicts with every change of the vertices.
     transaction.touch("*");
     let key = nodes::metadata(&Key::root())?;
     let root = Node::parse(&key, transaction.root())?;
     let touched: BTreeSet<String> = chunks.iter().map(|chunk| format!("0/{chunk}")).collect();
-    let root = mark_stale(root.attributes().clone(), &touched);
+    let coarser = coarser_levels(dataset.store(), LevelId::FULL).await?;
+    let root = mark_stale(root.attributes().clone(), &coarser, &touched);
     Ok(text(&zvf_build::group_metadata(&root)))
 }
 

@@ -14,7 +14,8 @@ use zvf_build::{
     edit::{Edits, LevelChange, LevelSnapshot},
 };
 use zvf_model::{
-    error_chain::error_chain, fetch::BoxFuture, generation::Generation, key::Key, zarr::Node,
+    error_chain::error_chain, fetch::BoxFuture, generation::Generation, key::Key, level::LevelId,
+    zarr::Node,
 };
 use zvf_store::{
     CellRead, CellReader, CommitError, OpenOptions, Store, Transaction, TransactionError,
@@ -28,7 +29,7 @@ use crate::{
     location::Location,
     nodes::{self, element},
     progress::Progress,
-    stale::mark_stale,
+    stale::{coarser_levels, mark_stale},
     writer::{
         PlanCheck,
         cell_writer::{CellWriter, StagedTransaction},
@@ -241,15 +242,62 @@ impl Editor {
     ///
     /// [`Error::Edit`] when an object does not exist; [`Error`] otherwise.
     pub async fn remove(&self, ids: &[i64]) -> Result<ChangeSummary, Error> {
+        Ok(self.remove_if(ids, Conditions::default()).await?)
+    }
+
+    /// Removes objects and all links to them, if the store is at `transaction`. For ids that a query
+    /// of this transaction found: in a later one, other objects may have them, or the objects no longer
+    /// satisfy its predicate.
+    ///
+    /// ```
+    /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
+    /// use zvf::{Editor, Query};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("points.zv").display().to_string();
+    /// # let address = address.as_str();
+    /// # let mut points = Geometry::new(NumericColumn::float32(2, [0.0, 0.0, 9.0, 1.0, 12.0, 5.0]));
+    /// # points.object_ids = Some(vec![7, 7, 8]);
+    /// # zvf::create(address, &points, Design::new(GeometryKind::Points), &Default::default()).await?;
+    /// let editor = Editor::open(address).await?;
+    /// let dataset = editor.dataset().await?;
+    /// let found = dataset.query(&Query::new().limit(1)).await?.objects;
+    /// editor.remove_objects(dataset.transaction(), &found).await?;
+    /// assert!(editor.remove_objects(dataset.transaction(), &[8]).await.is_err());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutdatedRows`] when the store is at another transaction; [`Error::Edit`] when an object
+    /// does not exist; [`Error`] otherwise.
+    pub async fn remove_objects(
+        &self,
+        transaction: u64,
+        ids: &[i64],
+    ) -> Result<ChangeSummary, Error> {
+        let conditions = Conditions {
+            base: Some(transaction),
+            ..Conditions::default()
+        };
+        Ok(self.remove_if(ids, conditions).await?)
+    }
+
+    async fn remove_if(
+        &self,
+        ids: &[i64],
+        conditions: Conditions,
+    ) -> Result<ChangeSummary, Failure> {
         let remove: BTreeSet<i64> = ids.iter().copied().collect();
-        Ok(self
-            .change(&|_| {
-                Ok(LevelChange {
-                    remove: remove.clone(),
-                    ..LevelChange::default()
-                })
+        let make = |_: &LevelSnapshot| {
+            Ok(LevelChange {
+                remove: remove.clone(),
+                ..LevelChange::default()
             })
-            .await?)
+        };
+        self.attempts(&make, conditions).await
     }
 
     /// Replaces existing objects by objects with the same ids. They stay in their groups and keep
@@ -500,7 +548,8 @@ impl Editor {
                 // Links shape coarser levels, also in chunks whose vertices are unchanged.
                 let mut stale = edits.touched;
                 stale.extend(edits.unlinked);
-                mark_stale(edits.root, &stale)
+                let coarser = coarser_levels(&store, LevelId::FULL).await?;
+                mark_stale(edits.root, &coarser, &stale)
             }
         };
         let root = encode::text(&zvf_build::group_metadata(&root));
@@ -521,19 +570,17 @@ impl Editor {
                 outputs.push(Output::Node { path, json });
             }
         }
-        let now: Vec<Output> = edits
-            .nodes
-            .iter()
-            .map(|(path, json)| Output::Node {
-                path: path.clone(),
-                json: json.clone(),
-            })
-            .collect();
-        let arrays = Arrays::of(&now)?;
+        let arrays = arrays_of(&edits.nodes)?;
+        // An array without cells may have got another origin, on which the keys of its former cells do
+        // not depend.
+        let former = arrays_of(before)?;
         let mut gone = Vec::new();
         let mut shards: BTreeMap<Key, Vec<ChangedCell>> = BTreeMap::new();
         for ((path, chunk), payload) in &edits.cells {
-            let array = arrays.get(path)?;
+            let array = match payload {
+                Some(_) => arrays.get(path)?,
+                None => former.get(path)?,
+            };
             let index = element(&array, chunk)?;
             let location = array.locate(&index).map_err(|source| Failure::Index {
                 node: array.node().clone(),
@@ -600,6 +647,16 @@ impl Editor {
         if !edits.tables.is_empty() {
             gone.extend(load::tables_gone(before, &put)?);
         }
+        gone.retain(|key| !put.contains(key));
         Ok((objects, gone))
     }
+}
+
+/// Returns the arrays among nodes.
+fn arrays_of(nodes: &BTreeMap<String, Value>) -> Result<Arrays, Failure> {
+    let nodes = nodes.iter().map(|(path, json)| Output::Node {
+        path: path.clone(),
+        json: json.clone(),
+    });
+    Arrays::of(&nodes.collect::<Vec<_>>())
 }

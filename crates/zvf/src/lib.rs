@@ -163,7 +163,7 @@ pub use pyramid::{
 pub use migrate::{MigrateOptions, MigrateReport, migrate};
 pub use progress::Progress;
 #[cfg(all(feature = "validate", feature = "write"))]
-pub use repair::{RepairReport, repair};
+pub use repair::{RepairReport, repair, repair_trusting_files};
 #[cfg(all(feature = "validate", feature = "write"))]
 pub use seal::seal_validated;
 #[cfg(feature = "validate")]

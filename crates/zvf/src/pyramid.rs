@@ -141,7 +141,8 @@ pub struct PyramidOptions {
     pub depth: Option<u32>,
     /// Declares additive levels by `refinement: add`, a draft of the format after 0.9.2, instead of
     /// `zvf_additive`. Readers of this draft return whole levels, and those without additive levels
-    /// refuse the store. Default: `false`.
+    /// refuse the store. Points with objects are refused, because levels of this draft hold whole
+    /// objects. Default: `false`.
     pub refinement: bool,
     /// Replaces existing levels. Default: levels that differ from the design are an error.
     pub overwrite: bool,
@@ -447,6 +448,12 @@ async fn additive_levels(
         let dataset = Dataset::open_store(store.clone()).await?;
         let source = Source::open(&dataset, LevelId::FULL, &coarsening).await?;
         check_rules(&source, options)?;
+        if options.refinement && source.objects.is_some() {
+            return Err(Failure::NoPyramid {
+                why: "`refinement: add` puts whole objects on levels, and additive levels divide them; \
+                      build them without refinement",
+            });
+        }
         if let (None, PyramidLevels::Auto(automatic)) = (&designs, &options.levels) {
             designs = Some(
                 automatic

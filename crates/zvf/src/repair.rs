@@ -9,7 +9,10 @@ use zvf_model::{fetch::BoxFuture, key::Key, level::LevelId, node_copy::MEMBER, z
 use zvf_store::{
     CellRead, CellReader, CommitError, CommitReport, OpenOptions, Read, Store, Transaction,
 };
-use zvf_validate::{Finding, Fix, ValidateOptions, ValidationReport, rules::consistency as rules};
+use zvf_validate::{
+    Finding, Fix, ValidateOptions, ValidationReport,
+    rules::{consistency as rules, metadata},
+};
 
 use crate::{
     commit::{commit_or_abort, unfinished},
@@ -17,7 +20,7 @@ use crate::{
     failure::Failure,
     location::Location,
     nodes,
-    stale::mark_all_stale,
+    stale::{coarser_levels, mark_all_stale},
     validate::{validate_state, validate_store},
     writer::{
         MAX_FILES,
@@ -44,14 +47,22 @@ pub struct RepairReport {
     pub repaired: Vec<Finding>,
     /// The number of the last transaction; `None` when nothing was repaired.
     pub transaction: Option<u64>,
-    /// The remaining findings, which have no single correct value.
+    /// The remaining findings, which have no single correct value, or whose value may follow from
+    /// damaged data ([`Finding::obstacle`]).
     pub left: ValidationReport,
+    /// Number of files that differed from the inventory of a sealed store, and that
+    /// [`repair_trusting_files`] took as right.
+    pub trusted: u64,
     /// The reason why the change could not be finished after its commit, as on a full disk; `None` as
     /// a rule. Readers see the whole change, and the next change of the store finishes it.
     pub unfinished: Option<String>,
 }
 
 /// Repairs the findings of a store that have one correct value, each round in one transaction.
+///
+/// A value that follows from damaged data is not correct, so that findings about damage leave others
+/// unrepaired ([`Finding::obstacle`]). In a sealed store, every file that differs from the inventory
+/// counts as damaged.
 ///
 /// ```
 /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -80,12 +91,37 @@ pub async fn repair(
     options: &ValidateOptions,
 ) -> Result<RepairReport, Error> {
     let store = location.into().open(&OpenOptions::default())?;
-    Ok(repair_store(store, options).await?)
+    Ok(repair_store(store, options, Trust::Inventory).await?)
+}
+
+/// Repairs a store as [`repair`] does, and takes its files as right where they differ from the inventory
+/// of a sealed store or from the node copy. Another program that changes a store leaves such
+/// differences. Nothing distinguishes them from damage: call this only if no file was damaged.
+///
+/// A sealed store has to be [sealed again](crate::seal_validated) afterwards.
+///
+/// # Errors
+///
+/// [`Error`], as for [`repair`].
+pub async fn repair_trusting_files(
+    location: impl Into<Location>,
+    options: &ValidateOptions,
+) -> Result<RepairReport, Error> {
+    let store = location.into().open(&OpenOptions::default())?;
+    Ok(repair_store(store, options, Trust::Files).await?)
+}
+
+/// The side that is right where files differ from the inventory or from the node copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    Inventory,
+    Files,
 }
 
 fn repair_store(
     store: Store,
     options: &ValidateOptions,
+    trust: Trust,
 ) -> BoxFuture<'_, Result<RepairReport, Failure>> {
     Box::pin(async move {
         let looked = options
@@ -95,7 +131,7 @@ fn repair_store(
         let mut retries = RETRIES;
         for _ in 0..MAX_ROUNDS {
             let found = loop {
-                match round(&store, &looked).await {
+                match round(&store, &looked, trust).await {
                     Err(
                         Failure::Changed { .. }
                         | Failure::Commit(
@@ -107,34 +143,68 @@ fn repair_store(
                     round => break round?,
                 }
             };
-            let Some((committed, found)) = found else {
+            repaired.trusted = repaired.trusted.max(found.trusted);
+            let Some(committed) = found.committed else {
                 break;
             };
             repaired.transaction = Some(committed.transaction);
             repaired.unfinished = unfinished(&committed);
-            repaired.repaired.extend(found);
+            repaired.repaired.extend(found.repaired);
         }
         repaired.left = validate_store(store, options, None).await?;
         Ok(repaired)
     })
 }
 
-/// Runs one round. Returns its commit and the repaired findings; `None` when there are none.
-async fn round(
-    store: &Store,
-    options: &ValidateOptions,
-) -> Result<Option<(CommitReport, Vec<Finding>)>, Failure> {
-    let (report, root) = validate_state(store, options, None).await?;
+/// The result of a round.
+#[derive(Debug)]
+struct Round {
+    trusted: u64,
+    repaired: Vec<Finding>,
+    /// `None` if there is nothing to repair.
+    committed: Option<CommitReport>,
+}
+
+/// Runs one round.
+async fn round(store: &Store, options: &ValidateOptions, trust: Trust) -> Result<Round, Failure> {
+    let (mut report, root) = validate_state(store, options, None).await?;
+    let trusted = match trust {
+        Trust::Inventory => 0,
+        Trust::Files => trust_files(&mut report),
+    };
     let mut found: Vec<Finding> = report.findings.into_iter().filter(has_fix).collect();
-    if found.is_empty() {
-        return Ok(None);
-    }
     // Unlisted chunks are not counted, so that lists are repaired first.
     if found.iter().any(is_list) {
         found.retain(is_list);
     }
-    let committed = fix(store, root.as_ref(), &found).await?;
-    Ok(Some((committed, found)))
+    let committed = match found.as_slice() {
+        [] => None,
+        found => Some(fix(store, root.as_ref(), found).await?),
+    };
+    Ok(Round {
+        trusted,
+        repaired: found,
+        committed,
+    })
+}
+
+/// Removes the findings about files that differ from the inventory or from the node copy, so that
+/// they withhold no fix, and adds the rewrite of the copy. Returns the number of files that differ from
+/// the inventory.
+fn trust_files(report: &mut ValidationReport) -> u64 {
+    let differing = report.remove_rule(&rules::INVENTORY);
+    if report.remove_rule(&metadata::NODE_COPY) > 0 {
+        let root = Key::root();
+        let message = "rewritten from the nodes";
+        let fix = Fix::Attribute {
+            node: root.clone(),
+            path: vec![MEMBER.to_owned()],
+            value: None,
+        };
+        let finding = Finding::new(&metadata::NODE_COPY, root.as_str(), message);
+        report.findings.push(finding.fix(fix));
+    }
+    differing
 }
 
 /// Commits the fixes of findings of the state with this root.
@@ -233,7 +303,7 @@ async fn stage(
     if let Some(level) = extended_level(found)
         && let Some(attributes) = root["attributes"].as_object_mut()
     {
-        mark_all_stale(attributes, level);
+        mark_all_stale(attributes, level, &coarser_levels(store, level).await?);
     }
     // A concurrent change of one of these objects is a conflict: it was computed from wrong data.
     for (key, _) in &objects {

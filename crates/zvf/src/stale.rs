@@ -9,7 +9,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
-use zvf_model::level::LevelId;
+use zvf_model::{key::Key, level::LevelId};
+use zvf_store::Store;
+
+use crate::{failure::Failure, nodes};
 
 /// Attribute of the root: chunks that changed since the next level was built.
 pub(crate) const STALE_CHUNKS: &str = "zvf_stale_chunks";
@@ -22,27 +25,24 @@ pub(crate) const PENDING_LEVELS: &str = "zvf_pending_levels";
 /// Maximum number of changed chunks listed in the root; beyond it all chunks count as changed.
 const MAX_STALE_CHUNKS: usize = 1 << 14;
 
-/// Returns the levels of a root that are coarser than `level`.
-fn coarser_levels(root: &Map<String, Value>, level: LevelId) -> Vec<u64> {
-    let datasets = root
-        .get("multiscales")
-        .and_then(|scales| scales.get(0)?.get("datasets")?.as_array());
-    let paths = datasets
-        .into_iter()
-        .flatten()
-        .filter_map(|dataset| dataset.get("path")?.as_str());
-    let numbers = paths.filter_map(|path| path.parse().ok());
-    let level = u64::from(level.number());
-    numbers.filter(|number| *number > level).collect()
+/// Returns the levels that exist and are coarser than `level`, ascending. They are listed, because
+/// `multiscales` of the root need not name all of them.
+pub(crate) async fn coarser_levels(store: &Store, level: LevelId) -> Result<Vec<LevelId>, Failure> {
+    let names = nodes::children(store, &Key::root()).await?.folders;
+    let levels = names.iter().filter_map(|name| LevelId::parse(name));
+    let mut coarser: Vec<LevelId> = levels.filter(|other| *other > level).collect();
+    coarser.sort_unstable();
+    Ok(coarser)
 }
 
-/// Marks every level coarser than `level` stale, without a list of the chunks of `level` that changed.
+/// Marks the levels `coarser` than `level` stale, without a list of the chunks of `level` that
+/// changed.
 #[cfg(feature = "validate")]
-pub(crate) fn mark_all_stale(root: &mut Map<String, Value>, level: LevelId) {
-    let mut stale = coarser_levels(root, level);
-    if stale.is_empty() {
+pub(crate) fn mark_all_stale(root: &mut Map<String, Value>, level: LevelId, coarser: &[LevelId]) {
+    if coarser.is_empty() {
         return;
     }
+    let mut stale: Vec<u64> = coarser.iter().map(|level| level.number().into()).collect();
     let known = root.get(STALE_LEVELS).and_then(Value::as_array);
     stale.extend(known.into_iter().flatten().filter_map(Value::as_u64));
     stale.sort_unstable();
@@ -56,18 +56,19 @@ pub(crate) fn mark_all_stale(root: &mut Map<String, Value>, level: LevelId) {
     }
 }
 
-/// Marks every coarser level stale, and lists the chunks of level 0 that changed.
+/// Marks the levels `coarser` than level 0 stale, and lists the chunks of level 0 that changed.
 ///
 /// `touched` are paths of cells; those of level 0 start with `0/`. The list is dropped once the
 /// root does not know every earlier change or it would exceed [`MAX_STALE_CHUNKS`].
 pub(crate) fn mark_stale(
     mut root: Map<String, Value>,
+    coarser: &[LevelId],
     touched: &BTreeSet<String>,
 ) -> Map<String, Value> {
-    let coarser = coarser_levels(&root, LevelId::FULL);
     if coarser.is_empty() {
         return root;
     }
+    let coarser: Vec<u64> = coarser.iter().map(|level| level.number().into()).collect();
     let was_behind = root
         .insert(STALE_LEVELS.to_owned(), json!(coarser))
         .is_some();

@@ -1,9 +1,9 @@
 //! Addition of planned geometry to a level.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Value, json};
-
+use zvf_format::path::ChunkCoords;
 use zvf_model::column::{Column, NumericColumn};
 
 use super::{
@@ -42,12 +42,14 @@ impl LevelSnapshot {
             chunk.positions.extend(plan.positions(number));
             for (path, column) in &vertex {
                 let bytes = chunk.vertex.entry(path.clone()).or_default();
+                check_width(path, coords, bytes, chunk.rows, &column.numbers)?;
                 bytes.extend(column.gather(plan.input(number)));
             }
             let mut start = chunk.rows;
             let fragments = plan.layout.fragments(number as usize);
             for (path, column) in &fragment {
                 let bytes = chunk.fragment.entry(path.clone()).or_default();
+                check_width(path, coords, bytes, chunk.fragments.len() as u64, column)?;
                 for fragment in fragments {
                     bytes.extend_from_slice(column.row(fragment.object as usize));
                 }
@@ -208,12 +210,8 @@ impl LevelSnapshot {
                 self.tables.groups.resize(number + 1, Vec::new());
             }
             let own = &mut self.tables.groups[number];
-            let more: Vec<i64> = members
-                .iter()
-                .filter(|id| !own.contains(id))
-                .copied()
-                .collect();
-            own.extend(more);
+            let present: HashSet<i64> = own.iter().copied().collect();
+            own.extend(members.iter().filter(|id| !present.contains(*id)));
         }
         self.group_attributes(&plan.geometry.group)
     }
@@ -271,4 +269,30 @@ impl LevelSnapshot {
         }
         Ok(())
     }
+}
+
+/// Checks that the rows of a cell have as many numbers as those that are to follow.
+///
+/// # Errors
+///
+/// [`EditError::Damaged`] if the sizes differ: readers could not divide the cell into rows.
+pub(super) fn check_width(
+    path: &str,
+    chunk: &[i64],
+    cell: &[u8],
+    rows: u64,
+    numbers: &NumericColumn,
+) -> Result<(), EditError> {
+    let expected = rows.saturating_mul(numbers.row_size() as u64);
+    if cell.len() as u64 == expected {
+        return Ok(());
+    }
+    let name = format!("{path}, chunk {}", ChunkCoords(chunk));
+    let why = format!(
+        "{} bytes, but {rows} rows of {} x {} have {expected}",
+        cell.len(),
+        numbers.row_len(),
+        numbers.kind.name()
+    );
+    Err(damaged(&name, why))
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use zvf_format::links::RowForm;
 
 use super::{
+    add::check_width,
     chunk::{Chunk, Fragment},
     error::EditError,
     image::{CellId, LevelSnapshot},
@@ -83,6 +84,10 @@ impl LevelSnapshot {
                 cells.insert(key.clone(), loaded);
             }
             if let Some(own) = cells.get_mut(&key) {
+                for (path, column) in &columns {
+                    let cell = own.vertex.get(path).map_or(&[][..], Vec::as_slice);
+                    check_width(path, coords[0], cell, own.rows, &column.numbers)?;
+                }
                 append_links(own, cell, &chunks, bases, form, &columns);
             }
         }

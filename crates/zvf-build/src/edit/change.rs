@@ -83,6 +83,9 @@ impl LevelChange {
                 }
             }
         }
+        if self.add.is_some() {
+            image.sample(&mut needs);
+        }
         Ok(needs.into_iter().collect())
     }
 }

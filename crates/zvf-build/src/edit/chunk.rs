@@ -97,13 +97,18 @@ impl Chunk {
         };
         keep(&mut self.positions);
         self.vertex.values_mut().for_each(keep);
+        // The number of remaining rows before each row, and of all.
+        let mut kept = Vec::with_capacity(removed.len().saturating_add(1));
+        kept.push(0);
+        for removed in removed {
+            let before = kept.last().copied().unwrap_or(0);
+            kept.push(before + u64::from(!removed));
+        }
         for fragment in &mut self.fragments {
             // An empty range starts at the end of the remaining rows before it.
             let before = |row: u64| {
-                let row = usize::try_from(row)
-                    .unwrap_or(usize::MAX)
-                    .min(removed.len());
-                removed[..row].iter().filter(|removed| !**removed).count() as u64
+                let row = usize::try_from(row).unwrap_or(usize::MAX);
+                kept.get(row).copied().unwrap_or(next)
             };
             *fragment = match fragment {
                 Fragment::Range(start, end) => Fragment::Range(before(*start), before(*end)),

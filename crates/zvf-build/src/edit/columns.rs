@@ -6,14 +6,19 @@ use serde_json::{Map, Value, json};
 
 use super::{
     error::{EditError, damaged},
-    image::LevelSnapshot,
+    image::{CellId, LevelSnapshot},
+    links,
 };
 use crate::{
     plan::WritePlan,
     stored_column::{StoredColumn, set_nan},
 };
-use zvf_format::numeric::Kind;
+use zvf_format::{fragment::FragmentIndex, numeric::Kind, path::ChunkCoords};
 use zvf_model::column::{Column, ColumnValues, NumericColumn};
+
+const VERTEX: &str = "0/vertex_attributes/";
+const FRAGMENT: &str = "0/fragment_attributes/";
+const LINK: &str = "0/link_attributes/";
 
 impl LevelSnapshot {
     /// Returns added columns in the types of the store, by array path.
@@ -56,16 +61,110 @@ impl LevelSnapshot {
         path: &str,
         attribute: &Column,
     ) -> Result<StoredColumn, EditError> {
+        let columns = self.stored_columns(path)?;
         let node = self.nodes.get_mut(path);
         let node = node.ok_or_else(|| EditError::NotLoaded(path.to_owned()))?;
         let attributes = node["attributes"].as_object_mut();
         let attributes = attributes.ok_or_else(|| damaged(path, "no attributes"))?;
-        let numbers = fitted(what, path, attributes, attribute)?;
+        let columns = columns.unwrap_or_else(|| declared_columns(attributes));
+        let numbers = fitted(what, path, attributes, columns, attribute)?;
         Ok(StoredColumn {
             name: attribute.name.clone(),
             numbers,
             attributes: Map::new(),
         })
+    }
+
+    /// Returns the number of columns of an attribute, as readers find it: from the size of a cell,
+    /// because the reference declares one column of attributes that have several. `None` if no cell
+    /// is loaded; see [`sample`](Self::sample).
+    fn stored_columns(&self, path: &str) -> Result<Option<u64>, EditError> {
+        let attribute = attribute_of(path);
+        for ((path, chunk), cell) in &self.cells {
+            if attribute_of(path) != attribute {
+                continue;
+            }
+            let rows = self.rows_of_cell(path, chunk)?;
+            let dtype = self.arrays.get(path).and_then(|array| array.dtype);
+            let size = dtype.map_or(Kind::Float32.size(), |dtype| dtype.kind().size());
+            let column = rows.saturating_mul(size);
+            if column == 0 {
+                continue;
+            }
+            if !cell.len().is_multiple_of(column) {
+                let name = format!("{path}, chunk {}", ChunkCoords(chunk));
+                return Err(damaged(&name, "not a whole number of rows"));
+            }
+            return Ok(Some((cell.len() / column) as u64));
+        }
+        Ok(None)
+    }
+
+    /// Returns the number of rows of an attribute's cell, from the cell that its rows belong to.
+    fn rows_of_cell(&self, path: &str, chunk: &[i64]) -> Result<usize, EditError> {
+        let cell = |path: &str| self.cells.get(&(path.to_owned(), chunk.to_vec()));
+        if path.starts_with(VERTEX) {
+            let row = self.axes.saturating_mul(self.positions.size()).max(1);
+            return Ok(cell("0/vertices").map_or(0, |positions| positions.len() / row));
+        }
+        if path.starts_with(FRAGMENT) {
+            let index = cell("0/vertex_fragments").map(|index| FragmentIndex::parse(index));
+            let index = index.transpose();
+            let index = index.map_err(|error| damaged("0/vertex_fragments", error))?;
+            return Ok(index.map_or(0, |index| index.len() as usize));
+        }
+        let segment = path.rsplit_once('/').map_or(path, |(_, segment)| segment);
+        let rows = links::load(self, segment, chunk)?.rows;
+        Ok(usize::try_from(rows).unwrap_or(usize::MAX))
+    }
+
+    /// Adds a cell of each attribute without one to `needs`, and the cell that its rows belong to,
+    /// unless its metadata states its number of columns.
+    pub(super) fn sample(&self, needs: &mut BTreeSet<CellId>) {
+        for (path, array) in &self.arrays {
+            let is_attribute = [VERTEX, FRAGMENT, LINK]
+                .iter()
+                .any(|family| path.starts_with(family));
+            let attributes = &self
+                .nodes
+                .get(path)
+                .map_or(&Value::Null, |node| &node["attributes"]);
+            let is_reliable = attributes["encoding"].as_str() == Some("dictionary")
+                || attributes["row_shape"]
+                    .as_array()
+                    .is_some_and(|shape| !shape.is_empty());
+            let has_cell = |needs: &BTreeSet<CellId>| {
+                let attribute = attribute_of(path);
+                needs
+                    .iter()
+                    .any(|(path, _)| attribute_of(path) == attribute)
+            };
+            let Some(chunk) = array.present.first().filter(|_| is_attribute) else {
+                continue;
+            };
+            if is_reliable || has_cell(needs) {
+                continue;
+            }
+            let of_rows = match path {
+                path if path.starts_with(VERTEX) => "0/vertices",
+                path if path.starts_with(FRAGMENT) => "0/vertex_fragments",
+                path => {
+                    let segment = path
+                        .rsplit_once('/')
+                        .map_or(path.as_str(), |(_, segment)| segment);
+                    needs.extend(links::of_cell(self, segment, chunk));
+                    continue;
+                }
+            };
+            let of_rows = (of_rows.to_owned(), chunk.clone());
+            if self
+                .arrays
+                .get(&of_rows.0)
+                .is_some_and(|array| array.present.contains(chunk))
+            {
+                needs.extend([of_rows, (path.clone(), chunk.clone())]);
+            }
+        }
     }
 
     /// Returns fragment attributes by object row: the given ones and the object ids that the store
@@ -75,7 +174,7 @@ impl LevelSnapshot {
         plan: &WritePlan,
         owners: &[i64],
     ) -> Result<BTreeMap<String, NumericColumn>, EditError> {
-        let family = "0/fragment_attributes/";
+        let family = FRAGMENT;
         let paths = self.arrays.keys().filter(|path| path.starts_with(family));
         let stored: Vec<String> = paths.cloned().collect();
         let mut columns = BTreeMap::new();
@@ -114,28 +213,42 @@ impl LevelSnapshot {
                 .objects
                 .as_ref()
                 .map_or(&[][..], |objects| &objects.attribute_rows);
-            let column = self.column(what, &path, attribute)?;
-            let mut numbers = NumericColumn::new(column.numbers.kind, column.numbers.width);
-            for row in given {
-                match row {
-                    Some(row) => numbers.bytes.extend_from_slice(column.numbers.row(*row)),
-                    None => numbers
-                        .bytes
-                        .resize(numbers.bytes.len() + numbers.row_size(), 0),
-                }
+            let mut attribute = attribute.clone();
+            let missing = attribute.len();
+            if given.contains(&None) {
+                attribute.extend_with_nulls(missing.saturating_add(1));
             }
-            columns.insert(path, numbers);
+            let column = self.column(what, &path, &attribute)?;
+            let rows = given.iter().map(|row| row.unwrap_or(missing));
+            columns.insert(path, column.numbers.take(rows));
         }
         Ok(columns)
     }
 }
 
-/// Converts a column to the type of the array with these attributes; new words are appended to its
-/// dictionary.
+/// Returns the path of an attribute, which is the same for all arrays of an attribute of links.
+fn attribute_of(path: &str) -> &str {
+    match path.rsplit_once('/') {
+        Some((attribute, _)) if path.starts_with(LINK) => attribute,
+        _ => path,
+    }
+}
+
+/// Returns the number of columns that the metadata of an array states.
+fn declared_columns(attributes: &Map<String, Value>) -> u64 {
+    match attributes.get("row_shape").and_then(Value::as_array) {
+        Some(shape) => shape.iter().filter_map(Value::as_u64).product(),
+        None => 1,
+    }
+}
+
+/// Converts a column to the type of the array with these attributes and this number of columns; new
+/// words are appended to its dictionary.
 fn fitted(
     what: &'static str,
     path: &str,
     attributes: &mut Map<String, Value>,
+    columns: u64,
     attribute: &Column,
 ) -> Result<NumericColumn, EditError> {
     let dtype = attributes
@@ -143,10 +256,6 @@ fn fitted(
         .and_then(Value::as_str)
         .unwrap_or("float32")
         .to_owned();
-    let columns: u64 = match attributes.get("row_shape").and_then(Value::as_array) {
-        Some(shape) => shape.iter().filter_map(Value::as_u64).product(),
-        None => 1,
-    };
     let name = attribute.name.clone();
     let unlike = |found: String| EditError::AttributeType {
         what,
@@ -190,7 +299,12 @@ fn fitted(
     let mut codes = Vec::with_capacity(attribute.len());
     for text in attribute.texts() {
         codes.push(match text {
-            None => fill.ok_or_else(|| unlike("text with missing values".to_owned()))?,
+            None => fill.ok_or_else(|| EditError::AttributeType {
+                what,
+                name: name.clone(),
+                expected: "text without missing values".to_owned(),
+                found: "text with missing values; give each row a text".to_owned(),
+            })?,
             Some(text) => {
                 let next = words.len() as i64;
                 *numbers.entry(text.to_owned()).or_insert_with(|| {
@@ -271,7 +385,8 @@ impl StoredValues {
         column: &Column,
     ) -> Result<Self, EditError> {
         let mut attributes = attributes.clone();
-        let numbers = fitted("vertex attribute", path, &mut attributes, column)?;
+        let columns = declared_columns(&attributes);
+        let numbers = fitted("vertex attribute", path, &mut attributes, columns, column)?;
         let filler = filler(&numbers, &attributes);
         Ok(Self {
             numbers,

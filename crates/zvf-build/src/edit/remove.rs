@@ -74,10 +74,9 @@ impl LevelSnapshot {
         for ((coords, number), owner) in owners {
             let chunk = chunks.get_mut(&coords);
             let values = chunk.and_then(|chunk| chunk.fragment.get_mut(OWNERS));
-            let mut values = values
-                .into_iter()
-                .flat_map(|bytes| bytes.chunks_exact_mut(8));
-            if let Some(value) = values.nth(number as usize) {
+            let start = (number as usize).saturating_mul(8);
+            let value = values.and_then(|bytes| bytes.get_mut(start..start.saturating_add(8)));
+            if let Some(value) = value {
                 value.copy_from_slice(&owner.to_le_bytes());
             }
         }

@@ -207,6 +207,20 @@ impl Manifests {
         }
     }
 
+    /// Returns the array of manifests, or of their spans, if the store holds none of its cells.
+    pub(super) fn without_cells(&self, tree: &StoreTree) -> Option<&Key> {
+        let array = match &self.held {
+            ManifestStorage::Items(array) | ManifestStorage::Dense { spans: array, .. } => array,
+            ManifestStorage::None | ManifestStorage::Open { .. } => return None,
+        };
+        is_bare(tree, array).then_some(&array.key)
+    }
+
+    /// Returns whether the ids of objects are known: no array holds them, or their cells are stored.
+    pub(super) fn has_ids(&self, tree: &StoreTree) -> bool {
+        self.ids.as_ref().is_none_or(|ids| !is_bare(tree, ids))
+    }
+
     /// Returns the ids by row, or `None` after reporting that they cannot be read.
     pub(super) async fn ids(&self, context: &Context<'_>) -> Option<Ids> {
         let Some(ids) = &self.ids else {
@@ -315,6 +329,13 @@ impl Manifests {
         }
         all
     }
+}
+
+/// Returns whether an array has rows, and the store holds none of its cells.
+fn is_bare(tree: &StoreTree, array: &TableArray) -> bool {
+    let metadata = array.key.metadata().ok();
+    let is_cell = |file: &str| metadata.as_ref().is_none_or(|own| own.as_str() != file);
+    array.len > 0 && !tree.below(&array.key).any(|(file, _)| is_cell(file))
 }
 
 /// Reads an array of 64-bit integers.

@@ -83,16 +83,34 @@ async fn check_index(
         ManifestRow::Lost => lost = true,
     };
     let all_read = manifests.each(context, each).await && !lost;
-    if let (first, count @ 1..) = absent {
-        let message = format!("{count} rows, first {first}");
+    let (first, absent) = absent;
+    if absent > 0 {
+        let message = format!("{absent} rows, first {first}");
         context.report(&rules::NO_MANIFEST, key, message);
+    }
+    // Without cells, only num_present tells whether manifests are lost or all empty.
+    if let Some(array) = manifests.without_cells(&scope.store.tree)
+        && index.num_present != Some(0)
+    {
+        let message = match index.num_present {
+            Some(declared) => format!("all of them, but num_present is {declared}"),
+            None => {
+                "all of them, but num_present does not say that no object is present".to_owned()
+            }
+        };
+        context.report(&rules::CELL_MISSING, array, message);
     }
     if let Some(declared) = index.num_present.filter(|declared| *declared != present)
         && all_read
     {
         let message = format!("{declared} declared, but {present} present");
-        let value = Some(json!(present));
-        context.report_attribute(&rules::NUM_PRESENT, key, &["num_present"], message, value);
+        let (rule, name) = (&rules::NUM_PRESENT, "num_present");
+        // Absent manifests may be lost ones, which only the declared number shows.
+        if absent > 0 {
+            context.report_at(rule, key, format_args!("attributes.{name}"), message);
+        } else {
+            context.report_attribute(rule, key, &[name], message, Some(json!(present)));
+        }
     }
     if owners.share() {
         counts.shares = true;
@@ -119,6 +137,7 @@ async fn check_index(
             }
         }
         if let Some(ids) = &ids {
+            owners.is_complete = absent == 0 && manifests.has_ids(&scope.store.tree);
             owners.compare(context, scope, ids, &counts.filled).await;
         }
     }

@@ -34,33 +34,33 @@ pub(super) fn check(context: &Context<'_>, store: &StoreMetadata) {
         let message = format!("it belongs to transaction {}", copy.transaction());
         return find(&rules::NODE_COPY_BEHIND, message);
     }
-    let mut wrong = Vec::new();
     for key in copy.keys() {
-        match copy.get(key) {
-            _ if !store.tree.has_file(key) => wrong.push(format!("{key} does not exist")),
-            CopiedNode::Node(json) => {
+        // Either the copy or the node is right: a file may be lost or exchanged, and another program
+        // may have changed the node.
+        let message = match copy.get(key) {
+            _ if !store.tree.has_file(key) => "the node copy has it, but it does not exist",
+            CopiedNode::Node(json) => match store.tree.node(key) {
+                Some(node) if !is_copy_of(key, json, node) => "it differs from the node copy",
                 // An unreadable node is reported already.
-                let node = store.tree.node(key);
-                if node.is_some_and(|node| !is_copy_of(key, json, node)) {
-                    wrong.push(format!("{key} differs"));
-                }
-            }
-            CopiedNode::Absent | CopiedNode::Separate => {}
-        }
+                _ => continue,
+            },
+            CopiedNode::Absent | CopiedNode::Separate => continue,
+        };
+        context.report(&rules::NODE_COPY, key, message);
     }
-    for path in store.tree.keys().filter(|path| !path.is_empty()) {
-        if Key::parse(path).is_ok_and(|key| copy.get(&key) == CopiedNode::Absent) {
-            wrong.push(format!("{path} is missing"));
-        }
-    }
+    let paths = store.tree.keys().filter(|path| !path.is_empty());
+    let is_missing =
+        |path: &&str| Key::parse(path).is_ok_and(|key| copy.get(&key) == CopiedNode::Absent);
+    let mut wrong: Vec<&str> = paths.filter(is_missing).collect();
     if wrong.is_empty() {
         return;
     }
     let others = wrong.len().saturating_sub(MAX_NAMES);
     wrong.truncate(MAX_NAMES);
-    let mut message = wrong.join(", ");
-    if others > 0 {
-        message = format!("{message}, and {others} more");
-    }
+    let wrong = wrong.join(", ");
+    let message = match others {
+        0 => format!("without {wrong}"),
+        others => format!("without {wrong}, and {others} more"),
+    };
     find(&rules::NODE_COPY, message);
 }

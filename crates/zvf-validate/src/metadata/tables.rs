@@ -58,12 +58,10 @@ impl NodeCheck<'_, '_> {
     /// Compares `shape` and `dtype` with the array.
     fn repeats(&self, array: &Array, table: &Table) {
         let rule = &rules::TABLE_SHAPE;
-        if table
-            .shape
-            .as_ref()
-            .is_some_and(|shape| *shape != array.shape)
+        if let Some(shape) = &table.shape
+            && *shape != array.shape
         {
-            let message = format!("{:?}, but the array has {:?}", table.shape, array.shape);
+            let message = format!("{shape:?}, but the array has {:?}", array.shape);
             let value = Some(json!(array.shape));
             self.context
                 .report_attribute(rule, self.key, &["shape"], message, value);

@@ -6,7 +6,8 @@ rules! { Consistency;
     /// An earlier error prevents the checks of cells.
     NOT_RUN = "ZV-L3-000", Error, "consistency was not checked",
         Advice("fix the findings of L1 and L2, then validate again");
-    /// An array lists a cell, but the store has no object for it.
+    /// An array lists a cell, but the store has no object for it. Or objects are present, but the
+    /// store has no cell of their manifests.
     CELL_MISSING = "ZV-L3-001", Error, "a cell is missing",
         Advice("restore the file from a backup; otherwise the data of the chunk are lost");
     /// A cell has a damaged checksum, compression, frame or shard, or text that is not valid.
@@ -21,7 +22,7 @@ rules! { Consistency;
     /// `nonempty_chunks` of an array is missing, or has an entry that is not one of its chunks.
     /// Readers that iterate over the chunks miss unlisted ones.
     CHUNK_LIST = "ZV-L3-005", Error, "a wrong list of chunks",
-        Repair("rebuilds the list from the stored cells");
+        Repair("rebuilds the list from the stored cells, unless the grid of the array may be wrong");
     /// The store holds a cell that `nonempty_chunks` does not list. Readers that iterate over the
     /// list skip it; readers that know the chunk from another array do not.
     CELL_UNLISTED = "ZV-L3-006", Error, "a cell is not listed",
@@ -111,7 +112,7 @@ rules! { Consistency;
         Advice("correct categories, or write the attribute again");
     /// The fragment attribute `object_id` names other owners than the manifests.
     OWNERS = "ZV-L3-035", Error, "fragment owners differ from the manifests",
-        Repair("rewrites the cell from the manifests");
+        Repair("rewrites the cell from the manifests, unless manifests or ids are missing");
     /// A manifest cannot be decoded, so the fragments of its object are unknown.
     MANIFEST_UNREADABLE = "ZV-L3-041", Error, "a manifest cannot be decoded",
         Advice("restore object_index/manifests from a backup");
@@ -126,7 +127,7 @@ rules! { Consistency;
         Advice("restore vertex_fragments of the chunk from a backup, or delete the object");
     /// `num_present` differs from the number of objects with a fragment.
     NUM_PRESENT = "ZV-L3-046", Warning, "a wrong num_present",
-        Repair("sets num_present to the number of objects with a fragment");
+        Repair("sets num_present to the number of objects with a fragment, unless manifests are missing");
     /// Two objects have one id. Readers find only one of them.
     DUPLICATE_ID = "ZV-L3-047", Error, "two objects have one id",
         Advice("give one of them another id");
@@ -253,5 +254,5 @@ rules! { Consistency;
     /// inventory is. Readers refuse it. Another program that changed the store leaves this too,
     /// because it does not know the inventory.
     INVENTORY = "ZV-L3-123", Error, "a file differs from the inventory",
-        Advice("restore the file from a backup; if another program changed the store, seal it again with `zvf validate --seal`");
+        Advice("restore the file from a backup; if another program changed the store, seal it again with `zvf validate --seal`, and with `--repair --trust-files` if other findings remain");
 }

@@ -240,7 +240,7 @@ rules! { Metadata;
     /// differs from one. Readers over the network use it and miss changes that were made without
     /// it.
     NODE_COPY = "ZV-L2-069", Error, "the node copy differs from the nodes",
-        Repair("rewrites the copy from the nodes");
+        Repair("writes a new copy if nodes are missing in it; restore other nodes from a backup, or repair with --trust-files if another program changed them");
     /// The node copy in the root belongs to another transaction than the last. Readers ignore it.
     NODE_COPY_BEHIND = "ZV-L2-070", Warning, "the node copy is out of date",
         Repair("rewrites the copy from the nodes");

@@ -6,6 +6,7 @@ mod hostile;
 mod objects;
 mod older;
 mod small;
+mod withheld;
 
 use serde_json::{Value, json};
 use zvf_testkit::{damage::apply, golden::Files};

@@ -379,7 +379,8 @@ impl<'a> ObjectTarget<'a> {
         writer.write(outputs).await?;
         written.bytes = writer.take_report().bytes;
         drop(writer);
-        Ok((root(transaction, self.chunks())?, written))
+        let root = root(self.dataset, transaction, self.chunks()).await?;
+        Ok((root, written))
     }
 }
 

@@ -175,7 +175,7 @@ async fn vertices(
         written.batches += one.batches;
         written.bytes += one.bytes;
     }
-    Ok((root(transaction, &chunks)?, written))
+    Ok((root(dataset, transaction, &chunks).await?, written))
 }
 
 /// Returns whether values of an existing attribute remain, and the values in the form in which
@@ -271,7 +271,7 @@ async fn objects(
         bytes,
         ..AttributeReport::default()
     };
-    Ok((root(transaction, part.chunks())?, written))
+    Ok((root(dataset, transaction, part.chunks()).await?, written))
 }
 
 /// Returns the error if an existing attribute has another type than a column.

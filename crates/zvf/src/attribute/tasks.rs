@@ -177,7 +177,7 @@ pub(crate) async fn commit(store: &Store, id: &str) -> Result<AttributeReport, F
                 transaction.merge_staged(staged.as_bytes()).await?;
             }
             written.bytes += target.stage_nodes(&mut transaction).await?;
-            root(&mut transaction, target.chunks())?
+            root(&dataset, &mut transaction, target.chunks()).await?
         }
         Some(reduction) => {
             let target = ObjectTarget::open(&dataset, &task.spec, reduction).await?;

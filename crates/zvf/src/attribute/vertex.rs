@@ -60,7 +60,8 @@ pub(super) async fn write(
     let written = target
         .stage(transaction, &Values::Positions(values))
         .await?;
-    Ok((root(transaction, target.vertices.chunks())?, written))
+    let root = root(dataset, transaction, target.vertices.chunks()).await?;
+    Ok((root, written))
 }
 
 impl<'a> VertexTarget<'a> {

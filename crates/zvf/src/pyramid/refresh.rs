@@ -54,8 +54,9 @@ enum ChangedChunks {
 
 /// Rebuilds the stale levels, only where the finer level changed.
 ///
-/// A level is rebuilt whole if its changed chunks are unknown, if the chunk grid of the store grew,
-/// or if its form does not support a partial rebuild.
+/// A level is rebuilt whole if its changed chunks are unknown, if the chunk grid of the store grew, if
+/// the order of the objects changed, as [`Editor::compact`](crate::Editor::compact) does, or if its
+/// form does not support a partial rebuild.
 ///
 /// ```
 /// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
@@ -153,7 +154,9 @@ async fn rebuild(
     first: LevelId,
 ) -> Result<PyramidReport, Failure> {
     let mut designs = Vec::new();
-    for level in dataset.levels().iter().filter(|level| **level >= first) {
+    // All of them are deleted, also those that `multiscales` lacks.
+    let present = dataset.surveyed().await?.levels().to_vec();
+    for level in present.iter().filter(|level| **level >= first) {
         designs.push(recipe(dataset, *level).await?.design);
     }
     if let Some(pending) = pending(dataset)? {
@@ -294,6 +297,11 @@ async fn refresh_chunks(
         .map(|chunk| source.chunk_of(chunk, &scale))
         .collect();
     if let (Some(now), Some(old)) = (&source.objects, &old) {
+        if !is_same_order(now, old) {
+            // The rows of a chunk follow the order of the objects, and links name rows of unchanged
+            // chunks.
+            return Ok(None);
+        }
         also_stale(source, &scale, now, old, kept.as_deref(), &mut stale);
     }
     let transaction = begin_on(dataset).await?;
@@ -318,6 +326,12 @@ async fn refresh_chunks(
         return Ok(None);
     };
     commit_level(build, &root, start).await.map(Some)
+}
+
+/// Returns whether the objects that both levels have are in the same order.
+fn is_same_order(now: &ObjectSet, old: &ObjectSet) -> bool {
+    let common = (0..now.len()).filter_map(|index| old.find(now.id(index)?));
+    common.is_sorted()
 }
 
 /// Adds the chunks that change although no vertex in them did, because other objects are kept or a
@@ -439,7 +453,8 @@ async fn stage(
     build.transaction().touch("*");
     let key = nodes::metadata(&Key::root())?;
     let root = Node::parse(&key, build.transaction().root())?;
-    let root = root_after(root.attributes().clone(), dataset, target, stale);
+    let present = dataset.surveyed().await?.levels().to_vec();
+    let root = root_after(root.attributes().clone(), &present, target, stale);
     Ok(Some(text(&zvf_build::group_metadata(&root))))
 }
 
@@ -447,7 +462,7 @@ async fn stage(
 /// stale where this one changed.
 fn root_after(
     mut root: Map<String, Value>,
-    dataset: &Dataset,
+    present: &[LevelId],
     level: LevelId,
     changed: &BTreeSet<ChunkCoord>,
 ) -> Map<String, Value> {
@@ -457,9 +472,7 @@ fn root_after(
             root.remove(STALE_LEVELS);
         }
     }
-    let has_next = level
-        .offset(1)
-        .is_some_and(|next| dataset.levels().contains(&next));
+    let has_next = level.offset(1).is_some_and(|next| present.contains(&next));
     let mut chunks = match root.remove(STALE_CHUNKS) {
         Some(Value::Object(chunks)) => chunks,
         _ => Map::new(),

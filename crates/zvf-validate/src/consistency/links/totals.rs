@@ -98,36 +98,40 @@ pub(crate) fn between_levels(
     counted: &StoreCounts,
 ) {
     for (level, counts) in &counted.levels {
-        let ups = counts.links.iter().filter(|(delta, _)| delta.levels() > 0);
-        for (delta, up) in ups {
+        let crossing = counts.links.iter().filter(|(delta, _)| delta.levels() != 0);
+        for (delta, links) in crossing {
             let Some(other) = level.offset(delta.levels()) else {
                 continue;
             };
             let back = Delta::new(delta.levels().saturating_neg());
-            let down = counted.levels.get(&other);
-            let down = down.and_then(|counts| counts.links.get(&back));
+            let counterpart = counted.levels.get(&other);
+            let counterpart = counterpart.and_then(|counts| counts.links.get(&back));
+            // Two families are compared once.
+            if delta.levels() < 0 && counterpart.is_some() {
+                continue;
+            }
             let (Some(at), Some(other)) = (store.level(*level), store.level(other)) else {
                 continue;
             };
             let at = store.at(at, &ArrayRole::LinkFamily(*delta));
             let other = store.at(other, &ArrayRole::LinkFamily(back));
             if let (Some(at), Some(other)) = (at, other) {
-                mirror(context, root, (&at, up), (&other, down));
+                mirror(context, root, (&at, links), (&other, counterpart));
             }
         }
     }
 }
 
-/// Compares links to a coarser level with those back.
+/// Compares links to another level with those back.
 fn mirror(
     context: &Context<'_>,
     root: &RootMetadata,
-    (at, up): (&Key, &LinkSum),
-    (other, down): (&Key, Option<&LinkSum>),
+    (at, links): (&Key, &LinkSum),
+    (other, counterpart): (&Key, Option<&LinkSum>),
 ) {
-    let Some(down) = down else {
+    let Some(back) = counterpart else {
         let is_declared = root.cross_level_storage == Some(CrossLevelStorage::Explicit);
-        if is_declared && up.records > 0 {
+        if is_declared && links.records > 0 {
             let message =
                 format!("the store links levels in both directions, but {at} has no counterpart");
             context.report(&rules::LINK_MIRROR, other, message);
@@ -135,13 +139,13 @@ fn mirror(
         return;
     };
     let is_edge = |sum: &LinkSum| sum.width == Some(LinkWidth::EDGE);
-    if !up.is_whole || !down.is_whole || !is_edge(up) || !is_edge(down) {
+    if !links.is_whole || !back.is_whole || !is_edge(links) || !is_edge(back) {
         return;
     }
-    if up.records != down.records {
-        let message = format!("{} links, but {at} has {}", down.records, up.records);
+    if links.records != back.records {
+        let message = format!("{} links, but {at} has {}", back.records, links.records);
         context.report(&rules::LINK_MIRROR, other, message);
-    } else if up.digest != down.digest {
+    } else if links.digest != back.digest {
         let message = format!("as many links as {at}, but other ones");
         context.report(&rules::LINK_MIRROR, other, message);
     }

@@ -36,6 +36,9 @@ pub(super) struct Owners<'a> {
     context: &'a Context<'a>,
     key: &'a Key,
     chunks: HashMap<Box<[i64]>, Chunk>,
+    /// No manifest and no id may be lost. Otherwise the fragment attribute may be the only record of
+    /// owners, so it has no fix.
+    pub(super) is_complete: bool,
     /// No chunk could be read, so chunks are not checked.
     unread: bool,
     left: u64,
@@ -85,6 +88,7 @@ impl<'a> Owners<'a> {
             context,
             key: &manifests.key,
             chunks: read.chain(lost).collect(),
+            is_complete: false,
             unread: counts.unread,
             left: MAX_NAMED_FRAGMENTS,
             shared: None,
@@ -251,7 +255,7 @@ impl<'a> Owners<'a> {
                 let found = rows.value(number, 0).and_then(id_of);
                 expected(number).or(found)
             });
-            let payload = encoded(values, dtype);
+            let payload = encoded(values, dtype).filter(|_| self.is_complete);
             let fix = payload.zip(element_of(&cells, key));
             let fix = fix.map(|(payload, (array, element))| Fix::Cell {
                 array,

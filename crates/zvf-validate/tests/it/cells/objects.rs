@@ -43,6 +43,7 @@ fn manifests() {
             "ZV-L3-035 0/fragment_attributes/object_id chunk 1.0",
             "ZV-L3-042 0/object_index -",
             "ZV-L3-046 0/object_index attributes.num_present",
+            "ZV-L3-001 0/object_index/manifests -",
             "ZV-L3-051 0/vertex_fragments chunk 0.0",
             "ZV-L3-051 0/vertex_fragments chunk 1.0",
         ],

@@ -240,7 +240,13 @@ fn strings(files: &mut Files, path: &str, says: Value, items: &[Vec<u8>]) {
     put(files, &format!("{path}/c/0"), vlen::encode(items).unwrap());
 }
 
-fn numbers(files: &mut Files, path: &str, says: Value, of: (&str, usize), bytes: Vec<u8>) {
+pub(super) fn numbers(
+    files: &mut Files,
+    path: &str,
+    says: Value,
+    of: (&str, usize),
+    bytes: Vec<u8>,
+) {
     let (kind, count) = of;
     array(
         files,

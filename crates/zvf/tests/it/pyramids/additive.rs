@@ -127,3 +127,34 @@ fn a_level_may_hold_fewer_points_than_the_next() {
         is_sound(&store, "additive").await;
     });
 }
+
+/// Regression test: validation reported such levels as wrong, because a level of this draft holds
+/// whole objects.
+#[test]
+fn points_of_objects_are_not_declared_by_refinement() {
+    let at = |point: u16| f32::from(point % 40);
+    let positions = (0..80).flat_map(|point| [at(point), at(point * 7), at(point * 3)]);
+    let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
+    geometry.object_ids = Some((0..80).map(|point| point % 3).collect());
+    let mut design = Design::new(GeometryKind::Points);
+    design.chunk_shape = Some(vec![10.0; 3]);
+    block_on(async {
+        let none: [(&str, &[u8]); 0] = [];
+        let store = Store::from_memory(none).unwrap();
+        let plan = WritePlan::new(geometry, design).unwrap();
+        let options = CreateOptions::default();
+        zvf::create_from_plan(&store, plan, &options).await.unwrap();
+        let mut automatic = AutoLevels::default();
+        automatic.additive = true;
+        automatic.levels = Some(2);
+        automatic.cell = Some(vec![4.0; 3]);
+        let mut options = PyramidOptions::default().refinement(true);
+        options.levels = PyramidLevels::Auto(automatic);
+        let error = build_pyramid(&store, &options).await.unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("build them without refinement"), "{text}");
+        options.refinement = false;
+        build_pyramid(&store, &options).await.unwrap();
+        is_sound(&store, "additive").await;
+    });
+}

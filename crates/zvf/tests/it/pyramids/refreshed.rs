@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use zvf::{
     Bbox, CrossLevel, Dataset, Design, Editor, Geometry, GeometryKind, LevelChoice, LevelDesign,
-    LevelReport, NumericColumn, ObjectSelection, Profile, PyramidLevels, PyramidOptions, Query,
-    Store, ValidateOptions, build_pyramid,
+    LevelReport, NumericColumn, ObjectSelection, OutOfBounds, Profile, PyramidLevels,
+    PyramidOptions, Query, Store, ValidateOptions, build_pyramid,
     coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
     refresh_pyramid, validate,
 };
@@ -408,5 +408,61 @@ fn references_are_not_counted_if_paths_are_refreshed_in_part() {
         let whole = build_pyramid(&twin, &options).await.unwrap();
         let returned = vertices(&store).await as u64;
         assert_eq!(whole.levels[0].named, Some(returned));
+    });
+}
+
+/// Returns an object of two vertices in two chunks, linked to each other.
+fn edge(id: i64, y: f32) -> Geometry {
+    let mut geometry = Geometry::new(NumericColumn::float32(2, [5.0, y, 15.0, y]));
+    geometry.object_ids = Some(vec![id, id]);
+    geometry.links = vec![0, 1];
+    geometry
+}
+
+/// Regression test: compaction sorts objects, and links to vertices of unchanged chunks named their
+/// rows in the new order.
+#[test]
+fn levels_are_rebuilt_if_the_order_of_objects_changed() {
+    let method = CoarsenMethod::Bins {
+        cell: vec![1.0; 2],
+        placement: Placement::Mean,
+        share: false,
+    };
+    block_on(async {
+        let kind = GeometryKind::Graphs;
+        let (store, options) = store_with_level(edge(5, 1.0), kind, method).await;
+        let editor = Editor::open(store.clone()).await.unwrap();
+        let expand = OutOfBounds::Expand;
+        editor.append(&edge(1, 8.0), expand).await.unwrap();
+        check_refresh(&store, &options, "appended").await;
+        editor.compact().await.unwrap();
+        assert!(!stale(&store).await);
+        let mut point = Geometry::new(NumericColumn::float32(2, [6.0, 5.0]));
+        point.object_ids = Some(vec![9]);
+        editor.append(&point, expand).await.unwrap();
+        check_refresh(&store, &options, "compacted").await;
+        is_sound(&store, "compacted").await;
+    });
+}
+
+/// Regression test: such levels showed the previous state without a note.
+#[test]
+fn levels_that_multiscales_lacks_become_stale() {
+    block_on(async {
+        let (store, _) = pairs_with_level().await;
+        let key = Key::parse("zarr.json").unwrap();
+        let root = store.read_one(Read::full(key.clone())).await.unwrap();
+        let mut root: Value = serde_json::from_slice(&root.unwrap()).unwrap();
+        let datasets = &mut root["attributes"]["multiscales"][0]["datasets"];
+        datasets.as_array_mut().unwrap().truncate(1);
+        let root = root.to_string();
+        store.put_many(vec![(key, root.into())]).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
+        editor.remove(&[3]).await.unwrap();
+        assert!(stale(&store).await);
+        let refreshed = refresh_pyramid(&store, &PyramidOptions::default()).await;
+        let levels = refreshed.unwrap().levels;
+        assert_eq!((levels.len(), levels[0].objects), (1, Some(39)));
+        assert!(!stale(&store).await);
     });
 }

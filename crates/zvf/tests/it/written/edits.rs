@@ -3,7 +3,11 @@
 use std::collections::BTreeSet;
 
 use zvf::{ColumnValues, CreateOptions, Dataset, Editor, Error, ManifestForm, Query, Store};
-use zvf_build::{Geometry, GeometryKind, OutOfBounds, Profile, WritePlan, edit::EditError};
+use zvf_build::{
+    Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, ShardingPolicy, WritePlan,
+    edit::EditError,
+};
+use zvf_model::key::Key;
 use zvf_testkit::stores::Random;
 
 use super::{
@@ -297,4 +301,65 @@ fn appending_an_existing_object_is_an_error() {
         assert!(is_there, "{refused:?}");
         compare(&before, &content(&store).await, "refused");
     });
+}
+
+/// Regression test: ids of an earlier state removed objects that others had replaced since.
+#[test]
+fn found_objects_are_removed_at_their_transaction_only() {
+    let mut geometry = Geometry::new(NumericColumn::float32(2, [1.0, 1.0, 2.0, 2.0]));
+    geometry.object_ids = Some(vec![7, 8]);
+    block_on(async {
+        let none: [(&str, &[u8]); 0] = [];
+        let store = Store::from_memory(none).unwrap();
+        let plan = WritePlan::new(geometry.clone(), Design::new(GeometryKind::Points)).unwrap();
+        let options = CreateOptions::default();
+        zvf::create_from_plan(&store, plan, &options).await.unwrap();
+        let editor = Editor::open(store).await.unwrap();
+        let base = editor.dataset().await.unwrap().transaction();
+        let replaced = editor.replace(&geometry, OutOfBounds::Reject).await;
+        let now = replaced.unwrap().transaction;
+        let error = editor.remove_objects(base, &[7]).await.unwrap_err();
+        let Error::OutdatedRows { expected, found } = error else {
+            panic!("{error:?}");
+        };
+        assert_eq!((expected, found), (base, now));
+        let removed = editor.remove_objects(now, &[7]).await.unwrap();
+        assert_eq!(removed.removed, 1);
+    });
+}
+
+/// Regression test: an array without cells gets another origin, and the former cells were looked for
+/// at keys of the new one, so that they remained.
+#[test]
+fn files_of_replaced_cells_are_deleted_below_the_grid() {
+    for sharding in [ShardingPolicy::None, ShardingPolicy::Shape(vec![2; 2])] {
+        let about = format!("{sharding:?}");
+        let object = |positions: [f32; 4]| {
+            let mut geometry = Geometry::new(NumericColumn::float32(2, positions));
+            geometry.object_ids = Some(vec![1; 2]);
+            geometry.links = vec![1, 0];
+            geometry
+        };
+        let mut design = Design::new(GeometryKind::Skeletons);
+        design.chunk_shape = Some(vec![10.0; 2]);
+        design.bounds = Some((vec![0.0; 2], vec![60.0; 2]));
+        design.sharding = sharding;
+        block_on(async {
+            let none: [(&str, &[u8]); 0] = [];
+            let store = Store::from_memory(none).unwrap();
+            let plan = WritePlan::new(object([5.0, 55.0, 6.0, 56.0]), design).unwrap();
+            let options = CreateOptions::default();
+            zvf::create_from_plan(&store, plan, &options).await.unwrap();
+            let editor = Editor::open(store.clone()).await.unwrap();
+            let below = object([15.0, -5.0, 16.0, -4.0]);
+            let replaced = editor.replace(&below, OutOfBounds::Expand).await;
+            assert_eq!(replaced.unwrap().removed, 2, "{about}");
+            let key = Key::parse("0/vertices/c").unwrap();
+            let files = store.list_all(&key, 10).await.unwrap();
+            assert_eq!(files.len(), 1, "{files:?}: {about}");
+            is_sound(&store, &about).await;
+            let found = editor.dataset().await.unwrap().query(&Query::new()).await;
+            assert_eq!(found.unwrap().positions, below.positions, "{about}");
+        });
+    }
 }

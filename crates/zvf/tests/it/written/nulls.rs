@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use zvf::{CreateOptions, Dataset, GeometrySource, Query};
+use zvf::{CreateOptions, Dataset, Editor, GeometrySource, Query};
 use zvf_build::{
     BuildError, Column, ColumnValues, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds,
 };
@@ -138,4 +138,89 @@ fn stores_need_a_vertex_within_their_bounds() {
             "{in_batches}: {error}"
         );
     }
+}
+
+/// Returns a path for each id. Only the objects `listed` have rows of attributes.
+fn paths(ids: [i64; 2], listed: &[i64], attribute: Column) -> Geometry {
+    let positions = [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0];
+    let mut geometry = Geometry::new(NumericColumn::float32(2, positions));
+    geometry.part_offsets = Some(vec![0, 2, 4]);
+    geometry.part_objects = Some(ids.to_vec());
+    geometry.objects = Some(listed.to_vec());
+    geometry.fragment.push(attribute);
+    geometry
+}
+
+/// Regression test: fragments of objects without a row had zeros or the first word.
+#[test]
+fn fragments_of_objects_without_a_row_have_no_value() {
+    let floats = Column::new("a", NumericColumn::float32(1, [0.5]));
+    let words = Column::text("a", [Some("b")]);
+    let design = || {
+        let mut design = Design::new(GeometryKind::Streamlines);
+        design.bounds = Some((vec![0.0; 2], vec![9.0; 2]));
+        design
+    };
+    block_on(async {
+        for column in [floats, words] {
+            let folder = tempfile::tempdir().unwrap();
+            let address = folder.path().join("a.zv").display().to_string();
+            let first = paths([1, 2], &[2], column.clone());
+            let options = CreateOptions::default();
+            zvf::create(&address, &first, design(), &options)
+                .await
+                .unwrap();
+            let editor = Editor::open(&*address).await.unwrap();
+            let second = paths([4, 5], &[4], column.clone());
+            editor.append(&second, OutOfBounds::Reject).await.unwrap();
+            let dataset = Dataset::open(&*address).await.unwrap();
+            for (id, is_missing) in [(1, true), (2, false), (4, false), (5, true)] {
+                let found = dataset.query(&Query::new().objects([id])).await.unwrap();
+                let values = &found.fragment[0];
+                let found = match &values.values {
+                    ColumnValues::Numeric(numbers) => numbers.to_vec::<f32>().unwrap()[0].is_nan(),
+                    ColumnValues::Dictionary { .. } => values.text_at(0).is_none(),
+                };
+                assert_eq!(found, is_missing, "object {id}: {values:?}");
+            }
+        }
+        let whole = Column::new("a", NumericColumn::int64(1, [7]));
+        let folder = tempfile::tempdir().unwrap();
+        let address = folder.path().join("a.zv").display().to_string();
+        let options = CreateOptions::default();
+        let partial = paths([1, 2], &[2], whole.clone());
+        let error = zvf::create(&address, &partial, design(), &options).await;
+        let text = error.unwrap_err().to_string();
+        assert!(text.contains("give it a value for each row"), "{text}");
+        let both = Column::new("a", NumericColumn::int64(1, [7, 8]));
+        let all = paths([1, 2], &[1, 2], both);
+        zvf::create(&address, &all, design(), &options)
+            .await
+            .unwrap();
+        let editor = Editor::open(&*address).await.unwrap();
+        let partial = paths([4, 5], &[4], whole);
+        let error = editor.append(&partial, OutOfBounds::Reject).await;
+        let text = format!("{:?}", error.unwrap_err());
+        assert!(text.contains("NullInteger(\"a\")"), "{text}");
+    });
+}
+
+/// Regression test: see [`fragments_of_objects_without_a_row_have_no_value`]. A dictionary without a
+/// code for missing text cannot get one.
+#[test]
+fn missing_text_needs_a_code() {
+    let both = Column::text("a", [Some("b"), Some("c")]);
+    block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let address = folder.path().join("a.zv").display().to_string();
+        let all = paths([1, 2], &[1, 2], both);
+        let design = Design::new(GeometryKind::Streamlines);
+        let options = CreateOptions::default();
+        zvf::create(&address, &all, design, &options).await.unwrap();
+        let editor = Editor::open(&*address).await.unwrap();
+        let partial = paths([4, 5], &[4], Column::text("a", [Some("b")]));
+        let error = editor.append(&partial, OutOfBounds::Reject).await;
+        let text = format!("{:?}", error.unwrap_err());
+        assert!(text.contains("give each row a text"), "{text}");
+    });
 }

@@ -542,3 +542,51 @@ fn a_fragment_whose_other_owners_are_removed_has_one_owner() {
         assert!(new.is_empty(), "{new:?}");
     });
 }
+
+/// Regression test: the reference declares one column for attributes that have several. One column
+/// was accepted, after which the store could not be read, and two were refused.
+#[test]
+fn attributes_are_as_wide_as_their_cells() {
+    let golden = Golden::open("zvf-09");
+    let files = golden.store("polylines_reentrant/store.zarrvectors");
+    block_on(async {
+        let store = OpenOptions::default().from_memory(files).unwrap();
+        let attributes = node(&store, "0/vertex_attributes/uv").await["attributes"].clone();
+        assert_eq!(attributes["row_shape"], json!([]));
+        let before = read(&store).await.positions.len();
+        let known = findings(&store).await;
+        let chunk = Dataset::open(store.clone()).await.unwrap();
+        let chunk = chunk.root().chunk_shape.extents().to_vec();
+        let editor = Editor::open(store.clone()).await.unwrap();
+        // A chunk with vertices, and one without.
+        for (id, first) in [(101, 0.1), (102, 2.1)] {
+            let place = |by: f64| {
+                chunk.iter().enumerate().map(move |(axis, extent)| {
+                    let first = if axis == 0 { first } else { 0.1 };
+                    ((first + by) * extent) as f32
+                })
+            };
+            let places: Vec<f32> = place(0.0).chain(place(0.1)).collect();
+            let mut path = Geometry::new(NumericColumn::float32(3, places));
+            path.part_offsets = Some(vec![0, 2]);
+            path.part_objects = Some(vec![id]);
+            path.vertex = vec![Column::new("uv", NumericColumn::float32(1, [1.0, 2.0]))];
+            let error = editor.append(&path, OutOfBounds::Expand).await.unwrap_err();
+            let text = format!("{error:?}");
+            assert!(
+                text.contains("2 x float32") && text.contains("1 x float32"),
+                "{text}"
+            );
+            let values = NumericColumn::float32(2, [1.0, 2.0, 3.0, 4.0]);
+            path.vertex = vec![Column::new("uv", values.clone())];
+            editor.append(&path, OutOfBounds::Expand).await.unwrap();
+            let dataset = Dataset::open(store.clone()).await.unwrap();
+            let found = dataset.query(&Query::new().objects([id])).await.unwrap();
+            assert_eq!(found.vertex[0].values, ColumnValues::Numeric(values));
+        }
+        assert_eq!(read(&store).await.positions.len(), before + 4);
+        let now = findings(&store).await;
+        let new: Vec<_> = now.difference(&known).collect();
+        assert!(new.is_empty(), "{new:?}");
+    });
+}

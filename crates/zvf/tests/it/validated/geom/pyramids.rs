@@ -37,8 +37,10 @@ fn links_up_must_mirror_links_down() {
         set(payload, at, i64::from(row == 0));
     });
     breaks(&other, &["L3-118"]);
-    let codes = pyramid().remove("1/links/-1").codes();
-    assert!(codes.contains("ZV-L3-118"), "{codes:?}");
+    for lost in ["1/links/-1", "0/links/+1"] {
+        let codes = pyramid().remove(lost).codes();
+        assert!(codes.contains("ZV-L3-118"), "{lost}: {codes:?}");
+    }
 }
 
 #[test]
