@@ -101,7 +101,7 @@ pub use error::{ColumnError, CsvError, GeometryReadError, NpyReadError, ResultWr
 pub(crate) use field::{described, input_of, open_field};
 pub use format::Format;
 pub use input_file::{InputFile, InputFileError};
-pub(crate) use keyed_table::{KeyedTable, TableKey, read_keyed};
+pub(crate) use keyed_table::{KeyedTable, TableKey, read_keyed, read_keys};
 pub(crate) use lossless::LosslessTarget;
 pub(crate) use npz::NpzStream;
 pub use npz::WholeFile;
@@ -114,6 +114,7 @@ pub(crate) use result_sink::{ResultSink, ResultTables};
 #[cfg(feature = "render")]
 pub(crate) use output_file::check_writable;
 
+use column::NullPolicy;
 use contained::contained;
 use input_table::InputTable;
 use interchange::InterchangeArrays;
@@ -136,6 +137,9 @@ pub struct GeometryReadOptions {
     pub renames: Vec<Rename>,
     /// Treatment of row ids.
     pub row_ids: RowIdPolicy,
+    /// Maximum size in bytes of an Arrow or Parquet table in memory. Such a file may be much smaller
+    /// than the table.
+    pub memory: Option<u64>,
 }
 
 /// Treatment of the addresses of vertices in a file, which belong to one transaction of one store.
@@ -158,8 +162,16 @@ impl GeometryReadOptions {
             missing: MissingPolicy::default(),
             renames: Vec::new(),
             row_ids: RowIdPolicy::default(),
+            memory: None,
         }
     }
+}
+
+/// Options for reading one table.
+#[derive(Clone, Copy, Debug)]
+struct TableReadOptions {
+    nulls: NullPolicy,
+    memory: Option<u64>,
 }
 
 /// Geometry read from a file.
@@ -227,9 +239,12 @@ fn read_tables(
     file: &InputFile,
     options: &GeometryReadOptions,
 ) -> Result<(InterchangeArrays, Vec<Rename>), GeometryReadError> {
-    let missing = options.missing;
+    let (nulls, memory) = (NullPolicy::of_rows(options.missing), options.memory);
+    let of_rows = TableReadOptions { nulls, memory };
+    let nulls = NullPolicy::of_tables(options.missing);
+    let of_objects = TableReadOptions { nulls, memory };
     let (description, described) = read_description(file)?;
-    let mut table = read_table(file, missing)?;
+    let mut table = read_table(file, of_rows)?;
     if let Some(description) = &description
         && table.axes.is_none()
     {
@@ -248,19 +263,19 @@ fn read_tables(
             let kind = options.kind.name();
             return Err(GeometryReadError::Links { path, kind });
         }
-        input_table::add_links(read_table(&links, missing)?, &mut arrays)?;
+        input_table::add_links(read_table(&links, of_rows)?, &mut arrays)?;
         arrays.files.push(path);
     }
     if let Some(objects) = file.sidecar("objects") {
-        input_table::add_objects(read_table(&objects, missing)?, &mut arrays)?;
+        input_table::add_objects(read_table(&objects, of_objects)?, &mut arrays)?;
         arrays.files.push(objects.path().to_path_buf());
     }
     if let Some(groups) = file.sidecar("groups") {
-        input_table::add_groups(read_table(&groups, missing)?, &mut arrays)?;
+        input_table::add_groups(read_table(&groups, of_rows)?, &mut arrays)?;
         arrays.files.push(groups.path().to_path_buf());
     }
     if let Some(groups) = file.sidecar("group_attributes") {
-        input_table::add_group_attributes(read_table(&groups, missing)?, &mut arrays)?;
+        input_table::add_group_attributes(read_table(&groups, of_rows)?, &mut arrays)?;
         arrays.files.push(groups.path().to_path_buf());
     }
     arrays.files.extend(described);
@@ -285,13 +300,16 @@ fn read_description(
     Ok((Some(description), Some(path)))
 }
 
-fn read_table(file: &InputFile, missing: MissingPolicy) -> Result<InputTable, GeometryReadError> {
+fn read_table(
+    file: &InputFile,
+    options: TableReadOptions,
+) -> Result<InputTable, GeometryReadError> {
     contained(file.path(), || match file.format() {
-        Format::Csv => csv::read_table(file.path(), missing),
+        Format::Csv => csv::read_table(file.path(), options.nulls),
         #[cfg(feature = "arrow")]
-        Format::Arrow => arrow::read_table(file.path(), missing),
+        Format::Arrow => arrow::read_table(file.path(), options),
         #[cfg(feature = "parquet")]
-        Format::Parquet => parquet::read_table(file.path(), missing),
+        Format::Parquet => parquet::read_table(file.path(), options),
         _ => Err(GeometryReadError::NotBuilt {
             path: file.path().to_path_buf(),
         }),

@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, error::Error};
 
-use zvf::{Mode, NO_OBJECT, Query, QueryResult, Selection, Shape};
+use zvf::{ChangeSummary, Mode, NO_OBJECT, Query, QueryResult, Selection, Shape};
 use zvf_query::QueryError;
 
 use crate::{
     arguments::SelectionArgs,
     display::{count_noun, len_u64},
     editing::{EditOutput, EditSession, EditTargetArgs, NoChange, RowIdError, row_ids},
-    formats::{InputFile, MissingPolicy, TableKey, read_keyed},
+    formats::{InputFile, TableKey, read_keys},
     hint::Operation,
     outcome::CommandOutcome,
     progress::ProgressLine,
@@ -96,33 +96,46 @@ pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dy
     }
     let mut query = Query::new();
     selecting.select(&mut query)?;
-    let opened = work.open(Operation::Delete).await?;
+    let mut opened = work.open(Operation::Delete).await?;
     let axes = opened.dataset.root().axes.iter();
     let axes: Vec<&str> = axes.map(|axis| axis.name.as_str()).collect();
     selecting.check_axes(&axes)?;
-    let mut notes = opened.notes();
-    let ids = if selecting.is_by_id() {
-        selecting.objects().to_vec()
-    } else {
-        let progress = ProgressLine::for_dataset(&opened.dataset, work.quiet);
-        let found = found(work, &opened, query).await?;
-        drop(progress);
-        let Some((ids, loose)) = found else {
-            return delete_selected(arguments, &opened).await;
+    let mut left = work.retries;
+    let (ids, mut notes, changed) = loop {
+        let mut notes = opened.notes();
+        let ids = if selecting.is_by_id() {
+            selecting.objects().to_vec()
+        } else {
+            let progress = ProgressLine::for_dataset(&opened.dataset, work.quiet);
+            let found = found(work, &opened, query.clone()).await?;
+            drop(progress);
+            let Some((ids, loose)) = found else {
+                return delete_selected(arguments, &opened).await;
+            };
+            if loose > 0 {
+                let vertices =
+                    count_noun(loose, "selected vertex belongs", "selected vertices belong");
+                notes.push(format!("{vertices} to no object and cannot be deleted"));
+            }
+            ids
         };
-        if loose > 0 {
-            let vertices = count_noun(loose, "selected vertex belongs", "selected vertices belong");
-            notes.push(format!("{vertices} to no object and cannot be deleted"));
+        if ids.is_empty() {
+            break (ids, notes, Err(NoChange::Nothing));
         }
-        ids
-    };
-    let changed = if ids.is_empty() {
-        Err(NoChange::Nothing)
-    } else if arguments.dry_run {
-        let whole = result(work, &opened, &whole(&ids)).await?;
-        Err(NoChange::DryRun(len_u64(whole.positions.len())))
-    } else {
-        Ok(opened.change(opened.editor.remove(&ids)).await?)
+        if arguments.dry_run {
+            let whole = result(work, &opened, &whole(&ids)).await?;
+            let count = len_u64(whole.positions.len());
+            break (ids, notes, Err(NoChange::DryRun(count)));
+        }
+        if selecting.is_by_id() {
+            let changed = opened.change(opened.editor.remove(&ids)).await?;
+            break (ids, notes, Ok(changed));
+        }
+        if let Some(changed) = remove_found(&opened, &ids, left).await? {
+            break (ids, notes, Ok(changed));
+        }
+        left = left.saturating_sub(1);
+        opened.dataset = opened.editor.dataset().await?;
     };
     if changed.is_err() {
         notes.retain(|note| !opened.notes().contains(note));
@@ -136,13 +149,32 @@ pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dy
     Ok(done)
 }
 
+/// Deletes objects that a query found. Returns `None` if the store has changed since and `left`
+/// retries remain: objects may have been replaced by others that the query does not find.
+async fn remove_found(
+    opened: &EditSession,
+    ids: &[i64],
+    left: usize,
+) -> Result<Option<ChangeSummary>, Box<dyn Error>> {
+    let removal = opened
+        .editor
+        .remove_objects(opened.dataset.transaction(), ids);
+    let removal = async {
+        match removal.await {
+            Err(zvf::Error::OutdatedRows { .. }) if left > 0 => Ok(None),
+            removed => removed.map(Some),
+        }
+    };
+    opened.change(removal).await
+}
+
 /// Deletes the vertices with the addresses in a table.
 async fn delete_rows(
     arguments: &DeleteArgs,
     file: &InputFile,
 ) -> Result<CommandOutcome, Box<dyn Error>> {
     let work = &arguments.work;
-    let table = read_keyed(file, Some(TableKey::Row), MissingPolicy::Reject, &[])?;
+    let table = read_keys(file, TableKey::Row)?;
     let rows = row_ids(&table, file)?;
     let transaction = arguments.at_transaction.or(table.transaction);
     let opened = work.open(Operation::Delete).await?;

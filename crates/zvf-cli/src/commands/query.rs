@@ -51,6 +51,8 @@ pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn
         error => error.into(),
     };
     let progress = ProgressLine::for_dataset(&dataset, arguments.quiet);
+    // A query that returns no objects does not open their attributes.
+    dataset.check_selection(&query).await.map_err(hinted)?;
     if arguments.explain {
         let plan = explain::explain(&dataset, &query).await.map_err(hinted)?;
         return Ok(CommandOutcome::from(arguments.plan(plan)?));

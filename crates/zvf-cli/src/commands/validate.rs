@@ -46,14 +46,22 @@ pub(crate) struct ValidateArgs {
     /// Repair the store first, each round of repairs in one transaction.
     ///
     /// Repairs only values that follow from other data: chunk lists, counts, capabilities, bounds,
-    /// owners of fragments.
+    /// owners of fragments. Values that follow from damaged data are left as they are. In a sealed
+    /// store, every file that differs from the inventory counts as damaged.
     #[arg(long, conflicts_with_all = ["rules", "anonymous"])]
     repair: bool,
+    /// Take files as right where they differ from the inventory of a sealed store or from the node copy.
+    ///
+    /// Another program that changes a store leaves such differences. Nothing distinguishes them from
+    /// damage: use this only if no file was damaged. Add `--seal` for a sealed store.
+    #[arg(long, requires = "repair")]
+    trust_files: bool,
     /// Seal the store after the checks, if they find no error: add an inventory against which every
     /// read of the store is checked.
     ///
     /// A store that another program changed is sealed again. Its files differ from the former
-    /// inventory, which causes a warning, because nothing distinguishes a change from damage.
+    /// inventory, which causes a warning, because nothing distinguishes a change from damage. Needs
+    /// depth 3 or 4, which compare files with the inventory.
     #[arg(long, conflicts_with_all = ["rules", "anonymous"])]
     seal: bool,
     /// Print one JSON object.
@@ -97,6 +105,16 @@ pub(crate) struct PlanValidateArgs {
     checks: CheckArgs,
 }
 
+/// Why arguments of a validation cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum ValidateError {
+    /// A damaged store would be sealed again without a warning.
+    #[error(
+        "--seal needs checks of depth 3 or 4, which compare files with the inventory: omit --level {0}"
+    )]
+    ShallowSeal(u8),
+}
+
 /// A validated store, to be formatted.
 #[derive(Clone, Copy, Debug)]
 pub struct Validated<'a> {
@@ -117,12 +135,18 @@ pub(crate) async fn run(arguments: &ValidateArgs) -> Result<CommandOutcome, Box<
             false => rules_as_text(),
         }));
     };
+    if arguments.seal && depth(arguments.checks.level) < Depth::Consistency {
+        return Err(ValidateError::ShallowSeal(arguments.checks.level).into());
+    }
     let open = OpenOptions::default().anonymous(arguments.checks.anonymous);
     let store = open.open(address)?;
     let progress = ProgressLine::for_store(&store, arguments.quiet);
     let options = options(arguments);
     let (mut report, repaired) = if arguments.repair {
-        let mut repaired = zvf::repair(store.clone(), &options).await?;
+        let mut repaired = match arguments.trust_files {
+            true => zvf::repair_trusting_files(store.clone(), &options).await?,
+            false => zvf::repair(store.clone(), &options).await?,
+        };
         (core::mem::take(&mut repaired.left), Some(repaired))
     } else {
         (zvf::validate(store.clone(), &options).await?, None)
@@ -131,10 +155,12 @@ pub(crate) async fn run(arguments: &ValidateArgs) -> Result<CommandOutcome, Box<
         .as_ref()
         .and_then(|repaired| repaired.unfinished.as_ref());
     let mut warnings: Vec<String> = unfinished_warning(unfinished).into_iter().collect();
+    // Repaired files no longer differ.
+    let trusted = repaired.as_ref().map_or(0, |repaired| repaired.trusted);
     if arguments.seal {
         let errors = report.count(Severity::Error);
         if zvf::seal_validated(store, &mut report).await?.is_some() {
-            warnings.extend(sealed_again(errors));
+            warnings.extend(sealed_again(errors.max(trusted)));
         }
     }
     drop(progress);

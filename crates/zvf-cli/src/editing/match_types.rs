@@ -35,6 +35,9 @@ enum Number {
 /// Converts numbers to another type: integers exactly, floats to the nearest value. Returns `None`
 /// if a number does not fit, such as a float outside the range of the type.
 fn fitted(numbers: &NumericColumn, kind: Kind) -> Option<NumericColumn> {
+    if !matches!(numbers.kind, Kind::Int64 | Kind::UInt64 | Kind::Float64) {
+        return None;
+    }
     let mut bytes = Vec::with_capacity(numbers.len().saturating_mul(kind.size()));
     let (values, _) = numbers.bytes.as_chunks::<8>();
     for value in values {
@@ -129,6 +132,18 @@ mod tests {
             fitted(&NumericColumn::float64(1, [f64::NAN]), Kind::Int8),
             None
         );
+    }
+
+    /// Regression test: fewer than 8 bools have no 8 bytes, and became a column without rows.
+    #[test]
+    fn bools_stay_as_they_are() {
+        for count in [1, 8] {
+            let bools = NumericColumn {
+                bytes: vec![1; count],
+                ..NumericColumn::new(Kind::Bool, 1)
+            };
+            assert_eq!(fitted(&bools, Kind::Bool), None);
+        }
     }
 
     /// They were stored as infinity.

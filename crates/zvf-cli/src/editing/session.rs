@@ -26,7 +26,7 @@ pub(crate) struct EditTargetArgs {
         help_heading = "Execution",
         default_value_t = 16
     )]
-    retries: usize,
+    pub(crate) retries: usize,
     /// Print one JSON object.
     #[arg(long, help_heading = "Execution")]
     json: bool,

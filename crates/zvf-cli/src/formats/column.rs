@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use zvf::{
-    ColumnValues, NumericColumn,
+    Column, ColumnValues, NumericColumn,
     numeric::{Kind, Value},
 };
 use zvf_format::numeric::{ByteOrder, Dtype, NumericRows};
@@ -20,6 +20,35 @@ pub enum MissingPolicy {
     Nan,
 }
 
+/// Treatment of rows without a number in one column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NullPolicy {
+    /// Reject the file.
+    Reject,
+    /// Replace them by NaN; integers become floats.
+    Nan,
+    /// Keep them as nulls.
+    Keep,
+}
+
+impl NullPolicy {
+    /// Returns the treatment in columns that need a number in each row.
+    pub(super) fn of_rows(missing: MissingPolicy) -> Self {
+        match missing {
+            MissingPolicy::Reject => Self::Reject,
+            MissingPolicy::Nan => Self::Nan,
+        }
+    }
+
+    /// Returns the treatment in tables of objects, of which a store holds rows without a value.
+    pub(super) fn of_tables(missing: MissingPolicy) -> Self {
+        match missing {
+            MissingPolicy::Reject => Self::Keep,
+            MissingPolicy::Nan => Self::Nan,
+        }
+    }
+}
+
 /// A column and its file.
 #[derive(Clone, Debug)]
 pub(super) struct FileColumn {
@@ -27,6 +56,8 @@ pub(super) struct FileColumn {
     /// Name in the file.
     pub(super) label: String,
     pub(super) values: ColumnValues,
+    /// For numbers, `true` for each row without one; `None` if every row has one.
+    pub(super) nulls: Option<Vec<bool>>,
     /// The first field that made a column of a text file text.
     pub(super) first_text: Option<FirstText>,
 }
@@ -92,7 +123,18 @@ impl FileColumn {
         values.collect()
     }
 
+    /// Checks that no row lacks a number.
+    pub(super) fn check_complete(&self) -> Result<(), GeometryReadError> {
+        let nulls = self.nulls.as_deref().unwrap_or_default();
+        match nulls.iter().position(|is_null| *is_null) {
+            Some(row) => Err(self.error(ColumnError::Missing(row))),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the numbers, one or more in each row.
     pub(super) fn numbers(&self) -> Result<&NumericColumn, GeometryReadError> {
+        self.check_complete()?;
         match &self.values {
             ColumnValues::Numeric(numbers) => Ok(numbers),
             ColumnValues::Dictionary { .. } => Err(self.error(match self.first_text.clone() {
@@ -101,6 +143,14 @@ impl FileColumn {
             })),
         }
     }
+}
+
+/// Converts a column to an attribute.
+pub(super) fn attribute((name, column): NamedColumn) -> Column {
+    let nulls = column.nulls;
+    let mut attribute = Column::new(name, column.values);
+    attribute.nulls = nulls.or(attribute.nulls);
+    attribute
 }
 
 fn integers(numbers: &NumericColumn) -> Result<Vec<i64>, ColumnError> {
@@ -162,14 +212,15 @@ pub(super) fn join_channels(parts: &[&NumericColumn]) -> Result<NumericColumn, C
     Ok(joined)
 }
 
-/// Applies the policy to missing rows; an empty `missing` means that every row has a value.
+/// Applies the policy to missing rows; an empty `missing` means that every row has a value. Returns
+/// the rows that stay null as well.
 pub(super) fn fill_missing(
     numbers: NumericColumn,
     missing: &[bool],
-    policy: MissingPolicy,
-) -> Result<NumericColumn, ColumnError> {
+    policy: NullPolicy,
+) -> Result<(NumericColumn, Option<Vec<bool>>), ColumnError> {
     let Some(row) = missing.iter().position(|missing| *missing) else {
-        return Ok(numbers);
+        return Ok((numbers, None));
     };
     if missing.len() != numbers.len() {
         return Err(ColumnError::Rows {
@@ -177,11 +228,13 @@ pub(super) fn fill_missing(
             found: missing.len(),
         });
     }
-    if policy == MissingPolicy::Reject {
-        return Err(ColumnError::Missing(row));
+    match policy {
+        NullPolicy::Reject => return Err(ColumnError::Missing(row)),
+        NullPolicy::Keep => return Ok((numbers, Some(missing.to_vec()))),
+        NullPolicy::Nan => {}
     }
     let Some(nan) = numbers.kind.nan() else {
-        return floats(&numbers, Some(missing));
+        return Ok((floats(&numbers, Some(missing))?, None));
     };
     let mut numbers = numbers;
     let size = numbers.row_size();
@@ -192,7 +245,7 @@ pub(super) fn fill_missing(
             }
         }
     }
-    Ok(numbers)
+    Ok((numbers, None))
 }
 
 /// Converts numbers to float64, with NaN for missing rows.

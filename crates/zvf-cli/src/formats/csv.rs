@@ -19,8 +19,8 @@ use std::{
 use zvf::{ColumnValues, QueryResult};
 
 use super::{
-    ColumnError, CsvError, GeometryReadError, MissingPolicy, ResultWriteError, StoreDescription,
-    column::{FileColumn, fill_missing, join_channels},
+    ColumnError, CsvError, GeometryReadError, ResultWriteError, StoreDescription,
+    column::{FileColumn, NullPolicy, fill_missing, join_channels},
     has_scope,
     input_table::InputTable,
     level_names,
@@ -31,10 +31,7 @@ use infer::{InferredValues, TypeInference, is_other_than_text};
 use record::{CsvField, CsvRecord, RecordReader};
 
 /// Reads a table.
-pub(super) fn read_table(
-    path: &Path,
-    policy: MissingPolicy,
-) -> Result<InputTable, GeometryReadError> {
+pub(super) fn read_table(path: &Path, policy: NullPolicy) -> Result<InputTable, GeometryReadError> {
     let file: Arc<Path> = path.into();
     let mut reader = CsvReader::open(path)?;
     let mut inferred = vec![TypeInference::default(); reader.names.len()];
@@ -83,6 +80,7 @@ pub(super) fn read_table(
             file: Arc::clone(&file),
             label,
             values,
+            nulls: None,
             first_text: inferred.into_first_text(),
         };
         apply_policy(column, &missing, policy)
@@ -105,15 +103,19 @@ fn may_be_text(name: &str) -> bool {
 fn apply_policy(
     column: FileColumn,
     missing: &[bool],
-    policy: MissingPolicy,
+    policy: NullPolicy,
 ) -> Result<FileColumn, GeometryReadError> {
     let ColumnValues::Numeric(numbers) = &column.values else {
         return Ok(column);
     };
     let numbers = fill_missing(numbers.clone(), missing, policy);
-    let numbers = numbers.map_err(|error| column.error(error))?;
+    let (numbers, nulls) = numbers.map_err(|error| column.error(error))?;
     let values = ColumnValues::Numeric(numbers);
-    Ok(FileColumn { values, ..column })
+    Ok(FileColumn {
+        values,
+        nulls,
+        ..column
+    })
 }
 
 /// Joins `NAME[0]`, `NAME[1]` and so on to one column of several channels.
@@ -133,6 +135,7 @@ fn join_columns(columns: Vec<FileColumn>) -> Result<Vec<FileColumn>, GeometryRea
             };
             channels.push(channel);
         }
+        let nulls = common_nulls(&mut channels);
         let parts = channels.iter().map(FileColumn::numbers);
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
         let numbers = join_channels(&parts);
@@ -144,10 +147,25 @@ fn join_columns(columns: Vec<FileColumn>) -> Result<Vec<FileColumn>, GeometryRea
             file: Arc::clone(&first.file),
             label: name,
             values: ColumnValues::Numeric(numbers),
+            nulls,
             first_text: None,
         });
     }
     Ok(whole)
+}
+
+/// Takes the rows that are null in all channels. If a row is null in some channels only, these keep
+/// their nulls, so that their numbers are refused.
+fn common_nulls(channels: &mut [FileColumn]) -> Option<Vec<bool>> {
+    let nulls = channels.first()?.nulls.clone()?;
+    let is_common = |channel: &FileColumn| channel.nulls.as_ref() == Some(&nulls);
+    if !channels.iter().all(is_common) {
+        return None;
+    }
+    for channel in channels {
+        channel.nulls = None;
+    }
+    Some(nulls)
 }
 
 /// A reader after the first line of a file.

@@ -7,7 +7,7 @@ use std::{
 
 use zvf_query::closest;
 
-use super::Format;
+use super::{Format, OutputFileError};
 use crate::display::shell_word;
 
 /// A file of geometry that cannot be read.
@@ -175,6 +175,19 @@ pub enum GeometryReadError {
     Undecodable {
         /// The file.
         path: PathBuf,
+    },
+    /// The table exceeds the memory limit.
+    #[error(
+        "{}: the table takes at least {found} bytes of memory, but --memory allows {max}; raise --memory, or create a store of a part and append the rest",
+        path.display()
+    )]
+    Memory {
+        /// The file.
+        path: PathBuf,
+        /// Size of the table in bytes, as far as it is known.
+        found: u64,
+        /// Memory limit in bytes.
+        max: u64,
     },
     /// The Arrow library returned an error.
     #[cfg(feature = "arrow")]
@@ -523,6 +536,9 @@ pub enum ResultWriteError {
         .0.display()
     )]
     NoObjects(PathBuf),
+    /// The file of an object cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputFileError),
     /// A file of `zvf-files` cannot be written.
     #[error(transparent)]
     Field(#[from] zvf_files::FileError),

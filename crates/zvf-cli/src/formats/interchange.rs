@@ -11,7 +11,7 @@ use zvf::{AxisSpec, Column, Design, Geometry, NumericColumn, numeric::Kind};
 use super::{
     ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, RowIdPolicy,
     StoreDescription,
-    column::{FileColumn, NamedColumn},
+    column::{FileColumn, NamedColumn, attribute},
 };
 use crate::display::{count_noun, len_u64};
 
@@ -93,6 +93,9 @@ impl LinkRows {
 /// number.
 const MAX_NAMED_GROUPS: u32 = 1 << 20;
 
+/// Attribute of fragments in which the format records the object of each fragment.
+const FRAGMENT_OWNER: &str = "object_id";
+
 /// Builds the geometry of the arrays.
 pub(super) fn assemble(
     arrays: InterchangeArrays,
@@ -129,13 +132,18 @@ pub(super) fn assemble(
     geometry.object = attributes(arrays.object);
     geometry.group = attributes(arrays.group);
     let mut description = arrays.description;
-    let of_fragments: Vec<String> = arrays
-        .fragment
-        .iter()
-        .map(|(name, _)| name.clone())
-        .collect();
-    notes.extend(fragments(arrays.fragment, &mut geometry)?);
-    for name in of_fragments {
+    let mut of_fragments = arrays.fragment;
+    let has_objects = geometry.object_ids.is_some() || geometry.part_objects.is_some();
+    let count = of_fragments.len();
+    of_fragments.retain(|(name, _)| !has_objects || name != FRAGMENT_OWNER);
+    if of_fragments.len() < count {
+        let note = "fragment.object_id left out: it repeats the object ids, and a store that has it \
+                    fills it by itself";
+        notes.push(note.to_owned());
+    }
+    let fragment_names: Vec<String> = of_fragments.iter().map(|(name, _)| name.clone()).collect();
+    notes.extend(fragments(of_fragments, &mut geometry)?);
+    for name in fragment_names {
         if geometry.vertex.iter().any(|column| column.name == name) {
             description.move_attribute("fragment", "vertex", &name);
         }
@@ -179,10 +187,7 @@ fn text_notes(arrays: &InterchangeArrays) -> Vec<String> {
 }
 
 fn attributes(columns: Vec<NamedColumn>) -> Vec<Column> {
-    let columns = columns
-        .into_iter()
-        .map(|(name, column)| Column::new(name, column.values));
-    columns.collect()
+    columns.into_iter().map(attribute).collect()
 }
 
 /// Makes a path of each run of vertices that belong to one object. Returns a note if an object has
@@ -404,10 +409,13 @@ impl GeometryInput {
                 let rows = (0..).zip(&objects).map(|(row, id)| (*id, row));
                 let rows: HashMap<i64, usize> = rows.collect();
                 let further = sources.iter().map(|(_, source)| rows.get(source).copied());
-                let further = further.map(|row| row.unwrap_or(usize::MAX));
+                let missing = objects.len();
+                let further = further.map(|row| row.unwrap_or(missing));
                 let taken: Vec<usize> = (0..objects.len()).chain(further).collect();
                 let columns = geometry.object.iter_mut().chain(&mut geometry.fragment);
-                for attribute in columns {
+                // Another number of rows is refused later.
+                for attribute in columns.filter(|attribute| attribute.len() == missing) {
+                    attribute.extend_with_nulls(missing + 1);
                     *attribute = attribute.take(taken.iter().copied());
                 }
                 let mut source_ids = objects.clone();

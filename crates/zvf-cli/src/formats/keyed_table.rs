@@ -4,7 +4,8 @@ use zvf::Column;
 
 use super::{
     ColumnError, Format, GeometryReadError, InputFile, MissingPolicy, Rename, StoreDescription,
-    column::FileColumn,
+    TableReadOptions,
+    column::{FileColumn, NullPolicy, attribute},
     has_scope,
     input_table::{AXES, rename_columns},
     npz, read_description, read_table,
@@ -91,7 +92,35 @@ pub(crate) fn read_keyed(
     missing: MissingPolicy,
     renames: &[Rename],
 ) -> Result<KeyedTable, GeometryReadError> {
-    let (mut columns, axes, description) = columns(file, missing)?;
+    keyed(file, key, columns(file, missing)?, renames)
+}
+
+/// Reads the keys of a table, and leaves out its other columns.
+///
+/// # Errors
+///
+/// [`GeometryReadError`] if the table cannot be read, or lacks the key.
+pub(crate) fn read_keys(file: &InputFile, key: TableKey) -> Result<KeyedTable, GeometryReadError> {
+    let mut read = columns(file, MissingPolicy::Reject)?;
+    let is_key = |column: &FileColumn| key.names().contains(&column.label.as_str());
+    // Without a key, the error names the columns.
+    if read.columns.iter().any(is_key) {
+        read.columns.retain(is_key);
+    }
+    keyed(file, Some(key), read, &[])
+}
+
+fn keyed(
+    file: &InputFile,
+    key: Option<TableKey>,
+    read: FileColumns,
+    renames: &[Rename],
+) -> Result<KeyedTable, GeometryReadError> {
+    let FileColumns {
+        mut columns,
+        axes,
+        description,
+    } = read;
     let keys = TableKey::ALL.map(TableKey::name);
     let renames = rename_columns(&mut columns, renames, &keys);
     let mut renaming = Renaming::new(&renames);
@@ -139,30 +168,52 @@ pub(crate) fn read_keyed(
             let (expected, found) = (table.ids.len(), column.values.len());
             return Err(column.error(ColumnError::Rows { expected, found }));
         }
+        if key == TableKey::Row {
+            column.check_complete()?;
+        }
         let name = renaming.name(key.scope(), name);
-        table.columns.push(Column::new(name, column.values));
+        table.columns.push(attribute((name, column)));
     }
     renaming.finish(file.path())?;
     Ok(table)
 }
 
-/// The columns of a file, the names of its axes, and its description.
-type FileColumns = (Vec<FileColumn>, Vec<String>, Option<StoreDescription>);
+/// The columns of a file.
+struct FileColumns {
+    columns: Vec<FileColumn>,
+    /// Names of the columns that are axes.
+    axes: Vec<String>,
+    description: Option<StoreDescription>,
+}
 
+/// Reads all columns. Missing numbers are kept, because columns without a use may have them.
 fn columns(file: &InputFile, missing: MissingPolicy) -> Result<FileColumns, GeometryReadError> {
+    let nulls = NullPolicy::of_tables(missing);
     if let Format::Field(_) = file.format() {
         let path = file.path().to_path_buf();
         return Err(GeometryReadError::NoTable { path });
     }
     if file.format() == Format::Npz {
-        let (columns, description) = npz::read_columns(file.path(), missing)?;
-        return Ok((columns, Vec::new(), description));
+        let (columns, description) = npz::read_columns(file.path(), nulls)?;
+        return Ok(FileColumns {
+            columns,
+            axes: Vec::new(),
+            description,
+        });
     }
     let (described, _) = read_description(file)?;
-    let table = read_table(file, missing)?;
+    let options = TableReadOptions {
+        nulls,
+        memory: None,
+    };
+    let table = read_table(file, options)?;
     let description = described.or(table.description);
     let of_description = description.as_ref().and_then(StoreDescription::axis_names);
     let axes = table.axes.or(of_description);
     let axes = axes.unwrap_or_else(|| AXES.map(str::to_owned).to_vec());
-    Ok((table.columns, axes, description))
+    Ok(FileColumns {
+        columns: table.columns,
+        axes,
+        description,
+    })
 }

@@ -15,7 +15,7 @@ use zvf::{ColumnValues, NumericColumn, numeric::Kind};
 use super::{
     ColumnError, GeometryReadError, GeometryReadOptions, InputFile, MissingPolicy, NpyReadError,
     StoreDescription,
-    column::{FileColumn, fill_missing},
+    column::{FileColumn, NullPolicy, fill_missing},
     interchange::{GroupMembers, InterchangeArrays, LinkRows},
     npy::{self, NpyColumn},
 };
@@ -34,17 +34,18 @@ pub(super) fn read(
         let path = path.to_path_buf();
         return Err(GeometryReadError::LinksInside { path });
     }
-    arrays_by_name(path, all_columns(path, options.missing)?)
+    let nulls = |label: &str| null_policy(label, options.missing);
+    arrays_by_name(path, all_columns(path, nulls)?)
 }
 
 /// Reads all arrays except the description, and the description.
 pub(super) fn read_columns(
     path: &Path,
-    missing: MissingPolicy,
+    nulls: NullPolicy,
 ) -> Result<(Vec<FileColumn>, Option<StoreDescription>), GeometryReadError> {
     let mut columns = Vec::new();
     let mut described = None;
-    for (column, _) in all_columns(path, missing)? {
+    for (column, _) in all_columns(path, |_| nulls)? {
         match column.label.as_str() {
             "metadata" => described = Some(description(path, &column)?),
             _ => columns.push(column),
@@ -53,8 +54,11 @@ pub(super) fn read_columns(
     Ok((columns, described))
 }
 
-/// Reads all arrays and applies their masks.
-fn all_columns(path: &Path, missing: MissingPolicy) -> Result<Vec<Shaped>, GeometryReadError> {
+/// Reads all arrays and applies their masks. `nulls` returns the policy for an array.
+fn all_columns(
+    path: &Path,
+    nulls: impl Fn(&str) -> NullPolicy,
+) -> Result<Vec<Shaped>, GeometryReadError> {
     let file: Arc<Path> = path.into();
     let mut arrays = members(path, |_| true)?.into_iter();
     let mut masks = HashMap::new();
@@ -72,7 +76,8 @@ fn all_columns(path: &Path, missing: MissingPolicy) -> Result<Vec<Shaped>, Geome
     let mut whole = Vec::new();
     for (label, array) in columns {
         let mask = masks.remove(&label);
-        whole.push(column(&file, label, array, mask, missing)?);
+        let nulls = nulls(&label);
+        whole.push(column(&file, label, array, mask, nulls)?);
     }
     if let Some(of) = masks.into_keys().next() {
         return Err(GeometryReadError::Column {
@@ -107,12 +112,14 @@ pub(super) fn read_tables(
         file: Arc::clone(&file),
         label: "positions".to_owned(),
         values: ColumnValues::Numeric(NumericColumn::new(Kind::Float32, axes)),
+        nulls: None,
         first_text: None,
     };
     let mut whole = vec![(nothing, 2)];
     for (label, array) in columns {
         let mask = masks.remove(&label);
-        whole.push(column(&file, label, array, mask, options.missing)?);
+        let nulls = null_policy(&label, options.missing);
+        whole.push(column(&file, label, array, mask, nulls)?);
     }
     arrays_by_name(path, whole)
 }
@@ -127,6 +134,7 @@ pub(super) fn ids(
         file: path.into(),
         label: label.to_owned(),
         values,
+        nulls: None,
         first_text: None,
     };
     column.ids()
@@ -138,9 +146,18 @@ pub(super) fn ends(path: &Path, values: ColumnValues) -> Result<Vec<i64>, Geomet
         file: path.into(),
         label: "links".to_owned(),
         values,
+        nulls: None,
         first_text: None,
     };
     column.integers()
+}
+
+/// Returns the treatment of missing numbers of an array of geometry.
+fn null_policy(label: &str, missing: MissingPolicy) -> NullPolicy {
+    match label.split_once('.') {
+        Some(("object", _)) => NullPolicy::of_tables(missing),
+        _ => NullPolicy::of_rows(missing),
+    }
 }
 
 /// A column and its number of dimensions.
@@ -151,13 +168,14 @@ fn column(
     label: String,
     array: NpyColumn,
     mask: Option<NpyColumn>,
-    policy: MissingPolicy,
+    policy: NullPolicy,
 ) -> Result<Shaped, GeometryReadError> {
     let dimensions = array.shape.len();
     let mut column = FileColumn {
         file: Arc::clone(file),
         label,
         values: array.values,
+        nulls: None,
         first_text: None,
     };
     let missing = match mask.map(|mask| mask.values) {
@@ -175,11 +193,12 @@ fn column(
     column.values = match column.values {
         ColumnValues::Numeric(numbers) => {
             let numbers = fill_missing(numbers, &missing, policy);
-            let numbers = numbers.map_err(|source| GeometryReadError::Column {
+            let (numbers, nulls) = numbers.map_err(|source| GeometryReadError::Column {
                 path: file.to_path_buf(),
                 column: column.label.clone(),
                 source,
             })?;
+            column.nulls = nulls;
             ColumnValues::Numeric(numbers)
         }
         // Without a mask, empty text is a missing value.

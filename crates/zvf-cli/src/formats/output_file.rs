@@ -1,21 +1,31 @@
 //! Output files, checked before anything is read.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use zvf_files::{FileFormat, ObjectFiles};
 
 use super::Format;
+
+/// Parts of the file names of the tables beside that of the vertices.
+pub(super) const SIDECARS: [&str; 4] = ["links", "objects", "groups", "group_attributes"];
 
 /// A file to write, in an existing folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputFile {
     path: PathBuf,
     format: Format,
+    /// The folder to which the complete file is moved, if it is written elsewhere.
+    destination: Option<PathBuf>,
 }
 
 impl OutputFile {
-    /// Checks that the extension names a format that this build writes, and that a file can exist
-    /// at the path. Reads the file system, and changes nothing.
+    /// Checks that the extension names a format that this build writes, that a file can exist at
+    /// the path, and that no table beside it belongs to something else. Reads the file system, and
+    /// changes nothing.
     ///
     /// # Errors
     ///
@@ -36,7 +46,40 @@ impl OutputFile {
             return Err(OutputFileError::Placeholder(word));
         }
         check_writable(&path)?;
-        Ok(Self { path, format })
+        let file = Self {
+            path,
+            format,
+            destination: None,
+        };
+        file.check_sidecars(&HashSet::new())?;
+        Ok(file)
+    }
+
+    /// Checks that the files beside this one that a result replaces or removes belong to an earlier
+    /// result: there are none unless this file exists. `siblings` may exist in any case.
+    pub(super) fn check_sidecars(
+        &self,
+        siblings: &HashSet<PathBuf>,
+    ) -> Result<(), OutputFileError> {
+        let target = self.published();
+        let tables = matches!(self.format, Format::Csv | Format::Arrow | Format::Parquet);
+        let tables = SIDECARS.into_iter().filter(|_| tables);
+        let tables = tables.map(|part| sidecar(&target, part));
+        let description =
+            (self.format == Format::Csv).then(|| target.with_extension("metadata.json"));
+        let mut found = tables.chain(description).filter(|path| path.is_file());
+        match found.find(|path| !siblings.contains(path)) {
+            Some(found) if !target.exists() => Err(OutputFileError::Sidecar { target, found }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the path of the complete file.
+    pub(super) fn published(&self) -> PathBuf {
+        match &self.destination {
+            Some(folder) => folder.join(self.path.file_name().unwrap_or_default()),
+            None => self.path.clone(),
+        }
     }
 
     /// Returns the names of the files of objects, if the name has a placeholder. Writers of swc
@@ -51,6 +94,7 @@ impl OutputFile {
         Self {
             path,
             format: self.format,
+            destination: self.destination.clone(),
         }
     }
 
@@ -78,11 +122,12 @@ impl OutputFile {
         folder_of(&self.path)
     }
 
-    /// Returns a file of the same name in another folder.
+    /// Returns a file of the same name in another folder, from which it is moved to its own.
     pub(super) fn inside(&self, folder: &Path) -> Self {
         Self {
             path: folder.join(self.path.file_name().unwrap_or_default()),
             format: self.format,
+            destination: Some(self.folder().to_path_buf()),
         }
     }
 }
@@ -100,6 +145,16 @@ fn unknown_placeholder(path: &Path) -> Option<String> {
         .filter(is_word)
         .filter(|word| !["object", "name"].contains(word));
     unknown.next().map(str::to_owned)
+}
+
+/// Returns the path beside `target` with `part` before the extension.
+pub(super) fn sidecar(target: &Path, part: &str) -> PathBuf {
+    let mut extension = OsString::from(part);
+    if let Some(end) = target.extension() {
+        extension.push(".");
+        extension.push(end);
+    }
+    target.with_extension(extension)
 }
 
 /// Returns the folder of a file; `.` if the path has none.
@@ -143,6 +198,18 @@ pub enum OutputFileError {
     /// The folder does not exist.
     #[error("the folder {} does not exist; create it first", .0.display())]
     NoFolder(PathBuf),
+    /// A table of the name of a result exists without the result.
+    #[error(
+        "{} exists, and {} does not, so it is not part of an earlier result; move it, or choose another name",
+        found.display(),
+        target.display()
+    )]
+    Sidecar {
+        /// The file to write.
+        target: PathBuf,
+        /// The table, which the result would replace or remove.
+        found: PathBuf,
+    },
     /// The path is a folder, a device or a pipe.
     #[error("the path exists and is not a file; choose another name")]
     NotAFile,

@@ -8,7 +8,7 @@ use zvf::{
 };
 use zvf_format::numeric::NumericRows;
 
-use super::{ResultWriteError, StoreDescription};
+use super::{ResultWriteError, StoreDescription, output_file::SIDECARS};
 use crate::display::narrow_float;
 
 /// Columns with an equal number of rows.
@@ -157,11 +157,12 @@ impl<'a> OutputTable<'a> {
         result: &'a QueryResult,
         description: &'a StoreDescription,
     ) -> Result<[(&'static str, Option<Self>); 4], ResultWriteError> {
+        let [links, objects, groups, group_attributes] = SIDECARS;
         Ok([
-            ("links", Self::links(result)?),
-            ("objects", Self::objects(result)?),
-            ("groups", Self::groups(result)?),
-            ("group_attributes", Self::group_attributes(description)?),
+            (links, Self::links(result)?),
+            (objects, Self::objects(result)?),
+            (groups, Self::groups(result)?),
+            (group_attributes, Self::group_attributes(description)?),
         ])
     }
 

@@ -2,15 +2,20 @@
 
 use std::{fs::File, path::Path, sync::Arc};
 
+use arrow_schema::{DataType, Fields, Schema};
 use parquet::{
-    arrow::{ArrowWriter, arrow_reader::ParquetRecordBatchReaderBuilder},
+    arrow::{
+        ArrowWriter,
+        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
+    },
     basic::{Compression, ZstdLevel},
+    errors::ParquetError,
     file::{metadata::KeyValue, properties::WriterProperties},
 };
 use zvf::QueryResult;
 
 use super::{
-    GeometryReadError, MissingPolicy, ResultWriteError, StoreDescription,
+    GeometryReadError, ResultWriteError, StoreDescription, TableReadOptions,
     error::FillError,
     input_table::InputTable,
     record_batch::{RecordBatches, TableBuilder, write_batches},
@@ -23,16 +28,19 @@ const BATCH_ROWS: usize = 1 << 16;
 /// Reads a table.
 pub(super) fn read_table(
     path: &Path,
-    missing: MissingPolicy,
+    options: TableReadOptions,
 ) -> Result<InputTable, GeometryReadError> {
     let in_file = |source| GeometryReadError::Parquet {
         path: path.to_path_buf(),
         source,
     };
     let file = File::open(path).map_err(|error| GeometryReadError::file(path, error))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(in_file)?;
-    let mut table = TableBuilder::new(path, reader.schema())?;
-    let reader = reader
+    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(in_file)?;
+    let mut table = TableBuilder::new(path, metadata.schema(), options)?;
+    let rows = metadata.metadata().file_metadata().num_rows();
+    table.check_rows(u64::try_from(rows).unwrap_or(0))?;
+    let metadata = with_views(&metadata).map_err(in_file)?;
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
         .with_batch_size(BATCH_ROWS)
         .build()
         .map_err(in_file)?;
@@ -43,7 +51,28 @@ pub(super) fn read_table(
         })?;
         table.push(&batch)?;
     }
-    table.finish(missing)
+    table.finish()
+}
+
+/// Requests views of text: the library decodes text of other types to a copy of the word for each
+/// row, which may take thousands of times the size of the file.
+fn with_views(metadata: &ArrowReaderMetadata) -> Result<ArrowReaderMetadata, ParquetError> {
+    let schema = metadata.schema();
+    let fields = schema.fields().iter().map(|field| {
+        let words = match field.data_type() {
+            DataType::Dictionary(_, words) => words,
+            other => other,
+        };
+        match words {
+            DataType::Utf8 | DataType::LargeUtf8 => {
+                Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View))
+            }
+            _ => Arc::clone(field),
+        }
+    });
+    let schema = Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone());
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
+    ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
 }
 
 /// Writes the tables of a result.

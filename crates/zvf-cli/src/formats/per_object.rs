@@ -32,6 +32,10 @@ pub(super) fn write(
         targets.push(file.at(files.path(*object, name)?));
     }
     // The name of an object may be that of a table of another one, such as `soma.groups`.
+    let published: HashSet<PathBuf> = targets.iter().map(OutputFile::published).collect();
+    for target in &targets {
+        target.check_sidecars(&published)?;
+    }
     let siblings = targets.iter().map(|target| target.path().to_path_buf());
     let siblings: HashSet<PathBuf> = siblings.collect();
     let mut written = WrittenFiles {

@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashSet,
-    ffi::OsString,
     fs::{self, File},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
@@ -11,7 +10,7 @@ use std::{
 use tempfile::NamedTempFile;
 use zvf_dense::staged;
 
-use super::{ResultWriteError, WrittenFiles, error::FillError};
+use super::{ResultWriteError, WrittenFiles, error::FillError, output_file::sidecar};
 
 /// The writer of a file.
 pub(super) type Sink<'a> = BufWriter<&'a mut File>;
@@ -77,12 +76,7 @@ impl Staged {
     }
 
     fn sidecar(&self, part: &str) -> PathBuf {
-        let mut extension = OsString::from(part);
-        if let Some(end) = self.target.extension() {
-            extension.push(".");
-            extension.push(end);
-        }
-        self.target.with_extension(extension)
+        sidecar(&self.target, part)
     }
 
     fn write_to(

@@ -141,7 +141,7 @@ fn wrong_tables_change_nothing() {
         ("row_id,x,y", "0,1,2", "has no attributes to write"),
         ("id,fa", "0,1", "has no column row_id; it has id, fa"),
         ("object_id,fa", "0,1", "the store has no objects"),
-        ("row_id,fa", "0,1\n1,", "fa has no value"),
+        ("row_id,fa", "0,1\n1,", "fa: row 1 has no value"),
     ] {
         let said = refused(&bench, header, &[row], &[]);
         assert!(said.contains(expected), "{header}: {said}");

@@ -9,7 +9,7 @@ use zvf::{
 };
 use zvf_model::random::SplitMix64;
 
-use crate::{round_trip::typed, text, zvf};
+use crate::{round_trip::typed, stores::Bench, text, zvf};
 
 /// Small random numbers.
 struct Random(SplitMix64);
@@ -372,4 +372,29 @@ async fn declarations_of_attributes_follow_the_attributes() {
     }
     let report = run(&["validate", &source]);
     assert!(!report.contains("attribute_specs"), "{report}");
+}
+
+/// Regression test: further parts of an object without a row had zeros, and looked measured.
+#[test]
+fn further_parts_of_an_object_without_attributes_have_none() {
+    let bench = Bench::new();
+    bench.file(
+        "a.csv",
+        "x,y,part,object_id\n1,1,0,1\n2,2,0,1\n3,3,1,1\n4,4,1,1\n5,5,2,2\n6,6,2,2\n",
+    );
+    bench.file(
+        "a.objects.csv",
+        "object_id,object.a,object.k,object.t\n2,5,3,hello\n",
+    );
+    let line = [
+        "create",
+        "@a.zv",
+        "--kind",
+        "streamlines",
+        "--from",
+        "@a.csv",
+    ];
+    bench.says(&line);
+    let tables = bench.result("@a.zv", &["--object", "3"]);
+    assert!(tables.ends_with("\n3,,,1,\n"), "{tables}");
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::{
     round_trip::typed,
     stores::{Bench, KINDS, tables},
+    unpack,
 };
 
 const PATHS: &str = "x,y,z,part,object_id,vertex.fa\n\
@@ -714,5 +715,28 @@ fn groups_are_listed_by_formats_without_them() {
         let line = format!("groups: not supported by {format}");
         let left_out = found["left_out"].as_array().unwrap();
         assert!(left_out.contains(&json!(line)), "{found}");
+    }
+}
+
+/// Regression test: the owners of fragments, which the store has as an attribute and fills by itself,
+/// were refused as a name that the format reserves.
+#[test]
+fn files_of_a_store_with_owners_of_fragments_fit_it() {
+    let bench = Bench::new();
+    let store = bench.path("a.zv");
+    unpack("zvf-09", "fragment_owner/store.zarrvectors", &store);
+    for file in ["@b.csv", "@b.npz"] {
+        bench.says(&["query", "@a.zv", "--object", "3", "-o", file, "--quiet"]);
+        let found = bench.json(&["edit", "@a.zv", "--from", file]);
+        let notes = found["notes"].to_string();
+        assert!(notes.contains("fragment.object_id left out"), "{notes}");
+        // The object shares no fragment any more.
+        let expected = "x,y,z,object_id,fragment.object_id\n0.0,0.0,0.0,3,3\n0.0,0.0,0.0,3,3\n\
+            1.0,1.0,1.0,3,3\n1.0,1.0,1.0,3,3\nobject_id\n3\n";
+        assert_eq!(
+            bench.result("@a.zv", &["--object", "3"]),
+            expected,
+            "{file}"
+        );
     }
 }

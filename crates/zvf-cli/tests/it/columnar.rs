@@ -1,17 +1,17 @@
 //! Arrow and Parquet files, read back by their own readers.
 
-use std::{fs::File, path::Path};
+use std::{fs::File, path::Path, sync::Arc};
 
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, BooleanArray, DictionaryArray, FixedSizeListArray,
-    Int16Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt8Array, UInt32Array,
-    UInt64Array,
+    Float32Array, Int16Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt8Array,
+    UInt32Array, UInt64Array,
     cast::AsArray,
     types::{Float16Type, Float32Type, Float64Type, UInt8Type, UInt32Type},
 };
 use arrow_schema::SchemaRef;
-use zvf::{GeometryKind, QueryResult};
-use zvf_cli::formats::{self, GeometryReadOptions, InputFile};
+use zvf::{ColumnValues, GeometryKind, QueryResult};
+use zvf_cli::formats::{self, GeometryReadError, GeometryReadOptions, InputFile};
 
 use crate::results::{graph, in_axes, lacking, numbers, paths, points, rows, words, written};
 
@@ -251,6 +251,92 @@ fn many_rows_are_written_in_batches() {
             at = end;
         }
         assert_eq!(at, count);
+    }
+}
+
+/// Writes a table with three axes and text of 200,000 letters in each row, as a dictionary of one
+/// word or as plain text.
+fn write_long_words(path: &Path, rows: usize, as_dictionary: bool) {
+    let word = "a".repeat(200_000);
+    let axis: ArrayRef = Arc::new(Float32Array::from(vec![0.5; rows]));
+    let note: ArrayRef = if as_dictionary {
+        let words = StringArray::from(vec![word.as_str()]);
+        let keys = UInt8Array::from(vec![0; rows]);
+        Arc::new(DictionaryArray::new(keys, Arc::new(words)))
+    } else {
+        Arc::new(StringArray::from(vec![word.as_str(); rows]))
+    };
+    let columns = ["x", "y", "z"].map(|name| (name, Arc::clone(&axis)));
+    let columns = columns.into_iter().chain([("vertex.note", note)]);
+    write_batch(path, &RecordBatch::try_from_iter(columns).unwrap());
+}
+
+/// Writes a file of one batch, in the format of its extension.
+fn write_batch(path: &Path, batch: &RecordBatch) {
+    let file = File::create(path).unwrap();
+    #[cfg(feature = "parquet")]
+    if path.extension().is_some_and(|end| end == "parquet") {
+        let mut writer = parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+        writer.write(batch).unwrap();
+        writer.close().unwrap();
+        return;
+    }
+    let mut writer = arrow_ipc::writer::FileWriter::try_new(file, &batch.schema()).unwrap();
+    writer.write(batch).unwrap();
+    writer.finish().unwrap();
+}
+
+/// A text was copied for each row: 4 GB for a file of 461 kB.
+#[test]
+fn a_long_word_is_held_once() {
+    for (end, _) in formats() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(format!("a.{end}"));
+        let read = |memory: u64| {
+            let mut options = GeometryReadOptions::new(GeometryKind::Points);
+            options.memory = Some(memory);
+            formats::read(&InputFile::new(&path).unwrap(), &options)
+        };
+        for (rows, as_dictionary) in [(20_000, true), (20, false)] {
+            write_long_words(&path, rows, as_dictionary);
+            let found = read(1 << 20).unwrap();
+            let note = &found.geometry.vertex[0];
+            assert_eq!(note.len(), rows);
+            let ColumnValues::Dictionary { codes, words } = &note.values else {
+                panic!("{end}");
+            };
+            assert!(codes.iter().all(|code| *code == 0));
+            assert_eq!((words.len(), words[0].len()), (1, 200_000));
+            let error = read(200_000).unwrap_err();
+            assert!(matches!(error, GeometryReadError::Memory { .. }), "{error}");
+        }
+    }
+}
+
+/// Constant columns take a hundredth of their size in a file.
+#[test]
+fn a_table_beyond_the_memory_limit_is_refused_before_it_is_decoded() {
+    for (end, _) in formats() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(format!("a.{end}"));
+        let axis: ArrayRef = Arc::new(Float32Array::from(vec![0.5; 100_000]));
+        let columns = ["x", "y", "z"].map(|name| (name, Arc::clone(&axis)));
+        write_batch(&path, &RecordBatch::try_from_iter(columns).unwrap());
+        if end == "parquet" {
+            // The pages cannot be decoded any more; the footer is intact.
+            let mut bytes = std::fs::read(&path).unwrap();
+            bytes[4..40].fill(0xff);
+            std::fs::write(&path, bytes).unwrap();
+        }
+        let mut options = GeometryReadOptions::new(GeometryKind::Points);
+        options.memory = Some(1_199_999);
+        let error = formats::read(&InputFile::new(&path).unwrap(), &options).unwrap_err();
+        let said = error.to_string();
+        let expected = format!(
+            "a.{end}: the table takes at least 1200000 bytes of memory, but --memory allows \
+             1199999; raise --memory"
+        );
+        assert!(said.contains(&expected), "{said}");
     }
 }
 

@@ -93,12 +93,16 @@ fn a_failed_write_keeps_the_previous_file() {
 #[test]
 fn a_failed_table_prevents_all_files_of_the_result() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("a.group_attributes.csv"), "old").unwrap();
+    for name in ["a.csv", "a.group_attributes.csv"] {
+        fs::write(folder.path().join(name), "old").unwrap();
+    }
     let mut result = points();
     result.object = vec![numbers("a", 1, &[1_u8, 2]), numbers("a", 1, &[1_u8, 2])];
     let error = written(&result, folder.path(), "a.csv").unwrap_err();
     assert!(matches!(error, ResultWriteError::TwoColumns(name) if name == "object.a"));
-    assert_eq!(names(folder.path()), ["a.group_attributes.csv"]);
+    assert_eq!(names(folder.path()), ["a.csv", "a.group_attributes.csv"]);
+    let kept = fs::read_to_string(folder.path().join("a.csv")).unwrap();
+    assert_eq!(kept, "old");
 }
 
 #[track_caller]

@@ -74,8 +74,45 @@ fn predicates_with_wrong_columns_are_explained() {
         let select = ["query", "@a.zv", "--select", "qualty"];
         check(&bench, &[&select[..], line].concat(), "did you mean");
     }
+    // A query whose result has no objects did not check the name.
+    for line in [
+        &["--no-objects"][..],
+        &["--where", "x >= 10"],
+        &["--explain"],
+        &["--analyze"],
+        &["-o", "@out.csv"],
+    ] {
+        let select = ["query", "@a.zv", "--select", "object.len"];
+        let sentence = "there is no attribute object.len";
+        check(&bench, &[&select[..], line].concat(), sentence);
+    }
     let found = bench.json(&["query", "@a.zv", "--where", "rgba[0] > 200", "--count"]);
     assert_eq!(found["vertices"], 1);
+}
+
+/// The error did not say which spelling means which column.
+#[test]
+fn names_of_several_columns_list_their_spellings() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y,z,object_id,len,vertex.z,k\n1,2,3,5,1.5,7,2\n");
+    bench.file("a.objects.csv", "object_id,object.len,object.y\n5,2.5,1\n");
+    bench.says(&["create", "@a.zv", "--kind", "points", "--from", "@a.csv"]);
+    for (filter, sentence) in [
+        ("len > 1", "write vertex.len or object.len\n"),
+        ("z > 1", "write vertex.z, or Z for the axis\n"),
+        ("y > 1", "write object.y, or Y for the axis\n"),
+    ] {
+        check(&bench, &["query", "@a.zv", "--where", filter], sentence);
+    }
+    for (filter, count) in [
+        ("vertex.z = 7", 1),
+        ("Z = 3", 1),
+        ("Z = 7", 0),
+        ("Y = 2", 1),
+    ] {
+        let found = bench.json(&["query", "@a.zv", "--where", filter, "--count"]);
+        assert_eq!(found["vertices"], count, "{filter}");
+    }
 }
 
 #[test]

@@ -131,6 +131,7 @@ fn points_keep_attributes_of_every_type() {
             ("fragment.label", text("<U3", 3, &["été", "été", "β"])),
             ("objects", of("<i8", "2,", &[7_i64, 12])),
             ("object.length", of("<f8", "2,", &[0.1_f64, f64::NAN])),
+            ("object.length.missing", of("|b1", "2,", &[false, true])),
             ("object.count", of("<u8", "2,", &[u64::MAX, 0])),
             ("object.count.missing", of("|b1", "2,", &[false, true])),
             ("group.5", of("<i8", "2,", &[12_i64, 7])),

@@ -153,6 +153,17 @@ fn axes_are_columns_of_predicates() {
 }
 
 /// Creates a store of two meshes, one with a name, and a store of two paths.
+/// An object with several paths has the distance of the nearest one.
+#[test]
+fn objects_have_the_distance_of_their_nearest_path() {
+    let bench = of_objects();
+    let line = ["--nearest", "0,3", "--k", "3", "--where", "x < 5"];
+    let found = bench.result("@p.zv", &line);
+    let expected = "x,y,part,object_id,fragment.distance\n0.0,4.0,0,8,1.0\n0.0,1.0,1,5,2.0\n\
+        0.0,0.0,2,5,3.0\nobject_id,object.distance\n8,1.0\n5,2.0\n";
+    assert_eq!(found, expected);
+}
+
 fn of_objects() -> Bench {
     let bench = Bench::new();
     bench.file(
@@ -273,6 +284,81 @@ fn a_result_replaces_the_tables_of_an_earlier_one() {
             assert_eq!(save("@b.zv"), expected, "{end} {strict:?}");
             fs::remove_dir_all(bench.path("out")).unwrap();
         }
+    }
+}
+
+/// Tables of the user were removed if they had the name of a table of the result.
+#[test]
+fn tables_that_belong_to_no_earlier_result_are_kept() {
+    let bench = of_objects();
+    let tables = typed().into_iter().filter(|end| *end != "npz");
+    for end in tables.chain(["csv"]) {
+        for part in ["links", "objects", "groups", "group_attributes"] {
+            let own = format!("near.{part}.{end}");
+            bench.file(&own, "own");
+            for strict in [&[][..], &["--strict"]] {
+                let near = format!("@near.{end}");
+                let said = bench.refused(&[&["query", "@p.zv", "-o", &near], strict].concat());
+                let reason = format!("/{own} exists, and /near.{end} does not");
+                assert!(said.contains(&reason), "{said}");
+                // The name of object 5, whose table it would be.
+                bench.file(&format!("5.{part}.{end}"), "own");
+                let each = format!("@{{object}}.{end}");
+                let said = bench.refused(&[&["query", "@p.zv", "-o", &each], strict].concat());
+                assert!(said.contains(&format!("/5.{part}.{end} exists")), "{said}");
+            }
+            let kept = fs::read_to_string(bench.path(&own)).unwrap();
+            assert_eq!(kept, "own");
+            fs::remove_file(bench.path(&own)).unwrap();
+            fs::remove_file(bench.path(&format!("5.{part}.{end}"))).unwrap();
+        }
+        let names = bench.names();
+        let is_result = |name: &&String| name.ends_with(&format!("near.{end}"));
+        assert_eq!(names.iter().find(is_result), None);
+    }
+    bench.file("near.metadata.json", "own");
+    let said = bench.refused(&["query", "@p.zv", "-o", "@near.csv"]);
+    assert!(said.contains("/near.metadata.json exists"), "{said}");
+    bench.says(&["query", "@p.zv", "-o", "@near.npz", "--quiet"]);
+}
+
+/// An object without a value could be written and not read.
+#[test]
+fn objects_without_a_value_are_read_back() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y,object_id\n1,2,5\n3,4,6\n5,6,7\n");
+    let objects = "object_id,object.flag,object.lanes,object.length,object.name,object.rgb[0],object.rgb[1]\n\
+        5,1,4,0.5,a,1,2\n6,,,,,,\n7,0,7,NaN,b,3,4\n";
+    let header = objects.lines().next().unwrap();
+    bench.file(
+        "a.objects.csv",
+        &format!("{header}\n5,true,4,0.5,a,1,2\n6,,,,,,\n7,false,7,NaN,b,3,4\n"),
+    );
+    bench.says(&["create", "@a.zv", "--kind", "points", "--from", "@a.csv"]);
+    let result = bench.result("@a.zv", &[]);
+    assert!(result.contains(objects), "{result}");
+    for end in typed().into_iter().chain(["csv"]) {
+        let (file, store) = (format!("@b.{end}"), format!("@{end}.zv"));
+        bench.says(&["query", "@a.zv", "-o", &file, "--quiet"]);
+        bench.says(&["create", &store, "--kind", "points", "--from", &file]);
+        assert_eq!(bench.result(&store, &[]), result, "{end}");
+        assert_eq!(bench.code(&["validate", &store]), Some(0));
+    }
+    // Ids are needed, and a row has all its numbers or none.
+    for (rows, column) in [
+        ("5,1,2\n,3,4\n", "object_id"),
+        ("5,1,2\n6,,4\n7,3,4\n", "object.v[0]"),
+    ] {
+        bench.file("d.csv", "x,y,object_id\n1,2,5\n3,4,6\n5,6,7\n");
+        bench.file(
+            "d.objects.csv",
+            &format!("object_id,object.v[0],object.v[1]\n{rows}"),
+        );
+        let said = bench.refused(&["create", "@d.zv", "--kind", "points", "--from", "@d.csv"]);
+        assert!(
+            said.contains(&format!("d.objects.csv: {column}: row 1 has no value")),
+            "{said}"
+        );
     }
 }
 

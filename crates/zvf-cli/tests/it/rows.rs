@@ -292,3 +292,21 @@ fn vertices_with_links_or_an_order_are_not_replaced_by_address() {
         }
     }
 }
+
+/// Regression test: numbers were required in columns that have nothing to do with the addresses.
+#[test]
+fn other_columns_of_tables_of_addresses_may_lack_numbers() {
+    let bench = points();
+    bench.file("b.csv", "row_id,vertex.fa,object.n\n0,7.5,\n1,8.5,3\n");
+    let line = ["edit", "@a.zv", "--attributes", "@b.csv"];
+    let found = bench.json(&line);
+    assert_eq!(found["rows"], 2);
+    bench.file("b.csv", "row_id,vertex.fa\n0,\n1,8.5\n");
+    let said = bench.refused(&line);
+    assert!(said.contains("vertex.fa"), "{said}");
+    let found = bench.json(&["delete", "@a.zv", "--rows", "@b.csv"]);
+    assert_eq!(found["removed"], 2);
+    bench.file("b.csv", "id,vertex.fa\n0,\n");
+    let said = bench.refused(&["delete", "@a.zv", "--rows", "@b.csv"]);
+    assert!(said.contains("it has id, vertex.fa"), "{said}");
+}

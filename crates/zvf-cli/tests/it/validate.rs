@@ -62,7 +62,7 @@ error  ZV-L3-002  a cell cannot be decoded
 
 error  ZV-L3-005  a wrong list of chunks
   0/vertex attributes/é  nonempty_chunks[3]: 7 is not text
-  repair: rebuilds the list from the stored cells
+  repair: rebuilds the list from the stored cells, unless the grid of the array may be wrong
 
 note  ZV-L2-023  an unknown capability
   .  attributes.zarr_vectors.format_capabilities: \"x\"
@@ -277,4 +277,54 @@ fn repair_fixes_repairable_findings() {
     let again = zvf(&["validate", "--repair", address]);
     let again = text(&again.stdout);
     assert!(again.contains("nothing can be repaired"), "{again}");
+}
+
+/// Depth 2 does not compare a store with its inventory, so damage would be sealed.
+#[test]
+fn a_store_is_not_sealed_after_checks_of_metadata_only() {
+    let folder = tempfile::tempdir().unwrap();
+    unpack("zvf-09", "lines_mixed/store.zarrvectors", folder.path());
+    let address = folder.path().to_str().unwrap();
+    assert!(zvf(&["validate", address, "--seal"]).status.success());
+    for level in ["1", "2"] {
+        let output = zvf(&["validate", address, "--level", level, "--seal"]);
+        assert_eq!(output.status.code(), Some(2));
+        let error = text(&output.stderr);
+        assert!(error.contains(&format!("omit --level {level}")), "{error}");
+    }
+    assert!(
+        zvf(&["validate", address, "--level", "3", "--seal"])
+            .status
+            .success()
+    );
+}
+
+#[test]
+fn a_repair_says_what_to_resolve_first() {
+    let folder = tempfile::tempdir().unwrap();
+    unpack("zvf-09", "lines_mixed/store.zarrvectors", folder.path());
+    let address = folder.path().to_str().unwrap();
+    assert!(
+        zvf(&["validate", address, "--repair", "--seal"])
+            .status
+            .success()
+    );
+    let level = folder.path().join("0/zarr.json");
+    let mut json: Value = serde_json::from_slice(&fs::read(&level).unwrap()).unwrap();
+    json["attributes"]["zarr_vectors_level"]["arrays_present"] = json!(["vertices", "dreams"]);
+    fs::write(&level, json.to_string()).unwrap();
+    let output = zvf(&["validate", "--repair", address]);
+    assert_eq!(output.status.code(), Some(1));
+    let output = text(&output.stdout);
+    let reason = "not repaired before ZV-L3-123 of 0/zarr.json";
+    assert!(output.contains(reason), "{output}");
+    let output = zvf(&["validate", "--repair", "--trust-files", "--seal", address]);
+    assert!(output.status.success(), "{}", text(&output.stdout));
+    let warning = "1 file differed from the inventory";
+    assert!(
+        text(&output.stderr).contains(warning),
+        "{}",
+        text(&output.stderr)
+    );
+    assert!(zvf(&["validate", address]).status.success());
 }

@@ -377,7 +377,9 @@ impl CreateArgs {
 
     /// Returns the options for reading the file.
     pub fn reading(&self, kind: GeometryKind) -> GeometryReadOptions {
-        self.input.options.reading(kind, self.axis_names())
+        let mut options = self.input.options.reading(kind, self.axis_names());
+        options.memory = self.memory;
+        options
     }
 
     /// Returns the options for reading a file of `zvf-files`.

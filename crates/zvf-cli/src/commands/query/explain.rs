@@ -14,7 +14,6 @@ pub(super) async fn count(
     query: &Query,
     report: &mut QueryOutput,
 ) -> Result<(), zvf::Error> {
-    dataset.check_selection(query).await?;
     let found = dataset.count(query).await?;
     let counts = ResultCounts {
         level: Some(found.level.number()),

@@ -2,6 +2,8 @@
 
 mod in_batches;
 
+use std::collections::HashMap;
+
 use zvf::{Column, ColumnValues, Dataset, GeometryType, NumericColumn, Query, QueryResult};
 
 use super::{QueryOutput, description::Described};
@@ -95,13 +97,13 @@ fn add_distances(result: &mut QueryResult) {
     };
     match (&result.parts, &result.links) {
         (Some(parts), _) => {
-            let of_object = |id: &i64| {
-                let of_parts = parts.objects.iter().zip(distances);
-                let own = of_parts.filter(|(object, _)| *object == id);
-                own.map(|(_, distance)| *distance).reduce(f64::min)
-            };
+            let mut least: HashMap<i64, f64> = HashMap::new();
+            for (object, distance) in parts.objects.iter().zip(distances) {
+                let least = least.entry(*object).or_insert(*distance);
+                *least = least.min(*distance);
+            }
             let objects = result.objects.iter();
-            let of_objects = objects.map(|id| of_object(id).unwrap_or(f64::NAN));
+            let of_objects = objects.map(|id| least.get(id).copied().unwrap_or(f64::NAN));
             let spans = parts.offsets.iter().zip(parts.offsets.iter().skip(1));
             let of_vertices = spans.zip(distances).flat_map(|((start, end), distance)| {
                 let rows = usize::try_from(end.saturating_sub(*start)).unwrap_or(0);

@@ -45,7 +45,7 @@ fn one(finding: &Finding) -> Value {
         "level": finding.rule.depth.number(),
         "path": finding.path,
         "place": finding.location,
-        "message": finding.message,
+        "message": message(finding),
         "fixable": finding.fix.is_some(),
     })
 }
@@ -133,9 +133,19 @@ fn line(finding: &Finding) -> String {
         "" => ".",
         path => path,
     };
+    let message = message(finding);
     match &finding.location {
-        Some(place) => format!("  {path}  {place}: {}\n", finding.message),
-        None => format!("  {path}: {}\n", finding.message),
+        Some(place) => format!("  {path}  {place}: {message}\n"),
+        None => format!("  {path}: {message}\n"),
+    }
+}
+
+/// Returns the message of a finding, with the reason why it is not repaired, if there is one.
+pub(super) fn message(finding: &Finding) -> String {
+    let message = &finding.message;
+    match finding.obstacle() {
+        Some(obstacle) => format!("{message}; not repaired before {obstacle}"),
+        None => message.clone(),
     }
 }
 

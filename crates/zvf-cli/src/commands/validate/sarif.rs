@@ -78,7 +78,7 @@ fn result(finding: &Finding) -> Value {
         "ruleId": finding.rule.code,
         "ruleIndex": index,
         "level": level(finding.rule.severity),
-        "message": {"text": finding.message},
+        "message": {"text": super::output::message(finding)},
         "locations": [location],
         "properties": {"fixable": finding.fix.is_some()},
     })

@@ -3,7 +3,10 @@
 use zvf::{ColumnValues, NumericColumn, numeric::Kind};
 
 use super::record::CsvField;
-use crate::formats::{ColumnError, CsvError, MissingPolicy, column::FirstText};
+use crate::formats::{
+    ColumnError, CsvError,
+    column::{FirstText, NullPolicy},
+};
 
 /// Maximum length of a field in an error.
 const MAX_SHOWN_CHARS: usize = 40;
@@ -168,14 +171,14 @@ impl InferredValues {
     pub(super) fn push(
         &mut self,
         field: CsvField<'_>,
-        policy: MissingPolicy,
+        policy: NullPolicy,
         column: &str,
     ) -> Result<(), CsvError> {
         let is_missing = field.is_missing();
         match &mut self.values {
             FieldValues::Text(texts) => texts.push((!is_missing).then(|| field.text.to_owned())),
             FieldValues::Numbers(numbers) if is_missing => {
-                if policy == MissingPolicy::Reject {
+                if policy == NullPolicy::Reject {
                     let column = column.to_owned();
                     return Err(CsvError::Missing { column });
                 }
@@ -187,7 +190,7 @@ impl InferredValues {
                     .resize(numbers.bytes.len().saturating_add(size), 0);
             }
             FieldValues::Numbers(numbers) => {
-                if policy == MissingPolicy::Nan {
+                if policy != NullPolicy::Reject {
                     self.missing.push(false);
                 }
                 let pushed = push(field.text.trim(), numbers);

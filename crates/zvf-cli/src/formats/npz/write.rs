@@ -174,7 +174,9 @@ impl NpzWriter<'_, '_> {
                     let rows =
                         rows.ok_or(ResultWriteError::Broken("an attribute ends inside a row"))?;
                     self.numbers(&name, rows, column)?;
-                    rows.dtype().kind().nan().is_none() && column.nulls.is_some()
+                    // A store tells an object without a value from one whose value is NaN.
+                    let has_nan = rows.dtype().kind().nan().is_some() && scope != "object";
+                    !has_nan && column.nulls.is_some()
                 }
                 ColumnValues::Dictionary { codes, words } => {
                     self.words(&name, codes, words, column)?;
