@@ -171,6 +171,10 @@ impl GeometryReadOptions {
 #[derive(Clone, Copy, Debug)]
 struct TableReadOptions {
     nulls: NullPolicy,
+    #[cfg_attr(
+        not(feature = "arrow"),
+        expect(dead_code, reason = "only tables of Arrow are limited")
+    )]
     memory: Option<u64>,
 }
 
