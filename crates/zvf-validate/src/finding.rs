@@ -80,9 +80,9 @@ impl Finding {
         self
     }
 
-    /// Returns the code and path of the finding that has to be resolved before this one can be
-    /// repaired: the data from which the right value follows may be damaged. `None` for findings with
-    /// a fix, and for those that have no single right value.
+    /// Returns the code and path of the finding to resolve before this one can be repaired: that
+    /// finding shows that the data from which the fix follows may be damaged. Returns `None` if the
+    /// finding has a fix, or if no edit repairs it.
     pub fn obstacle(&self) -> Option<&str> {
         Some(&self.withheld.as_ref()?.obstacle)
     }

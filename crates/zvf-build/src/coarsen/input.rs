@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use zvf_format::{
-    fragment::{FragmentIndex, FragmentIndexError},
+    fragment::{FragmentIndex, FragmentIndexError, Rows},
     numeric::{ByteOrder, Dtype},
 };
 
@@ -185,6 +185,23 @@ pub(super) struct Gathered {
     pub(super) link_of: Vec<(u32, u32)>,
     /// Index of the first link implied by row order.
     pub(super) implied_from: usize,
+    listed: ListedRows,
+}
+
+/// Number of rows that fragments list.
+#[derive(Debug, Default)]
+struct ListedRows(u64);
+
+impl ListedRows {
+    /// Counts the rows of a fragment.
+    fn add(&mut self, rows: &Rows<'_>, chunk: &FineChunk<'_>) -> Result<(), CoarsenError> {
+        self.0 = self.0.saturating_add(rows.len());
+        if self.0 > MAX_LISTED {
+            let chunk = chunk.name.clone();
+            return Err(CoarsenError::TooManyListed { chunk });
+        }
+        Ok(())
+    }
 }
 
 impl Coarsener {
@@ -226,7 +243,6 @@ impl Coarsener {
             let kept = self.kept.as_ref();
             kept.is_none_or(|kept| kept.get(object as usize).copied().unwrap_or(false))
         };
-        self.check_listed(input, &indexes, is_kept)?;
         let mut owners = Vec::new();
         if self.shape == Ownership::Shared {
             all.vertex_of = (0..rows as u32).collect();
@@ -240,6 +256,7 @@ impl Coarsener {
                     let found = index
                         .rows(fragment)
                         .ok_or_else(|| no_fragment(chunk, fragment, index))?;
+                    all.listed.add(&found, chunk)?;
                     for row in &found {
                         let slot = &mut owners[first + row as usize];
                         if *slot != UNREFERENCED && *slot != owner && has_objects {
@@ -289,32 +306,6 @@ impl Coarsener {
         }
         self.links_of(input, &indexes, &mut all)?;
         Ok(all)
-    }
-
-    /// Checks that the fragments in use list few enough vertices.
-    fn check_listed(
-        &self,
-        input: &CoarsenInput<'_>,
-        indexes: &[FragmentIndex<'_>],
-        is_kept: impl Fn(u32) -> bool,
-    ) -> Result<(), CoarsenError> {
-        let mut listed = 0_u64;
-        for (chunk, index) in input.chunks.iter().zip(indexes) {
-            let of_objects = chunk.named.iter().filter(|named| is_kept(named.object));
-            let of_objects = of_objects.filter_map(|named| index.rows(named.fragment));
-            let lengths = of_objects.map(|rows| rows.len());
-            listed = lengths.fold(listed, u64::saturating_add);
-            // Links of trees follow the order of all fragments.
-            if !self.has_objects || self.shape == Ownership::Trees {
-                let lengths = index.into_iter().map(|rows| rows.len());
-                listed = lengths.fold(listed, u64::saturating_add);
-            }
-            if listed > MAX_LISTED {
-                let chunk = chunk.name.clone();
-                return Err(CoarsenError::TooManyListed { chunk });
-            }
-        }
-        Ok(())
     }
 
     fn positions_of(
@@ -417,6 +408,7 @@ impl Coarsener {
         }
         for (at, index) in indexes.iter().enumerate() {
             for rows in index {
+                all.listed.add(&rows, &input.chunks[at])?;
                 let mut before = NO_VERTEX;
                 for row in &rows {
                     let vertex = all.vertex_of[all.starts[at] + row as usize];
@@ -458,6 +450,7 @@ impl Coarsener {
                 let own = index
                     .rows(named.fragment)
                     .ok_or_else(|| no_fragment(chunk, named.fragment, index))?;
+                all.listed.add(&own, chunk)?;
                 let first = all.starts[*at as usize] as u32;
                 rows.extend(own.iter().map(|row| first + row as u32));
                 all.of_fragments.push((number, *at, named.fragment));

@@ -4,7 +4,6 @@ use core::ops::Range;
 
 use rayon::prelude::*;
 
-use super::NO_VERTEX;
 use crate::coordinates::BLOCK;
 
 /// Number of ranges into which the coarser rows are divided.
@@ -25,17 +24,14 @@ impl Members {
         Self::of_visits(parent, count, 0..parent.len() as u32)
     }
 
-    /// Groups visited rows, some of which may be visited several times, in the order of visits.
+    /// Groups rows in the order of visits. A row may be visited several times.
     pub(super) fn of_visits(
         parent: &[u32],
         count: usize,
         visits: impl Iterator<Item = u32> + Clone,
     ) -> Self {
-        let parent_of = |row: u32| match parent[row as usize] {
-            NO_VERTEX => count,
-            parent => (parent as usize).min(count),
-        };
-        // Rows without a parent are counted beyond the end, and dropped.
+        // Counts rows without a parent beyond the end, where they are dropped.
+        let parent_of = |row: u32| (parent[row as usize] as usize).min(count);
         let mut starts = vec![0_usize; count + 2];
         for row in visits.clone() {
             starts[parent_of(row) + 1] += 1;
@@ -113,6 +109,7 @@ impl Members {
 
 #[cfg(test)]
 mod tests {
+    use super::super::NO_VERTEX;
     use super::*;
 
     #[test]

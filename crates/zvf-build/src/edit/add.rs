@@ -271,7 +271,7 @@ impl LevelSnapshot {
     }
 }
 
-/// Checks that the rows of a cell have as many numbers as those that are to follow.
+/// Checks that a stored cell has rows of the same size as `numbers`, which are appended to it.
 ///
 /// # Errors
 ///

@@ -40,7 +40,7 @@ impl NullPolicy {
         }
     }
 
-    /// Returns the treatment in tables of objects, of which a store holds rows without a value.
+    /// Returns the treatment in tables of objects. A store keeps objects without a value as nulls.
     pub(super) fn of_tables(missing: MissingPolicy) -> Self {
         match missing {
             MissingPolicy::Reject => Self::Keep,

@@ -184,7 +184,7 @@ pub enum GeometryReadError {
     Memory {
         /// The file.
         path: PathBuf,
-        /// Size of the table in bytes, as far as it is known.
+        /// Minimum size of the table in bytes.
         found: u64,
         /// Memory limit in bytes.
         max: u64,

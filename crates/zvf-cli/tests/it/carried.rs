@@ -386,15 +386,8 @@ fn further_parts_of_an_object_without_attributes_have_none() {
         "a.objects.csv",
         "object_id,object.a,object.k,object.t\n2,5,3,hello\n",
     );
-    let line = [
-        "create",
-        "@a.zv",
-        "--kind",
-        "streamlines",
-        "--from",
-        "@a.csv",
-    ];
-    bench.says(&line);
+    let kind = "streamlines";
+    bench.says(&["create", "@a.zv", "--kind", kind, "--from", "@a.csv"]);
     let tables = bench.result("@a.zv", &["--object", "3"]);
     assert!(tables.ends_with("\n3,,,1,\n"), "{tables}");
 }

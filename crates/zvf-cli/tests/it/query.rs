@@ -152,7 +152,6 @@ fn axes_are_columns_of_predicates() {
     assert!(says.contains(expected), "{says}");
 }
 
-/// Creates a store of two meshes, one with a name, and a store of two paths.
 /// An object with several paths has the distance of the nearest one.
 #[test]
 fn objects_have_the_distance_of_their_nearest_path() {
@@ -164,6 +163,7 @@ fn objects_have_the_distance_of_their_nearest_path() {
     assert_eq!(found, expected);
 }
 
+/// Creates a store of two meshes, one with a name, and a store of two paths.
 fn of_objects() -> Bench {
     let bench = Bench::new();
     bench.file(

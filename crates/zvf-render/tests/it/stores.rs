@@ -21,7 +21,7 @@ pub(crate) async fn made(kind: GeometryKind, geometry: Geometry) -> Made {
     let mut design = Design::new(kind);
     let axes = ["x", "y", "z"].map(|name| AxisSpec::new(name).unit("micrometer"));
     design.axes = Some(axes[..geometry.axes()].to_vec());
-    // Tests add arrays, of which a seal would know nothing.
+    // Tests add arrays to the store, which would not be in the inventory of a sealed store.
     let options = CreateOptions::default().seal(false);
     zvf::create(&made.address(), geometry, design, &options)
         .await

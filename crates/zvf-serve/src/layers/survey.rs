@@ -211,6 +211,11 @@ impl StoreSurvey {
             left_out.annotations = left_out.annotations.saturating_add(as_u64(broken.len()));
             return;
         }
+        if self.vertices > MAX_GRAPH_VERTICES {
+            // Edges of larger graphs are no annotations.
+            left_out.vertices = HashSet::new();
+            return;
+        }
         let rows = broken
             .iter()
             .map(|row| batch.first_row.saturating_add(as_u64(*row)));

@@ -154,7 +154,7 @@ async fn rebuild(
     first: LevelId,
 ) -> Result<PyramidReport, Failure> {
     let mut designs = Vec::new();
-    // All of them are deleted, also those that `multiscales` lacks.
+    // The rebuild deletes all levels of the store, including those that `multiscales` does not list.
     let present = dataset.surveyed().await?.levels().to_vec();
     for level in present.iter().filter(|level| **level >= first) {
         designs.push(recipe(dataset, *level).await?.design);
