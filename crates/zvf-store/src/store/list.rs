@@ -40,7 +40,8 @@ impl Store {
         };
         let from_folder = self.list_folder(prefix, limit).await;
         let mut files = match (from_folder, self.backend()) {
-            (Some(mut files), _) => {
+            (Some(files), _) => {
+                let mut files = files?;
                 files.retain(|file| self.is_visible(prefix, &file.name));
                 files
             }
@@ -138,8 +139,10 @@ impl Store {
     pub async fn list(&self, prefix: &Key, limit: usize) -> Result<Listing, ListError> {
         self.recorder().list();
         self.simulate_latency(0).await;
-        let mut listing = match self.backend() {
-            Backend::Objects(objects) => {
+        let from_folder = self.list_children(prefix).await;
+        let mut listing = match (from_folder, self.backend()) {
+            (Some(listing), _) => listing?,
+            (None, Backend::Objects(objects)) => {
                 let path = self.path(prefix)?;
                 let list = || objects.list_with_delimiter(Some(&path));
                 let found = self.retry_policy().run(list, is_cut_off).await;
@@ -160,7 +163,7 @@ impl Store {
                 }
             }
             #[cfg(feature = "zip")]
-            Backend::Zip(archive) => archive.list(prefix.as_str()),
+            (None, Backend::Zip(archive)) => archive.list(prefix.as_str()),
         };
         self.note_read(None);
         listing.folders.retain(|name| self.is_visible(prefix, name));

@@ -1,4 +1,4 @@
-//! Opens files of a store, which another program may have replaced by pipes or devices.
+//! Opens files of a store, which another program may have replaced by pipes, devices or links.
 
 use std::{
     fs::{File, Metadata},
@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Opens a regular file; returns `None` if there is none or a folder. Reading a pipe would wait for a
-/// writer, and reading a device need not end.
+/// writer, and reading a device need not end. A symbolic link that leads to nothing is an error.
 pub(super) fn open(path: &Path) -> io::Result<Option<(File, Metadata)>> {
     let mut options = File::options();
     options.read(true);
@@ -21,7 +21,7 @@ pub(super) fn open(path: &Path) -> io::Result<Option<(File, Metadata)>> {
         Ok(file) => file,
         // No object can exist below a file.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(None);
+            return check_absent(path).map(|()| None);
         }
         Err(error) => return Err(error),
     };
@@ -39,6 +39,28 @@ pub(super) fn open(path: &Path) -> io::Result<Option<(File, Metadata)>> {
 pub(super) fn check(path: &Path) -> io::Result<()> {
     match path.metadata() {
         Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Err(irregular()),
+        Err(error) if error.kind() == ErrorKind::NotFound => check_absent(path),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that nothing is at a path that cannot be found, not even a symbolic link to something that
+/// is missing.
+///
+/// The file of such a link exists elsewhere: git-annex has not fetched it, or a disk is not mounted.
+/// As an absent object it would stand for fill values.
+pub(super) fn check_absent(path: &Path) -> io::Result<()> {
+    let is_absent = |path: &&Path| path.symlink_metadata().is_err();
+    let Some(nearest) = path.ancestors().find(|path| !is_absent(path)) else {
+        return Ok(());
+    };
+    match nearest.metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound && nearest.is_symlink() => {
+            Err(io::Error::other(format!(
+                "the symbolic link {} leads to nothing; restore what it leads to, or remove it",
+                nearest.display()
+            )))
+        }
         _ => Ok(()),
     }
 }

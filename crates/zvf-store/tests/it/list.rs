@@ -114,7 +114,6 @@ fn a_folder_is_listed_as_object_store_lists_it() {
         (file("c#x"), 1),
         (link("zarr.json"), 1),
         (link(""), 1),
-        (link("missing"), 0),
     ];
     for (number, (change, more)) in cases.into_iter().enumerate() {
         let (stores, folder) = stores();
@@ -133,4 +132,85 @@ fn a_folder_is_listed_as_object_store_lists_it() {
             .collect();
         assert_eq!(found, expected, "case {number}");
     }
+}
+
+/// `object_store` leaves out such links, and git-annex makes them for files that it has not fetched.
+#[cfg(unix)]
+#[test]
+fn a_link_to_nothing_is_no_absent_object() {
+    use std::{error::Error, fs, os::unix::fs::symlink};
+
+    use zvf_store::{Read, ReadError};
+
+    #[track_caller]
+    fn check_text(error: &dyn Error) {
+        let text = error.source().unwrap().to_string();
+        assert!(text.contains("leads to nothing; restore"), "{text}");
+    }
+    let chunk = "0/vertices/c/0/0/0";
+    for linked in [chunk, "0/vertices/c", "0"] {
+        let (stores, folder) = stores();
+        let (store, path) = (&stores[1], folder.path().join(linked));
+        match path.is_dir() {
+            true => fs::remove_dir_all(&path).unwrap(),
+            false => fs::remove_file(&path).unwrap(),
+        }
+        assert_eq!(
+            block_on(store.read_one(Read::full(key(chunk)))).unwrap(),
+            None
+        );
+        symlink("/nothing/here", &path).unwrap();
+        let read = block_on(store.read_one(Read::full(key(chunk)))).unwrap_err();
+        assert!(matches!(read, ReadError::Io { .. }), "{read:?}");
+        check_text(&read);
+        check_text(&block_on(store.stat(&key(chunk))).unwrap_err());
+        check_text(&block_on(store.list_all(&key(""), 100)).unwrap_err());
+        let parent = key(linked).parent().unwrap();
+        let error = block_on(store.list(&parent, 100)).unwrap_err();
+        check_text(&error);
+        assert!(
+            error.to_string().starts_with(&format!("{linked}: ")),
+            "{error}"
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_folder_around_it_is_refused() {
+    use std::{fs, os::unix::fs::symlink};
+
+    for (at, to) in [
+        ("0/up", ".."),
+        ("0/here", "."),
+        ("0/vertices/c/0", "../../.."),
+    ] {
+        let (stores, folder) = stores();
+        let path = folder.path().join(at);
+        if path.is_dir() {
+            fs::remove_dir_all(&path).unwrap();
+        }
+        symlink(to, path).unwrap();
+        let error = block_on(stores[1].list_all(&key(""), 1000)).unwrap_err();
+        assert!(matches!(error, ListError::Io { .. }), "{error:?}");
+    }
+}
+
+/// A folder that may be read but not searched has names, whose files cannot be looked at.
+#[cfg(unix)]
+#[test]
+fn entries_that_may_not_be_looked_at_are_not_left_out() {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    let (stores, folder) = stores();
+    let closed = folder.path().join("0/vertices/c/0/0");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o400)).unwrap();
+    let is_superuser = fs::metadata(closed.join("0")).is_ok();
+    for prefix in ["", "0/vertices/c/0/0"] {
+        let all = block_on(stores[1].list_all(&key(prefix), 100));
+        assert_eq!(all.is_ok(), is_superuser, "{all:?}");
+    }
+    let children = block_on(stores[1].list(&key("0/vertices/c/0/0"), 100));
+    assert_eq!(children.is_ok(), is_superuser, "{children:?}");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
 }
