@@ -274,7 +274,8 @@ impl Store {
     }
 
     /// Returns whether a request takes no round trip over a network, real or simulated.
-    pub(crate) fn is_near(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_near(&self) -> bool {
         let is_near = self.folder().is_some() || self.inner.name == "memory:";
         is_near && self.inner.simulated_network.is_none()
     }

@@ -742,8 +742,9 @@ impl TaskPlan {
     }
 
     /// Discards the work: deletes everything that tasks have written, and the reservation of a new
-    /// store. Tasks that still run may leave objects, which the next creation at the address
-    /// deletes. A committed plan has nothing to discard.
+    /// store. Tasks that still run then fail. They may leave files in the reserved folder of the
+    /// store, which [`Store::sweep`](zvf_store::Store::sweep) deletes. A committed plan has nothing to
+    /// discard.
     ///
     /// # Errors
     ///

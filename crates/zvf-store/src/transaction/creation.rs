@@ -190,10 +190,19 @@ impl Store {
         condition: &Precondition,
     ) -> Result<bool, CreateError> {
         let mark = Bytes::copy_from_slice(id.as_str().as_bytes());
-        let put = self
-            .put_if(&creation_marker_key()?, mark, condition)
-            .await?;
-        Ok(put.is_some())
+        self.put_marker_bytes(mark, condition).await
+    }
+
+    /// Puts the marker if the condition holds. Returns whether it is there, also if that is due to an
+    /// attempt whose response was lost.
+    pub(super) async fn put_marker_bytes(
+        &self,
+        marker: Bytes,
+        condition: &Precondition,
+    ) -> Result<bool, CreateError> {
+        let key = creation_marker_key()?;
+        let put = self.put_if(&key, marker.clone(), condition).await?;
+        Ok(put.is_some() || self.read_marker().await? == Some(marker))
     }
 
     /// Deletes everything but the marker and the lock.

@@ -238,11 +238,8 @@ impl Creation {
                 Precondition::Matches(version)
             }
         };
-        let put = self
-            .store
-            .put_if(&key, job_marker(&self.id), &condition)
-            .await?;
-        if put.is_none() {
+        let marker = job_marker(&self.id);
+        if !self.store.put_marker_bytes(marker, &condition).await? {
             return Err(CreateError::TakenOver);
         }
         if let Some(lock) = self.lock {

@@ -21,7 +21,7 @@ use crate::{
     store::{OpenOptions, Store},
 };
 
-/// A fault in a conditional put of the root.
+/// A fault in a conditional put.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Flaw {
     /// The bucket does not support preconditions and returns an error.
@@ -42,6 +42,8 @@ enum Flaw {
 struct Bucket {
     memory: InMemory,
     flaw: Flaw,
+    /// The object whose put has the fault.
+    flawed: &'static str,
     /// True until the fault has occurred.
     armed: AtomicBool,
 }
@@ -70,7 +72,7 @@ impl ObjectStore for Bucket {
         if self.flaw == Flaw::Ignored {
             return self.memory.put_opts(at, body, PutOptions::default()).await;
         }
-        let conditional = options.mode != PutMode::Overwrite && at.as_ref() == "zarr.json";
+        let conditional = options.mode != PutMode::Overwrite && at.as_ref() == self.flawed;
         if !conditional || !self.armed.swap(false, SeqCst) {
             return self.memory.put_opts(at, body, options).await;
         }
@@ -138,22 +140,29 @@ impl ObjectStore for Bucket {
 }
 
 fn bucket(flaw: Flaw) -> Store {
-    let bucket = Bucket {
+    bucket_with(flaw, "zarr.json").0
+}
+
+fn bucket_with(flaw: Flaw, flawed: &'static str) -> (Store, Arc<Bucket>) {
+    let bucket = Arc::new(Bucket {
         memory: InMemory::new(),
         flaw,
+        flawed,
         armed: AtomicBool::new(true),
-    };
-    let backend = Backend::Objects(Arc::new(bucket));
+    });
+    let objects: Arc<dyn ObjectStore> = Arc::<Bucket>::clone(&bucket);
+    let backend = Backend::Objects(objects);
     let options = OpenOptions::default();
     let name = "bucket".to_owned();
-    Store::new(
+    let store = Store::new(
         name,
         backend,
         Path::default(),
         None,
         BackendProfile::NETWORK,
         &options,
-    )
+    );
+    (store, bucket)
 }
 
 fn key(text: &str) -> Key {
@@ -260,4 +269,26 @@ fn a_creation_with_a_lost_response_is_recognised() {
         );
         assert!(unconditional, "{flaw:?}: {error:?}");
     }
+}
+
+#[test]
+fn a_reservation_with_a_lost_response_is_recognised() {
+    let (store, bucket) = bucket_with(Flaw::DoneTwice, ".zvf/creating");
+    now(async {
+        let creation = store.begin_create().await.unwrap();
+        let id = creation.id().to_owned();
+        bucket.armed.store(true, SeqCst);
+        creation.suspend().await.unwrap();
+        assert!(!bucket.armed.load(SeqCst));
+        store.check_suspended(&id).await.unwrap();
+        let other = store.begin_create().await.unwrap_err();
+        assert!(matches!(other, CreateError::Leftovers), "{other:?}");
+        store
+            .resume_create(&id)
+            .await
+            .unwrap()
+            .commit(ROOT)
+            .await
+            .unwrap();
+    });
 }

@@ -30,7 +30,10 @@ use crate::{
     location::Location,
     nodes,
     task_plan_error::TaskPlanError,
-    writer::{WriteReport, copies_nodes, job::check},
+    writer::{
+        WriteReport, copies_nodes,
+        job::{JobPart, check},
+    },
 };
 
 /// The cells that the tasks of a job have written.
@@ -166,7 +169,7 @@ pub(crate) async fn run_parts(
     let source = task.open_source(&job).await?;
     let (form, source) = checked(&source, &task.options).await?;
     for part in parts {
-        let creation = store.join_creation();
+        let creation = JobPart::new(store, id);
         let migration = Migration::new(&source, &form, &creation, &task.options);
         let mut levels = Vec::new();
         for level in source.levels() {
@@ -176,7 +179,7 @@ pub(crate) async fn run_parts(
         let written = migration.writer.take_report();
         let result = json!({
             "levels": levels, "objects": written.objects, "bytes": written.bytes,
-            "entries": creation.record(),
+            "entries": creation.record().await?,
         });
         job.put_result(*part, result.to_string().into()).await?;
     }

@@ -1,6 +1,7 @@
 //! Tasks of a plan write the result of one process.
 
 mod attributes;
+mod discarded;
 mod migrations;
 
 use std::{collections::BTreeMap, fs, path::Path};

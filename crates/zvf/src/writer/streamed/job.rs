@@ -1,12 +1,20 @@
 //! Creation of a store by a job.
 
+use core::time::Duration;
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use zvf_build::{
     Design,
     large::{Outline, PartitionResult, Partitioner},
 };
-use zvf_store::{CreateError, Creation, Store};
+use zvf_model::key::Key;
+use zvf_store::{CreateError, Creation, CreationPart, Store};
 
 use super::{
     GeometrySource, Shared, Survey, complete, file,
@@ -18,11 +26,18 @@ use crate::{
     job::{Job, PlannedJob},
     task_plan_error::TaskPlanError,
     task_runner::scratch_error,
-    writer::{CreateOptions, WriteReport, cell_writer::CellWriter, copies_nodes, named, root, run},
+    writer::{
+        CreateOptions, WriteReport,
+        cell_writer::{CellWriter, Destination, Objects},
+        copies_nodes, named, root, run,
+    },
 };
 
 /// The part of the memory of a task that holds changes of pieces.
 const MEMORY_SHARE: usize = 16;
+
+/// Time after which a task over the network checks again that its creation was not discarded.
+const CHECK_PERIOD: Duration = Duration::from_secs(1);
 
 /// Plans the creation of a store: partitions the geometry and reserves the address. `parts` is a lower
 /// bound on the number of parts.
@@ -114,6 +129,77 @@ pub(crate) async fn check(store: &Store, id: &str) -> Result<(), Failure> {
     }
 }
 
+/// The objects that a task of a job puts, at their keys in the new store.
+///
+/// A scheduler may discard a job whose tasks still run, and begin another creation at the address.
+/// Such tasks fail instead of putting cells into a store of others.
+pub(crate) struct JobPart {
+    part: CreationPart,
+    store: Store,
+    id: String,
+    /// The time of the last check.
+    checked: Mutex<Option<Instant>>,
+}
+
+impl JobPart {
+    pub(crate) fn new(store: &Store, id: &str) -> Self {
+        Self {
+            part: store.join_creation(),
+            store: store.clone(),
+            id: id.to_owned(),
+            checked: Mutex::default(),
+        }
+    }
+
+    /// Returns the record of the objects put so far. Fails if the job was discarded.
+    pub(crate) async fn record(&self) -> Result<String, Failure> {
+        check(&self.store, &self.id).await?;
+        Ok(self.part.record())
+    }
+
+    /// Checks that the creation is in progress, unless that was checked just now over a network.
+    async fn check(&self) -> Result<(), Failure> {
+        let last = *self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_recent = |last: Instant| last.elapsed() < CHECK_PERIOD;
+        if !self.store.is_near() && last.is_some_and(is_recent) {
+            return Ok(());
+        }
+        let now = Instant::now();
+        check(&self.store, &self.id).await?;
+        *self.checked.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        Ok(())
+    }
+
+    /// Deletes objects that were put while the job was discarded, unless there is another creation
+    /// or a store, which may have put its own at these keys.
+    async fn take_back(&self, keys: Vec<Key>) -> Result<(), Failure> {
+        let is_free = matches!(
+            self.store.check_suspended(&self.id).await,
+            Err(CreateError::TakenOver)
+        );
+        let unfinished = self.store.is_unfinished().await;
+        if is_free && !unfinished.map_err(|source| failed(&self.store, source))? {
+            self.store.delete_many(keys).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Destination for JobPart {
+    fn put(&self, objects: Objects) -> BoxFuture<'_, Result<(), Failure>> {
+        Box::pin(async move {
+            self.check().await?;
+            let keys = objects.iter().map(|(key, _)| key.clone()).collect();
+            let put = self.part.put_many(objects).await;
+            if let Err(discarded) = self.check().await {
+                self.take_back(keys).await?;
+                return Err(discarded);
+            }
+            Ok(put?)
+        })
+    }
+}
+
 /// Writes the cells of parts.
 pub(crate) async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Result<(), Failure> {
     let job = Job::open(store, id)?;
@@ -128,12 +214,12 @@ pub(crate) async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Resul
             Some(shares) => shares.part(&job, *part).await?,
             None => (job.get(&pieces(*part)).await?, Bytes::new()),
         };
-        let writer = CellWriter::new(store.join_creation());
+        let writer = CellWriter::new(JobPart::new(store, id));
         let made = shared.make(move || Ok((bytes, links)), &writer).await?;
         let written = writer.take_report();
         let result = json!({
             "part": made.to_json(), "objects": written.objects, "bytes": written.bytes,
-            "entries": writer.into_destination().record(),
+            "entries": writer.into_destination().record().await?,
         });
         job.put_result(*part, result.to_string().into()).await?;
     }
