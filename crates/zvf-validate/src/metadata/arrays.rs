@@ -237,8 +237,10 @@ impl NodeCheck<'_, '_> {
             DataType::VariableBytes if fill.as_str() != Some("") => {
                 format!("{fill}, but absent cells are empty: \"\"")
             }
-            DataType::VariableText | DataType::FixedText { .. } if fill.as_str() != Some("") => {
-                format!("{fill}, but absent text is empty: \"\"")
+            // A table in which an empty text is a value has another text in absent rows.
+            DataType::VariableText if !fill.is_string() => format!("{fill} is not text"),
+            DataType::FixedText { bytes } if array.fill_element().is_none() => {
+                format!("{fill} is not text of at most {} characters", bytes / 4)
             }
             DataType::Number(kind) if !is_value(*kind, fill) => {
                 format!("{fill} is not a {}", kind.name())

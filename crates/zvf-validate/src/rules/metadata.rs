@@ -169,7 +169,7 @@ rules! { Metadata;
         Advice("restore zarr.json from a backup");
     /// The fill value is not a value of the array's data type. Zarr readers refuse the array.
     ARRAY_FILL = "ZV-L2-048", Error, "the fill value does not match the data type",
-        Advice("correct fill_value in zarr.json: \"\" for byte strings, a number for numbers");
+        Advice("correct fill_value in zarr.json: \"\" for byte strings, text for text, a number for numbers");
     /// The shape of an array is not the one that its part requires, or differs from those of
     /// sibling arrays.
     ARRAY_SHAPE = "ZV-L2-049", Error, "a wrong shape of an array",

@@ -3,11 +3,13 @@
 use serde_json::{Value, json};
 use zvf_format::{manifest::ObjectManifestBuilder, vlen};
 use zvf_testkit::{damage::apply, golden::Files};
+use zvf_validate::ValidateOptions;
 
 use super::{
     check, check_of,
     small::{cell, int64s, items, manifest, put, remove, set, small},
 };
+use crate::memory::report;
 
 const INDEX: &str = "0/object_index/zarr.json";
 const MANIFESTS: &str = "0/object_index/manifests/c/0";
@@ -254,6 +256,34 @@ fn text_of_attributes() {
         items("string", "vlen-utf8", [b"soma", b"\xff\xfe"], &[&row(1)]);
         items("bytes", "vlen-bytes", [b"soma", b"\xff\xfe"], &[]);
     }
+}
+
+#[test]
+fn fill_values_of_text() {
+    let array = "0/object_attributes/score";
+    let fill = |data_type: &Value, codec: &str, fill: Value, is_valid: bool| {
+        let codec = json!({"name": codec, "configuration": {}});
+        let cell = match codec["name"] == "bytes" {
+            true => vec![0; 16],
+            false => vlen::encode(&[b"".as_slice(), b"a"]).unwrap(),
+        };
+        let mut files = small();
+        text(&mut files, array, data_type.clone(), &codec, cell);
+        let file = format!("{array}/zarr.json");
+        let edit = json!({"op": "set", "file": file, "path": ["fill_value"], "value": fill});
+        apply(&mut files, &edit);
+        let findings = report(&files, &ValidateOptions::default()).findings;
+        let found = findings.iter().filter(|f| f.rule.code == "ZV-L2-048");
+        assert_eq!(found.count(), usize::from(!is_valid), "{data_type} {fill}");
+    };
+    let fixed = json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}});
+    for (value, is_valid) in [("", true), ("-", true), ("é-", true), ("---", false)] {
+        fill(&fixed, "bytes", json!(value), is_valid);
+        fill(&json!("string"), "vlen-utf8", json!(value), true);
+    }
+    fill(&fixed, "bytes", json!(0), false);
+    fill(&json!("string"), "vlen-utf8", json!(0), false);
+    fill(&json!("bytes"), "vlen-bytes", json!("-"), false);
 }
 
 #[test]
