@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, PrimitiveArray, RecordBatch, RecordBatchOptions,
+    cast::AsArray,
     types::{Int64Type, UInt64Type},
 };
 use arrow_buffer::{Buffer, ScalarBuffer};
@@ -14,7 +15,9 @@ use zvf::{
 };
 
 use crate::{
-    columns::{array_of, column_of, integers, numbers_of, numeric, position_metadata},
+    columns::{
+        array_of, column_of, integers, numbers_of, numeric, point_dimensions, position_metadata,
+    },
     error::ConversionError,
 };
 
@@ -118,14 +121,14 @@ impl ResultBatches {
     pub fn new(result: QueryResult) -> Result<Self, ConversionError> {
         let mut distances = result.distances;
         let rows = result.positions.len();
+        let mut vertices = Columns::default();
+        vertices.push_positions(result.positions, &result.axes)?;
         let metadata = [
             (AXES, serde_json::Value::from(result.axes).to_string()),
             (LEVEL, result.level.to_string()),
             (FIRST_ROW, result.first_row.to_string()),
         ];
         let metadata = metadata.map(|(key, value)| (key.to_owned(), value));
-        let mut vertices = Columns::default();
-        vertices.push_positions(result.positions)?;
         if let Some(ids) = result.row_ids {
             vertices.push("row_id", uint64(ids));
         }
@@ -268,21 +271,26 @@ impl ResultBatches {
 }
 
 impl Columns {
-    fn push_positions(&mut self, positions: NumericColumn) -> Result<(), ConversionError> {
+    fn push_positions(
+        &mut self,
+        positions: NumericColumn,
+        axes: &[String],
+    ) -> Result<(), ConversionError> {
         let (kind, width) = (positions.kind, positions.width);
-        let one = width == 1;
         let array = numeric("position", positions, None)?;
         // A list also with one axis.
-        let array: ArrayRef = if one {
-            let item = Arc::new(Field::new_list_field(array.data_type().clone(), false));
-            Arc::new(FixedSizeListArray::try_new(item, 1, array, None)?)
-        } else {
-            array
+        let (width, values) = match array.as_fixed_size_list_opt().filter(|_| width > 1) {
+            Some(list) => (list.value_length(), Arc::clone(list.values())),
+            None => (1, array),
         };
-        self.push("position", array);
+        // Readers of GeoArrow learn the dimensions from the name.
+        let item = point_dimensions(kind, axes).unwrap_or(Field::LIST_FIELD_DEFAULT_NAME);
+        let item = Arc::new(Field::new(item, values.data_type().clone(), false));
+        let list = FixedSizeListArray::try_new(item, width, values, None)?;
+        self.push("position", Arc::new(list));
         if let Some(field) = self.fields.pop() {
             self.fields
-                .push(field.with_metadata(position_metadata(kind, width, None)));
+                .push(field.with_metadata(position_metadata(kind, axes, None)));
         }
         Ok(())
     }

@@ -421,14 +421,23 @@ pub(crate) fn integers<T: arrow_array::types::ArrowPrimitiveType>(
     Ok(values.values().clone())
 }
 
-/// Returns the metadata of the field of positions. `GeoArrow` has points of 64-bit floats with two
-/// to four axes.
+/// Returns the dimensions of positions as `GeoArrow` names them in the field of the list's items; `None`
+/// for positions that are no points of `GeoArrow`, which have 64-bit floats and these axes in this order.
+pub(crate) fn point_dimensions(kind: Kind, axes: &[String]) -> Option<&'static str> {
+    let joined = axes.concat();
+    let mut known = ["xy", "xyz", "xym", "xyzm"].into_iter();
+    known
+        .find(|known| *known == joined && known.len() == axes.len())
+        .filter(|_| kind == Kind::Float64)
+}
+
+/// Returns the metadata of the field of positions.
 pub(crate) fn position_metadata(
     kind: Kind,
-    width: u32,
+    axes: &[String],
     crs: Option<&Value>,
 ) -> HashMap<String, String> {
-    if kind != Kind::Float64 || !(2..=4).contains(&width) {
+    if point_dimensions(kind, axes).is_none() {
         return HashMap::new();
     }
     let name = ("ARROW:extension:name", "geoarrow.point".to_owned());

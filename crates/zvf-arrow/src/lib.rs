@@ -19,7 +19,7 @@
 //! | numbers, several to a row | `FixedSizeList` |
 //! | complex numbers | `FixedSizeList` of the two parts |
 //! | text | `Dictionary(UInt32, Utf8)` |
-//! | positions | `FixedSizeList`; with 64-bit floats of two or three axes, `geoarrow.point` |
+//! | positions | `FixedSizeList`; with 64-bit floats of the axes x, y, and z or m or both, in this order, `geoarrow.point` |
 //!
 //! Numbers, ids, links and codes of text keep their memory in both directions. Copied are booleans,
 //! masks of nulls, words, and memory that is not aligned for its type.

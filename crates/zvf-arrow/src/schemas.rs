@@ -44,11 +44,11 @@ impl ResultSchemas {
             .query(&Query::new().level(LevelChoice::Number(level)).limit(0))
             .await?;
         let root = dataset.root();
-        let (kind, width) = (empty.positions.kind, empty.positions.width);
+        let (kind, axes) = (empty.positions.kind, empty.axes.clone());
         let empty = ResultBatches::new(empty)?;
         let crs = root.crs.as_ref();
         let units = root.axes.iter().map(|axis| axis.unit.as_deref());
-        let position = position_metadata(kind, width, crs).into_iter();
+        let position = position_metadata(kind, &axes, crs).into_iter();
         let position = position.chain(unit_of_axes(units)).collect();
         let described = |schema: SchemaRef| {
             let fields = schema.fields().iter().map(|field| {

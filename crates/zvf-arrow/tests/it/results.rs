@@ -1,9 +1,10 @@
 //! Whole results: every kind of geometry, schemas, and writing back.
 
 use arrow_array::{cast::AsArray, types::UInt64Type};
+use arrow_schema::DataType;
 use zvf::{
     Column, CreateOptions, Dataset, Design, Editor, Geometry, GeometryKind, LevelId, NumericColumn,
-    OutOfBounds, Query, QueryResult, Store,
+    OutOfBounds, Query, QueryResult, Store, numeric::Kind,
 };
 use zvf_arrow::{ConversionError, ResultBatches, ResultSchemas};
 
@@ -189,6 +190,67 @@ fn schemas_are_those_of_results() {
             "geoarrow.point"
         );
     }
+}
+
+/// Regression test: positions with the axes z, y, x were marked, of which readers take z as x.
+#[test]
+fn positions_are_points_of_geoarrow_if_the_axes_are() {
+    let block = |axes: &[&str], kind: Kind| {
+        let width = u8::try_from(axes.len()).unwrap();
+        let positions = match kind {
+            Kind::Float32 => NumericColumn::float32(width.into(), (0..width).map(f32::from)),
+            _ => NumericColumn::float64(width.into(), (0..width).map(f64::from)),
+        };
+        let mut geometry = Geometry::new(positions);
+        geometry.object_ids = Some(vec![3]);
+        let mut design = Design::new(GeometryKind::Points);
+        design.axes = Some(axes.iter().map(|name| zvf::AxisSpec::new(*name)).collect());
+        design.chunk_shape = Some(vec![10.0; axes.len()]);
+        block_on(async {
+            let none: [(&str, &[u8]); 0] = [];
+            let store = Store::from_memory(none).unwrap();
+            let options = CreateOptions::default();
+            zvf::create(&store, &geometry, design, &options)
+                .await
+                .unwrap();
+            let dataset = Dataset::open(store).await.unwrap();
+            let schemas = ResultSchemas::of(&dataset, LevelId::FULL).await.unwrap();
+            let result = dataset.query(&Query::new()).await.unwrap();
+            let batches = ResultBatches::with_schemas(result.clone(), &schemas).unwrap();
+            assert_eq!(
+                batches.vertices.schema().fields(),
+                schemas.vertices.fields()
+            );
+            assert_eq!(
+                batches.clone().into_result().unwrap().positions,
+                result.positions
+            );
+            let schema = batches.vertices.schema();
+            let field = schema.field_with_name("position").unwrap();
+            let DataType::FixedSizeList(item, _) = field.data_type() else {
+                panic!("{field:?}");
+            };
+            let name = field.metadata().get("ARROW:extension:name").cloned();
+            (item.name().clone(), name)
+        })
+    };
+    let point = |item: &str| (item.to_owned(), Some("geoarrow.point".to_owned()));
+    let list = ("item".to_owned(), None);
+    assert_eq!(block(&["x", "y"], Kind::Float64), point("xy"));
+    assert_eq!(block(&["x", "y", "z"], Kind::Float64), point("xyz"));
+    assert_eq!(block(&["x", "y", "m"], Kind::Float64), point("xym"));
+    assert_eq!(block(&["x", "y", "z", "m"], Kind::Float64), point("xyzm"));
+    for axes in [
+        &["z", "y", "x"][..],
+        &["t", "x", "y", "z"],
+        &["x", "y", "t"],
+        &["x", "y", "z", "t"],
+        &["xy", "z"],
+        &["x"],
+    ] {
+        assert_eq!(block(axes, Kind::Float64), list, "{axes:?}");
+    }
+    assert_eq!(block(&["x", "y", "z"], Kind::Float32), list);
 }
 
 #[test]
