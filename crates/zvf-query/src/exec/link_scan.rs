@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use zvf_format::path::Delta;
-use zvf_model::grid::ChunkCoord;
+use zvf_format::{links::LinkWidth, path::Delta};
+use zvf_model::{grid::ChunkCoord, root::LinksConvention};
 
 use super::operator::LinkScan;
 use crate::{
@@ -20,6 +20,17 @@ use crate::{
 };
 
 impl LinkScan {
+    /// Creates a scan of the links of a level.
+    pub(crate) fn new(set: Option<Arc<LinkSet>>, convention: &LinksConvention) -> Self {
+        let width = set.as_ref().and_then(|set| set.width().ok().flatten());
+        // Implied links have two ends, and stored links of other widths none that they could replace.
+        let are_edges = width.is_none_or(|width| width == LinkWidth::EDGE);
+        Self {
+            set,
+            implied: are_edges && *convention == LinksConvention::ImplicitWithBranches,
+        }
+    }
+
     /// Returns the cells that can hold a selected link. With `members`, links are between
     /// fragments of selected objects.
     pub(crate) fn cells(

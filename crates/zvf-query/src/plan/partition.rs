@@ -4,7 +4,7 @@ use core::{fmt, str::FromStr};
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
-use zvf_model::{fetch::BoxFuture, grid::ChunkCoord, level::LevelId, root::LinksConvention};
+use zvf_model::{fetch::BoxFuture, grid::ChunkCoord, level::LevelId};
 
 use super::budget::object_rows;
 use crate::{
@@ -330,10 +330,7 @@ impl Division<'_> {
     async fn by_group(&self) -> Result<Divided, QueryError> {
         let plan = self.plan;
         let set = plan.link_set(self.diagnostics).await?;
-        let scan = LinkScan {
-            set: set.clone(),
-            implied: plan.convention == LinksConvention::ImplicitWithBranches,
-        };
+        let scan = LinkScan::new(set.clone(), &plan.convention);
         let allowed = plan.allowed()?;
         let mut groups = ChunkUnion::default();
         for chunk in plan.chunks(self.schema)? {

@@ -163,10 +163,7 @@ impl<'p, 'q> Planner<'p, 'q> {
             return Ok(self.empty(Some(u32::try_from(width).unwrap_or(2))));
         };
         let vertices = self.filtered(scan);
-        let scan = LinkScan {
-            set: inputs.links,
-            implied: self.has_implied_links(),
-        };
+        let scan = LinkScan::new(inputs.links, &self.query.convention);
         let links = self.node(Operator::LinkScan(scan), Vec::new());
         let inputs = vec![vertices, links];
         if self.query.is_everything() {

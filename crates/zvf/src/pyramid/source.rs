@@ -360,7 +360,9 @@ impl<'a> Source<'a> {
             return Ownership::Shared;
         }
         let convention = self.dataset.root().links_convention.clone();
-        match convention == Some(LinksConvention::ImplicitWithBranches) && self.links.is_some() {
+        // Links that the order of rows implies have two ends.
+        let are_edges = self.links.as_ref().is_some_and(|links| links.width == 2);
+        match convention == Some(LinksConvention::ImplicitWithBranches) && are_edges {
             true => Ownership::Trees,
             false => Ownership::Exclusive,
         }

@@ -149,6 +149,30 @@ fn implied_links_are_replaced_by_stored_ones() {
     assert_eq!(ends(&result), [[4.0, 1.0], [8.0, 4.0], [18.0, 12.0]]);
 }
 
+/// Regression test: implied links of two ends came between the ends of stored links of three.
+#[test]
+fn no_links_are_implied_beside_stored_ones_of_another_width() {
+    let mut memory = store("mesh", "implicit_sequential_with_branches");
+    memory.remove("0/links");
+    let family = json!({
+        "zv_array": "links_family", "level_delta": 0, "link_width": 3, "directed": false,
+        "store": "canonical", "sid_ndim": 2, "num_links": 1, "num_physical_records": 1,
+    });
+    memory.group("0/links/0", family);
+    let width = LinkWidth::new(3).unwrap();
+    let mut builder = LinkRowsBuilder::new(width, RowForm::Plain);
+    let order = Permutation::from_code(width, 0).unwrap();
+    builder.push(order, &[0, 1, 2]).unwrap();
+    let cell = ([0, 0], builder.finish_rows());
+    memory.cells("0/links/0/0.0_0.0", json!({}), &[cell]);
+    let query = in_box("0,0,30,30", Mode::Touch);
+    for query in [Query::new(), query] {
+        let (result, ..) = run(&memory, &query);
+        let links = result.links.as_ref().unwrap();
+        assert_eq!((links.width, links.ends.len()), (3, 3), "{links:?}");
+    }
+}
+
 #[test]
 fn a_level_jump_follows_links_to_the_other_level() {
     let mut memory = graph();
