@@ -35,14 +35,18 @@ const MAX_OBJECTS: i64 = 1 << 26;
 
 /// Checks that columns of the geometry agree and that the design supports them.
 pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
+    if geometry.positions.bytes.is_empty() {
+        return Err(BuildError::Empty);
+    }
     check_columns(geometry, design, || {
         check_links(geometry, design)?;
         check_ends(geometry)
     })
 }
 
-/// Checks a batch. If links number the vertices of the input, they may refer to vertices of other
-/// batches, and the batch may have no vertices.
+/// Checks a batch. Batches of points and paths may have no vertices: the latter hold empty paths. If
+/// links number the vertices of the input, they may refer to vertices of other batches, and the batch
+/// may have no vertices.
 pub(crate) fn check_batch(
     batch: &Geometry,
     design: &Design,
@@ -59,6 +63,9 @@ pub(crate) fn check_batch(
     if numbering == LinkNumbering::Input && batch.vertices() == 0 && !batch.links.is_empty() {
         links()?;
         return attributes("link attribute", &batch.link, batch.link_count());
+    }
+    if design.kind.is_linked() && batch.positions.bytes.is_empty() {
+        return Err(BuildError::Empty);
     }
     check_columns(batch, design, links)
 }
@@ -79,9 +86,6 @@ fn check_columns(
         });
     }
     let vertices = geometry.vertices();
-    if vertices == 0 {
-        return Err(BuildError::Empty);
-    }
     if geometry.axes() > MAX_RANK {
         return Err(BuildError::PositionAxes {
             vertices,

@@ -198,6 +198,10 @@ impl Partitioner {
         }
         let paths = batch.part_offsets.as_ref().map_or(0, |ends| ends.len() - 1);
         self.first_path += paths as u64;
+        if batch.vertices() == 0 {
+            self.log_empty_paths(&batch);
+            return Ok(BTreeMap::new());
+        }
         let Some(batch) = self.bounded(batch)? else {
             return Ok(BTreeMap::new());
         };
@@ -268,6 +272,15 @@ impl Partitioner {
             pieces[part].steps.push(step);
         }
         Ok(written(pieces))
+    }
+
+    /// Logs the paths of a batch without vertices.
+    fn log_empty_paths(&mut self, batch: &Geometry) {
+        let mut row_of_path = Vec::new();
+        for (path, id) in batch.part_objects.iter().flatten().enumerate() {
+            row_of(&batch.object, path, &mut row_of_path);
+            self.log.push(*id, &row_of_path, &[]);
+        }
     }
 
     /// Numbers the rows of paths, and returns their runs through chunks and the steps between them.

@@ -217,17 +217,20 @@ impl GeometrySurvey {
             let fields = batch.link.iter().map(Field::of).collect();
             self.add_link_form((batch.link_width, fields))?;
         }
-        if batch.vertices() == 0 {
+        let offsets = batch.part_offsets.as_ref();
+        let paths = offsets.map_or(0, |ends| ends.len().saturating_sub(1));
+        if batch.vertices() == 0 && paths == 0 {
             return Ok(());
         }
         self.has_objects |= batch.object_ids.is_some();
-        let offsets = batch.part_offsets.as_ref();
-        let paths = offsets.map_or(0, |ends| ends.len().saturating_sub(1));
         check_objects(batch, paths)?;
         let fields = |columns: &[Column]| columns.iter().map(Field::of).collect();
         self.add_fields([fields(&batch.vertex), fields(&batch.object)])?;
         self.paths += paths as u64;
         self.vertices += batch.vertices() as u64;
+        if batch.vertices() == 0 {
+            return Ok(());
+        }
         // Links may number the vertices of the whole input.
         let unlinked = Geometry {
             links: Vec::new(),

@@ -8,12 +8,14 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use serde_json::Value;
 use zvf::{
     CreateOptions, GeometrySource, LinkNumbering, OpenOptions, TaskPhase, TaskPlan,
     TaskPlanOptions, TaskRunner,
 };
 use zvf_build::{
-    BuildError, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, ShardingPolicy,
+    BuildError, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile,
+    ShardingPolicy, WritePlan,
 };
 use zvf_model::column::{Column, ColumnValues};
 
@@ -105,11 +107,7 @@ impl GeometrySource for BatchedGeometry {
             .iter()
             .map(|attribute| attribute.take(rows.clone()));
         batch.vertex = vertex.collect();
-        // Paths without vertices make no batch.
-        match batch.positions.is_empty() {
-            true => self.next(vertices),
-            false => Ok(Some(batch)),
-        }
+        Ok(Some(batch))
     }
 
     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -418,6 +416,94 @@ fn batches_drop_the_same_objects() {
         for seed in 0..zvf_testkit::sample::cases(3) {
             check_linked(seed, kind, Profile::V09, Stored::Some);
         }
+    }
+}
+
+/// Regression test: a batch of paths without vertices was refused.
+#[test]
+fn batches_of_empty_paths_make_the_same_store() {
+    let mut all = Geometry::new(NumericColumn::float32(
+        3,
+        (0..36_u8).map(|at| f32::from(at % 7)),
+    ));
+    let ends = [0, 0, 0, 4, 4, 4, 4, 12, 12, 12];
+    all.part_offsets = Some(ends.to_vec());
+    all.vertex = vec![Column::new(
+        "fa",
+        NumericColumn::float32(1, (0..12_u8).map(f32::from)),
+    )];
+    let mut design = Design::new(GeometryKind::Streamlines);
+    design.chunk_shape = Some(vec![2.0; 3]);
+    let folder = tempfile::tempdir().unwrap();
+    let address = |name: &str| folder.path().join(name).display().to_string();
+    let options = CreateOptions::new().seal(false);
+    let stored = |name: &str| {
+        let mut found = BTreeMap::new();
+        files(&folder.path().join(name), "", &mut found);
+        found.retain(|name, _| !name.starts_with(".zvf"));
+        found
+    };
+    // One path in each batch: three of them have no vertices before the first vertex, and three after it.
+    block_on(async {
+        for (name, ids) in [("named", Some((20..29).collect())), ("numbered", None)] {
+            all.part_objects = ids;
+            let whole = address(&format!("{name}.whole"));
+            let plan = WritePlan::new(all.clone(), design.clone()).unwrap();
+            zvf::create_from_plan(&whole, plan, &options).await.unwrap();
+            let streamed = address(&format!("{name}.streamed"));
+            let mut source = OnePath(BatchedGeometry::new(all.clone()));
+            zvf::create_from_source(&streamed, &mut source, design.clone(), &options)
+                .await
+                .unwrap();
+            let shared = address(&format!("{name}.shared"));
+            source.rewind().unwrap();
+            let mut batches = Vec::new();
+            while let Some(batch) = source.next(1).unwrap() {
+                batches.push(batch);
+            }
+            assert_eq!(batches.len(), 9);
+            let (numbering, tables) = (LinkNumbering::Batch, source.tables());
+            create_from_batches(
+                &shared,
+                batches,
+                numbering,
+                &tables,
+                design.clone(),
+                &options,
+            )
+            .await;
+            let expected = stored(&format!("{name}.whole"));
+            let index: Value =
+                serde_json::from_slice(&expected["0/object_index/zarr.json"]).unwrap();
+            assert_eq!(index["attributes"]["num_objects"], 9);
+            for other in ["streamed", "shared"] {
+                let found = stored(&format!("{name}.{other}"));
+                let names =
+                    |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+                assert_eq!(names(&found), names(&expected), "{name}.{other}");
+                for (file, bytes) in &expected {
+                    let is_root = file == "zarr.json";
+                    assert!(is_root || &found[file] == bytes, "{name}.{other}: {file}");
+                }
+            }
+        }
+    });
+}
+
+/// Gives one path at a time.
+struct OnePath(BatchedGeometry);
+
+impl GeometrySource for OnePath {
+    fn next(&mut self, _: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
+        self.0.next(0)
+    }
+
+    fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.0.rewind()
+    }
+
+    fn tables(&self) -> Geometry {
+        self.0.tables()
     }
 }
 
