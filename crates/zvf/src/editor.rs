@@ -13,6 +13,7 @@ use zvf_build::{
     Geometry, OutOfBounds, Output, WritePlan,
     edit::{Edits, LevelChange, LevelSnapshot},
 };
+use zvf_format::path::ChunkCoords;
 use zvf_model::{
     error_chain::error_chain, fetch::BoxFuture, generation::Generation, key::Key, level::LevelId,
     zarr::Node,
@@ -379,9 +380,10 @@ impl Editor {
         .await
     }
 
-    /// Removes the remains of removed objects: fragments without rows and fragmented groups of links.
-    /// Vertices and links stay where they are, so coarser levels still match. A store without remains
-    /// is not changed.
+    /// Removes the remains of removed objects: fragments without rows, vertices that no fragment lists,
+    /// as other programs leave them, and fragmented groups of links. Other vertices and links stay, so
+    /// coarser levels still match, except in chunks that lost vertices. A store without remains is not
+    /// changed.
     ///
     /// # Errors
     ///
@@ -542,12 +544,19 @@ impl Editor {
         for name in &edits.touched {
             transaction.touch(name.clone());
         }
-        let root = match change.compact {
+        // Links shape coarser levels, also in chunks whose vertices are unchanged.
+        let mut stale = edits.unlinked;
+        match change.compact {
+            // Links between levels name rows, which move if others are dropped.
+            true => {
+                let rewritten = edits.cells.keys().filter(|(path, _)| path == "0/vertices");
+                stale.extend(rewritten.map(|(_, chunk)| format!("0/{}", ChunkCoords(chunk))));
+            }
+            false => stale.extend(edits.touched),
+        }
+        let root = match change.compact && stale.is_empty() {
             true => edits.root,
             false => {
-                // Links shape coarser levels, also in chunks whose vertices are unchanged.
-                let mut stale = edits.touched;
-                stale.extend(edits.unlinked);
                 let coarser = coarser_levels(&store, LevelId::FULL).await?;
                 mark_stale(edits.root, &coarser, &stale)
             }

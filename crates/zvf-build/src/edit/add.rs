@@ -234,9 +234,10 @@ impl LevelSnapshot {
             .entry(attribute.name.clone())
             .or_insert(table);
         for (row, id) in objects.ids.iter().enumerate() {
-            let value = objects.attribute_rows[row].and_then(|at| Table::value(attribute, at));
-            if let (Some(row), Some(value)) = (self.tables.row_of.get(id), value) {
-                table.rows[*row] = Some(value);
+            // A null of a replaced object removes the stored value.
+            let given = objects.attribute_rows[row];
+            if let (Some(row), Some(at)) = (self.tables.row_of.get(id), given) {
+                table.rows[*row] = Table::value(attribute, at);
             }
         }
         Ok(())

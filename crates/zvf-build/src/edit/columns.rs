@@ -374,7 +374,8 @@ impl StoredValues {
         })
     }
 
-    /// Converts a column to the type of an existing attribute of vertices at `path`.
+    /// Converts a column to the type of an existing attribute of vertices at `path`. `columns` is the
+    /// number of columns of its cells; `None` if it has none, and the metadata is to be believed.
     ///
     /// # Errors
     ///
@@ -382,10 +383,11 @@ impl StoredValues {
     pub fn like(
         path: &str,
         attributes: &Map<String, Value>,
+        columns: Option<u64>,
         column: &Column,
     ) -> Result<Self, EditError> {
         let mut attributes = attributes.clone();
-        let columns = declared_columns(&attributes);
+        let columns = columns.unwrap_or_else(|| declared_columns(&attributes));
         let numbers = fitted("vertex attribute", path, &mut attributes, columns, column)?;
         let filler = filler(&numbers, &attributes);
         Ok(Self {

@@ -84,8 +84,8 @@ impl LevelSnapshot {
     }
 }
 
-/// Removes rows from chunks: listed rows, and rows of removed fragments that no other fragment
-/// contains.
+/// Removes rows from chunks: listed rows, rows of removed fragments that no other fragment contains,
+/// and, if the level is compacted, rows that no fragment contains.
 pub(super) fn remove_rows(
     chunks: &mut BTreeMap<Vec<i64>, Chunk>,
     change: &LevelChange,

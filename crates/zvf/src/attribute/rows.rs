@@ -14,14 +14,17 @@ use zvf_build::{
     BuildError, Column, ColumnValues, NumericColumn,
     edit::{EditError, StoredValues},
 };
-use zvf_format::numeric::Kind;
-use zvf_model::{grid::ChunkCoord, level::LevelId, row_id::RowId};
-use zvf_query::predicate::Scope;
+use zvf_format::numeric::{Dtype, Kind, columns_of};
+use zvf_model::{
+    error_kind::ErrorKind, grid::ChunkCoord, key::Key, layout::ArrayRole, level::LevelId,
+    row_id::RowId,
+};
+use zvf_query::{Damage, Fault, QueryError, StoredArray, predicate::Scope};
 use zvf_store::{Store, Transaction};
 
 use super::{
-    AttributeLocation, AttributeReport, AttributeSpec, finish, json_of, present, raw_vertices,
-    root,
+    AttributeLocation, AttributeReport, AttributeSpec, Batch, finish, json_of, present,
+    raw_vertices, root,
     row_values::RowValues,
     vertex::{Values, VertexTarget},
 };
@@ -108,7 +111,6 @@ async fn vertices(
     options: &TableOptions,
 ) -> Result<(Bytes, AttributeReport), Failure> {
     check_lengths(columns, rows.len())?;
-    let session = dataset.session();
     let mut keyed: Vec<(RowId, usize)> = rows.iter().copied().map(RowId::from).zip(0..).collect();
     keyed.sort_unstable();
     if keyed.windows(2).any(|pair| pair[0].0 == pair[1].0) {
@@ -123,7 +125,7 @@ async fn vertices(
     for column in columns {
         let mut spec = AttributeSpec::new(column.name.clone(), Kind::UInt8);
         spec.overwrite = true;
-        let (part, _) = raw_vertices(dataset, &spec).await?;
+        let (part, dtype) = raw_vertices(dataset, &spec).await?;
         chunks = part.chunks().into();
         if let Some((id, _)) = keyed.last()
             && id.chunk() >= chunks.len() as u64
@@ -133,14 +135,13 @@ async fn vertices(
                 row: id.row(),
             }));
         }
-        let path = format!("0/vertex_attributes/{}", column.name);
-        let (old, values) = stored(dataset, &path, column, rows.len(), options).await?;
-        let old = match old {
-            true => {
-                let role = zvf_model::layout::ArrayRole::VertexAttribute(&column.name);
-                session.stored_array(LevelId::FULL, &role).await?
-            }
-            false => None,
+        let (old, values) = match like_stored(dataset, &part, dtype, column).await {
+            Err(Failure::Edit(_)) if options.replace => (None, None),
+            like => like?,
+        };
+        let values = match values {
+            Some(values) => values,
+            None => new_values(dataset, column, rows.len()).await?,
         };
         spec.kind = values.numbers.kind;
         let width = u64::from(values.numbers.width);
@@ -178,28 +179,78 @@ async fn vertices(
     Ok((root(dataset, transaction, &chunks).await?, written))
 }
 
-/// Returns whether values of an existing attribute remain, and the values in the form in which
-/// they are stored.
-async fn stored(
+/// Returns the array of an existing attribute of this name, and the values in its type; neither if
+/// there is none.
+async fn like_stored(
     dataset: &Dataset,
-    path: &str,
+    vertices: &StoredArray,
+    positions: Dtype,
+    column: &Column,
+) -> Result<(Option<StoredArray>, Option<StoredValues>), Failure> {
+    let path = format!("0/vertex_attributes/{}", column.name);
+    let key = nodes::named(Key::parse(&path), &path)?;
+    let Some(node) = nodes::read_one(dataset.store(), &key).await? else {
+        return Ok((None, None));
+    };
+    let role = ArrayRole::VertexAttribute(&column.name);
+    let old = dataset.session().stored_array(LevelId::FULL, &role).await?;
+    let columns = match &old {
+        Some(old) => stored_columns(dataset, vertices, positions, old).await?,
+        None => None,
+    };
+    let values = StoredValues::like(&path, node.attributes(), columns, column)?;
+    Ok((old, Some(values)))
+}
+
+/// Returns the number of columns of an attribute from the size of a cell, because the reference
+/// declares one column of attributes that have several. `None` if there is no cell, or its size fits
+/// no number of columns.
+async fn stored_columns(
+    dataset: &Dataset,
+    vertices: &StoredArray,
+    positions: Dtype,
+    attribute: &StoredArray,
+) -> Result<Option<u64>, Failure> {
+    let dtype = attribute.attributes().get("dtype").and_then(Value::as_str);
+    let dtype = Dtype::parse(dtype.unwrap_or("float32")).ok();
+    let mut chunks = vertices.chunks().iter();
+    let chunk = chunks.find(|chunk| attribute.chunks().binary_search(chunk).is_ok());
+    let (Some(dtype), Some(chunk)) = (dtype, chunk) else {
+        return Ok(None);
+    };
+    let (session, axes) = (dataset.session(), dataset.root().axes.len());
+    let (mut batch, own) = (Batch::default(), [chunk.clone()]);
+    for cell in session.stored_cells(vertices, &own).await {
+        let cell = cell.map_err(QueryError::from)?;
+        batch.count(chunk, &cell, positions, axes)?;
+    }
+    match batch.add_old(session, attribute, &own).await {
+        // Reported once all cells are read, unless the attribute is replaced.
+        Err(Failure::Query(QueryError::Damaged(damage))) if !is_unavailable(&damage) => {
+            return Ok(None);
+        }
+        read => read?,
+    }
+    let cell = batch.old.first().and_then(Option::as_ref);
+    let columns = cell.and_then(|cell| columns_of(cell.len(), dtype, batch.vertices()));
+    Ok(columns.map(|columns| u64::from(columns.get())))
+}
+
+/// Returns whether data may be read later.
+fn is_unavailable(damage: &Damage) -> bool {
+    matches!(&damage.fault, Fault::Fetch(error) if error.kind() == ErrorKind::Unavailable)
+}
+
+/// Returns the values of a new attribute in the form in which they are stored.
+async fn new_values(
+    dataset: &Dataset,
     column: &Column,
     rows: usize,
-    options: &TableOptions,
-) -> Result<(bool, StoredValues), Failure> {
-    let key = nodes::named(zvf_model::key::Key::parse(path), path)?;
-    let node = nodes::read_one(dataset.store(), &key).await?;
-    if let Some(node) = node {
-        match StoredValues::like(path, node.attributes(), column) {
-            Ok(values) => return Ok((true, values)),
-            Err(_) if options.replace => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+) -> Result<StoredValues, Failure> {
     let level = json_of(dataset, "0").await?;
     let count = level["attributes"]["zarr_vectors_level"]["vertex_count"].as_u64();
     let is_whole = count == Some(rows as u64);
-    Ok((false, StoredValues::new(column, !is_whole)?))
+    Ok(StoredValues::new(column, !is_whole)?)
 }
 
 async fn objects(

@@ -52,7 +52,7 @@ impl Build<'_> {
         let session = dataset.session();
         let step = i32::try_from(self.source.id.number() - from.number()).unwrap_or(i32::MAX);
         let Some(cells) = session.all_link_cells(from, Delta::new(step)).await? else {
-            return Ok(());
+            return self.count_no_deep_links(from, step).await;
         };
         let metadata = dataset.level_metadata(from).await?;
         let aside = self.shared.aside.clone();
@@ -140,6 +140,26 @@ impl Build<'_> {
         self.between.push((up, arity, count));
         let arity = self.shared.coarse.arity;
         self.between.extend(down.map(|down| (down, arity, count)));
+        Ok(())
+    }
+
+    /// Adds the families of links between `from` and a partly rebuilt level that has lost all of them, so
+    /// that their counts are written.
+    async fn count_no_deep_links(&mut self, from: LevelId, step: i32) -> Result<(), Failure> {
+        let family = format!("{from}/links/{}", Delta::new(step + 1));
+        if self.only.is_none() || !self.is_there(&family).await? {
+            return Ok(());
+        }
+        let metadata = self.source.dataset.level_metadata(from).await?;
+        let aside = self.shared.aside.clone();
+        let up = self.link_form(&metadata, &self.metadata, step + 1, &aside)?;
+        let arity = self.arrays_of(&metadata).arity;
+        self.between.push((up, arity, (0, 0)));
+        if self.shared.down.is_some() {
+            let down = self.link_form(&self.metadata, &metadata, -step - 1, &aside)?;
+            let arity = self.shared.coarse.arity;
+            self.between.push((down, arity, (0, 0)));
+        }
         Ok(())
     }
 

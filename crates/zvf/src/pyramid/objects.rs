@@ -120,18 +120,29 @@ impl Build<'_> {
     /// Replaces existing tables by copies. Files without a counterpart in the finer level are
     /// deleted.
     pub(super) async fn replace_tables(&mut self) -> Result<(), Failure> {
-        let store = self.source.dataset.store().clone();
         for family in COPIED_FAMILIES {
-            let path = format!("{}/{family}", self.target);
-            let key = nodes::named(Key::parse(&path), &path)?;
-            for file in store.list_to_delete(&key, MAX_FILES).await? {
-                let name = format!("{path}/{}", file.name);
-                self.transaction()
-                    .delete(nodes::named(Key::parse(&name), &name)?)
-                    .await?;
-            }
+            self.delete_family(family).await?;
         }
         self.tables().await
+    }
+
+    /// Replaces the existing object index, which may have more chunks.
+    pub(super) async fn replace_object_index(&mut self) -> Result<(), Failure> {
+        self.delete_family("object_index").await?;
+        self.object_index().await
+    }
+
+    /// Deletes the files of a family of the level.
+    async fn delete_family(&mut self, family: &str) -> Result<(), Failure> {
+        let path = format!("{}/{family}", self.target);
+        let key = nodes::named(Key::parse(&path), &path)?;
+        let store = self.source.dataset.store().clone();
+        for file in store.list_to_delete(&key, MAX_FILES).await? {
+            let name = format!("{path}/{}", file.name);
+            let key = nodes::named(Key::parse(&name), &name)?;
+            self.transaction().delete(key).await?;
+        }
+        Ok(())
     }
 
     /// Returns whether a node exists in the store.

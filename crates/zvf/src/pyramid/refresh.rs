@@ -421,7 +421,7 @@ async fn stage(
     if build.source.objects.is_some() {
         manifests::complete(build, stale, old);
     }
-    build.object_index().await?;
+    build.replace_object_index().await?;
     build.replace_tables().await?;
     let old_attributes = build.old_attributes();
     if !before.merge(build, stale, &old_attributes).await? {

@@ -10,6 +10,8 @@ use zvf::{
     coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
     refresh_pyramid, validate,
 };
+use zvf_build::CellChecksums;
+use zvf_format::{fragment::FragmentIndexBuilder, vlen};
 use zvf_model::{key::Key, level::LevelId};
 use zvf_query::QueryError;
 use zvf_store::Read;
@@ -344,6 +346,96 @@ fn compacting_does_not_outdate_levels() {
         is_sound(&store, "compacted").await;
         let again = editor.compact().await.unwrap();
         assert_eq!((again.transaction, again.chunks), (changed.transaction, 0));
+    });
+}
+
+/// Regression test: links between levels named the rows from before, but no level was stale.
+#[test]
+fn compacting_outdates_levels_if_it_drops_vertices() {
+    block_on(async {
+        let places = (0..10_u8).flat_map(|at| [f32::from(at), 0.0]);
+        let mut geometry = Geometry::new(NumericColumn::float32(2, places));
+        geometry.object_ids = Some([[1; 4].as_slice(), &[2; 6]].concat());
+        let mut design = Design::new(GeometryKind::Points);
+        design.chunk_shape = Some(vec![10.0; 2]);
+        design.checksums = CellChecksums::Off;
+        let store = store_of(geometry, design).await;
+        // Another program left the last vertex of object 1 without a fragment.
+        let mut index = FragmentIndexBuilder::default();
+        index.push_range(0..3).unwrap();
+        index.push_range(4..10).unwrap();
+        let key = Key::parse("0/vertex_fragments/c/0/0").unwrap();
+        let cell = vlen::encode(&[index.finish()]).unwrap();
+        store.put_many(vec![(key, cell.into())]).await.unwrap();
+        let mut options = PyramidOptions::default();
+        options.levels = PyramidLevels::Explicit(vec![LevelDesign {
+            method: CoarsenMethod::Stride { step: 2 },
+            chunk_scale: vec![1; 2],
+            sparsity: None,
+            additive: false,
+            sharding: None,
+        }]);
+        options.cross_level = CrossLevel::Explicit;
+        build_pyramid(&store, &options).await.unwrap();
+        let reached = || async {
+            let mut query = Query::new().region(Bbox::parse("0,0,50,10").unwrap());
+            query.level = LevelChoice::Number(LevelId::new(1));
+            let dataset = Dataset::open(store.clone()).await.unwrap();
+            let found = dataset.query(&query.drill(-1)).await;
+            found.map(|found| found.positions.bytes)
+        };
+        let before = reached().await.unwrap();
+        assert_eq!(before.len(), 9 * 8);
+        let editor = Editor::open(store.clone()).await.unwrap();
+        let changed = editor.compact().await.unwrap();
+        assert_eq!((changed.removed, changed.chunks), (1, 1));
+        assert!(stale(&store).await);
+        let refused = reached().await;
+        assert!(
+            matches!(
+                refused,
+                Err(zvf::Error::Query(QueryError::OutdatedLinks(_)))
+            ),
+            "{refused:?}"
+        );
+        options.overwrite = true;
+        check_refresh(&store, &options, "compacted").await;
+        is_sound(&store, "compacted").await;
+        assert_eq!(reached().await.unwrap(), before);
+    });
+}
+
+/// Regression test: files of the former object index stayed, as did the count of the former links
+/// from level 0 to level 2.
+#[test]
+fn levels_of_stores_without_objects_left_are_sound() {
+    block_on(async {
+        let (store, mut options) = pairs_with_level().await;
+        let PyramidLevels::Explicit(levels) = &mut options.levels else {
+            panic!("{options:?}");
+        };
+        levels.push(levels[0].clone());
+        options.cross_level = CrossLevel::Explicit;
+        options.depth = None;
+        build_pyramid(&store, &options).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
+        let all: Vec<i64> = (0..40).collect();
+        editor.remove(&all).await.unwrap();
+        let refreshed = refresh_pyramid(&store, &PyramidOptions::default()).await;
+        let levels = refreshed.unwrap().levels;
+        let empty = |level: &LevelReport| (level.vertices, level.objects) == (0, Some(0));
+        assert!(levels.len() == 2 && levels.iter().all(empty), "{levels:?}");
+        is_sound(&store, "without objects").await;
+        let mut point = Geometry::new(NumericColumn::float32(2, [6.0, 5.0, 7.0, 5.0]));
+        point.object_ids = Some(vec![9, 9]);
+        editor.append(&point, OutOfBounds::Reject).await.unwrap();
+        let refreshed = refresh_pyramid(&store, &PyramidOptions::default()).await;
+        let levels = refreshed.unwrap().levels;
+        assert!(
+            levels.iter().all(|level| level.objects == Some(1)),
+            "{levels:?}"
+        );
+        is_sound(&store, "with objects again").await;
     });
 }
 

@@ -224,3 +224,44 @@ fn missing_text_needs_a_code() {
         assert!(text.contains("give each row a text"), "{text}");
     });
 }
+
+/// Replaces two of three objects: the first gets nulls, and the table does not name the second.
+#[test]
+fn nulls_of_replaced_objects_remove_their_values() {
+    let geometry = |ids: Vec<i64>, rows: Vec<i64>, is_null: bool| {
+        let places = ids.iter().flat_map(|id| [*id as f32, 1.0]);
+        let mut geometry = Geometry::new(NumericColumn::float32(2, places));
+        geometry.object_ids = Some(ids);
+        let words = rows
+            .iter()
+            .map(|id| (!is_null).then(|| format!("object {id}")));
+        geometry.object.push(Column::text("label", words));
+        let numbers = NumericColumn::int64(1, rows.iter().map(|id| id * 10));
+        geometry.object.push(Column {
+            nulls: Some(vec![is_null; rows.len()]),
+            ..Column::new("number", numbers)
+        });
+        geometry.objects = Some(rows);
+        geometry
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let address = folder.path().join("a.zv").display().to_string();
+    let found = block_on(async {
+        let created = geometry(vec![1, 2, 3], vec![1, 2, 3], false);
+        let design = Design::new(GeometryKind::Points);
+        zvf::create(&address, &created, design, &CreateOptions::default()).await?;
+        let editor = Editor::open(&address).await?;
+        let replaced = geometry(vec![1, 2], vec![1], true);
+        editor.replace(&replaced, OutOfBounds::Reject).await?;
+        let dataset = Dataset::open(&address).await?;
+        dataset.query(&Query::new()).await
+    });
+    let object = found.unwrap().object;
+    assert_eq!(object.len(), 2);
+    for column in &object {
+        let nulls: Vec<bool> = (0..3).map(|row| column.is_null(row)).collect();
+        assert_eq!(nulls, [true, false, false], "{}", column.name);
+    }
+    let label = object.iter().find(|column| column.name == "label");
+    assert_eq!(label.unwrap().text_at(1), Some("object 2"));
+}

@@ -543,6 +543,48 @@ fn a_fragment_whose_other_owners_are_removed_has_one_owner() {
     });
 }
 
+/// Regression test: the reference declares one column for attributes that have several. Their values
+/// could not be changed at all.
+#[test]
+fn values_are_as_wide_as_the_cells_of_their_attribute() {
+    let golden = Golden::open("zvf-09");
+    let files = golden.store("polylines_reentrant/store.zarrvectors");
+    block_on(async {
+        let store = OpenOptions::default().from_memory(files).unwrap();
+        let known = findings(&store).await;
+        let dataset = Dataset::open(store.clone()).await.unwrap();
+        let before = dataset.query(&Query::new().row_ids(true)).await.unwrap();
+        let rows = before.row_ids.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
+        let write = |numbers| {
+            let (editor, row) = (&editor, &rows[1..2]);
+            let columns = [Column::new("uv", numbers)];
+            async move {
+                let options = TableOptions::default();
+                editor
+                    .write_vertex_attributes(row, &columns, &options)
+                    .await
+            }
+        };
+        let narrow = write(NumericColumn::float32(1, [9.0])).await.unwrap_err();
+        assert!(narrow.to_string().contains("2 x float32"), "{narrow}");
+        write(NumericColumn::float32(2, [9.0, 8.0])).await.unwrap();
+        let attributes = node(&store, "0/vertex_attributes/uv").await["attributes"].clone();
+        assert_eq!(attributes["row_shape"], json!([2]));
+        let of = |columns: &[Column]| {
+            let column = columns.iter().find(|column| column.name == "uv").unwrap();
+            bytes_of(column).to_vec()
+        };
+        let mut expected = of(&before.vertex);
+        let changed = [9.0_f32, 8.0].map(f32::to_le_bytes);
+        expected[8..16].copy_from_slice(changed.as_flattened());
+        assert_eq!(of(&read(&store).await.vertex), expected);
+        let now = findings(&store).await;
+        let new: Vec<_> = now.difference(&known).collect();
+        assert!(new.is_empty(), "{new:?}");
+    });
+}
+
 /// Regression test: the reference declares one column for attributes that have several. One column
 /// was accepted, after which the store could not be read, and two were refused.
 #[test]
