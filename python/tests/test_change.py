@@ -86,6 +86,48 @@ def test_deletion_by_query(options: dict[str, Any], left: list[int]) -> None:
     assert tracts.query().objects.tolist() == left
 
 
+class Contended(zvf.Dataset):
+    """A dataset whose store another writer changes after each of the first queries."""
+
+    changes: list[float]
+
+    def query(self, **options: Any) -> zvf.Result:
+        found = super().query(**options)
+        if self.changes:
+            length = {"length": [self.changes.pop(0)]}
+            zvf.open(self.address).write_attributes(object=length, objects=[3])
+        return found
+
+
+@pytest.mark.parametrize(
+    ("options", "changes", "left"),
+    [
+        ({"where": "object.length > 2"}, [9, 1], [3, 8]),
+        ({"where": "object.length > 2"}, [9], [8]),
+        ({"bbox": ((0, 0, 0), (2, 2, 2)), "mode": "within", "where": "object.length > 2"}, [1],
+         [3, 8]),
+        ({"objects": [3]}, [1], [8]),
+    ],
+)
+def test_deletions_repeat_the_query_after_changes_by_others(
+    options: dict[str, Any], changes: list[float], left: list[int]
+) -> None:
+    """Regression test: ids that the query had found in an older transaction were deleted."""
+    tracts = Contended("tracts.zv", {})
+    tracts.changes = changes
+    tracts.delete(**options)
+    assert zvf.open("tracts.zv").query().objects.tolist() == left
+
+
+def test_deletions_end_if_others_keep_changing_the_store() -> None:
+    tracts = Contended("tracts.zv", {})
+    tracts.changes = [float(length) for length in range(3, 100)]
+    with pytest.raises(zvf.ConflictError, match="transaction"):
+        tracts.delete(where="object.length > 2")
+    assert 50 < len(tracts.changes) < 97
+    assert len(zvf.open("tracts.zv").query()) == 5
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -188,6 +230,22 @@ def test_repairs() -> None:
     report = zvf.repair("tracts.zv")
     assert (report.ok, report.repaired, report.transaction) == (True, [], None)
     assert root.read_text() == before
+
+
+def test_repairs_that_trust_files() -> None:
+    """Another program wrote a level of a sealed store anew and left the count of its vertices."""
+    node = Path("tracts.zv/0/zarr.json")
+    text = node.read_text()
+    node.write_text(text.replace('"vertex_count": 5', '"vertex_count": 7'))
+    assert node.read_text() != text
+    kept = zvf.repair("tracts.zv")
+    assert not kept.ok and (kept.repaired, kept.trusted) == ([], 0)
+    report = zvf.repair("tracts.zv", trust_files=True)
+    assert report.trusted == 1 and report.transaction is not None
+    assert "ZV-L3-017" in {finding.code for finding in report.repaired}
+    assert zvf.seal("tracts.zv").ok and zvf.validate("tracts.zv").findings == []
+    with pytest.raises(TypeError, match="trust_files"):
+        zvf.validate("tracts.zv", trust_files=True)  # type: ignore[call-arg]
 
 
 def test_migration_reports_progress() -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from . import _zvf
 from ._async import awaited
-from ._errors import Error
+from ._errors import ConflictError, Error, NoSuchObjectError
 from ._geometry import array_of, columns, geometry, integers
 from ._info import AttributeInfo, Counts, LevelInfo, Operator, Plan, StoreInfo
 from ._options import (
@@ -341,17 +341,40 @@ class Dataset:
         With `mode="within"`, objects that lie within the region entirely are deleted. Returns
         `None` if there is nothing to delete. A query without a selection is refused.
 
+        If others change the store between the query and the deletion, the query is run again: the
+        objects that it found may have been replaced.
+
         >>> tracts = zvf.open("tracts.zv")
         >>> tracts.delete(where="object.length < 2").removed
         2
         >>> tracts.query().objects
         array([3])
+
+        Raises:
+            ConflictError: Others kept changing the store.
         """
-        ids = self._deleted({**options})
-        if not len(ids):
-            return None
-        with shown(progress, f"deleting from {self._address}") as callback:
-            return self._changed(_zvf.remove(self._raw, ids, {"progress": callback}))
+        query: dict[str, Any] = {**options}
+        by_id = all(query.get(name) is None for name in SELECTIONS if name != "objects")
+        left = RETRIES
+        while True:
+            transaction = self.transaction
+            try:
+                ids = self._deleted(query)
+                if not len(ids):
+                    return None
+                found_at = None if by_id else transaction
+                with shown(progress, f"deleting from {self._address}") as callback:
+                    keywords = {"progress": callback}
+                    return self._changed(_zvf.remove(self._raw, ids, found_at, keywords))
+            except ConflictError:
+                if not left:
+                    raise
+            except NoSuchObjectError:
+                # The second query of the mode `within` may run after the deletion of an object.
+                if not left or self.transaction == transaction:
+                    raise
+            left -= 1
+            self.reload()
 
     def _deleted(self, options: dict[str, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
         _check_selection(options)
@@ -606,6 +629,9 @@ class Dataset:
         data = b64encode(picture._repr_png_()).decode()
         return f'<img alt="the store" src="data:image/png;base64,{data}">'
 
+
+RETRIES = 16
+"""Maximum number of retries of a deletion after changes by others."""
 
 SELECTIONS = ("objects", "groups", "where", "bbox", "sphere", "nearest", "chunks")
 

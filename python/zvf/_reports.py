@@ -162,6 +162,9 @@ class Repair(Validation):
 
     repaired: list[Finding]
     """Findings that were repaired."""
+    trusted: int
+    """Number of files that differed from the inventory of a sealed store, and that `trust_files`
+    took as right."""
     transaction: int | None
     """Number of the transaction, if anything was repaired."""
 

@@ -31,13 +31,31 @@ def validate(
         return Validation(**findings(_zvf.validate(os.fspath(store), keywords)))
 
 
-def repair(store: str | os.PathLike[str], /, **options: Unpack[ValidateOptions]) -> Repair:
+def repair(
+    store: str | os.PathLike[str],
+    /,
+    *,
+    trust_files: bool = False,
+    **options: Unpack[ValidateOptions],
+) -> Repair:
     """Repair the findings that have one correct value, and check the store.
+
+    Values that follow from damaged data are left as they are. In a sealed store, every file that
+    differs from the inventory counts as damaged.
+
+    Args:
+        store: The store.
+        trust_files: Take files as right where they differ from the inventory of a sealed store or
+            from the node copy. Another program that changes a store leaves such differences.
+            Nothing distinguishes them from damage: use this only if no file was damaged. Call
+            `zvf.seal` afterwards if the store is sealed.
+        **options: `ValidateOptions` lists the arguments.
 
     >>> zvf.repair("tracts.zv").repaired
     []
     """
-    return Repair(**findings(_zvf.repair(os.fspath(store), plain(options))))
+    keywords: dict[str, Any] = {**plain(options), "trust_files": trust_files}
+    return Repair(**findings(_zvf.repair(os.fspath(store), keywords)))
 
 
 def seal(

@@ -207,7 +207,7 @@ def replace(
     dataset: Dataset, geometry: dict[str, Any], keywords: dict[str, Any]
 ) -> dict[str, Any]: ...
 def remove(
-    dataset: Dataset, ids: NDArray[np.int64], keywords: dict[str, Any]
+    dataset: Dataset, ids: NDArray[np.int64], transaction: int | None, keywords: dict[str, Any]
 ) -> dict[str, Any]: ...
 def remove_selected(
     dataset: Dataset, query: dict[str, Any], keywords: dict[str, Any]

@@ -68,17 +68,24 @@ pub(crate) fn replace<'py>(
     summary(py, changed)
 }
 
-/// Removes objects.
+/// Removes objects, if the store is at the given transaction.
 #[pyfunction]
 pub(crate) fn remove<'py>(
     py: Python<'py>,
     dataset: &Bound<'py, PyDataset>,
     ids: &Bound<'py, PyArray1<i64>>,
+    transaction: Option<u64>,
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let change = Change::only(dataset, keywords)?;
     let (editor, ids) = (change.editor(), ids.readonly().as_slice()?.to_vec());
-    let changed = change.run(py, async move { editor.await?.remove(&ids).await })?;
+    let changed = change.run(py, async move {
+        let editor = editor.await?;
+        match transaction {
+            Some(transaction) => editor.remove_objects(transaction, &ids).await,
+            None => editor.remove(&ids).await,
+        }
+    })?;
     summary(py, changed)
 }
 

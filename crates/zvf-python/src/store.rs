@@ -65,17 +65,19 @@ pub(crate) fn repair<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut given = Keywords::new(keywords)?;
     let options = validate_options(&mut given)?;
+    let trusts_files = given.get("trust_files")?.unwrap_or(false);
     let store = opened(py, address, given)?;
     let progress = ProgressCallback::default();
-    let report =
-        engine::run_on_own_thread(
-            py,
-            &progress,
-            async move { zvf::repair(store, &options).await },
-        )?;
+    let report = engine::run_on_own_thread(py, &progress, async move {
+        match trusts_files {
+            true => zvf::repair_trusting_files(store, &options).await,
+            false => zvf::repair(store, &options).await,
+        }
+    })?;
     warn_unfinished(py, report.unfinished.as_ref())?;
     let found = validation(py, &report.left)?;
     found.set_item("repaired", findings(py, &report.repaired)?)?;
+    found.set_item("trusted", report.trusted)?;
     found.set_item("transaction", report.transaction)?;
     Ok(found)
 }
