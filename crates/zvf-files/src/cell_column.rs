@@ -61,57 +61,84 @@ fn is_large_integer(text: &str) -> bool {
             .map_or(true, |number: u64| number > EXACT_INTEGERS)
 }
 
-/// Cells of a column in one text. Rows that are not set have no value.
+/// Checks that the values of columns with these numbers of rows fit into `limit` bytes.
+///
+/// # Errors
+///
+/// [`FileFault::Unpacked`] if they do not.
+pub(crate) fn check_size(
+    rows: impl IntoIterator<Item = usize>,
+    limit: u64,
+) -> Result<(), FileFault> {
+    // A number, and whether the row has one.
+    let size = |rows| u64::try_from(rows).unwrap_or(u64::MAX).saturating_mul(9);
+    match rows.into_iter().map(size).fold(0, u64::saturating_add) > limit {
+        true => Err(FileFault::Unpacked { limit }),
+        false => Ok(()),
+    }
+}
+
+/// Cells of a column in one text. Rows that are not set have no value, and take no memory: a file of
+/// many columns may set each in one row.
 #[derive(Debug, Default)]
 pub(crate) struct CellColumn {
     text: String,
-    cells: Vec<Option<(usize, usize)>>,
+    /// Rows that are set, ascending, and the end of the text of each.
+    cells: Vec<(usize, usize)>,
+    /// The value of other rows.
+    default: Option<String>,
 }
 
 impl CellColumn {
-    /// Sets the cell of a row; `false` if it is set already.
+    /// Sets the cell of a row; `false` if it or a later row is set already.
     pub(crate) fn set(&mut self, row: usize, text: &str) -> bool {
-        if self.cells.len() <= row {
-            self.cells.resize(row.saturating_add(1), None);
-        }
-        let start = self.text.len();
-        let Some(cell) = self.cells.get_mut(row).filter(|cell| cell.is_none()) else {
+        if self.cells.last().is_some_and(|(last, _)| *last >= row) {
             return false;
-        };
+        }
         self.text.push_str(text);
-        *cell = Some((start, self.text.len()));
+        self.cells.push((row, self.text.len()));
         true
     }
 
-    /// Sets the cells of the first `rows` rows that are not set. The text is kept once.
-    pub(crate) fn fill(&mut self, rows: usize, text: &str) {
-        let start = self.text.len();
-        self.text.push_str(text);
-        let cell = (start, self.text.len());
-        self.cells.resize(rows.max(self.cells.len()), None);
-        for empty in self.cells.iter_mut().filter(|cell| cell.is_none()) {
-            *empty = Some(cell);
-        }
+    /// Gives all rows that are not set a value.
+    pub(crate) fn fill(&mut self, text: &str) {
+        self.default = Some(text.to_owned());
     }
 
     /// Returns the cell of a row.
     pub(crate) fn get(&self, row: usize) -> Option<&str> {
-        let (start, end) = (*self.cells.get(row)?)?;
-        self.text.get(start..end)
+        // Most columns have all rows.
+        let place = match self.cells.get(row) {
+            Some((found, _)) if *found == row => Ok(row),
+            _ => self.cells.binary_search_by_key(&row, |(row, _)| *row),
+        };
+        match place {
+            Ok(place) => self.text_at(place),
+            Err(_) => self.default.as_deref(),
+        }
     }
 
-    /// Returns whether no row is set.
+    /// Returns the text of a cell, which are counted from 0.
+    fn text_at(&self, place: usize) -> Option<&str> {
+        let before = place.checked_sub(1).and_then(|place| self.cells.get(place));
+        let start = before.map_or(0, |(_, end)| *end);
+        let (_, end) = self.cells.get(place)?;
+        self.text.get(start..*end)
+    }
+
+    /// Returns whether no row has a value.
     pub(crate) fn is_empty(&self) -> bool {
-        self.cells.is_empty()
+        self.cells.is_empty() && self.default.is_none()
     }
 
-    /// Returns whether each of the first `rows` rows is set.
+    /// Returns whether each of the first `rows` rows has a value.
     fn is_full(&self, rows: usize) -> bool {
-        self.cells.len() >= rows && self.cells.iter().all(Option::is_some)
+        self.cells.len() >= rows || self.default.is_some()
     }
 
+    /// Returns the different cells that are known: those that are set.
     fn present(&self) -> impl Iterator<Item = &str> {
-        (0..self.cells.len()).filter_map(|row| self.get(row))
+        (0..self.cells.len()).filter_map(|place| self.text_at(place))
     }
 
     /// Returns the narrowest of int64, float64, bool and text that holds all cells. Integers that
@@ -239,6 +266,24 @@ mod tests {
         ] {
             assert_eq!(ids(cells), Column::text("node_id", cells.map(Some)));
         }
+    }
+
+    #[test]
+    fn rows_without_a_cell_have_the_default() {
+        let mut column = CellColumn::default();
+        assert!(column.is_empty());
+        assert!(column.set(1, "a") && column.set(4, "") && column.set(5, "bc"));
+        let rows = |column: &CellColumn| {
+            let rows = (0..7).map(|row| column.get(row).map(str::to_owned));
+            rows.collect::<Vec<_>>()
+        };
+        let text = |text: &str| Some(text.to_owned());
+        let expected = [None, text("a"), None, None, text(""), text("bc"), None];
+        assert_eq!(rows(&column), expected);
+        column.fill("d");
+        let expected = ["d", "a", "d", "d", "", "bc", "d"].map(text);
+        assert_eq!(rows(&column), expected);
+        assert!(column.column("a", 7, None).nulls.is_none());
     }
 
     #[test]

@@ -33,8 +33,11 @@ use zvf::{Column, Geometry, GeometryKind};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, WholeReader,
-    cell_column::CellColumn, input::ByteReader, names::AttributeNames,
-    node_columns::take_coordinates, text::LineReader,
+    cell_column::{CellColumn, check_size},
+    input::ByteReader,
+    names::AttributeNames,
+    node_columns::take_coordinates,
+    text::LineReader,
 };
 use table::{NodeTable, Separator};
 
@@ -61,6 +64,8 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
     if table.len() == 0 {
         return Err(FileFault::Empty.of(nodes_path));
     }
+    let sizes = edges.columns.iter().map(|_| edges.links.len() / 2);
+    check_size(sizes, options.unpacked).map_err(|fault| fault.of(path))?;
     let mut description = FileDescription::new(FileFormat::EdgeList, GeometryKind::Graphs);
     let mut vertex = table.columns();
     let node = |row| table.id(row);

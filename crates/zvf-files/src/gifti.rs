@@ -37,6 +37,7 @@ use zvf::{Column, ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileHeader, FileReadOptions, WholeReader,
+    fields::scatter,
     overlay::{self, SurfaceValues},
     values::to_f64,
 };
@@ -132,34 +133,28 @@ fn overlay_of(file: GiftiFile, path: &Path) -> SurfaceValues {
         ..SurfaceValues::default()
     };
     let count = file.arrays.len();
-    let mut series: Option<(DataArray, Vec<Value>)> = None;
+    // Arrays that become one attribute.
+    let mut joined: Vec<DataArray> = Vec::new();
     for array in file.arrays {
-        if let Some((first, metas)) = &mut series
-            && array.intent == "TIME_SERIES"
-            && first.values.kind == array.values.kind
-            && first.values.len() == array.values.len()
-        {
-            metas.push(json!(array.meta));
-            join(&mut first.values, &array.values);
-            continue;
+        let are_steps = joined.first().is_some_and(|first| {
+            [&first.intent, &array.intent] == ["TIME_SERIES"; 2]
+                && first.values.kind == array.values.kind
+                && first.values.len() == array.values.len()
+        });
+        if !are_steps {
+            push(&mut overlay, &stem, count, std::mem::take(&mut joined));
         }
-        if let Some((array, metas)) = series.take() {
-            push(&mut overlay, &stem, count, array, &metas);
-        }
-        let metas = vec![json!(array.meta)];
-        if array.intent == "TIME_SERIES" {
-            series = Some((array, metas));
-        } else {
-            push(&mut overlay, &stem, count, array, &metas);
-        }
+        joined.push(array);
     }
-    if let Some((array, metas)) = series {
-        push(&mut overlay, &stem, count, array, &metas);
-    }
+    push(&mut overlay, &stem, count, joined);
     overlay
 }
 
-fn push(overlay: &mut SurfaceValues, stem: &str, count: usize, array: DataArray, metas: &[Value]) {
+/// Adds arrays as one attribute.
+fn push(overlay: &mut SurfaceValues, stem: &str, count: usize, arrays: Vec<DataArray>) {
+    let Some(array) = arrays.first() else {
+        return;
+    };
     let named = array.named("Name").map(str::trim);
     let named = named.map(last_of_path);
     let named = named.filter(|name| !name.is_empty()).map(str::to_owned);
@@ -169,8 +164,10 @@ fn push(overlay: &mut SurfaceValues, stem: &str, count: usize, array: DataArray,
         (_, "none") => format!("{stem}_values"),
         (_, intent) => intent.to_owned(),
     });
+    let metas: Vec<Value> = arrays.iter().map(|array| json!(array.meta)).collect();
     let kept = json!({ "intent": array.intent, "meta": metas });
-    let column = Column::new(name, ColumnValues::Numeric(array.values));
+    let values = joined(arrays.into_iter().map(|array| array.values).collect());
+    let column = Column::new(name, ColumnValues::Numeric(values));
     overlay.columns.push(column);
     overlay.kept.push(kept);
 }
@@ -185,21 +182,26 @@ fn last_of_path(name: &str) -> &str {
     }
 }
 
-/// Appends columns to each row.
-fn join(rows: &mut NumericColumn, more: &NumericColumn) {
-    let size = |column: &NumericColumn| column.kind.size().saturating_mul(column.row_len());
-    let (own, other) = (size(rows).max(1), size(more).max(1));
-    let mut bytes = Vec::with_capacity(rows.bytes.len().saturating_add(more.bytes.len()));
-    for (one, two) in rows
-        .bytes
-        .chunks_exact(own)
-        .zip(more.bytes.chunks_exact(other))
+/// Joins the rows of columns of one type and length.
+fn joined(mut columns: Vec<NumericColumn>) -> NumericColumn {
+    if let [_] = columns.as_slice()
+        && let Some(only) = columns.pop()
     {
-        bytes.extend_from_slice(one);
-        bytes.extend_from_slice(two);
+        return only;
     }
-    rows.bytes = bytes;
-    rows.width = rows.width.saturating_add(more.width);
+    let kind = columns.first().map_or(Kind::Float32, |column| column.kind);
+    let widths = columns.iter().map(|column| column.width);
+    let mut all = NumericColumn::new(kind, widths.fold(0, u32::saturating_add));
+    let row = all.row_size();
+    let rows = columns.first().map_or(0, NumericColumn::len);
+    all.bytes = vec![0; rows.saturating_mul(row)];
+    let mut at = 0_usize;
+    for column in columns {
+        let size = column.row_size();
+        scatter(&column.bytes, size, &mut all.bytes, row, at);
+        at = at.saturating_add(size);
+    }
+    all
 }
 
 #[cfg(test)]

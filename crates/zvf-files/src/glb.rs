@@ -86,14 +86,14 @@ impl GlbWriter {
         }
     }
 
-    /// Lists what the format cannot hold of a batch.
-    fn plan(&mut self, batch: &QueryResult, colours: Option<&Column>) {
-        let is_colours = |column: &Column| colours.is_some_and(|kept| kept.name == column.name);
-        for column in batch.vertex.iter().filter(|column| !is_colours(column)) {
-            let scope = ("vertex", std::slice::from_ref(column));
-            list_left_out(&mut self.left_out, &[scope], "glb");
-        }
-        let scopes: [(&str, &[Column]); 3] = [
+    /// Lists what the format cannot hold of a batch, whose attribute at a place is its colours.
+    fn plan(&mut self, batch: &QueryResult, colours: Option<usize>) {
+        let end = colours.unwrap_or(batch.vertex.len());
+        let before = batch.vertex.get(..end).unwrap_or_default();
+        let after = batch.vertex.get(end.saturating_add(1)..);
+        let scopes: [(&str, &[Column]); 5] = [
+            ("vertex", before),
+            ("vertex", after.unwrap_or_default()),
             ("fragment", &batch.fragment),
             ("link", &batch.link),
             ("object", &batch.object),
@@ -104,9 +104,13 @@ impl GlbWriter {
 
     fn add(&mut self, batch: &QueryResult) -> Result<(), FileFault> {
         let coordinates = AxisOrder::of(batch, "glb")?;
-        let is_colours = |column: &&Column| COLOURS.contains(&column.name.as_str());
-        let colours = batch.vertex.iter().find(is_colours);
-        self.plan(batch, colours);
+        let is_named = |column: &Column| COLOURS.contains(&column.name.as_str());
+        let mut places = batch.vertex.iter().enumerate();
+        let colours = places.find_map(|(place, column)| {
+            let colours = is_named(column).then(|| colour_bytes(column));
+            Some((place, colours.flatten()?))
+        });
+        self.plan(batch, colours.as_ref().map(|(place, _)| *place));
         if !self.has_object_ids && has_object_ids(batch) {
             self.has_object_ids = true;
             self.left_out.push(object_ids_left_out("glb"));
@@ -122,7 +126,7 @@ impl GlbWriter {
         }
         let bytes = rows.into_iter().flatten().flat_map(f64::to_le_bytes);
         self.positions.write_all(&bytes.collect::<Vec<u8>>())?;
-        if let Some(colours) = colours.and_then(colour_bytes) {
+        if let Some((_, colours)) = colours {
             self.coloured = self.coloured.saturating_add(length_of(&colours));
             self.colours.write_all(&colours.into_flattened())?;
         }
@@ -306,7 +310,8 @@ fn too_large() -> FileFault {
     }
 }
 
-/// Converts colours to bytes: integers as they are, floats from 0 to 1.
+/// Converts colours to bytes: integers as they are, floats from 0 to 1. Returns `None` for other
+/// attributes than three or four numbers.
 fn colour_bytes(column: &Column) -> Option<Vec<[u8; 4]>> {
     let values = numbers(column)?;
     let width = values.row_len();
@@ -344,6 +349,10 @@ impl ResultWriter for GlbWriter {
         let mut sink = OutputSink::create(&self.path)?;
         let copied = self.copy_to(&mut sink);
         copied.map_err(|fault| fault.of(&self.path))?;
+        if (1..self.vertices).contains(&self.coloured) {
+            let line = "colours, which some vertices lack: not supported by glb";
+            self.left_out.push(line.to_owned());
+        }
         self.left_out.extend(groups_left_out(tables, "glb"));
         Ok(WrittenResult {
             files: vec![sink.publish(|_| Ok(()))?],

@@ -27,7 +27,7 @@ use zvf::{Column, Geometry, GeometryKind, NumericColumn, numeric::Kind};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, WholeReader,
-    cell_column::{CellColumn, CellType},
+    cell_column::{CellColumn, CellType, check_size},
     names::AttributeNames,
     node_columns::take_coordinates,
     xml::{XmlAttributes, XmlEvent, XmlReader},
@@ -289,19 +289,25 @@ impl GraphContent {
         }
         let links = self.links()?;
         let edges = self.ends.len();
-        let mut vertex = vec![self.node_ids.ids("node_id", nodes)];
-        let mut link = Vec::new();
         for key in &mut self.keys {
             let is_of = |what: &str| key.of == what || key.of == "all";
-            let (of_nodes, of_edges) = (is_of("node"), is_of("edge"));
+            let (of_nodes, of_edges) = (is_of("node"), is_of("edge") && edges > 0);
             if let Some(default) = &key.default {
                 if of_nodes {
-                    key.nodes.fill(nodes, default);
+                    key.nodes.fill(default);
                 }
                 if of_edges {
-                    key.edges.fill(edges, default);
+                    key.edges.fill(default);
                 }
             }
+        }
+        let columns = self.keys.iter();
+        let columns = columns.flat_map(|key| [(&key.nodes, nodes), (&key.edges, edges)]);
+        let columns = columns.filter(|(cells, _)| !cells.is_empty());
+        check_size(columns.map(|(_, rows)| rows), options.unpacked)?;
+        let mut vertex = vec![self.node_ids.ids("node_id", nodes)];
+        let mut link = Vec::new();
+        for key in &self.keys {
             let typed = Some(key.cell_type);
             if !key.nodes.is_empty() {
                 vertex.push(key.nodes.column(&key.name, nodes, typed));

@@ -4,6 +4,7 @@ use std::{
     fs::{self, File},
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use flate2::read::MultiGzDecoder;
@@ -25,11 +26,43 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
+/// A file with a position of its own. Readers of the parts of a file share one handle, of which a
+/// process has few.
+#[derive(Debug)]
+struct SharedFile {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for SharedFile {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let mut file = &*self.file;
+        file.seek(SeekFrom::Start(self.at))?;
+        let read = file.read(bytes)?;
+        self.at = self
+            .at
+            .saturating_add(length_of(bytes.get(..read).unwrap_or_default()));
+        Ok(read)
+    }
+}
+
+impl Seek for SharedFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::Current(step) => self.at.checked_add_signed(step),
+            SeekFrom::End(step) => self.file.metadata()?.len().checked_add_signed(step),
+        };
+        self.at = at.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
+    }
+}
+
 /// A file with the position of the next byte.
 #[derive(Debug)]
 pub(crate) struct ByteReader {
     path: PathBuf,
-    file: BufReader<File>,
+    file: BufReader<SharedFile>,
     at: u64,
     length: u64,
 }
@@ -47,31 +80,19 @@ impl ByteReader {
             file = unpacked(file, limit).map_err(|fault| fault.of(path))?;
         }
         let length = file.metadata().map_err(in_file)?.len();
-        Ok(Self {
-            path: path.to_path_buf(),
-            file: BufReader::with_capacity(BUFFER, file),
-            at: 0,
-            length,
-        })
+        Ok(Self::part(path, Arc::new(file), 0, length))
     }
 
-    /// Reads `length` bytes from `start` on in a file that is open.
-    pub(crate) fn part(
-        path: &Path,
-        file: File,
-        start: u64,
-        length: u64,
-    ) -> Result<Self, FileError> {
-        let mut file = BufReader::with_capacity(BUFFER, file);
-        // Handles of one file share a position, so that a relative step would not do.
-        let moved = file.seek(SeekFrom::Start(start));
-        moved.map_err(|source| FileFault::Io(source).of(path))?;
-        Ok(Self {
+    /// Reads `length` bytes from `start` on in a file that is open. Other parts of it may be read at
+    /// the same time, but not on other threads.
+    pub(crate) fn part(path: &Path, file: Arc<File>, start: u64, length: u64) -> Self {
+        let file = SharedFile { file, at: start };
+        Self {
             path: path.to_path_buf(),
-            file,
+            file: BufReader::with_capacity(BUFFER, file),
             at: start,
             length: start.saturating_add(length),
-        })
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -86,10 +107,11 @@ impl ByteReader {
         self.length
     }
 
-    /// Returns another handle on the file. Both share one position.
+    /// Returns a handle on the file, at its start. Parts of the file do not depend on its position.
     pub(crate) fn handle(&self) -> Result<File, FileError> {
-        let handle = self.file.get_ref().try_clone();
-        handle.map_err(|source| self.error(source.into()))
+        let handle = self.file.get_ref().file.try_clone();
+        let at_start = handle.and_then(|mut handle| handle.rewind().map(|()| handle));
+        at_start.map_err(|source| self.error(source.into()))
     }
 
     /// Returns the number of bytes left.

@@ -13,21 +13,25 @@ pub(crate) struct LengthUnit {
     pub(crate) name: &'static str,
     /// Exponent to base ten of the size in metres.
     exponent: i32,
+    /// Abbreviations. The case of their letters matters: `Mm` is a megametre, and `mm` a millimetre.
+    symbols: &'static [&'static str],
     /// Other names, in lower case.
-    aliases: &'static [&'static str],
+    words: &'static [&'static str],
 }
 
 /// The unit of skeletons in SWC files.
 pub(crate) const MICROMETER: LengthUnit = LengthUnit {
     name: "micrometer",
     exponent: -6,
-    aliases: &["um", "µm", "μm", "micron"],
+    symbols: &["um", "µm", "μm"],
+    words: &["micron"],
 };
 /// The unit of tractograms and surfaces.
 pub(crate) const MILLIMETER: LengthUnit = LengthUnit {
     name: "millimeter",
     exponent: -3,
-    aliases: &["mm"],
+    symbols: &["mm"],
+    words: &[],
 };
 
 /// Known units. The first is that of other scales in precomputed data.
@@ -37,29 +41,38 @@ pub(crate) const LENGTH_UNITS: [LengthUnit; 9] = [
     MILLIMETER,
     LengthUnit::new("meter", 0, &["m"]),
     LengthUnit::new("picometer", -12, &["pm"]),
-    LengthUnit::new("angstrom", -10, &["a", "å", "ångström"]),
+    LengthUnit {
+        words: &["ångström"],
+        ..LengthUnit::new("angstrom", -10, &["A", "Å", "\u{212b}"])
+    },
     LengthUnit::new("centimeter", -2, &["cm"]),
     LengthUnit::new("decimeter", -1, &["dm"]),
     LengthUnit::new("kilometer", 3, &["km"]),
 ];
 
 impl LengthUnit {
-    const fn new(name: &'static str, exponent: i32, aliases: &'static [&'static str]) -> Self {
+    const fn new(name: &'static str, exponent: i32, symbols: &'static [&'static str]) -> Self {
         Self {
             name,
             exponent,
-            aliases,
+            symbols,
+            words: &[],
         }
     }
 
     /// Returns the unit of a name or an abbreviation, in the singular or the plural; `None` if it is
     /// not known.
     pub(crate) fn of(name: &str) -> Option<Self> {
-        let lower = name.trim().to_lowercase();
+        let symbol = name.trim();
+        let lower = symbol.to_lowercase();
         let singular = lower.strip_suffix('s').filter(|text| text.len() > 3);
-        let name = singular.unwrap_or(&lower).replace("metre", "meter");
+        let word = singular.unwrap_or(&lower).replace("metre", "meter");
         let mut units = LENGTH_UNITS.into_iter();
-        units.find(|unit| unit.name == name || unit.aliases.contains(&name.as_str()))
+        units.find(|unit| {
+            unit.symbols.contains(&symbol)
+                || unit.name == word
+                || unit.words.contains(&word.as_str())
+        })
     }
 
     /// Returns the size in metres.
@@ -215,6 +228,13 @@ mod tests {
             ("\u{c5}", Some("angstrom")),
             ("\u{212b}", Some("angstrom")),
             ("kilometers", Some("kilometer")),
+            ("\u{c5}ngstr\u{f6}ms", Some("angstrom")),
+            ("A", Some("angstrom")),
+            ("Mm", None),
+            ("MM", None),
+            ("Pm", None),
+            ("NM", None),
+            ("M", None),
             ("ms", None),
             ("second", None),
             ("voxel", None),

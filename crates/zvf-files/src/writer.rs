@@ -1,6 +1,7 @@
 //! Writing: the trait of all writers, and what they share.
 
 use std::{
+    collections::HashSet,
     fs::File,
     io::{self, BufWriter, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
@@ -183,12 +184,10 @@ pub(crate) fn left_out<'a>(
 /// Adds the lines about columns of a batch that a format cannot hold, each once: batches of vertices and
 /// of links have different columns.
 pub(crate) fn list_left_out(lines: &mut Vec<String>, scopes: &[(&str, &[Column])], format: &str) {
+    let mut listed: HashSet<String> = lines.iter().cloned().collect();
     for (scope, columns) in scopes {
-        for line in left_out(scope, columns, format) {
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
+        let new = left_out(scope, columns, format);
+        lines.extend(new.filter(|line| listed.insert(line.clone())));
     }
 }
 

@@ -11,7 +11,8 @@
 //! Vertices count from 1. Axes named x, y and z are written in this order, independent of their
 //! order in the store. Links are grouped by the object of their vertices; those without an object,
 //! or between two, come first. `NAME` is the attribute `object.name` if these are different lines of
-//! text, and `object_ID` otherwise and for objects without a name. A reader restores the ids from
+//! words, none of which ends in the `\` that continues a line, and `object_ID` otherwise and for
+//! objects without a name. A reader restores the ids from
 //! `object_ID`, and numbers other objects from 1. Other attributes are left out.
 
 use std::{
@@ -76,7 +77,7 @@ pub(super) fn write(
 }
 
 /// Returns the `object.name` of each object that has one. Returns `None` if a name occurs twice, is
-/// not a line of text, or is `object_ID` with the id of another object.
+/// not a line of words that a reader returns, or is `object_ID` with the id of another object.
 fn object_names(result: &QueryResult) -> Option<BTreeMap<i64, &str>> {
     let column = result.object.iter().find(|column| column.name == "name")?;
     let names: Vec<Option<&str>> = column.texts().collect();
@@ -84,7 +85,14 @@ fn object_names(result: &QueryResult) -> Option<BTreeMap<i64, &str>> {
         let other = name.strip_prefix("object_").map(str::parse::<i64>);
         other.and_then(Result::ok).is_none_or(|other| other == *id)
     };
-    let is_line = |name: &str| !name.is_empty() && !name.chars().any(char::is_control);
+    // Readers join words by one blank, and a line that ends in `\` with the next one.
+    let is_line = |name: &str| {
+        let words: Vec<&str> = name.split_ascii_whitespace().collect();
+        !name.is_empty()
+            && words.join(" ") == name
+            && !name.ends_with('\\')
+            && !name.chars().any(char::is_control)
+    };
     let named = result.objects.iter().zip(&names);
     let named: BTreeMap<i64, &str> = named
         .filter_map(|(id, name)| Some((*id, (*name)?)))
@@ -144,15 +152,7 @@ fn links(
         return Ok(());
     };
     let width = usize::try_from(links.width).unwrap_or(usize::MAX).max(1);
-    let object_of = |ends: &[u64]| {
-        let ids = result.object_ids.as_ref()?;
-        let mut owners = ends.iter().map(|end| {
-            let vertex = usize::try_from(*end).ok()?;
-            ids.get(vertex).copied().filter(|id| *id >= 0)
-        });
-        let first = owners.next()?;
-        owners.all(|other| other == first).then_some(first)?
-    };
+    let object_of = |ends: &[u64]| object_of(result, ends);
     let mut rows: Vec<_> = links.ends.chunks_exact(width).collect();
     // The sort is stable: links of an object keep their order.
     rows.sort_by_cached_key(|ends| object_of(ends));
@@ -166,6 +166,17 @@ fn links(
         element(letter(width), ends.iter().copied(), sink)?;
     }
     Ok(())
+}
+
+/// Returns the object of all vertices of a link.
+fn object_of(result: &QueryResult, ends: &[u64]) -> Option<i64> {
+    let ids = result.object_ids.as_ref()?;
+    let mut owners = ends.iter().map(|end| {
+        let vertex = usize::try_from(*end).ok()?;
+        ids.get(vertex).copied().filter(|id| *id >= 0)
+    });
+    let first = owners.next()?;
+    owners.all(|other| other == first).then_some(first)?
 }
 
 fn letter(width: usize) -> char {
@@ -188,10 +199,26 @@ fn element(
     writeln!(sink)
 }
 
-/// Returns whether a reader gives the objects the same ids: `object_ID` has the id, and others are
-/// numbered from 1.
+/// Returns whether a reader gives the vertices the same objects: `object_ID` has the id, others are
+/// numbered from 1, and vertices without links belong to object 0.
 fn keeps_ids(result: &QueryResult, names: Option<&BTreeMap<i64, &str>>) -> bool {
-    let is_grouped = result.links.as_ref().is_some_and(|links| !links.is_empty());
+    let Some(links) = result.links.as_ref().filter(|links| !links.is_empty()) else {
+        return false;
+    };
+    let ids = result.object_ids.as_deref().unwrap_or_default();
+    let mut are_kept: Vec<bool> = ids.iter().map(|id| *id == 0).collect();
+    let width = usize::try_from(links.width).unwrap_or(usize::MAX).max(1);
+    let mut is_grouped = true;
+    for ends in links.ends.chunks_exact(width) {
+        is_grouped &= object_of(result, ends).is_some();
+        for end in ends {
+            let vertex = usize::try_from(*end).unwrap_or(usize::MAX);
+            if let Some(is_kept) = are_kept.get_mut(vertex) {
+                *is_kept = true;
+            }
+        }
+    }
+    is_grouped &= are_kept.iter().all(|is_kept| *is_kept);
     let mut named = names.into_iter().flat_map(BTreeMap::keys);
     let is_numbered = named.by_ref().zip(1..).all(|(id, number)| *id == number);
     let is_all = names.is_none_or(|names| names.is_empty() || names.len() == result.objects.len());

@@ -7,7 +7,7 @@
 //! numbers, and integers beyond 53 bits.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     io::{self, Read, Seek, Write},
     num::TryFromIntError,
     path::{Path, PathBuf},
@@ -252,6 +252,8 @@ const FAMILIES: [(&str, &[&str]); 3] = [
 /// The rows of an element, encoded in the types that suffice for each batch.
 struct PlyRows {
     columns: Vec<RowColumn>,
+    /// The place of each column by name.
+    places: HashMap<String, usize>,
     segments: Vec<RowSegment>,
     rows: u64,
     /// The bytes of all rows.
@@ -290,6 +292,7 @@ impl PlyRows {
     fn new(folder: &Path) -> Self {
         Self {
             columns: Vec::new(),
+            places: HashMap::new(),
             segments: Vec::new(),
             rows: 0,
             data: spooled_tempfile_in(IN_MEMORY, folder),
@@ -310,6 +313,7 @@ impl PlyRows {
         if self.rows == 0 {
             // Columns without rows may have other types.
             self.columns.clear();
+            self.places.clear();
             self.segments.clear();
         }
         let mut encodings = vec![SegmentColumn::Absent; self.columns.len()];
@@ -361,8 +365,8 @@ impl PlyRows {
 
     /// Returns the place of a column, which is new or has as many channels as before.
     fn place(&mut self, column: &OutputColumn<'_>) -> Result<usize, ResultWriteError> {
-        let found = self.columns.iter().position(|it| it.name == column.name);
-        let place = found.unwrap_or(self.columns.len());
+        let next = self.columns.len();
+        let place = *self.places.entry(column.name.clone()).or_insert(next);
         match self.columns.get_mut(place) {
             Some(known) if known.channels != column.channels() => {
                 let why = "an attribute has different numbers of channels";

@@ -79,7 +79,15 @@ fn faces_are_below_the_name_of_their_object() {
         [rows, first.to_vec(), second.to_vec()].concat()
     };
     assert_eq!(lines(&result), faces(["o object_3", "o object_7"]));
-    for names in [["soma", "soma"], ["soma", ""], ["soma", "a\nv 1 2 3"]] {
+    // A reader would join a line that ends in `\` with the next one, and two names of the same words.
+    for names in [
+        ["soma", "soma"],
+        ["soma", ""],
+        ["soma", " "],
+        ["soma", "a\nv 1 2 3"],
+        ["soma", "a\\"],
+        ["a b", "a  b"],
+    ] {
         result.object = vec![words("name", &[0, 1], &names)];
         assert_eq!(lines(&result), faces(["o object_3", "o object_7"]));
     }
@@ -88,6 +96,29 @@ fn faces_are_below_the_name_of_their_object() {
     let folder = tempfile::tempdir().unwrap();
     let found = written(&result, folder.path(), "a.obj").unwrap();
     assert_eq!(found.left_out, ["object_id: not supported by obj"]);
+}
+
+/// Regression test: a reader gives vertices without links to object 0.
+#[test]
+fn objects_of_vertices_without_links_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let lost = |result: &zvf::QueryResult| {
+        let found = written(result, folder.path(), "a.obj").unwrap();
+        let mut lines = found.left_out.into_iter();
+        lines.any(|line| line == "object_id: not supported by obj")
+    };
+    let mut result = mesh(3);
+    for (ids, is_lost) in [
+        ([7, 7, 7, 7, 7], true),
+        ([7, 7, 7, 7, 0], false),
+        ([7, 7, 7, 7, -1], true),
+        ([7, 7, 7, 5, 0], true),
+    ] {
+        result.positions = crate::results::rows(3, &[0.5_f32; 15]);
+        result.object_ids = Some(ids.to_vec());
+        result.object = Vec::new();
+        assert_eq!(lost(&result), is_lost, "{ids:?}");
+    }
 }
 
 #[test]

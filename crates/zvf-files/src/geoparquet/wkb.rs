@@ -273,17 +273,14 @@ impl WkbCursor<'_> {
         match kind {
             WkbKind::Point | WkbKind::MultiPoint => {
                 let row = self.row(form)?;
-                // A point of NaN is empty.
-                if !row.iter().all(|number| number.is_nan()) {
-                    if let Some(number) = row.into_iter().find(|number| !number.is_finite()) {
-                        let is_empty = row.iter().take(2).all(|number| number.is_nan());
-                        if !is_empty {
-                            return Err(FileFault::NotFinite(number));
-                        }
-                        return Ok(());
-                    }
-                    geometry.parts.push(vec![row]);
+                // A point whose x and y are NaN is empty.
+                if row.iter().take(2).all(|number| number.is_nan()) {
+                    return Ok(());
                 }
+                if let Some(number) = row.into_iter().find(|number| !number.is_finite()) {
+                    return Err(FileFault::NotFinite(number));
+                }
+                geometry.parts.push(vec![row]);
             }
             WkbKind::LineString | WkbKind::MultiLineString => {
                 let rows = self.rows(form)?;
@@ -357,6 +354,40 @@ mod tests {
         let found = [parse(&big).unwrap(), parse(&postgis).unwrap()];
         assert_eq!(found[0], found[1]);
         assert_eq!(found[0].parts, [[[1.0, 2.0, 3.0]]]);
+    }
+
+    /// A point whose x and y are NaN is empty, also as a member, and any other NaN is an error.
+    #[test]
+    fn empty_points_have_no_parts() {
+        let point = |row: [f64; 3], has_z: bool| {
+            let mut bytes = Vec::new();
+            WkbEncoder { has_z }.point(row, &mut bytes);
+            bytes
+        };
+        let nan = f64::NAN;
+        for (row, has_z) in [([nan; 3], false), ([nan; 3], true), ([nan, nan, 5.0], true)] {
+            let found = parse(&point(row, has_z)).unwrap();
+            assert_eq!((found.has_z, found.parts.len()), (has_z, 0));
+            let mut several = Vec::new();
+            WkbEncoder { has_z }.head(WkbKind::MultiPoint, &mut several);
+            several.extend(count(2));
+            several.extend(point(row, has_z));
+            several.extend(point([1.0, 2.0, 0.0], has_z));
+            assert_eq!(parse(&several).unwrap().parts, [[[1.0, 2.0, 0.0]]]);
+        }
+        for row in [
+            [nan, 1.0, 2.0],
+            [1.0, nan, nan],
+            [1.0, 2.0, nan],
+            [f64::INFINITY, nan, 0.0],
+        ] {
+            let found = parse(&point(row, true));
+            assert!(matches!(found, Err(FileFault::NotFinite(_))), "{row:?}");
+        }
+        let mut none = Vec::new();
+        WkbEncoder { has_z: false }.head(WkbKind::MultiPoint, &mut none);
+        none.extend(count(0));
+        assert!(parse(&none).unwrap().parts.is_empty());
     }
 
     #[test]

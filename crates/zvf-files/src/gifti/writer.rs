@@ -1,6 +1,7 @@
 //! Writes a surface with the values of its vertices.
 
 use std::{
+    collections::HashMap,
     fmt::Write as _,
     io::Write as _,
     path::{Path, PathBuf},
@@ -167,16 +168,19 @@ impl GiftiWriter {
         made.bytes = bytes;
         Some(made)
     }
+}
 
-    /// Returns what the header says about an attribute.
-    fn entry(&self, name: &str) -> Value {
-        let columns = self.kept.get("columns").and_then(Value::as_array);
-        let mut columns = columns.into_iter().flatten();
-        let found = columns.find(|entry| entry.get("attribute").is_some_and(|it| it == name));
-        let original = original(self.kept.get("names"), name);
-        let made = || json!({ "intent": "NONE", "meta": [[["Name", original]]] });
-        found.cloned().unwrap_or_else(made)
+/// Returns what a header says about attributes, with their places in the file.
+fn entries(kept: &FileHeader) -> HashMap<&str, (usize, &Value)> {
+    let columns = kept.get("columns").and_then(Value::as_array);
+    let columns = columns.into_iter().flatten().enumerate();
+    let mut entries = HashMap::new();
+    for (place, entry) in columns {
+        if let Some(name) = entry.get("attribute").and_then(Value::as_str) {
+            entries.entry(name).or_insert((place, entry));
+        }
     }
+    entries
 }
 
 /// The text of a file.
@@ -320,19 +324,20 @@ impl ResultWriter for GiftiWriter {
         }
         let mut columns = std::mem::take(&mut self.vertex);
         columns.retain(|column| column.name != "source_row");
-        let entries = kept.get("columns").and_then(Value::as_array);
+        let entries = entries(&kept);
         columns.sort_by_key(|column| {
-            let mut entries = entries.into_iter().flatten();
-            let place =
-                entries.position(|it| it.get("attribute").is_some_and(|it| *it == column.name));
-            place.unwrap_or(usize::MAX)
+            let entry = entries.get(column.name.as_str());
+            entry.map_or(usize::MAX, |(place, _)| *place)
         });
         for column in &columns {
             let Some(values) = self.converted(column) else {
                 continue;
             };
             let values = values.take(rows.iter().copied());
-            let entry = self.entry(&column.name);
+            let original = original(kept.get("names"), &column.name);
+            let made = || json!({ "intent": "NONE", "meta": [[["Name", original]]] });
+            let entry = entries.get(column.name.as_str());
+            let entry = entry.map_or_else(made, |(_, entry)| (*entry).clone());
             let intent = entry
                 .get("intent")
                 .and_then(Value::as_str)

@@ -87,6 +87,9 @@ struct Parser<'a> {
     matrix: [String; 3],
     name: String,
     metadata: usize,
+    /// Rows of the first points, and whether there are triangles.
+    vertices: Option<u64>,
+    has_triangles: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -105,6 +108,8 @@ impl<'a> Parser<'a> {
             matrix: Default::default(),
             name: String::new(),
             metadata: 0,
+            vertices: None,
+            has_triangles: false,
         }
     }
 
@@ -178,11 +183,18 @@ impl<'a> Parser<'a> {
             }
             "DataArray" => {
                 let missing = FileFault::Unsupported("a data array has no element Data");
+                let values = self.values.take().ok_or(missing)?;
+                let intent = self.intent().to_owned();
+                if intent == "POINTSET" {
+                    let rows = u64::try_from(values.len()).unwrap_or(u64::MAX);
+                    self.vertices.get_or_insert(rows);
+                }
+                self.has_triangles |= intent == "TRIANGLE";
                 self.file.arrays.push(DataArray {
-                    intent: self.intent().to_owned(),
+                    intent,
                     meta: std::mem::take(&mut self.array_meta),
                     matrices: std::mem::take(&mut self.matrices),
-                    values: self.values.take().ok_or(missing)?,
+                    values,
                 });
             }
             _ => {}
@@ -199,11 +211,10 @@ impl<'a> Parser<'a> {
     /// Decodes the current array, if the rest of the limit holds it. Values of vertices that follow the
     /// surface must have a row for each point.
     fn decode(&mut self, text: &[u8]) -> Result<NumericColumn, FileFault> {
-        let first = |intent: &str| self.file.arrays.iter().find(|array| array.intent == intent);
         let is_surface = matches!(self.intent(), "POINTSET" | "TRIANGLE");
-        if let (Some(points), Some(_), false) = (first("POINTSET"), first("TRIANGLE"), is_surface) {
+        let vertices = self.vertices.filter(|_| self.has_triangles && !is_surface);
+        if let Some(vertices) = vertices {
             let found = rows(&self.array)?;
-            let vertices = u64::try_from(points.values.len()).unwrap_or(u64::MAX);
             if found != vertices {
                 return Err(FileFault::OtherSurface { found, vertices });
             }

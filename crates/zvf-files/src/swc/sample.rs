@@ -4,6 +4,9 @@ use std::collections::HashMap;
 
 use crate::{FileFault, values::is_float32};
 
+/// Name of the column of radii in errors.
+const RADIUS: &str = "the radius";
+
 /// A sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
@@ -52,7 +55,7 @@ pub(super) fn parse(text: &str) -> Result<SwcFile, LineFault> {
         let id = integer(next("the id")?, "the id").map_err(|fault| (line, fault))?;
         let kind = integer(next("the type")?, "the type").map_err(|fault| (line, fault))?;
         let mut numbers = [0.0; 4];
-        for (number, what) in numbers.iter_mut().zip(["x", "y", "z", "the radius"]) {
+        for (number, what) in numbers.iter_mut().zip(["x", "y", "z", RADIUS]) {
             let text = next(what)?;
             *number = coordinate(text, what).map_err(|fault| (line, fault))?;
             file.needs_float64 = file.needs_float64 || !is_float32(text, *number);
@@ -101,10 +104,13 @@ fn coordinate(text: &str, what: &'static str) -> Result<f64, FileFault> {
         what,
         text: shortened(text),
     })?;
-    if number.is_finite() {
-        Ok(number)
-    } else {
-        Err(FileFault::NotFinite(number))
+    match what {
+        _ if number.is_finite() => Ok(number),
+        RADIUS => {
+            let expected = "it is a finite number; write 0 if it is unknown";
+            Err(FileFault::field(what, number, expected))
+        }
+        _ => Err(FileFault::NotFinite(number)),
     }
 }
 

@@ -290,14 +290,23 @@ impl TrkHeader {
 }
 
 impl NamedValues {
+    /// Returns the number of characters that the name of this many values can have.
+    pub(super) fn longest(width: usize) -> usize {
+        match width {
+            0 | 1 => NAME,
+            // A zero and the number of values follow.
+            _ => NAME.saturating_sub(2),
+        }
+    }
+
+    /// Returns the name in Latin-1, as it is read.
     fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes: Vec<u8> = self.name.bytes().collect();
+        let letters = self.name.chars().take(Self::longest(self.width));
+        let letters = letters.map(|letter| u8::try_from(letter).unwrap_or(b'_'));
+        let mut bytes: Vec<u8> = letters.collect();
         if self.width > 1 {
-            bytes.truncate(NAME.saturating_sub(2));
             bytes.push(0);
             bytes.extend(self.width.to_string().bytes().take(1));
-        } else {
-            bytes.truncate(NAME);
         }
         bytes
     }
@@ -419,4 +428,31 @@ fn named(
         });
     }
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names are Latin-1, in which a file has them.
+    #[test]
+    fn names_keep_their_bytes() {
+        let names = [
+            ("\u{e9}t\u{e9}", 1),
+            ("abcdefghijklmnopqrstu", 1),
+            ("abcdefghijklmnopqrst", 3),
+        ];
+        let names: Vec<NamedValues> = names
+            .into_iter()
+            .map(|(name, width)| NamedValues {
+                name: name.to_owned(),
+                first: 0,
+                width,
+            })
+            .collect();
+        let bytes: Vec<Vec<u8>> = names.iter().map(NamedValues::to_bytes).collect();
+        assert_eq!(bytes[0], [0xe9, b't', 0xe9]);
+        assert_eq!(bytes[1], b"abcdefghijklmnopqrst");
+        assert_eq!(bytes[2], b"abcdefghijklmnopqr\x003");
+    }
 }

@@ -209,15 +209,17 @@ impl TrkWriter {
                 );
                 self.left_out.push(line);
             }
-            let longest = if width > 1 { 18 } else { 20 };
-            if name.len() > longest && !is_kept {
-                self.left_out.push(format!(
-                    "{limit}: its name is cut to {longest} bytes in trk"
-                ));
+            let in_file = match is_kept {
+                true => name.to_owned(),
+                false => name_in_file(name, width, &named),
+            };
+            if in_file != name {
+                self.left_out
+                    .push(format!("{limit}: its name becomes {in_file} in trk"));
             }
             stored.push(column.name.clone());
             named.push(NamedValues {
-                name: name.to_owned(),
+                name: in_file,
                 first,
                 width,
             });
@@ -288,6 +290,22 @@ impl TrkWriter {
         }
         Ok(bytes)
     }
+}
+
+/// Returns the name of values in a file, which differs from those before: as much of it as the header
+/// holds, with a number if other values have this name.
+fn name_in_file(name: &str, width: usize, before: &[NamedValues]) -> String {
+    let longest = NamedValues::longest(width);
+    let letter = |c: char| if u8::try_from(c).is_ok() { c } else { '_' };
+    let cut = |length: usize| name.chars().map(letter).take(length).collect::<String>();
+    let mut found = cut(longest);
+    let mut number = 1_usize;
+    while before.iter().any(|other| other.name == found) {
+        number = number.saturating_add(1);
+        let end = format!("_{number}");
+        found = cut(longest.saturating_sub(end.len())) + &end;
+    }
+    found
 }
 
 /// Returns the properties of an object, NaN if the batch does not list it.

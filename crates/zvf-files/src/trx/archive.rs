@@ -3,8 +3,9 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{self, BufReader},
+    io::{self, BufReader, Seek, SeekFrom},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use zip::{CompressionMethod, ZipArchive};
@@ -25,9 +26,18 @@ const DEEPEST: usize = 3;
 /// A file inside the archive, which is a range of bytes of a file.
 #[derive(Debug)]
 pub(super) struct TrxMember {
-    file: File,
+    file: MemberFile,
     start: u64,
     length: u64,
+}
+
+/// The file with a member. There are too many members to hold one open for each.
+#[derive(Debug)]
+enum MemberFile {
+    /// The archive, or the temporary file with all members that were unpacked.
+    Open(Arc<File>),
+    /// A file of a folder.
+    Path(PathBuf),
 }
 
 /// The members by path.
@@ -83,7 +93,7 @@ impl TrxArchive {
             let file = open_regular(&entry.path()).map_err(in_member)?;
             let length = file.metadata().map_err(in_member)?.len();
             let member = TrxMember {
-                file,
+                file: MemberFile::Path(entry.path()),
                 start: 0,
                 length,
             };
@@ -94,15 +104,16 @@ impl TrxArchive {
 
     fn add_zip(&mut self, limit: u64) -> Result<(), FileError> {
         let path = self.path.clone();
-        let open = || File::open(&path).map_err(|source| FileFault::Io(source).of(&path));
+        let in_file = |source| FileFault::Io(source).of(&path);
         let in_zip = |error: zip::result::ZipError| FileFault::from(error).of(&path);
-        let file = BufReader::with_capacity(BUFFER, open()?);
+        let file = File::open(&path).map_err(in_file)?;
+        let archive = Arc::new(file.try_clone().map_err(in_file)?);
+        // Bytes of stored members, which do not overlap.
+        let mut stored = file.metadata().map_err(in_file)?.len();
+        let file = BufReader::with_capacity(BUFFER, file);
         let mut zip = ZipArchive::new(file).map_err(in_zip)?;
         let mut left = limit;
-        // Bytes of stored members, which do not overlap.
-        let mut stored = fs::metadata(&path)
-            .map_err(|source| FileFault::Io(source).of(&path))?
-            .len();
+        let mut unpacked: Option<Arc<File>> = None;
         for at in 0..zip.len() {
             let mut member = zip.by_index(at).map_err(in_zip)?;
             let name = member.name().map_err(in_zip)?.into_owned();
@@ -124,12 +135,19 @@ impl TrxArchive {
                     let why = "members of the archive overlap; it is damaged";
                     at_member(FileFault::Unsupported(why))
                 })?;
-                (open()?, start, found)
+                (Arc::clone(&archive), start, found)
             } else {
-                let mut file = tempfile::tempfile().map_err(|error| at_member(error.into()))?;
-                let copied = copy_within(&mut member, &mut file, length).map_err(at_member)?;
+                let file = match unpacked.take() {
+                    Some(file) => file,
+                    None => Arc::new(tempfile::tempfile().map_err(|it| at_member(it.into()))?),
+                };
+                let mut end = &*file;
+                let start = end.seek(SeekFrom::End(0));
+                let start = start.map_err(|error| at_member(error.into()))?;
+                let copied = copy_within(&mut member, &mut end, length).map_err(at_member)?;
                 left = left.saturating_sub(copied);
-                (file, 0, copied)
+                unpacked = Some(Arc::clone(&file));
+                (file, start, copied)
             };
             if found != length {
                 let expected = "the member has the size that the archive states; it is damaged";
@@ -138,7 +156,7 @@ impl TrxArchive {
             self.add(
                 name,
                 TrxMember {
-                    file,
+                    file: MemberFile::Open(file),
                     start,
                     length,
                 },
@@ -179,9 +197,15 @@ impl TrxArchive {
     pub(super) fn reader(&self, name: &str) -> Result<ByteReader, FileError> {
         let member = self.members.get(name);
         let member = member.ok_or_else(|| self.error(name, FileFault::Broken("no such member")))?;
-        let file = member.file.try_clone();
-        let file = file.map_err(|error| self.error(name, error.into()))?;
-        ByteReader::part(&self.path, file, member.start, member.length)
+        let file = match &member.file {
+            MemberFile::Open(file) => Arc::clone(file),
+            MemberFile::Path(path) => {
+                let file = open_regular(path);
+                Arc::new(file.map_err(|error| self.error(name, error.into()))?)
+            }
+        };
+        let (start, length) = (member.start, member.length);
+        Ok(ByteReader::part(&self.path, file, start, length))
     }
 
     /// Reads a whole member.

@@ -333,6 +333,68 @@ fn members_of_trx_have_the_stated_size() {
     }
 }
 
+/// Regression test: a handle was held for each member, and a process has 1,024 by default.
+#[test]
+fn many_members_of_trx_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut members = samples::trx_members(&mut Random::new(32));
+    let names: Vec<String> = (0..300)
+        .map(|group| format!("groups/g{group:03}.uint32"))
+        .collect();
+    for (group, name) in (0_u32..).zip(&names) {
+        members.push((name, (group % 3).to_le_bytes().to_vec()));
+    }
+    let unpacked = folder.path().join("folder.trx");
+    for (name, bytes) in &members {
+        let member = unpacked.join(name);
+        fs::create_dir_all(member.parent().unwrap()).unwrap();
+        fs::write(member, bytes).unwrap();
+    }
+    let mut wholes = Vec::new();
+    let mut paths = vec![unpacked];
+    for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+        let path = folder.path().join(format!("{method}.trx"));
+        fs::write(&path, samples::trx(&members, method)).unwrap();
+        paths.push(path);
+    }
+    for path in paths {
+        let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
+        #[cfg(target_os = "linux")]
+        {
+            let handles = fs::read_dir("/proc/self/fd").unwrap();
+            let targets = handles.filter_map(|handle| fs::read_link(handle.ok()?.path()).ok());
+            let open = targets.filter(|target| target.starts_with(&path)).count();
+            assert!(open < 20, "{open} handles on {}", path.display());
+        }
+        // Members are read in step with each other, and again.
+        for vertices in [7, 1000] {
+            let mut whole = Vec::new();
+            while let Some(batch) = reader.next(vertices).unwrap() {
+                let columns = batch.vertex.iter().map(|column| column.values.clone());
+                whole.push((batch.positions, columns.collect::<Vec<_>>()));
+            }
+            assert!(!whole.is_empty());
+            reader.rewind().unwrap();
+        }
+        wholes.push(zvf_files::read_whole(reader.as_mut()).unwrap());
+    }
+    assert_eq!(
+        wholes[0].groups.values().filter(|it| it.len() == 1).count() / 300,
+        1
+    );
+    for whole in &wholes[1..] {
+        assert_eq!(whole.positions, wholes[0].positions);
+        assert_eq!(
+            (&whole.vertex, &whole.object),
+            (&wholes[0].vertex, &wholes[0].object)
+        );
+        assert_eq!(
+            (&whole.groups, &whole.group),
+            (&wholes[0].groups, &wholes[0].group)
+        );
+    }
+}
+
 #[test]
 fn unknown_extensions_are_named() {
     let error = zvf_files::open(Path::new("a.xyz"), &FileReadOptions::default())
@@ -523,6 +585,10 @@ fn damaged_swc_is_refused_or_read() {
             "line 1: \"x\" is not a number; expected y",
         ),
         ("1 1 0 0 nan 1 -1\n", "a coordinate is NaN"),
+        (
+            "1 1 0 0 0 nan -1\n",
+            "line 1: the radius is NaN; it is a finite number",
+        ),
         ("1 1 0 0 0 1 0\n", "a root has the parent -1"),
         ("# nothing\n", "holds no vertices"),
     ];

@@ -158,6 +158,51 @@ fn defaults_are_kept_once() {
     assert_eq!(labels.text_at(9_999).map(str::len), Some(1 << 20));
 }
 
+/// Regression test: a file of 600 kB took all memory, because 4,000 attributes of its last edge had a cell
+/// for each edge.
+#[test]
+fn attributes_of_few_rows_are_limited_before_they_have_all_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = |id: &str, of: &str| {
+        format!("<key id='{id}' for='{of}' attr.name='{id}' attr.type='double'/>")
+    };
+    let keys = (0..2000).map(|at| key(&format!("k{at}"), "node"));
+    let cells = (0..2000).map(|at| format!("<data key='k{at}'>{at}</data>"));
+    let place = "<data key='x'>1</data><data key='y'>2</data>";
+    let nodes = (0..2000).map(|id| format!("<node id='{id}'>{place}</node>"));
+    let graphml = format!(
+        "<graphml>{}{}{}<graph edgedefault='directed'>{}<node id='last'>{place}{}</node></graph></graphml>",
+        key("x", "node"),
+        key("y", "node"),
+        keys.collect::<String>(),
+        nodes.collect::<String>(),
+        cells.collect::<String>(),
+    );
+    let list = "a b\n".repeat(2000) + "a b" + &" 1".repeat(2000) + "\n";
+    let nodes = folder.path().join("n.csv");
+    fs::write(&nodes, "id,x,y\na,0,0\nb,1,1\n").unwrap();
+    for (name, text, with) in [
+        ("a.graphml", graphml, Vec::new()),
+        ("a.edgelist", list, vec![nodes]),
+    ] {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        let mut options = FileReadOptions::default();
+        options.with = with;
+        options.unpacked = 1 << 20;
+        let error = read(&path, &options).unwrap_err();
+        assert!(
+            error.contains("unpacks to more than 1048576 bytes"),
+            "{error}"
+        );
+        options.unpacked = 64 << 20;
+        let (graph, _) = read(&path, &options).unwrap();
+        let columns = graph.vertex.iter().chain(&graph.link);
+        let last = columns.clone().last().unwrap();
+        assert!(columns.count() > 2000 && last.is_null(0) && !last.is_null(2000));
+    }
+}
+
 #[test]
 fn damaged_graphml_is_refused_or_read() {
     prefixes("a.graphml", GRAPHML.trim_end().as_bytes(), false);

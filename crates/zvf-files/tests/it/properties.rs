@@ -355,6 +355,80 @@ fn scenes_without_indices_are_points() {
     }
 }
 
+/// Regression test: attributes with the name of colours but without their numbers were not listed, and
+/// hid the colours.
+#[test]
+fn attributes_that_are_no_colours_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.glb");
+    let mut points = Geometry::new(positions(&[[0.0; 3], [1.0; 3]]));
+    let colours = NumericColumn::from_values(3, [1_u8, 2, 3, 4, 5, 6]);
+    points.vertex = vec![
+        column("color", [0.5, 1.0]),
+        Column::text("colors", ["red", "blue"].map(Some)),
+        Column::new("rgb", colours.clone()),
+        Column::new("rgba", colours),
+        column("size", [1_u8, 2]),
+    ];
+    let left_out = lost(&points, GeometryKind::Points, &path).unwrap();
+    let expected = ["color", "colors", "rgba", "size"];
+    let expected = expected.map(|name| format!("vertex.{name}: not supported by glb"));
+    assert_eq!(left_out, expected);
+    let bytes = std::fs::read(&path).unwrap();
+    assert!(bytes.ends_with(&[1, 2, 3, 255, 4, 5, 6, 255]));
+}
+
+/// Regression test: values whose names had equal beginnings got one name, under which other programs
+/// find one of them.
+#[test]
+fn long_names_of_trk_stay_different() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.trk");
+    let names = [
+        "abcdefghijklmnopqrst",
+        "abcdefghijklmnopqrstu",
+        "abcdefghijklmnopqrst_v",
+    ];
+    let mut paths = Geometry::new(positions(&[[0.0; 3], [1.0; 3]]));
+    paths.part_offsets = Some(vec![0, 2]);
+    paths.objects = Some(vec![0]);
+    for (at, name) in (0_u8..).zip(names) {
+        paths.vertex.push(column(name, [f32::from(at), 9.0]));
+        let pair = NumericColumn::float32(2, [f32::from(at), 8.0]);
+        paths.object.push(Column::new(name, pair));
+    }
+    let left_out = lost(&paths, GeometryKind::Streamlines, &path).unwrap();
+    let expected = [
+        "vertex.abcdefghijklmnopqrstu: its name becomes abcdefghijklmnopqr_2 in trk",
+        "vertex.abcdefghijklmnopqrst_v: its name becomes abcdefghijklmnopqr_3 in trk",
+        "object.abcdefghijklmnopqrst: its name becomes abcdefghijklmnopqr in trk",
+        "object.abcdefghijklmnopqrstu: its name becomes abcdefghijklmnop_2 in trk",
+        "object.abcdefghijklmnopqrst_v: its name becomes abcdefghijklmnop_3 in trk",
+    ];
+    assert_eq!(left_out, expected);
+    let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
+    let back = zvf_files::read_whole(reader.as_mut()).unwrap();
+    let found: Vec<&str> = back
+        .vertex
+        .iter()
+        .map(|column| column.name.as_str())
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "abcdefghijklmnopqrst",
+            "abcdefghijklmnopqr_2",
+            "abcdefghijklmnopqr_3"
+        ]
+    );
+    for (found, written) in back.vertex.iter().zip(&paths.vertex) {
+        assert_eq!(found.values, written.values);
+    }
+    for (found, written) in back.object.iter().zip(&paths.object) {
+        assert_eq!(found.values, written.values);
+    }
+}
+
 /// An empty result is an empty scene, which has no data.
 #[test]
 fn empty_scenes_have_no_data() {

@@ -80,6 +80,58 @@ async fn gifti_comes_back_array_for_array() {
     );
 }
 
+/// Regression test: the time was quadratic in the number of arrays.
+#[test]
+fn many_arrays_keep_their_order_and_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = 3000_u32;
+    let steps = (0..count).map(|at| {
+        let values = (0..5).map(|row| (at * 10 + row).to_string());
+        array(
+            "TIME_SERIES",
+            "t",
+            "INT32",
+            &values.collect::<Vec<_>>().join(" "),
+        )
+    });
+    let shapes = (0..count).map(|at| {
+        array(
+            "SHAPE",
+            &format!("s {at}"),
+            "INT32",
+            &format!("{at} 0 0 0 1"),
+        )
+    });
+    let extra: String = steps.chain(shapes).collect();
+    let arrays = usize::try_from(2 * count + 2).unwrap();
+    fs::write(folder.path().join("a.gii"), text_surface(&extra, arrays)).unwrap();
+    let read = |name: &str| {
+        let path = folder.path().join(name);
+        let mut reader = zvf_files::open(&path, &FileReadOptions::default()).unwrap();
+        let geometry = zvf_files::read_whole(reader.as_mut()).unwrap();
+        (geometry, reader.description().clone())
+    };
+    let (surface, description) = read("a.gii");
+    let zvf::ColumnValues::Numeric(series) = &surface.vertex[1].values else {
+        panic!("{:?}", surface.vertex[1].name);
+    };
+    assert_eq!(series.width, count);
+    let rows = (0..5).flat_map(|row| (0..count).map(move |at| at * 10 + row));
+    let rows: Vec<i32> = rows.map(|value| i32::try_from(value).unwrap()).collect();
+    assert_eq!(series.to_vec::<i32>(), Some(rows));
+    let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
+    let result = zvf_files::whole_result(surface.clone(), zvf::GeometryKind::Mesh, axes).unwrap();
+    let headers = [("gifti".to_owned(), description.header.clone())].into();
+    let described = zvf_files::ResultDescription::new(Vec::new(), None, headers);
+    let mut writer = zvf_files::create(&folder.path().join("b.gii"), &described).unwrap();
+    writer.write(&result).unwrap();
+    let written = writer.finish(&zvf_files::GroupTables::default()).unwrap();
+    assert_eq!(written.left_out, [""; 0]);
+    let (again, described) = read("b.gii");
+    assert_eq!(again.vertex, surface.vertex);
+    assert_eq!(described.header, description.header);
+}
+
 #[test]
 fn damaged_gifti_is_refused_or_read() {
     let text = surface();
