@@ -32,9 +32,16 @@ enum Number {
     Float(f64),
 }
 
-/// Converts numbers to another type: integers exactly, floats to the nearest value. Returns `None`
-/// if a number does not fit, such as a float outside the range of the type.
+/// Converts numbers to another type: integers exactly, floats to the nearest value, and bools to 0 and
+/// 1, which a store has where some objects have no value. Returns `None` if a number does not fit, such
+/// as a float outside the range of the type.
 fn fitted(numbers: &NumericColumn, kind: Kind) -> Option<NumericColumn> {
+    if (numbers.kind, kind) == (Kind::Bool, Kind::UInt8) {
+        return Some(NumericColumn {
+            kind,
+            ..numbers.clone()
+        });
+    }
     if !matches!(numbers.kind, Kind::Int64 | Kind::UInt64 | Kind::Float64) {
         return None;
     }
@@ -143,6 +150,8 @@ mod tests {
                 ..NumericColumn::new(Kind::Bool, 1)
             };
             assert_eq!(fitted(&bools, Kind::Bool), None);
+            let integers = fitted(&bools, Kind::UInt8).unwrap();
+            assert_eq!((integers.kind, integers.len()), (Kind::UInt8, count));
         }
     }
 
