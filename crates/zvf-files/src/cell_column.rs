@@ -136,7 +136,7 @@ impl CellColumn {
         self.cells.len() >= rows || self.default.is_some()
     }
 
-    /// Returns the different cells that are known: those that are set.
+    /// Returns the cells that are set, without the default.
     fn present(&self) -> impl Iterator<Item = &str> {
         (0..self.cells.len()).filter_map(|place| self.text_at(place))
     }

@@ -26,8 +26,8 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// A file with a position of its own. Readers of the parts of a file share one handle, of which a
-/// process has few.
+/// A shared file handle with its own position. All readers of the parts of a file share one handle,
+/// because the number of open files of a process is limited.
 #[derive(Debug)]
 struct SharedFile {
     file: Arc<File>,

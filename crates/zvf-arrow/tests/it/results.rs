@@ -192,7 +192,8 @@ fn schemas_are_those_of_results() {
     }
 }
 
-/// Regression test: positions with the axes z, y, x were marked, of which readers take z as x.
+/// Regression test: positions with the axes z, y, x were marked as points. Readers take the first
+/// axis as x.
 #[test]
 fn positions_are_points_of_geoarrow_if_the_axes_are() {
     let block = |axes: &[&str], kind: Kind| {

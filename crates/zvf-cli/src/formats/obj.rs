@@ -10,10 +10,10 @@
 //!
 //! Vertices count from 1. Axes named x, y and z are written in this order, independent of their
 //! order in the store. Links are grouped by the object of their vertices; those without an object,
-//! or between two, come first. `NAME` is the attribute `object.name` if these are different lines of
-//! words, none of which ends in the `\` that continues a line, and `object_ID` otherwise and for
-//! objects without a name. A reader restores the ids from
-//! `object_ID`, and numbers other objects from 1. Other attributes are left out.
+//! or between two, come first. `NAME` is the attribute `object.name` if all names differ, their words
+//! are separated by single blanks, and none ends in `\`, which continues a line. Otherwise, and for
+//! objects without a name, it is `object_ID`. A reader restores the ids from `object_ID`, and numbers
+//! other objects from 1. Other attributes are left out.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

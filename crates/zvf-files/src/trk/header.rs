@@ -299,7 +299,7 @@ impl NamedValues {
         }
     }
 
-    /// Returns the name in Latin-1, as it is read.
+    /// Encodes the name as Latin-1, from which it is decoded when read.
     fn to_bytes(&self) -> Vec<u8> {
         let letters = self.name.chars().take(Self::longest(self.width));
         let letters = letters.map(|letter| u8::try_from(letter).unwrap_or(b'_'));

@@ -48,19 +48,19 @@ pub(super) fn check(path: &Path) -> io::Result<()> {
 /// is missing.
 ///
 /// The file of such a link exists elsewhere: git-annex has not fetched it, or a disk is not mounted.
-/// As an absent object it would stand for fill values.
+/// Readers would replace an absent object with fill values.
 pub(super) fn check_absent(path: &Path) -> io::Result<()> {
-    let is_absent = |path: &&Path| path.symlink_metadata().is_err();
-    let Some(nearest) = path.ancestors().find(|path| !is_absent(path)) else {
+    let mut found = path
+        .ancestors()
+        .filter_map(|path| Some((path, path.symlink_metadata().ok()?)));
+    let Some((nearest, _)) = found.next().filter(|(_, entry)| entry.is_symlink()) else {
         return Ok(());
     };
     match nearest.metadata() {
-        Err(error) if error.kind() == ErrorKind::NotFound && nearest.is_symlink() => {
-            Err(io::Error::other(format!(
-                "the symbolic link {} leads to nothing; restore what it leads to, or remove it",
-                nearest.display()
-            )))
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(io::Error::other(format!(
+            "the symbolic link {} leads to nothing; restore what it leads to, or remove it",
+            nearest.display()
+        ))),
         _ => Ok(()),
     }
 }

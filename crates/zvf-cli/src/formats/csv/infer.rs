@@ -221,9 +221,8 @@ fn push(text: &str, numbers: &mut NumericColumn) -> Option<()> {
         Kind::Bool => bytes.push(u8::from(bool_of(text)?)),
         Kind::Int64 => bytes.extend(text.parse::<i64>().ok()?.to_le_bytes()),
         Kind::UInt64 => {
-            // `-0` is an integer, but none that has no sign.
-            let zero = || text.parse::<i64>().ok()?.try_into().ok();
-            let value: u64 = text.parse().ok().or_else(zero)?;
+            // Accepts `-0`, which u64 does not parse.
+            let value: u64 = text.parse::<i128>().ok()?.try_into().ok()?;
             bytes.extend(value.to_le_bytes());
         }
         Kind::Float64 => bytes.extend(text.parse::<f64>().ok()?.to_le_bytes()),
