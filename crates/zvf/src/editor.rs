@@ -215,7 +215,8 @@ impl Editor {
         Dataset::open(self.store.clone()).await
     }
 
-    /// Adds geometry to the store. Objects without ids get new ones, greater than all others.
+    /// Adds geometry to the store. Objects without ids get new ones, greater than all others. Groups
+    /// may list stored objects as well as new ones.
     ///
     /// # Errors
     ///
@@ -227,13 +228,7 @@ impl Editor {
         out_of_bounds: OutOfBounds,
     ) -> Result<ChangeSummary, Error> {
         Ok(self
-            .change(&|image| {
-                let add = Some(self.planned(geometry, image, out_of_bounds)?);
-                Ok(LevelChange {
-                    add,
-                    ..LevelChange::default()
-                })
-            })
+            .change(&|image| self.addition(geometry, image, out_of_bounds))
             .await?)
     }
 
@@ -339,14 +334,20 @@ impl Editor {
         Ok(self.replace_set(&remove, geometry, out_of_bounds).await?)
     }
 
-    /// Returns the plan of the added geometry, with new ids where it has none.
-    fn planned(
+    /// Returns the change that adds geometry, with new ids where it has none.
+    fn addition(
         &self,
         geometry: &Geometry,
         image: &LevelSnapshot,
         out_of_bounds: OutOfBounds,
-    ) -> Result<WritePlan, Failure> {
+    ) -> Result<LevelChange, Failure> {
         let mut geometry = geometry.clone();
+        let mut groups = BTreeMap::new();
+        for (number, members) in &mut geometry.groups {
+            let (stored, new) = members.drain(..).partition(|id| image.has_object(*id));
+            *members = new;
+            groups.insert(*number, stored);
+        }
         let design = image.design(out_of_bounds);
         if let Some(next) = image.next_id() {
             if let (Some(offsets), None) = (&geometry.part_offsets, &geometry.part_objects) {
@@ -361,7 +362,11 @@ impl Editor {
         if let Some(check) = &self.check {
             check(&plan.estimate()).map_err(Failure::Declined)?;
         }
-        Ok(plan)
+        Ok(LevelChange {
+            add: Some(plan),
+            groups,
+            ..LevelChange::default()
+        })
     }
 
     async fn replace_set(
@@ -373,8 +378,7 @@ impl Editor {
         self.change_keeping_links(&|image| {
             Ok(LevelChange {
                 remove: remove.clone(),
-                add: Some(self.planned(geometry, image, out_of_bounds)?),
-                ..LevelChange::default()
+                ..self.addition(geometry, image, out_of_bounds)?
             })
         })
         .await

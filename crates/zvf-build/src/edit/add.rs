@@ -204,7 +204,20 @@ impl LevelSnapshot {
         for attribute in &plan.geometry.object {
             self.object_attribute(attribute, objects)?;
         }
-        for (number, members) in &plan.geometry.groups {
+        self.join_groups(&plan.geometry.groups);
+        for id in change.groups.values().flatten() {
+            if !self.tables.row_of.contains_key(id) {
+                return Err(EditError::UnknownObject(*id));
+            }
+            edits.touched.insert(format!("object/{id}"));
+        }
+        self.join_groups(&change.groups);
+        self.group_attributes(&plan.geometry.group)
+    }
+
+    /// Adds members to groups.
+    fn join_groups(&mut self, groups: &BTreeMap<u32, Vec<i64>>) {
+        for (number, members) in groups {
             let number = *number as usize;
             if self.tables.groups.len() <= number {
                 self.tables.groups.resize(number + 1, Vec::new());
@@ -213,7 +226,6 @@ impl LevelSnapshot {
             let present: HashSet<i64> = own.iter().copied().collect();
             own.extend(members.iter().filter(|id| !present.contains(*id)));
         }
-        self.group_attributes(&plan.geometry.group)
     }
 
     pub(super) fn object_attribute(

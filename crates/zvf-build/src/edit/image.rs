@@ -290,6 +290,11 @@ impl LevelSnapshot {
         Some(ids.iter().max().map_or(0, |id| id.saturating_add(1)).max(0))
     }
 
+    /// Returns whether the level has an object of this id.
+    pub fn has_object(&self, id: i64) -> bool {
+        self.tables.row_of.contains_key(&id)
+    }
+
     /// Returns the chunks with vertices.
     pub fn chunks(&self) -> impl Iterator<Item = &Vec<i64>> {
         self.arrays

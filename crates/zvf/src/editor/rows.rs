@@ -154,8 +154,7 @@ impl Editor {
                 }
                 Ok(LevelChange {
                     remove_rows: image.rows_by_chunk(rows.iter().copied())?,
-                    add: Some(self.planned(geometry, image, out_of_bounds)?),
-                    ..LevelChange::default()
+                    ..self.addition(geometry, image, out_of_bounds)?
                 })
             };
             self.attempts(&make, conditions).await

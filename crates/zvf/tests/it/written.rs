@@ -10,7 +10,7 @@
 pub(crate) mod content;
 pub(crate) mod edits;
 mod formulas;
-mod group_numbers;
+mod groups;
 mod large;
 mod nulls;
 mod other_writers;

@@ -1,0 +1,97 @@
+//! Groups of added geometry.
+
+use zvf::{CreateOptions, Editor, Error, LevelId, Store};
+use zvf_build::{
+    BuildError, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds, WritePlan,
+    edit::EditError,
+};
+
+use crate::block_on;
+
+fn points(group: u32, ids: [i64; 2]) -> Geometry {
+    let mut geometry = Geometry::new(NumericColumn::float32(2, [1.0, 1.0, 2.0, 2.0]));
+    geometry.object_ids = Some(ids.to_vec());
+    geometry.groups.insert(group, vec![ids[0]]);
+    geometry
+}
+
+/// A number takes memory for all smaller ones.
+#[test]
+fn large_group_numbers_are_refused() {
+    let design = Design::new(GeometryKind::Points).chunk_shape([10.0; 2]);
+    for number in [1 << 20, 4_000_000_000, u32::MAX] {
+        let refused = WritePlan::new(points(number, [1, 2]), design.clone());
+        assert_eq!(refused.unwrap_err(), BuildError::GroupNumber(number));
+    }
+    block_on(async {
+        let none: [(&str, &[u8]); 0] = [];
+        let store = Store::from_memory(none).unwrap();
+        let plan = WritePlan::new(points(3, [1, 2]), design).unwrap();
+        let options = CreateOptions::default();
+        zvf::create_from_plan(&store, plan, &options).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
+        let more = points(4_000_000_000, [3, 4]);
+        let refused = editor.append(&more, OutOfBounds::Reject).await;
+        let expected = BuildError::GroupNumber(4_000_000_000);
+        let is_refused = matches!(
+            &refused,
+            Err(Error::Rejected(error)) if *error == expected
+        ) || matches!(
+            &refused,
+            Err(Error::Edit(EditError::Build(error))) if *error == expected
+        );
+        assert!(is_refused, "{refused:?}");
+        let more = points((1 << 20) - 1, [3, 4]);
+        editor.append(&more, OutOfBounds::Reject).await.unwrap();
+    });
+}
+
+/// Added objects and stored ones.
+#[test]
+fn stored_objects_join_groups() {
+    block_on(async {
+        let none: [(&str, &[u8]); 0] = [];
+        let store = Store::from_memory(none).unwrap();
+        let design = Design::new(GeometryKind::Points).chunk_shape([10.0; 2]);
+        let plan = WritePlan::new(points(0, [1, 2]), design).unwrap();
+        let options = CreateOptions::default();
+        zvf::create_from_plan(&store, plan, &options).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
+
+        let mut more = points(1, [3, 4]);
+        more.groups.insert(0, vec![2, 4, 1]);
+        more.groups.insert(2, vec![1]);
+        editor.append(&more, OutOfBounds::Reject).await.unwrap();
+        let members = groups(&editor).await;
+        assert_eq!(members, [vec![1, 4, 2], vec![3], vec![1]]);
+
+        // Object 3 is replaced, and 2 joins its group.
+        let mut other = points(1, [3, 3]);
+        other.groups.insert(1, vec![2, 3]);
+        editor.replace(&other, OutOfBounds::Reject).await.unwrap();
+        let members = groups(&editor).await;
+        assert_eq!(members, [vec![1, 4, 2], vec![3, 2], vec![1]]);
+
+        // An object that the same change removes, and one that never existed.
+        let mut gone = points(0, [5, 5]);
+        gone.groups.insert(0, vec![2]);
+        let refused = editor.replace_objects(&[2], &gone, OutOfBounds::Reject);
+        let refused = refused.await.unwrap_err();
+        let expected = EditError::UnknownObject(2);
+        assert!(matches!(refused, Error::Edit(error) if error == expected));
+        gone.groups.insert(0, vec![7]);
+        let refused = editor.append(&gone, OutOfBounds::Reject).await;
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("group 0 refers to object 7"), "{refused}");
+        assert_eq!(groups(&editor).await, members);
+    });
+}
+
+async fn groups(editor: &Editor) -> Vec<Vec<i64>> {
+    let dataset = editor.dataset().await.unwrap();
+    let session = dataset.session();
+    let groups = session.group_list(LevelId::FULL).await;
+    let groups = groups.unwrap().unwrap();
+    let members = |group| groups.members(group).unwrap().iter().collect();
+    (0..groups.len()).map(members).collect()
+}
