@@ -39,7 +39,10 @@ pub trait IntoGeometry {
     fn into_geometry(self) -> Result<Geometry, Error>;
 }
 
-/// Converts the vertices, paths, links, attributes and groups of a result.
+/// Converts the vertices, paths, links, attributes and groups of a result, or of a batch of one.
+///
+/// Links of a batch are rejected if they join vertices of other batches, as those of a streamed query
+/// do: convert the whole result instead.
 ///
 /// Writers store NaN for null floats and reject null integers of vertices, links and fragments.
 /// These results are rejected: vertices without an object beside vertices with one, vertices of several objects, and
@@ -51,7 +54,8 @@ impl IntoGeometry for QueryResult {
     }
 }
 
-fn geometry(result: QueryResult) -> Result<Geometry, Failure> {
+fn geometry(mut result: QueryResult) -> Result<Geometry, Failure> {
+    count_from_batch(&mut result)?;
     let fragment = fragment_attributes(&result)?;
     let mut geometry = Geometry::new(result.positions);
     if let Some(parts) = result.parts {
@@ -82,6 +86,26 @@ fn geometry(result: QueryResult) -> Result<Geometry, Failure> {
     }
     geometry.groups = groups;
     Ok(geometry)
+}
+
+/// Changes row numbers that count from the start of the whole result to those of the batch.
+fn count_from_batch(result: &mut QueryResult) -> Result<(), Failure> {
+    let first = result.first_row;
+    if first == 0 {
+        return Ok(());
+    }
+    let offsets = result.parts.iter_mut().flat_map(|parts| &mut parts.offsets);
+    for row in offsets {
+        *row = row.saturating_sub(first);
+    }
+    let ends = result.links.iter_mut().flat_map(|links| &mut links.ends);
+    for row in ends {
+        *row = row.checked_sub(first).ok_or_else(|| Failure::NotGeometry {
+            what: "links of a batch".to_owned(),
+            why: "they join vertices of earlier batches; convert the whole result of the query",
+        })?;
+    }
+    Ok(())
 }
 
 /// Returns the object of each vertex; `None` when no vertex has an object.

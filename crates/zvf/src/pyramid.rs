@@ -34,7 +34,7 @@ use std::{
 
 use serde_json::{Map, Value};
 use zvf_build::{
-    coarsen::{AggregatedAttribute, Aggregation},
+    coarsen::{AggregatedAttribute, Aggregation, CoarsenMethod},
     migrate::MigrationTarget,
 };
 use zvf_model::{fetch::BoxFuture, level::LevelId, zarr::Node};
@@ -369,6 +369,7 @@ fn levels<'a>(
             let source = Source::open(&dataset, id, &coarsening).await?;
             // Also where no level is made.
             check_rules(&source, options)?;
+            check_numbers(&source, options)?;
             let design = match &options.levels {
                 PyramidLevels::Explicit(levels) => levels.get(step as usize).cloned(),
                 PyramidLevels::Auto(automatic) => {
@@ -448,6 +449,7 @@ async fn additive_levels(
         let dataset = Dataset::open_store(store.clone()).await?;
         let source = Source::open(&dataset, LevelId::FULL, &coarsening).await?;
         check_rules(&source, options)?;
+        check_numbers(&source, options)?;
         if options.refinement && source.objects.is_some() {
             return Err(Failure::NoPyramid {
                 why: "`refinement: add` puts whole objects on levels, and additive levels divide them; \
@@ -597,6 +599,35 @@ async fn kept(source: &Source<'_>, design: &LevelDesign) -> Result<Option<Vec<bo
         Some(wanted) => sparse::kept(source, wanted, &scale).await,
         None => Ok(None),
     }
+}
+
+/// Rejects extents, factors and tolerances that no level can have.
+fn check_numbers(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Failure> {
+    let tolerance = match &options.levels {
+        PyramidLevels::Auto(automatic) => {
+            automatic.check(source.spatial_axes().len())?;
+            automatic.tolerance
+        }
+        PyramidLevels::Explicit(levels) => {
+            let methods = levels.iter().map(|level| &level.method);
+            let mut tolerances = methods.filter_map(|method| match method {
+                CoarsenMethod::Simplify { tolerance }
+                | CoarsenMethod::Collapse { tolerance, .. } => Some(*tolerance),
+                _ => None,
+            });
+            tolerances.find(|tolerance| !is_distance(*tolerance))
+        }
+    };
+    if tolerance.is_none_or(is_distance) {
+        return Ok(());
+    }
+    Err(Failure::NoPyramid {
+        why: "its tolerance must be a distance of at least 0",
+    })
+}
+
+fn is_distance(number: f64) -> bool {
+    number >= 0.0
 }
 
 /// Rejects rules for attributes that do not exist. Coarser levels may lack the attribute.

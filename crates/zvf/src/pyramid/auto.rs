@@ -77,7 +77,7 @@ pub struct AutoLevels {
     /// single chunk.
     pub levels: Option<u32>,
     /// Growth of cells, tolerances or steps from level to level, along each axis; for meshes, the
-    /// ratio of vertices. The last factor repeats.
+    /// ratio of vertices. Each is above 1, and the last repeats.
     pub factors: Vec<f64>,
     /// Extent of the cells of the first level.
     pub cell: Option<Vec<f64>>,
@@ -135,6 +135,24 @@ impl AutoLevels {
         sharding: ShardingPolicy,
         sparsity: Vec<ObjectSelection>,
         tolerance: f64,
+    }
+
+    /// Rejects cells and factors that no level of `axes` axes can have.
+    pub(super) fn check(&self, axes: usize) -> Result<(), Failure> {
+        let is_extent = |extent: &f64| extent.is_finite() && *extent > 0.0;
+        let is_cell = |cell: &Vec<f64>| cell.len() == axes && cell.iter().all(is_extent);
+        if !self.cell.as_ref().is_none_or(is_cell) {
+            return Err(Failure::NoPyramid {
+                why: "its cells need one extent above 0 for each axis",
+            });
+        }
+        let is_factor = |factor: &f64| factor.is_finite() && *factor > 1.0;
+        if !self.factors.iter().all(is_factor) {
+            return Err(Failure::NoPyramid {
+                why: "its factors must be finite and above 1",
+            });
+        }
+        Ok(())
     }
 
     /// Returns whether the number of vertices must be known, which takes reading the level's files.

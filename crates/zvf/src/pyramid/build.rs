@@ -123,7 +123,7 @@ impl<'a> Build<'a> {
             .collect();
         let shape = |extents: &[f64]| {
             ChunkShape::new(extents).map_err(|_| Failure::NoPyramid {
-                why: "its chunk or bin shape overflows",
+                why: "the extents of its chunks, bins and cells must be finite and above 0",
             })
         };
         let (chunk_shape, bin) = (shape(&chunk)?, shape(&bin_shape(source, design))?);

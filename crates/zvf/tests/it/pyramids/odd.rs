@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf::{
-    AutoLevels, CrossLevel, Dataset, Editor, Error, LevelChoice, LevelDesign, ObjectSelection,
-    PyramidLevels, PyramidOptions, Query, Store, ValidateOptions, build_pyramid,
+    AutoLevels, CrossLevel, Dataset, Editor, Error, LevelChoice, LevelDesign, MethodKind,
+    ObjectSelection, PyramidLevels, PyramidOptions, Query, Store, ValidateOptions, build_pyramid,
     coarsen::{Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy},
     refresh_pyramid, validate,
 };
@@ -241,6 +241,48 @@ fn values_of_fragments_stay_with_their_objects() {
             for value in rows.bytes.chunks_exact(4) {
                 assert_eq!(value, own[usize::try_from(object).unwrap()].to_le_bytes());
             }
+        }
+    });
+}
+
+/// Such numbers gave levels of other cells or tolerances than the caller named.
+#[test]
+fn cells_factors_and_tolerances_must_be_positive() {
+    let geometry = Geometry::new(places(&mut Random::new(7), 40, 3));
+    let mut design = Design::new(GeometryKind::Points);
+    design.chunk_shape = Some(vec![8.0; 3]);
+    let bad = [-1.0, 0.0, f64::NAN, f64::INFINITY];
+    let mut refused: Vec<PyramidLevels> = Vec::new();
+    for number in bad {
+        refused.push(AutoLevels::new().levels(1).cell(vec![number; 3]).into());
+        refused.push(AutoLevels::new().factors(vec![2.0, number]).into());
+        let mut explicit = bins(3, None);
+        explicit[0].method = CoarsenMethod::Bins {
+            cell: vec![number; 3],
+            placement: Placement::Mean,
+            share: false,
+        };
+        refused.push(explicit.into());
+    }
+    refused.push(AutoLevels::new().levels(1).cell(vec![4.0; 2]).into());
+    refused.push(AutoLevels::new().levels(1).cell(vec![4.0; 4]).into());
+    refused.push(AutoLevels::new().factors(vec![1.0]).into());
+    for tolerance in [-1.0, f64::NAN] {
+        let levels = AutoLevels::new().levels(1).tolerance(tolerance);
+        refused.push(levels.method(MethodKind::Simplify).into());
+        let mut explicit = bins(3, None);
+        explicit[1].method = CoarsenMethod::Simplify { tolerance };
+        refused.push(explicit.into());
+    }
+    block_on(async {
+        let store = store_of(geometry, design).await;
+        for levels in refused {
+            let mut options = PyramidOptions::default();
+            options.levels = levels;
+            let found = build_pyramid(&store, &options).await;
+            assert!(matches!(found, Err(Error::Pyramid(_))), "{options:?}");
+            let dataset = Dataset::open(&store).await.unwrap();
+            assert_eq!(dataset.levels(), [LevelId::FULL], "{options:?}");
         }
     });
 }

@@ -1,7 +1,11 @@
 //! A query result can be written back as a store with equal content.
 
-use zvf::{CreateOptions, Dataset, IntoGeometry, Query, Store};
-use zvf_build::{GeometryKind, Profile};
+use futures_util::TryStreamExt as _;
+use zvf::{
+    BatchOptions, CreateOptions, Dataset, Editor, Error, IntoGeometry, OutOfBounds, Query,
+    QueryResult, Store,
+};
+use zvf_build::{Column, Design, Geometry, GeometryKind, NumericColumn, Profile};
 
 use super::{
     content::Content,
@@ -9,7 +13,7 @@ use super::{
 };
 use crate::block_on;
 
-async fn created(result: zvf::QueryResult, design: zvf_build::Design) -> Dataset {
+async fn created(result: QueryResult, design: Design) -> Dataset {
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
     let geometry = result.into_geometry().unwrap();
@@ -53,4 +57,83 @@ fn results_of_every_kind_are_written_back_with_equal_content() {
             check(seed, kind);
         }
     }
+}
+
+/// Returns the content of a new store, and its batches of four vertices or links.
+async fn batches(geometry: &Geometry, kind: GeometryKind) -> (QueryResult, Vec<QueryResult>) {
+    let none: [(&str, &[u8]); 0] = [];
+    let store = Store::from_memory(none).unwrap();
+    let options = CreateOptions::default();
+    zvf::create(&store, geometry, Design::new(kind), &options)
+        .await
+        .unwrap();
+    let dataset = Dataset::open(&store).await.unwrap();
+    let stream = dataset.stream(&Query::new(), BatchOptions::new().rows(4));
+    let batches = stream.try_collect().await.unwrap();
+    (dataset.query(&Query::new()).await.unwrap(), batches)
+}
+
+/// Row numbers of a batch count from the start of the whole result, those of geometry do not.
+#[test]
+fn batches_of_paths_are_written_back_one_after_the_other() {
+    let rows = 0..12_i16;
+    let values = rows.clone().flat_map(|row| [f32::from(row), 0.0, 1.0]);
+    let mut paths = Geometry::new(NumericColumn::float32(3, values));
+    paths.part_offsets = Some(vec![0, 4, 6, 8, 12]);
+    let row = NumericColumn::from_values(1, rows);
+    paths.vertex.push(Column::new("row", row));
+    // Every fragment of an object has its row, so that the rows of the batch are looked up.
+    let weight = NumericColumn::from_values(1, [5_i16, 6, 7, 8]);
+    paths.fragment.push(Column::new("weight", weight));
+    block_on(async {
+        let (expected, batches) = batches(&paths, GeometryKind::Polylines).await;
+        assert!(batches.len() > 2, "{}", batches.len());
+        let none: [(&str, &[u8]); 0] = [];
+        let store = Store::from_memory(none).unwrap();
+        for batch in batches {
+            let is_first = batch.first_row == 0;
+            let geometry = batch.into_geometry().unwrap();
+            if is_first {
+                let mut design = Design::new(GeometryKind::Polylines);
+                design.bounds = Some((vec![0.0; 3], vec![20.0; 3]));
+                let options = CreateOptions::default();
+                let made = zvf::create(&store, geometry, design, &options).await;
+                made.unwrap();
+            } else {
+                let editor = Editor::open(&store).await.unwrap();
+                let added = editor.append(&geometry, OutOfBounds::Reject).await;
+                added.unwrap();
+            }
+        }
+        let dataset = Dataset::open(&store).await.unwrap();
+        let found = dataset.query(&Query::new()).await.unwrap();
+        assert_eq!(found.positions, expected.positions);
+        assert_eq!(found.parts, expected.parts);
+        assert_eq!(found.vertex, expected.vertex);
+        assert_eq!(found.fragment, expected.fragment);
+        let each = [5_i16, 5, 5, 5, 6, 6, 7, 7, 8, 8, 8, 8];
+        let each = NumericColumn::from_values(1, each);
+        assert_eq!(found.fragment[0].values, each.into());
+    });
+}
+
+/// The links of a batch join vertices of earlier batches.
+#[test]
+fn batches_of_links_are_no_geometry() {
+    let values = (0..12_i16).flat_map(|row| [f32::from(row), 0.0, 1.0]);
+    let mut graph = Geometry::new(NumericColumn::float32(3, values));
+    graph.link_width = 2;
+    graph.links = (0..11).flat_map(|row| [row, row + 1]).collect();
+    block_on(async {
+        let (_, batches) = batches(&graph, GeometryKind::Graphs).await;
+        let is_linked = |batch: &QueryResult| batch.links.as_ref().is_some_and(|l| !l.is_empty());
+        let links: Vec<QueryResult> = batches.into_iter().filter(is_linked).collect();
+        assert!(!links.is_empty());
+        for batch in links {
+            let error = batch.into_geometry().unwrap_err();
+            assert!(matches!(error, Error::NotGeometry(_)), "{error:?}");
+            let text = error.to_string();
+            assert!(text.contains("convert the whole result"), "{text}");
+        }
+    });
 }
