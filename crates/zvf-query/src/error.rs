@@ -60,6 +60,14 @@ pub enum QueryError {
         /// Levels that the root names.
         declared: Vec<LevelId>,
     },
+    /// A jump between levels leads beyond level 0.
+    #[error("no level is finer than level {level} by {levels}: level 0 is the finest")]
+    NoFinerLevel {
+        /// The level where the jump starts.
+        level: LevelId,
+        /// The number of levels.
+        levels: u32,
+    },
     /// The level is being built.
     #[error(
         "{0}: the level is being built, and its arrays do not list their chunks yet; \
@@ -295,6 +303,7 @@ impl QueryError {
             Self::Metadata(error) => error.kind(),
             Self::Name { .. } => ErrorKind::Damaged,
             Self::NoLevel { .. }
+            | Self::NoFinerLevel { .. }
             | Self::NoObject { .. }
             | Self::NoGroup { .. }
             | Self::NoAttribute { .. }

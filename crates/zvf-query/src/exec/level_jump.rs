@@ -68,7 +68,11 @@ pub(crate) async fn execute(
     let scope = context.scope(node.id);
     let session = scope.session;
     let from = query.level.id();
-    let target = from.offset(levels).ok_or(QueryError::NoScale)?;
+    let no_level = || QueryError::NoFinerLevel {
+        level: from,
+        levels: levels.unsigned_abs(),
+    };
+    let target = from.offset(levels).ok_or_else(no_level)?;
     let target = session.level(target).await?;
     // Edits of a level renumber its rows, but not the links of coarser levels to them.
     let (finer, coarser) = (from.min(target.id()), from.max(target.id()));
@@ -88,7 +92,7 @@ pub(crate) async fn execute(
             let step = levels.signum();
             let mut level = Arc::clone(&query.level);
             for _ in 0..levels.unsigned_abs() {
-                let next = level.id().offset(step).ok_or(QueryError::NoScale)?;
+                let next = level.id().offset(step).ok_or_else(no_level)?;
                 let next = session.level(next).await?;
                 let reached = scope
                     .linked_rows(&level, &next, &rows, step, diagnostics)

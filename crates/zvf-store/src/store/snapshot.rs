@@ -157,7 +157,7 @@ impl Store {
         if let Some(folder) = self.folder() {
             self.recorder().request(&read);
             let seen = read_head_file(&folder.join(read.key.as_str()), self.budget());
-            let seen = seen.map_err(|source| io_error(&read, source))?;
+            let seen = seen.map_err(|error| error.at(&read.key))?;
             if let Some(seen) = &seen {
                 self.recorder().bytes(seen.document.len());
             }
@@ -176,7 +176,7 @@ impl Store {
         let folder = self.folder()?;
         let path = folder.join(key.as_str());
         let compared = compare_file(&path, seen, self.budget());
-        Some(compared.map_err(|source| io_error(&Read::full(key.clone()), source)))
+        Some(compared.map_err(|error| error.at(key)))
     }
 
     /// Compares the head with one seen before. Takes one request over the network.
@@ -227,7 +227,7 @@ impl SeenHead {
 }
 
 /// Reads the file of the head.
-fn read_head_file(path: &FilePath, budget: u64) -> io::Result<Option<SeenHead>> {
+fn read_head_file(path: &FilePath, budget: u64) -> Result<Option<SeenHead>, HeadError> {
     // Before the file is opened, so that a change after it was read is recent.
     let now = SystemTime::now();
     let Some((file, identity)) = open(path)? else {
@@ -249,7 +249,11 @@ fn read_head_file(path: &FilePath, budget: u64) -> io::Result<Option<SeenHead>> 
 ///
 /// The file is opened rather than looked up, because network file systems then query the server
 /// instead of a cache.
-fn compare_file(path: &FilePath, seen: &SeenHead, budget: u64) -> io::Result<HeadComparison> {
+fn compare_file(
+    path: &FilePath,
+    seen: &SeenHead,
+    budget: u64,
+) -> Result<HeadComparison, HeadError> {
     let now = SystemTime::now();
     let Some((file, identity)) = open(path)? else {
         return Ok(HeadComparison::Other(None));
@@ -282,9 +286,12 @@ fn open(path: &FilePath) -> io::Result<Option<(File, FileIdentity)>> {
     Ok(opened.map(|(file, status)| (file, FileIdentity::of(&status))))
 }
 
-fn read(file: &File, bytes: u64, budget: u64) -> io::Result<Bytes> {
+fn read(file: &File, bytes: u64, budget: u64) -> Result<Bytes, HeadError> {
     if bytes > budget {
-        return Err(ErrorKind::OutOfMemory.into());
+        return Err(HeadError::OverBudget {
+            size: bytes,
+            budget,
+        });
     }
     Ok(read_range(file, 0, bytes)?.into())
 }
@@ -331,11 +338,32 @@ fn millis(time: SystemTime) -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn io_error(read: &Read, source: io::Error) -> ReadError {
-    let key = read.key.clone();
-    let source = Arc::new(source);
-    match source.kind() {
-        ErrorKind::PermissionDenied => ReadError::Forbidden { key, source },
-        _ => ReadError::Io { key, source },
+/// Reason that the file of the head cannot be read.
+enum HeadError {
+    Io(io::Error),
+    OverBudget { size: u64, budget: u64 },
+}
+
+impl From<io::Error> for HeadError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl HeadError {
+    /// Adds the key of the head.
+    fn at(self, key: &Key) -> ReadError {
+        let key = key.clone();
+        match self {
+            Self::OverBudget { size, budget } => ReadError::OverBudget { key, size, budget },
+            Self::Io(error) => {
+                let is_forbidden = error.kind() == ErrorKind::PermissionDenied;
+                let source = Arc::new(error);
+                match is_forbidden {
+                    true => ReadError::Forbidden { key, source },
+                    false => ReadError::Io { key, source },
+                }
+            }
+        }
     }
 }

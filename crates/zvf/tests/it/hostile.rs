@@ -166,6 +166,27 @@ fn an_unknown_codec_and_a_small_budget_are_not_damage() {
     }
 }
 
+/// The metadata of a store in a folder is read within the budget as that of other stores. The error
+/// was that the machine is out of memory, of the class of data that is not delivered.
+#[test]
+fn a_budget_too_small_for_a_folder_is_over_budget() {
+    let folder = tempfile::tempdir().unwrap();
+    for (key, bytes) in files("zvf-09", "graph_3d/store.zarrvectors") {
+        let path = folder.path().join(key);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+    let address = folder.path().display().to_string();
+    for budget in [0, 100, 1000] {
+        let small = OpenOptions::default().budget(budget);
+        let error = block_on(Dataset::open_with(&address, &small)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OverBudget, "{error:?}");
+        let text = error.to_string();
+        let expected = format!("memory budget of {budget} bytes");
+        assert!(text.contains(&expected), "{text}");
+    }
+}
+
 /// A pipe has no end and a device may have none; a store may hold them after a hostile archive was
 /// extracted.
 #[test]

@@ -356,7 +356,8 @@ impl AttributeTable {
 }
 
 impl RowArray {
-    /// Returns whether every value of a row is the fill value. All NaN count as equal.
+    /// Returns whether every value of a row is the fill value. All NaN count as equal; the fill value
+    /// of complex numbers is NaN in both parts.
     fn is_fill(&self, row: &[u8]) -> bool {
         let size = self.fill.len().max(1);
         let same = |element: &[u8]| element == self.fill;
@@ -368,7 +369,7 @@ impl RowArray {
             let value = NumericRows::parse(element, dtype, NonZeroU32::MIN);
             match value.ok().and_then(|rows| rows.value(0, 0)) {
                 Some(Value::Float(value)) => value.is_nan(),
-                Some(Value::Complex { re, im }) => re.is_nan() || im.is_nan(),
+                Some(Value::Complex { re, im }) => re.is_nan() && im.is_nan(),
                 _ => false,
             }
         };

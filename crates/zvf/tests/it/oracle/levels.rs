@@ -247,6 +247,18 @@ fn a_limit_applies_to_the_target_level_of_a_drill() {
     assert_eq!(result.positions.len() as u64, coarse);
 }
 
+#[test]
+fn a_drill_beyond_level_0_says_so() {
+    let made = pyramid(&Recipe::default(), PyramidLinks::Implicit);
+    for levels in [-1, i32::MIN] {
+        let query = Query::new().drill(levels);
+        let error = block_on(async { open(&made.fine).await.query(&query).await }).unwrap_err();
+        assert_eq!(error.kind(), zvf::ErrorKind::NotFound);
+        let text = error.to_string();
+        assert!(text.ends_with("level 0 is the finest"), "{text}");
+    }
+}
+
 /// The coarser level has no objects.
 #[test]
 fn a_link_family_without_arrays_links_nothing() {

@@ -6,6 +6,7 @@ use zvf::{CreateOptions, Dataset, Editor, GeometrySource, Query};
 use zvf_build::{
     BuildError, Column, ColumnValues, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds,
 };
+use zvf_format::numeric::Kind;
 
 use crate::block_on;
 
@@ -264,4 +265,40 @@ fn nulls_of_replaced_objects_remove_their_values() {
     }
     let label = object.iter().find(|column| column.name == "label");
     assert_eq!(label.unwrap().text_at(1), Some("object 2"));
+}
+
+/// The fill value of complex numbers is NaN in both parts, so that a number with NaN in one part is
+/// a value.
+#[test]
+fn complex_numbers_with_one_nan_are_values() {
+    let nan = f32::NAN;
+    let parts = [1.0, 2.0, nan, 3.0, 4.0, nan, 5.0, 6.0_f32];
+    let mut numbers = NumericColumn::new(Kind::Complex64, 1);
+    numbers.bytes = parts.into_iter().flat_map(f32::to_le_bytes).collect();
+    let nulls = vec![false, false, false, true];
+    let mut geometry = Geometry::new(NumericColumn::float32(2, (0..8_u8).map(f32::from)));
+    geometry.object_ids = Some((0..4).collect());
+    geometry.object.push(Column {
+        nulls: Some(nulls.clone()),
+        ..Column::new("c", numbers.clone())
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let address = folder.path().join("a.zv").display().to_string();
+    let result = block_on(async {
+        let design = Design::new(GeometryKind::Points);
+        let options = CreateOptions::default();
+        let written = zvf::create(&address, &geometry, design, &options).await;
+        written.unwrap();
+        let dataset = Dataset::open(&address).await.unwrap();
+        dataset.query(&Query::new()).await.unwrap()
+    });
+    let [column] = &result.object[..] else {
+        panic!("{:?}", result.object)
+    };
+    let found: Vec<bool> = (0..4).map(|row| column.is_null(row)).collect();
+    assert_eq!((&result.objects[..], found), (&[0, 1, 2, 3][..], nulls));
+    let ColumnValues::Numeric(found) = &column.values else {
+        panic!("{column:?}")
+    };
+    assert_eq!(found.bytes[..24], numbers.bytes[..24]);
 }
