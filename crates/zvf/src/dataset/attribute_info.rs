@@ -13,7 +13,7 @@ use zvf_model::{
     generation::Generation,
     key::Key,
     layout::ArrayRole,
-    level::LevelId,
+    level::{LevelId, Refinement},
     metadata::Attributes,
     root::AttributeDeclarations,
     zarr::Node,
@@ -304,7 +304,7 @@ impl Dataset {
     }
 
     /// Computes the range of the values of these attributes, in their order. Reads all values of
-    /// the level, a batch at a time.
+    /// the level, a batch at a time, and those of coarser levels that complete it.
     ///
     /// # Errors
     ///
@@ -318,50 +318,100 @@ impl Dataset {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
                 let mut ranges = vec![ValueRange::default(); attributes.len()];
-                let in_cells = |info: &&AttributeInfo| {
-                    matches!(info.scope, Scope::Vertex | Scope::Fragment | Scope::Link)
-                };
-                let named = attributes.iter().filter(in_cells);
-                let named: Vec<_> = named
-                    .map(|info| (Some(info.scope), info.name.clone()))
-                    .collect();
-                if !named.is_empty() {
-                    let query = Query::new()
-                        .level(LevelChoice::Number(level))
-                        .columns(Selection::Named(named));
-                    let mut add = |batch: QueryResult| {
-                        for (info, range) in attributes.iter().zip(&mut ranges) {
-                            let columns = match info.scope {
-                                Scope::Vertex => &batch.vertex,
-                                Scope::Fragment => &batch.fragment,
-                                Scope::Link => &batch.link,
-                                Scope::Object | Scope::Group => continue,
-                            };
-                            let column = columns.iter().find(|column| column.name == info.name);
-                            if let Some(column) = column {
-                                range.add(column);
-                            }
-                        }
-                        ControlFlow::Continue(())
+                dataset
+                    .add_ranges(level, attributes, |_| true, &mut ranges)
+                    .await?;
+                for part in dataset.completing(level).await? {
+                    let session = dataset.session();
+                    // A level may lack attributes of a finer one.
+                    let names = Scope::ALL.map(|scope| session.attribute_list(part, scope));
+                    let names = try_join_all(names).await?;
+                    let has = |info: &AttributeInfo| {
+                        let mut scopes = Scope::ALL.iter().zip(&names);
+                        info.scope != Scope::Group
+                            && scopes.any(|(scope, names)| {
+                                *scope == info.scope && names.contains(&info.name)
+                            })
                     };
-                    dataset.verify().await?;
-                    dataset.session().batches(&query, &mut add).await?;
-                }
-                let session = dataset.session();
-                for (info, range) in attributes.iter().zip(&mut ranges) {
-                    match info.scope {
-                        Scope::Object => {
-                            range.add(&session.object_values(level, &info.name, None).await?);
-                        }
-                        Scope::Group => {
-                            range.add(&session.group_values(level, &info.name, None).await?);
-                        }
-                        Scope::Vertex | Scope::Fragment | Scope::Link => {}
-                    }
+                    dataset
+                        .add_ranges(part, attributes, has, &mut ranges)
+                        .await?;
                 }
                 Ok(ranges)
             })
         }))
+    }
+
+    /// Returns the coarser levels that complete an additive level, the finest first.
+    async fn completing(&self, level: LevelId) -> Result<Vec<LevelId>, Failure> {
+        let metadata = self.level_metadata(level).await?;
+        if metadata.is_additive() {
+            let coarser = self.levels().iter().filter(|other| **other > level);
+            return Ok(coarser.copied().collect());
+        }
+        let mut levels = Vec::new();
+        let (mut last, mut refinement) = (level, metadata.refinement);
+        while refinement == Refinement::Add
+            && let Some(next) = last.offset(1)
+        {
+            levels.push(next);
+            last = next;
+            refinement = self.level_metadata(next).await?.refinement;
+        }
+        Ok(levels)
+    }
+
+    /// Extends the ranges of the attributes that a level has to the values that the level stores.
+    async fn add_ranges(
+        &self,
+        level: LevelId,
+        attributes: &[AttributeInfo],
+        has: impl Fn(&AttributeInfo) -> bool,
+        ranges: &mut [ValueRange],
+    ) -> Result<(), Failure> {
+        let in_cells = |info: &&AttributeInfo| {
+            matches!(info.scope, Scope::Vertex | Scope::Fragment | Scope::Link) && has(info)
+        };
+        let named = attributes.iter().filter(in_cells);
+        let named: Vec<_> = named
+            .map(|info| (Some(info.scope), info.name.clone()))
+            .collect();
+        if !named.is_empty() {
+            let query = Query::new()
+                .level(LevelChoice::Number(level))
+                .own_level(true)
+                .columns(Selection::Named(named));
+            let mut add = |batch: QueryResult| {
+                for (info, range) in attributes.iter().zip(ranges.iter_mut()) {
+                    let columns = match info.scope {
+                        Scope::Vertex => &batch.vertex,
+                        Scope::Fragment => &batch.fragment,
+                        Scope::Link => &batch.link,
+                        Scope::Object | Scope::Group => continue,
+                    };
+                    let column = columns.iter().find(|column| column.name == info.name);
+                    if let Some(column) = column {
+                        range.add(column);
+                    }
+                }
+                ControlFlow::Continue(())
+            };
+            self.verify().await?;
+            self.session().batches(&query, &mut add).await?;
+        }
+        let session = self.session();
+        for (info, range) in attributes.iter().zip(ranges).filter(|(info, _)| has(info)) {
+            match info.scope {
+                Scope::Object => {
+                    range.add(&session.object_values(level, &info.name, None).await?);
+                }
+                Scope::Group => {
+                    range.add(&session.group_values(level, &info.name, None).await?);
+                }
+                Scope::Vertex | Scope::Fragment | Scope::Link => {}
+            }
+        }
+        Ok(())
     }
 
     /// Counts the links of a level that a query returns: stored links, and links that the order of

@@ -224,6 +224,28 @@ fn points_of_a_level_are_on_coarser_ones_too() {
     });
 }
 
+/// The attribute `extra` of level 0 was an error, and the range of `name` that of level 0.
+#[test]
+fn ranges_cover_the_levels_that_complete_a_level() {
+    let check = |files: &Files, expected: &[(&str, u64, u64)]| {
+        block_on(async {
+            let dataset = open(files).await;
+            let attributes = dataset.attributes(LevelId::FULL).await.unwrap();
+            let ranges = dataset.attribute_ranges(LevelId::FULL, &attributes).await;
+            let ranges = ranges.unwrap().into_iter().map(|range| range.limits);
+            let names = attributes.iter().map(|info| info.name.as_str());
+            let found: Vec<_> = names.zip(ranges).collect();
+            let limits = |(name, low, high): &(_, _, _)| {
+                (*name, Some((Value::UInt(*low), Value::UInt(*high))))
+            };
+            let expected: Vec<_> = expected.iter().map(limits).collect();
+            assert_eq!(found, expected);
+        });
+    };
+    check(&of_points(), &[("extra", 0, 19), ("n", 0, 49)]);
+    check(&of_paths(), &[("name", 0, 5)]);
+}
+
 #[test]
 fn a_budget_counts_the_levels_that_complete_a_level() {
     block_on(async {
