@@ -146,6 +146,11 @@ fn build_error_hint(error: &BuildError) -> Option<Hint> {
             message: None,
             text: format!("rename it with --rename {}", shell_word(&rename(name))).into(),
         }),
+        BuildError::ObjectId { id: -2..=-1, .. } => Some(
+            "leave the objects out: write the file with zvf query --no-objects, or remove the \
+             column object_id"
+                .into(),
+        ),
         BuildError::MissingInput {
             what: "part_offsets",
             ..
@@ -208,6 +213,7 @@ fn create_hint(error: &CreateError) -> Option<&'static str> {
             Some("replace it with --overwrite, or add to it with zvf append")
         }
         CreateError::NotEmpty(_) => Some("choose another address, or move the contents away"),
+        CreateError::InStore(_) => Some("name an address outside of it"),
         CreateError::Leftovers => Some("replace them with --overwrite"),
         _ => None,
     }

@@ -183,6 +183,10 @@ impl Error {
             | Self::Unnamed
             | Self::Severed { .. }
             | Self::Attribute(_)
+            | Self::Create {
+                source: CreateError::InStore(_),
+                ..
+            }
             | Self::Pyramid(_) => ErrorKind::InvalidInput,
             Self::Create {
                 source: CreateError::Failed(error),

@@ -11,6 +11,7 @@ mod units;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use zvf_model::fetch::BoxFuture;
@@ -238,7 +239,7 @@ impl MigrateReport {
 /// # Errors
 ///
 /// [`Error`] when a part cannot be read, unless [`skip_damaged`](MigrateOptions::skip_damaged) is
-/// set; [`Error::Create`] when something exists at `target`.
+/// set; [`Error::Create`] when something exists at `target`, or it is in the store at `source`.
 pub async fn migrate(
     source: impl Into<Location>,
     target: impl Into<Location>,
@@ -260,6 +261,9 @@ impl Dataset {
         options: &MigrateOptions,
     ) -> Result<MigrateReport, Error> {
         let target = target.into();
+        if let Some(address) = target.address() {
+            check_outside(self.address(), address)?;
+        }
         let name = new_name(self, target.address(), options);
         let store = target.create(&options.open)?;
         Ok(migrate_in(self, &store, &name, options).await?)
@@ -271,6 +275,36 @@ fn new_name(source: &Dataset, target: Option<&str>, options: &MigrateOptions) ->
     let name = options.name.as_deref().or_else(|| target.and_then(name_of));
     let name = name.or_else(|| name_of(source.address()));
     name.unwrap_or("zarr_vectors").to_owned()
+}
+
+/// Fails if the target is in the store that is read, where its files would be damage.
+fn check_outside(source: &str, target: &str) -> Result<(), Failure> {
+    let local = |address: &str| {
+        let path = address.strip_prefix("file://").unwrap_or(address);
+        (!path.contains("://")).then(|| resolved(Path::new(path)))
+    };
+    let paths = match (local(source), local(target)) {
+        (Some(source), Some(target)) => (source, target),
+        (None, None) => (source.into(), target.into()),
+        _ => return Ok(()),
+    };
+    match paths.0 != paths.1 && paths.1.starts_with(&paths.0) {
+        true => Err(Failure::Create {
+            address: target.to_owned(),
+            source: CreateError::InStore(source.to_owned()),
+        }),
+        false => Ok(()),
+    }
+}
+
+/// Returns a path without symbolic links; its last parts may not exist.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let found = path.ancestors().find_map(|ancestor| {
+        let rest = path.strip_prefix(ancestor).ok()?;
+        Some(ancestor.canonicalize().ok()?.join(rest))
+    });
+    found.unwrap_or(path)
 }
 
 /// Returns the form of the new store, and the source with all of its levels. Fails if a level is a

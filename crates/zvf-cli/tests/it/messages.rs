@@ -53,6 +53,17 @@ fn values_that_an_option_does_not_take_are_explained() {
     );
 }
 
+/// `zvf query -o` writes vertices of no object or of several, which no new store holds.
+#[test]
+fn vertices_of_no_object_or_several_are_explained() {
+    let bench = Bench::new();
+    for id in ["-1", "-2"] {
+        bench.file("in.csv", &format!("x,y,z,object_id\n1,2,3,{id}\n"));
+        let create = ["create", "@a.zv", "--kind", "points", "--from", "@in.csv"];
+        check(&bench, &create, "zvf query --no-objects");
+    }
+}
+
 #[test]
 fn predicates_with_wrong_columns_are_explained() {
     let bench = square();

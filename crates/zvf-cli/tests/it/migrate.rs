@@ -30,6 +30,33 @@ fn a_store_is_migrated_to_another_generation() {
     }
 }
 
+/// The files of the new store were damage of the old one, which has an inventory.
+#[test]
+fn a_target_in_the_old_store_is_refused() {
+    let bench = Bench::new();
+    bench.file("in.csv", "x,y,z\n1,2,3\n");
+    bench.says(&["create", "@a.zv", "--from", "@in.csv", "--kind", "points"]);
+    for line in [
+        &["migrate", "@a.zv", "@a.zv/b.zv"][..],
+        &[
+            "task",
+            "plan",
+            "@p.json",
+            "migrate",
+            "@a.zv",
+            "@a.zv/0/b.zv",
+        ],
+    ] {
+        let said = bench.refused(line);
+        let place = "b.zv cannot be created: it is in the folder of the store";
+        assert!(said.contains(place), "{said}");
+        assert!(said.contains("; name an address outside of it"), "{said}");
+    }
+    assert_eq!(bench.json(&["validate", "@a.zv"])["findings"], json!([]));
+    // A name that begins with that of the store is not in it.
+    bench.says(&["migrate", "@a.zv", "@a.zv2"]);
+}
+
 #[test]
 fn errors_contain_a_hint() {
     let bench = Bench::new();

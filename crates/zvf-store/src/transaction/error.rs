@@ -139,6 +139,9 @@ pub enum CreateError {
     /// The place holds objects that do not belong to a store.
     #[error("the location is not empty and is not a store: it contains {0}")]
     NotEmpty(String),
+    /// The place is in the folder of the store that is read.
+    #[error("it is in the folder of the store {0}")]
+    InStore(String),
     /// Another process is creating the store.
     #[error("another process is creating the store")]
     InProgress,

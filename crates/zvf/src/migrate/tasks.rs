@@ -17,7 +17,7 @@ use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId, node_copy};
 use zvf_store::{CreateError, OpenOptions, Store};
 
 use super::{
-    DAMAGED, MigrateOptions, MigrateReport, Migration, OpenLevel, checked,
+    DAMAGED, MigrateOptions, MigrateReport, Migration, OpenLevel, check_outside, checked,
     level::{ChunkFacts, Level},
     links::{CopiedLinks, WrittenLinks, coords},
     new_name,
@@ -129,6 +129,7 @@ pub(crate) async fn plan(
     tasks: usize,
     replaces_leftovers: bool,
 ) -> Result<PlannedJob, Failure> {
+    check_outside(source, target)?;
     let dataset = open_source(source, &options.open).await?;
     checked(&dataset, options).await?;
     let task = MigrateTask {
