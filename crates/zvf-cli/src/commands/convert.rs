@@ -85,7 +85,8 @@ pub(crate) fn run(arguments: &FileConvertArgs) -> Result<CommandOutcome, Box<dyn
         .notes
         .iter()
         .filter(|note| note.contains("left out"));
-    converted.written.left_out.extend(lost.cloned());
+    let lost = lost.map(|note| note.strip_prefix("left out: ").unwrap_or(note).to_owned());
+    converted.written.left_out.extend(lost);
     converted.notes.retain(|note| !note.contains("left out"));
     converted.written = lossless.publish(converted.written)?;
     drop(progress);

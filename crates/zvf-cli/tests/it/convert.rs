@@ -95,6 +95,12 @@ fn losses_are_reported_and_refused_by_strict() {
         ],
     });
     assert_eq!(said, expected);
+    // What the reader leaves out is listed in the same form.
+    let corners = "v 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nf 1/1 2/1 3/1\n";
+    fs::write(folder.path("a.obj"), corners).unwrap();
+    let said = folder.run(&["convert", "a.obj", "a.stl", "--json"]);
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["left_out"], json!(["lines vt"]));
     fs::write(folder.path("b.tck"), "untouched").unwrap();
     let (code, said) = folder.call(&["convert", "tracts.trk", "b.tck", "--strict"]);
     assert_eq!(code, Some(2));

@@ -163,9 +163,7 @@ impl TableContent {
         let mut kept: Vec<u64> = Vec::new();
         for row in 0..geometry.len() {
             let value = value(geometry, row)?;
-            let found = value.map(wkb::parse).transpose()?;
-            let found = found.filter(|found| !found.parts.is_empty());
-            match found {
+            match value.map(wkb::parse).transpose()?.flatten() {
                 None => self.absent = self.absent.saturating_add(1),
                 Some(found) => {
                     self.push(found)?;

@@ -119,18 +119,33 @@ pub(super) struct WkbGeometry {
     pub(super) rings: Vec<usize>,
 }
 
-/// Parses a value.
+/// Number of collections of any geometry.
+const COLLECTION: u32 = 7;
+/// Bits of the type in the form of `PostGIS`, which some programs write: z, and a coordinate system
+/// after the type.
+const HAS_Z: u32 = 0x8000_0000;
+const HAS_SRID: u32 = 0x2000_0000;
+
+/// Parses a value. Returns `None` if it has no vertices.
 ///
 /// # Errors
 ///
 /// [`FileFault::Field`] for other types, [`FileFault::Truncated`], [`FileFault::Trailing`] and
 /// [`FileFault::NotFinite`].
-pub(super) fn parse(bytes: &[u8]) -> Result<WkbGeometry, FileFault> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<WkbGeometry>, FileFault> {
     let mut cursor = WkbCursor { bytes };
-    let (kind, has_z) = cursor.head(None)?;
+    let (number, form) = cursor.head()?;
+    if number == COLLECTION && cursor.count(form, 9)? == 0 {
+        return cursor.finish(None);
+    }
+    let kind = WkbKind::of(number).ok_or_else(|| {
+        let expected =
+            "points, lines and polygons are read, without measures; convert other geometry first";
+        FileFault::field("the type of a geometry", number, expected)
+    })?;
     let mut geometry = WkbGeometry {
         kind,
-        has_z: has_z.has_z,
+        has_z: form.has_z,
         parts: Vec::new(),
         rings: Vec::new(),
     };
@@ -141,20 +156,22 @@ pub(super) fn parse(bytes: &[u8]) -> Result<WkbGeometry, FileFault> {
         _ => None,
     };
     match single {
-        None => cursor.single(kind, has_z, &mut geometry)?,
+        None => cursor.single(kind, form, &mut geometry)?,
         Some(single) => {
             // A member has 9 bytes or more.
-            let members = cursor.count(has_z, 9)?;
+            let members = cursor.count(form, 9)?;
             for _ in 0..members {
-                let (_, form) = cursor.head(Some((single, has_z.has_z)))?;
-                cursor.single(single, form, &mut geometry)?;
+                let (number, of_member) = cursor.head()?;
+                if (number, of_member.has_z) != (single.number(), form.has_z) {
+                    let expected = "the members of a collection have its type and its dimension; the file is damaged";
+                    return Err(FileFault::field("the type of a geometry", number, expected));
+                }
+                cursor.single(single, of_member, &mut geometry)?;
             }
         }
     }
-    match cursor.bytes.len() {
-        0 => Ok(geometry),
-        left => Err(FileFault::Trailing(u64::try_from(left).unwrap_or(u64::MAX))),
-    }
+    let has_vertices = !geometry.parts.is_empty();
+    cursor.finish(has_vertices.then_some(geometry))
 }
 
 /// Byte order and dimension of a value.
@@ -191,8 +208,8 @@ impl WkbCursor<'_> {
         })
     }
 
-    /// Reads byte order and type. Those of a member must be the `required` ones of its collection.
-    fn head(&mut self, required: Option<(WkbKind, bool)>) -> Result<(WkbKind, WkbForm), FileFault> {
+    /// Reads byte order and type. Returns the number of the type without its dimension.
+    fn head(&mut self) -> Result<(u32, WkbForm), FileFault> {
         let is_little = match self.take::<1>()? {
             [0] => false,
             [1] => true,
@@ -202,23 +219,24 @@ impl WkbCursor<'_> {
             }
         };
         let number = self.integer(is_little)?;
-        // The high bit is the z of PostGIS, which some programs write.
-        let has_z = number & 0x8000_0000 != 0 || (1001..=1006).contains(&number);
-        let base = (number & 0x7fff_ffff).checked_sub(if number > 1000 && number < 2000 {
-            1000
-        } else {
-            0
-        });
-        let kind = base.and_then(WkbKind::of).ok_or_else(|| {
-            let expected = "points, lines and polygons are read, without measures; convert other geometry first";
-            FileFault::field("the type of a geometry", number, expected)
-        })?;
-        if required.is_some_and(|required| required != (kind, has_z)) {
-            let expected =
-                "the members of a collection have its type and its dimension; the file is damaged";
-            return Err(FileFault::field("the type of a geometry", number, expected));
+        if number & HAS_SRID != 0 {
+            // The metadata of the file name the coordinate system.
+            self.integer(is_little)?;
         }
-        Ok((kind, WkbForm { is_little, has_z }))
+        let flags = number & (HAS_Z | HAS_SRID);
+        let number = number ^ flags;
+        let iso_z = (1001..=1007).contains(&number);
+        let has_z = iso_z || flags & HAS_Z != 0;
+        let number = number.saturating_sub(if iso_z { 1000 } else { 0 });
+        Ok((number, WkbForm { is_little, has_z }))
+    }
+
+    /// Checks that the value ends here.
+    fn finish(self, found: Option<WkbGeometry>) -> Result<Option<WkbGeometry>, FileFault> {
+        match self.bytes.len() {
+            0 => Ok(found),
+            left => Err(FileFault::Trailing(u64::try_from(left).unwrap_or(u64::MAX))),
+        }
     }
 
     /// Reads a count of items of `size` bytes or more.
@@ -333,14 +351,14 @@ mod tests {
             WkbKind::MultiLineString,
         ];
         for (bytes, kind) in all.iter().zip(kinds) {
-            let found = parse(bytes).unwrap();
+            let found = parse(bytes).unwrap().unwrap();
             assert_eq!((found.kind, found.has_z), (kind, true));
             for length in 0..bytes.len() {
                 assert!(parse(&bytes[..length]).is_err(), "{kind:?}, {length}");
             }
             assert!(parse(&[bytes.as_slice(), &[0]].concat()).is_err());
         }
-        assert_eq!(parse(&all[2]).unwrap().parts[0].len(), 4);
+        assert_eq!(parse(&all[2]).unwrap().unwrap().parts[0].len(), 4);
     }
 
     #[test]
@@ -351,9 +369,15 @@ mod tests {
         let mut postgis = vec![1];
         postgis.extend(0x8000_0001_u32.to_le_bytes());
         postgis.extend([1.0_f64, 2.0, 3.0].iter().flat_map(|it| it.to_le_bytes()));
-        let found = [parse(&big).unwrap(), parse(&postgis).unwrap()];
-        assert_eq!(found[0], found[1]);
-        assert_eq!(found[0].parts, [[[1.0, 2.0, 3.0]]]);
+        let mut located = vec![1];
+        located.extend((HAS_Z | HAS_SRID | 1).to_le_bytes());
+        located.extend(4326_u32.to_le_bytes());
+        located.extend(&postgis[5..]);
+        for bytes in [big, postgis, located] {
+            let found = parse(&bytes).unwrap().unwrap();
+            assert_eq!((found.kind, found.has_z), (WkbKind::Point, true));
+            assert_eq!(found.parts, [[[1.0, 2.0, 3.0]]]);
+        }
     }
 
     /// A point whose x and y are NaN is empty, also as a member, and any other NaN is an error.
@@ -367,13 +391,17 @@ mod tests {
         let nan = f64::NAN;
         for (row, has_z) in [([nan; 3], false), ([nan; 3], true), ([nan, nan, 5.0], true)] {
             let found = parse(&point(row, has_z)).unwrap();
-            assert_eq!((found.has_z, found.parts.len()), (has_z, 0));
+            assert_eq!(found, None);
             let mut several = Vec::new();
             WkbEncoder { has_z }.head(WkbKind::MultiPoint, &mut several);
             several.extend(count(2));
             several.extend(point(row, has_z));
             several.extend(point([1.0, 2.0, 0.0], has_z));
-            assert_eq!(parse(&several).unwrap().parts, [[[1.0, 2.0, 0.0]]]);
+            let found = parse(&several).unwrap().unwrap();
+            assert_eq!(
+                (found.has_z, found.parts),
+                (has_z, vec![vec![[1.0, 2.0, 0.0]]])
+            );
         }
         for row in [
             [nan, 1.0, 2.0],
@@ -387,17 +415,30 @@ mod tests {
         let mut none = Vec::new();
         WkbEncoder { has_z: false }.head(WkbKind::MultiPoint, &mut none);
         none.extend(count(0));
-        assert!(parse(&none).unwrap().parts.is_empty());
+        assert_eq!(parse(&none).unwrap(), None);
+        // An empty collection, as GeoPandas writes it.
+        for number in [COLLECTION, 1000 + COLLECTION, HAS_Z | COLLECTION] {
+            let mut none = vec![1];
+            none.extend(number.to_le_bytes());
+            none.extend([0; 4]);
+            assert_eq!(parse(&none).unwrap(), None, "{number}");
+        }
     }
 
     #[test]
-    fn absurd_counts_and_nested_collections_are_refused() {
+    fn absurd_counts_collections_and_measures_are_refused() {
         let mut bytes = vec![1];
         bytes.extend(2_u32.to_le_bytes());
         bytes.extend(u32::MAX.to_le_bytes());
         assert!(matches!(parse(&bytes), Err(FileFault::Truncated { .. })));
-        let mut bytes = vec![1];
-        bytes.extend(7_u32.to_le_bytes());
-        assert!(matches!(parse(&bytes), Err(FileFault::Field { .. })));
+        // A collection of a point, a point with a measure in both forms, and unknown types.
+        for number in [COLLECTION, 2001, 3001, 0x4000_0001, 0, 8, 1000] {
+            let mut bytes = vec![1];
+            bytes.extend(number.to_le_bytes());
+            bytes.extend(1_u32.to_le_bytes());
+            bytes.extend([0; 32]);
+            let is_refused = matches!(parse(&bytes), Err(FileFault::Field { .. }));
+            assert!(is_refused, "{number:#x}");
+        }
     }
 }
