@@ -147,8 +147,8 @@ fn build_error_hint(error: &BuildError) -> Option<Hint> {
             text: format!("rename it with --rename {}", shell_word(&rename(name))).into(),
         }),
         BuildError::ObjectId { id: -2..=-1, .. } => Some(
-            "leave the objects out: write the file with zvf query --no-objects, or remove the \
-             column object_id"
+            "give each vertex one object, or, for points without objects, write the file with zvf \
+             query --no-objects"
                 .into(),
         ),
         BuildError::MissingInput {

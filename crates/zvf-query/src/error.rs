@@ -61,7 +61,7 @@ pub enum QueryError {
         declared: Vec<LevelId>,
     },
     /// A jump between levels leads beyond level 0.
-    #[error("no level is finer than level {level} by {levels}: level 0 is the finest")]
+    #[error("there is no level {levels} finer than level {level}; level 0 is the finest")]
     NoFinerLevel {
         /// The level where the jump starts.
         level: LevelId,

@@ -5,7 +5,7 @@ mod rows;
 mod tables;
 
 use core::fmt;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -216,7 +216,7 @@ impl Editor {
     }
 
     /// Adds geometry to the store. Objects without ids get new ones, greater than all others. Groups
-    /// may list stored objects as well as new ones.
+    /// of geometry with ids may also list stored objects, which join them.
     ///
     /// # Errors
     ///
@@ -342,12 +342,7 @@ impl Editor {
         out_of_bounds: OutOfBounds,
     ) -> Result<LevelChange, Failure> {
         let mut geometry = geometry.clone();
-        let mut groups = BTreeMap::new();
-        for (number, members) in &mut geometry.groups {
-            let (stored, new) = members.drain(..).partition(|id| image.has_object(*id));
-            *members = new;
-            groups.insert(*number, stored);
-        }
+        let groups = stored_members(&mut geometry, image);
         let design = image.design(out_of_bounds);
         if let Some(next) = image.next_id() {
             if let (Some(offsets), None) = (&geometry.part_offsets, &geometry.part_objects) {
@@ -672,4 +667,28 @@ fn arrays_of(nodes: &BTreeMap<String, Value>) -> Result<Arrays, Failure> {
         json: json.clone(),
     });
     Arrays::of(&nodes.collect::<Vec<_>>())
+}
+
+/// Takes the stored objects out of the groups of added geometry, and returns them by group. Without
+/// ids, members are numbers of objects of the geometry.
+fn stored_members(geometry: &mut Geometry, image: &LevelSnapshot) -> BTreeMap<u32, Vec<i64>> {
+    let mut stored = BTreeMap::new();
+    let named = geometry
+        .part_objects
+        .as_ref()
+        .or(geometry.object_ids.as_ref());
+    let Some(named) = named.filter(|_| !geometry.groups.is_empty()) else {
+        return stored;
+    };
+    let listed = geometry.objects.iter().flatten();
+    let own: HashSet<i64> = named.iter().chain(listed).copied().collect();
+    for (number, members) in &mut geometry.groups {
+        let is_stored = |id: &i64| !own.contains(id) && image.has_object(*id);
+        let joining: Vec<i64> = members.iter().copied().filter(is_stored).collect();
+        if !joining.is_empty() {
+            members.retain(|id| !is_stored(id));
+            stored.insert(*number, joining);
+        }
+    }
+    stored
 }

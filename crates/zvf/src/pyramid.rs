@@ -603,31 +603,24 @@ async fn kept(source: &Source<'_>, design: &LevelDesign) -> Result<Option<Vec<bo
 
 /// Rejects extents, factors and tolerances that no level can have.
 fn check_numbers(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Failure> {
-    let tolerance = match &options.levels {
+    let is_valid = match &options.levels {
         PyramidLevels::Auto(automatic) => {
             automatic.check(source.spatial_axes().len())?;
-            automatic.tolerance
+            automatic.tolerance.is_none_or(|tolerance| tolerance >= 0.0)
         }
-        PyramidLevels::Explicit(levels) => {
-            let methods = levels.iter().map(|level| &level.method);
-            let mut tolerances = methods.filter_map(|method| match method {
-                CoarsenMethod::Simplify { tolerance }
-                | CoarsenMethod::Collapse { tolerance, .. } => Some(*tolerance),
-                _ => None,
-            });
-            tolerances.find(|tolerance| !is_distance(*tolerance))
-        }
+        PyramidLevels::Explicit(levels) => levels.iter().all(|level| match &level.method {
+            // Refreshing needs the recorded tolerance, which cannot be infinite.
+            CoarsenMethod::Simplify { tolerance } => tolerance.is_finite() && *tolerance >= 0.0,
+            CoarsenMethod::Collapse { tolerance, .. } => *tolerance >= 0.0,
+            _ => true,
+        }),
     };
-    if tolerance.is_none_or(is_distance) {
-        return Ok(());
+    match is_valid {
+        true => Ok(()),
+        false => Err(Failure::NoPyramid {
+            why: "its tolerance must be a distance of at least 0",
+        }),
     }
-    Err(Failure::NoPyramid {
-        why: "its tolerance must be a distance of at least 0",
-    })
-}
-
-fn is_distance(number: f64) -> bool {
-    number >= 0.0
 }
 
 /// Rejects rules for attributes that do not exist. Coarser levels may lack the attribute.

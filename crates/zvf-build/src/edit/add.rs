@@ -13,7 +13,7 @@ use super::{
     image::{CellId, LevelSnapshot},
     tables::{self, Table},
 };
-use crate::{coordinates, plan::WritePlan};
+use crate::{coordinates, error::BuildError, plan::WritePlan};
 
 impl LevelSnapshot {
     /// Appends planned geometry to chunks and tables.
@@ -205,11 +205,14 @@ impl LevelSnapshot {
             self.object_attribute(attribute, objects)?;
         }
         self.join_groups(&plan.geometry.groups);
-        for id in change.groups.values().flatten() {
-            if !self.tables.row_of.contains_key(id) {
-                return Err(EditError::UnknownObject(*id));
+        for (number, members) in &change.groups {
+            for id in members {
+                if !self.tables.row_of.contains_key(id) {
+                    let what = format!("group {number}");
+                    return Err(BuildError::UnknownObject { what, id: *id }.into());
+                }
+                edits.touched.insert(format!("object/{id}"));
             }
-            edits.touched.insert(format!("object/{id}"));
         }
         self.join_groups(&change.groups);
         self.group_attributes(&plan.geometry.group)

@@ -21,8 +21,7 @@ pub struct LevelChange {
     pub remove_rows: BTreeMap<Vec<i64>, BTreeSet<u64>>,
     /// Geometry to add, planned with [`LevelSnapshot::design`].
     pub add: Option<WritePlan>,
-    /// Stored objects that join groups, by group number. The objects of `add` join groups by its
-    /// geometry.
+    /// Stored objects that join groups with the objects of `add`, by group number.
     pub groups: BTreeMap<u32, Vec<i64>>,
     /// `true` to drop fragments without rows and renumber the others.
     pub compact: bool,

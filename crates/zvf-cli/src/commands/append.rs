@@ -12,7 +12,7 @@ use crate::{
 /// Add the geometry of a file to a store
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Objects without ids get new ones above the existing ids.
-Groups of the file may list stored objects.
+If the file has ids of objects, its groups may also list stored objects.
 
 Examples:
   zvf append tracts.zv --from more.csv

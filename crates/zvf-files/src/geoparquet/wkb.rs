@@ -119,11 +119,11 @@ pub(super) struct WkbGeometry {
     pub(super) rings: Vec<usize>,
 }
 
-/// Number of collections of any geometry.
+/// Type number of a geometry collection.
 const COLLECTION: u32 = 7;
-/// Bits of the type in the form of `PostGIS`, which some programs write: z, and a coordinate system
-/// after the type.
+/// Bit of the type for z in the form of `PostGIS`, which some programs write.
 const HAS_Z: u32 = 0x8000_0000;
+/// Bit of the type for a coordinate system after the type, in this form.
 const HAS_SRID: u32 = 0x2000_0000;
 
 /// Parses a value. Returns `None` if it has no vertices.

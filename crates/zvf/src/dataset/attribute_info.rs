@@ -321,6 +321,8 @@ impl Dataset {
                 dataset
                     .add_ranges(level, attributes, |_| true, &mut ranges)
                     .await?;
+                // Additive levels repeat the tables of objects.
+                let repeats = dataset.level_metadata(level).await?.is_additive();
                 for part in dataset.completing(level).await? {
                     let session = dataset.session();
                     // A level may lack attributes of a finer one.
@@ -329,6 +331,7 @@ impl Dataset {
                     let has = |info: &AttributeInfo| {
                         let mut scopes = Scope::ALL.iter().zip(&names);
                         info.scope != Scope::Group
+                            && !(repeats && info.scope == Scope::Object)
                             && scopes.any(|(scope, names)| {
                                 *scope == info.scope && names.contains(&info.name)
                             })

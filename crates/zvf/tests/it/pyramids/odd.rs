@@ -247,7 +247,7 @@ fn values_of_fragments_stay_with_their_objects() {
 
 /// Such numbers gave levels of other cells or tolerances than the caller named.
 #[test]
-fn cells_factors_and_tolerances_must_be_positive() {
+fn cells_factors_and_tolerances_are_checked() {
     let geometry = Geometry::new(places(&mut Random::new(7), 40, 3));
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![8.0; 3]);

@@ -76,14 +76,42 @@ fn stored_objects_join_groups() {
         let mut gone = points(0, [5, 5]);
         gone.groups.insert(0, vec![2]);
         let refused = editor.replace_objects(&[2], &gone, OutOfBounds::Reject);
-        let refused = refused.await.unwrap_err();
-        let expected = EditError::UnknownObject(2);
-        assert!(matches!(refused, Error::Edit(error) if error == expected));
+        let refused = refused.await.unwrap_err().to_string();
+        assert!(refused.contains("group 0 refers to object 2"), "{refused}");
         gone.groups.insert(0, vec![7]);
         let refused = editor.append(&gone, OutOfBounds::Reject).await;
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains("group 0 refers to object 7"), "{refused}");
         assert_eq!(groups(&editor).await, members);
+
+        // A replaced object outside of the bounds is dropped, also from its group.
+        let mut outside = points(1, [3, 4]);
+        outside.positions = NumericColumn::float32(2, [100.0, 1.0, 2.0, 2.0]);
+        let dropped = editor.replace(&outside, OutOfBounds::Drop).await;
+        dropped.unwrap();
+        assert_eq!(groups(&editor).await, [vec![1, 4, 2], vec![2], vec![1]]);
+    });
+}
+
+/// Members of groups are numbers of paths if the paths have no ids, not ids of stored objects.
+#[test]
+fn groups_of_paths_without_ids_take_no_stored_objects() {
+    block_on(async {
+        let none: [(&str, &[u8]); 0] = [];
+        let store = Store::from_memory(none).unwrap();
+        let positions = NumericColumn::float32(2, [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0]);
+        let mut paths = Geometry::new(positions);
+        paths.part_offsets = Some(vec![0, 2, 4]);
+        paths.groups.insert(0, vec![0]);
+        let design = Design::new(GeometryKind::Polylines).chunk_shape([10.0; 2]);
+        let plan = WritePlan::new(paths.clone(), design).unwrap();
+        let options = CreateOptions::default();
+        zvf::create_from_plan(&store, plan, &options).await.unwrap();
+        let editor = Editor::open(store).await.unwrap();
+        let refused = editor.append(&paths, OutOfBounds::Reject).await;
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("group 0 refers to object 0"), "{refused}");
+        assert_eq!(groups(&editor).await, [vec![0]]);
     });
 }
 
