@@ -406,29 +406,10 @@ fn check_outside(store: &str, target: &ExportTarget) -> Result<(), ExportError> 
         ExportTarget::Folder(folder) => folder.display().to_string(),
         ExportTarget::Bucket(address) => address.clone(),
     };
-    let local = |address: &str| {
-        let path = address.strip_prefix("file://").unwrap_or(address);
-        (!path.contains("://")).then(|| resolved(Path::new(path)))
-    };
-    let is_inside = match (local(store), local(&text)) {
-        (Some(store), Some(target)) => target.starts_with(store),
-        (None, None) => Path::new(&text).starts_with(store),
-        _ => false,
-    };
-    match is_inside {
+    match zvf_store::path_in_folder(&text, store).is_some() {
         true => Err(ExportError::InStore(text)),
         false => Ok(()),
     }
-}
-
-/// Returns a path without symbolic links; its last parts may not exist.
-fn resolved(path: &Path) -> PathBuf {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    let found = path.ancestors().find_map(|ancestor| {
-        let rest = path.strip_prefix(ancestor).ok()?;
-        Some(ancestor.canonicalize().ok()?.join(rest))
-    });
-    found.unwrap_or(path)
 }
 
 /// Notes requested layers for which the store has no content, and fails if there is no layer.

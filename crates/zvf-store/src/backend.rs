@@ -18,6 +18,7 @@ use object_store::ObjectStore;
 pub use error::OpenError;
 pub use simulated_network::SimulatedNetwork;
 
+pub use address::path_in_folder;
 pub(crate) use address::{Address, Scheme};
 pub(crate) use failure::{
     FailureKind, classify, gave_up_early, ignores_ranges, is_below_file, is_connection,

@@ -96,9 +96,9 @@ mod store;
 mod threads;
 mod transaction;
 
-pub use backend::OpenError;
 #[doc(hidden)]
 pub use backend::SimulatedNetwork;
+pub use backend::{OpenError, path_in_folder};
 pub use cell::{CellArray, CellArrayError, CellError, CellRead, CellReader};
 pub use io::{
     ByteRange, CoalescedRanges, ListError, ListedFile, Listing, MergeLimits, Read, ReadError,

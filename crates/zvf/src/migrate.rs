@@ -11,7 +11,6 @@ mod units;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use zvf_model::fetch::BoxFuture;
@@ -27,7 +26,7 @@ use zvf_model::{
     key::Key, level::LevelId,
 };
 use zvf_query::{Damage, Fault, LinkCells, QueryError, Session};
-use zvf_store::{CreateError, OpenOptions, Store};
+use zvf_store::{CreateError, OpenOptions, Store, path_in_folder};
 
 use crate::progress::Progress;
 use crate::{
@@ -279,32 +278,14 @@ fn new_name(source: &Dataset, target: Option<&str>, options: &MigrateOptions) ->
 
 /// Fails if the target is in the store that is read, where its files would be damage.
 fn check_outside(source: &str, target: &str) -> Result<(), Failure> {
-    let local = |address: &str| {
-        let path = address.strip_prefix("file://").unwrap_or(address);
-        (!path.contains("://")).then(|| resolved(Path::new(path)))
-    };
-    let paths = match (local(source), local(target)) {
-        (Some(source), Some(target)) => (source, target),
-        (None, None) => (source.into(), target.into()),
-        _ => return Ok(()),
-    };
-    match paths.0 != paths.1 && paths.1.starts_with(&paths.0) {
+    let path = path_in_folder(target, source);
+    match path.is_some_and(|path| !path.as_os_str().is_empty()) {
         true => Err(Failure::Create {
             address: target.to_owned(),
             source: CreateError::InStore(source.to_owned()),
         }),
         false => Ok(()),
     }
-}
-
-/// Returns a path without symbolic links; its last parts may not exist.
-fn resolved(path: &Path) -> PathBuf {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    let found = path.ancestors().find_map(|ancestor| {
-        let rest = path.strip_prefix(ancestor).ok()?;
-        Some(ancestor.canonicalize().ok()?.join(rest))
-    });
-    found.unwrap_or(path)
 }
 
 /// Returns the form of the new store, and the source with all of its levels. Fails if a level is a

@@ -17,7 +17,7 @@ use zvf_model::{
     key::Key,
     zarr::{Array, Node},
 };
-use zvf_store::{CellArray, CellReader, ListedFile, OpenOptions, Read, Store};
+use zvf_store::{CellArray, CellReader, ListedFile, OpenOptions, Read, Store, path_in_folder};
 use zvf_validate::{
     Depth, ShareReport, ValidateOptions, ValidationReport, ValidationShare, validate_joined,
     validate_share,
@@ -148,11 +148,7 @@ pub fn plan_validation<'a>(
             tasks: options.tasks.max(1),
             committed: None,
         };
-        let folder = format!("{}/", planned.store.trim_end_matches(['/', '\\']));
-        if absolute(plan)
-            .replace('\\', "/")
-            .starts_with(&folder.replace('\\', "/"))
-        {
+        if path_in_folder(plan, &planned.store).is_some() {
             return Err(planned.problem(TaskPlanError::InStore));
         }
         let survey = planned.survey(open).await?;

@@ -4,6 +4,7 @@ use core::num::NonZeroU32;
 use std::collections::BTreeSet;
 
 use zvf_model::{
+    fetch::BoxFuture,
     grid::ChunkCoord,
     key::Key,
     level::{ADDITIVE_LEVELS, LevelId, Refinement},
@@ -272,6 +273,16 @@ impl Session<'_> {
         }
         chain.reverse();
         Ok(chain)
+    }
+
+    /// Returns the levels whose content a query of a level returns, the coarsest first: the level, and
+    /// coarser ones that complete it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`QueryError`] if a level does not exist or its metadata is invalid.
+    pub fn completed_by(&self, level: LevelId) -> BoxFuture<'_, Result<Vec<LevelId>, QueryError>> {
+        Box::pin(async move { self.joint_levels(&Query::new(), level).await })
     }
 
     /// Returns the levels that are read together with this one, the coarsest first.

@@ -69,6 +69,49 @@ impl Address {
     }
 }
 
+/// Returns the path of an address in the folder of another, and `None` if it is elsewhere. The path is
+/// empty if both name one place. Symbolic links of local folders are followed.
+///
+/// ```
+/// use std::path::Path;
+/// use zvf_store::path_in_folder;
+///
+/// let found = path_in_folder("s3a://bucket/a.zv/0", "s3://bucket/a.zv");
+/// assert_eq!(found.as_deref(), Some(Path::new("0")));
+/// assert_eq!(path_in_folder("/data/a.zv.old", "/data/a.zv"), None);
+/// ```
+pub fn path_in_folder(address: &str, folder: &str) -> Option<PathBuf> {
+    let path = match (Address::parse(address).ok()?, Address::parse(folder).ok()?) {
+        (Address::Path(path), Address::Path(folder)) => {
+            let path = resolved(&path);
+            path.strip_prefix(resolved(&folder)).map(Path::to_path_buf)
+        }
+        (Address::Network(scheme, url), Address::Network(other, folder)) => {
+            let place = |url: &Url| {
+                let host = url.host_str().map(str::to_owned);
+                (url.username().to_owned(), host, url.port())
+            };
+            if scheme != other || place(&url) != place(&folder) {
+                return None;
+            }
+            let path = Path::new(url.path());
+            path.strip_prefix(folder.path()).map(Path::to_path_buf)
+        }
+        _ => return None,
+    };
+    path.ok()
+}
+
+/// Returns a path without symbolic links; its last parts may not exist.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let found = path.ancestors().find_map(|ancestor| {
+        let rest = path.strip_prefix(ancestor).ok()?;
+        Some(ancestor.canonicalize().ok()?.join(rest))
+    });
+    found.unwrap_or(path)
+}
+
 #[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
 fn file_path(text: &str) -> Result<PathBuf, OpenError> {
     let path = url(text)?.to_file_path();
@@ -114,6 +157,32 @@ mod tests {
         check_network("s3://bucket/x", Scheme::S3);
         check_network("gs://bucket/x", Scheme::Gcs);
         check_network("az://container/x", Scheme::Azure);
+    }
+
+    #[test]
+    fn places_in_a_folder_are_found_in_every_spelling() {
+        let found = |address: &str, folder: &str| path_in_folder(address, folder);
+        let is_in = |address: &str, folder: &str, path: &str| {
+            assert_eq!(found(address, folder).as_deref(), Some(Path::new(path)));
+        };
+        is_in("/a b.zv/0/x", "/a b.zv/", "0/x");
+        is_in("file:///a%20b.zv/x", "/a b.zv", "x");
+        is_in("file:/a.zv/x", "FILE:///a.zv", "x");
+        is_in("/a.zv/", "/a.zv", "");
+        is_in("s3://b/a.zv/x/", "s3a://b/a.zv", "x");
+        is_in("https://h:80/a.zv", "https://h:80/a.zv/", "");
+        for (address, folder) in [
+            ("/a.zv2", "/a.zv"),
+            ("/", "/a.zv"),
+            ("s3://b/a.zv2", "s3://b/a.zv"),
+            ("s3://c/a.zv/x", "s3://b/a.zv"),
+            ("gs://b/a.zv/x", "s3://b/a.zv"),
+            ("https://h:81/a.zv/x", "https://h:80/a.zv"),
+            ("/a.zv/x", "s3://b/a.zv"),
+            ("memory:", "memory:"),
+        ] {
+            assert_eq!(found(address, folder), None, "{address} in {folder}");
+        }
     }
 
     /// Encodes them alike with either set of tables of `idna_adapter`.

@@ -13,7 +13,7 @@ use zvf_model::{
     generation::Generation,
     key::Key,
     layout::ArrayRole,
-    level::{LevelId, Refinement},
+    level::LevelId,
     metadata::Attributes,
     root::AttributeDeclarations,
     zarr::Node,
@@ -318,14 +318,17 @@ impl Dataset {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
                 let mut ranges = vec![ValueRange::default(); attributes.len()];
-                dataset
-                    .add_ranges(level, attributes, |_| true, &mut ranges)
-                    .await?;
                 // Additive levels repeat the tables of objects.
                 let repeats = dataset.level_metadata(level).await?.is_additive();
-                for part in dataset.completing(level).await? {
-                    let session = dataset.session();
-                    // A level may lack attributes of a finer one.
+                let session = dataset.session();
+                for part in session.completed_by(level).await? {
+                    if part == level {
+                        dataset
+                            .add_ranges(level, attributes, |_| true, &mut ranges)
+                            .await?;
+                        continue;
+                    }
+                    // A coarser level may lack attributes.
                     let names = Scope::ALL.map(|scope| session.attribute_list(part, scope));
                     let names = try_join_all(names).await?;
                     let has = |info: &AttributeInfo| {
@@ -343,25 +346,6 @@ impl Dataset {
                 Ok(ranges)
             })
         }))
-    }
-
-    /// Returns the coarser levels that complete an additive level, the finest first.
-    async fn completing(&self, level: LevelId) -> Result<Vec<LevelId>, Failure> {
-        let metadata = self.level_metadata(level).await?;
-        if metadata.is_additive() {
-            let coarser = self.levels().iter().filter(|other| **other > level);
-            return Ok(coarser.copied().collect());
-        }
-        let mut levels = Vec::new();
-        let (mut last, mut refinement) = (level, metadata.refinement);
-        while refinement == Refinement::Add
-            && let Some(next) = last.offset(1)
-        {
-            levels.push(next);
-            last = next;
-            refinement = self.level_metadata(next).await?.refinement;
-        }
-        Ok(levels)
     }
 
     /// Extends the ranges of the attributes that a level has to the values that the level stores.
