@@ -114,7 +114,7 @@ impl Store {
     ) -> FetchResult {
         self.recorder().request(read);
         let opened = open_file.open(folder, &read.key);
-        let Some((file, size)) = opened.map_err(|error| read_error(read, error))? else {
+        let Some((file, size)) = opened.map_err(|error| read_error(&read.key, error))? else {
             return Ok(None);
         };
         let range = match &read.range {
@@ -145,7 +145,7 @@ impl Store {
             }
             // The file was truncated after it was opened.
             Ok(None) => ReadError::truncated(read, None),
-            Err(error) => read_error(read, error),
+            Err(error) => read_error(&read.key, error),
         };
         if !is_bounded {
             budget.release(length);
@@ -195,8 +195,9 @@ fn buffer(length: u64) -> io::Result<(Vec<u8>, usize)> {
     Ok((bytes, length))
 }
 
-fn read_error(read: &Read, error: io::Error) -> ReadError {
-    let key = read.key.clone();
+/// Returns the error of an object that is a file.
+pub(super) fn read_error(key: &Key, error: io::Error) -> ReadError {
+    let key = key.clone();
     match error.kind() {
         ErrorKind::PermissionDenied => ReadError::Forbidden {
             key,

@@ -13,10 +13,9 @@
 
 use std::{
     fs::{File, Metadata},
-    io::{self, ErrorKind},
-    path::Path as FilePath,
+    path::{Path as FilePath, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Mutex, PoisonError,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -25,7 +24,11 @@ use std::{
 use bytes::Bytes;
 use zvf_model::key::Key;
 
-use super::{Store, file_read::read_range, regular_file};
+use super::{
+    Store,
+    file_read::{read_error, read_range},
+    regular_file,
+};
 use crate::{
     backend::Backend,
     io::{ObjectVersion, Read, ReadError},
@@ -156,8 +159,7 @@ impl Store {
         let read = Read::full(key);
         if let Some(folder) = self.folder() {
             self.recorder().request(&read);
-            let seen = read_head_file(&folder.join(read.key.as_str()), self.budget());
-            let seen = seen.map_err(|error| error.at(&read.key))?;
+            let seen = HeadFile::new(folder, &read.key, self.budget()).read()?;
             if let Some(seen) = &seen {
                 self.recorder().bytes(seen.document.len());
             }
@@ -173,10 +175,8 @@ impl Store {
         key: &Key,
         seen: &SeenHead,
     ) -> Option<Result<HeadComparison, ReadError>> {
-        let folder = self.folder()?;
-        let path = folder.join(key.as_str());
-        let compared = compare_file(&path, seen, self.budget());
-        Some(compared.map_err(|error| error.at(key)))
+        let file = HeadFile::new(self.folder()?, key, self.budget());
+        Some(file.compare(seen))
     }
 
     /// Compares the head with one seen before. Takes one request over the network.
@@ -226,74 +226,87 @@ impl SeenHead {
     }
 }
 
-/// Reads the file of the head.
-fn read_head_file(path: &FilePath, budget: u64) -> Result<Option<SeenHead>, HeadError> {
-    // Before the file is opened, so that a change after it was read is recent.
-    let now = SystemTime::now();
-    let Some((file, identity)) = open(path)? else {
-        return Ok(None);
-    };
-    let document = read(&file, identity.bytes, budget)?;
-    let is_settled = identity.is_settled(now);
-    Ok(Some(SeenHead {
-        document,
-        version: HeadVersion::File {
-            identity,
-            is_settled,
-        },
-        modified: identity.modified.map_or(0, millis),
-    }))
-}
-
-/// Compares the file of the head with the one seen before.
-///
-/// The file is opened rather than looked up, because network file systems then query the server
-/// instead of a cache.
-fn compare_file(
-    path: &FilePath,
-    seen: &SeenHead,
+/// The file of the head.
+struct HeadFile<'h> {
+    path: PathBuf,
+    key: &'h Key,
     budget: u64,
-) -> Result<HeadComparison, HeadError> {
-    let now = SystemTime::now();
-    let Some((file, identity)) = open(path)? else {
-        return Ok(HeadComparison::Other(None));
-    };
-    let unchanged = HeadVersion::File {
-        identity,
-        is_settled: true,
-    };
-    if seen.version == unchanged {
-        return Ok(HeadComparison::Same(None));
-    }
-    let found = SeenHead {
-        document: read(&file, identity.bytes, budget)?,
-        version: HeadVersion::File {
-            identity,
-            is_settled: identity.is_settled(now),
-        },
-        modified: identity.modified.map_or(0, millis),
-    };
-    let is_same_file =
-        matches!(&seen.version, HeadVersion::File { identity: before, .. } if *before == identity);
-    if is_same_file && found.document == seen.document {
-        return Ok(HeadComparison::Same(Some(found)));
-    }
-    Ok(HeadComparison::Other(Some(found)))
 }
 
-fn open(path: &FilePath) -> io::Result<Option<(File, FileIdentity)>> {
-    let opened = regular_file::open(path)?;
-    Ok(opened.map(|(file, status)| (file, FileIdentity::of(&status))))
-}
-
-fn read(file: &File, bytes: u64, budget: u64) -> Result<Bytes, HeadError> {
-    if bytes > budget {
-        return Err(HeadError::OverBudget {
-            size: bytes,
+impl<'h> HeadFile<'h> {
+    fn new(folder: &FilePath, key: &'h Key, budget: u64) -> Self {
+        Self {
+            path: folder.join(key.as_str()),
+            key,
             budget,
-        });
+        }
     }
-    Ok(read_range(file, 0, bytes)?.into())
+
+    /// Reads the file; `None` if it is absent.
+    fn read(&self) -> Result<Option<SeenHead>, ReadError> {
+        // Before the file is opened, so that a change after it was read is recent.
+        let now = SystemTime::now();
+        let Some((file, identity)) = self.open()? else {
+            return Ok(None);
+        };
+        self.seen(&file, identity, now).map(Some)
+    }
+
+    /// Compares the file with the head seen before.
+    ///
+    /// The file is opened rather than looked up, because network file systems then query the
+    /// server instead of a cache.
+    fn compare(&self, seen: &SeenHead) -> Result<HeadComparison, ReadError> {
+        let now = SystemTime::now();
+        let Some((file, identity)) = self.open()? else {
+            return Ok(HeadComparison::Other(None));
+        };
+        let unchanged = HeadVersion::File {
+            identity,
+            is_settled: true,
+        };
+        if seen.version == unchanged {
+            return Ok(HeadComparison::Same(None));
+        }
+        let found = self.seen(&file, identity, now)?;
+        let is_same_file = matches!(&seen.version, HeadVersion::File { identity: before, .. } if *before == identity);
+        if is_same_file && found.document == seen.document {
+            return Ok(HeadComparison::Same(Some(found)));
+        }
+        Ok(HeadComparison::Other(Some(found)))
+    }
+
+    fn open(&self) -> Result<Option<(File, FileIdentity)>, ReadError> {
+        let opened = regular_file::open(&self.path).map_err(|error| read_error(self.key, error))?;
+        Ok(opened.map(|(file, status)| (file, FileIdentity::of(&status))))
+    }
+
+    /// Reads the contents of the opened file.
+    fn seen(
+        &self,
+        file: &File,
+        identity: FileIdentity,
+        now: SystemTime,
+    ) -> Result<SeenHead, ReadError> {
+        if identity.bytes > self.budget {
+            return Err(ReadError::OverBudget {
+                key: self.key.clone(),
+                size: identity.bytes,
+                budget: self.budget,
+            });
+        }
+        let document = read_range(file, 0, identity.bytes);
+        Ok(SeenHead {
+            document: document
+                .map_err(|error| read_error(self.key, error))?
+                .into(),
+            version: HeadVersion::File {
+                identity,
+                is_settled: identity.is_settled(now),
+            },
+            modified: identity.modified.map_or(0, millis),
+        })
+    }
 }
 
 impl FileIdentity {
@@ -336,34 +349,4 @@ impl FileIdentity {
 fn millis(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Reason that the file of the head cannot be read.
-enum HeadError {
-    Io(io::Error),
-    OverBudget { size: u64, budget: u64 },
-}
-
-impl From<io::Error> for HeadError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl HeadError {
-    /// Adds the key of the head.
-    fn at(self, key: &Key) -> ReadError {
-        let key = key.clone();
-        match self {
-            Self::OverBudget { size, budget } => ReadError::OverBudget { key, size, budget },
-            Self::Io(error) => {
-                let is_forbidden = error.kind() == ErrorKind::PermissionDenied;
-                let source = Arc::new(error);
-                match is_forbidden {
-                    true => ReadError::Forbidden { key, source },
-                    false => ReadError::Io { key, source },
-                }
-            }
-        }
-    }
 }
