@@ -5,11 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{draco::VertexOrder, grid::ChunkCoord, key::Key, level::LevelId};
 
-use crate::{
-    context::Context,
-    rules::consistency as rules,
-    store::{LevelScope, StoreMetadata},
-};
+use crate::{context::Context, rules::consistency as rules, store::StoreMetadata};
 
 mod additive;
 mod chunks;
@@ -107,16 +103,10 @@ pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata) -> Store
         return counted;
     };
     for level in &store.levels {
-        let Some(metadata) = &level.metadata else {
+        let Some(scope) = store.scope(root, level) else {
             let message = "the level's metadata cannot be used";
             context.report(&rules::NOT_RUN, &level.key, message);
             continue;
-        };
-        let scope = LevelScope {
-            store,
-            root,
-            level,
-            metadata,
         };
         let mut counts = chunks::check(context, scope).await;
         if !context.is_share() {
@@ -125,13 +115,7 @@ pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata) -> Store
         counted.levels.insert(level.id, counts);
     }
     for level in &store.levels {
-        if let Some(metadata) = &level.metadata {
-            let scope = LevelScope {
-                store,
-                root,
-                level,
-                metadata,
-            };
+        if let Some(scope) = store.scope(root, level) {
             links::check(context, scope, &mut counted).await;
             link_groups::check(context, scope, &counted).await;
         }

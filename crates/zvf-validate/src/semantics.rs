@@ -36,8 +36,8 @@ pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata, counted:
     let are_paths =
         is(GeometryType::Line) || is(GeometryType::Polyline) || is(GeometryType::Streamline);
     for level in &store.levels {
-        let (Some(metadata), Some(counts)) = (&level.metadata, counted.levels.get(&level.id))
-        else {
+        let counts = counted.levels.get(&level.id);
+        let Some((scope, counts)) = store.scope(root, level).zip(counts) else {
             context.report(
                 &rules::NOT_RUN,
                 &level.key,
@@ -48,12 +48,7 @@ pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata, counted:
         let view = LevelView {
             context,
             aside: context.silent(),
-            scope: LevelScope {
-                store,
-                root,
-                level,
-                metadata,
-            },
+            scope,
             counts,
         };
         match convention {

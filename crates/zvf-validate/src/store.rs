@@ -57,6 +57,21 @@ impl StoreMetadata {
         self.levels.iter().find(|level| level.id == id)
     }
 
+    /// Returns a level with its store, or `None` if its metadata are unusable.
+    pub(crate) fn scope<'a>(
+        &'a self,
+        root: &'a RootMetadata,
+        level: &'a LevelNode,
+    ) -> Option<LevelScope<'a>> {
+        let metadata = level.metadata.as_ref()?;
+        Some(LevelScope {
+            store: self,
+            root,
+            level,
+            metadata,
+        })
+    }
+
     /// Iterates over a level and the levels that complete it, finest first.
     pub(crate) fn chain(&self, id: LevelId) -> impl Iterator<Item = &LevelNode> {
         core::iter::successors(self.level(id), |level| {

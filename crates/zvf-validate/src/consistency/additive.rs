@@ -5,11 +5,7 @@ use std::collections::BTreeSet;
 use zvf_model::{level::Refinement, root::RootMetadata};
 
 use super::{StoreCounts, each_manifest};
-use crate::{
-    context::Context,
-    rules::consistency as rules,
-    store::{LevelScope, StoreMetadata},
-};
+use crate::{context::Context, rules::consistency as rules, store::StoreMetadata};
 
 /// Memory of an id in a set, with the overhead of its nodes.
 const BYTES_PER_ID: u64 = 24;
@@ -24,11 +20,11 @@ pub(super) async fn check(
     // Ids of the objects of the coarser levels of a chain.
     let mut coarser: BTreeSet<i64> = BTreeSet::new();
     for level in store.levels.iter().rev() {
-        let Some(metadata) = &level.metadata else {
+        let Some(scope) = store.scope(root, level) else {
             coarser.clear();
             continue;
         };
-        let is_rest = metadata.refinement == Refinement::Replace;
+        let is_rest = scope.metadata.refinement == Refinement::Replace;
         if is_rest {
             coarser.clear();
         }
@@ -52,12 +48,6 @@ pub(super) async fn check(
             context.report(&rules::PART_NOT_CHECKED, &level.key, message);
             return;
         }
-        let scope = LevelScope {
-            store,
-            root,
-            level,
-            metadata,
-        };
         let (mut twice, mut first) = (0_u64, None);
         each_manifest(context, scope, |_, id, manifest| {
             let has_any = manifest.iter().any(|block| !block.fragments.is_empty());

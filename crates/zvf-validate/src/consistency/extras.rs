@@ -26,14 +26,8 @@ pub(super) async fn check(
     check_bounds(context, root, counted);
     check_capability(context, root, counted);
     for level in &store.levels {
-        let Some(metadata) = &level.metadata else {
+        let Some(scope) = store.scope(root, level) else {
             continue;
-        };
-        let scope = LevelScope {
-            store,
-            root,
-            level,
-            metadata,
         };
         check_parent(context, scope, counted);
         composite::check(context, scope).await;

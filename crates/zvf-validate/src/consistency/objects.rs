@@ -48,20 +48,7 @@ async fn check_index(
     let (key, index) = (&manifests.key, &manifests.index);
     let ids = manifests.ids(context).await;
     if let Some(Ids::Table(ids)) = &ids {
-        let sorted = ids.is_sorted();
-        if index.ids_sorted && !sorted {
-            let message = "the ids do not ascend";
-            let value = Some(json!(false));
-            let path = ["object_ids_sorted"];
-            context.report_attribute(&rules::IDS_UNSORTED, key, &path, message, value);
-        }
-        let mut ascending = ids.clone();
-        ascending.sort_unstable();
-        let pairs = ascending.iter().zip(ascending.iter().skip(1));
-        for (id, _) in pairs.filter(|(id, next)| id == next) {
-            let message = format!("several rows have id {id}");
-            context.report(&rules::DUPLICATE_ID, key, message);
-        }
+        check_ids(context, manifests, ids);
     }
     let mut owners = Owners::new(context, manifests, counts);
     let (mut present, mut absent, mut lost) = (0_u64, (0_u64, 0_u64), false);
@@ -123,23 +110,50 @@ async fn check_index(
         }
     }
     if all_read {
-        let kinds = &scope.root.geometry_kinds;
-        let points = kinds.iter().all(|kind| *kind == GeometryType::PointCloud);
-        let rule = if points {
-            &rules::UNOWNED_POINTS
-        } else {
-            &rules::UNOWNED
-        };
-        if let Some(fragments) = scope.store.at(scope.level, &ArrayRole::VertexFragments) {
-            for (chunk, first, count) in owners.unowned(&counts.filled) {
-                let message = format!("{count} fragments with vertices, first {first}");
-                context.report_in_chunk(rule, &fragments, &chunk, message);
-            }
-        }
+        report_unowned(context, scope, &owners, counts);
         if let Some(ids) = &ids {
             owners.is_complete = absent == 0 && manifests.has_ids(&scope.store.tree);
             owners.compare(context, scope, ids, &counts.filled).await;
         }
     }
     ids
+}
+
+/// Checks that ids are distinct, and sorted if the index declares it.
+fn check_ids(context: &Context<'_>, manifests: &Manifests, ids: &[i64]) {
+    let key = &manifests.key;
+    if manifests.index.ids_sorted && !ids.is_sorted() {
+        let message = "the ids do not ascend";
+        let value = Some(json!(false));
+        let path = ["object_ids_sorted"];
+        context.report_attribute(&rules::IDS_UNSORTED, key, &path, message, value);
+    }
+    let mut ascending = ids.to_vec();
+    ascending.sort_unstable();
+    let pairs = ascending.iter().zip(ascending.iter().skip(1));
+    for (id, _) in pairs.filter(|(id, next)| id == next) {
+        let message = format!("several rows have id {id}");
+        context.report(&rules::DUPLICATE_ID, key, message);
+    }
+}
+
+/// Reports fragments with vertices that no manifest names.
+fn report_unowned(
+    context: &Context<'_>,
+    scope: LevelScope<'_>,
+    owners: &Owners<'_>,
+    counts: &LevelCounts,
+) {
+    let Some(fragments) = scope.store.at(scope.level, &ArrayRole::VertexFragments) else {
+        return;
+    };
+    let kinds = &scope.root.geometry_kinds;
+    let rule = match kinds.iter().all(|kind| *kind == GeometryType::PointCloud) {
+        true => &rules::UNOWNED_POINTS,
+        false => &rules::UNOWNED,
+    };
+    for (chunk, first, count) in owners.unowned(&counts.filled) {
+        let message = format!("{count} fragments with vertices, first {first}");
+        context.report_in_chunk(rule, &fragments, &chunk, message);
+    }
 }

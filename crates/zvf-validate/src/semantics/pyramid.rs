@@ -30,15 +30,9 @@ pub(super) async fn check(
     let mut before: Option<Step<'_>> = None;
     for level in &store.levels {
         let counts = counted.levels.get(&level.id);
-        let Some((metadata, counts)) = level.metadata.as_ref().zip(counts) else {
+        let Some((scope, counts)) = store.scope(root, level).zip(counts) else {
             before = None;
             continue;
-        };
-        let scope = LevelScope {
-            store,
-            root,
-            level,
-            metadata,
         };
         let step = Step {
             scope,
@@ -72,9 +66,10 @@ pub(super) async fn check(
 pub(super) async fn check_share(context: &Context<'_>, store: &StoreMetadata, root: &RootMetadata) {
     let stale = stale(context, store, root);
     for (level, coarser) in store.levels.iter().zip(store.levels.iter().skip(1)) {
-        let (Some(metadata), Some(above)) = (&level.metadata, &coarser.metadata) else {
+        let (Some(scope), Some(above)) = (store.scope(root, level), &coarser.metadata) else {
             continue;
         };
+        let metadata = scope.metadata;
         let is_stale = stale.contains(&level.id) || stale.contains(&coarser.id);
         let is_next = level.id.offset(1) == Some(coarser.id);
         let is_replaced = [metadata.refinement, above.refinement] == [Refinement::Replace; 2];
@@ -84,12 +79,6 @@ pub(super) async fn check_share(context: &Context<'_>, store: &StoreMetadata, ro
         if is_stale || !is_next || !is_replaced || !is_countable {
             continue;
         }
-        let scope = LevelScope {
-            store,
-            root,
-            level,
-            metadata,
-        };
         coverage::check_share(context, scope).await;
     }
 }
