@@ -124,5 +124,41 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     }
 }
 
+/// Checks that `buffer` has the size of `selection`, and returns it in bytes.
+///
+/// # Errors
+///
+/// The errors of [`DenseArray::byte_len`], and [`DenseError::BufferSize`].
+pub(crate) fn checked_len(
+    array: &impl DenseArray,
+    selection: &Hyperslab,
+    buffer: &[u8],
+) -> Result<usize, DenseError> {
+    let needed = array.byte_len(selection)?;
+    if needed != buffer.len() {
+        return Err(DenseError::buffer_size(needed, buffer.len()));
+    }
+    Ok(needed)
+}
+
+/// Checks that `bytes` has the size of a selection of elements of `size` bytes, and returns it.
+///
+/// # Errors
+///
+/// [`DenseError::BufferSize`].
+pub(crate) fn check_elements(
+    selection: &Hyperslab,
+    size: u64,
+    bytes: &[u8],
+) -> Result<usize, DenseError> {
+    let needed = selection.byte_len(size);
+    let needed = needed.and_then(|needed| usize::try_from(needed).ok());
+    let needed = needed.unwrap_or(usize::MAX);
+    if needed != bytes.len() {
+        return Err(DenseError::buffer_size(needed, bytes.len()));
+    }
+    Ok(needed)
+}
+
 /// A callback for one chunk, with its elements as a selection of the array and their bytes.
 pub type ChunkVisitor<'a> = dyn FnMut(&Hyperslab, &[u8]) -> Result<(), DenseError> + 'a;

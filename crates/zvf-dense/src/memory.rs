@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     Buffer, CellPart, ChunkGrid, DenseArray, DenseError, Hyperslab, NumpyDtype, ReadCost,
+    array::{check_elements, checked_len},
     scatter::{ScatterPiece, scatter},
 };
 
@@ -39,14 +40,7 @@ impl MemoryArray {
         shape: Vec<u64>,
         bytes: Buffer,
     ) -> Result<Self, DenseError> {
-        let needed = Hyperslab::whole(&shape).byte_len(dtype.size());
-        let needed = needed.and_then(|needed| usize::try_from(needed).ok());
-        if needed != Some(bytes.len()) {
-            return Err(DenseError::buffer_size(
-                needed.unwrap_or(usize::MAX),
-                bytes.len(),
-            ));
-        }
+        check_elements(&Hyperslab::whole(&shape), dtype.size(), &bytes)?;
         let chunk = shape.iter().map(|extent| (*extent).max(1)).collect();
         let grid = ChunkGrid::new(shape, chunk, None);
         let grid = grid.map_err(|source| DenseError::Grid {
@@ -94,10 +88,7 @@ impl DenseArray for MemoryArray {
 
     fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError> {
         let plan = self.read_plan(selection)?;
-        let needed = self.byte_len(selection)?;
-        if needed != into.len() {
-            return Err(DenseError::buffer_size(needed, into.len()));
-        }
+        let needed = checked_len(self, selection, into)?;
         if needed == 0 {
             return Ok(plan);
         }

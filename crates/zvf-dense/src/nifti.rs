@@ -22,6 +22,7 @@ use zvf_format::numeric::{self, ByteOrder, Kind, NumericRows};
 
 use crate::{
     ByteSource, ChunkGrid, DenseArray, DenseError, Hyperslab, NumpyDtype, ReadCost,
+    array::checked_len,
     hyperslab::product,
     npy::{NpyArray, NpyLayout},
     sample::Affine,
@@ -210,10 +211,7 @@ impl DenseArray for NiftiArray {
         let Some(scaling) = self.scaling else {
             return self.voxels.slice_into(selection, into);
         };
-        let needed = self.byte_len(selection)?;
-        if needed != into.len() {
-            return Err(DenseError::buffer_size(needed, into.len()));
-        }
+        checked_len(self, selection, into)?;
         // Scaled values are at least as wide as stored ones, so `into` bounds this buffer.
         let given = u64::try_from(into.len()).unwrap_or(u64::MAX);
         let stored = self.voxels.slice_within(selection, given)?;

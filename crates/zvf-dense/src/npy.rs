@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     ByteSource, ChunkGrid, DenseArray, DenseError, Hyperslab, NumpyDtype, ReadCost,
+    array::checked_len,
     hyperslab::{AxisRange, product},
     scatter::{ScatterPiece, scatter},
 };
@@ -254,10 +255,7 @@ impl DenseArray for NpyArray {
     }
 
     fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError> {
-        let needed = self.byte_len(selection)?;
-        if needed != into.len() {
-            return Err(DenseError::buffer_size(needed, into.len()));
-        }
+        let needed = checked_len(self, selection, into)?;
         let plan = self.read_plan(selection)?;
         if needed == 0 {
             return Ok(plan);

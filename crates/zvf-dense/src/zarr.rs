@@ -19,6 +19,7 @@ use zarrs::{
 
 use crate::{
     CellPart, ChunkGrid, DenseArray, DenseError, Hyperslab, NumpyDtype, ReadCost,
+    array::checked_len,
     hyperslab::product,
     scatter::{ScatterPiece, scatter},
 };
@@ -178,10 +179,7 @@ impl DenseArray for ZarrArray {
     }
 
     fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError> {
-        let needed = self.byte_len(selection)?;
-        if needed != into.len() {
-            return Err(DenseError::buffer_size(needed, into.len()));
-        }
+        checked_len(self, selection, into)?;
         let size = self.dtype.size();
         let chunk = self.grid.chunk_shape().iter().copied().chain([size]);
         let needed = product(chunk).unwrap_or(u64::MAX);

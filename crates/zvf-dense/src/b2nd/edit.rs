@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     ChunkGrid, DenseArray, DenseError, Hyperslab,
+    array::checked_len,
     blosc::{BloscCodec, BloscFilter, ChunkEncoder, HEADER_LEN, Split},
     staged,
 };
@@ -144,10 +145,7 @@ impl B2ndEditor {
     /// If the selection is not inside the array, the length of `bytes` does not match, or a chunk
     /// cannot be read or written. Chunks before the failing one are changed.
     pub fn update(&mut self, selection: &Hyperslab, bytes: &[u8]) -> Result<(), DenseError> {
-        let needed = self.array.byte_len(selection)?;
-        if needed != bytes.len() {
-            return Err(DenseError::buffer_size(needed, bytes.len()));
-        }
+        let needed = checked_len(&self.array, selection, bytes)?;
         let size = self.array.item_size();
         let grid = self.array.grid.clone();
         let mut cells = grid.chunks(selection);

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use super::B2nd;
 use super::B2ndError;
 use crate::{
-    AxisRange, CellPart, DenseArray, DenseError, Hyperslab, ReadCost, blosc::ChunkError,
-    strided::strides,
+    AxisRange, CellPart, DenseArray, DenseError, Hyperslab, ReadCost, array::checked_len,
+    blosc::ChunkError, strided::strides,
 };
 
 mod chunk;
@@ -47,11 +47,8 @@ impl B2nd {
         selection: &Hyperslab,
         into: &mut [u8],
     ) -> Result<ReadCost, DenseError> {
-        let bytes = self.byte_len(selection)?;
+        let bytes = checked_len(self, selection, into)?;
         let needed = u64::try_from(bytes).unwrap_or(u64::MAX);
-        if bytes != into.len() {
-            return Err(DenseError::buffer_size(bytes, into.len()));
-        }
         if bytes == 0 {
             return Ok(ReadCost::default());
         }

@@ -17,7 +17,7 @@ use super::{
     open::DIRECTORY_FRAME,
     place::file_name,
 };
-use crate::{ChunkGrid, DenseError, DenseSink, Hyperslab, staged};
+use crate::{ChunkGrid, DenseError, DenseSink, Hyperslab, array::check_elements, staged};
 
 /// A writer of arrays, chunk by chunk. The array appears at its path only when it is complete. It
 /// replaces an existing file, but not a directory with content.
@@ -129,14 +129,7 @@ impl B2ndWriter {
         let grid = self.grid.clone();
         let whole = Hyperslab::whole(grid.shape());
         let size = self.item_size();
-        let needed = whole.byte_len(u64::from(self.layout.spec.typesize));
-        let needed = needed.and_then(|needed| usize::try_from(needed).ok());
-        if needed != Some(bytes.len()) {
-            return Err(DenseError::buffer_size(
-                needed.unwrap_or(usize::MAX),
-                bytes.len(),
-            ));
-        }
+        check_elements(&whole, u64::from(self.layout.spec.typesize), bytes)?;
         let mut cells = grid.chunks(&whole);
         let mut part = Vec::new();
         while let Some(parts) = cells.next() {
@@ -215,18 +208,10 @@ impl DenseSink for B2ndWriter {
         self.chunk.resize(len, 0);
         let shape = selection.shape();
         let size = self.item_size();
-        let needed = selection.byte_len(u64::from(self.layout.spec.typesize));
-        let needed = needed.and_then(|needed| usize::try_from(needed).ok());
-        let mut buffer = core::mem::take(&mut self.chunk);
-        let fits = needed == Some(bytes.len());
-        let gathered = gather::blocks(&self.grid, size, &shape, bytes, &mut buffer);
-        self.chunk = buffer;
-        if !fits || gathered.is_none() {
-            return Err(DenseError::buffer_size(
-                needed.unwrap_or(usize::MAX),
-                bytes.len(),
-            ));
-        }
+        let typesize = u64::from(self.layout.spec.typesize);
+        let needed = check_elements(selection, typesize, bytes)?;
+        let gathered = gather::blocks(&self.grid, size, &shape, bytes, &mut self.chunk);
+        gathered.ok_or_else(|| DenseError::buffer_size(needed, bytes.len()))?;
         if self.chunk.iter().all(|byte| *byte == 0) {
             self.entries.push(ZEROS);
             return Ok(());

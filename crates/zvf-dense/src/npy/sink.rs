@@ -8,7 +8,10 @@ use std::{
 use tempfile::NamedTempFile;
 
 use super::NpyHeader;
-use crate::{ChunkGrid, DenseError, DenseSink, Hyperslab, NumpyDtype, staged, strided::strides};
+use crate::{
+    ChunkGrid, DenseError, DenseSink, Hyperslab, NumpyDtype, array::check_elements, staged,
+    strided::strides,
+};
 
 /// Size in bytes up to which chunks are combined into whole rows, unless one row is longer.
 const MAX_COMBINED_BYTES: u64 = 16 << 20;
@@ -88,15 +91,7 @@ impl DenseSink for NpySink {
         let name = self.target.display().to_string();
         let in_file = |error| DenseError::io(&name, error);
         let size = usize::try_from(self.size).unwrap_or(usize::MAX);
-        let needed = selection
-            .byte_len(self.size)
-            .and_then(|len| usize::try_from(len).ok());
-        if needed != Some(bytes.len()) {
-            return Err(DenseError::buffer_size(
-                needed.unwrap_or(usize::MAX),
-                bytes.len(),
-            ));
-        }
+        check_elements(selection, self.size, bytes)?;
         // Contiguous: whole from some axis on, and one range along the axis before it.
         let shape = self.grid.shape();
         let axes = selection.axes().iter().zip(shape);

@@ -48,11 +48,11 @@ pub(super) struct Cell {
     squares: f64,
 }
 
-/// Converts a count to a float. Counting more than 2^53 values is not feasible, so it is exact.
+/// Converts a count to a float.
 #[expect(
     clippy::as_conversions,
     clippy::cast_precision_loss,
-    reason = "see above"
+    reason = "exact, because counting more than 2^53 values is not feasible"
 )]
 fn float(count: u64) -> f64 {
     count as f64

@@ -40,37 +40,10 @@ pub fn quantiles(
     }
     let kept = super::kept(array, axes)?;
     let shape = array.shape().to_vec();
-    let extents = shape.iter().zip(&kept).filter(|(_, kept)| **kept);
-    let extents: Vec<u64> = extents.map(|(extent, _)| *extent).collect();
-    let mut results: Vec<Reduced> = at
-        .iter()
-        .map(|_| Reduced {
-            shape: extents.clone(),
-            values: Vec::new(),
-        })
-        .collect();
-    let count = product(extents.iter().copied()).unwrap_or(u64::MAX);
-    let size = u64::try_from(size_of::<Scalar>()).unwrap_or(u64::MAX);
-    let quantiles = u64::try_from(at.len()).unwrap_or(u64::MAX);
-    let needed = count.saturating_mul(size).saturating_mul(quantiles);
-    let budget = array.scratch();
-    if needed > budget {
-        return Err(DenseError::Budget { needed, budget });
-    }
-    let count = usize::try_from(count).unwrap_or(usize::MAX);
-    for result in &mut results {
-        result.values.resize(count, Scalar::Float(f64::NAN));
-    }
+    let mut results = empty_results(array, at.len(), &kept)?;
     let strides = super::strides(&shape, &kept);
-    // Boxes with as many results as a chunk, whole along the reduced axes.
-    let chunk = array.grid().chunk_shape().iter().zip(&shape).zip(&kept);
-    let chunk = chunk.map(|((chunk, extent), kept)| if *kept { *chunk } else { *extent });
-    let chunk: Vec<u64> = chunk.map(|extent| extent.max(1)).collect();
-    let grid = ChunkGrid::new(shape.clone(), chunk, None);
-    let grid = grid.map_err(|source| DenseError::Grid {
-        name: array.name().to_owned(),
-        source,
-    })?;
+    let budget = array.scratch();
+    let grid = box_grid(array, &kept)?;
     let mut boxes = grid.chunks(&Hyperslab::whole(&shape));
     while let Some(parts) = boxes.next() {
         let coordinate: Vec<u64> = parts.iter().map(|part| part.cell).collect();
@@ -129,6 +102,43 @@ pub fn quantiles(
         }
     }
     Ok(results)
+}
+
+/// Returns one result without a value for each of `quantiles`.
+fn empty_results(
+    array: &dyn DenseArray,
+    quantiles: usize,
+    kept: &[bool],
+) -> Result<Vec<Reduced>, DenseError> {
+    let shape = array.shape().iter().zip(kept);
+    let shape = shape.filter_map(|(extent, kept)| kept.then_some(*extent));
+    let shape: Vec<u64> = shape.collect();
+    let count = product(shape.iter().copied()).unwrap_or(u64::MAX);
+    let size = u64::try_from(size_of::<Scalar>()).unwrap_or(u64::MAX);
+    let results = u64::try_from(quantiles).unwrap_or(u64::MAX);
+    let needed = count.saturating_mul(size).saturating_mul(results);
+    let budget = array.scratch();
+    if needed > budget {
+        return Err(DenseError::Budget { needed, budget });
+    }
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let result = || Reduced {
+        shape: shape.clone(),
+        values: vec![Scalar::Float(f64::NAN); count],
+    };
+    Ok((0..quantiles).map(|_| result()).collect())
+}
+
+/// Returns boxes with as many results as a chunk, whole along the reduced axes.
+fn box_grid(array: &dyn DenseArray, kept: &[bool]) -> Result<ChunkGrid, DenseError> {
+    let shape = array.shape();
+    let chunk = array.grid().chunk_shape().iter().zip(shape).zip(kept);
+    let chunk = chunk.map(|((chunk, extent), kept)| if *kept { *chunk } else { *extent });
+    let chunk = chunk.map(|extent| extent.max(1)).collect();
+    ChunkGrid::new(shape.to_vec(), chunk, None).map_err(|source| DenseError::Grid {
+        name: array.name().to_owned(),
+        source,
+    })
 }
 
 struct Select<'a> {

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     CellPart, ChunkGrid, ChunkVisitor, DenseArray, DenseError, Hyperslab, NumpyDtype, ReadCost,
+    array::checked_len,
     hyperslab::product,
     scatter::{ScatterPiece, scatter},
     strided::strides,
@@ -376,10 +377,7 @@ impl DenseArray for TetArray {
     }
 
     fn slice_into(&self, selection: &Hyperslab, into: &mut [u8]) -> Result<ReadCost, DenseError> {
-        let needed = self.byte_len(selection)?;
-        if needed != into.len() {
-            return Err(DenseError::buffer_size(needed, into.len()));
-        }
+        checked_len(self, selection, into)?;
         let plan = self.read_plan(selection)?;
         if self.read_contiguous(selection, into)? {
             return Ok(plan);
