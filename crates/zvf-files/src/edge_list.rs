@@ -28,14 +28,13 @@ mod table;
 
 use std::{collections::HashMap, path::Path};
 
-use serde_json::json;
 use zvf::{Column, Geometry, GeometryKind};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, WholeReader,
     cell_column::{CellColumn, check_size},
     input::ByteReader,
-    names::AttributeNames,
+    names::rename,
     node_columns::take_coordinates,
     text::LineReader,
 };
@@ -73,16 +72,8 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
     let (positions, axes) = coordinates.map_err(in_table)?;
     description.axes = axes;
     let mut link = edges.columns();
-    for (columns, key) in [(&mut vertex, "names"), (&mut link, "link_names")] {
-        let mut names = AttributeNames::default();
-        for column in columns {
-            column.name = names.add(&column.name);
-        }
-        if !names.renamed().is_empty() {
-            let renamed = json!(names.renamed());
-            description.header.insert(key.to_owned(), renamed);
-        }
-    }
+    rename(&mut vertex, &mut description.header, "names");
+    rename(&mut link, &mut description.header, "link_names");
     let mut geometry = Geometry::new(positions);
     geometry.links = edges.links;
     geometry.vertex = vertex;

@@ -23,7 +23,7 @@ use std::{
     path::Path,
 };
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use zvf::{AxisSpec, Column, ColumnValues, Geometry, GeometryKind, NumericColumn, numeric};
 
 use crate::{
@@ -115,10 +115,7 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
         if let Some(declared) = description.attributes.get_mut(scope) {
             declared.retain(|name, _| columns.iter().any(|column| column.name == *name));
         }
-        if !names.renamed().is_empty() {
-            let renamed = json!(names.renamed());
-            description.header.insert(key.to_owned(), renamed);
-        }
+        names.record(&mut description.header, key);
         match scope {
             "vertex" => geometry.vertex = columns,
             _ => geometry.link = columns,

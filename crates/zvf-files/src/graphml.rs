@@ -22,13 +22,13 @@ use std::{
     path::Path,
 };
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use zvf::{Column, Geometry, GeometryKind, NumericColumn, numeric::Kind};
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, WholeReader,
     cell_column::{CellColumn, CellType, check_size},
-    names::AttributeNames,
+    names::rename,
     node_columns::take_coordinates,
     xml::{XmlAttributes, XmlEvent, XmlReader},
 };
@@ -332,17 +332,8 @@ impl GraphContent {
         let mut description = FileDescription::new(FileFormat::GraphMl, GeometryKind::Graphs);
         description.axes = axes;
         description.directed = is_directed;
-        for (columns, key) in [(&mut vertex, "names"), (&mut link, "link_names")] {
-            let mut names = AttributeNames::default();
-            for column in columns {
-                column.name = names.add(&column.name);
-            }
-            if !names.renamed().is_empty() {
-                description
-                    .header
-                    .insert(key.to_owned(), json!(names.renamed()));
-            }
-        }
+        rename(&mut vertex, &mut description.header, "names");
+        rename(&mut link, &mut description.header, "link_names");
         if !self.graph.is_empty() {
             let graph = Value::Object(std::mem::take(&mut self.graph));
             description.header.insert("graph".to_owned(), graph);

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
+use zvf::Column;
 
 /// Names given to attributes. Names that differ in case only count as equal, because they would
 /// share a folder on some file systems.
@@ -42,10 +43,21 @@ impl AttributeNames {
         name
     }
 
-    /// Returns the original names of renamed attributes.
-    pub(crate) fn renamed(&self) -> &Map<String, Value> {
-        &self.renamed
+    /// Adds the original names of renamed attributes to a header.
+    pub(crate) fn record(&self, header: &mut Map<String, Value>, key: &str) {
+        if !self.renamed.is_empty() {
+            header.insert(key.to_owned(), self.renamed.clone().into());
+        }
     }
+}
+
+/// Names columns by identifiers, and adds the original names of renamed ones to a header.
+pub(crate) fn rename(columns: &mut [Column], header: &mut Map<String, Value>, key: &str) {
+    let mut names = AttributeNames::default();
+    for column in columns {
+        column.name = names.add(&column.name);
+    }
+    names.record(header, key);
 }
 
 /// Returns the original name of an attribute, which is in `names` if it was renamed.
@@ -65,9 +77,10 @@ mod tests {
         let given = ["fa", "mean fa", "FA", "2d", "", "mean_fa"];
         let given = given.map(|name| names.add(name));
         assert_eq!(given, ["fa", "mean_fa", "FA_2", "_2d", "_", "mean_fa_2"]);
-        let renamed = json!(names.renamed());
-        assert_eq!(original(Some(&renamed), "mean_fa"), "mean fa");
-        assert_eq!(original(Some(&renamed), "fa"), "fa");
+        let mut header = Map::new();
+        names.record(&mut header, "names");
+        assert_eq!(original(header.get("names"), "mean_fa"), "mean fa");
+        assert_eq!(original(header.get("names"), "fa"), "fa");
     }
 
     /// Regression test: the time was cubic.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use zvf::{Column, ColumnValues, Geometry, NumericColumn};
 
 use crate::{FileError, FileFault, FileHeader, names::AttributeNames, values::not_finite};
@@ -59,9 +59,7 @@ pub(crate) fn add(
     if !labels.is_empty() {
         header.insert("labels".to_owned(), labels.into());
     }
-    if !names.renamed().is_empty() {
-        header.insert("names".to_owned(), json!(names.renamed()));
-    }
+    names.record(header, "names");
     Ok(())
 }
 

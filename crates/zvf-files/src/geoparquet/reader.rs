@@ -10,7 +10,7 @@ use std::{
 use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray};
 use arrow_schema::DataType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use serde_json::{Value, json};
+use serde_json::Value;
 use zvf::{AxisSpec, Column, ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::Kind};
 use zvf_arrow::column_of;
 
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, WholeReader,
-    names::AttributeNames,
+    names::rename,
     polygons::PolygonList,
     values::{has_rounded_integers, to_f64},
 };
@@ -341,20 +341,10 @@ impl TableContent {
         description.axes = names.map(AxisSpec::new).collect();
         description.crs = of.crs;
         description.notes = notes;
-        for (columns, key) in [
-            (&mut geometry.vertex, "names"),
-            (&mut geometry.link, "link_names"),
-            (&mut geometry.object, "object_names"),
-        ] {
-            let mut names = AttributeNames::default();
-            for column in columns {
-                column.name = names.add(&column.name);
-            }
-            if !names.renamed().is_empty() {
-                let renamed = json!(names.renamed());
-                description.header.insert(key.to_owned(), renamed);
-            }
-        }
+        let header = &mut description.header;
+        rename(&mut geometry.vertex, header, "names");
+        rename(&mut geometry.link, header, "link_names");
+        rename(&mut geometry.object, header, "object_names");
         Ok(WholeReader::new(geometry, description))
     }
 

@@ -82,10 +82,7 @@ impl LasReader {
                 .header
                 .insert(ORDER.to_owned(), order.clone().into());
         }
-        if !names.renamed().is_empty() {
-            let renamed = names.renamed().clone().into();
-            description.header.insert("names".to_owned(), renamed);
-        }
+        names.record(&mut description.header, "names");
         description.crs = crs::of_records(&header.vlrs).or_else(|| crs::of_records(&header.evlrs));
         description.bytes = header.points.saturating_mul(record.saturating_add(12));
         Ok(Self {

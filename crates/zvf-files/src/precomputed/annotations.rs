@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, error::Error};
 
-use serde_json::json;
 use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn};
 use zvf_precomputed::{Annotation, AnnotationInfo, AnnotationKind, RecordLayout};
 
@@ -138,11 +137,8 @@ impl AnnotationReader {
         } else if let Some(relation) = relation {
             reader.collect_points(source, relation, &mut names)?;
         }
-        if !names.renamed().is_empty() {
-            let key = if is_path { "object_names" } else { "names" };
-            let names = json!(names.renamed());
-            reader.description.header.insert(key.to_owned(), names);
-        }
+        let key = if is_path { "object_names" } else { "names" };
+        names.record(&mut reader.description.header, key);
         Ok(reader)
     }
 

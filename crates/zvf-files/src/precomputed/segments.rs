@@ -2,7 +2,6 @@
 
 use std::{collections::HashMap, path::PathBuf};
 
-use serde_json::json;
 use zvf::{Column, NumericColumn, numeric::Kind};
 use zvf_precomputed::{SegmentProperties, SegmentProperty, SegmentPropertyValues};
 
@@ -54,10 +53,7 @@ pub(super) fn columns(
         }
         columns.push(column(name, property, &order).map_err(in_file)?);
     }
-    if !names.renamed().is_empty() {
-        let names = json!(names.renamed());
-        description.header.insert("object_names".to_owned(), names);
-    }
+    names.record(&mut description.header, "object_names");
     Ok(columns)
 }
 

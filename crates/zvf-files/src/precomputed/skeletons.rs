@@ -94,10 +94,7 @@ pub(super) fn open(
     geometry.vertex = columns
         .map(|(name, column)| Column::new(name, column))
         .collect();
-    if !names.renamed().is_empty() {
-        let names = names.renamed().clone().into();
-        description.header.insert("names".to_owned(), names);
-    }
+    names.record(&mut description.header, "names");
     let mut names = AttributeNames::default();
     let own = info.segment_properties.as_deref();
     geometry.object = segments::columns(source, own, &objects, &mut names, &mut description)?;

@@ -6,7 +6,7 @@ use zvf::{Column, Geometry, GeometryKind, GeometrySource, NumericColumn, numeric
 
 use super::header::{NamedValues, SIZE, TrkHeader};
 use crate::{
-    FileDescription, FileError, FileFault, FileFormat, FileHeader, FileReadOptions, GeometryReader,
+    FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
     input::ByteReader,
     names::AttributeNames,
     reader::{PathBatch, note_empty, object_id},
@@ -56,7 +56,8 @@ impl TrkReader {
             .axes_xyz(Some("millimeter"));
         description.crs = Some(serde_json::json!({ "frame": "RAS+", "unit": "millimeter" }));
         description.header = header.to_header();
-        put_names(&mut description.header, &names, &object_names);
+        names.record(&mut description.header, "names");
+        object_names.record(&mut description.header, "object_names");
         // Positions become twice as large.
         description.bytes = file.length().saturating_mul(2);
         if header.lacks_matrix {
@@ -231,15 +232,6 @@ fn with_names(values: Vec<NamedValues>, names: Vec<String>) -> Vec<NamedValues> 
     values
         .map(|(value, name)| NamedValues { name, ..value })
         .collect()
-}
-
-/// Adds the original names of renamed attributes to a header.
-fn put_names(header: &mut FileHeader, vertex: &AttributeNames, object: &AttributeNames) {
-    for (key, names) in [("names", vertex), ("object_names", object)] {
-        if !names.renamed().is_empty() {
-            header.insert(key.to_owned(), names.renamed().clone().into());
-        }
-    }
 }
 
 fn float32(width: usize, bytes: Vec<u8>) -> NumericColumn {

@@ -250,9 +250,7 @@ fn vertex_arrays(
             types.extend(bits);
         }
     }
-    if !names.renamed().is_empty() {
-        header.insert("names".to_owned(), names.renamed().clone().into());
-    }
+    names.record(header, "names");
     let is_float = |kind| matches!(kind, Kind::Float16 | Kind::Float32 | Kind::Float64);
     match positions {
         Some(positions) if positions.array.width == 3 && is_float(positions.array.kind) => {

@@ -116,9 +116,7 @@ pub(super) fn read(archive: &TrxArchive, streamlines: u64) -> Result<TrxTables, 
         let rows = usize::try_from(streamlines).unwrap_or(usize::MAX);
         geometry.objects = Some(ids_of(&vec![(); rows]));
     }
-    if !names.renamed().is_empty() {
-        header.insert("object_names".to_owned(), names.renamed().clone().into());
-    }
+    names.record(&mut header, "object_names");
     if !groups.is_empty() {
         let rows = groups.iter().map(|name| Some(name.clone()));
         geometry.group.push(Column::text("name", rows));
@@ -250,9 +248,7 @@ fn add_group_values(
     if !pairs.is_empty() {
         header.insert("dpg".to_owned(), pairs.into());
     }
-    if !names.renamed().is_empty() {
-        header.insert("group_names".to_owned(), names.renamed().clone().into());
-    }
+    names.record(header, "group_names");
     Ok(())
 }
 
