@@ -35,12 +35,9 @@ pub(crate) fn append<'py>(
     let change = Change::new(dataset, &mut given);
     given.finish()?;
     let geometry = self::geometry(geometry)?;
-    let editor = change.editor();
-    let changed = change.run(
-        py,
-        async move { editor.await?.append(&geometry, bounds).await },
-    )?;
-    summary(py, changed)
+    change.run(py, move |editor| async move {
+        editor.append(&geometry, bounds).await
+    })
 }
 
 /// Replaces objects by those of the geometry: the given ones, or those of equal ids.
@@ -57,15 +54,12 @@ pub(crate) fn replace<'py>(
     let change = Change::new(dataset, &mut given);
     given.finish()?;
     let geometry = self::geometry(geometry)?;
-    let editor = change.editor();
-    let changed = change.run(py, async move {
-        let editor = editor.await?;
+    change.run(py, move |editor| async move {
         match &remove {
             Some(ids) => editor.replace_objects(ids, &geometry, bounds).await,
             None => editor.replace(&geometry, bounds).await,
         }
-    })?;
-    summary(py, changed)
+    })
 }
 
 /// Removes objects, if the store is at the given transaction.
@@ -78,15 +72,13 @@ pub(crate) fn remove<'py>(
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let change = Change::only(dataset, keywords)?;
-    let (editor, ids) = (change.editor(), ids.readonly().as_slice()?.to_vec());
-    let changed = change.run(py, async move {
-        let editor = editor.await?;
+    let ids = ids.readonly().as_slice()?.to_vec();
+    change.run(py, move |editor| async move {
         match transaction {
             Some(transaction) => editor.remove_objects(transaction, &ids).await,
             None => editor.remove(&ids).await,
         }
-    })?;
-    summary(py, changed)
+    })
 }
 
 /// Removes the vertices that a query selects.
@@ -98,12 +90,10 @@ pub(crate) fn remove_selected<'py>(
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let change = Change::only(dataset, keywords)?;
-    let (editor, query) = (change.editor(), query::query(query)?);
-    let changed = change.run(
-        py,
-        async move { editor.await?.remove_selected(&query).await },
-    )?;
-    summary(py, changed)
+    let query = query::query(query)?;
+    change.run(py, move |editor| async move {
+        editor.remove_selected(&query).await
+    })
 }
 
 /// Removes the vertices with these addresses, which belong to a transaction.
@@ -116,11 +106,10 @@ pub(crate) fn remove_rows<'py>(
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let change = Change::only(dataset, keywords)?;
-    let (editor, rows) = (change.editor(), rows.readonly().as_slice()?.to_vec());
-    let changed = change.run(py, async move {
-        editor.await?.remove_rows(Some(transaction), &rows).await
-    })?;
-    summary(py, changed)
+    let rows = rows.readonly().as_slice()?.to_vec();
+    change.run(py, move |editor| async move {
+        editor.remove_rows(Some(transaction), &rows).await
+    })
 }
 
 /// Writes attributes of the vertices with these addresses, which belong to a transaction.
@@ -134,17 +123,13 @@ pub(crate) fn write_vertex_attributes<'py>(
     replace: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let change = Change::silent(dataset);
-    let (editor, rows) = (change.editor(), rows.readonly().as_slice()?.to_vec());
+    let rows = rows.readonly().as_slice()?.to_vec();
     let columns = attributes(columns)?;
-    let mut options = TableOptions::default();
-    options.transaction = Some(transaction);
-    options.replace = replace;
-    let written = change.run(py, async move {
-        let editor = editor.await?;
+    let options = table_options(Some(transaction), replace);
+    change.run(py, move |editor| async move {
         let writing = editor.write_vertex_attributes(&rows, &columns, &options);
         writing.await
-    })?;
-    written_attributes(py, &written)
+    })
 }
 
 /// Writes attributes of the objects with these ids, if the store is at the given transaction.
@@ -158,31 +143,20 @@ pub(crate) fn write_object_attributes<'py>(
     replace: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let change = Change::silent(dataset);
-    let (editor, ids) = (change.editor(), ids.readonly().as_slice()?.to_vec());
+    let ids = ids.readonly().as_slice()?.to_vec();
     let columns = attributes(columns)?;
+    let options = table_options(transaction, replace);
+    change.run(py, move |editor| async move {
+        let writing = editor.write_object_attributes(&ids, &columns, &options);
+        writing.await
+    })
+}
+
+fn table_options(transaction: Option<u64>, replace: bool) -> TableOptions {
     let mut options = TableOptions::default();
     options.transaction = transaction;
     options.replace = replace;
-    let written = change.run(py, async move {
-        let editor = editor.await?;
-        let writing = editor.write_object_attributes(&ids, &columns, &options);
-        writing.await
-    })?;
-    written_attributes(py, &written)
-}
-
-fn written_attributes<'py>(
-    py: Python<'py>,
-    written: &AttributeReport,
-) -> PyResult<Bound<'py, PyDict>> {
-    warn_unfinished(py, written.unfinished.as_ref())?;
-    let found = PyDict::new(py);
-    found.set_item("transaction", written.transaction)?;
-    found.set_item("vertices", written.vertices)?;
-    found.set_item("objects", written.objects)?;
-    found.set_item("chunks", written.chunks)?;
-    found.set_item("bytes", written.bytes)?;
-    Ok(found)
+    options
 }
 
 /// Rewrites a store in compact form.
@@ -193,9 +167,7 @@ pub(crate) fn compact<'py>(
     keywords: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let change = Change::only(dataset, keywords)?;
-    let editor = change.editor();
-    let changed = change.run(py, async move { editor.await?.compact().await })?;
-    summary(py, changed)
+    change.run(py, |editor| async move { editor.compact().await })
 }
 
 /// A change of a store.
@@ -232,40 +204,66 @@ impl Change {
         }
     }
 
-    /// Opens the store.
-    fn editor(&self) -> impl Future<Output = Result<Editor, zvf::Error>> + Send + use<> {
-        let (address, options) = (self.address.clone(), self.options.clone());
-        let counter = self.progress.counter();
-        async move {
+    /// Opens the store and changes it, which may compute for long. Returns the report as a dict.
+    fn run<T, F>(
+        self,
+        py: Python<'_>,
+        work: impl FnOnce(Editor) -> F + Send + 'static,
+    ) -> PyResult<Bound<'_, PyDict>>
+    where
+        T: ChangeReport + Send + 'static,
+        F: Future<Output = Result<T, zvf::Error>> + Send + 'static,
+    {
+        let Self {
+            address,
+            options,
+            progress,
+        } = self;
+        let counter = progress.counter();
+        let changed = engine::run_on_own_thread(py, &progress, async move {
             let editor = Editor::open_with(&address, &options).await?;
-            Ok(match counter {
+            let editor = match counter {
                 Some(counter) => editor.progress(counter),
                 None => editor,
-            })
-        }
-    }
-
-    /// Runs the change, which may compute for long.
-    fn run<T: Send + 'static>(
-        &self,
-        py: Python<'_>,
-        work: impl Future<Output = Result<T, zvf::Error>> + Send + 'static,
-    ) -> PyResult<T> {
-        engine::run_on_own_thread(py, &self.progress, work)
+            };
+            work(editor).await
+        })?;
+        changed.into_dict(py)
     }
 }
 
-fn summary(py: Python<'_>, changed: ChangeSummary) -> PyResult<Bound<'_, PyDict>> {
-    warn_unfinished(py, changed.unfinished.as_ref())?;
-    let found = PyDict::new(py);
-    found.set_item("transaction", changed.transaction)?;
-    found.set_item("added", changed.added)?;
-    found.set_item("removed", changed.removed)?;
-    found.set_item("objects", array(py, changed.objects)?)?;
-    found.set_item("chunks", changed.chunks)?;
-    found.set_item("severed", changed.severed)?;
-    found.set_item("bytes", changed.bytes)?;
-    Ok(found)
+/// The report of a change.
+trait ChangeReport {
+    /// Returns the report as a dict, and warns if the change could not be finished.
+    fn into_dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>>;
+}
+
+impl ChangeReport for ChangeSummary {
+    fn into_dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        warn_unfinished(py, self.unfinished.as_ref())?;
+        let found = PyDict::new(py);
+        found.set_item("transaction", self.transaction)?;
+        found.set_item("added", self.added)?;
+        found.set_item("removed", self.removed)?;
+        found.set_item("objects", array(py, self.objects)?)?;
+        found.set_item("chunks", self.chunks)?;
+        found.set_item("severed", self.severed)?;
+        found.set_item("bytes", self.bytes)?;
+        Ok(found)
+    }
+}
+
+impl ChangeReport for AttributeReport {
+    fn into_dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        warn_unfinished(py, self.unfinished.as_ref())?;
+        let found = PyDict::new(py);
+        found.set_item("transaction", self.transaction)?;
+        found.set_item("vertices", self.vertices)?;
+        found.set_item("objects", self.objects)?;
+        found.set_item("chunks", self.chunks)?;
+        found.set_item("bytes", self.bytes)?;
+        Ok(found)
+    }
 }
 
 /// Builds coarser levels, or refreshes outdated ones.
