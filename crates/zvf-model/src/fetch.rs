@@ -166,7 +166,7 @@ pub trait CellSource: Clone + Send + Sync + 'static {
 /// A requested cell.
 #[derive(Clone, Debug)]
 pub struct CellRequest<A> {
-    /// Which.
+    /// The cell.
     pub cell: CellRef<A>,
     /// The requested range of its payload; all if `None`.
     pub part: Option<Range<u64>>,
