@@ -75,7 +75,7 @@ fn check_columns(
     design: &Design,
     check_links: impl FnOnce() -> Result<(), BuildError>,
 ) -> Result<(), BuildError> {
-    let kind = design.kind.name();
+    let kind = design.kind.plural();
     let positions = &geometry.positions;
     let size = positions.row_size();
     if !positions.bytes.len().is_multiple_of(size) {
@@ -225,7 +225,7 @@ fn check_offsets(offsets: &[u64], vertices: usize, kind: GeometryKind) -> Result
 
 /// Checks the width of links, and that the kind of geometry has links and their attributes.
 fn check_links(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
-    let kind = design.kind.name();
+    let kind = design.kind.plural();
     let width = geometry.link_width;
     if !design.kind.is_linked() {
         if !geometry.links.is_empty() {

@@ -48,6 +48,14 @@ impl GeometryKind {
         }
     }
 
+    /// Returns the plural of the name, which messages start with.
+    pub(crate) fn plural(self) -> &'static str {
+        match self {
+            Self::Mesh => "meshes",
+            other => other.name(),
+        }
+    }
+
     /// Returns the entry of `geometry_types` in the root metadata.
     pub fn geometry_type(self) -> &'static str {
         match self {
@@ -110,7 +118,7 @@ pub struct Geometry {
     /// Object attributes.
     pub object: Vec<Column>,
     /// Members of groups by group number, from 0 to 1,048,575. Numbers without members are empty
-    /// groups.
+    /// groups. Members that are given more than once are stored once.
     pub groups: BTreeMap<u32, Vec<i64>>,
     /// Group attributes, one row for each group number up to the greatest.
     pub group: Vec<Column>,

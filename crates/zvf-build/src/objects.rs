@@ -1,6 +1,6 @@
 //! Objects of a store: ids, and rows of their attributes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{
     design::{Design, Profile},
@@ -185,6 +185,12 @@ pub(crate) fn check_groups(geometry: &Geometry) -> Result<(), BuildError> {
     let groups = groups.map_or(0, |last| *last as usize + 1);
     let rows = groups.max(longest(geometry));
     crate::check::attributes("group attribute", &geometry.group, rows)
+}
+
+/// Returns the members of a group in their order, each once.
+pub(crate) fn distinct_members(ids: &[i64]) -> Vec<i64> {
+    let mut seen = HashSet::with_capacity(ids.len());
+    ids.iter().copied().filter(|id| seen.insert(*id)).collect()
 }
 
 /// Returns the number of group attribute rows; a group may have attributes and no members.

@@ -357,7 +357,7 @@ fn links(
     has_trees: bool,
 ) -> Result<Option<LinkPlacement>, BuildError> {
     let width = LinkWidth::new(geometry.link_width as u64).map_err(|_| BuildError::LinkWidth {
-        kind: design.kind.name(),
+        kind: design.kind.plural(),
         expected: "1 to 8",
         found: geometry.link_width,
     })?;

@@ -226,8 +226,8 @@ impl LevelSnapshot {
                 self.tables.groups.resize(number + 1, Vec::new());
             }
             let own = &mut self.tables.groups[number];
-            let present: HashSet<i64> = own.iter().copied().collect();
-            own.extend(members.iter().filter(|id| !present.contains(*id)));
+            let mut present: HashSet<i64> = own.iter().copied().collect();
+            own.extend(members.iter().filter(|id| present.insert(**id)));
         }
     }
 

@@ -119,7 +119,7 @@ impl Outline {
     /// Returns the number of ends of a link.
     pub(super) fn link_ends(&self) -> Result<LinkWidth, BuildError> {
         LinkWidth::new(self.link_width as u64).map_err(|_| BuildError::LinkWidth {
-            kind: self.design.kind.name(),
+            kind: self.design.kind.plural(),
             expected: "1 to 8",
             found: self.link_width,
         })

@@ -392,7 +392,7 @@ impl GeometrySurvey {
             Some(form) => form,
             None if design.kind == GeometryKind::Mesh => {
                 return Err(BuildError::MissingInput {
-                    kind: design.kind.name(),
+                    kind: design.kind.plural(),
                     what: "links",
                 });
             }

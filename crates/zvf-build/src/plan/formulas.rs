@@ -8,6 +8,7 @@ use crate::{
     design::Profile,
     error::BuildError,
     metadata::{self, Encoding},
+    objects::distinct_members,
     output::{Output, group, json_object},
     tables,
 };
@@ -40,7 +41,7 @@ pub(crate) fn write(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), B
     let members: Vec<Vec<u8>> = parametric
         .groups
         .iter()
-        .map(|ids| groups::encode_list(ids))
+        .map(|ids| groups::encode_list(&distinct_members(ids)))
         .collect();
     let encoding = Encoding::of_tables(&plan.design);
     if plan.design.profile == Profile::V09 {

@@ -9,7 +9,7 @@ use crate::{
     design::ManifestForm,
     error::BuildError,
     metadata::{self, Encoding},
-    objects::ObjectRows,
+    objects::{ObjectRows, distinct_members},
     output::{Output, empty_group, group, group_metadata, json_object, node},
     stored_column::TableColumn,
     tables::{
@@ -381,7 +381,7 @@ fn group_count(plan: &WritePlan) -> usize {
 fn members(plan: &WritePlan, count: usize) -> Vec<Vec<u8>> {
     let mut all = vec![Vec::new(); count];
     for (number, members) in &plan.geometry.groups {
-        all[*number as usize] = groups::encode_list(members);
+        all[*number as usize] = groups::encode_list(&distinct_members(members));
     }
     all
 }

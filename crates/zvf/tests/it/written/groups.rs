@@ -93,6 +93,33 @@ fn stored_objects_join_groups() {
     });
 }
 
+/// They were stored as often as given.
+#[test]
+fn repeated_members_are_stored_once() {
+    block_on(async {
+        let none: [(&str, &[u8]); 0] = [];
+        let store = Store::from_memory(none).unwrap();
+        let design = Design::new(GeometryKind::Points).chunk_shape([10.0; 2]);
+        let mut first = points(0, [1, 2]);
+        first.groups.insert(0, vec![2, 1, 2]);
+        let plan = WritePlan::new(first, design).unwrap();
+        let options = CreateOptions::default();
+        zvf::create_from_plan(&store, plan, &options).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
+        assert_eq!(groups(&editor).await, [vec![2, 1]]);
+
+        let mut more = points(0, [3, 4]);
+        more.groups.insert(0, vec![4, 1, 4, 3, 3]);
+        editor.append(&more, OutOfBounds::Reject).await.unwrap();
+        assert_eq!(groups(&editor).await, [vec![2, 1, 4, 3]]);
+
+        let mut other = points(1, [3, 3]);
+        other.groups.insert(1, vec![3, 3]);
+        editor.replace(&other, OutOfBounds::Reject).await.unwrap();
+        assert_eq!(groups(&editor).await, [vec![2, 1, 4, 3], vec![3]]);
+    });
+}
+
 /// Members of groups are numbers of paths if the paths have no ids, not ids of stored objects.
 #[test]
 fn groups_of_paths_without_ids_take_no_stored_objects() {
