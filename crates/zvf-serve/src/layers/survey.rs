@@ -252,8 +252,9 @@ impl StoreSurvey {
                 *lower = lower.min(along);
                 *upper = upper.max(along);
                 if !is_exact && let Ok(axis) = u32::try_from(at) {
-                    let exact = view.value(row, axis).map_or(along, Value::to_f64);
-                    self.rounding = self.rounding.max((exact - along).abs());
+                    let exact = view.value(row, axis);
+                    let moved = exact.map_or(0.0, |exact| distance(exact, along));
+                    self.rounding = self.rounding.max(moved);
                 }
             }
         }
@@ -274,6 +275,24 @@ impl StoreSurvey {
             self.is_pairs &= ends.all(|ends| matches!(ends, [a, b] if b.saturating_sub(*a) == 2));
         }
     }
+}
+
+/// Returns the distance from a number to a float, also of an integer that no f64 equals.
+fn distance(exact: Value, along: f64) -> f64 {
+    const LOW: u16 = u16::MAX;
+    // Both parts of an integer equal floats.
+    let (high, low) = match exact {
+        Value::Int(number) => {
+            let low = number & i64::from(LOW);
+            (Value::Int(number ^ low), Value::Int(low))
+        }
+        Value::UInt(number) => {
+            let low = number & u64::from(LOW);
+            (Value::UInt(number ^ low), Value::UInt(low))
+        }
+        other => (other, Value::Float(0.0)),
+    };
+    (high.to_f64() - along + low.to_f64()).abs()
 }
 
 fn as_u64(count: usize) -> u64 {
@@ -311,5 +330,29 @@ impl PathRange {
     pub(crate) fn is_drawn(self) -> bool {
         let points = self.end.saturating_sub(self.start);
         (2..=MAX_POINTS).contains(&points)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_to_floats_are_exact() {
+        let odd = (1_i64 << 53) + 1;
+        let even = 2_f64.powi(53);
+        for (exact, along, expected) in [
+            (Value::Int(odd), even, 1.0_f64),
+            (Value::Int(-odd), -even, 1.0),
+            (Value::Int(odd - 1), even, 0.0),
+            (Value::Int(i64::MIN), -2_f64.powi(63), 0.0),
+            (Value::Int(i64::MAX), 2_f64.powi(63), 1.0),
+            (Value::UInt(u64::MAX), 2_f64.powi(64), 1.0),
+            (Value::UInt((1 << 63) + 3), 2_f64.powi(63), 3.0),
+            (Value::Float(0.1), 0.5, 0.4),
+        ] {
+            let found = distance(exact, along);
+            assert_eq!(found.to_bits(), expected.to_bits(), "{exact:?}: {found}");
+        }
     }
 }

@@ -85,7 +85,16 @@ fn rounded_positions_are_noted() {
     let positions = positions.into_iter().map(|at| f64::from(at) + 0.1);
     geometry.positions = NumericColumn::float64(3, positions);
     let rounded = stores.create("b.zv", GeometryKind::Streamlines, &geometry);
-    for (address, name, is_noted) in [(exact, "c", false), (rounded, "d", true)] {
+    // Beyond 2^53, where numbers round to float64 and float32 alike.
+    let mut large = points(2);
+    let positions = [(1_i64 << 53) + 1, 0, 0, 1 << 53, 1, 1];
+    large.positions = NumericColumn::from_values(3, positions);
+    let large = stores.create("e.zv", GeometryKind::Points, &large);
+    for (address, name, is_noted) in [
+        (exact, "c", false),
+        (rounded, "d", true),
+        (large, "f", true),
+    ] {
         let out = stores.folder.path().join(name);
         let dataset = block_on(Dataset::open(address.as_str())).unwrap();
         let options = ExportOptions::new();
