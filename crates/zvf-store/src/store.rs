@@ -19,6 +19,7 @@ use crate::{
 };
 
 mod activity;
+mod enclosing;
 mod fetch;
 mod file_read;
 mod file_write;
@@ -44,6 +45,7 @@ use range_support::RangeSupport;
 use write_hook::WriteHook;
 
 pub use activity::Activity;
+pub use enclosing::enclosing_store;
 pub use options::{Follow, OpenOptions};
 pub use stat::ObjectStat;
 

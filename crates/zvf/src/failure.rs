@@ -278,7 +278,10 @@ pub(crate) enum Failure {
         known: String,
     },
     /// Chunks of a level would not be a whole number of its bins.
-    #[error("level {level}: its chunks are not a whole number of its bins or cells")]
+    #[error(
+        "level {level}: its chunks are not a whole number of its bins or cells; choose cells that \
+         divide the chunks"
+    )]
     PyramidBins {
         /// The level.
         level: LevelId,

@@ -1,5 +1,7 @@
 //! Addresses and open stores: what every operation accepts.
 
+#[cfg(feature = "write")]
+use zvf_store::{CreateError, enclosing_store};
 use zvf_store::{OpenOptions, Store};
 
 use crate::failure::Failure;
@@ -38,11 +40,14 @@ impl Location {
     }
 
     /// Returns the store to write to, opened with `options` if this is an address. A missing
-    /// folder is created.
+    /// folder is created, but not in the folder of another store.
     #[cfg(feature = "write")]
     pub(crate) fn create(self, options: &OpenOptions) -> Result<Store, Failure> {
         match self.0 {
-            Inner::Address(address) => Ok(options.create(&address)?),
+            Inner::Address(address) => {
+                check_outside_stores(&address)?;
+                Ok(options.create(&address)?)
+            }
             Inner::Store(store) => Ok(store),
         }
     }
@@ -53,6 +58,18 @@ impl Location {
             Inner::Address(address) => Some(address),
             Inner::Store(_) => None,
         }
+    }
+}
+
+/// Fails if a local address is in the folder of a store, where its files would be damage.
+#[cfg(feature = "write")]
+fn check_outside_stores(address: &str) -> Result<(), Failure> {
+    match enclosing_store(address) {
+        Some(store) => Err(Failure::Create {
+            address: address.to_owned(),
+            source: CreateError::InStore(store.display().to_string()),
+        }),
+        None => Ok(()),
     }
 }
 

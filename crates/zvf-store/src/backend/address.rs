@@ -38,6 +38,9 @@ impl Scheme {
 
 impl Address {
     pub(crate) fn parse(text: &str) -> Result<Self, OpenError> {
+        if text.is_empty() {
+            return Err(OpenError::Address(text.to_owned()));
+        }
         let Some((scheme, rest)) = text.split_once(':') else {
             return Ok(Self::Path(text.into()));
         };
@@ -100,6 +103,15 @@ pub fn path_in_folder(address: &str, folder: &str) -> Option<PathBuf> {
         _ => return None,
     };
     path.ok()
+}
+
+/// Returns the path of a local address without symbolic links, and `None` for memory and the network.
+/// The last parts of the path may not exist.
+pub(crate) fn local_path(address: &str) -> Option<PathBuf> {
+    match Address::parse(address).ok()? {
+        Address::Path(path) => Some(resolved(&path)),
+        Address::Memory | Address::Network(..) => None,
+    }
 }
 
 /// Returns a path without symbolic links; its last parts may not exist.

@@ -139,7 +139,7 @@ pub enum CreateError {
     /// The place holds objects that do not belong to a store.
     #[error("the location is not empty and is not a store: it contains {0}")]
     NotEmpty(String),
-    /// The place is in the folder of the store that is read.
+    /// The place is in the folder of another store.
     #[error("it is in the folder of the store {0}")]
     InStore(String),
     /// Another process is creating the store.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use zvf::{Dataset, Error, OpenOptions, StoreInfo};
+use zvf::{Dataset, Error, ErrorKind, OpenOptions, StoreInfo};
 use zvf_model::error_chain::error_chain;
 use zvf_testkit::golden::Golden;
 
@@ -54,6 +54,12 @@ fn an_address_without_a_store_is_an_error() {
     let nowhere = format!("{address}/nowhere");
     let error = block_on(Dataset::open(&nowhere)).unwrap_err();
     assert!(error_chain(&error).contains("nowhere"), "{error}");
+    let error = block_on(Dataset::open("")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(
+        error_chain(&error).contains("\"\" is not the address of a store"),
+        "{error}"
+    );
 }
 
 #[test]

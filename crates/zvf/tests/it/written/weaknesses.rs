@@ -1,16 +1,17 @@
 //! Known ways in which writers lose data, one test each: everything written and not removed is
 //! still stored. Those of killed or concurrent writers are in `killed`.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use bytes::Bytes;
-use zvf::{CreateOptions, Dataset, Editor, Error, ManifestForm, Query, Store};
+use zvf::{CreateOptions, Dataset, Editor, Error, ErrorKind, ManifestForm, Query, Store};
 use zvf_build::{
     BuildError, Column, ColumnValues, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds,
     WritePlan, edit::EditError,
 };
 use zvf_format::numeric::Kind;
 use zvf_model::key::Key;
+use zvf_store::CreateError;
 use zvf_store::Read;
 
 use crate::block_on;
@@ -468,5 +469,40 @@ fn edits_that_would_lose_links_to_others_are_rejected() {
         editor.replace_objects(&both, &whole, RAISE).await.unwrap();
         let result = read(&store, &Query::new()).await;
         assert_eq!(result.links.unwrap().len(), 2);
+    });
+}
+
+/// The files of a store in the folder of another made the other invalid.
+#[test]
+fn stores_are_not_created_in_the_folders_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let create = async |address: &str, overwrite: bool| {
+        let options = CreateOptions::new().overwrite(overwrite);
+        zvf::create(address, points(2), design(GeometryKind::Points), &options).await
+    };
+    block_on(async {
+        create(&at("a.zv"), false).await.unwrap();
+        let url = format!("file://{}", at("a.zv/b.zv"));
+        let link = at("a.zv/0/../b.zv");
+        for address in [at("a.zv/b.zv"), at("a.zv/0/vertices/b.zv"), link, url] {
+            for overwrite in [false, true] {
+                let error = create(&address, overwrite).await.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::InvalidInput);
+                let is_refused = matches!(
+                    &error,
+                    Error::Create { source: CreateError::InStore(store), .. }
+                        if Path::new(store).ends_with("a.zv")
+                );
+                assert!(is_refused, "{address}: {error:?}");
+            }
+        }
+        assert!(!Path::new(&at("a.zv/b.zv")).exists());
+        create(&at("a.zv"), true).await.unwrap();
+        // Groups of other programs hold stores.
+        std::fs::create_dir(at("group")).unwrap();
+        let node = r#"{"zarr_format": 3, "node_type": "group", "attributes": {"a": 1}}"#;
+        std::fs::write(at("group/zarr.json"), node).unwrap();
+        create(&at("group/a.zv"), false).await.unwrap();
     });
 }
