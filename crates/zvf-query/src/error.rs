@@ -164,6 +164,11 @@ pub enum QueryError {
         /// Axes given.
         found: usize,
     },
+    /// A position so far away that squares of distances to it overflow.
+    #[error(
+        "distances to coordinates beyond 1e150 overflow: name a position in the bounds of the store"
+    )]
+    Far,
     /// A chunk key with another number of coordinates than the level has.
     #[error("chunk {chunk} has {found} coordinates, but chunks of level {level} have {expected}")]
     Chunk {
@@ -320,6 +325,7 @@ impl QueryError {
             | Self::Bind(_)
             | Self::Scopes { .. }
             | Self::Axes { .. }
+            | Self::Far
             | Self::Chunk { .. }
             | Self::NotChunked(_) => ErrorKind::InvalidInput,
         }

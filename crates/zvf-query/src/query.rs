@@ -228,7 +228,7 @@ pub enum Clip {
 /// A search for the vertices, paths or links nearest to a position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NearestTo {
-    /// The position.
+    /// The position, with coordinates up to 1e150. Vertices beyond 1e154 are at an infinite distance.
     pub position: Position,
     /// The number of elements to return.
     pub count: usize,

@@ -356,14 +356,7 @@ impl ColumnBuilder {
     /// Appends a row blended from others: the weighted sum of floats, or a copy of the row with the
     /// largest weight.
     pub(crate) fn blend(&mut self, rows: &[(usize, f64)]) {
-        let heaviest = rows
-            .iter()
-            .copied()
-            .reduce(|best, row| match row.1 > best.1 {
-                true => row,
-                false => best,
-            });
-        let Some((nearest, _)) = heaviest else {
+        let Some(nearest) = heaviest(rows) else {
             self.skip(1);
             return;
         };
@@ -481,6 +474,13 @@ fn float(bytes: Option<&[u8]>, kind: Kind) -> f64 {
             .map_or(f64::NAN, |bytes| f64::from(f32::from_le_bytes(bytes))),
         _ => bytes.try_into().map_or(f64::NAN, f64::from_le_bytes),
     }
+}
+
+/// Returns the row with the largest weight, or the first of several.
+pub(crate) fn heaviest(rows: &[(usize, f64)]) -> Option<usize> {
+    let rows = rows.iter().copied();
+    let heaviest = rows.reduce(|best, row| if row.1 > best.1 { row } else { best });
+    heaviest.map(|(row, _)| row)
 }
 
 /// Encodes a float.

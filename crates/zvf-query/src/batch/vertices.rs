@@ -11,7 +11,7 @@ use std::sync::Arc;
 use zvf_model::{column::NumericColumn, grid::ChunkCoord, row_id::RowId};
 
 use crate::{
-    batch::columns::{ColumnBuilder, bytes_of, push_runs},
+    batch::columns::{ColumnBuilder, bytes_of, heaviest, push_runs},
     catalog::chunk::Chunk,
     catalog::objects::ObjectSet,
     catalog::schema::{Names, Schema},
@@ -228,17 +228,11 @@ impl VertexBuilder {
         for (_, builder) in self.vertex.iter_mut().chain(&mut self.fragment) {
             builder.blend(rows);
         }
-        let heaviest = rows
-            .iter()
-            .copied()
-            .reduce(|best, row| match row.1 > best.1 {
-                true => row,
-                false => best,
-            });
-        if let (Some(ids), Some((row, _))) = (&mut self.object_ids, heaviest) {
+        let heaviest = heaviest(rows);
+        if let (Some(ids), Some(row)) = (&mut self.object_ids, heaviest) {
             ids.push(ids.get(row).copied().unwrap_or(NO_OBJECT));
         }
-        if let (Some(RowIdBuilder { ids, .. }), Some((row, _))) = (&mut self.row_ids, heaviest)
+        if let (Some(RowIdBuilder { ids, .. }), Some(row)) = (&mut self.row_ids, heaviest)
             && let Some(id) = ids.get(row).copied()
         {
             ids.push(id);

@@ -61,14 +61,7 @@ impl Session<'_> {
         Box::pin(async move {
             let level = self.level(level).await?;
             let node = Self::node_of(&level)?;
-            let key = self
-                .layout
-                .described_at(level.id(), &ArrayRole::GeometryIndex);
-            let key = key.map_err(|source| QueryError::Name {
-                name: level.id().to_string(),
-                source,
-            })?;
-            let Some(key) = key else {
+            let Some(key) = self.described_at(&level, &ArrayRole::GeometryIndex)? else {
                 return Ok(Vec::new());
             };
             let nodes = self.fetch.nodes(core::slice::from_ref(&key)).await?;

@@ -156,18 +156,27 @@ impl Session<'_> {
         level.metadata.arity(self.root)
     }
 
+    /// Returns the node that describes a part of a level, or `None` if the generation has no such
+    /// part.
+    pub(crate) fn described_at(
+        &self,
+        level: &Level,
+        part: &ArrayRole<'_>,
+    ) -> Result<Option<Key>, QueryError> {
+        let key = self.layout.described_at(level.id(), part);
+        key.map_err(|source| QueryError::Name {
+            name: level.id().to_string(),
+            source,
+        })
+    }
+
     /// Opens a chunked array of a level on first use. Returns `None` if it does not exist.
     pub(crate) async fn chunked_array(
         &self,
         level: &Level,
         part: &ArrayRole<'_>,
     ) -> Result<Option<Arc<ChunkedArray>>, QueryError> {
-        let key = self.layout.described_at(level.id(), part);
-        let key = key.map_err(|source| QueryError::Name {
-            name: level.id().to_string(),
-            source,
-        })?;
-        let Some(key) = key else {
+        let Some(key) = self.described_at(level, part)? else {
             return Ok(None);
         };
         let cached = lock(&level.arrays).get(&key).cloned();

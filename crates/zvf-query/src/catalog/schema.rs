@@ -268,12 +268,7 @@ impl Session<'_> {
 
     /// Returns the error for an array that every level with vertices has.
     fn absent_part(&self, level: &Level, part: &ArrayRole<'_>) -> Result<QueryError, QueryError> {
-        let key = self.layout.described_at(level.id(), part);
-        let key = key.map_err(|source| QueryError::Name {
-            name: level.id().to_string(),
-            source,
-        })?;
-        Ok(match key {
+        Ok(match self.described_at(level, part)? {
             Some(key) => Damage::new(&key, Fault::Missing).into(),
             None => self.no_level(level.id()),
         })

@@ -25,6 +25,21 @@ use crate::{
 /// Rows of vertices, by chunk.
 type RowsByChunk = BTreeMap<ChunkCoord, BTreeSet<u64>>;
 
+/// An end of a link: the number of its chunk, and its row.
+type LinkEnd = (u32, u64);
+
+/// Splits the ends of a link into those to start from and those to reach.
+type EndSplit = fn(&[LinkEnd]) -> Option<(&[LinkEnd], &[LinkEnd])>;
+
+fn source_first(ends: &[LinkEnd]) -> Option<(&[LinkEnd], &[LinkEnd])> {
+    ends.split_at_checked(1)
+}
+
+fn source_last(ends: &[LinkEnd]) -> Option<(&[LinkEnd], &[LinkEnd])> {
+    let (targets, sources) = ends.split_at_checked(1)?;
+    Some((sources, targets))
+}
+
 /// Emits the vertices `levels` on that the vertices of the input are linked to, by chunk and row.
 ///
 /// Follows the links stored at the level of the query, or those of the target in reverse where
@@ -131,62 +146,34 @@ impl LevelQuery<'_> {
         if levels == 0 {
             return Ok(Some(rows.clone()));
         }
-        let (present, back) = (Delta::new(levels), Delta::new(levels.saturating_neg()));
+        let onward = (from, target, Delta::new(levels));
+        let back = (target, from, Delta::new(levels.saturating_neg()));
+        let splits: [EndSplit; 2] = [source_first, source_last];
         let session = &self.session;
-        let is_there = session.link_deltas(from).await?.contains(&present);
-        if is_there {
-            let set = session.links(
-                from,
-                Some(target),
-                present,
-                &[],
-                LinkView::Logical,
-                diagnostics,
-            );
-            if let Some(set) = set.await? {
-                let ends = |ends: &[(u32, u64)]| {
-                    let (first, rest) = ends.split_first()?;
-                    Some((vec![*first], rest.to_vec()))
-                };
-                return self
-                    .follow(from, &set, rows, &ends, diagnostics)
-                    .await
-                    .map(Some);
+        let mut is_stored = false;
+        for ((owner, other, delta), split) in [onward, back].into_iter().zip(splits) {
+            if !session.link_deltas(owner).await?.contains(&delta) {
+                continue;
             }
-        }
-        let is_back = session.link_deltas(target).await?.contains(&back);
-        if is_back {
-            let set = session.links(
-                target,
-                Some(from),
-                back,
-                &[],
-                LinkView::Logical,
-                diagnostics,
-            );
+            is_stored = true;
+            let view = LinkView::Logical;
+            let set = session.links(owner, Some(other), delta, &[], view, diagnostics);
             if let Some(set) = set.await? {
-                let ends = |ends: &[(u32, u64)]| {
-                    let (first, rest) = ends.split_first()?;
-                    Some((rest.to_vec(), vec![*first]))
-                };
-                return self
-                    .follow(target, &set, rows, &ends, diagnostics)
-                    .await
-                    .map(Some);
+                let reached = self.follow(owner, &set, rows, split, diagnostics);
+                return reached.await.map(Some);
             }
         }
         // A family without arrays links nothing.
-        Ok((is_there || is_back).then(RowsByChunk::new))
+        Ok(is_stored.then(RowsByChunk::new))
     }
 
-    /// Returns the ends of links that start at `rows`. `ends` splits the ends of a link into starts
-    /// and targets.
+    /// Returns the ends of links that start at `rows`.
     async fn follow(
         &self,
         owner: &Level,
         set: &crate::catalog::links::LinkSet,
         rows: &RowsByChunk,
-        ends: &(impl Fn(&[(u32, u64)]) -> Option<(Vec<(u32, u64)>, Vec<(u32, u64)>)> + Sync),
+        split: EndSplit,
         diagnostics: &Diagnostics,
     ) -> Result<RowsByChunk, QueryError> {
         let cells: Vec<usize> = (0..set.cells.len())
@@ -202,10 +189,10 @@ impl LevelQuery<'_> {
             .await?
         {
             for link in records.ends.chunks(records.width.max(1)) {
-                let Some((starts, targets)) = ends(link) else {
+                let Some((starts, targets)) = split(link) else {
                     continue;
                 };
-                let is_start = |end: &(u32, u64)| {
+                let is_start = |end: &LinkEnd| {
                     let chunk = records.chunk_of(*end);
                     let rows = chunk.and_then(|chunk| rows.get(chunk));
                     rows.is_some_and(|rows| rows.contains(&end.1))
@@ -214,7 +201,7 @@ impl LevelQuery<'_> {
                     continue;
                 }
                 for end in targets {
-                    if let Some(chunk) = records.chunk_of(end) {
+                    if let Some(chunk) = records.chunk_of(*end) {
                         reached.entry(chunk.clone()).or_default().insert(end.1);
                     }
                 }

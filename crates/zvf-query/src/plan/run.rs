@@ -27,7 +27,7 @@ use crate::{
     exec::context::ExecContext,
     geometry::Mode,
     predicate::Scope,
-    query::{BatchOptions, Clip, Query, Selection, Shape},
+    query::{BatchOptions, Clip, LevelChoice, Query, Selection, Shape},
     resolve::choice::{LevelPart, LevelParts, LevelPlan},
     resolve::query::{Batching, Emit, shape_of},
     result::{LevelUse, QueryResult, Skipped},
@@ -190,7 +190,8 @@ impl Session<'_> {
     }
 
     /// Checks that the attributes that a query selects by name exist, as far as the store can be
-    /// listed. Lists the attributes if the query names some.
+    /// listed: on the level of the query, or on any level if a budget chooses levels. Lists the
+    /// attributes if the query names some.
     ///
     /// # Errors
     ///
@@ -207,7 +208,27 @@ impl Session<'_> {
         if named.is_empty() || query.geometry.is_some() {
             return Ok(());
         }
-        let level = self.level(self.chosen_level(query).await?).await?;
+        let levels = match query.level {
+            // Choosing levels takes counting, and the query checks the names on those that it reads.
+            LevelChoice::Budget(_) => self.root.datasets.iter().map(|part| part.level).collect(),
+            _ => vec![self.chosen_level(query).await?],
+        };
+        let mut missing = Ok(());
+        for level in levels {
+            missing = match self.check_names_at(level, named).await {
+                Err(error @ QueryError::NoAttribute { .. }) => missing.and(Err(error)),
+                checked => return checked,
+            };
+        }
+        missing
+    }
+
+    async fn check_names_at(
+        &self,
+        id: LevelId,
+        named: &[(Option<Scope>, String)],
+    ) -> Result<(), QueryError> {
+        let level = self.level(id).await?;
         for (scope, name) in named {
             let scopes = scope.map_or(Scope::ALL.to_vec(), |scope| vec![scope]);
             let mut present = Vec::new();

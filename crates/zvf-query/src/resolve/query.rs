@@ -141,6 +141,10 @@ pub(crate) fn shape_of(root: &RootMetadata) -> Shape {
     }
 }
 
+/// Largest coordinate of a position for which the nearest can be found: squares of larger distances
+/// overflow.
+const FURTHEST: f64 = 1e150;
+
 impl<'s> Session<'s> {
     /// Resolves a query. Reads the metadata of the level, and lists attributes that the query does not
     /// name with a scope.
@@ -158,6 +162,11 @@ impl<'s> Session<'s> {
                 expected: space.axes(),
                 found: nearest.position.len(),
             });
+        }
+        if let Some(nearest) = &query.nearest
+            && nearest.position.iter().any(|along| along.abs() > FURTHEST)
+        {
+            return Err(QueryError::Far);
         }
         let scopes: &[Scope] = match shape {
             Shape::Links => &[Scope::Vertex, Scope::Fragment, Scope::Link, Scope::Object],

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use zvf::{
-    Column, CreateOptions, Dataset, Design, Geometry, GeometryKind, NumericColumn, OpenOptions,
-    Position, Predicate, Query, QueryResult,
+    Column, CreateOptions, Dataset, Design, ErrorKind, Geometry, GeometryKind, NumericColumn,
+    OpenOptions, Position, Predicate, Query, QueryResult,
 };
 
 use crate::block_on;
@@ -133,5 +133,26 @@ fn rare_points_are_found_within_a_budget() {
         let small = Dataset::open_with(address.as_str(), &options);
         let found = small.await.unwrap().query(&query).await.unwrap();
         assert_eq!(found, expected);
+    });
+}
+
+/// Squares of such distances are infinite, so that the first vertices were the nearest.
+#[test]
+fn positions_too_far_for_distances_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = folder.path().join("paths.zv").display().to_string();
+    block_on(async {
+        let dataset = created(&address, &walks(), GeometryKind::Polylines).await;
+        for (at, is_near) in [(1e300, false), (-1e151, false), (1e149, true)] {
+            let here = Position::new(&[0.0, 0.0, at]).unwrap();
+            let found = dataset.query(&Query::new().nearest(here, 1)).await;
+            match found {
+                Ok(found) => assert!(found.distances.unwrap()[0].is_finite() && is_near),
+                Err(error) => {
+                    assert!(!is_near && error.to_string().contains("1e150"), "{error}");
+                    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+                }
+            }
+        }
     });
 }

@@ -198,11 +198,7 @@ impl Session<'_> {
 
     /// Returns the node of an array of links.
     pub(super) fn link_node(&self, level: &Level, part: &ArrayRole<'_>) -> Result<Key, QueryError> {
-        let name = |source| QueryError::Name {
-            name: level.id().to_string(),
-            source,
-        };
-        let key = self.layout.described_at(level.id(), part).map_err(name)?;
+        let key = self.described_at(level, part)?;
         // Every requested role has a node in its layout.
         key.map_or_else(|| Self::node_of(level), Ok)
     }

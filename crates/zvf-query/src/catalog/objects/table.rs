@@ -66,12 +66,7 @@ impl Session<'_> {
     }
 
     async fn open_object_index(&self, level: &Level) -> Result<Option<ObjectTable>, QueryError> {
-        let key = self.layout.described_at(level.id(), &ArrayRole::Manifests);
-        let key = key.map_err(|source| QueryError::Name {
-            name: level.id().to_string(),
-            source,
-        })?;
-        let Some(key) = key else {
+        let Some(key) = self.described_at(level, &ArrayRole::Manifests)? else {
             return Ok(None);
         };
         // The layout of the generation is a guess; the index itself decides.

@@ -133,12 +133,7 @@ impl Session<'_> {
             notes.for_each(|note| diagnostics.note(note.clone()));
             return Ok(groups);
         }
-        let key = self.layout.described_at(level.id(), &ArrayRole::Groups);
-        let key = key.map_err(|source| QueryError::Name {
-            name: level.id().to_string(),
-            source,
-        })?;
-        let groups = match key {
+        let groups = match self.described_at(level, &ArrayRole::Groups)? {
             Some(key) => {
                 self.groups_at(&key, self.layout.groups, diagnostics)
                     .await?

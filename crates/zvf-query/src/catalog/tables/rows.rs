@@ -118,14 +118,17 @@ impl RowArray {
         let fill = metadata.fill_element();
         let fill = fill.ok_or_else(|| fault(Fault::Fill))?;
         let order = byte_order(metadata);
-        Self::checked(
+        let rows = Self {
             array,
             element,
-            (rows, columns),
-            (per_cell, cell),
+            rows,
+            columns,
+            per_cell,
+            cell,
             order,
             fill,
-        )
+        };
+        rows.checked()
     }
 
     /// Opens an array of bytes that hold numbers, as described by its group.
@@ -154,39 +157,26 @@ impl RowArray {
         let fill = metadata.fill_element();
         let fill = fill.ok_or_else(|| fault(Fault::Fill))?;
         let fill = fill.repeat(dtype.kind().size());
-        let order = dtype.order();
-        Self::checked(
-            array,
-            element,
-            (rows, columns),
-            (per_cell, cell),
-            order,
-            fill,
-        )
-    }
-
-    fn checked(
-        array: AnyArray,
-        element: TableElement,
-        (rows, columns): (u64, u64),
-        (per_cell, cell): (u64, u64),
-        order: ByteOrder,
-        fill: Vec<u8>,
-    ) -> Result<Self, Damage> {
-        let per_cell = per_cell.max(1);
-        if rows.div_ceil(per_cell) > MAX_CELLS {
-            return Err(Damage::new(array.node(), Fault::Range));
-        }
-        Ok(Self {
+        let rows = Self {
             array,
             element,
             rows,
             columns,
             per_cell,
             cell,
-            order,
+            order: dtype.order(),
             fill,
-        })
+        };
+        rows.checked()
+    }
+
+    /// Checks the number of cells.
+    fn checked(mut self) -> Result<Self, Damage> {
+        self.per_cell = self.per_cell.max(1);
+        if self.rows.div_ceil(self.per_cell) > MAX_CELLS {
+            return Err(Damage::new(self.node(), Fault::Range));
+        }
+        Ok(self)
     }
 
     pub(crate) fn node(&self) -> &Key {

@@ -4,7 +4,7 @@ use serde_json::json;
 use zvf::{
     BatchOptions, Bbox, Column, CreateOptions, Dataset, Design, Editor, Error, ErrorKind, Geometry,
     GeometryKind, LevelChoice, LevelId, MigrateOptions, NumericColumn, PyramidOptions, Query,
-    QueryResult, Shape, build_pyramid,
+    QueryResult, Selection, Shape, build_pyramid,
 };
 use zvf_format::numeric::Value;
 use zvf_model::grid::ChunkCoord;
@@ -244,6 +244,34 @@ fn ranges_cover_the_levels_that_complete_a_level() {
     };
     check(&of_points(), &[("extra", 0, 19), ("n", 0, 49)]);
     check(&of_paths(), &[("name", 0, 5)]);
+}
+
+/// A check that is stricter than the query would refuse queries that end before coarser levels.
+#[test]
+fn selected_attributes_are_on_the_levels_that_are_read() {
+    let select = |name: &str| Query::new().columns(Selection::Named(vec![(None, name.to_owned())]));
+    block_on(async {
+        let dataset = open(&of_points()).await;
+        let extra = select("extra");
+        let error = dataset.query(&extra).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert!(error.to_string().contains("extra"), "{error}");
+        let finest = extra.clone().limit(5);
+        for query in [finest, extra.own_level(true), select("n")] {
+            dataset.check_selection(&query).await.unwrap();
+            dataset.query(&query).await.unwrap();
+        }
+        // Every budget was refused beside names.
+        let budget = |name: &str| select(name).level(VertexBudget::new(50));
+        dataset.check_selection(&budget("n")).await.unwrap();
+        dataset.query(&budget("n")).await.unwrap();
+        let absent = dataset.check_selection(&budget("absent")).await;
+        assert_eq!(absent.unwrap_err().kind(), ErrorKind::NotFound);
+        let dataset = open(&of_paths()).await;
+        let query = select("name");
+        dataset.check_selection(&query).await.unwrap();
+        dataset.query(&query).await.unwrap();
+    });
 }
 
 #[test]
