@@ -353,13 +353,7 @@ impl Migration<'_> {
         let old = self.attributes(&path).await?;
         self.check_extents(&path, &old);
         let rows = rows_of(&column, order);
-        if matches!(rows.values, ColumnValues::Dictionary { .. }) && !self.form.has_text() {
-            let count = rows.values.len() as u64;
-            self.lost(MigrationNote::new(
-                path,
-                "text, for which 0.8 has no form",
-                count,
-            ));
+        if self.loses_text(&path, &rows) {
             return Ok(());
         }
         if let Some(kind) = changed_type(&rows)
@@ -373,6 +367,18 @@ impl Migration<'_> {
         self.writer
             .write(self.form.object_attribute(&path, &old, &rows)?)
             .await
+    }
+
+    /// Returns whether an attribute is text that the target has no form for, and records the loss.
+    fn loses_text(&self, path: &str, rows: &Column) -> bool {
+        let is_lost =
+            matches!(rows.values, ColumnValues::Dictionary { .. }) && !self.form.has_text();
+        if is_lost {
+            let count = rows.values.len() as u64;
+            let what = "text, for which 0.8 has no form";
+            self.lost(MigrationNote::new(path, what, count));
+        }
+        is_lost
     }
 
     /// Records the loss of row shapes with several axes, which become flat.
@@ -476,13 +482,7 @@ impl Migration<'_> {
     ) -> Result<bool, Failure> {
         let rows = column.values.len() as u64;
         let rows = rows_of(&column, &Order::Same(rows));
-        if matches!(rows.values, ColumnValues::Dictionary { .. }) && !self.form.has_text() {
-            let count = rows.values.len() as u64;
-            self.lost(MigrationNote::new(
-                path,
-                "text, for which 0.8 has no form",
-                count,
-            ));
+        if self.loses_text(path, &rows) {
             return Ok(false);
         }
         let outputs = self.form.plain_attribute(path, tag, old, &rows)?;

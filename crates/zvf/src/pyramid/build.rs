@@ -14,7 +14,10 @@ use zvf_build::{
     coarsen::{CoarsenMethod, Coarsener, FragmentReference, Ownership},
     migrate::{ChunkExtent, LinkRecordPolicy, LinkTarget, MigrationTarget},
 };
-use zvf_format::{links::LinkWidth, path::Delta};
+use zvf_format::{
+    links::{AxisScales, LinkWidth},
+    path::Delta,
+};
 use zvf_model::{
     grid::{Bins, ChunkCoord, ChunkShape},
     key::Key,
@@ -94,7 +97,6 @@ pub(super) struct NewLevel<'a> {
 
 impl<'a> Build<'a> {
     /// Derives the state that all chunks share.
-    #[expect(clippy::too_many_lines, reason = "one decision after the other")]
     pub(super) fn new(
         source: &'a Source<'a>,
         options: &'a PyramidOptions,
@@ -110,93 +112,16 @@ impl<'a> Build<'a> {
             pending,
         } = level;
         let root = source.dataset.root();
-        let own = source.metadata.effective_chunk_shape(root);
-        let axes = own.axes();
-        if design.chunk_scale.len() != axes || design.chunk_scale.contains(&0) {
-            return Err(Failure::NoPyramid {
-                why: "its chunk shape must be a whole multiple of the finer level's along each axis",
-            });
-        }
-        let extents = own.extents().iter().zip(&design.chunk_scale);
-        let chunk: Vec<f64> = extents
-            .map(|(extent, scale)| extent * f64::from(*scale))
-            .collect();
-        let shape = |extents: &[f64]| {
-            ChunkShape::new(extents).map_err(|_| Failure::NoPyramid {
-                why: "the extents of its chunks, bins and cells must be finite and above 0",
-            })
-        };
-        let (chunk_shape, bin) = (shape(&chunk)?, shape(&bin_shape(source, design))?);
-        let nested = |extents| {
-            Bins::new(&chunk_shape, extents).map_err(|source| Failure::PyramidBins {
-                level: target,
-                source,
-            })
-        };
-        let bins = nested(bin.clone())?;
-        for cell in design.method.cells() {
-            nested(shape(cell)?)?;
-        }
-        let links = source.links.as_ref();
-        let is_triangles = links.is_some_and(|links| links.width == 3);
-        if matches!(design.method, CoarsenMethod::Collapse { .. }) && !is_triangles {
-            return Err(Failure::NoPyramid {
-                why: "only triangles can be collapsed; use --method bins for faces with more vertices",
-            });
-        }
-        let shape = source.shape(design.method.shares());
-        // Shared fragments list vertices in order; their links and faces are not followed.
-        let is_bins = matches!(design.method, CoarsenMethod::Bins { .. });
-        let is_linked = links.is_some() && !source.is_paths();
-        if shape == Ownership::Shared && is_linked && !is_bins {
-            return Err(Failure::NoPyramid {
-                why: "its objects share fragments, and only --method bins follows links then",
-            });
-        }
-        let keeps = design.method.keeps_vertices();
-        let recipe = Coarsener {
-            // A linked vertex belongs to one object, and paths always share.
-            method: match shape {
-                Ownership::Shared if links.is_none() && !source.is_paths() => design.method.clone(),
-                _ => design.method.without_sharing(),
-            },
-            axes,
-            positions: source.positions,
-            shape,
-            has_objects: source.objects.is_some(),
-            kept,
-            bins: source.objects.is_none().then(|| bins.clone()),
-            width: links.map(|links| links.width),
-            directed: links.is_some_and(|links| links.directed),
-            vertex: source
-                .vertex
-                .iter()
-                .map(|own| own.field(coarsening, keeps))
-                .collect::<Result<_, _>>()?,
-            fragment: match source.objects {
-                Some(_) => source
-                    .fragment
-                    .iter()
-                    .map(|own| own.field(coarsening, true))
-                    .collect::<Result<_, _>>()?,
-                // Fragments of bins are computed anew, and no object tells their origin.
-                None => Vec::new(),
-            },
-            link: links.map(|links| links.fields.clone()).unwrap_or_default(),
-        };
+        let shapes = LevelShapes::new(source, target, design)?;
+        let recipe = recipe(source, design, coarsening, kept, &shapes)?;
+        let chunk_shape = shapes.chunk.extents().to_vec();
         let mut metadata = source.metadata.clone();
         metadata.level = target;
-        metadata.chunk_shape = Some(chunk_shape);
-        metadata.bin_shape = Some(bin);
-        let (mut fine, mut coarse) = (
-            level_arrays(root, &source.metadata),
-            level_arrays(root, &metadata),
-        );
-        let scale: Vec<i64> = design
-            .chunk_scale
-            .iter()
-            .map(|scale| i64::from(*scale))
-            .collect();
+        metadata.chunk_shape = Some(shapes.chunk);
+        metadata.bin_shape = Some(shapes.bin);
+        let mut fine = level_arrays(root, &source.metadata);
+        let mut coarse = level_arrays(root, &metadata);
+        let scale = design.scale();
         for chunk in source.chunks() {
             fine.extent.reach(chunk.coords());
             coarse
@@ -206,47 +131,27 @@ impl<'a> Build<'a> {
         let form = shards::form(source, design, &form, &coarse)?;
         let aside = form.compressed();
         // In an additive pyramid, points of the finer level need not have a point in this one.
-        let stores = match design.additive {
+        let (stores_up, stores_down) = match design.additive {
             true => (false, false),
             false => options.cross_level.stores(options.depth),
         };
-        let up = stores
-            .0
+        let up = stores_up
             .then(|| link_form(root, &source.metadata, &metadata, 1, &aside))
             .transpose()?;
-        let down = stores
-            .1
+        let down = stores_down
             .then(|| link_form(root, &metadata, &source.metadata, -1, &aside))
             .transpose()?;
-        let inside = match links {
-            Some(links) => {
-                let width = LinkWidth::new(links.width as u64).map_err(|_| Failure::NoPyramid {
-                    why: "its links have more ends than are supported",
-                })?;
-                let equal =
-                    metadata
-                        .link_scales(&metadata, root)
-                        .map_err(|_| Failure::NoPyramid {
-                            why: "the chunk shape of a level is not a whole multiple of the root's",
-                        })?;
-                let storage = LinkRecordPolicy {
-                    directed: links.directed,
-                    duplicate: links.duplicate,
-                };
-                Some(form.links(target.number(), Delta::INTRA, width, storage, equal))
-            }
-            None => None,
-        };
-        let is_deep = options.depth != Some(1) && source.id.number() > 0 && stores.0;
+        let links = inside_form(source, &metadata, &form)?;
+        let is_deep = options.depth != Some(1) && source.id.number() > 0 && stores_up;
         let shared = Shared {
             recipe,
             aside,
             form,
             fine,
             coarse,
-            chunk_shape: chunk,
-            keeps_parents: inside.is_some() || is_deep,
-            links: inside,
+            chunk_shape,
+            keeps_parents: links.is_some() || is_deep,
+            links,
             up,
             down,
             opened: Opened::default(),
@@ -546,6 +451,27 @@ fn level_arrays(root: &RootMetadata, metadata: &LevelMetadata) -> LevelArrays {
     }
 }
 
+/// Returns the form of the links inside a level.
+fn inside_form(
+    source: &Source<'_>,
+    metadata: &LevelMetadata,
+    form: &MigrationTarget,
+) -> Result<Option<LinkTarget>, Failure> {
+    let Some(links) = &source.links else {
+        return Ok(None);
+    };
+    let width = LinkWidth::new(links.width as u64).map_err(|_| Failure::NoPyramid {
+        why: "its links have more ends than are supported",
+    })?;
+    let equal = link_scales(source.dataset.root(), metadata, metadata)?;
+    let policy = LinkRecordPolicy {
+        directed: links.directed,
+        duplicate: links.duplicate,
+    };
+    let level = metadata.level.number();
+    Ok(Some(form.links(level, Delta::INTRA, width, policy, equal)))
+}
+
 /// Returns the form of the links between two levels.
 fn link_form(
     root: &RootMetadata,
@@ -554,9 +480,7 @@ fn link_form(
     delta: i32,
     form: &MigrationTarget,
 ) -> Result<LinkTarget, Failure> {
-    let scales = from.link_scales(to, root).map_err(|_| Failure::NoPyramid {
-        why: "the chunk shape of a level is not a whole multiple of the root's",
-    })?;
+    let scales = link_scales(root, from, to)?;
     let (level, delta) = (from.level.number(), Delta::new(delta));
     let directed = LinkRecordPolicy {
         directed: true,
@@ -565,12 +489,109 @@ fn link_form(
     Ok(form.links(level, delta, LinkWidth::EDGE, directed, scales))
 }
 
+fn link_scales(
+    root: &RootMetadata,
+    from: &LevelMetadata,
+    to: &LevelMetadata,
+) -> Result<Vec<AxisScales>, Failure> {
+    from.link_scales(to, root).map_err(|_| Failure::NoPyramid {
+        why: "the chunk shape of a level is not a whole multiple of the root's",
+    })
+}
+
+/// The shapes of a level.
+struct LevelShapes {
+    chunk: ChunkShape,
+    bin: ChunkShape,
+    bins: Bins,
+}
+
+impl LevelShapes {
+    /// Derives the shapes from those of the finer level. Checks that bins and cells divide chunks.
+    fn new(source: &Source<'_>, target: LevelId, design: &LevelDesign) -> Result<Self, Failure> {
+        let own = source.metadata.effective_chunk_shape(source.dataset.root());
+        if design.chunk_scale.len() != own.axes() || design.chunk_scale.contains(&0) {
+            return Err(Failure::NoPyramid {
+                why: "its chunk shape must be a whole multiple of the finer level's along each axis",
+            });
+        }
+        let shape = |extents: &[f64]| {
+            ChunkShape::new(extents).map_err(|_| Failure::NoPyramid {
+                why: "the extents of its chunks, bins and cells must be finite and above 0",
+            })
+        };
+        let chunk: Vec<f64> = design.scaled(own.extents()).collect();
+        let (chunk, bin) = (shape(&chunk)?, shape(&bin_shape(source, design))?);
+        let nested = |extents| {
+            Bins::new(&chunk, extents).map_err(|source| Failure::PyramidBins {
+                level: target,
+                source,
+            })
+        };
+        let bins = nested(bin.clone())?;
+        for cell in design.method.cells() {
+            nested(shape(cell)?)?;
+        }
+        Ok(Self { chunk, bin, bins })
+    }
+}
+
+/// Returns the builder of chunks, if the method suits the geometry.
+fn recipe(
+    source: &Source<'_>,
+    design: &LevelDesign,
+    coarsening: &Coarsening,
+    kept: Option<Vec<bool>>,
+    shapes: &LevelShapes,
+) -> Result<Coarsener, Failure> {
+    let links = source.links.as_ref();
+    let is_triangles = links.is_some_and(|links| links.width == 3);
+    if matches!(design.method, CoarsenMethod::Collapse { .. }) && !is_triangles {
+        return Err(Failure::NoPyramid {
+            why: "only triangles can be collapsed; use --method bins for faces with more vertices",
+        });
+    }
+    let shape = source.shape(design.method.shares());
+    // Shared fragments list vertices in order; their links and faces are not followed.
+    let is_bins = matches!(design.method, CoarsenMethod::Bins { .. });
+    let is_linked = links.is_some() && !source.is_paths();
+    if shape == Ownership::Shared && is_linked && !is_bins {
+        return Err(Failure::NoPyramid {
+            why: "its objects share fragments, and only --method bins follows links then",
+        });
+    }
+    let keeps = design.method.keeps_vertices();
+    let has_objects = source.objects.is_some();
+    let vertex = source.vertex.iter();
+    let vertex = vertex.map(|own| own.field(coarsening, keeps));
+    // Without objects, the fragments of bins are computed anew.
+    let fragment = source.fragment.iter().filter(|_| has_objects);
+    let fragment = fragment.map(|own| own.field(coarsening, true));
+    Ok(Coarsener {
+        // A linked vertex belongs to one object, and paths always share.
+        method: match shape {
+            Ownership::Shared if links.is_none() && !source.is_paths() => design.method.clone(),
+            _ => design.method.without_sharing(),
+        },
+        axes: shapes.chunk.axes(),
+        positions: source.positions,
+        shape,
+        has_objects,
+        kept,
+        bins: (!has_objects).then(|| shapes.bins.clone()),
+        width: links.map(|links| links.width),
+        directed: links.is_some_and(|links| links.directed),
+        vertex: vertex.collect::<Result<_, _>>()?,
+        fragment: fragment.collect::<Result<_, _>>()?,
+        link: links.map(|links| links.fields.clone()).unwrap_or_default(),
+    })
+}
+
 /// Returns the extent of bins: as many in each chunk as before, and no smaller than the cells.
 fn bin_shape(source: &Source<'_>, design: &LevelDesign) -> Vec<f64> {
     let root = source.dataset.root();
     let own = source.metadata.effective_bin_shape(root);
-    let scaled = own.extents().iter().zip(&design.chunk_scale);
-    let scaled = scaled.map(|(extent, scale)| extent * f64::from(*scale));
+    let scaled = design.scaled(own.extents());
     match design.method.cell() {
         // In the reference implementation, cells are bins.
         Some(cell) => scaled.zip(cell).map(|(bin, cell)| bin.max(*cell)).collect(),

@@ -26,6 +26,19 @@ pub struct LevelDesign {
     pub sharding: Option<ShardingPolicy>,
 }
 
+impl LevelDesign {
+    /// Returns `chunk_scale` as factors of chunk coordinates.
+    pub(super) fn scale(&self) -> Vec<i64> {
+        self.chunk_scale.iter().copied().map(i64::from).collect()
+    }
+
+    /// Multiplies extents by `chunk_scale`.
+    pub(super) fn scaled(&self, extents: &[f64]) -> impl Iterator<Item = f64> {
+        let extents = extents.iter().zip(&self.chunk_scale);
+        extents.map(|(extent, scale)| extent * f64::from(*scale))
+    }
+}
+
 /// The objects that a level keeps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectSelection {

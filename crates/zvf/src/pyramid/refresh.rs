@@ -285,11 +285,7 @@ async fn refresh_chunks(
     if !form.has_ids() || is_chunked || has_copies || may_differ {
         return Ok(None);
     }
-    let scale: Vec<i64> = design
-        .chunk_scale
-        .iter()
-        .map(|scale| i64::from(*scale))
-        .collect();
+    let scale = design.scale();
     let kept = kept(source, design).await?;
     let old = dataset.session().object_list(target).await?;
     let mut stale: BTreeSet<ChunkCoord> = changed
