@@ -42,7 +42,8 @@ pub trait IntoGeometry {
 /// Converts the vertices, paths, links, attributes and groups of a result, or of a batch of one.
 ///
 /// Links of a batch are rejected if they join vertices of other batches, as those of a streamed query
-/// do: convert the whole result instead.
+/// do: convert the whole result instead. Their vertices, in batches before, convert to geometry without
+/// links.
 ///
 /// Writers store NaN for null floats and reject null integers of vertices, links and fragments.
 /// These results are rejected: vertices without an object beside vertices with one, vertices of several objects, and

@@ -593,33 +593,37 @@ async fn commit_kept(
 
 /// Returns the objects that a level keeps, by row; `None` keeps all.
 async fn kept(source: &Source<'_>, design: &LevelDesign) -> Result<Option<Vec<bool>>, Failure> {
-    let scale = design.chunk_scale.iter();
-    let scale: Vec<i64> = scale.map(|scale| i64::from(*scale)).collect();
     match &design.sparsity {
-        Some(wanted) => sparse::kept(source, wanted, &scale).await,
+        Some(wanted) => sparse::kept(source, wanted, &design.scale()).await,
         None => Ok(None),
     }
 }
 
-/// Rejects extents, factors and tolerances that no level can have.
+/// Rejects extents, factors, tolerances and numbers of points that no level can have.
 fn check_numbers(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Failure> {
-    let is_valid = match &options.levels {
-        PyramidLevels::Auto(automatic) => {
-            automatic.check(source.spatial_axes().len())?;
-            automatic.tolerance.is_none_or(|tolerance| tolerance >= 0.0)
+    match &options.levels {
+        PyramidLevels::Auto(automatic) => automatic.check(source.spatial_axes().len()),
+        PyramidLevels::Explicit(levels) => {
+            let mut methods = levels.iter().map(|level| &level.method);
+            methods.try_for_each(check_method)
         }
-        PyramidLevels::Explicit(levels) => levels.iter().all(|level| match &level.method {
-            // Refreshing needs the recorded tolerance, which cannot be infinite.
-            CoarsenMethod::Simplify { tolerance } => tolerance.is_finite() && *tolerance >= 0.0,
-            CoarsenMethod::Collapse { tolerance, .. } => *tolerance >= 0.0,
-            _ => true,
-        }),
+    }
+}
+
+fn check_method(method: &CoarsenMethod) -> Result<(), Failure> {
+    let (is_valid, why) = match method {
+        // Refreshing needs the recorded tolerance, which cannot be infinite.
+        CoarsenMethod::Simplify { tolerance } => (
+            tolerance.is_finite() && *tolerance >= 0.0,
+            auto::NO_TOLERANCE,
+        ),
+        CoarsenMethod::Collapse { tolerance, .. } => (*tolerance >= 0.0, auto::NO_TOLERANCE),
+        CoarsenMethod::Subset { keep, .. } => (*keep > 0, auto::NO_POINTS),
+        _ => return Ok(()),
     };
     match is_valid {
         true => Ok(()),
-        false => Err(Failure::NoPyramid {
-            why: "its tolerance must be a distance of at least 0",
-        }),
+        false => Err(Failure::NoPyramid { why }),
     }
 }
 

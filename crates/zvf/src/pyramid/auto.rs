@@ -27,6 +27,13 @@ const SAMPLE_VERTICES: usize = 400_000;
 /// Maximum number of times an extent is halved in the search for a cell size.
 const MAX_HALVINGS: u32 = 24;
 
+/// The cause of the error of levels without points.
+pub(super) const NO_POINTS: &str = "each of its cells must keep at least 1 point";
+
+/// The cause of the error of a tolerance that is no distance.
+pub(super) const NO_TOLERANCE: &str =
+    "its tolerance must be a distance of at least 0, and finite for lines";
+
 /// The method that reduces the number of vertices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -87,7 +94,7 @@ pub struct AutoLevels {
     pub placement: Placement,
     /// True if objects share the vertex of a cell.
     pub share: bool,
-    /// Number of points that each cell keeps.
+    /// Number of points that each cell keeps, at least 1.
     pub keep: Option<u32>,
     /// Seed of random choices.
     pub seed: u64,
@@ -137,7 +144,7 @@ impl AutoLevels {
         tolerance: f64,
     }
 
-    /// Rejects cells and factors that no level of `axes` axes can have.
+    /// Rejects cells, factors, tolerances and numbers of points that no level of `axes` axes can have.
     pub(super) fn check(&self, axes: usize) -> Result<(), Failure> {
         let is_extent = |extent: &f64| extent.is_finite() && *extent > 0.0;
         let is_cell = |cell: &Vec<f64>| cell.len() == axes && cell.iter().all(is_extent);
@@ -152,13 +159,37 @@ impl AutoLevels {
                 why: "its factors must be finite and above 1",
             });
         }
-        Ok(())
+        let is_distance = |tolerance: f64| {
+            let may_be_infinite = self.method != Some(MethodKind::Simplify);
+            tolerance >= 0.0 && (may_be_infinite || tolerance.is_finite())
+        };
+        if !self.tolerance.is_none_or(is_distance) {
+            return Err(Failure::NoPyramid { why: NO_TOLERANCE });
+        }
+        match self.keep {
+            Some(0) => Err(Failure::NoPyramid { why: NO_POINTS }),
+            _ => Ok(()),
+        }
     }
 
     /// Returns whether the number of vertices must be known, which takes reading the level's files.
     pub(super) fn counts(&self) -> bool {
         let has_end = self.levels.is_some() || !self.factors.is_empty();
         !has_end || matches!(self.method, None | Some(MethodKind::Subset))
+    }
+
+    /// Returns the tolerance of the next level of lines, a finite number.
+    fn line_tolerance(
+        &self,
+        sample: &Sample,
+        factor: Option<f64>,
+        before: Option<&LevelDesign>,
+    ) -> f64 {
+        let tolerance = match before.and_then(|design| design.method.tolerance()) {
+            Some(last) => last * factor.unwrap_or(2.0),
+            None => self.tolerance.or(sample.step).unwrap_or(1.0),
+        };
+        tolerance.min(f64::MAX)
     }
 
     /// Designs the next level; `None` if the pyramid is complete.
@@ -234,10 +265,6 @@ impl AutoLevels {
             }
             (None, None, None) => sample.cell(&chunk, VERTEX_RATIO, share),
         };
-        let longer = |first: f64, last: Option<f64>| match last {
-            Some(last) => last * factor.unwrap_or(2.0),
-            None => first,
-        };
         let method = match way {
             MethodKind::Bins => CoarsenMethod::Bins {
                 cell: nested(&cell(true), &chunk),
@@ -251,10 +278,7 @@ impl AutoLevels {
                 without: None,
             },
             MethodKind::Simplify => CoarsenMethod::Simplify {
-                tolerance: longer(
-                    self.tolerance.or(sample.step).unwrap_or(1.0),
-                    before.and_then(|design| design.method.tolerance()),
-                ),
+                tolerance: self.line_tolerance(&sample, factor, before),
             },
             MethodKind::Stride => CoarsenMethod::Stride {
                 step: factor.map_or(2, |factor| factor.round().clamp(2.0, 1e6) as u32),

@@ -267,7 +267,16 @@ fn cells_factors_and_tolerances_are_checked() {
     refused.push(AutoLevels::new().levels(1).cell(vec![4.0; 2]).into());
     refused.push(AutoLevels::new().levels(1).cell(vec![4.0; 4]).into());
     refused.push(AutoLevels::new().factors(vec![1.0]).into());
-    for tolerance in [-1.0, f64::NAN] {
+    refused.push(AutoLevels::new().levels(1).keep(0).into());
+    let mut explicit = bins(3, None);
+    explicit[0].method = CoarsenMethod::Subset {
+        cell: vec![8.0; 3],
+        keep: 0,
+        seed: 0,
+        without: None,
+    };
+    refused.push(explicit.into());
+    for tolerance in [-1.0, f64::NAN, f64::INFINITY] {
         let levels = AutoLevels::new().levels(1).tolerance(tolerance);
         refused.push(levels.method(MethodKind::Simplify).into());
         let mut explicit = bins(3, None);
