@@ -106,8 +106,8 @@ enum Command {
 /// Runs the command line of this process.
 ///
 /// The exit code is 0 on success, 1 if the command ran and its check failed (errors found by `validate`,
-/// an empty result with `--fail-empty`), 2 on failure or wrong usage, and 130 or 143 after SIGINT or
-/// SIGTERM.
+/// damaged attributes in `info --stats`, an empty result with `--fail-empty`), 2 on failure or wrong
+/// usage, and 130 or 143 after SIGINT or SIGTERM.
 pub fn run() -> ExitCode {
     // clap exits with 2 on wrong usage.
     ExitCode::from(run_arguments(std::env::args_os().collect()))

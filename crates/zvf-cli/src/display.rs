@@ -96,6 +96,14 @@ pub(crate) fn for_terminal(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Adds notes to the lines of a report, after a blank line.
+pub(crate) fn push_notes(lines: &mut Vec<String>, notes: &[String]) {
+    if !notes.is_empty() {
+        lines.push(String::new());
+        lines.extend(notes.iter().map(|note| format!("note: {note}")));
+    }
+}
+
 /// Converts a length to 64 bits.
 pub(crate) fn len_u64(len: usize) -> u64 {
     u64::try_from(len).unwrap_or(u64::MAX)

@@ -29,7 +29,8 @@ pub(crate) struct InfoArgs {
     /// In skeletons, the order of rows implies most links. Counting them reads fragments and links.
     #[arg(long)]
     physical: bool,
-    /// Read all attribute values of the finest level, and print the range of each attribute.
+    /// Read all attribute values of the finest level, and print the range of each attribute. Exits with
+    /// 1 if some are damaged.
     #[arg(long)]
     stats: bool,
     /// Draw the sizes of levels, chunks and fragments to a .png or .svg file.
@@ -48,8 +49,9 @@ pub(crate) async fn run(arguments: &InfoArgs) -> Result<CommandOutcome, Box<dyn 
     if arguments.physical {
         description.count_links(&dataset).await?;
     }
+    let mut is_whole = true;
     if arguments.stats {
-        description.compute_ranges(&dataset).await?;
+        is_whole = description.compute_ranges(&dataset).await?;
     }
     #[cfg(feature = "render")]
     if let Some(file) = &arguments.plot {
@@ -60,5 +62,7 @@ pub(crate) async fn run(arguments: &InfoArgs) -> Result<CommandOutcome, Box<dyn 
     } else {
         output::text(dataset.address(), &description)?
     };
-    Ok(CommandOutcome::from(text))
+    let mut outcome = CommandOutcome::from(text);
+    outcome.is_negative = !is_whole;
+    Ok(outcome)
 }

@@ -214,8 +214,9 @@ pub(crate) async fn run(arguments: &RenderArgs) -> Result<CommandOutcome, Box<dy
         done.warnings.clone_from(&rendered.notes);
         if rendered.skipped_vertices > 0 {
             let left_out = count_noun(rendered.skipped_vertices, "vertex", "vertices");
-            done.warnings
-                .push(format!("{left_out} without a position skipped"));
+            done.warnings.push(format!(
+                "{left_out} left out: coordinates not finite or too far away"
+            ));
         }
     }
     Ok(done)

@@ -200,10 +200,6 @@ pub(crate) fn write(
 ) -> Result<Written, Box<dyn Error>> {
     let view = ArrayView::new(array, selection)?;
     let kind = DenseFormat::of(out)?;
-    let read_only = || {
-        let out = out.display();
-        format!("{out}: NIfTI volumes are not written; use .npy, .tet, .zarr or .b2nd")
-    };
     target.check(kind, out)?;
     if out
         .extension()
@@ -212,81 +208,113 @@ pub(crate) fn write(
         let out = out.display();
         return Err(format!("{out}: Caterva files are only read; write .b2nd").into());
     }
-    let chunk = match kind {
-        DenseFormat::Nifti => return Err(read_only().into()),
-        DenseFormat::Npy => {
-            let whole = Hyperslab::whole(view.shape()).byte_len(view.dtype().size());
-            // One chunk if memory allows, so that nothing is read twice.
-            match whole.is_some_and(|bytes| bytes <= view.scratch()) {
-                true => view.shape().to_vec(),
-                false => view.grid().chunk_shape().to_vec(),
-            }
-        }
-        _ => target.chunk(&view, has_chunks)?,
-    };
-    let mut written = Written {
-        chunk_shape: chunk.clone(),
-        ..Written::default()
-    };
+    let chunk = || target.chunk(&view, has_chunks);
     match kind {
-        DenseFormat::Nifti => return Err(read_only().into()),
-        DenseFormat::Npy => {
-            let sink = NpySink::create(out, view.dtype(), view.shape(), &chunk)?;
-            written.chunks = 1;
-            written.chunk_shape = view.shape().to_vec();
-            write_array(&view, Box::new(sink), out, quiet)?;
-            written.warnings.extend(names_left_out(&view, out));
-            let names = view.attributes().keys();
-            let lost = names.map(|name| {
-                format!(
-                    "{}: attribute {name:?} is left out, because .npy has none",
-                    out.display()
-                )
-            });
-            written.warnings.extend(lost);
+        DenseFormat::Nifti => {
+            let out = out.display();
+            let message =
+                format!("{out}: NIfTI volumes are not written; use .npy, .tet, .zarr or .b2nd");
+            Err(message.into())
         }
+        DenseFormat::Npy => write_npy(&view, out, quiet),
         #[cfg(feature = "zarr")]
-        DenseFormat::Zarr => {
-            let grid = ChunkGrid::new(view.shape().to_vec(), chunk, None)?;
-            written.chunks = grid.chunk_count().unwrap_or(u64::MAX);
-            let (attributes, names) = (view.attributes(), view.dimension_names());
-            let compression = target.zarr()?;
-            let sink = ZarrSink::create(out, view.dtype(), grid, compression, attributes, names)?;
-            write_array(&view, Box::new(sink), out, quiet)?;
-        }
-        DenseFormat::B2nd => {
-            let mut design = target.b2nd(&view, &chunk)?;
-            written.warnings.extend(names_left_out(&view, out));
-            for (name, value) in view.attributes() {
-                if (1..=31).contains(&name.len()) {
-                    design = design.with_attribute(name, value)?;
-                } else {
-                    let out = out.display();
-                    let lost = format!(
-                        "{out}: attribute {name:?} is left out, because its name is too long"
-                    );
-                    written.warnings.push(lost);
-                }
-            }
-            let sink = B2ndWriter::create(out, &design)?;
-            written.chunks = sink.grid().chunk_count().unwrap_or(u64::MAX);
-            write_array(&view, Box::new(sink), out, quiet)?;
-        }
-        DenseFormat::Tet => {
-            let (spec, warnings) = spec(&view, &name(array, out), &chunk, target)?;
-            let options = WriteOptions {
-                checksums: target.checksums,
-                ..WriteOptions::default()
-            };
-            let mut writer = TetWriter::create(out, vec![spec], options)?;
-            let sink = writer.sink(0)?;
-            written.chunks = sink.grid().chunk_count().unwrap_or(u64::MAX);
-            write_array(&view, Box::new(sink), out, quiet)?;
-            writer.finish()?;
-            written.warnings = warnings;
+        DenseFormat::Zarr => write_zarr(&view, out, chunk()?, target, quiet),
+        DenseFormat::B2nd => write_b2nd(&view, out, chunk()?, target, quiet),
+        DenseFormat::Tet => write_tet(&view, out, chunk()?, target, quiet),
+    }
+}
+
+fn write_npy(view: &ArrayView<'_>, out: &Path, quiet: bool) -> Result<Written, Box<dyn Error>> {
+    let whole = Hyperslab::whole(view.shape()).byte_len(view.dtype().size());
+    // One chunk if memory allows, so that nothing is read twice.
+    let chunk = match whole.is_some_and(|bytes| bytes <= view.scratch()) {
+        true => view.shape(),
+        false => view.grid().chunk_shape(),
+    };
+    let sink = NpySink::create(out, view.dtype(), view.shape(), chunk)?;
+    write_array(view, Box::new(sink), out, quiet)?;
+    let lost = view.attributes().keys().map(|name| {
+        let out = out.display();
+        format!("{out}: attribute {name:?} is left out, because .npy has none")
+    });
+    Ok(Written {
+        chunks: 1,
+        chunk_shape: view.shape().to_vec(),
+        warnings: names_left_out(view, out).into_iter().chain(lost).collect(),
+    })
+}
+
+#[cfg(feature = "zarr")]
+fn write_zarr(
+    view: &ArrayView<'_>,
+    out: &Path,
+    chunk_shape: Vec<u64>,
+    target: &DenseTargetArgs,
+    quiet: bool,
+) -> Result<Written, Box<dyn Error>> {
+    let grid = ChunkGrid::new(view.shape().to_vec(), chunk_shape.clone(), None)?;
+    let chunks = grid.chunk_count().unwrap_or(u64::MAX);
+    let (attributes, names) = (view.attributes(), view.dimension_names());
+    let sink = ZarrSink::create(out, view.dtype(), grid, target.zarr()?, attributes, names)?;
+    write_array(view, Box::new(sink), out, quiet)?;
+    Ok(Written {
+        chunks,
+        chunk_shape,
+        warnings: Vec::new(),
+    })
+}
+
+fn write_b2nd(
+    view: &ArrayView<'_>,
+    out: &Path,
+    chunk_shape: Vec<u64>,
+    target: &DenseTargetArgs,
+    quiet: bool,
+) -> Result<Written, Box<dyn Error>> {
+    let mut design = target.b2nd(view, &chunk_shape)?;
+    let mut warnings = Vec::from_iter(names_left_out(view, out));
+    for (name, value) in view.attributes() {
+        if (1..=31).contains(&name.len()) {
+            design = design.with_attribute(name, value)?;
+        } else {
+            let out = out.display();
+            warnings.push(format!(
+                "{out}: attribute {name:?} is left out, because its name is too long"
+            ));
         }
     }
-    Ok(written)
+    let sink = B2ndWriter::create(out, &design)?;
+    let chunks = sink.grid().chunk_count().unwrap_or(u64::MAX);
+    write_array(view, Box::new(sink), out, quiet)?;
+    Ok(Written {
+        chunks,
+        chunk_shape,
+        warnings,
+    })
+}
+
+fn write_tet(
+    view: &ArrayView<'_>,
+    out: &Path,
+    chunk_shape: Vec<u64>,
+    target: &DenseTargetArgs,
+    quiet: bool,
+) -> Result<Written, Box<dyn Error>> {
+    let (spec, warnings) = spec(view, &name(view, out), &chunk_shape, target)?;
+    let options = WriteOptions {
+        checksums: target.checksums,
+        ..WriteOptions::default()
+    };
+    let mut writer = TetWriter::create(out, vec![spec], options)?;
+    let sink = writer.sink(0)?;
+    let chunks = sink.grid().chunk_count().unwrap_or(u64::MAX);
+    write_array(view, Box::new(sink), out, quiet)?;
+    writer.finish()?;
+    Ok(Written {
+        chunks,
+        chunk_shape,
+        warnings,
+    })
 }
 
 /// Returns a line if the names of axes are left out.

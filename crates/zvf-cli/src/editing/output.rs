@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use zvf::ChangeSummary;
 
 use crate::{
-    display::{count_noun, group_digits, len_u64},
+    display::{count_noun, group_digits, len_u64, push_notes},
     formats::GeometryInput,
     outcome::unfinished_warning,
 };
@@ -130,10 +130,7 @@ impl EditOutput {
         }
         let others = self.files.iter().skip(1);
         lines.extend(others.map(|file| format!("  with {file}")));
-        if !self.notes.is_empty() {
-            lines.push(String::new());
-            lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
-        }
+        push_notes(&mut lines, &self.notes);
         lines.join("\n")
     }
 

@@ -7,7 +7,7 @@ use zvf::{AttributeReport, Dataset, Editor};
 
 use super::EditOutput;
 use crate::{
-    display::{count_noun, group_digits},
+    display::{count_noun, group_digits, push_notes},
     formats::TableKey,
     hint::{Operation, with_hint},
     outcome::{CommandOutcome, unfinished_warning},
@@ -117,10 +117,7 @@ impl EditTargetArgs {
                     written.transaction,
                 ),
             ];
-            if !notes.is_empty() {
-                lines.push(String::new());
-                lines.extend(notes.iter().map(|note| format!("note: {note}")));
-            }
+            push_notes(&mut lines, &notes);
             done.text = lines.join("\n");
         }
         Ok(done)

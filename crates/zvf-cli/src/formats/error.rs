@@ -367,7 +367,7 @@ pub enum CsvError {
     #[error("is not UTF-8; save the file as UTF-8")]
     Encoding,
     /// A line exceeds the maximum length.
-    #[error("is longer than 64 MiB")]
+    #[error("is longer than 64 MiB; save the file as a table with one row in each line")]
     Long,
     /// A missing number.
     #[error("{column} has no value; set one, remove the column, or store NaN with --missing nan")]

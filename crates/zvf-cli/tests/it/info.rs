@@ -185,6 +185,34 @@ fn info_describes_attributes_groups_and_space() {
     assert_eq!(json["attributes"][0], expected);
 }
 
+/// One damaged attribute ended the command.
+#[test]
+fn statistics_name_damaged_attributes() {
+    let folder = tempfile::tempdir().unwrap();
+    unpack("zvf-07", "graph.zv", folder.path());
+    let mut open = vec![folder.path().join("0/vertex_attributes/radius")];
+    while let Some(path) = open.pop() {
+        match path.is_dir() {
+            true => open.extend(
+                fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            ),
+            false if path.ends_with("zarr.json") => {}
+            false => fs::write(&path, [0]).unwrap(),
+        }
+    }
+    let output = zvf(&["info", "--stats", "--json", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let note = found["notes"][0].as_str().unwrap();
+    assert!(note.starts_with("vertex.radius cannot be read: "), "{note}");
+    for attribute in found["attributes"].as_array().unwrap() {
+        let is_damaged = attribute["name"] == "radius";
+        assert_eq!(attribute.get("range").is_none(), is_damaged, "{attribute}");
+    }
+}
+
 /// Stores before 0.9 do not declare the channels of attributes; the values show them.
 #[test]
 fn statistics_find_undeclared_channels() {

@@ -411,3 +411,34 @@ fn additions_that_a_store_cannot_take_say_what_to_do() {
         check(&bench, &[&append[..], &["expand"]].concat(), sentence);
     }
 }
+
+/// "mesh need links".
+#[test]
+fn meshes_are_plural() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y,z\n5,5,1\n6,6,1\n7,5,1\n");
+    let create = ["create", "@a.zv", "--kind", "mesh", "--from", "@a.csv"];
+    check(&bench, &create, "meshes need links");
+}
+
+#[test]
+fn stores_below_others_are_refused() {
+    let bench = square();
+    let create = ["create", "@a.zv/b.zv", "--from", "@square.ply"];
+    check(&bench, &create, "it is in the folder of the store /a.zv");
+    check(&bench, &create, "name an address outside of it");
+}
+
+/// Their distance from the first vertex is no float32.
+#[test]
+fn vertices_too_far_to_draw_are_counted() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y,z\n-1e38,5,1\n6,6,1\n3e38,5,1\n");
+    bench.says(&["create", "@a.zv", "--kind", "points", "--from", "@a.csv"]);
+    let drawn = bench.run(&["render", "@a.zv", "-o", "@a.png"]);
+    let said = crate::text(&drawn.stderr);
+    assert!(
+        said.contains("1 vertex left out: coordinates not finite or too far away"),
+        "{said}"
+    );
+}

@@ -20,7 +20,7 @@ impl Bench {
     }
 
     /// Runs a command; names that start with `@` are in the folder.
-    fn run(&self, line: &[&str]) -> std::process::Output {
+    pub(crate) fn run(&self, line: &[&str]) -> std::process::Output {
         let line = line.iter().map(|word| match word.strip_prefix('@') {
             Some(name) => self.path(name).to_str().unwrap().to_owned(),
             None => (*word).to_owned(),

@@ -5,7 +5,7 @@ use zvf::GeometryKind;
 
 use super::CreateSummary;
 use crate::{
-    display::{count_noun, group_digits},
+    display::{count_noun, group_digits, push_notes},
     formats::GeometryInput,
     outcome::unfinished_warning,
 };
@@ -110,10 +110,7 @@ impl CreateOutput {
         lines.extend(created.why.iter().map(|why| format!("    {why}")));
         let others = self.files.iter().skip(1);
         lines.extend(others.map(|file| format!("  with {file}")));
-        if !self.notes.is_empty() {
-            lines.push(String::new());
-            lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
-        }
+        push_notes(&mut lines, &self.notes);
         lines.join("\n")
     }
 

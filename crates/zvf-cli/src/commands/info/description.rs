@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use serde_json::Value;
-use zvf::{AttributeInfo, Dataset, GeometryType, LevelId, StoreInfo, ValueRange};
+use zvf::{AttributeInfo, Dataset, ErrorKind, GeometryType, LevelId, StoreInfo, ValueRange};
 use zvf_model::{
     array::{VertexEncoding, Vertices},
     error_chain::error_chain,
@@ -108,20 +108,58 @@ impl StoreDescription {
         Ok(())
     }
 
-    /// Computes the ranges of all attributes from their values.
-    pub(super) async fn compute_ranges(&mut self, dataset: &Dataset) -> Result<(), zvf::Error> {
+    /// Computes the ranges of all attributes from their values. Returns false, and adds notes, if some
+    /// are damaged.
+    pub(super) async fn compute_ranges(&mut self, dataset: &Dataset) -> Result<bool, zvf::Error> {
         let Some(finest) = self.info.levels.first() else {
-            return Ok(());
+            return Ok(true);
         };
+        // A note has the reason.
+        if self.attributes.is_empty() && dataset.attributes(finest.level).await.is_err() {
+            return Ok(false);
+        }
         let attributes = self.attributes.iter().map(|(info, _)| info.clone());
         let attributes: Vec<AttributeInfo> = attributes.collect();
-        let ranges = dataset.attribute_ranges(finest.level, &attributes).await?;
+        let ranges = match dataset.attribute_ranges(finest.level, &attributes).await {
+            Err(error) if error.kind() == ErrorKind::Damaged => {
+                let notes = &mut self.info.notes;
+                readable_ranges(dataset, finest.level, &attributes, notes).await?
+            }
+            ranges => ranges?.into_iter().map(Some).collect(),
+        };
+        let is_whole = ranges.iter().all(Option::is_some);
         for ((info, range), found) in self.attributes.iter_mut().zip(ranges) {
-            info.channels = info.channels.or(found.channels);
-            *range = Some(found);
+            info.channels = info
+                .channels
+                .or(found.as_ref().and_then(|found| found.channels));
+            *range = found;
         }
-        Ok(())
+        Ok(is_whole)
     }
+}
+
+/// Computes the range of each attribute that is not damaged, and adds notes about the others.
+async fn readable_ranges(
+    dataset: &Dataset,
+    level: LevelId,
+    attributes: &[AttributeInfo],
+    notes: &mut Vec<String>,
+) -> Result<Vec<Option<ValueRange>>, zvf::Error> {
+    let mut ranges = Vec::with_capacity(attributes.len());
+    for info in attributes {
+        match dataset
+            .attribute_ranges(level, std::slice::from_ref(info))
+            .await
+        {
+            Err(error) if error.kind() == ErrorKind::Damaged => {
+                let (scope, name, why) = (info.scope.name(), &info.name, error_chain(&error));
+                notes.push(format!("{scope}.{name} cannot be read: {why}"));
+                ranges.push(None);
+            }
+            range => ranges.extend(range?.into_iter().map(Some)),
+        }
+    }
+    Ok(ranges)
 }
 
 /// Describes the levels whose vertices lie on several paths or belong to several objects.

@@ -22,9 +22,9 @@ All commands and options of `zvf`, as `zvf COMMAND --help` prints them. This pag
 zvf-cli` fails if it is stale.
 
 The exit code is 0 on success, 1 if the command ran and its check failed (errors found by `zvf
-validate`, an empty result with `--fail-empty`), 2 on failure or wrong usage, and 130 or 143 after
-SIGINT or SIGTERM. [JSON output](json.md) describes the output of `--json`. Output is not coloured
-if standard error is not a terminal or `NO_COLOR` is set.
+validate`, damaged attributes in `zvf info --stats`, an empty result with `--fail-empty`), 2 on
+failure or wrong usage, and 130 or 143 after SIGINT or SIGTERM. [JSON output](json.md) describes the
+output of `--json`. Output is not coloured if standard error is not a terminal or `NO_COLOR` is set.
 
 The Python blocks do the same with the package `zvf`. Each of them continues the ones before it.
 [Coming from Python](python.md) introduces the package, and Python's `help`, such as
