@@ -154,11 +154,15 @@ impl Content {
         let last = geometry.groups.keys().next_back();
         let count = count.max(last.map_or(0, |last| u64::from(*last) + 1));
         for group in 0..count {
-            let members = geometry.groups.get(&(group as u32)).cloned();
+            // Repeated members are stored once.
+            let mut members = Vec::new();
+            for id in geometry.groups.get(&(group as u32)).into_iter().flatten() {
+                if !members.contains(id) {
+                    members.push(*id);
+                }
+            }
             let row = row(&geometry.group, group as usize);
-            content
-                .groups
-                .insert(group, (members.unwrap_or_default(), row));
+            content.groups.insert(group, (members, row));
         }
         content
     }
