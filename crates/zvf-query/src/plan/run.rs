@@ -209,7 +209,7 @@ impl Session<'_> {
             return Ok(());
         }
         let levels = match query.level {
-            // Choosing levels takes counting, and the query checks the names on those that it reads.
+            // Choosing the levels requires counting vertices. The query checks the levels that it reads.
             LevelChoice::Budget(_) => self.root.datasets.iter().map(|part| part.level).collect(),
             _ => vec![self.chosen_level(query).await?],
         };
