@@ -24,7 +24,7 @@ pub(crate) fn all() -> Stages {
         .run("format", format)
         .run("tidy", tidy::all)
         .run("clippy", clippy)
-        .run("tests", || test::tests(EVERYTHING, Choice::All))
+        .run("tests", || test::tests(EVERYTHING, Choice::Sample))
         .run("doctests", || test::doctests(EVERYTHING))
         .run("feature sets of zvf-format", features)
         .run("feature sets of zvf-codecs", codec_features)
@@ -47,7 +47,7 @@ pub(crate) fn all() -> Stages {
             ("conformance: runners", "conformance --runners --check"),
             (
                 "conformance: stores of ours",
-                "conformance --stores --seed 1",
+                "conformance --stores --sample --seed 1",
             ),
             ("fixtures --check", "fixtures --check"),
             (
@@ -56,7 +56,7 @@ pub(crate) fn all() -> Stages {
             ),
             (
                 "conformance: levels of ours",
-                "conformance --pyramids --seed 1",
+                "conformance --pyramids --sample --seed 1",
             ),
             (
                 "conformance: random stores",

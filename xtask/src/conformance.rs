@@ -32,10 +32,10 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         return differential(cases, options.number("seed")?);
     }
     if options.flag("stores") {
-        return written(options.number("seed")?);
+        return written(options.number("seed")?, options.flag("sample"));
     }
     if options.flag("pyramids") {
-        return pyramids::levels(options.number("seed")?);
+        return pyramids::levels(options.number("seed")?, options.flag("sample"));
     }
     if options.flag("runners") || options.text("runner").is_some() {
         return runners::from_options(options);
@@ -62,12 +62,12 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     let cases = options.number("cases")?.unwrap_or(CASES);
     let seed = options.number("seed")?;
     let reference = differential(cases, seed)?;
-    let created = written(seed)?;
+    let created = written(seed, false)?;
     let all = [
         golden,
         reference,
         created,
-        pyramids::levels(seed)?,
+        pyramids::levels(seed, false)?,
         migrated::migrated()?,
         precomputed::exported()?,
         precomputed::drawn()?,
@@ -109,13 +109,13 @@ pub(crate) fn golden_of(build: &str) -> Result<Done> {
     Ok(Done::Passed)
 }
 
-fn written(seed: Option<u64>) -> Result<Done> {
+fn written(seed: Option<u64>, sample: bool) -> Result<Done> {
     let Some(script) = python::script("created.py")? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
     let ours = run::built_here("--bin zvf")?;
     let script = script.arg(&ours).arg(metadata::stores()?.join("created"));
-    seeded(script, seed).run()?;
+    sampled(seeded(script, seed), sample).run()?;
     // Changes of sealed stores by the package, and vertices in the encoding of Draco.
     for name in ["sealed", "draco"] {
         if let Some(script) = python::script(&format!("{name}.py"))? {
@@ -147,6 +147,11 @@ fn seeded(script: Run, seed: Option<u64>) -> Run {
         Some(seed) => script.arg("--seed").arg(seed.to_string()),
         None => script,
     }
+}
+
+/// Adds the option of a shorter run.
+fn sampled(script: Run, sample: bool) -> Run {
+    script.words(if sample { "--sample" } else { "" })
 }
 
 /// Finds the lines that the tests print; libtest may put a test's name in front.

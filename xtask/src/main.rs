@@ -46,13 +46,14 @@ Every day:
     --since REV        compare with this revision (default: the upstream branch, else HEAD)
   test                 what shows that a build is sound: tests except the slowest, doctests, golden
                        data, probes
-    --all              also the slowest tests, which .config/nextest.toml lists; CI runs all tests
+    --all              also the slowest tests, which .config/nextest.toml lists
   tidy                 layering, import cycles, type names, licences, duplicate packages, pages,
                        golden manifest, text
 
 For a whole change:
   ci                   everything that .ci/run checks, cheapest first
-  nightly              long random runs, every mutant, long fuzzing; CI runs a sample of each
+  nightly              all tests with long random runs and every mutant, all stores for other
+                       implementations, long fuzzing; CI runs a sample of each
 
 Files that are written from code (--check compares instead of writing):
   api                  docs/api: the public items of every library
@@ -68,7 +69,9 @@ Comparison with other implementations:
     --reference        only random blobs, both ways
       --cases N        number of blobs each way (default 2000)
     --stores           only stores that `zvf create` writes
+      --sample         as CI does: with or without checksums in turn
     --pyramids         only levels that `zvf pyramid` writes
+      --sample         as CI does: every other case
     --migrated         only recorded stores, migrated to 0.9
     --files            only files of the field, both ways
     --precomputed      only layers for Neuroglancer, exported and served, read by other programs

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-const FLAGS: [&str; 24] = [
+const FLAGS: [&str; 25] = [
     "all",
     "b2nd",
     "check",
@@ -26,6 +26,7 @@ const FLAGS: [&str; 24] = [
     "precomputed",
     "runners",
     "same",
+    "sample",
     "stores",
     "wheel",
     "viewer",

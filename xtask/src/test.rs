@@ -21,6 +21,8 @@ const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     All,
+    /// Without the long series that `.config/nextest.toml` lists for CI.
+    Sample,
     /// Without the slowest tests, which `.config/nextest.toml` lists.
     Quick,
 }
@@ -30,6 +32,7 @@ impl Choice {
     pub(crate) fn runner(self) -> &'static str {
         match (exists("cargo-nextest"), self) {
             (true, Self::All) => "nextest run --no-fail-fast",
+            (true, Self::Sample) => "nextest run --no-fail-fast --profile ci",
             (true, Self::Quick) => "nextest run --no-fail-fast --profile quick",
             (false, _) => "test --no-fail-fast --quiet --lib --bins --tests --examples",
         }
