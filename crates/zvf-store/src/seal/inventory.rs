@@ -95,6 +95,10 @@ impl Leaf {
 
     fn set(&self, bytes: &Bytes) -> Result<Arc<LeafEntries>, ReadError> {
         let entries = parse(bytes).map_err(|_| self.damaged())?;
+        // Entries before the first of the leaf that the root names would not be found.
+        if entries.names_from("").next() != Some(&*self.first) {
+            return Err(self.damaged());
+        }
         let entries = self.entries.get_or_init(|| Arc::new(entries));
         Ok(Arc::clone(entries))
     }

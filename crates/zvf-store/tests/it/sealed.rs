@@ -389,6 +389,33 @@ fn a_damaged_absent_or_exchanged_leaf_is_an_error() {
     });
 }
 
+/// Entries before the name would count as unlisted.
+#[test]
+fn a_changed_first_name_of_a_leaf_is_an_error() {
+    block_on(async {
+        let (few, many) = (objects(), many());
+        for (objects, last) in [(few, "0/b/c/1"), (borrowed(&many), "0/a/c/19999")] {
+            let store = sealed(&objects).await;
+            let root = store.read_one(full("zarr.json")).await.unwrap().unwrap();
+            let mut root: serde_json::Value = serde_json::from_slice(&root).unwrap();
+            let leaves = root["attributes"]["zvf_seal"]["leaves"].as_array_mut();
+            let first = &mut leaves.unwrap().last_mut().unwrap()[0];
+            *first = format!("{}x", first.as_str().unwrap()).into();
+            put(&store, "zarr.json", serde_json::to_vec(&root).unwrap()).await;
+            let view = checked(&store).await;
+            let error = view.read_one(full(last)).await.unwrap_err();
+            let is_of_leaf = matches!(
+                error,
+                ReadError::Sealed {
+                    source: SealError::Inventory,
+                    ..
+                }
+            );
+            assert!(is_of_leaf, "{error:?}");
+        }
+    });
+}
+
 #[test]
 fn a_folder_is_checked_like_memory_and_swept_of_unused_leaves() {
     let folder = tempfile::tempdir().unwrap();
