@@ -158,7 +158,7 @@ impl<'a, T: Number> Table<'a, T> {
     }
 
     fn summed(&self, result: fn(T::Sum, u32) -> T) -> Vec<T> {
-        self.by_parent(|range| {
+        self.members.by_parent(&|range| {
             let mut sums = vec![(T::Sum::default(), 0_u32); range.len() * self.columns];
             for (parent, row) in self.rows_of(&range) {
                 let start = parent * self.columns;
@@ -180,7 +180,7 @@ impl<'a, T: Number> Table<'a, T> {
     }
 
     fn least(&self, is_before: impl Fn(T, T) -> bool + Sync) -> Vec<T> {
-        self.by_parent(|range| {
+        self.members.by_parent(&|range| {
             let mut min = vec![None; range.len() * self.columns];
             for (parent, row) in self.rows_of(&range) {
                 let start = parent * self.columns;
@@ -197,7 +197,7 @@ impl<'a, T: Number> Table<'a, T> {
     }
 
     fn counted(&self) -> Vec<u32> {
-        self.by_parent(|range| {
+        self.members.by_parent(&|range| {
             let mut counts = vec![0_u32; range.len()];
             for (parent, row) in self.rows_of(&range) {
                 counts[parent] = counts[parent].saturating_add(u32::from(self.is_whole(row)));
@@ -207,7 +207,7 @@ impl<'a, T: Number> Table<'a, T> {
     }
 
     fn mode(&self) -> Vec<T> {
-        self.by_parent(|range| {
+        self.members.by_parent(&|range| {
             let mut modes = vec![self.null(); range.len() * self.columns];
             let (mut values, mut rows) = (Vec::new(), Vec::new());
             for (mode, parent) in modes.chunks_exact_mut(self.columns).zip(range) {
@@ -240,11 +240,6 @@ impl<'a, T: Number> Table<'a, T> {
             }
             modes
         })
-    }
-
-    /// Computes the values of all parents on all cores.
-    fn by_parent<V: Send>(&self, make: impl Fn(Range<usize>) -> Vec<V> + Sync) -> Vec<V> {
-        self.members.by_parent(make)
     }
 
     /// Returns a row; `None` past the end, such as for [`NO_VERTEX`](super::NO_VERTEX).

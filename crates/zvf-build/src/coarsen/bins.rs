@@ -64,7 +64,7 @@ fn members(block: &VertexBlock, parent: &[u32], count: usize) -> Members {
 
 fn means(block: &VertexBlock, members: &Members) -> Vec<f64> {
     let axes = block.axes;
-    let mut means = members.by_parent(|parents| {
+    let mut means = members.by_parent(&|parents| {
         let mut means = vec![0.0; parents.len() * axes];
         for (mean, parent) in means.chunks_exact_mut(axes.max(1)).zip(parents) {
             let rows = members.of(parent);
@@ -113,7 +113,7 @@ fn inside(value: f64, lower: f64, upper: f64) -> f64 {
 /// Returns the member nearest to each mean, the first of equals.
 fn medoids(block: &VertexBlock, members: &Members, means: &[f64]) -> Vec<u32> {
     let axes = block.axes;
-    members.by_parent(|parents| {
+    members.by_parent(&|parents| {
         let nearest = parents.map(|parent| {
             let mean = &means[parent * axes..(parent + 1) * axes];
             let mut nearest = (f64::INFINITY, NO_VERTEX);

@@ -84,7 +84,7 @@ impl Members {
     /// rows as the others.
     pub(super) fn by_parent<T: Send>(
         &self,
-        make: impl Fn(Range<usize>) -> Vec<T> + Sync,
+        make: &(dyn Fn(Range<usize>) -> Vec<T> + Sync),
     ) -> Vec<T> {
         let count = self.count();
         if self.rows.len() < BLOCK || count < PARTS {
@@ -140,7 +140,7 @@ mod tests {
                 vec![count.saturating_sub(1); 10_000],
             ] {
                 let members = Members::new(&parent, count as usize);
-                let found = members.by_parent(Iterator::collect);
+                let found = members.by_parent(&Iterator::collect);
                 assert_eq!(found, (0..count as usize).collect::<Vec<_>>());
             }
         }

@@ -121,13 +121,14 @@ impl Cell {
             }
             return;
         }
-        let runs = bytes
-            .par_chunks(len)
-            .map(|run| Self::of_run::<T>(run, wanted));
-        let runs: Vec<Self> = runs.collect();
-        for run in &runs {
-            self.merge(run);
+        for run in Self::of_runs(bytes, len, &|run| Self::of_run::<T>(run, wanted)) {
+            self.merge(&run);
         }
+    }
+
+    /// Accumulates runs of `len` bytes on several threads.
+    fn of_runs(bytes: &[u8], len: usize, of_run: &(dyn Fn(&[u8]) -> Self + Sync)) -> Vec<Self> {
+        bytes.par_chunks(len).map(of_run).collect()
     }
 
     /// Accumulates values that fit in a cache, in several passes: loops with a single task are several
