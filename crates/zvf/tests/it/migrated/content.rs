@@ -135,11 +135,20 @@ impl Level {
             ("chunk_shape", says(&metadata.chunk_shape)),
             ("chunking", says(&metadata.attribute_chunking)),
             ("preserves", says(&metadata.preserves_object_ids)),
-            ("inherited", says(&metadata.inherited_num_objects)),
             ("bins", says(&metadata.bin_shape)),
             ("ratio", says(&metadata.bin_ratio)),
             ("other", json!(metadata.other)),
         ]);
+        // Where the id of an object is its row, missing ids are rows too.
+        let mut inherited = says(&metadata.inherited_num_objects);
+        if let Some(parent) = metadata.parent_level {
+            let index = session.stored_manifests(parent).await.unwrap();
+            let rows = index.map(|index| index.rows());
+            if rows.is_some() && rows == metadata.inherited_num_objects {
+                inherited = json!("all rows of the parent");
+            }
+        }
+        level.says.insert("inherited", inherited);
         level.read_cells(dataset, id).await;
         if let Some(manifests) = session.stored_manifests(id).await.unwrap() {
             let rows = session
