@@ -60,6 +60,8 @@ pub enum Topology {
     Points,
     /// Paths.
     Paths,
+    /// Unconnected vertices, listed by objects that may share them.
+    SharedPoints,
     /// Trees with links (child, parent).
     Trees,
     /// Graphs with undirected links of two ends.
@@ -83,8 +85,8 @@ pub struct VertexBlock {
     pub upper: Vec<f64>,
     /// Object row of each vertex or [`NO_OBJECT`]. Empty without objects, and for paths.
     pub owners: Vec<u32>,
-    /// Runs of paths inside the chunk. A vertex may be in several. Runs of dropped objects are
-    /// excluded.
+    /// Runs of paths inside the chunk, or the shared points of objects. A vertex may be in several
+    /// runs. Runs of dropped objects are excluded.
     pub paths: Vec<PathRun>,
     /// Number of ends of a link.
     pub width: usize,
@@ -95,7 +97,7 @@ pub struct VertexBlock {
     pub tied: Vec<bool>,
 }
 
-/// Run of a path inside a chunk.
+/// Run of a path inside a chunk, or the points of an object in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathRun {
     /// Row of the object.
@@ -184,14 +186,9 @@ impl VertexBlock {
 }
 
 impl VertexMerge {
-    /// Maps every vertex to itself.
+    /// Maps every vertex to itself. Vertices that no path or object lists have no parent.
     pub fn unchanged(block: &VertexBlock) -> Self {
-        let rows: Vec<u32> = (0..block.len() as u32).collect();
-        Self {
-            parent: rows.clone(),
-            positions: MergedPositions::Source(rows),
-            error: Some(0.0),
-        }
+        Self::kept(block, (0..block.len() as u32).collect(), Some(0.0))
     }
 
     /// Keeps some vertices: `into` gives the kept row or [`NO_VERTEX`] for each vertex. New
@@ -206,7 +203,7 @@ impl VertexMerge {
             }
         };
         match block.topology {
-            Topology::Paths => {
+            Topology::Paths | Topology::SharedPoints => {
                 let named = block.paths.iter().flat_map(|path| &path.rows);
                 named.for_each(|row| visit(into[*row as usize]));
             }

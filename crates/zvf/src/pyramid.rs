@@ -34,7 +34,7 @@ use std::{
 
 use serde_json::{Map, Value};
 use zvf_build::{
-    coarsen::{AggregatedAttribute, Aggregation, CoarsenMethod},
+    coarsen::{AggregatedAttribute, Aggregation, CoarsenMethod, Topology},
     migrate::MigrationTarget,
 };
 use zvf_model::{fetch::BoxFuture, level::LevelId, zarr::Node};
@@ -369,7 +369,7 @@ fn levels<'a>(
             let source = Source::open(&dataset, id, &coarsening).await?;
             // Also where no level is made.
             check_rules(&source, options)?;
-            check_numbers(&source, options)?;
+            check_options(&source, options)?;
             let design = match &options.levels {
                 PyramidLevels::Explicit(levels) => levels.get(step as usize).cloned(),
                 PyramidLevels::Auto(automatic) => {
@@ -449,7 +449,7 @@ async fn additive_levels(
         let dataset = Dataset::open_store(store.clone()).await?;
         let source = Source::open(&dataset, LevelId::FULL, &coarsening).await?;
         check_rules(&source, options)?;
-        check_numbers(&source, options)?;
+        check_options(&source, options)?;
         if options.refinement && source.objects.is_some() {
             return Err(Failure::NoPyramid {
                 why: "`refinement: add` puts whole objects on levels, and additive levels divide them; \
@@ -599,15 +599,58 @@ async fn kept(source: &Source<'_>, design: &LevelDesign) -> Result<Option<Vec<bo
     }
 }
 
-/// Rejects extents, factors, tolerances and numbers of points that no level can have.
-fn check_numbers(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Failure> {
+/// Rejects methods that do not suit the geometry, and extents, factors, tolerances and numbers of
+/// points that no level can have.
+fn check_options(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Failure> {
     match &options.levels {
-        PyramidLevels::Auto(automatic) => automatic.check(source.spatial_axes().len()),
+        PyramidLevels::Auto(automatic) => {
+            if let Some(method) = automatic.method {
+                check_geometry(source, method, options)?;
+            }
+            automatic.check(source.spatial_axes().len())
+        }
         PyramidLevels::Explicit(levels) => {
             let mut methods = levels.iter().map(|level| &level.method);
-            methods.try_for_each(check_method)
+            methods.try_for_each(|method| {
+                let named = MethodKind::ALL.into_iter();
+                let mut named = named.filter(|kind| kind.name() == method.name());
+                named.try_for_each(|kind| check_geometry(source, kind, options))?;
+                check_method(method)
+            })
         }
     }
+}
+
+/// Rejects a method that would leave the geometry unchanged. Levels that record one are rebuilt as
+/// they are.
+fn check_geometry(
+    source: &Source<'_>,
+    method: MethodKind,
+    options: &PyramidOptions,
+) -> Result<(), Failure> {
+    if source.id != LevelId::FULL || options.records_pending {
+        return Ok(());
+    }
+    let why = match (method, source.topology()) {
+        (MethodKind::Bins, _)
+        | (MethodKind::Subset, Topology::Points | Topology::SharedPoints)
+        | (
+            MethodKind::Simplify | MethodKind::Stride,
+            Topology::Paths | Topology::Trees | Topology::Graphs,
+        )
+        | (MethodKind::Collapse, Topology::Faces) => return Ok(()),
+        (MethodKind::Subset, _) => {
+            "only points can be sampled; omit --method to use the default of the geometry"
+        }
+        (MethodKind::Simplify | MethodKind::Stride, Topology::Faces) => {
+            "faces have no lines to simplify; omit --method to use the default of the geometry"
+        }
+        (MethodKind::Simplify | MethodKind::Stride, _) => {
+            "points have no lines to simplify; use --method subset or bins"
+        }
+        (MethodKind::Collapse, _) => build::NO_FACES,
+    };
+    Err(Failure::NoPyramid { why })
 }
 
 fn check_method(method: &CoarsenMethod) -> Result<(), Failure> {
@@ -744,7 +787,7 @@ impl Build<'_> {
         let level = &self.shared.coarse.path;
         let paths = self.families();
         let mut outputs = Vec::new();
-        for family in ["vertex_attributes", "fragment_attributes"] {
+        for family in ATTRIBUTE_GROUPS {
             let path = format!("{level}/{family}");
             if paths.iter().any(|own| own.starts_with(&format!("{path}/"))) {
                 outputs.push(MigrationTarget::bare(&path));
@@ -753,6 +796,9 @@ impl Build<'_> {
         self.writer.write(outputs).await
     }
 }
+
+/// Groups of arrays with a cell for each chunk, which exist if they have an array.
+const ATTRIBUTE_GROUPS: [&str; 2] = ["vertex_attributes", "fragment_attributes"];
 
 /// Returns the attributes of the node of an aggregated attribute. Counts are numbers of any type.
 fn counted(

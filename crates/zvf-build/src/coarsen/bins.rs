@@ -27,7 +27,7 @@ pub(super) fn merge(
     share: bool,
 ) -> VertexMerge {
     let by_owner = match block.topology {
-        Topology::Paths => false,
+        Topology::Paths | Topology::SharedPoints => false,
         Topology::Trees => true,
         _ => !share,
     };
@@ -54,7 +54,7 @@ pub(super) fn merge(
 /// reference them.
 fn members(block: &VertexBlock, parent: &[u32], count: usize) -> Members {
     match block.topology {
-        Topology::Paths => {
+        Topology::Paths | Topology::SharedPoints => {
             let visits = block.paths.iter().flat_map(|path| &path.rows).copied();
             Members::of_visits(parent, count, visits)
         }

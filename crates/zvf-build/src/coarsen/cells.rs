@@ -120,7 +120,7 @@ impl Cells {
     /// visits, for trees the connected parts of cells by first vertex, else the cells.
     pub(super) fn merged(self, block: &VertexBlock) -> (Vec<u32>, usize) {
         match block.topology {
-            Topology::Paths => self.visited(block),
+            Topology::Paths | Topology::SharedPoints => self.visited(block),
             Topology::Trees => self.connected(block),
             _ => (self.of, self.count),
         }

@@ -3,7 +3,7 @@
 use zvf_format::numeric::{Dtype, Kind};
 use zvf_model::grid::Bins;
 
-use super::CoarsenMethod;
+use super::{CoarsenMethod, Topology};
 
 /// Builder of the chunks of a level.
 #[derive(Clone, Debug)]
@@ -34,24 +34,40 @@ pub struct Coarsener {
     pub link: Vec<AggregatedAttribute>,
 }
 
-impl Coarsener {
-    /// Returns whether objects share points. Points have no order, so that an object has each of them
-    /// once.
-    pub(super) fn shares_points(&self) -> bool {
-        self.shape == Ownership::Shared && self.method.shares()
-    }
-}
-
 /// Relation of vertices and objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
     /// Objects list vertices in order and may share them: paths.
     Shared,
+    /// Objects list points and may share them. Points have no order, so that an object has each of
+    /// them once.
+    SharedPoints,
     /// Each vertex has at most one object.
     Exclusive,
     /// Like `Exclusive`, with links (child, parent) of trees; each row of a fragment is implicitly
     /// the child of the row before it unless a link says otherwise.
     Trees,
+}
+
+impl Ownership {
+    /// Returns whether objects list vertices, so that they may share them.
+    #[doc(hidden)]
+    pub fn is_shared(self) -> bool {
+        matches!(self, Self::Shared | Self::SharedPoints)
+    }
+
+    /// Returns the structure of a block with links of `width` ends; `None` if there are no links.
+    #[doc(hidden)]
+    pub fn topology(self, width: Option<usize>) -> Topology {
+        match (self, width) {
+            (Self::Shared, _) => Topology::Paths,
+            (Self::SharedPoints, _) => Topology::SharedPoints,
+            (Self::Trees, _) => Topology::Trees,
+            (Self::Exclusive, None) => Topology::Points,
+            (Self::Exclusive, Some(..=2)) => Topology::Graphs,
+            (Self::Exclusive, Some(_)) => Topology::Faces,
+        }
+    }
 }
 
 /// Attribute of a level and the rule that aggregates it.

@@ -8,9 +8,7 @@ use zvf_format::{
 
 use zvf_model::column::NumericColumn;
 
-use super::{
-    AggregateError, Coarsener, NO_OBJECT, NO_VERTEX, Ownership, PathRun, Topology, VertexBlock,
-};
+use super::{AggregateError, Coarsener, NO_OBJECT, NO_VERTEX, Ownership, PathRun, VertexBlock};
 use crate::coordinates::{self, BLOCK};
 
 /// Stored data of a level within one chunk of the next.
@@ -244,7 +242,7 @@ impl Coarsener {
             kept.is_none_or(|kept| kept.get(object as usize).copied().unwrap_or(false))
         };
         let mut owners = Vec::new();
-        if self.shape == Ownership::Shared {
+        if self.shape.is_shared() {
             all.vertex_of = (0..rows as u32).collect();
             all.row_of.clone_from(&all.vertex_of);
         } else {
@@ -289,19 +287,13 @@ impl Coarsener {
         let block = &mut all.block;
         (block.lower, block.upper) = (lower, upper);
         block.axes = axes;
-        block.topology = match (self.shape, self.width) {
-            (Ownership::Shared, _) => Topology::Paths,
-            (Ownership::Trees, _) => Topology::Trees,
-            (Ownership::Exclusive, None) => Topology::Points,
-            (Ownership::Exclusive, Some(..=2)) => Topology::Graphs,
-            (Ownership::Exclusive, Some(_)) => Topology::Faces,
-        };
+        block.topology = self.shape.topology(self.width);
         self.positions_of(input, &all.row_of, &all.starts, &mut block.positions)?;
-        if self.has_objects && self.shape != Ownership::Shared {
+        if self.has_objects && !self.shape.is_shared() {
             block.owners = all.row_of.iter().map(|row| owners[*row as usize]).collect();
         }
         drop(owners);
-        if self.shape == Ownership::Shared {
+        if self.shape.is_shared() {
             self.paths(input, &indexes, &mut all, is_kept)?;
         }
         self.links_of(input, &indexes, &mut all)?;
@@ -437,7 +429,7 @@ impl Coarsener {
             named.extend(own.map(|named| (*named, at)));
         }
         named.sort_unstable_by_key(|(named, _)| (named.object, named.at));
-        let are_points = self.shares_points();
+        let are_points = self.shape == Ownership::SharedPoints;
         let follows = |a: &(FragmentReference, u32), b: &(FragmentReference, u32)| {
             let is_next = are_points || a.0.at.checked_add(1) == Some(b.0.at);
             a.0.object == b.0.object && is_next

@@ -139,7 +139,7 @@ fn neighbours(block: &VertexBlock) -> Vec<[u32; 2]> {
                 join(link[0], link[1], &mut is_fixed);
             }
         }
-        Topology::Points | Topology::Faces => {}
+        Topology::Points | Topology::SharedPoints | Topology::Faces => {}
     }
     for (row, near) in near.iter_mut().enumerate() {
         let own = |other: &u32| block.owner(*other as usize) == block.owner(row);

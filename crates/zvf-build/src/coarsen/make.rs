@@ -96,7 +96,7 @@ impl Coarsener {
             made.parents.push(rows.map(row_of_stored).collect());
         }
         let mut stored: Vec<u32> = made.parents.concat();
-        if self.shape == Ownership::Shared {
+        if self.shape.is_shared() {
             // Unreferenced vertices do not contribute to values, as they do not to positions.
             let mut is_named = vec![false; stored.len()];
             for row in gathered.block.paths.iter().flat_map(|path| &path.rows) {
@@ -203,14 +203,14 @@ impl Coarsener {
         // Coarser fragment of each path or object.
         let mut became: Vec<(u32, u32)> = Vec::new();
         let full = |_| CoarsenError::TooMany;
-        if self.shape == Ownership::Shared {
+        if self.shape.is_shared() {
             let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
             let mut count = 0;
             for (number, (path, at)) in
                 (0u32..).zip(gathered.block.paths.iter().zip(&gathered.path_at))
             {
                 let mut rows = contract_path(&path.rows, row_of);
-                if self.shares_points() {
+                if self.shape == Ownership::SharedPoints {
                     rows.sort_unstable();
                     rows.dedup();
                 }

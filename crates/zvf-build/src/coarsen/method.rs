@@ -17,8 +17,8 @@ pub enum CoarsenMethod {
         share: bool,
     },
     /// Keeps, for each object and cell, the points with the smallest hashes of seed and position; at
-    /// least one. Subsets with equal seeds are nested. Dropped points map to the nearest kept point
-    /// of their cell and owner.
+    /// least one. Points that objects share are sampled together. Subsets with equal seeds are
+    /// nested. Dropped points map to the nearest kept point of their cell and owner.
     Subset {
         /// Extent of a cell.
         cell: Vec<f64>,
@@ -61,7 +61,9 @@ impl CoarsenMethod {
     pub fn suits(&self, topology: Topology) -> bool {
         match self {
             Self::Bins { .. } => true,
-            Self::Subset { .. } => topology == Topology::Points,
+            Self::Subset { .. } => {
+                matches!(topology, Topology::Points | Topology::SharedPoints)
+            }
             Self::Simplify { .. } | Self::Stride { .. } => {
                 matches!(
                     topology,
@@ -72,8 +74,8 @@ impl CoarsenMethod {
         }
     }
 
-    /// Maps the vertices of a block. A block with an [unsupported](Self::suits) topology stays
-    /// unchanged.
+    /// Maps the vertices of a block. A block with an [unsupported](Self::suits) topology keeps its
+    /// vertices, as [`VertexMerge::unchanged`] does.
     pub fn merge(&self, block: &VertexBlock) -> VertexMerge {
         if !self.suits(block.topology) {
             return VertexMerge::unchanged(block);

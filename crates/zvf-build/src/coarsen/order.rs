@@ -38,7 +38,9 @@ impl Coarsener {
         let owner_of = owners(gathered, merge, count);
         let mut heads = Vec::new();
         match self.shape {
-            Ownership::Shared => rows = first_visits(gathered, merge, count),
+            Ownership::Shared | Ownership::SharedPoints => {
+                rows = first_visits(gathered, merge, count);
+            }
             Ownership::Trees => (rows, heads) = trees(gathered, merge, &owner_of),
             Ownership::Exclusive if self.has_objects => {
                 rows.sort_by_key(|vertex| owner_of[*vertex as usize]);
@@ -47,7 +49,7 @@ impl Coarsener {
         }
         let mut fragments = Vec::new();
         match (self.shape, self.has_objects, &self.bins) {
-            (Ownership::Shared, ..) => {}
+            (Ownership::Shared | Ownership::SharedPoints, ..) => {}
             (Ownership::Exclusive, false, Some(bins)) if self.width.is_none() => {
                 let bin_of = |vertex: u32| -> u32 {
                     let position = match &merge.positions {

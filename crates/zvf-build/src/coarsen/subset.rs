@@ -1,12 +1,15 @@
 //! Sampling of points.
 
 use super::{
-    MergedPositions, NO_OBJECT, NO_VERTEX, VertexBlock, VertexMerge, cells::Cells, hash::hash,
-    nearest::Nearest,
+    MergedPositions, NO_OBJECT, NO_VERTEX, Topology, VertexBlock, VertexMerge, cells::Cells,
+    hash::hash, nearest::Nearest,
 };
 
 /// Keeps the `keep` points (at least one) with the smallest hashes for each cell and owner, so that
 /// no owner disappears. Dropped points map to the nearest kept point of their cell and owner.
+///
+/// Points that objects share have no owner: they are sampled together, and an object has the kept
+/// points that its own map to. Those of dropped objects alone have no parent.
 pub(super) fn merge(block: &VertexBlock, cell: &[f64], keep: u32, seed: u64) -> VertexMerge {
     let cells = Cells::new(block, cell, true);
     let keep = keep.max(1) as usize;
@@ -18,8 +21,20 @@ pub(super) fn merge(block: &VertexBlock, cell: &[f64], keep: u32, seed: u64) -> 
         // of points without objects were built with this last number.
         hash(seed, position.chain([NO_OBJECT.into()]))
     };
+    let shared = (block.topology == Topology::SharedPoints).then(|| {
+        let mut is_listed = vec![false; block.len()];
+        for row in block.paths.iter().flat_map(|path| &path.rows) {
+            is_listed[*row as usize] = true;
+        }
+        is_listed
+    });
+    let is_kept = |vertex: u32| {
+        let shared = shared.as_ref();
+        shared.is_none_or(|is_listed| is_listed[vertex as usize])
+    };
     let numbered = cells.of.iter().zip(0..);
     let mut order: Vec<(u32, u64, u32)> = numbered
+        .filter(|(_, vertex)| is_kept(*vertex))
         .map(|(cell, vertex)| (*cell, drawn(vertex), vertex))
         .collect();
     order.sort_unstable();

@@ -413,7 +413,7 @@ impl AutoLevels {
         if source.links.as_ref().is_some_and(|links| links.width == 3) {
             return MethodKind::Collapse;
         }
-        if has(&GeometryType::Skeleton) {
+        if has(&GeometryType::Skeleton) && source.links.is_some() {
             // Once only branch points and end points are left, lines cannot become simpler.
             let fewer = known.and_then(|known| known.fewer);
             let is_stuck = fewer.is_some_and(|fewer| fewer < 1.5);

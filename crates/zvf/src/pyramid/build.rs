@@ -536,6 +536,9 @@ impl LevelShapes {
     }
 }
 
+/// The cause of the error of a level without faces that is to be collapsed.
+pub(super) const NO_FACES: &str = "there are no faces to collapse; use --method bins";
+
 /// Returns the builder of chunks, if the method suits the geometry.
 fn recipe(
     source: &Source<'_>,
@@ -545,11 +548,17 @@ fn recipe(
     shapes: &LevelShapes,
 ) -> Result<Coarsener, Failure> {
     let links = source.links.as_ref();
-    let is_triangles = links.is_some_and(|links| links.width == 3);
-    if matches!(design.method, CoarsenMethod::Collapse { .. }) && !is_triangles {
-        return Err(Failure::NoPyramid {
-            why: "only triangles can be collapsed; use --method bins for faces with more vertices",
-        });
+    if matches!(design.method, CoarsenMethod::Collapse { .. }) {
+        let why = match links.map(|links| links.width) {
+            Some(3) => None,
+            Some(_) => Some(
+                "only triangles can be collapsed; use --method bins for faces with more vertices",
+            ),
+            None => Some(NO_FACES),
+        };
+        if let Some(why) = why {
+            return Err(Failure::NoPyramid { why });
+        }
     }
     let shape = source.shape(design.method.shares());
     // Shared fragments list vertices in order; their links and faces are not followed.
@@ -570,7 +579,7 @@ fn recipe(
     Ok(Coarsener {
         // A linked vertex belongs to one object, and paths always share.
         method: match shape {
-            Ownership::Shared if links.is_none() && !source.is_paths() => design.method.clone(),
+            Ownership::SharedPoints => design.method.clone(),
             _ => design.method.without_sharing(),
         },
         axes: shapes.chunk.axes(),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use zvf_model::root::{CrossLevelStorage, RootMetadata};
 
-use super::{CrossLevel, build::Build, stats};
+use super::{ATTRIBUTE_GROUPS, CrossLevel, build::Build, stats};
 
 /// Returns the cross-level links that the root declares.
 pub(super) fn stored(root: &RootMetadata) -> CrossLevel {
@@ -44,7 +44,7 @@ impl Build<'_> {
                 .any(|path| path.split('/').nth(1) == Some(family))
         };
         let mut present = vec!["vertices"];
-        for family in ["vertex_attributes", "fragment_attributes"] {
+        for family in ATTRIBUTE_GROUPS {
             present.extend(has(family).then_some(family));
         }
         present.extend(self.shared.links.is_some().then_some("links"));
@@ -79,7 +79,7 @@ impl Build<'_> {
             put("preserves_object_ids", json!(true));
             put("inherited_num_objects", json!(objects.len()));
         }
-        if self.shared.recipe.shape == zvf_build::coarsen::Ownership::Shared {
+        if self.shared.recipe.shape.is_shared() {
             put("shared_fragments", json!(true));
         } else if !tally.is_untiled && self.shared.form.has_ids() {
             put("fragments_tile", json!(true));
@@ -110,7 +110,7 @@ impl Build<'_> {
             if self.source.objects.is_some() {
                 token(block, CAPABILITIES, "preserved_object_ids");
             }
-            if self.shared.recipe.shape == zvf_build::coarsen::Ownership::Shared {
+            if self.shared.recipe.shape.is_shared() {
                 token(block, CAPABILITIES, "shared_fragments");
             }
             let storage = match self.design.additive {

@@ -10,10 +10,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use zvf_build::{
-    coarsen::{Aggregation, Ownership},
-    migrate::MigrationTarget,
-};
+use zvf_build::{coarsen::Aggregation, migrate::MigrationTarget};
 use zvf_model::{
     fetch::BoxFuture,
     grid::ChunkCoord,
@@ -440,7 +437,7 @@ async fn stage(
     };
     let block = old.get("zarr_vectors_level");
     let tiled = block.and_then(|block| block.get("fragments_tile")) == Some(&Value::Bool(true));
-    build.tally.is_untiled |= !tiled && build.shared.recipe.shape != Ownership::Shared;
+    build.tally.is_untiled |= !tiled && !build.shared.recipe.shape.is_shared();
     let level = build.level_attributes();
     build
         .writer

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::future::{join, join_all};
 use zvf_build::{
     ShardingPolicy,
-    coarsen::{AggregatedAttribute, FineChunk, FragmentReference, Ownership},
+    coarsen::{AggregatedAttribute, FineChunk, FragmentReference, Ownership, Topology},
 };
 use zvf_format::{numeric::Dtype, path::Delta};
 use zvf_model::{
@@ -224,14 +224,22 @@ impl<'a> Source<'a> {
                     why: "the type of an attribute of its links is not declared",
                 });
             }
-            // No link is kept as it was: each represents all links that were merged.
-            let mut own = field(name, metadata, coarsening, false)?;
-            own.columns = None;
-            fields.push(own);
             let mut attributes = Attributes::new();
             for node in cells.attribute_nodes(number) {
                 attributes.extend(of_node(dataset, &node).await?);
             }
+            // In 0.8 only links between chunks declare the shape of a row.
+            let mut metadata = metadata.clone();
+            if metadata.row_shape.is_none() {
+                let shape = attributes
+                    .get("row_shape")
+                    .and_then(serde_json::Value::as_array);
+                let extents =
+                    shape.map(|shape| shape.iter().map(serde_json::Value::as_u64).collect());
+                metadata.row_shape = extents.flatten();
+            }
+            // No link is kept as it was: each represents all links that were merged.
+            fields.push(field(name, &metadata, coarsening, false)?);
             for key in [
                 "shape",
                 "offsets",
@@ -357,7 +365,10 @@ impl<'a> Source<'a> {
         // A linked vertex is one vertex for all its links, and belongs to one object.
         let shares = shares && self.links.is_none();
         if self.objects.is_some() && (self.is_paths() || self.is_shared || shares) {
-            return Ownership::Shared;
+            return match self.links.is_none() && !self.is_paths() {
+                true => Ownership::SharedPoints,
+                false => Ownership::Shared,
+            };
         }
         let convention = self.dataset.root().links_convention.clone();
         // Links that the order of rows implies have two ends.
@@ -366,6 +377,12 @@ impl<'a> Source<'a> {
             true => Ownership::Trees,
             false => Ownership::Exclusive,
         }
+    }
+
+    /// Returns the structure of the geometry.
+    pub(super) fn topology(&self) -> Topology {
+        let links = self.links.as_ref();
+        self.shape(false).topology(links.map(|links| links.width))
     }
 
     /// Returns the references of objects to fragments, by chunk.

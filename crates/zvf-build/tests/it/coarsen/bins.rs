@@ -28,7 +28,7 @@ fn groups(block: &VertexBlock, cell: &[f64], share: bool) -> Vec<Vec<usize>> {
     };
     let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     match block.topology {
-        Topology::Paths => {
+        Topology::Paths | Topology::SharedPoints => {
             let mut order = Vec::new();
             for row in block.paths.iter().flat_map(|path| &path.rows) {
                 let key = key(*row as usize);
@@ -97,7 +97,8 @@ fn check(block: &VertexBlock, cell: f64, placement: Placement, share: bool) {
     for (row, parent) in merge.parent.iter().enumerate() {
         // Unreferenced vertices do not contribute.
         let is_named = groups.iter().flatten().any(|member| *member == row);
-        let is_lost = block.topology == Topology::Paths && !is_named;
+        let is_listed = matches!(block.topology, Topology::Paths | Topology::SharedPoints);
+        let is_lost = is_listed && !is_named;
         assert_eq!(*parent == NO_VERTEX, is_lost, "vertex {row}");
         if *parent != NO_VERTEX {
             error = error.max(distance(block.position(row), place(block, &merge, *parent)));
@@ -151,6 +152,13 @@ proptest! {
 
     #[test]
     fn paths_equal_brute_force(block in block(Topology::Paths), (cell, placement, share) in method()) {
+        check(&block, cell, placement, share);
+    }
+
+    #[test]
+    fn shared_points_equal_brute_force(
+        block in block(Topology::SharedPoints), (cell, placement, share) in method(),
+    ) {
         check(&block, cell, placement, share);
     }
 

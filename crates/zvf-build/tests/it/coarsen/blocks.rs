@@ -56,7 +56,7 @@ pub(super) fn block(topology: Topology) -> impl Strategy<Value = VertexBlock> {
                 };
                 let count = vertices as u32;
                 match topology {
-                    Topology::Paths => {
+                    Topology::Paths | Topology::SharedPoints => {
                         let stretches = paths.into_iter().filter(|_| vertices > 0).zip(0..);
                         block.paths = stretches
                             .map(|(rows, object)| PathRun { object, rows })
@@ -125,7 +125,7 @@ pub(super) fn holds(block: &VertexBlock, merge: &VertexMerge) {
             );
         }
     }
-    if block.topology == Topology::Paths {
+    if matches!(block.topology, Topology::Paths | Topology::SharedPoints) {
         let visits = block.paths.iter().flat_map(|path| &path.rows);
         let mut next = 0;
         for number in visits.map(|row| merge.parent[*row as usize]) {

@@ -25,10 +25,13 @@ fn kept(block: &VertexBlock, method: &CoarsenMethod) -> Vec<u32> {
     }
 }
 
-/// Returns the rows of each cell.
+/// Returns the rows of each cell. Points that objects share are those of listed objects.
 fn cells(block: &VertexBlock, cell: f64) -> BTreeMap<(u32, Vec<i64>), Vec<u32>> {
     let mut cells: BTreeMap<(u32, Vec<i64>), Vec<u32>> = BTreeMap::new();
-    for row in 0..block.len() {
+    let listed = block.paths.iter().flat_map(|path| &path.rows);
+    let listed: BTreeSet<usize> = listed.map(|row| *row as usize).collect();
+    let is_shared = block.topology == Topology::SharedPoints;
+    for row in (0..block.len()).filter(|row| !is_shared || listed.contains(row)) {
         let place = block.position(row).iter();
         let at: Vec<i64> = place.map(|at| (at / cell).floor() as i64).collect();
         cells
@@ -55,7 +58,8 @@ fn of(block: &VertexBlock, rows: &[u32]) -> VertexBlock {
 proptest! {
     #[test]
     fn each_cell_keeps_points_and_maps_others_to_the_nearest(
-        block in block(Topology::Points), cell in prop_oneof![Just(2.0), Just(8.0)], keep in 0_u32..30, seed: u64,
+        block in prop_oneof![block(Topology::Points), block(Topology::SharedPoints)],
+        cell in prop_oneof![Just(2.0), Just(8.0)], keep in 0_u32..30, seed: u64,
     ) {
         let merge = subset(block.axes, cell, keep, seed).merge(&block);
         holds(&block, &merge);
@@ -78,6 +82,10 @@ proptest! {
             }
         }
         assert_eq!(merge.error, error);
+        let kept: BTreeSet<u32> = cells(&block, cell).into_values().flatten().collect();
+        for (row, parent) in (0..).zip(&merge.parent) {
+            assert_eq!(*parent != NO_VERTEX, kept.contains(&row), "{row}");
+        }
     }
 
     #[test]

@@ -21,7 +21,19 @@ const MAX_FILES: usize = 1 << 26;
 /// The previous arrays of the level, by path.
 pub(super) struct PreviousArrays {
     nodes: BTreeMap<String, Value>,
+    /// Paths of the groups of the level.
+    groups: BTreeSet<String>,
+    /// Paths of the links to coarser levels, which are rebuilt with those levels.
+    to_coarser: Vec<String>,
 }
+
+/// Folders of a level whose groups exist only while they contain an array.
+const FAMILIES: [&str; 4] = [
+    "vertex_attributes",
+    "fragment_attributes",
+    "links",
+    "link_attributes",
+];
 
 impl PreviousArrays {
     /// Reads the nodes of the level's arrays, and of the links to the level; `None` if an array is
@@ -33,13 +45,13 @@ impl PreviousArrays {
             let step = i32::try_from(build.target.number() - from).unwrap_or(i32::MAX);
             folders.push(format!("{from}/links/{}", Delta::new(step)));
         }
-        let mut paths = Vec::new();
+        let (mut paths, mut to_coarser) = (Vec::new(), Vec::new());
         for folder in folders {
             let key = nodes::named(Key::parse(&folder), &folder)?;
             for file in store.list_all(&key, MAX_FILES).await? {
-                // Links to coarser levels are rebuilt with those levels.
                 let is_up = folder == build.target.to_string() && file.name.starts_with("links/+");
-                if let Some(path) = file.name.strip_suffix("/zarr.json").filter(|_| !is_up) {
+                if let Some(path) = file.name.strip_suffix("/zarr.json") {
+                    let paths = if is_up { &mut to_coarser } else { &mut paths };
                     paths.push(format!("{folder}/{path}"));
                 }
             }
@@ -49,7 +61,7 @@ impl PreviousArrays {
             let key = nodes::named(Key::parse(path), path)?;
             reads.push(Read::full(nodes::metadata(&key)?));
         }
-        let mut found = BTreeMap::new();
+        let (mut found, mut groups) = (BTreeMap::new(), BTreeSet::new());
         for (path, bytes) in paths.into_iter().zip(store.read(&reads).await?) {
             let json: Option<Value> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
             let Some(json) = json else { continue };
@@ -59,9 +71,15 @@ impl PreviousArrays {
                     return Ok(None);
                 }
                 found.insert(path, json);
+            } else if json["node_type"] == "group" {
+                groups.insert(path);
             }
         }
-        Ok(Some(Self { nodes: found }))
+        Ok(Some(Self {
+            nodes: found,
+            groups,
+            to_coarser,
+        }))
     }
 
     /// Writes the current nodes of all arrays and deletes obsolete cells. Returns `false` if an
@@ -131,7 +149,28 @@ impl PreviousArrays {
         });
         let objects = objects.collect::<Result<Vec<_>, Failure>>()?;
         build.writer.put(objects).await?;
+        self.delete_groups(build).await?;
         Ok(true)
+    }
+
+    /// Deletes groups that have no array any more. Groups that a level has even without arrays are
+    /// written afterwards.
+    async fn delete_groups(&self, build: &mut Build<'_>) -> Result<(), Failure> {
+        let families = build.families();
+        for path in &self.groups {
+            let folder = path.split('/').nth(1);
+            let is_of_family = folder.is_some_and(|folder| FAMILIES.contains(&folder));
+            let mut left = families.iter().chain(&self.to_coarser);
+            let has_array = left.any(|left| {
+                let below = left.strip_prefix(path.as_str());
+                below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+            });
+            if is_of_family && !has_array {
+                let key = nodes::named(Key::parse(path), path)?;
+                build.transaction().delete(nodes::metadata(&key)?).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn delete(

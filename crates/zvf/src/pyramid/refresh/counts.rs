@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use zvf_build::coarsen::Ownership;
 use zvf_format::path::Delta;
 use zvf_model::{grid::ChunkCoord, layout::ArrayRole, level::LevelId};
 
@@ -112,7 +111,7 @@ impl RemovedCounts {
         let tally = &mut build.tally;
         tally.rows += stays(self.rows);
         tally.chunks += stays(self.chunks);
-        if build.shared.recipe.shape == Ownership::Shared {
+        if build.shared.recipe.shape.is_shared() {
             // The lengths of shared fragments are in the fragment indexes of their chunks.
             tally.is_partly_named = stays(self.chunks) > 0;
         } else {

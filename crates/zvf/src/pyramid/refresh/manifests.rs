@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use zvf_build::coarsen::{FragmentReference, Ownership};
+use zvf_build::coarsen::FragmentReference;
 use zvf_model::grid::ChunkCoord;
 use zvf_query::ObjectSet;
 
@@ -38,7 +38,7 @@ pub(super) fn complete(
     let (Some(now), Some(old)) = (build.source.objects.as_deref(), old) else {
         return;
     };
-    let is_ordered = build.shared.recipe.shape == Ownership::Shared;
+    let is_ordered = build.shared.recipe.shape.is_shared();
     let mut numbers: HashMap<ChunkCoord, u32> =
         build.tally.chunk_of.iter().cloned().zip(0..).collect();
     let mut named: Vec<(FragmentReference, u32)> = Vec::new();

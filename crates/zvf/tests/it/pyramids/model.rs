@@ -7,7 +7,9 @@ use zvf_build::{Design, GeometryKind};
 use zvf_format::{fragment::FragmentIndex, numeric::Kind, path::Delta};
 use zvf_model::{
     array::{CellAttribute, Vertices},
+    generation::Generation,
     grid::ChunkCoord,
+    key::Key,
     layout::ArrayRole,
     level::LevelId,
 };
@@ -61,7 +63,7 @@ pub(super) struct Level {
     /// Vertices of fragments.
     pub(super) fragments: BTreeMap<(ChunkCoord, u32), Vec<usize>>,
     pub(super) links: Vec<Link>,
-    pub(super) link_about: BTreeMap<String, Kind>,
+    pub(super) link_about: BTreeMap<String, AttributeProperties>,
     /// Objects name vertices in an order and may share them.
     pub(super) is_named: bool,
     pub(super) kind: Option<GeometryKind>,
@@ -189,6 +191,14 @@ impl Level {
             assert_eq!(self.vertices[*row].bits, bits);
         }
         let Some(links) = &result.links else { return };
+        // In 0.8 only links between chunks declare the shape of a row.
+        let files = dataset.store().list_all(&Key::root(), 1 << 20).await;
+        let files = files.unwrap();
+        let declares = |name: &str| {
+            let crossing = format!("0/cross_chunk_link_attributes/{name}/");
+            dataset.detection().generation == Generation::V0_9
+                || files.iter().any(|file| file.name.starts_with(&crossing))
+        };
         let width = links.width as usize;
         for (at, ends) in links.ends.chunks_exact(width).enumerate() {
             let mut values = BTreeMap::new();
@@ -198,7 +208,13 @@ impl Level {
                 };
                 let size = numbers.row_size();
                 let value = numbers.bytes[at * size..(at + 1) * size].to_vec();
-                self.link_about.insert(column.name.clone(), numbers.kind);
+                let about = AttributeProperties {
+                    kind: numbers.kind,
+                    missing: None,
+                    is_coded: false,
+                    columns: declares(&column.name).then_some(numbers.width.into()),
+                };
+                self.link_about.insert(column.name.clone(), about);
                 values.insert(column.name.clone(), value);
             }
             let ends = ends.iter().map(|end| rows[*end as usize]).collect();

@@ -248,9 +248,6 @@ fn values_of_fragments_stay_with_their_objects() {
 /// Such numbers gave levels of other cells or tolerances than the caller named.
 #[test]
 fn cells_factors_and_tolerances_are_checked() {
-    let geometry = Geometry::new(places(&mut Random::new(7), 40, 3));
-    let mut design = Design::new(GeometryKind::Points);
-    design.chunk_shape = Some(vec![8.0; 3]);
     let bad = [-1.0, 0.0, f64::NAN, f64::INFINITY];
     let mut refused: Vec<PyramidLevels> = Vec::new();
     for number in bad {
@@ -276,6 +273,8 @@ fn cells_factors_and_tolerances_are_checked() {
         without: None,
     };
     refused.push(explicit.into());
+    check_refused(GeometryKind::Points, refused, "");
+    let mut refused: Vec<PyramidLevels> = Vec::new();
     for tolerance in [-1.0, f64::NAN, f64::INFINITY] {
         let levels = AutoLevels::new().levels(1).tolerance(tolerance);
         refused.push(levels.method(MethodKind::Simplify).into());
@@ -283,13 +282,77 @@ fn cells_factors_and_tolerances_are_checked() {
         explicit[1].method = CoarsenMethod::Simplify { tolerance };
         refused.push(explicit.into());
     }
+    check_refused(GeometryKind::Polylines, refused, "its tolerance");
+}
+
+/// Such levels were equal to the finer ones.
+#[test]
+fn methods_of_other_geometry_are_refused() {
+    let levels = |method: CoarsenMethod| -> [PyramidLevels; 2] {
+        let kind = MethodKind::ALL.into_iter();
+        let mut kind = kind.filter(|kind| kind.name() == method.name());
+        let automatic = AutoLevels::new().levels(1).method(kind.next().unwrap());
+        let mut explicit = bins(3, None);
+        explicit[1].method = method;
+        [automatic.into(), explicit.into()]
+    };
+    let stride = levels(CoarsenMethod::Stride { step: 2 });
+    let simplify = levels(CoarsenMethod::Simplify { tolerance: 1.0 });
+    let lines = [stride, simplify].concat();
+    check_refused(GeometryKind::Points, lines.clone(), "points have no lines");
+    check_refused(GeometryKind::Mesh, lines, "faces have no lines");
+    let collapse = levels(CoarsenMethod::Collapse {
+        keep: 0.5,
+        tolerance: 1.0,
+        cull: 0,
+    });
+    for kind in [GeometryKind::Points, GeometryKind::Polylines] {
+        check_refused(kind, collapse.to_vec(), "no faces to collapse");
+    }
+    let subset = levels(CoarsenMethod::Subset {
+        cell: vec![8.0; 3],
+        keep: 1,
+        seed: 0,
+        without: None,
+    });
+    for kind in [
+        GeometryKind::Polylines,
+        GeometryKind::Skeletons,
+        GeometryKind::Graphs,
+        GeometryKind::Mesh,
+    ] {
+        check_refused(kind, subset.to_vec(), "only points");
+    }
+}
+
+/// Asserts that none of these levels is built, for a reason that contains `why`.
+fn check_refused(kind: GeometryKind, refused: Vec<PyramidLevels>, why: &str) {
+    let mut geometry = Geometry::new(places(&mut Random::new(7), 40, 3));
+    match kind {
+        GeometryKind::Points => {}
+        GeometryKind::Polylines => geometry.part_offsets = Some(vec![0, 40]),
+        GeometryKind::Mesh => {
+            geometry.link_width = 3;
+            geometry.links = (0..39).collect();
+        }
+        _ => geometry.links = (1..40).flat_map(|at| [at, at - 1]).collect(),
+    }
+    if kind == GeometryKind::Skeletons {
+        geometry.object_ids = Some(vec![0; 40]);
+    }
+    let mut design = Design::new(kind);
+    design.chunk_shape = Some(vec![8.0; 3]);
     block_on(async {
         let store = store_of(geometry, design).await;
         for levels in refused {
             let mut options = PyramidOptions::default();
             options.levels = levels;
             let found = build_pyramid(&store, &options).await;
-            assert!(matches!(found, Err(Error::Pyramid(_))), "{options:?}");
+            let Err(error @ Error::Pyramid(_)) = found else {
+                panic!("{found:?}: {options:?}");
+            };
+            let text = error.to_string();
+            assert!(text.contains(why), "{text}: {options:?}");
             let dataset = Dataset::open(&store).await.unwrap();
             assert_eq!(dataset.levels(), [LevelId::FULL], "{options:?}");
         }

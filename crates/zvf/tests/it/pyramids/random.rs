@@ -72,11 +72,10 @@ pub(super) async fn wanted_in(
             *extent *= f64::from(*scale);
         }
         let method = method(&mut random, kind, &chunk, has_objects);
-        let is_subset = matches!(method, CoarsenMethod::Subset { .. });
         levels.push(LevelDesign {
             method,
             chunk_scale: scale,
-            sparsity: (has_objects && !is_subset && random.chance(30)).then(|| kept(&mut random)),
+            sparsity: (has_objects && random.chance(30)).then(|| kept(&mut random)),
             additive: false,
             sharding: None,
         });

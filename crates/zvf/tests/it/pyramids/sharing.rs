@@ -1,8 +1,10 @@
-//! Bundles of streamlines, many of which share vertices of coarser levels.
+//! Objects that share vertices of coarser levels.
+
+use std::collections::BTreeSet;
 
 use zvf::{
-    Dataset, LevelDesign, PyramidLevels, PyramidOptions, build_pyramid,
-    coarsen::{CoarsenMethod, Placement},
+    Dataset, LevelDesign, ObjectSelection, PyramidLevels, PyramidOptions, build_pyramid,
+    coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
 };
 use zvf_build::{Design, Geometry, GeometryKind, NumericColumn};
 use zvf_testkit::stores::Random;
@@ -96,4 +98,64 @@ fn bundles_share_vertices_within_the_error_bound() {
             }
         }
     });
+}
+
+/// Regression test: a subset of shared points kept all of them, also those of dropped objects.
+#[test]
+fn subsets_of_shared_points_have_the_points_of_kept_objects() {
+    // Pairs of points of objects 1 and 2 that merge, two rows of object 2, and a short one of
+    // object 1.
+    let places = (0..60_u8).flat_map(|at| {
+        let x = f32::from(at);
+        [[x, 0.5], [x, 1.0], [x, 5.0], [x, 9.0]].concat()
+    });
+    let more = (0..20_u8).flat_map(|at| [f32::from(at), 15.0]);
+    let mut geometry = Geometry::new(NumericColumn::float32(2, places.chain(more)));
+    geometry.object_ids = Some([[1, 2, 2, 2].repeat(60), vec![1; 20]].concat());
+    let mut design = Design::new(GeometryKind::Points);
+    design.chunk_shape = Some(vec![20.0; 2]);
+    let level = |method: CoarsenMethod, kept: Option<ObjectSelection>| LevelDesign {
+        method,
+        chunk_scale: vec![1; 2],
+        sparsity: kept,
+        additive: false,
+        sharding: None,
+    };
+    let bins = CoarsenMethod::Bins {
+        cell: vec![2.0; 2],
+        placement: Placement::Mean,
+        share: true,
+    };
+    let subset = CoarsenMethod::Subset {
+        cell: vec![10.0; 2],
+        keep: 2,
+        seed: 7,
+        without: None,
+    };
+    let longest = ObjectSelection {
+        sparsity: Sparsity {
+            amount: Amount::Count(1),
+            strategy: Strategy::Length,
+        },
+        attribute: None,
+    };
+    // Six larger cells with two points each, and two that only object 1 has.
+    for (kept, present, vertices) in [(None, vec![1, 2], 16), (Some(longest), vec![2], 12)] {
+        let mut options = PyramidOptions::default();
+        let levels = [level(bins.clone(), None), level(subset.clone(), kept)];
+        options.levels = PyramidLevels::Explicit(levels.to_vec());
+        block_on(async {
+            let store = store_of(geometry.clone(), design.clone()).await;
+            let made = build_pyramid(&store, &options).await.unwrap();
+            is_sound(&store, "shared points").await;
+            let counts: Vec<u64> = made.levels.iter().map(|made| made.vertices).collect();
+            assert_eq!(counts, [100, vertices]);
+            let dataset = Dataset::open(store).await.unwrap();
+            let level = Level::read(&dataset, 2, &design).await;
+            assert!(level.present().iter().eq(&present), "{present:?}");
+            let listed = level.objects.iter().flatten().flat_map(|(_, own)| own);
+            let listed: BTreeSet<&usize> = listed.collect();
+            assert_eq!(listed.len() as u64, vertices);
+        });
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf::{
-    LevelDesign,
+    GeometryKind, LevelDesign,
     coarsen::{Aggregation, CoarsenMethod},
 };
 
@@ -106,6 +106,8 @@ impl<'a> Step<'a> {
             assert_eq!(lost, 0, "are lost, {about}");
             return;
         };
+        // The points of an object have no order, even if objects share them.
+        let are_points = self.fine.kind == Some(GeometryKind::Points);
         let mut kept: BTreeSet<usize> = BTreeSet::new();
         assert_eq!(fine.len(), coarse.len(), "{about}");
         for ((id, own), (same, found)) in fine.iter().zip(coarse) {
@@ -118,7 +120,7 @@ impl<'a> Step<'a> {
             let images: Option<Vec<usize>> = images.collect();
             let mut images = images.unwrap_or_else(|| panic!("some of {id} are lost, {about}"));
             let mut found = found.clone();
-            if self.coarse.is_named && self.fine.is_named {
+            if self.coarse.is_named && self.fine.is_named && !are_points {
                 images.dedup();
             } else {
                 images.sort_unstable();

@@ -63,13 +63,7 @@ fn own(step: &Step<'_>, keeps: bool) {
 
 /// Checks attributes of a link that replaces others.
 pub(super) fn check_link(step: &Step<'_>, of: &[&Link], found: &Link) {
-    for (name, kind) in &step.fine.link_about {
-        let about = AttributeProperties {
-            kind: *kind,
-            missing: None,
-            is_coded: false,
-            columns: None,
-        };
+    for (name, about) in &step.fine.link_about {
         let values: Option<Vec<&[u8]>> = of
             .iter()
             .map(|link| link.values.get(name).map(Vec::as_slice))
@@ -78,12 +72,9 @@ pub(super) fn check_link(step: &Step<'_>, of: &[&Link], found: &Link) {
             panic!("{name} is lost, {}", step.about)
         };
         // No link is kept unchanged.
-        let mut rule = step.rule(name, &about, false);
-        if *kind == Kind::UInt8 && matches!(value.len(), 3 | 4) && !step.rules.contains_key(name) {
-            rule = Aggregation::Mean;
-        }
+        let rule = step.rule(name, about, false);
         same(
-            &about,
+            about,
             rule,
             &values,
             value,
