@@ -135,6 +135,16 @@ impl Default for MergedPositions {
 }
 
 impl VertexBlock {
+    /// Returns whether a path or an object lists each vertex, in blocks of paths and shared points.
+    /// The others belong to dropped objects.
+    fn listed(&self) -> Vec<bool> {
+        let mut is_listed = vec![false; self.len()];
+        for row in self.paths.iter().flat_map(|path| &path.rows) {
+            is_listed[*row as usize] = true;
+        }
+        is_listed
+    }
+
     /// Returns the number of vertices.
     pub fn len(&self) -> usize {
         self.positions.len() / self.axes.max(1)

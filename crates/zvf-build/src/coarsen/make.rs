@@ -98,12 +98,8 @@ impl Coarsener {
         let mut stored: Vec<u32> = made.parents.concat();
         if self.shape.is_shared() {
             // Unreferenced vertices do not contribute to values, as they do not to positions.
-            let mut is_named = vec![false; stored.len()];
-            for row in gathered.block.paths.iter().flat_map(|path| &path.rows) {
-                is_named[*row as usize] = true;
-            }
-            for (parent, is_named) in stored.iter_mut().zip(is_named) {
-                if !is_named {
+            for (parent, is_listed) in stored.iter_mut().zip(gathered.block.listed()) {
+                if !is_listed {
                     *parent = NO_VERTEX;
                 }
             }

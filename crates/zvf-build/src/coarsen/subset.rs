@@ -21,16 +21,10 @@ pub(super) fn merge(block: &VertexBlock, cell: &[f64], keep: u32, seed: u64) -> 
         // of points without objects were built with this last number.
         hash(seed, position.chain([NO_OBJECT.into()]))
     };
-    let shared = (block.topology == Topology::SharedPoints).then(|| {
-        let mut is_listed = vec![false; block.len()];
-        for row in block.paths.iter().flat_map(|path| &path.rows) {
-            is_listed[*row as usize] = true;
-        }
-        is_listed
-    });
+    let listed = (block.topology == Topology::SharedPoints).then(|| block.listed());
     let is_kept = |vertex: u32| {
-        let shared = shared.as_ref();
-        shared.is_none_or(|is_listed| is_listed[vertex as usize])
+        let listed = listed.as_ref();
+        listed.is_none_or(|is_listed| is_listed[vertex as usize])
     };
     let numbered = cells.of.iter().zip(0..);
     let mut order: Vec<(u32, u64, u32)> = numbered
