@@ -249,22 +249,36 @@ fn values_of_fragments_stay_with_their_objects() {
 #[test]
 fn cells_factors_and_tolerances_are_checked() {
     let bad = [-1.0, 0.0, f64::NAN, f64::INFINITY];
-    let mut refused: Vec<PyramidLevels> = Vec::new();
-    for number in bad {
-        refused.push(AutoLevels::new().levels(1).cell(vec![number; 3]).into());
-        refused.push(AutoLevels::new().factors(vec![2.0, number]).into());
+    let one_level = || AutoLevels::new().levels(1);
+    let cells = bad.map(|number| vec![number; 3]);
+    let cells = cells.into_iter().chain([vec![4.0; 2], vec![4.0; 4]]);
+    let automatic = cells.map(|cell| one_level().cell(cell).into());
+    check_refused(
+        GeometryKind::Points,
+        automatic.collect(),
+        "its cells need one extent above 0 for each axis",
+    );
+    let explicit = bad.map(|number| {
         let mut explicit = bins(3, None);
         explicit[0].method = CoarsenMethod::Bins {
             cell: vec![number; 3],
             placement: Placement::Mean,
             share: false,
         };
-        refused.push(explicit.into());
-    }
-    refused.push(AutoLevels::new().levels(1).cell(vec![4.0; 2]).into());
-    refused.push(AutoLevels::new().levels(1).cell(vec![4.0; 4]).into());
-    refused.push(AutoLevels::new().factors(vec![1.0]).into());
-    refused.push(AutoLevels::new().levels(1).keep(0).into());
+        explicit.into()
+    });
+    check_refused(
+        GeometryKind::Points,
+        explicit.to_vec(),
+        "cells must be finite and above 0",
+    );
+    let factors = bad.iter().chain(&[1.0]);
+    let factors = factors.map(|factor| AutoLevels::new().factors(vec![2.0, *factor]).into());
+    check_refused(
+        GeometryKind::Points,
+        factors.collect(),
+        "its factors must be finite and above 1",
+    );
     let mut explicit = bins(3, None);
     explicit[0].method = CoarsenMethod::Subset {
         cell: vec![8.0; 3],
@@ -272,8 +286,8 @@ fn cells_factors_and_tolerances_are_checked() {
         seed: 0,
         without: None,
     };
-    refused.push(explicit.into());
-    check_refused(GeometryKind::Points, refused, "");
+    let none_kept = vec![one_level().keep(0).into(), explicit.into()];
+    check_refused(GeometryKind::Points, none_kept, "at least 1 point");
     let mut refused: Vec<PyramidLevels> = Vec::new();
     for tolerance in [-1.0, f64::NAN, f64::INFINITY] {
         let levels = AutoLevels::new().levels(1).tolerance(tolerance);
