@@ -252,7 +252,7 @@ impl LevelSnapshot {
                     table.fill.as_ref(),
                 )?;
                 let mut attributes = table.attributes.clone();
-                if family == "object_attributes" && table.rows.contains(&None) {
+                if table.rows.contains(&None) {
                     attributes.insert("fill_sentinel_meaning".to_owned(), json!("absent"));
                 }
                 attributes.insert("shape".to_owned(), crate::tables::shape(&column));

@@ -201,8 +201,8 @@ impl MigrationTarget {
         Ok(outputs)
     }
 
-    /// Returns the outputs of an attribute of groups or parametric objects, which has no absent
-    /// rows.
+    /// Returns the outputs of an attribute of groups or parametric objects. Absent rows of groups
+    /// are declared in 0.9; otherwise, they become values.
     ///
     /// # Errors
     ///
@@ -214,18 +214,26 @@ impl MigrationTarget {
         old: &Map<String, Value>,
         rows: &Column,
     ) -> Result<Vec<Output>, BuildError> {
-        let rows = Column {
-            nulls: None,
-            ..rows.clone()
+        let has_absent = rows.nulls.is_some() && tag.is_some() && self.is_current();
+        let mut column = if has_absent {
+            table(rows, true)?
+        } else {
+            let rows = Column {
+                nulls: None,
+                ..rows.clone()
+            };
+            table(&rows, false)?
         };
-        let mut column = table(&rows, false)?;
-        if !column.is_text() && column.dtype != "bool" {
+        if !has_absent && !column.is_text() && column.dtype != "bool" {
             column.fill = zero(&column.dtype, column.size);
         }
         let mut outputs = Vec::new();
         let mut attributes = describes(&column, tag.unwrap_or_default());
         if tag.is_none() {
             attributes = json!({"dtype": column.dtype, "shape": tables::shape(&column)});
+        }
+        if has_absent {
+            attributes["fill_sentinel_meaning"] = json!("absent");
         }
         if self.is_current() {
             self.array(&mut outputs, path, overlaid(old, attributes), &column);

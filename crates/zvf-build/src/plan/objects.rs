@@ -115,12 +115,16 @@ pub(super) fn v09(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
     }
     for attribute in &plan.geometry.group {
         let column = of_groups(attribute, groups)?;
-        let attributes = json!({
+        let mut attributes = json!({
             "zv_array": "groupings_attribute",
             "name": column.name,
             "dtype": column.dtype,
             "shape": shape(&column),
         });
+        // Other readers expect no missing values of groups.
+        if column.present.contains(&false) {
+            attributes["fill_sentinel_meaning"] = json!("absent");
+        }
         table(
             outputs,
             &encoding,

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use zvf::{CreateOptions, Dataset, Editor, GeometrySource, Query};
+use zvf::{CreateOptions, Dataset, Editor, GeometrySource, Predicate, Query};
 use zvf_build::{
     BuildError, Column, ColumnValues, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds,
 };
@@ -301,4 +301,49 @@ fn complex_numbers_with_one_nan_are_values() {
         panic!("{column:?}")
     };
     assert_eq!(found.bytes[..24], numbers.bytes[..24]);
+}
+
+/// Missing text of groups became the fill value, as text: it was not declared.
+#[test]
+fn groups_have_missing_values() {
+    let mut geometry = paths([1, 2], &[1, 2], Column::text("a", [Some("b"), Some("c")]));
+    // The second object is only in a group without name and number.
+    geometry.groups = [(0, vec![1]), (1, vec![2]), (2, vec![1])].into();
+    let names = [Some("A"), None, Some("")];
+    geometry.group.push(Column::text("name", names));
+    geometry.group.push(Column {
+        nulls: Some(vec![false, true, false]),
+        ..Column::new("number", NumericColumn::int64(1, [7, 0, 0]))
+    });
+    let missing = async |address: &str| {
+        let dataset = Dataset::open(address).await.unwrap();
+        let mut found = Vec::new();
+        for predicate in ["group.name is null", "group.number is null"] {
+            let query = Query::new().filter(Predicate::parse(predicate).unwrap());
+            found.push(dataset.query(&query).await.unwrap().objects);
+        }
+        found
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (address, copy) = (path("a.zv"), path("b.zv"));
+    let expected = [vec![2], vec![2]];
+    block_on(async {
+        let design = Design::new(GeometryKind::Streamlines);
+        let options = CreateOptions::default();
+        zvf::create(&address, &geometry, design, &options)
+            .await
+            .unwrap();
+        assert_eq!(missing(&address).await, expected, "created");
+        let options = zvf::MigrateOptions::default();
+        zvf::migrate(&address, &copy, &options).await.unwrap();
+        assert_eq!(missing(&copy).await, expected, "migrated");
+        let editor = Editor::open(&*address).await.unwrap();
+        let mut added = paths([4, 5], &[4, 5], Column::text("a", [Some("b"), Some("c")]));
+        added.groups = [(3, vec![4]), (4, vec![5])].into();
+        added.group.push(Column::text("name", [None::<&str>; 5]));
+        editor.append(&added, OutOfBounds::Reject).await.unwrap();
+        let found = missing(&address).await;
+        assert_eq!(found, [vec![2, 4, 5], vec![2, 4, 5]], "appended");
+    });
 }
