@@ -129,12 +129,25 @@ pub(crate) fn converted(
         return Err(BuildError::PositionKind(positions.kind));
     }
     let axes = positions.row_len();
+    // These do not fit in floats, and have the same bytes.
+    let changes_sign = matches!(
+        (positions.kind, kind),
+        (Kind::Int64, Kind::UInt64) | (Kind::UInt64, Kind::Int64)
+    );
     let of = |rows: Range<usize>| {
         let first = rows.start;
         let (mut values, mut bytes) = (Vec::new(), Vec::new());
         block(positions, rows, &mut values);
         for (at, &value) in values.iter().enumerate() {
-            if !push(&mut bytes, value, kind) {
+            let holds = if changes_sign {
+                let start = (first * axes + at) * size_of::<u64>();
+                let number = positions.bytes.get(start..start + size_of::<u64>());
+                bytes.extend_from_slice(number.unwrap_or_default());
+                number.is_some_and(|number| number[7] < 0x80)
+            } else {
+                push(&mut bytes, value, kind)
+            };
+            if !holds {
                 let (vertex, axis) = (first + at / axes, at % axes);
                 return Err(if value.is_finite() {
                     BuildError::OutOfType {
@@ -175,7 +188,9 @@ fn push(bytes: &mut Vec<u8>, value: f64, kind: Kind) -> bool {
         ($number:ty) => {{
             let number = value as $number;
             bytes.extend_from_slice(&number.to_le_bytes());
-            i128::from(number) as f64 == value
+            // The largest 64-bit integers become floats that are above them.
+            let saturates = number == <$number>::MAX && value as i128 > i128::from(number);
+            i128::from(number) as f64 == value && !saturates
         }};
     }
     match kind {
@@ -294,7 +309,29 @@ mod tests {
         check(16_777_217.0, Kind::Int32, true);
         check(f64::NAN, Kind::Float64, false);
         check(9.3e18, Kind::Int64, false);
+        check(9_223_372_036_854_775_808.0, Kind::Int64, false);
+        check(18_446_744_073_709_551_616.0, Kind::UInt64, false);
+        check(255.0, Kind::UInt8, true);
         check(1.0, Kind::Bool, false);
+    }
+
+    /// Such numbers were converted by way of floats.
+    #[test]
+    fn large_integers_are_converted_exactly() {
+        let column = |kind, number: u64| NumericColumn {
+            bytes: number.to_le_bytes().to_vec(),
+            ..NumericColumn::new(kind, 1)
+        };
+        for (from, to) in [(Kind::Int64, Kind::UInt64), (Kind::UInt64, Kind::Int64)] {
+            for number in [0, (1 << 53) + 1, u64::MAX >> 1] {
+                let found = converted(&column(from, number), to).unwrap();
+                assert_eq!(found, column(to, number), "{from:?}");
+            }
+            for number in [1 << 63, u64::MAX] {
+                let error = converted(&column(from, number), to).unwrap_err();
+                assert!(matches!(error, BuildError::OutOfType { .. }), "{error:?}");
+            }
+        }
     }
 
     #[cfg(feature = "coarsen")]
