@@ -114,6 +114,17 @@ pub(crate) fn narrow_coordinate(value: f64, format: &'static str) -> Result<f32,
     Err(FileFault::CoordinateRange { format, value })
 }
 
+/// Returns the number of coordinates that 32-bit floats do not hold exactly.
+pub(crate) fn rounded_coordinates<'a>(coordinates: impl IntoIterator<Item = &'a f64>) -> usize {
+    let is_rounded = |value: &&f64| (f64::from(narrow(**value)) - **value).abs() > 0.0;
+    coordinates.into_iter().filter(is_rounded).count()
+}
+
+/// Returns the line about rounded coordinates, if there are any.
+pub(crate) fn rounded_left_out(count: usize) -> Option<String> {
+    (count > 0).then(|| format!("{count} coordinates are rounded to float32"))
+}
+
 /// Returns whether 32-bit floats hold all values of a kind.
 pub(crate) fn fits_f32(kind: Kind) -> bool {
     matches!(

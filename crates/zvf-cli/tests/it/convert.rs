@@ -80,6 +80,35 @@ fn swc_is_the_same_line_for_line() {
     assert_eq!(folder.bytes("again.swc"), folder.bytes("cell.swc"));
 }
 
+/// Such coordinates moved, and vertices of small faces became one, without a note.
+#[test]
+fn rounded_coordinates_are_listed() {
+    let folder = Folder::new();
+    let vertices = "x,y,z,object_id\n1000000,0,0,1\n1000000.01,0,0,1\n1000000,1,0,1\n";
+    fs::write(folder.path("a.csv"), vertices).unwrap();
+    fs::write(
+        folder.path("a.links.csv"),
+        "links[0],links[1],links[2]\n0,1,2\n",
+    )
+    .unwrap();
+    fs::write(folder.path("b.csv"), vertices).unwrap();
+    for (from, kind, to) in [
+        ("a.csv", "mesh", "c.stl"),
+        ("b.csv", "streamlines", "c.trk"),
+    ] {
+        let arguments = ["convert", from, to, "--kind", kind];
+        let (code, said) = folder.call(&[&arguments[..], &["--strict"]].concat());
+        assert_eq!(code, Some(2), "{said}");
+        let line = "1 coordinates are rounded to float32";
+        assert!(said.contains(line), "{to}: {said}");
+        assert!(folder.run(&arguments).contains(line), "{to}");
+    }
+    // Coordinates of a file that were transformed are the same when transformed back.
+    let said = folder.run(&["convert", "tracts.trk", "again.trk", "--json"]);
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["left_out"], json!([]));
+}
+
 #[test]
 fn losses_are_reported_and_refused_by_strict() {
     let folder = Folder::new();

@@ -16,7 +16,10 @@ use crate::{
     FileError, FileFault, FileHeader, GroupTables, ResultDescription, ResultWriter, WrittenResult,
     collected::WholeMesh,
     names::original,
-    values::{narrow, narrow_coordinate, numbers, to_f32_bytes, to_f64},
+    values::{
+        narrow, narrow_coordinate, numbers, rounded_coordinates, rounded_left_out, to_f32_bytes,
+        to_f64,
+    },
     writer::{OutputSink, groups_left_out},
 };
 use zvf_model::base64;
@@ -303,12 +306,8 @@ impl ResultWriter for GiftiWriter {
             let near = narrow_coordinate(*value, "gii").map_err(in_file)?;
             positions.bytes.extend(near.to_le_bytes());
         }
-        let is_rounded = |value: &&f64| (f64::from(narrow(**value)) - **value).abs() > 0.0;
-        let rounded = points.iter().filter(is_rounded).count();
-        if rounded > 0 {
-            let line = format!("{rounded} coordinates are rounded to float32");
-            self.left_out.push(line);
-        }
+        let rounded = rounded_left_out(rounded_coordinates(&points));
+        self.left_out.extend(rounded);
         let triangles = self.triangles(&places).map_err(in_file)?;
         let kept = self.kept.clone();
         let mut document = Document::default();

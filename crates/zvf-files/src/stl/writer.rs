@@ -10,7 +10,7 @@ use zvf::{Column, QueryResult, numeric::Kind};
 
 use crate::{
     FileError, FileFault, GroupTables, ResultWriter, WrittenResult,
-    values::{AxisOrder, narrow, narrow_coordinate},
+    values::{AxisOrder, narrow, narrow_coordinate, rounded_coordinates, rounded_left_out},
     writer::{OutputSink, groups_left_out, has_object_ids, list_left_out, object_ids_left_out},
 };
 
@@ -172,6 +172,10 @@ impl ResultWriter for StlWriter {
             let line = format!("{alone} vertices without faces: not supported by stl");
             self.left_out.push(line);
         }
+        let corners = self.vertices.wide.iter().zip(&self.vertices.are_corners);
+        let written = corners.filter(|(_, is_corner)| **is_corner);
+        let rounded = rounded_coordinates(written.flat_map(|(corner, _)| corner));
+        self.left_out.extend(rounded_left_out(rounded));
         if self.has_object_ids {
             self.left_out.push(object_ids_left_out("stl"));
         }

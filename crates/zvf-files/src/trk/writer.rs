@@ -15,7 +15,7 @@ use crate::{
     FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult,
     affine::VoxelMap,
     names::original,
-    values::{AxisOrder, fits_f32, narrow_coordinate, numbers, to_f32_bytes},
+    values::{AxisOrder, fits_f32, narrow_coordinate, numbers, rounded_left_out, to_f32_bytes},
     writer::{ObjectNumbers, OutputSink, groups_left_out, left_out, paths},
 };
 
@@ -35,6 +35,8 @@ pub struct TrkWriter {
     streamlines: u64,
     objects: ObjectNumbers,
     left_out: Vec<String>,
+    /// Number of coordinates that are rounded.
+    rounded: usize,
     /// Object of the last streamline and its properties.
     last: (Option<i64>, Vec<u8>),
 }
@@ -68,6 +70,9 @@ struct Block {
     rows: Vec<[f64; 3]>,
 }
 
+/// Relative error of coordinates that were read from a trk file and are transformed back, far below
+/// that of float32.
+const TRANSFORM_ERROR: f64 = 1e-9;
 /// Number of points of a block.
 const BLOCK: usize = 1 << 14;
 
@@ -120,6 +125,7 @@ impl TrkWriter {
             streamlines: 0,
             objects: ObjectNumbers::default(),
             left_out: Vec::new(),
+            rounded: 0,
             last: (None, Vec::new()),
         })
     }
@@ -250,6 +256,7 @@ impl TrkWriter {
         let mut bytes: Vec<u8> =
             Vec::with_capacity(layout.size(batch.positions.len(), paths.len()));
         let mut world = Block::default();
+        let is_wide = !fits_f32(batch.positions.kind);
         let object_rows = batch.objects.iter().zip(0_usize..);
         let object_rows: HashMap<i64, usize> = object_rows.map(|(id, row)| (*id, row)).collect();
         for path in paths {
@@ -263,7 +270,12 @@ impl TrkWriter {
             let points = world.of(path.start..path.end, &layout.coordinates, &batch.positions)?;
             for (row, point) in (path.start..).zip(points) {
                 for value in self.to_file.apply(*point) {
-                    bytes.extend_from_slice(&narrow_coordinate(value, "trk")?.to_le_bytes());
+                    let near = narrow_coordinate(value, "trk")?;
+                    let shift = (f64::from(near) - value).abs();
+                    if is_wide && shift > TRANSFORM_ERROR * value.abs().max(1.0) {
+                        self.rounded = self.rounded.saturating_add(1);
+                    }
+                    bytes.extend_from_slice(&near.to_le_bytes());
                 }
                 for (values, size) in &scalars {
                     bytes.extend_from_slice(row_of(values, row, *size));
@@ -339,6 +351,7 @@ impl ResultWriter for TrkWriter {
     }
 
     fn finish(mut self: Box<Self>, tables: &GroupTables) -> Result<WrittenResult, FileError> {
+        self.left_out.extend(rounded_left_out(self.rounded));
         self.left_out.extend(self.objects.left_out("trk"));
         self.left_out.extend(groups_left_out(tables, "trk"));
         let header = self.header.with_count(self.streamlines);
