@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import signal
 import threading
 import time
@@ -275,3 +276,37 @@ def test_dense_arrays_are_written_and_checked() -> None:
         zvf.dense.save("c.npy", volume, chunks=(2, 3, 4))
     assert not Path("c.tet").exists()
     assert sorted(path.name for path in Path().glob(".zvf-*")) == []
+
+
+def test_nearest_takes_k_by_name() -> None:
+    tracts = zvf.open("tracts.zv")
+    found = tracts.nearest((1, 1, 1), k=2)
+    assert found.objects.tolist() == tracts.nearest((1, 1, 1), 2).objects.tolist()
+    assert len(found.objects) == 2
+    twice: list[dict[str, Any]] = [{"nearest": (9, 9, 9)}, {"k": 2}]
+    for options in twice:
+        with pytest.raises(TypeError, match="one position and one k"):
+            tracts.nearest((1, 1, 1), 1, **options)
+
+
+def test_a_dataset_is_the_same_in_another_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ["a", "b"]:
+        zvf.create(Path(name, "s.zv"), kind="points", positions=np.zeros((5, 3)),
+                   object_ids=np.arange(5), vertex={"w": np.full(5, ord(name))})  # fmt: skip
+    tracts = zvf.open("a/s.zv")
+    part = tracts.partitions(1)[0]
+    monkeypatch.chdir("b")
+    Path("a").mkdir()
+    zvf.migrate("s.zv", "a/s.zv")
+    for copy in [tracts, pickle.loads(pickle.dumps(tracts)), pickle.loads(pickle.dumps(part))]:
+        assert set(copy.query().vertex["w"]) == {ord("a")}
+    tracts.delete(objects=[1, 2])
+    assert len(tracts.query()) == 3
+    assert len(zvf.open("s.zv").query()) == len(zvf.open("a/s.zv").query()) == 5
+
+
+def test_groups_have_whole_numbers() -> None:
+    for number in [1.5, None]:
+        with pytest.raises(TypeError, match="has neither a number nor a name"):
+            zvf.create("g.zv", kind="points", positions=np.zeros((2, 3)),
+                       object_ids=[1, 2], groups={1: [1], number: [2]})  # fmt: skip

@@ -67,7 +67,7 @@ class Dataset:
         self._root = self._raw.root()
 
     def __reduce__(self) -> tuple[type[Dataset], tuple[str, OpenOptions]]:
-        return Dataset, (self._address, self._options)
+        return Dataset, (self._raw.address, self._options)
 
     @property
     def address(self) -> str:
@@ -246,14 +246,17 @@ class Dataset:
                 return [Partition(self, {**options}, part, transaction) for part in found]
 
     def nearest(
-        self, position: Numbers, k: int = 1, /, **options: Unpack[QueryOptions]
+        self, position: Numbers, k: int | None = None, /, **options: Unpack[QueryOptions]
     ) -> Result:
         """Return the `k` vertices, paths or links nearest to a position, with their `distances`.
 
         >>> zvf.open("tracts.zv").nearest((9, 9, 9)).objects
         array([8])
         """
-        return Result(self._raw.query({**options, "nearest": position, "k": k}))
+        if "nearest" in options or (k is not None and "k" in options):
+            raise TypeError("nearest takes one position and one k")
+        given: dict[str, Any] = {"k": 1 if k is None else k, **options, "nearest": position}
+        return Result(self._raw.query(given))
 
     def count(self, **options: Unpack[QueryOptions]) -> Counts:
         """Count what a query selects, without reading data that only the result needs.

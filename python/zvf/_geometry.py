@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -82,7 +83,15 @@ def _groups(groups: Mapping[Any, Any], attributes: dict[str, Any]) -> dict[str, 
         return {"groups": dict(enumerate(members)), "group": attributes | named}
     if any(isinstance(name, str) for name in names):
         raise TypeError("groups have numbers or names, not both")
-    return {"groups": {int(name): ids for name, ids in zip(names, members, strict=True)}}
+    numbers = [_group_number(name) for name in names]
+    return {"groups": dict(zip(numbers, members, strict=True))}
+
+
+def _group_number(name: Any) -> int:
+    try:
+        return index(name)
+    except TypeError:
+        raise TypeError(f"group {name!r} has neither a number nor a name") from None
 
 
 def is_arrow(values: Any) -> bool:

@@ -38,7 +38,7 @@ class Partition:
         self, dataset: Dataset, query: dict[str, Any], raw: dict[str, Any], transaction: int
     ) -> None:
         self._raw: _zvf.Dataset | None = dataset._raw
-        self._address = dataset.address
+        self._address = dataset._raw.address
         self._options = dict(dataset._options)
         self._query = query
         self._transaction = transaction

@@ -36,10 +36,11 @@ class Array:
     threads and pickled: the copy opens the same path.
     """
 
-    __slots__ = ("_options", "_path", "_raw", "dtype", "shape")
+    __slots__ = ("_absolute", "_options", "_path", "_raw", "dtype", "shape")
 
     def __init__(self, path: str, dataset: str | None = None, memory: int | None = None) -> None:
         self._path = path
+        self._absolute = os.path.abspath(path)
         self._options = (dataset, memory)
         self._raw = raw = _zvf.open_dense(path, dataset, memory)
         self.shape: tuple[int, ...] = tuple(raw.shape)
@@ -80,7 +81,7 @@ class Array:
         return self._raw.attributes()
 
     def __reduce__(self) -> tuple[type[Array], tuple[str, str | None, int | None]]:
-        return Array, (self._path, *self._options)
+        return Array, (self._absolute, *self._options)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -36,7 +36,8 @@ impl PyDataset {
         current.clone()
     }
 
-    /// Returns the address as given.
+    /// Returns the address, absolute for a local store: writes open it again, in a folder that may be
+    /// another by then.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -59,10 +60,19 @@ pub(crate) fn open(
     keywords.finish()?;
     let dataset = engine::run(py, zvf::Dataset::open_with(address, &options))?;
     Ok(PyDataset {
-        address: address.to_owned(),
+        address: absolute(address),
         options,
         current: RwLock::new(dataset),
     })
+}
+
+/// Returns a local path relative to the root, and other addresses as they are.
+fn absolute(address: &str) -> String {
+    let has_scheme = address.contains(':');
+    match std::path::absolute(address) {
+        Ok(path) if !has_scheme => path.display().to_string(),
+        _ => address.to_owned(),
+    }
 }
 
 /// Takes the options for opening a store.

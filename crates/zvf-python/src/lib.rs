@@ -55,6 +55,8 @@ fn main(py: Python<'_>, arguments: Vec<OsString>, starts: Vec<OsString>) -> u8 {
 
 #[pymodule(gil_used = false)]
 fn _zvf(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Loads the interface of NumPy, which panics if a signal arrives meanwhile.
+    numpy::PyArray1::<u8>::zeros(module.py(), 0, false);
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("DEBUG", cfg!(debug_assertions))?;
     module.add_class::<dataset::PyDataset>()?;
