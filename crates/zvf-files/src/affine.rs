@@ -20,6 +20,13 @@ impl VoxelMap {
         self.0.map(|[a, b, c, t]| a * x + b * y + c * z + t)
     }
 
+    /// Returns the sums of the absolute terms of [`apply`](Self::apply), to which its errors are
+    /// proportional.
+    pub(crate) fn magnitudes(&self, [x, y, z]: [f64; 3]) -> [f64; 3] {
+        let sum = |[a, b, c, t]: [f64; 4]| (a * x).abs() + (b * y).abs() + (c * z).abs() + t.abs();
+        self.0.map(sum)
+    }
+
     /// Returns the map that applies `first`, then this one.
     pub(crate) fn after(&self, first: &Self) -> Self {
         let [x, y, z] = first.0;

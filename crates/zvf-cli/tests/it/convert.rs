@@ -92,16 +92,21 @@ fn rounded_coordinates_are_listed() {
     )
     .unwrap();
     fs::write(folder.path("b.csv"), vertices).unwrap();
-    for (from, kind, to) in [
-        ("a.csv", "mesh", "c.stl"),
-        ("b.csv", "streamlines", "c.trk"),
+    let small = "x,y,z,object_id\n0.001234567890123,0.25,0,1\n0.002345678901234,0.25,0,1\n";
+    fs::write(folder.path("s.csv"), small).unwrap();
+    for (from, kind, to, count) in [
+        ("a.csv", "mesh", "c.stl", 1),
+        ("b.csv", "streamlines", "c.trk", 1),
+        ("s.csv", "streamlines", "s.trk", 2),
     ] {
         let arguments = ["convert", from, to, "--kind", kind];
         let (code, said) = folder.call(&[&arguments[..], &["--strict"]].concat());
         assert_eq!(code, Some(2), "{said}");
-        let line = "1 coordinates are rounded to float32";
-        assert!(said.contains(line), "{to}: {said}");
-        assert!(folder.run(&arguments).contains(line), "{to}");
+        assert!(said.contains("are rounded to float32"), "{to}: {said}");
+        let said = folder.run(&[&arguments[..], &["--json"]].concat());
+        let said: Value = serde_json::from_str(&said).unwrap();
+        let line = format!("{count} coordinates are rounded to float32");
+        assert_eq!(said["left_out"][0], json!(line), "{to}: {said}");
     }
     // Coordinates of a file that were transformed are the same when transformed back.
     let said = folder.run(&["convert", "tracts.trk", "again.trk", "--json"]);

@@ -15,7 +15,9 @@ use crate::{
     FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult,
     affine::VoxelMap,
     names::original,
-    values::{AxisOrder, fits_f32, narrow_coordinate, numbers, rounded_left_out, to_f32_bytes},
+    values::{
+        AxisOrder, fits_f32, narrow, narrow_coordinate, numbers, rounded_left_out, to_f32_bytes,
+    },
     writer::{ObjectNumbers, OutputSink, groups_left_out, left_out, paths},
 };
 
@@ -35,7 +37,7 @@ pub struct TrkWriter {
     streamlines: u64,
     objects: ObjectNumbers,
     left_out: Vec<String>,
-    /// Number of coordinates that are rounded.
+    /// Number of coordinates of stores with wider types that are rounded.
     rounded: usize,
     /// Object of the last streamline and its properties.
     last: (Option<i64>, Vec<u8>),
@@ -70,9 +72,9 @@ struct Block {
     rows: Vec<[f64; 3]>,
 }
 
-/// Relative error of coordinates that were read from a trk file and are transformed back, far below
-/// that of float32.
-const TRANSFORM_ERROR: f64 = 1e-9;
+/// Upper bound on the error of coordinates that were read from a trk file and are transformed back,
+/// relative to the [magnitudes](VoxelMap::magnitudes) of the transformation.
+const TRANSFORM_ERROR: f64 = 1e-12;
 /// Number of points of a block.
 const BLOCK: usize = 1 << 14;
 
@@ -269,13 +271,17 @@ impl TrkWriter {
             bytes.extend_from_slice(&points.to_le_bytes());
             let points = world.of(path.start..path.end, &layout.coordinates, &batch.positions)?;
             for (row, point) in (path.start..).zip(points) {
-                for value in self.to_file.apply(*point) {
-                    let near = narrow_coordinate(value, "trk")?;
-                    let shift = (f64::from(near) - value).abs();
-                    if is_wide && shift > TRANSFORM_ERROR * value.abs().max(1.0) {
-                        self.rounded = self.rounded.saturating_add(1);
-                    }
-                    bytes.extend_from_slice(&near.to_le_bytes());
+                let values = self.to_file.apply(*point);
+                for value in values {
+                    bytes.extend_from_slice(&narrow_coordinate(value, "trk")?.to_le_bytes());
+                }
+                if is_wide {
+                    let magnitudes = self.to_file.magnitudes(*point);
+                    let is_rounded = |(value, magnitude): &(f64, f64)| {
+                        (f64::from(narrow(*value)) - value).abs() > TRANSFORM_ERROR * magnitude
+                    };
+                    let rounded = values.into_iter().zip(magnitudes).filter(is_rounded);
+                    self.rounded = self.rounded.saturating_add(rounded.count());
                 }
                 for (values, size) in &scalars {
                     bytes.extend_from_slice(row_of(values, row, *size));
