@@ -129,7 +129,7 @@ pub(crate) fn converted(
         return Err(BuildError::PositionKind(positions.kind));
     }
     let axes = positions.row_len();
-    // These do not fit in floats, and have the same bytes.
+    // f64 does not hold all of these. A number that both types hold has the same bytes in both.
     let changes_sign = matches!(
         (positions.kind, kind),
         (Kind::Int64, Kind::UInt64) | (Kind::UInt64, Kind::Int64)

@@ -201,12 +201,12 @@ impl MigrationTarget {
         Ok(outputs)
     }
 
-    /// Returns the outputs of an attribute of groups or parametric objects. Absent rows of groups
-    /// are declared in 0.9; otherwise, they become values.
+    /// Returns the outputs of an attribute of groups or parametric objects. Absent rows
+    /// [remain absent](Self::keeps_absent), or become values.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] for text that cannot be stored.
+    /// [`BuildError`] for text that cannot be stored, or when no value is left to serve as fill.
     pub fn plain_attribute(
         &self,
         path: &str,
@@ -214,7 +214,7 @@ impl MigrationTarget {
         old: &Map<String, Value>,
         rows: &Column,
     ) -> Result<Vec<Output>, BuildError> {
-        let has_absent = rows.nulls.is_some() && tag.is_some() && self.is_current();
+        let has_absent = rows.nulls.is_some() && self.keeps_absent(tag, rows);
         let mut column = if has_absent {
             table(rows, true)?
         } else {
@@ -250,6 +250,12 @@ impl MigrationTarget {
             column.bytes,
         );
         Ok(outputs)
+    }
+
+    /// Returns whether absent rows of an attribute of groups or parametric objects remain absent in
+    /// the target. 0.8 has no form for them, and a bool no spare value.
+    pub fn keeps_absent(&self, tag: Option<&str>, rows: &Column) -> bool {
+        tag.is_some() && self.is_current() && !is_boolean(rows)
     }
 
     fn array(

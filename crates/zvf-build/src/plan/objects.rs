@@ -121,7 +121,7 @@ pub(super) fn v09(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
             "dtype": column.dtype,
             "shape": shape(&column),
         });
-        // Other readers expect no missing values of groups.
+        // Only if values are missing: other readers do not expect the declaration for groups.
         if column.present.contains(&false) {
             attributes["fill_sentinel_meaning"] = json!("absent");
         }

@@ -471,7 +471,7 @@ impl Migration<'_> {
         Ok((members, ranges))
     }
 
-    /// Writes an attribute whose rows are all present, unchanged in order. Returns whether the target
+    /// Writes an attribute of groups or parametric objects, unchanged in order. Returns whether the target
     /// has a form for it.
     pub(super) async fn plain_attribute(
         &self,
@@ -484,6 +484,12 @@ impl Migration<'_> {
         let rows = rows_of(&column, &Order::Same(rows));
         if self.loses_text(path, &rows) {
             return Ok(false);
+        }
+        let is_absent = |row: &usize| rows.is_null(*row);
+        let absent = (0..rows.values.len()).filter(is_absent).count();
+        if absent > 0 && !self.form.keeps_absent(tag, &rows) {
+            let what = "missing values, which the new store cannot mark as missing";
+            self.lost(MigrationNote::new(path, what, absent as u64));
         }
         let outputs = self.form.plain_attribute(path, tag, old, &rows)?;
         self.writer.write(outputs).await?;

@@ -318,7 +318,12 @@ fn groups_have_missing_values() {
     let missing = async |address: &str| {
         let dataset = Dataset::open(address).await.unwrap();
         let mut found = Vec::new();
-        for predicate in ["group.name is null", "group.number is null"] {
+        let predicates = [
+            "group.name is null",
+            "group.number is null",
+            "group.name = ''",
+        ];
+        for predicate in predicates {
             let query = Query::new().filter(Predicate::parse(predicate).unwrap());
             found.push(dataset.query(&query).await.unwrap().objects);
         }
@@ -327,7 +332,7 @@ fn groups_have_missing_values() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (address, copy) = (path("a.zv"), path("b.zv"));
-    let expected = [vec![2], vec![2]];
+    let expected = [vec![2], vec![2], vec![1]];
     block_on(async {
         let design = Design::new(GeometryKind::Streamlines);
         let options = CreateOptions::default();
@@ -344,6 +349,6 @@ fn groups_have_missing_values() {
         added.group.push(Column::text("name", [None::<&str>; 5]));
         editor.append(&added, OutOfBounds::Reject).await.unwrap();
         let found = missing(&address).await;
-        assert_eq!(found, [vec![2, 4, 5], vec![2, 4, 5]], "appended");
+        assert_eq!(found, [vec![2, 4, 5], vec![2, 4, 5], vec![1]], "appended");
     });
 }
