@@ -305,8 +305,8 @@ def test_a_dataset_is_the_same_in_another_folder(monkeypatch: pytest.MonkeyPatch
     assert len(zvf.open("s.zv").query()) == len(zvf.open("a/s.zv").query()) == 5
 
 
-def test_groups_have_whole_numbers() -> None:
+def test_numbers_of_groups_are_integers() -> None:
     for number in [1.5, None]:
-        with pytest.raises(TypeError, match="has neither a number nor a name"):
+        with pytest.raises(TypeError, match="the number of a group must be an integer"):
             zvf.create("g.zv", kind="points", positions=np.zeros((2, 3)),
                        object_ids=[1, 2], groups={1: [1], number: [2]})  # fmt: skip

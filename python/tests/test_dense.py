@@ -44,7 +44,7 @@ def test_indices_that_are_refused(volume: Any, key: Any) -> None:
         volume[key]
 
 
-def test_whole_arrays(volume: Any) -> None:
+def test_whole_arrays(volume: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (volume.shape, volume.ndim, volume.size, len(volume)) == ((2, 30, 7), 3, 420, 2)
     assert (volume.dtype, volume.nbytes) == (np.dtype(">i4"), 1680)
     assert "2 x 30 x 7" in repr(volume)
@@ -55,6 +55,8 @@ def test_whole_arrays(volume: Any) -> None:
     np.testing.assert_array_equal(tensor, VALUES)
     with pytest.raises(ValueError, match="viewed"):
         np.asarray(volume, copy=False)
+    Path("other").mkdir()
+    monkeypatch.chdir("other")
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(volume))[...], VALUES)
 
 

@@ -431,3 +431,15 @@ def test_the_scripts_of_the_guide_run() -> None:
         exec(compile(script, str(page), "exec"), {})
     assert len(zvf.open("city.zv").query()) == 100
     assert not list(Path("city.zv").rglob("job.json"))
+
+
+def test_a_plan_is_the_same_in_another_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = zvf.plan_pyramid("tracts.zv", levels=1, tasks=2)
+    plan.write("plan.json")
+    read = zvf.read_plan("plan.json")
+    Path("other").mkdir()
+    monkeypatch.chdir("other")
+    report = finish_written(pickle.loads(pickle.dumps(read)))
+    assert plan.commit() == read.commit() == report
+    assert list(Path().iterdir()) == []
+    assert len(zvf.open("../tracts.zv").info().levels) == 2

@@ -91,7 +91,7 @@ def _group_number(name: Any) -> int:
     try:
         return index(name)
     except TypeError:
-        raise TypeError(f"group {name!r} has neither a number nor a name") from None
+        raise TypeError(f"the number of a group must be an integer, not {name!r}") from None
 
 
 def is_arrow(values: Any) -> bool:

@@ -40,7 +40,7 @@ class _PlanFile:
     @classmethod
     def read(cls, address: str | os.PathLike[str], /, **options: Unpack[OpenOptions]) -> Self:
         """Read a plan of this kind, which Python or `zvf task plan` wrote."""
-        full = _absolute(address)
+        full = absolute(address)
         return cls(cls._kind(full, plain(options)), full, options)
 
     @property
@@ -171,7 +171,7 @@ def plan_validation(
     >>> zvf.plan_validation("tracts.zv", "check.json", level=3, tasks=2)
     ValidationPlan('...tracts.zv', level 3, 2 tasks)
     """
-    full = _absolute(plan)
+    full = absolute(plan)
     keywords: dict[str, Any] = {**plain(options), "tasks": tasks}
     raw = _zvf.plan_validation(os.fspath(store), full, keywords)
     return ValidationPlan(raw, full, options)
@@ -201,14 +201,14 @@ def plan_export(
     >>> zvf.plan_export("tracts.zv", "tracts.precomputed", "export.json", tasks=2)
     ExportPlan('...tracts.zv' to '...tracts.precomputed', 2 tasks)
     """
-    full = _absolute(plan)
+    full = absolute(plan)
     dataset = store if isinstance(store, Dataset) else open_store(store)
     keywords: dict[str, Any] = {**options, "tasks": tasks, "restart": restart}
     raw = _zvf.plan_export(dataset._raw, os.fspath(target), full, keywords)
     return ExportPlan(raw, full, dataset._options)
 
 
-def _absolute(address: str | os.PathLike[str]) -> str:
+def absolute(address: str | os.PathLike[str]) -> str:
     """Return the address of a plan, which tasks read from other folders."""
     text = os.fspath(address)
     return text if ":" in text else os.path.abspath(text)

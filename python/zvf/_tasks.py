@@ -21,6 +21,7 @@ from ._options import (
     plain,
     sampling,
 )
+from ._plan_files import absolute
 from ._result import Result
 from ._tables import arrays_of, is_table
 
@@ -101,8 +102,9 @@ class TaskPlan:
     def write(self, address: str | os.PathLike[str], /) -> None:
         """Write the plan to a file or an object, for `zvf task run` and `read_plan`. `advance` and
         `commit` then update it."""
-        self._raw.write(os.fspath(address))
-        self._address = os.fspath(address)
+        full = absolute(address)
+        self._raw.write(full)
+        self._address = full
 
     def fill(
         self,
@@ -403,8 +405,8 @@ def read_plan(address: str | os.PathLike[str], /, **options: Unpack[OpenOptions]
     >>> zvf.read_plan("plan.json").level
     1
     """
-    raw = _zvf.read_plan(os.fspath(address), plain(options))
-    return TaskPlan(raw, options, os.fspath(address))
+    full = absolute(address)
+    return TaskPlan(_zvf.read_plan(full, plain(options)), options, full)
 
 
 def _opening(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 //! An open store.
 
 use std::{
+    path::Path,
     sync::{PoisonError, RwLock},
     time::{Duration, Instant},
 };
@@ -36,8 +37,8 @@ impl PyDataset {
         current.clone()
     }
 
-    /// Returns the address, absolute for a local store: writes open it again, in a folder that may be
-    /// another by then.
+    /// Returns the address, absolute for a local store: writes open it again, perhaps in another
+    /// working directory.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -58,21 +59,31 @@ pub(crate) fn open(
     let mut keywords = Keywords::new(keywords)?;
     let options = open_options(&mut keywords)?;
     keywords.finish()?;
+    // Before other threads can change the working directory.
+    let absolute = absolute(address);
     let dataset = engine::run(py, zvf::Dataset::open_with(address, &options))?;
     Ok(PyDataset {
-        address: absolute(address),
+        address: absolute,
         options,
         current: RwLock::new(dataset),
     })
 }
 
-/// Returns a local path relative to the root, and other addresses as they are.
+/// Returns the absolute path of a local store, and other addresses as they are.
 fn absolute(address: &str) -> String {
-    let has_scheme = address.contains(':');
-    match std::path::absolute(address) {
-        Ok(path) if !has_scheme => path.display().to_string(),
-        _ => address.to_owned(),
-    }
+    // As stores are opened: `./a:b`, a drive and existing files are paths.
+    let is_scheme = |scheme: &str| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        scheme.len() > 1 && scheme.chars().all(is_part)
+    };
+    let has_scheme = address
+        .split_once(':')
+        .is_some_and(|(scheme, _)| is_scheme(scheme) && !Path::new(address).exists());
+    let path = (!has_scheme).then(|| std::path::absolute(address).ok());
+    let text = path
+        .flatten()
+        .and_then(|path| path.to_str().map(str::to_owned));
+    text.unwrap_or_else(|| address.to_owned())
 }
 
 /// Takes the options for opening a store.

@@ -44,6 +44,7 @@ mod validation_plan;
 
 use std::ffi::OsString;
 
+use numpy::PyArrayMethods as _;
 use pyo3::prelude::*;
 
 /// Runs the command `zvf` with these arguments, the first of which is the path of the script.
@@ -55,8 +56,8 @@ fn main(py: Python<'_>, arguments: Vec<OsString>, starts: Vec<OsString>) -> u8 {
 
 #[pymodule(gil_used = false)]
 fn _zvf(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Loads the interface of NumPy, which panics if a signal arrives meanwhile.
-    numpy::PyArray1::<u8>::zeros(module.py(), 0, false);
+    // Load NumPy's C interfaces now: loading them later panics if a signal handler raises.
+    drop(numpy::PyArray1::<u8>::zeros(module.py(), 0, false).readonly());
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("DEBUG", cfg!(debug_assertions))?;
     module.add_class::<dataset::PyDataset>()?;
