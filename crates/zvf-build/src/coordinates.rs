@@ -142,8 +142,8 @@ pub(crate) fn converted(
             let holds = if changes_sign {
                 let start = (first * axes + at) * size_of::<u64>();
                 let number = positions.bytes.get(start..start + size_of::<u64>());
-                bytes.extend_from_slice(number.unwrap_or_default());
-                number.is_some_and(|number| number[7] < 0x80)
+                let held = number.filter(|number| number[7] < 0x80);
+                held.map(|number| bytes.extend_from_slice(number)).is_some()
             } else {
                 push(&mut bytes, value, kind)
             };
