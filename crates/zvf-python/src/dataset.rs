@@ -1,7 +1,6 @@
 //! An open store.
 
 use std::{
-    path::Path,
     sync::{PoisonError, RwLock},
     time::{Duration, Instant},
 };
@@ -60,30 +59,13 @@ pub(crate) fn open(
     let options = open_options(&mut keywords)?;
     keywords.finish()?;
     // Before other threads can change the working directory.
-    let absolute = absolute(address);
+    let absolute = zvf_store::absolute_address(address);
     let dataset = engine::run(py, zvf::Dataset::open_with(address, &options))?;
     Ok(PyDataset {
         address: absolute,
         options,
         current: RwLock::new(dataset),
     })
-}
-
-/// Returns the absolute path of a local store, and other addresses as they are.
-fn absolute(address: &str) -> String {
-    // As stores are opened: `./a:b`, a drive and existing files are paths.
-    let is_scheme = |scheme: &str| {
-        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
-        scheme.len() > 1 && scheme.chars().all(is_part)
-    };
-    let has_scheme = address
-        .split_once(':')
-        .is_some_and(|(scheme, _)| is_scheme(scheme) && !Path::new(address).exists());
-    let path = (!has_scheme).then(|| std::path::absolute(address).ok());
-    let text = path
-        .flatten()
-        .and_then(|path| path.to_str().map(str::to_owned));
-    text.unwrap_or_else(|| address.to_owned())
 }
 
 /// Takes the options for opening a store.

@@ -18,8 +18,8 @@ use object_store::ObjectStore;
 pub use error::OpenError;
 pub use simulated_network::SimulatedNetwork;
 
-pub use address::path_in_folder;
 pub(crate) use address::{Address, Scheme, local_path};
+pub use address::{absolute_address, path_in_folder};
 pub(crate) use failure::{
     FailureKind, classify, gave_up_early, ignores_ranges, is_below_file, is_connection,
     is_of_another_range, local_failure, message_contains, refuses_listing, status, write_failure,

@@ -98,7 +98,7 @@ mod transaction;
 
 #[doc(hidden)]
 pub use backend::SimulatedNetwork;
-pub use backend::{OpenError, path_in_folder};
+pub use backend::{OpenError, absolute_address, path_in_folder};
 pub use cell::{CellArray, CellArrayError, CellError, CellRead, CellReader};
 pub use io::{
     ByteRange, CoalescedRanges, ListError, ListedFile, Listing, MergeLimits, Read, ReadError,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use zvf_build::{Design, Geometry};
 use zvf_model::{fetch::BoxFuture, key::Key};
-use zvf_store::{CreateError, OpenError, OpenOptions, Read, Store};
+use zvf_store::{CreateError, OpenError, OpenOptions, Read, Store, absolute_address};
 
 #[cfg(feature = "migrate")]
 use crate::migrate::{MigrateOptions, tasks as migration};
@@ -228,7 +228,7 @@ pub fn plan_create<'a>(
     tasks: &'a TaskPlanOptions,
 ) -> BoxFuture<'a, Result<TaskPlan, Error>> {
     boxed(async move {
-        let address = absolute(address);
+        let address = absolute_address(address);
         let store = Location::from(&address).create(&options.open)?;
         let count = tasks.tasks.unwrap_or(TASKS).max(1);
         let replaces = tasks.replaces_unfinished;
@@ -331,7 +331,7 @@ pub fn plan_shares<'a>(
     tasks: &'a TaskPlanOptions,
 ) -> BoxFuture<'a, Result<TaskPlan, Error>> {
     boxed(async move {
-        let address = absolute(address);
+        let address = absolute_address(address);
         let store = Location::from(&address).create(&options.open)?;
         let count = tasks.tasks.unwrap_or(TASKS).max(1);
         let replaces = tasks.replaces_unfinished;
@@ -363,7 +363,7 @@ pub fn plan_pyramid<'a>(
     tasks: &'a TaskPlanOptions,
 ) -> BoxFuture<'a, Result<TaskPlan, Error>> {
     boxed(async move {
-        let address = absolute(address);
+        let address = absolute_address(address);
         let store = Location::from(&address).open(&options.open)?;
         let count = tasks.tasks.unwrap_or(TASKS).max(1);
         let planned = pyramid::plan_level(&store, options, count).await?;
@@ -462,7 +462,7 @@ async fn plan_attribute(
     open: &OpenOptions,
     tasks: &TaskPlanOptions,
 ) -> Result<TaskPlan, Failure> {
-    let address = absolute(address);
+    let address = absolute_address(address);
     let store = Location::from(&address).open(open)?;
     let count = tasks.tasks.unwrap_or(TASKS).max(1);
     let planned = attribute::plan(&store, spec, reduction, count).await?;
@@ -511,7 +511,7 @@ pub fn plan_migrate<'a>(
     tasks: &'a TaskPlanOptions,
 ) -> BoxFuture<'a, Result<TaskPlan, Error>> {
     boxed(async move {
-        let (source, target) = (absolute(source), absolute(target));
+        let (source, target) = (absolute_address(source), absolute_address(target));
         let count = tasks.tasks.unwrap_or(TASKS).max(1);
         let replaces = tasks.replaces_unfinished;
         let planned = migration::plan(&source, &target, options, count, replaces);
@@ -1081,19 +1081,9 @@ fn parse(json: &Value) -> Option<TaskPlan> {
     })
 }
 
-/// Returns a path as an absolute one, because tasks may run in other folders. Addresses with a
-/// scheme are returned as they are.
-pub(crate) fn absolute(address: &str) -> String {
-    let has_scheme = address.contains(':');
-    match std::path::absolute(address) {
-        Ok(path) if !has_scheme => path.display().to_string(),
-        _ => address.to_owned(),
-    }
-}
-
 /// Splits an address into those of its folder and the name in it.
 pub(crate) fn split(address: &str) -> Result<(String, Key), TaskPlanError> {
-    let address = absolute(address);
+    let address = absolute_address(address);
     let (folder, name) = address
         .rsplit_once(['/', std::path::MAIN_SEPARATOR])
         .ok_or(TaskPlanError::Invalid)?;

@@ -17,7 +17,9 @@ use zvf_model::{
     key::Key,
     zarr::{Array, Node},
 };
-use zvf_store::{CellArray, CellReader, ListedFile, OpenOptions, Read, Store, path_in_folder};
+use zvf_store::{
+    CellArray, CellReader, ListedFile, OpenOptions, Read, Store, absolute_address, path_in_folder,
+};
 use zvf_validate::{
     Depth, ShareReport, ValidateOptions, ValidationReport, ValidationShare, validate_joined,
     validate_share,
@@ -29,7 +31,7 @@ use crate::{
     job::Job,
     location::Location,
     nodes,
-    task_plan::{TASKS, TaskStatus, VERSION, absolute, problem, read_json, split, write_json},
+    task_plan::{TASKS, TaskStatus, VERSION, problem, read_json, split, write_json},
     task_plan_error::TaskPlanError,
     validate::{add_seal_differences, committed_state, read_root},
 };
@@ -140,7 +142,7 @@ pub fn plan_validation<'a>(
     boxed(async move {
         let planned = ValidationPlan {
             address: plan.to_owned(),
-            store: absolute(address),
+            store: absolute_address(address),
             id: Store::new_job_id(),
             depth: options.depth,
             limit: options.limit,

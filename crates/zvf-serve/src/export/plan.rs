@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use zvf::Dataset;
 use zvf_model::key::Key;
-use zvf_store::{Follow, OpenOptions};
+use zvf_store::{Follow, OpenOptions, absolute_address};
 
 use super::{
     Export, ExportError, ExportOptions, ExportPlanError, ExportReport, ExportTarget, LayerReceiver,
@@ -22,7 +22,7 @@ use crate::{
     layers::{LayerInput, LayerKind, Report, space::ViewerSpace, survey},
     view::StoreView,
 };
-use file::{PlanAddress, absolute};
+use file::PlanAddress;
 
 /// Version of the file, in its member `zvf_task_plan`.
 const VERSION: u64 = 1;
@@ -155,7 +155,7 @@ pub async fn plan_export(
     open: &OpenOptions,
     report: &(dyn Fn(u64, u64) + Send + Sync),
 ) -> Result<ExportPlan, ExportError> {
-    let store = absolute(store);
+    let store = absolute_address(store);
     let target = match target.into() {
         ExportTarget::Folder(folder) => match std::path::absolute(&folder) {
             Ok(folder) => ExportTarget::Folder(folder),

@@ -72,6 +72,27 @@ impl Address {
     }
 }
 
+/// Returns the absolute path of a local store, and other addresses as they are: plans and open
+/// datasets are used from other working directories.
+///
+/// ```
+/// use zvf_store::absolute_address;
+///
+/// assert_eq!(absolute_address("s3://bucket/a.zv"), "s3://bucket/a.zv");
+/// assert!(absolute_address("./a:b.zv").ends_with("a:b.zv"));
+/// assert!(std::path::Path::new(&absolute_address("a.zv")).is_absolute());
+/// ```
+pub fn absolute_address(address: &str) -> String {
+    let path = match Address::parse(address) {
+        // `file:` addresses name absolute paths.
+        Ok(Address::Path(path)) if path.as_os_str() == address => std::path::absolute(path).ok(),
+        _ => None,
+    };
+    // A working directory that is not UTF-8 cannot be part of an address.
+    let text = path.as_deref().and_then(Path::to_str);
+    text.unwrap_or(address).to_owned()
+}
+
 /// Returns the path of an address in the folder of another, and `None` if it is elsewhere. The path is
 /// empty if both name one place. Symbolic links of local folders are followed.
 ///

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 use zvf_model::key::Key;
-use zvf_store::{OpenError, OpenOptions, Read};
+use zvf_store::{OpenError, OpenOptions, Read, absolute_address};
 
 use crate::export::{ExportError, ExportPlanError};
 
@@ -17,7 +17,7 @@ pub(super) struct PlanAddress {
 impl PlanAddress {
     /// Parses a path or an address.
     pub(super) fn parse(address: &str) -> Result<Self, ExportError> {
-        let full = absolute(address);
+        let full = absolute_address(address);
         let parts = full.rsplit_once(['/', std::path::MAIN_SEPARATOR]);
         let parts = parts.and_then(|(folder, name)| {
             let name = Key::parse(name).ok().filter(|name| !name.is_root())?;
@@ -59,15 +59,5 @@ impl PlanAddress {
         let store = store.map_err(|source| ExportError::bucket(&self.address, source))?;
         let put = store.put_many(vec![(self.name.clone(), bytes)]).await;
         put.map_err(|source| ExportError::bucket(&self.address, source))
-    }
-}
-
-/// Returns a path as an absolute one, because tasks may run in other folders. Addresses with a scheme
-/// are returned as they are.
-pub(super) fn absolute(address: &str) -> String {
-    let has_scheme = address.contains(':');
-    match std::path::absolute(address) {
-        Ok(path) if !has_scheme => path.display().to_string(),
-        _ => address.to_owned(),
     }
 }
