@@ -26,6 +26,7 @@ mod outside;
 mod package;
 mod pictures;
 mod python;
+mod release;
 mod rules;
 mod run;
 mod servers;

@@ -1,11 +1,12 @@
 //! Statistical checks that are too long for each change: long random runs, every mutant, long
-//! fuzzing. CI runs a sample of each. The wheel and the kernels are optimized builds.
+//! fuzzing. CI runs a sample of each. The wheel and the kernels are optimized builds, and
+//! a release is rehearsed.
 
 use anyhow::Result;
 
 use crate::{
     bench::kernels,
-    ci, conformance, fuzz, package,
+    ci, conformance, fuzz, package, release,
     run::{EVERYTHING, cargo},
     servers,
     stage::{Done, Stages},
@@ -40,6 +41,7 @@ pub(crate) fn all() -> Stages {
         ])
         .run("servers", || servers::all(SERVERS_SCALE))
         .run("wheel of the Python package", package::wheel)
+        .run("rehearsal of a release", release::rehearse)
         .run("Dask, Ray and Spark with killed workers", || {
             package::clusters(Some(KILLS))
         })

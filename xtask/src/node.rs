@@ -42,4 +42,5 @@ pub(crate) fn packages() -> Result<Option<PathBuf>> {
     Ok(Some(folder.join("node_modules")))
 }
 
-const NPM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
+/// The command that installs and packs npm packages.
+pub(crate) const NPM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };

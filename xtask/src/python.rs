@@ -40,6 +40,8 @@ const PACKAGE: &str = "xtask/python/requirements-package.txt";
 const CLUSTERS: &str = "xtask/python/requirements-clusters.txt";
 /// The tests of zarr-vectors.
 const COMPAT: &str = "xtask/python/requirements-compat.txt";
+/// The programs that check packages before a release.
+const RELEASE: &str = "xtask/python/requirements-release.txt";
 /// The plotting libraries.
 const PICTURES: &str = "xtask/python/requirements-pictures.txt";
 
@@ -117,6 +119,11 @@ pub(crate) fn clusters() -> Result<Option<PathBuf>> {
 /// Returns the Python of the tests of zarr-vectors; `None` without python3.
 pub(crate) fn compat() -> Result<Option<PathBuf>> {
     environment(COMPAT)
+}
+
+/// Returns the Python of the programs that check packages; `None` without python3.
+pub(crate) fn release() -> Result<Option<PathBuf>> {
+    environment(RELEASE)
 }
 
 /// Returns the Python of python-blosc2; `None` without python3.
