@@ -100,10 +100,21 @@ def run(page: Path) -> tuple[dict[str, Any], int]:
     return names, len(blocks)
 
 
-def test_the_quick_start_runs() -> None:
+def write_demo() -> None:
     path = {"PYTHONPATH": str(ROOT / "python"), "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, "-m", "zvf", "demo", "--small", "--quiet"]
     subprocess.run(command, env={**os.environ, **path}, check=True, capture_output=True)
+
+
+def test_the_readme_runs() -> None:
+    write_demo()
+    names, blocks = run(ROOT / "README.md")
+    assert blocks == 1 and min(names["found"].vertex["fa"]) > 0.3
+    assert zvf.open("again.zv").count().objects > 0 and Path("fa.png").exists()
+
+
+def test_the_quick_start_runs() -> None:
+    write_demo()
     page = ROOT / "docs" / "start.md"
     names, blocks = run(page)
     # Every block of commands but the installation and the demo has one beside it.

@@ -190,6 +190,11 @@ pub mod numeric {
     pub use zvf_format::numeric::{Kind, Value};
 }
 
+/// The page of the repository; its program is compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 /// The guide's page on this library; its programs are compiled as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]

@@ -1,5 +1,5 @@
 //! `docs/cli.md`: the options of every command, generated from the program, with the same tasks in
-//! Python.
+//! Python and with notes.
 
 use std::{collections::BTreeMap, env, fmt::Write, fs};
 
@@ -11,6 +11,8 @@ const PAGE: &str = "docs/cli.md";
 
 /// The Python of commands, which `python/tests/test_guide.py` runs.
 const PYTHON: &str = include_str!("commands.py");
+/// Paragraphs about commands.
+const NOTES: &str = include_str!("notes.txt");
 /// Commands about the command line itself, and demonstrations: Python has no counterpart.
 const WITHOUT_PYTHON: [&str; 5] = ["completions", "demo", "doctor", "export", "man"];
 
@@ -36,17 +38,22 @@ fn the_page_matches_the_help_of_the_program() {
     let mut page = HEAD.to_owned();
     let mut command = zvf_cli::command().disable_help_subcommand(true);
     command.build();
-    let mut python = sections();
+    let mut added = Additions {
+        python: sections(PYTHON, "\n# --- "),
+        notes: sections(NOTES, "\n## "),
+    };
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         let name = sub.get_name();
-        let has_python = python.contains_key(format!("zvf {name}").as_str());
+        let has_python = added.python.contains_key(format!("zvf {name}").as_str());
         assert!(
             has_python || WITHOUT_PYTHON.contains(&name),
             "zvf {name} has no section in guide/commands.py"
         );
-        write_command(sub, "zvf", 2, &mut python, &mut page);
+        write_command(sub, "zvf", 2, &mut added, &mut page);
     }
+    let Additions { python, notes } = added;
     assert!(python.is_empty(), "sections of no command: {python:?}");
+    assert!(notes.is_empty(), "sections of no command: {notes:?}");
     let file = root().join(PAGE);
     let found = fs::read_to_string(&file).unwrap_or_default();
     if found != page && env::var_os("ZVF_UPDATE_SNAPSHOTS").is_some() {
@@ -56,18 +63,26 @@ fn the_page_matches_the_help_of_the_program() {
     }
 }
 
-/// Returns the code of each command.
-fn sections() -> BTreeMap<&'static str, &'static str> {
-    let sections = PYTHON.split("\n# --- ").skip(1);
+type Sections = BTreeMap<&'static str, &'static str>;
+
+/// What the page says of commands beside their help.
+struct Additions {
+    python: Sections,
+    notes: Sections,
+}
+
+/// Returns the section of each command, which begins with `mark` and the name of the command.
+fn sections(text: &'static str, mark: &str) -> Sections {
+    let sections = text.split(mark).skip(1);
     let sections = sections.map(|section| section.split_once('\n').unwrap());
-    sections.map(|(name, code)| (name, code.trim())).collect()
+    sections.map(|(name, text)| (name, text.trim())).collect()
 }
 
 fn write_command(
     command: &Command,
     above: &str,
     depth: usize,
-    python: &mut BTreeMap<&str, &str>,
+    added: &mut Additions,
     page: &mut String,
 ) {
     let name = format!("{above} {}", command.get_name());
@@ -92,8 +107,11 @@ fn write_command(
         };
         writeln!(page, "\n```{kind}\n{}\n```", examples.join("\n")).unwrap();
     }
-    if let Some(code) = python.remove(name.as_str()) {
+    if let Some(code) = added.python.remove(name.as_str()) {
         writeln!(page, "\n```python\n{code}\n```").unwrap();
+    }
+    if let Some(notes) = added.notes.remove(name.as_str()) {
+        writeln!(page, "\n{notes}").unwrap();
     }
     let arguments: Vec<&Arg> = command
         .get_arguments()
@@ -118,7 +136,7 @@ fn write_command(
     let is_plan = name == "zvf task plan";
     let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
     for sub in subs.filter(|_| !is_plan) {
-        write_command(sub, &name, depth + 1, python, page);
+        write_command(sub, &name, depth + 1, added, page);
     }
 }
 

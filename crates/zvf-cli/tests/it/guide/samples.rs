@@ -286,8 +286,6 @@ run)
     while [ "$1" != -- ]; do shift; done
     shift
     exec zvf "$@" ;;
-install)
-    [ "$2" = --path ] && [ -f "$3/Cargo.toml" ] || { echo "cargo install: no package at $3" >&2; exit 1; } ;;
 xtask)
     grep -q "^  $2 " "$ZVF_ROOT/xtask/src/main.rs" || { echo "cargo xtask $2: no such command" >&2; exit 1; } ;;
 *)
