@@ -45,6 +45,7 @@ pub(crate) fn all(options: &Options) -> Stages {
     } else {
         Choice::Quick
     };
+    println!("{}", announcement(choice));
     let mut stages = Stages::default();
     stages
         .run("tests", move || tests(BUILD, choice))
@@ -52,6 +53,20 @@ pub(crate) fn all(options: &Options) -> Stages {
         .run("golden data", || conformance::golden_of(BUILD))
         .run("no_std and no-panic probes", nostd::probes);
     stages
+}
+
+/// Says what will run and about how long it takes, on two cores.
+fn announcement(choice: Choice) -> String {
+    let tests = match (exists("cargo-nextest"), choice) {
+        (true, Choice::Quick | Choice::Sample) => "the tests except the slowest",
+        (true, Choice::All) => "all tests",
+        (false, _) => "all tests (with cargo-nextest: all except the slowest)",
+    };
+    format!(
+        "Compiles the workspace and runs {tests}, the examples of the documentation, the golden \
+         data and the probes for std and panics. Takes about 25 minutes on two cores the first \
+         time, and 10 minutes afterwards. Nothing is installed."
+    )
 }
 
 pub(crate) fn tests(build: &str, choice: Choice) -> Result<Done> {

@@ -1,6 +1,6 @@
 //! The report of the demo, as text and as JSON.
 
-use std::path::Path;
+use std::{env, path::Path};
 
 use serde_json::{Value, json};
 
@@ -136,7 +136,7 @@ impl DemoOutput {
                 drawn.seconds
             )
         }));
-        lines.extend([String::new(), "Try next:".to_owned()]);
+        lines.extend([String::new(), format!("Try next{}:", program())]);
         lines.extend(
             self.next()
                 .into_iter()
@@ -173,4 +173,10 @@ impl DemoOutput {
         ]);
         next
     }
+}
+
+/// Returns where the program is if `cargo run` started it, as it is then not in the search path.
+fn program() -> String {
+    let program = env::var_os("CARGO").and_then(|_| env::current_exe().ok());
+    program.map_or_else(String::new, |path| format!(" (zvf is {})", path.display()))
 }
