@@ -2,46 +2,7 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-/// Formats a number with blanks between groups of three digits.
-pub(crate) fn group_digits(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && digits.len().saturating_sub(at).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Formats a count with the noun in singular or plural.
-pub(crate) fn count_noun(n: u64, singular: &str, plural: &str) -> String {
-    let noun = if n == 1 { singular } else { plural };
-    format!("{} {noun}", group_digits(n))
-}
-
-/// Quotes a word for a POSIX shell, if it needs quotes.
-pub(crate) fn shell_word(word: &str) -> String {
-    let is_plain =
-        |character: char| character.is_alphanumeric() || "_-.,:/=+@%".contains(character);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
-/// Formats a number that was widened from float32 or less with its own digits, not those of the
-/// wide type.
-pub(crate) fn narrow_float(value: f64) -> String {
-    #[expect(
-        clippy::as_conversions,
-        clippy::cast_possible_truncation,
-        reason = "it was widened from an f32 or less"
-    )]
-    let value = value as f32;
-    format!("{value:?}")
-}
+pub(crate) use zvf_files::display::{count_noun, group_digits, len_u64, narrow_float, shell_word};
 
 /// Formats a bound of narrow floats with few digits, so that the box of the printed numbers still
 /// contains all vertices: the text is the bound itself, or lies on its outer side.
@@ -104,11 +65,6 @@ pub(crate) fn push_notes(lines: &mut Vec<String>, notes: &[String]) {
     }
 }
 
-/// Converts a length to 64 bits.
-pub(crate) fn len_u64(len: usize) -> u64 {
-    u64::try_from(len).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,13 +78,6 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_grouped_in_threes() {
-        assert_eq!(group_digits(0), "0");
-        assert_eq!(group_digits(999), "999");
-        assert_eq!(group_digits(1000), "1 000");
-    }
-
-    #[test]
     fn narrow_floats_show_their_own_digits() {
         assert_eq!(narrow_float(f64::from(0.3_f32)), "0.3");
         let wide = f64::from(-57.014_183_f32);
@@ -139,19 +88,5 @@ mod tests {
         // A bound that is not a float32 is printed unchanged.
         assert_eq!(narrow_bound(0.1, |value| value < 0.1), "0.1");
         assert_eq!(narrow_bound(12.5, |value| value < 12.5), "12.5");
-    }
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        assert_eq!(shell_word("x,y,z"), "x,y,z");
-        assert_eq!(shell_word("x;y"), "'x;y'");
-        assert_eq!(shell_word("it's"), r"'it'\''s'");
-        assert_eq!(shell_word(""), "''");
-    }
-
-    #[test]
-    fn nouns_agree_with_counts() {
-        assert_eq!(count_noun(1_234_567, "link", "links"), "1 234 567 links");
-        assert_eq!(count_noun(1, "link", "links"), "1 link");
     }
 }

@@ -4,11 +4,12 @@ use std::{borrow::Cow, error::Error, fs, io, path::Path};
 
 use zvf::{Bbox, Dataset};
 use zvf_build::{BuildError, edit::EditError};
+use zvf_files::InputFile;
 use zvf_model::{detection::GenerationError, error_chain::error_chain};
 use zvf_query::QueryError;
 use zvf_store::{CreateError, OpenError, SealError};
 
-use crate::{display::shell_word, formats::InputFile};
+use crate::display::shell_word;
 
 /// Maximum number of stores in a folder that a hint names.
 const MAX_NAMED_STORES: usize = 8;

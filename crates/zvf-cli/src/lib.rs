@@ -5,7 +5,6 @@
 //! | module | content |
 //! |---|---|
 //! | [`commands`] | one module per verb: arguments, work, text and JSON output |
-//! | [`formats`] | files of geometry: csv, npz, arrow, parquet, ply, obj |
 //! | [`arguments`] | arguments that several commands share |
 //! | `editing` | the session that `append`, `edit`, `delete` and `compact` share |
 //! | `dense` | dense arrays (`.tet`, `.b2nd`, `.npy`, Zarr) for `tet`, `b2nd` and `sample` |
@@ -30,7 +29,6 @@ mod worker_pool;
 
 pub mod arguments;
 pub mod commands;
-pub mod formats;
 
 pub use cli::{CommandFailure, CommandReport, command, report, run, run_in_program};
 pub use stop::StopFlag;

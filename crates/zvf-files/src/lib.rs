@@ -34,10 +34,14 @@
 #![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
 
 mod affine;
+#[cfg(feature = "arrow")]
+mod arrow;
 mod batches;
 mod cell_column;
 mod collected;
+mod csv;
 mod description;
+pub mod display;
 pub mod edge_list;
 mod error;
 mod fields;
@@ -51,23 +55,31 @@ pub mod gifti;
 pub mod glb;
 pub mod graphml;
 mod input;
+mod interchange;
 pub mod las;
 mod length;
 mod names;
 mod node_columns;
+mod npy;
+mod npz;
 pub mod obj;
 mod object_files;
 mod object_ids;
 mod open;
 mod overlay;
+#[cfg(feature = "parquet")]
+mod parquet;
 pub mod ply;
 mod polygons;
 pub mod precomputed;
 mod reader;
+#[cfg(feature = "arrow")]
+mod record_batch;
 mod rename;
 mod renamed;
 pub mod stl;
 pub mod swc;
+mod table;
 pub mod tck;
 mod text;
 pub mod trk;
@@ -82,11 +94,22 @@ pub use batches::{FileResults, whole_result};
 pub use description::{FileDescription, FileHeader, GroupTables, ResultDescription};
 pub use error::{FileError, FileFault, FilePlace};
 pub use format::FileFormat;
+pub use interchange::{
+    KeyedTable, LosslessTarget, ResultSink, ResultTables, TableKey, described, input_of,
+    open_field, read, read_keyed, read_keys, unowned, write, write_bytes,
+};
 pub use length::{LengthConversion, convert_lengths};
+pub use npz::{NpzStream, WholeFile};
 pub use object_files::ObjectFiles;
 pub use object_ids::FileObjectIds;
 pub use open::{create, open};
 pub use reader::{FileReadOptions, GeometryReader, read_whole};
 pub use rename::AttributeRename;
+pub use table::{
+    ColumnError, CsvError, Format, GeometryInput, GeometryReadError, GeometryReadOptions,
+    InputFile, InputFileError, MissingPolicy, NpyReadError, OutputColumn, OutputFile,
+    OutputFileError, OutputTable, Rename, ResultWriteError, RowIdPolicy, StoreDescription,
+    WrittenFiles, output_file::check_writable,
+};
 pub use whole::WholeReader;
 pub use writer::{ResultWriter, WrittenResult};

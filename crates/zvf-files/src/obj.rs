@@ -13,6 +13,10 @@
 //! A vertex belongs to the first object that uses it. If two objects share a vertex, the file is one
 //! object. Coordinates are float32 if its shortest text is the number of the file, otherwise float64.
 
+mod writer;
+
+pub(crate) use writer::write;
+
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     path::Path,

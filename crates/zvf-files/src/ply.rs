@@ -37,6 +37,7 @@ mod columns;
 mod header;
 mod reader;
 mod values;
+mod writer;
 
 use std::path::Path;
 
@@ -51,6 +52,8 @@ use columns::{PropertyColumns, skip_list};
 use header::{ElementDeclaration, PlyHeader};
 use reader::PlyReader;
 use values::PlyValues;
+
+pub(crate) use writer::PlyWriter;
 
 /// Opens a file. Points are read in batches, and so are meshes of files that are larger than
 /// [`FileReadOptions::in_memory`]: their vertices, then their faces.

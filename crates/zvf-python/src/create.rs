@@ -16,10 +16,10 @@ use zvf::{
     Geometry, GeometryKind, NumericColumn, OutOfBounds, Profile, Purpose, ShardingPolicy,
     WriteReport, numeric::Kind,
 };
-use zvf_cli::formats::{
-    self, Format, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, InputFileError,
+use zvf_files::{
+    FileReadOptions, Format, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
+    InputFileError,
 };
-use zvf_files::FileReadOptions;
 use zvf_model::error_chain::error_chain;
 
 use crate::{
@@ -161,7 +161,7 @@ fn create_from_tables<'py>(
         exception(py, class, &text, None, None)
     })?;
     let read = move || {
-        let mut geometry = formats::read(&input, &reading)?;
+        let mut geometry = zvf_files::read(&input, &reading)?;
         geometry.separate_parts()?;
         Ok(geometry)
     };

@@ -6,8 +6,8 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use zvf_cli::{
     CommandFailure, StopFlag,
     commands::query::{SaveError, save},
-    formats::{OutputFile, OutputFileError, ResultWriteError},
 };
+use zvf_files::{OutputFile, OutputFileError, ResultWriteError};
 use zvf_model::error_chain::error_chain;
 use zvf_serve::{
     ExportError, ExportOptions, ExportPlanError, ExportReport, ExportTarget, LayerError, LayerKind,

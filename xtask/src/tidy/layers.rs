@@ -42,11 +42,13 @@ const ABOVE_FACADE: &[&str] = &[
     "zvf-build",
     "zvf-store",
 ];
-/// Files of Neuroglancer are among the file formats, and folders of Zarr and tables of Arrow.
+/// Files of Neuroglancer are among the file formats, and folders of Zarr, tables of Arrow and arrays of
+/// NumPy.
 const FILES: &[&str] = &[
     "zvf",
     "zvf-arrow",
     "zvf-codecs",
+    "zvf-dense",
     "zvf-format",
     "zvf-model",
     "zvf-precomputed",

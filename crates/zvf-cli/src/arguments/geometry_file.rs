@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use zvf::{GeometryKind, OutOfBounds};
-use zvf_files::FileReadOptions;
+use zvf_files::{
+    FileReadOptions, Format, GeometryReadOptions, InputFile, InputFileError, MissingPolicy, Rename,
+};
 
 use super::{name_of, named};
-use crate::formats::{
-    Format, GeometryReadOptions, InputFile, InputFileError, MissingPolicy, Rename,
-};
 
 /// The file to read, and how to read it.
 #[derive(Clone, Debug, clap::Args)]
@@ -84,13 +83,12 @@ impl GeometryReadingArgs {
 
     /// Returns the options for reading a file with this kind of geometry and these axes.
     pub fn reading(&self, kind: GeometryKind, axes: Option<Vec<String>>) -> GeometryReadOptions {
-        GeometryReadOptions {
-            axes,
-            links: self.links.clone(),
-            missing: self.missing,
-            renames: self.rename.clone(),
-            ..GeometryReadOptions::new(kind)
-        }
+        let mut options = GeometryReadOptions::new(kind);
+        options.axes = axes;
+        options.links.clone_from(&self.links);
+        options.missing = self.missing;
+        options.renames.clone_from(&self.rename);
+        options
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::error::Error;
 
+use zvf_files::{InputFile, RowIdPolicy};
+
 use crate::{
     editing::{AdditionArgs, EditOutput, EditTargetArgs},
-    formats::{InputFile, RowIdPolicy},
     hint::Operation,
     outcome::CommandOutcome,
 };

@@ -4,16 +4,15 @@ use std::{error::Error, path::PathBuf};
 
 use serde_json::json;
 use zvf::GeometryKind;
-use zvf_files::{FileReadOptions, FileResults};
+use zvf_files::{
+    FileReadOptions, FileResults, Format, GeometryReadError, GeometryReadOptions, InputFile,
+    InputFileError, LosslessTarget, OutputFile, ResultSink, ResultTables, WrittenFiles,
+};
 
 use crate::{
     arguments::named,
     commands::create::CreateUsageError,
     display::{count_noun, len_u64},
-    formats::{
-        self, Format, GeometryReadError, GeometryReadOptions, InputFile, InputFileError,
-        LosslessTarget, OutputFile, ResultSink, ResultTables, WrittenFiles,
-    },
     outcome::CommandOutcome,
     progress::ProgressLine,
     stop,
@@ -99,8 +98,8 @@ fn in_batches(
     input: &InputFile,
     target: &OutputFile,
 ) -> Result<Converted, Box<dyn Error>> {
-    let mut reader = formats::open_field(input, arguments.reading())?;
-    let mut sink = ResultSink::create(target, &formats::described(reader.description()))?;
+    let mut reader = zvf_files::open_field(input, arguments.reading())?;
+    let mut sink = ResultSink::create(target, &zvf_files::described(reader.description()))?;
     let mut batches = FileResults::new(reader.as_mut());
     let has_whole_objects = batches.has_whole_objects();
     let mut vertices = 0_u64;
@@ -132,15 +131,15 @@ fn whole(
 ) -> Result<Converted, Box<dyn Error>> {
     let format = file.format();
     let input = if let Format::Field(_) = format {
-        let mut reader = formats::open_field(file, arguments.reading())?;
+        let mut reader = zvf_files::open_field(file, arguments.reading())?;
         let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
-        formats::input_of(reader.description(), geometry, Vec::new())
+        zvf_files::input_of(reader.description(), geometry, Vec::new())
     } else {
         let kind = arguments.kind.ok_or(CreateUsageError::Kind(format))?;
         if !arguments.with.is_empty() {
             return Err(CreateUsageError::With(format).into());
         }
-        let mut input = formats::read(file, &GeometryReadOptions::new(kind))?;
+        let mut input = zvf_files::read(file, &GeometryReadOptions::new(kind))?;
         input.separate_parts()?;
         input
     };
@@ -156,7 +155,7 @@ fn whole(
     Ok(Converted {
         vertices: len_u64(result.positions.len()),
         notes: input.notes,
-        written: formats::write(&result, &description, target)?,
+        written: zvf_files::write(&result, &description, target)?,
     })
 }
 

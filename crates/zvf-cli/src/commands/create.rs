@@ -13,10 +13,10 @@ mod write;
 use std::error::Error;
 
 use zvf::{Design, GeometryKind, GeometrySource, TaskPlan, TaskPlanOptions};
+use zvf_files::{GeometryInput, NpzStream, WholeFile};
 
 use crate::{
     display::{count_noun, len_u64},
-    formats::{self, GeometryInput, NpzStream, WholeFile},
     hint::{Operation, with_hint},
     outcome::CommandOutcome,
     progress::{ProgressLine, ProgressMeter},
@@ -53,7 +53,7 @@ pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
     }
     let name = arguments.input.from.path().display().to_string();
     let progress = ProgressLine::with_message(arguments.quiet, move || format!("reading {name}"));
-    let mut input = formats::read(&arguments.input.from, &arguments.reading(kind))?;
+    let mut input = zvf_files::read(&arguments.input.from, &arguments.reading(kind))?;
     input.separate_parts()?;
     drop(progress);
     create_whole(arguments, design, input).await
@@ -120,7 +120,7 @@ pub(crate) async fn plan(
                 names = AttributeNames::of_source(source.as_mut())?;
             }
             Err(_) if kind.is_linked() => {
-                let input = formats::read(&arguments.input.from, &arguments.reading(kind))?;
+                let input = zvf_files::read(&arguments.input.from, &arguments.reading(kind))?;
                 let own = &input.description.axes;
                 warning = arguments.compare_axes(input.axes.as_deref(), own)?;
                 input.complete(&mut design);

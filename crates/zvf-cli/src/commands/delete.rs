@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, error::Error};
 
 use zvf::{ChangeSummary, Mode, NO_OBJECT, Query, QueryResult, Selection, Shape};
+use zvf_files::{InputFile, TableKey, read_keys};
 use zvf_query::QueryError;
 
 use crate::{
     arguments::SelectionArgs,
     display::{count_noun, len_u64},
     editing::{EditOutput, EditSession, EditTargetArgs, NoChange, RowIdError, row_ids},
-    formats::{InputFile, TableKey, read_keys},
     hint::Operation,
     outcome::CommandOutcome,
     progress::ProgressLine,

@@ -5,11 +5,11 @@ use std::{env, error::Error, io::Write, path::PathBuf, thread};
 use serde_json::{Value, json};
 use zvf::{Dataset, Generation, OpenOptions};
 use zvf_dense::tet::available_memory;
+use zvf_files::Format;
 use zvf_model::error_chain::error_chain;
 
 use crate::{
     display::{group_digits, len_u64},
-    formats::Format,
     outcome::CommandOutcome,
 };
 

@@ -4,12 +4,12 @@
 use std::error::Error;
 
 use zvf::{Geometry, Query, TableOptions};
+use zvf_files::{Format, InputFile, RowIdPolicy, TableKey, read_keyed};
 
 use crate::{
     arguments::named,
     display::len_u64,
     editing::{AdditionArgs, EditOutput, EditTargetArgs, match_types, row_ids},
-    formats::{Format, InputFile, RowIdPolicy, TableKey, read_keyed},
     hint::Operation,
     outcome::CommandOutcome,
 };

@@ -10,7 +10,6 @@ use zvf_render::{
 
 use crate::{
     display::{count_noun, group_digits},
-    formats,
     hint::outside_bounds,
     outcome::CommandOutcome,
     progress::ProgressLine,
@@ -123,7 +122,7 @@ fn png(text: &str) -> Result<PathBuf, String> {
     if !is_png {
         return Err("the file name must end in .png".to_owned());
     }
-    formats::check_writable(&path).map_err(|error| error.to_string())?;
+    zvf_files::check_writable(&path).map_err(|error| error.to_string())?;
     Ok(path)
 }
 
@@ -203,7 +202,7 @@ pub(crate) async fn run(arguments: &RenderArgs) -> Result<CommandOutcome, Box<dy
     let progress = ProgressLine::for_dataset(&dataset, arguments.quiet);
     let rendered = render(&dataset, &arguments.options()).await;
     let rendered = rendered.map_err(|error| explain_empty(error, arguments, &dataset))?;
-    formats::write_bytes(&arguments.output, &rendered.picture.png())?;
+    zvf_files::write_bytes(&arguments.output, &rendered.picture.png())?;
     drop(progress);
     let mut done = CommandOutcome::from(match (arguments.json, arguments.quiet) {
         (true, _) => serde_json::to_string_pretty(&object(arguments, &dataset, &rendered))?,

@@ -3,11 +3,11 @@
 use std::{error::Error, sync::Arc};
 
 use zvf::{GeometryKind, GeometryType as ModelKind, PlanCheck, Query};
+use zvf_files::{Format, GeometryInput, InputFile, RowIdPolicy};
 
 use super::{EditTargetArgs, match_space, match_types, session::EditSession};
 use crate::{
     arguments::GeometryReadingArgs,
-    formats::{self, Format, GeometryInput, InputFile, RowIdPolicy},
     many_files::{ManyFilesError, PlanTarget},
     progress::ProgressLine,
 };
@@ -75,7 +75,7 @@ impl AdditionArgs {
         let progress = ProgressLine::with_message(work.quiet, move || format!("reading {name}"));
         let mut reading = self.options.reading(kind, Some(axes.clone()));
         reading.row_ids = row_ids;
-        let mut input = formats::read(from, &reading)?;
+        let mut input = zvf_files::read(from, &reading)?;
         if let Some(name) = input.group_names.values().next() {
             return Err(AdditionError::GroupName(name.clone()).into());
         }

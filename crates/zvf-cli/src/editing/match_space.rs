@@ -2,10 +2,8 @@
 
 use serde_json::Value;
 use zvf::AxisSpec;
-use zvf_files::{FileFormat, LengthConversion, convert_lengths};
+use zvf_files::{FileFormat, Format, GeometryInput, LengthConversion, convert_lengths};
 use zvf_model::root::RootMetadata;
-
-use crate::formats::{Format, GeometryInput};
 
 /// Brings the coordinates of the input into the order and the units of the store's axes. `wanted` are
 /// the names of the file's axes in that order. Notes what was converted, and what may not fit.

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use zvf::ChangeSummary;
+use zvf_files::GeometryInput;
 
 use crate::{
     display::{count_noun, group_digits, len_u64, push_notes},
-    formats::GeometryInput,
     outcome::unfinished_warning,
 };
 

@@ -1,6 +1,6 @@
 //! Addresses of vertices in tables.
 
-use crate::formats::{InputFile, KeyedTable};
+use zvf_files::{InputFile, KeyedTable};
 
 /// A number that is not the address of a vertex.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

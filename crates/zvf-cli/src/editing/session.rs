@@ -4,11 +4,11 @@ use std::error::Error;
 
 use serde_json::json;
 use zvf::{AttributeReport, Dataset, Editor};
+use zvf_files::TableKey;
 
 use super::EditOutput;
 use crate::{
     display::{count_noun, group_digits, push_notes},
-    formats::TableKey,
     hint::{Operation, with_hint},
     outcome::{CommandOutcome, unfinished_warning},
     progress::ProgressLine,

@@ -11,7 +11,7 @@ use arrow_array::{
 };
 use arrow_schema::SchemaRef;
 use zvf::{ColumnValues, GeometryKind, QueryResult};
-use zvf_cli::formats::{self, GeometryReadError, GeometryReadOptions, InputFile};
+use zvf_files::{self, GeometryReadError, GeometryReadOptions, InputFile};
 
 use crate::results::{graph, in_axes, lacking, numbers, paths, points, rows, words, written};
 
@@ -295,7 +295,7 @@ fn a_long_word_is_held_once() {
         let read = |memory: u64| {
             let mut options = GeometryReadOptions::new(GeometryKind::Points);
             options.memory = Some(memory);
-            formats::read(&InputFile::new(&path).unwrap(), &options)
+            zvf_files::read(&InputFile::new(&path).unwrap(), &options)
         };
         for (rows, as_dictionary) in [(20_000, true), (20, false)] {
             write_long_words(&path, rows, as_dictionary);
@@ -330,7 +330,7 @@ fn a_table_beyond_the_memory_limit_is_refused_before_it_is_decoded() {
         }
         let mut options = GeometryReadOptions::new(GeometryKind::Points);
         options.memory = Some(1_199_999);
-        let error = formats::read(&InputFile::new(&path).unwrap(), &options).unwrap_err();
+        let error = zvf_files::read(&InputFile::new(&path).unwrap(), &options).unwrap_err();
         let said = error.to_string();
         let expected = format!(
             "a.{end}: the table takes at least 1200000 bytes of memory, but --memory allows \
@@ -357,7 +357,7 @@ fn damaged_files_are_read_or_refused_by_name() {
         let mut check = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();
             let file = InputFile::new(&path).unwrap();
-            match formats::read(&file, &options) {
+            match zvf_files::read(&file, &options) {
                 Ok(_) => read += 1,
                 Err(error) => {
                     let text = error.to_string();

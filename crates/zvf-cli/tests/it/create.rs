@@ -8,10 +8,8 @@ use zvf::{
     AxisSpec, CellChecksums, CellCompression, Design, GeometryKind, OutOfBounds, Profile, Purpose,
     ShardingPolicy, numeric::Kind,
 };
-use zvf_cli::{
-    commands::create::{CreateArgs, CreateOutput, CreateSummary, CreateUsageError},
-    formats::{GeometryReadOptions, MissingPolicy},
-};
+use zvf_cli::commands::create::{CreateArgs, CreateOutput, CreateSummary, CreateUsageError};
+use zvf_files::{GeometryReadOptions, MissingPolicy};
 
 use crate::{round_trip::file, stores::Bench, text, zvf};
 

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use zvf::{Links, QueryResult};
-use zvf_cli::formats::{Format, OutputFile, OutputFileError, ResultWriteError};
+use zvf_files::{Format, OutputFile, OutputFileError, ResultWriteError};
 
 use crate::results::{in_axes, numbers, points, words, written};
 

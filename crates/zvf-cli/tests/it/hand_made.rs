@@ -4,7 +4,7 @@ use std::{fs::File, io::Write, path::Path};
 
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 use zvf::{ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::Kind};
-use zvf_cli::formats::{
+use zvf_files::{
     ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, MissingPolicy, NpyReadError,
 };
 use zvf_format::numeric::{ByteOrder, encode};

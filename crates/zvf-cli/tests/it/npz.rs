@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs::File, io::Read};
 
 use zvf::QueryResult;
-use zvf_cli::formats::ResultWriteError;
+use zvf_files::ResultWriteError;
 use zvf_format::numeric::{ByteOrder, Element, encode};
 
 use crate::results::{

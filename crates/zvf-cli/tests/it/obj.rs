@@ -1,6 +1,6 @@
 //! OBJ files, compared as text.
 
-use zvf_cli::formats::ResultWriteError;
+use zvf_files::ResultWriteError;
 
 use crate::results::{graph, in_axes, mesh, numbers, paths, points, text, words, written};
 

@@ -1,7 +1,7 @@
 //! PLY files, read back by an independent reader.
 
 use zvf::{Links, QueryResult};
-use zvf_cli::formats::ResultWriteError;
+use zvf_files::ResultWriteError;
 
 use crate::results::{
     bytes, graph, in_axes, lacking, mesh, nothing, numbers, paths, points, rows, words, written,

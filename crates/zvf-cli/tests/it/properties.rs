@@ -2,8 +2,7 @@
 
 use proptest::prelude::*;
 use zvf::{Geometry, GeometryKind, NumericColumn};
-use zvf_cli::formats::{OutputFile, StoreDescription, write};
-use zvf_files::FileReadOptions;
+use zvf_files::{FileReadOptions, OutputFile, StoreDescription, write};
 
 /// A piece of a mesh or of a graph: vertices, and the number of ends of its links.
 type Piece = Vec<[f32; 3]>;

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use zvf::{
     Column, ColumnValues, Links, NumericColumn, ObjectGroup, Parts, QueryResult, numeric::Kind,
 };
-use zvf_cli::formats::{OutputFile, ResultWriteError, StoreDescription, WrittenFiles, write};
+use zvf_files::{OutputFile, ResultWriteError, StoreDescription, WrittenFiles, write};
 use zvf_format::numeric::{ByteOrder, Element, encode};
 
 /// Writes a result to a file of this name in a folder.

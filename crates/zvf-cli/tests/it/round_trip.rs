@@ -5,7 +5,7 @@ use std::path::Path;
 use zvf::{
     Column, ColumnValues, Geometry, GeometryKind, NumericColumn, QueryResult, numeric::Kind,
 };
-use zvf_cli::formats::{
+use zvf_files::{
     ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, MissingPolicy,
     read,
 };

@@ -3,7 +3,7 @@
 use std::fs;
 
 use zvf::{ColumnValues, Geometry, GeometryKind, NumericColumn, numeric::Kind};
-use zvf_cli::formats::{
+use zvf_files::{
     ColumnError, CsvError, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
     InputFileError, MissingPolicy,
 };

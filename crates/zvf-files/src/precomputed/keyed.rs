@@ -99,13 +99,6 @@ pub(super) struct KeyedValues {
     places: Vec<KeyedPlace>,
     open_shards: BTreeMap<u32, File>,
     /// The data of a value in files of their own.
-    #[cfg_attr(
-        not(feature = "draco"),
-        expect(
-            dead_code,
-            reason = "only multi-resolution meshes have data beside their values"
-        )
-    )]
     open_data: Option<(u64, ByteReader)>,
     limit: u64,
 }

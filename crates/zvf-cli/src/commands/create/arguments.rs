@@ -7,7 +7,7 @@ use zvf::{
     AxisSpec, CellChecksums, CellCompression, Design, GeometryKind, ManifestForm, Profile, Purpose,
     ShardingPolicy, numeric::Kind,
 };
-use zvf_files::{FileObjectIds, FileReadOptions};
+use zvf_files::{FileObjectIds, FileReadOptions, Format, GeometryReadOptions};
 
 use super::{
     CreateOutput, CreateSettings,
@@ -20,7 +20,6 @@ use crate::{
         GeometryFileArgs, crs, name_of, named,
         values::{self, Axes, BoundsArgument, ExtentsArgument, VerticesArgument},
     },
-    formats::{Format, GeometryReadOptions},
     outcome::CommandOutcome,
 };
 

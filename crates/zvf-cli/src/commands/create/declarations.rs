@@ -3,7 +3,7 @@
 use serde_json::Value;
 use zvf::{Column, Design, Geometry, GeometrySource};
 
-use crate::formats::GeometryReadError;
+use zvf_files::GeometryReadError;
 
 /// A unit or a description of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,14 +3,13 @@
 use std::error::Error;
 
 use zvf::{Design, GeometryKind};
-use zvf_files::{FileError, FileFault, FileFormat, FilePlace, FileReadOptions, GeometryReader};
+use zvf_files::{
+    FileError, FileFault, FileFormat, FilePlace, FileReadOptions, Format, GeometryReadError,
+    GeometryReader, input_of, open_field,
+};
 
 use super::{CreateArgs, CreateOutput, CreateUsageError, create_large, create_whole};
-use crate::{
-    formats::{Format, GeometryReadError, input_of, open_field},
-    outcome::CommandOutcome,
-    progress::ProgressLine,
-};
+use crate::{outcome::CommandOutcome, progress::ProgressLine};
 
 /// Opens a file to be read in batches, and designs its store.
 pub(super) fn open(

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use zvf::GeometryKind;
+use zvf_files::GeometryInput;
 
 use super::CreateSummary;
 use crate::{
     display::{count_noun, group_digits, push_notes},
-    formats::GeometryInput,
     outcome::unfinished_warning,
 };
 

@@ -5,10 +5,10 @@ use std::{error::Error, sync::Arc};
 use zvf::{
     Column, ColumnValues, CreateOptions, Design, Geometry, GeometrySource, PlanCheck, WriteReport,
 };
+use zvf_files::WholeFile;
 
 use crate::{
     display::len_u64,
-    formats::WholeFile,
     hint::{Operation, with_hint},
     progress::ProgressMeter,
     worker_pool::WorkerPool,

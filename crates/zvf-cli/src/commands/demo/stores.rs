@@ -9,7 +9,6 @@ use zvf::{
 use zvf_render::{ColorBy, Colormap, RenderOptions, Viewpoint, render};
 
 use super::{cells, neurons, surface, tracts};
-use crate::formats;
 
 /// A store of the demo, with the settings for writing and drawing it.
 pub(super) struct DemoStore {
@@ -161,7 +160,7 @@ impl DemoStore {
         options.view = Some(self.view);
         options.title = Some(self.title.to_owned());
         let png = render(&dataset, &options).await?.picture.png();
-        formats::write_bytes(&folder.join(self.picture), &png)?;
+        zvf_files::write_bytes(&folder.join(self.picture), &png)?;
         Ok(PictureRun {
             file: self.picture,
             bytes: png.len() as u64,

@@ -8,8 +8,6 @@ use std::{
 use zvf::{Dataset, StoreInfo};
 use zvf_render::{Plot, level_statistics};
 
-use crate::formats;
-
 /// Parses the name of a plot file.
 pub(super) fn file(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
@@ -17,7 +15,7 @@ pub(super) fn file(text: &str) -> Result<PathBuf, String> {
     if !is_known {
         return Err("the file name must end in .png or .svg".to_owned());
     }
-    formats::check_writable(&path).map_err(|error| error.to_string())?;
+    zvf_files::check_writable(&path).map_err(|error| error.to_string())?;
     Ok(path)
 }
 
@@ -40,5 +38,5 @@ pub(super) async fn draw(
         true => plot.svg().into_bytes(),
         false => plot.picture().png(),
     };
-    Ok(formats::write_bytes(file, &bytes)?)
+    Ok(zvf_files::write_bytes(file, &bytes)?)
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use zvf::{Clip, LevelChoice, LevelId, Mode, Position, Query, Selection, VertexBudget};
+use zvf_files::OutputFile;
 
 use super::{QueryOutput, columns};
 use crate::{
     arguments::{QueryUsageError, SelectionArgs, values},
-    formats::OutputFile,
     outcome::CommandOutcome,
 };
 

@@ -3,12 +3,10 @@
 use std::collections::BTreeSet;
 
 use zvf::{AxisSpec, Dataset, ObjectGroup, QueryResult, Scope};
+use zvf_files::{Format, StoreDescription};
 use zvf_query::{GroupList, QueryError};
 
-use crate::{
-    display::{count_noun, len_u64},
-    formats::{Format, StoreDescription},
-};
+use crate::display::{count_noun, len_u64};
 
 /// Maximum number of groups written.
 const MAX_GROUPS: u64 = 1 << 20;

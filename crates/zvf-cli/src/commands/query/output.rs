@@ -2,11 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use zvf::{LevelId, LevelUse, Links, QueryResult, Skipped};
+use zvf_files::WrittenFiles;
 
-use crate::{
-    display::{count_noun, group_digits, len_u64},
-    formats::WrittenFiles,
-};
+use crate::display::{count_noun, group_digits, len_u64};
 
 /// Numbers of items that a query finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

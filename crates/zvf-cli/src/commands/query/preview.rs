@@ -1,10 +1,10 @@
 //! The first rows of a query result as a text table.
 
 use zvf::QueryResult;
+use zvf_files::{OutputColumn, OutputTable, ResultWriteError};
 
 use crate::{
     display::{count_noun, len_u64, printable},
-    formats::{OutputColumn, OutputTable, ResultWriteError},
     text_table,
 };
 

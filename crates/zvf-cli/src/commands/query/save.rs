@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use zvf::{Column, ColumnValues, Dataset, GeometryType, NumericColumn, Query, QueryResult};
 
 use super::{QueryOutput, description::Described};
-use crate::formats::{self, Format, LosslessTarget, OutputFile, ResultWriteError};
+use zvf_files::{self, Format, LosslessTarget, OutputFile, ResultWriteError};
 
 /// The reason why a result is not in a file.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +68,7 @@ pub async fn save(
         described.read_headers(dataset).await;
     }
     let lossless = LosslessTarget::new(target, is_strict)?;
-    let mut written = formats::write(&result, &described.description, lossless.file())?;
+    let mut written = zvf_files::write(&result, &described.description, lossless.file())?;
     written.left_out.append(&mut described.left_out);
     let written = lossless.publish(written)?;
     result.notes.append(&mut described.notes);

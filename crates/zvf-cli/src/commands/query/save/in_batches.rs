@@ -3,15 +3,15 @@
 use std::ops::ControlFlow;
 
 use zvf::{Dataset, LevelChoice, Links, Query, QueryReport, QueryResult};
-use zvf_files::{FileFormat, ObjectFiles};
+use zvf_files::{
+    FileFormat, Format, LosslessTarget, ObjectFiles, OutputFile, ResultSink, ResultTables,
+    ResultWriteError,
+};
 
 use super::{SaveError, geometry};
 use crate::{
     commands::query::{QueryOutput, ResultCounts, description::Described},
     display::len_u64,
-    formats::{
-        self, Format, LosslessTarget, OutputFile, ResultSink, ResultTables, ResultWriteError,
-    },
 };
 
 /// Approximate size in bytes of a vertex that waits for its object to be complete.
@@ -49,7 +49,7 @@ pub(super) async fn write(
                 outcome.levels = more.levels;
             }
             let rest = vertices.saturating_sub(writing.counts.vertices);
-            described.left_out.extend(formats::unowned(rest));
+            described.left_out.extend(zvf_files::unowned(rest));
         }
     }
     let BatchWriting {

@@ -1,0 +1,358 @@
+//! csv: UTF-8, separated by commas, with a first line of names, quoted as in RFC 4180. An empty
+//! field is a missing value; an empty field in quotes is empty text.
+//!
+//! A file is read twice: to infer the types of its columns, then to read the values. A column with a
+//! scope, such as `vertex.NAME`, is text if all of its fields are quoted, unless the file quotes all
+//! fields. Text that would be read as numbers or bools is written in quotes.
+
+mod infer;
+mod record;
+
+use std::{
+    collections::HashSet,
+    fs::File,
+    io::{self, BufReader, Read, Write},
+    path::Path,
+    sync::Arc,
+};
+
+use zvf::{ColumnValues, QueryResult};
+
+use crate::table::{
+    ColumnError, CsvError, GeometryReadError, ResultWriteError, StoreDescription,
+    column::{FileColumn, NullPolicy, fill_missing, join_channels},
+    has_scope,
+    input_table::InputTable,
+    level_names,
+    output_table::{OutputColumn, OutputTable},
+    staged::{Sink, Staged},
+};
+use infer::{InferredValues, TypeInference, is_other_than_text};
+use record::{CsvField, CsvRecord, RecordReader};
+
+/// Reads a table.
+pub(crate) fn read_table(path: &Path, policy: NullPolicy) -> Result<InputTable, GeometryReadError> {
+    let file: Arc<Path> = path.into();
+    let mut reader = CsvReader::open(path)?;
+    let mut inferred = vec![TypeInference::default(); reader.names.len()];
+    while let Some((record, line)) = reader.next_line()? {
+        for (inferred, field) in inferred.iter_mut().zip(record.fields()) {
+            inferred.observe(field, line);
+        }
+    }
+    // A program that quotes every field says nothing about their types.
+    if inferred.iter().any(|inferred| inferred.has_unquoted) {
+        for (name, inferred) in reader.names.iter().zip(&mut inferred) {
+            if inferred.is_quoted() && may_be_text(name) {
+                inferred.set_text();
+            }
+        }
+    }
+    let mut columns = Vec::with_capacity(inferred.len());
+    for (name, inferred) in reader.names.iter().zip(&inferred) {
+        columns.push(InferredValues::new(inferred).map_err(|source| {
+            GeometryReadError::Column {
+                path: path.to_path_buf(),
+                column: name.clone(),
+                source,
+            }
+        })?);
+    }
+    let mut reader = CsvReader::open(path)?;
+    if reader.names.len() != columns.len() {
+        return Err(reader.error(CsvError::Changed));
+    }
+    let names = reader.names.clone();
+    while let Some((record, line)) = reader.next_line()? {
+        for ((values, field), name) in columns.iter_mut().zip(record.fields()).zip(&names) {
+            let pushed = values.push(field, policy, name);
+            pushed.map_err(|source| GeometryReadError::Line {
+                path: path.to_path_buf(),
+                line,
+                source,
+            })?;
+        }
+    }
+    let columns = names.into_iter().zip(columns).zip(inferred);
+    let columns = columns.map(|((label, values), inferred)| {
+        let (values, missing) = values.finish();
+        let column = FileColumn {
+            file: Arc::clone(&file),
+            label,
+            values,
+            nulls: None,
+            first_text: inferred.into_first_text(),
+        };
+        apply_policy(column, &missing, policy)
+    });
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    Ok(InputTable {
+        file,
+        columns: join_columns(columns)?,
+        axes: None,
+        crs: None,
+        description: None,
+    })
+}
+
+/// Returns whether a column is an attribute with a scope, and not one of several channels.
+fn may_be_text(name: &str) -> bool {
+    has_scope(name) && !name.ends_with(']')
+}
+
+fn apply_policy(
+    column: FileColumn,
+    missing: &[bool],
+    policy: NullPolicy,
+) -> Result<FileColumn, GeometryReadError> {
+    let ColumnValues::Numeric(numbers) = &column.values else {
+        return Ok(column);
+    };
+    let numbers = fill_missing(numbers.clone(), missing, policy);
+    let (numbers, nulls) = numbers.map_err(|error| column.error(error))?;
+    let values = ColumnValues::Numeric(numbers);
+    Ok(FileColumn {
+        values,
+        nulls,
+        ..column
+    })
+}
+
+/// Joins `NAME[0]`, `NAME[1]` and so on to one column of several channels.
+fn join_columns(columns: Vec<FileColumn>) -> Result<Vec<FileColumn>, GeometryReadError> {
+    let mut whole = Vec::new();
+    let mut rest = columns.into_iter().peekable();
+    while let Some(first) = rest.next() {
+        let Some(name) = first.label.strip_suffix("[0]").map(str::to_owned) else {
+            whole.push(first);
+            continue;
+        };
+        let mut channels = vec![first];
+        loop {
+            let next = format!("{name}[{}]", channels.len());
+            let Some(channel) = rest.next_if(|column| column.label == next) else {
+                break;
+            };
+            channels.push(channel);
+        }
+        let nulls = common_nulls(&mut channels);
+        let parts = channels.iter().map(FileColumn::numbers);
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let numbers = join_channels(&parts);
+        let Some(first) = channels.first() else {
+            continue;
+        };
+        let numbers = numbers.map_err(|error| first.error(error))?;
+        whole.push(FileColumn {
+            file: Arc::clone(&first.file),
+            label: name,
+            values: ColumnValues::Numeric(numbers),
+            nulls,
+            first_text: None,
+        });
+    }
+    Ok(whole)
+}
+
+/// Takes the rows that are null in all channels. If a row is null in some channels only, these keep
+/// their nulls, so that their numbers are refused.
+fn common_nulls(channels: &mut [FileColumn]) -> Option<Vec<bool>> {
+    let nulls = channels.first()?.nulls.clone()?;
+    let is_common = |channel: &FileColumn| channel.nulls.as_ref() == Some(&nulls);
+    if !channels.iter().all(is_common) {
+        return None;
+    }
+    for channel in channels {
+        channel.nulls = None;
+    }
+    Some(nulls)
+}
+
+/// A reader after the first line of a file.
+struct CsvReader<'a, R> {
+    path: &'a Path,
+    records: RecordReader<R>,
+    names: Vec<String>,
+}
+
+impl<'a> CsvReader<'a, BufReader<File>> {
+    fn open(path: &'a Path) -> Result<Self, GeometryReadError> {
+        let file = File::open(path).map_err(|error| GeometryReadError::file(path, error))?;
+        Self::new(path, BufReader::with_capacity(1 << 18, file))
+    }
+}
+
+impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
+    fn new(path: &'a Path, source: R) -> Result<Self, GeometryReadError> {
+        let mut reader = Self {
+            path,
+            records: RecordReader::new(source),
+            names: Vec::new(),
+        };
+        let names = match reader.record()? {
+            Some(names) => names.fields().map(column_name).collect(),
+            None => return Err(reader.error(CsvError::Empty)),
+        };
+        reader.names = names;
+        if let Some(fault) = header_fault(&reader.names) {
+            return Err(reader.error(fault));
+        }
+        let mut inferred = HashSet::new();
+        if let Some(name) = reader.names.iter().find(|name| !inferred.insert(*name)) {
+            return Err(GeometryReadError::Column {
+                path: path.to_path_buf(),
+                column: name.clone(),
+                source: ColumnError::Twice,
+            });
+        }
+        Ok(reader)
+    }
+
+    /// Returns a record and its line number.
+    fn next_line(&mut self) -> Result<Option<(CsvRecord<'_>, u64)>, GeometryReadError> {
+        let expected = self.names.len();
+        let path = self.path;
+        let Some((record, line)) = self.record_line()? else {
+            return Ok(None);
+        };
+        let found = record.fields().len();
+        if found != expected {
+            let source = CsvError::Fields { expected, found };
+            let path = path.to_path_buf();
+            return Err(GeometryReadError::Line { path, line, source });
+        }
+        Ok(Some((record, line)))
+    }
+
+    fn record(&mut self) -> Result<Option<CsvRecord<'_>>, GeometryReadError> {
+        Ok(self.record_line()?.map(|(record, _)| record))
+    }
+
+    fn record_line(&mut self) -> Result<Option<(CsvRecord<'_>, u64)>, GeometryReadError> {
+        let path = self.path;
+        self.records.next().map_err(|(line, error)| match error {
+            CsvError::Io(error) => GeometryReadError::file(path, error),
+            source => {
+                let path = path.to_path_buf();
+                GeometryReadError::Line { path, line, source }
+            }
+        })
+    }
+
+    fn error(&self, source: CsvError) -> GeometryReadError {
+        GeometryReadError::Line {
+            path: self.path.to_path_buf(),
+            line: 1,
+            source,
+        }
+    }
+}
+
+/// Returns the name of a column. Blanks around it are not part of it, unless it is quoted.
+fn column_name(field: CsvField<'_>) -> String {
+    match field.is_quoted {
+        true => field.text.to_owned(),
+        false => field.text.trim().to_owned(),
+    }
+}
+
+/// Returns the fault of the names of columns.
+fn header_fault(names: &[String]) -> Option<CsvError> {
+    if let [name] = names {
+        let mut marks = [';', '\t', ' '].into_iter();
+        let mark = marks.find(|mark| name.contains(*mark));
+        return mark.map(CsvError::Separator);
+    }
+    if names.iter().all(|name| name.parse::<f64>().is_ok()) {
+        return Some(CsvError::NoNames(names.join(",")));
+    }
+    let unnamed = names.iter().position(String::is_empty)?;
+    Some(CsvError::Unnamed(unnamed.saturating_add(1)))
+}
+
+pub(crate) fn write(
+    result: &QueryResult,
+    description: &StoreDescription,
+    staged: &mut Staged,
+) -> Result<Vec<String>, ResultWriteError> {
+    let vertices = OutputTable::vertices(result)?;
+    staged.write(|sink| Ok(write_rows(&vertices, sink)?))?;
+    for (part, table) in OutputTable::sidecars(result, description)? {
+        match table {
+            Some(table) => staged.write_sidecar(part, |sink| Ok(write_rows(&table, sink)?))?,
+            None => staged.omit_sidecar(part),
+        }
+    }
+    match description.text(&level_names(result)) {
+        Some(text) => staged.write_beside("metadata.json", |sink| {
+            Ok(sink.write_all(format!("{text}\n").as_bytes())?)
+        })?,
+        None => staged.omit_beside("metadata.json"),
+    }
+    Ok(Vec::new())
+}
+
+fn write_rows(table: &OutputTable<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
+    let mut line = String::new();
+    for column in &table.columns {
+        for channel in 0..column.channels() {
+            push_field(&column.header(channel), &mut line);
+            line.push(',');
+        }
+    }
+    end_line(&mut line, sink)?;
+    let words = |column: &OutputColumn<'_>| {
+        let present = (0..table.rows).filter(|row| !column.is_null(*row));
+        is_other_than_text(present.map_while(|row| column.word(row)))
+    };
+    let are_quoted: Vec<bool> = table.columns.iter().map(words).collect();
+    for row in 0..table.rows {
+        for (column, is_quoted) in table.columns.iter().zip(&are_quoted) {
+            for channel in 0..column.channels() {
+                if column.is_null(row) {
+                    // An empty field.
+                } else if let Some(word) = column.word(row) {
+                    match is_quoted {
+                        true => push_quoted(word, &mut line),
+                        false => push_field(word, &mut line),
+                    }
+                } else {
+                    column.push_number(row, channel, &mut line);
+                }
+                line.push(',');
+            }
+        }
+        end_line(&mut line, sink)?;
+    }
+    Ok(())
+}
+
+/// Writes a line without the comma after its last field.
+fn end_line(line: &mut String, sink: &mut Sink<'_>) -> io::Result<()> {
+    line.pop();
+    line.push('\n');
+    sink.write_all(line.as_bytes())?;
+    line.clear();
+    Ok(())
+}
+
+/// Appends a field. Empty text is quoted; without quotes it would be a missing value.
+fn push_field(text: &str, line: &mut String) {
+    let is_plain =
+        !text.is_empty() && text.trim() == text && !text.contains([',', '"', '\n', '\r']);
+    match is_plain {
+        true => line.push_str(text),
+        false => push_quoted(text, line),
+    }
+}
+
+fn push_quoted(text: &str, line: &mut String) {
+    line.push('"');
+    for (at, part) in text.split('"').enumerate() {
+        if at > 0 {
+            line.push_str("\"\"");
+        }
+        line.push_str(part);
+    }
+    line.push('"');
+}

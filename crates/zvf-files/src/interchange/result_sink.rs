@@ -1,0 +1,139 @@
+//! Files that are written in batches.
+
+use std::fmt;
+
+use crate::{GroupTables, ResultDescription, ResultWriter};
+use zvf::{Column, LevelUse, ObjectGroup, QueryResult};
+
+use crate::{
+    ply::PlyWriter,
+    table::{
+        Format, OutputFile, ResultWriteError, StoreDescription, WrittenFiles, consistency,
+        staged::Staged,
+    },
+};
+
+/// A file that is written in batches.
+pub struct ResultSink {
+    target: BatchTarget,
+    left_out: Option<String>,
+}
+
+impl fmt::Debug for ResultSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResultSink").finish_non_exhaustive()
+    }
+}
+
+/// The writer of a format.
+enum BatchTarget {
+    /// A format of `zvf-files`.
+    Field(Box<dyn ResultWriter>),
+    Ply {
+        writer: Box<PlyWriter>,
+        description: Box<StoreDescription>,
+        staged: Staged,
+    },
+}
+
+/// The parts of a result that follow its batches.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ResultTables<'a> {
+    /// Groups of the objects.
+    pub groups: &'a [ObjectGroup],
+    /// Attributes of groups.
+    pub group: &'a [Column],
+    /// The levels of the result, if there are several.
+    pub levels: &'a [LevelUse],
+}
+
+impl ResultSink {
+    /// Creates the file, of a [format](Format::is_in_batches) that is written in batches.
+    ///
+    /// # Errors
+    ///
+    /// [`ResultWriteError`] if the format cannot hold it, or a file cannot be written.
+    pub fn create(
+        file: &OutputFile,
+        description: &StoreDescription,
+    ) -> Result<Self, ResultWriteError> {
+        let left_out = file.format().crs_left_out(description.crs.as_ref());
+        let target = if file.format() == Format::Ply {
+            BatchTarget::Ply {
+                writer: Box::new(PlyWriter::new(file.path())),
+                description: Box::new(description.clone()),
+                staged: Staged::new(file.path()),
+            }
+        } else {
+            let description = ResultDescription::new(
+                description.axes.clone(),
+                description.crs.clone(),
+                description.headers.clone(),
+            );
+            BatchTarget::Field(crate::create(file.path(), &description)?)
+        };
+        Ok(Self { target, left_out })
+    }
+
+    /// Writes a batch.
+    ///
+    /// # Errors
+    ///
+    /// [`ResultWriteError`] if the format cannot hold it, or a file cannot be written.
+    pub fn write(&mut self, batch: &QueryResult) -> Result<(), ResultWriteError> {
+        if batch.first_row == 0 {
+            consistency::check(batch)?;
+        }
+        match &mut self.target {
+            BatchTarget::Field(writer) => Ok(writer.write(batch)?),
+            BatchTarget::Ply { writer, .. } => writer.write(batch),
+        }
+    }
+
+    /// Tells that the objects of all batches up to now are complete.
+    ///
+    /// # Errors
+    ///
+    /// [`ResultWriteError`] if the format cannot hold it, or a file cannot be written.
+    pub fn end_objects(&mut self) -> Result<(), ResultWriteError> {
+        match &mut self.target {
+            BatchTarget::Field(writer) => Ok(writer.end_objects()?),
+            BatchTarget::Ply { .. } => Ok(()),
+        }
+    }
+
+    /// Completes the file.
+    ///
+    /// # Errors
+    ///
+    /// [`ResultWriteError`] if the format cannot hold it, or a file cannot be written.
+    pub fn finish(self, tables: &ResultTables<'_>) -> Result<WrittenFiles, ResultWriteError> {
+        let mut written = match self.target {
+            BatchTarget::Field(writer) => {
+                let tables = GroupTables {
+                    groups: tables.groups.to_vec(),
+                    columns: tables.group.to_vec(),
+                };
+                let written = writer.finish(&tables)?;
+                WrittenFiles {
+                    files: written.files,
+                    left_out: written.left_out,
+                    ..WrittenFiles::default()
+                }
+            }
+            BatchTarget::Ply {
+                writer,
+                description,
+                mut staged,
+            } => {
+                let ResultTables { groups, levels, .. } = *tables;
+                let left_out = writer.finish(&description, groups, levels, &mut staged)?;
+                let mut written = staged.publish()?;
+                written.left_out = left_out;
+                written
+            }
+        };
+        written.left_out.extend(self.left_out);
+        Ok(written)
+    }
+}

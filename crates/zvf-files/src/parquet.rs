@@ -1,0 +1,106 @@
+//! Parquet, written with zstd compression.
+
+use std::{fs::File, path::Path, sync::Arc};
+
+use arrow_schema::{DataType, Fields, Schema};
+use parquet::{
+    arrow::{
+        ArrowWriter,
+        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
+    },
+    basic::{Compression, ZstdLevel},
+    errors::ParquetError,
+    file::{metadata::KeyValue, properties::WriterProperties},
+};
+use zvf::QueryResult;
+
+use crate::record_batch::{RecordBatches, TableBuilder, write_batches};
+use crate::table::{
+    GeometryReadError, ResultWriteError, StoreDescription, TableReadOptions,
+    error::FillError,
+    input_table::InputTable,
+    staged::{Sink, Staged},
+};
+
+/// Rows decoded at a time.
+const BATCH_ROWS: usize = 1 << 16;
+
+/// Reads a table.
+pub(crate) fn read_table(
+    path: &Path,
+    options: TableReadOptions,
+) -> Result<InputTable, GeometryReadError> {
+    let in_file = |source| GeometryReadError::Parquet {
+        path: path.to_path_buf(),
+        source,
+    };
+    let file = File::open(path).map_err(|error| GeometryReadError::file(path, error))?;
+    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(in_file)?;
+    let mut table = TableBuilder::new(path, metadata.schema(), options)?;
+    let rows = metadata.metadata().file_metadata().num_rows();
+    table.check_rows(u64::try_from(rows).unwrap_or(0))?;
+    let metadata = with_views(&metadata).map_err(in_file)?;
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+        .with_batch_size(BATCH_ROWS)
+        .build()
+        .map_err(in_file)?;
+    for batch in reader {
+        let batch = batch.map_err(|source| GeometryReadError::Arrow {
+            path: path.to_path_buf(),
+            source,
+        })?;
+        table.push(&batch)?;
+    }
+    table.finish()
+}
+
+/// Requests views of text: the library decodes text of other types to a copy of the word for each
+/// row, which may take thousands of times the size of the file.
+fn with_views(metadata: &ArrowReaderMetadata) -> Result<ArrowReaderMetadata, ParquetError> {
+    let schema = metadata.schema();
+    let fields = schema.fields().iter().map(|field| {
+        let words = match field.data_type() {
+            DataType::Dictionary(_, words) => words,
+            other => other,
+        };
+        match words {
+            DataType::Utf8 | DataType::LargeUtf8 => {
+                Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View))
+            }
+            _ => Arc::clone(field),
+        }
+    });
+    let schema = Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone());
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
+    ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
+}
+
+/// Writes the tables of a result.
+pub(crate) fn write(
+    result: &QueryResult,
+    description: &StoreDescription,
+    staged: &mut Staged,
+) -> Result<Vec<String>, ResultWriteError> {
+    write_batches(result, description, staged, write_table)
+}
+
+fn write_table(batches: &RecordBatches<'_>, sink: &mut Sink<'_>) -> Result<(), FillError> {
+    let schema = batches.schema();
+    // Readers without Arrow support find the metadata here, the others in the schema.
+    let mut entries: Vec<KeyValue> = schema
+        .metadata()
+        .iter()
+        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
+        .collect();
+    entries.sort_by(|one, other| one.key.cmp(&other.key));
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_key_value_metadata(Some(entries))
+        .build();
+    let mut writer = ArrowWriter::try_new(sink, Arc::clone(schema), Some(properties))?;
+    for batch in batches.iter() {
+        writer.write(&batch?)?;
+    }
+    writer.close()?;
+    Ok(())
+}

@@ -1,0 +1,476 @@
+//! The interchange arrays: the content of a file in any format, and the geometry it forms.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use zvf::{AxisSpec, Column, Design, Geometry, NumericColumn, numeric::Kind};
+
+use super::{
+    ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, RowIdPolicy,
+    StoreDescription,
+    column::{FileColumn, NamedColumn, attribute},
+};
+use crate::display::{count_noun, len_u64};
+
+/// Arrays by meaning. Geometry checks later that their lengths agree.
+#[derive(Debug)]
+pub(crate) struct InterchangeArrays {
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) axes: Option<Vec<String>>,
+    pub(crate) crs: Option<serde_json::Value>,
+    pub(crate) positions: NumericColumn,
+    /// Addresses of the vertices in the original store.
+    pub(crate) row_ids: Option<FileColumn>,
+    pub(crate) object_ids: Option<Vec<i64>>,
+    pub(crate) part_offsets: Option<Vec<u64>>,
+    pub(crate) part_objects: Option<Vec<i64>>,
+    pub(crate) links: Option<InputLinks>,
+    pub(crate) objects: Option<Vec<i64>>,
+    pub(crate) vertex: Vec<NamedColumn>,
+    pub(crate) link: Vec<NamedColumn>,
+    pub(crate) object: Vec<NamedColumn>,
+    /// One row per vertex or one row per object.
+    pub(crate) fragment: Vec<NamedColumn>,
+    pub(crate) groups: Vec<InputGroup>,
+    pub(crate) group: Vec<NamedColumn>,
+    pub(crate) description: StoreDescription,
+}
+
+/// Links with a fixed number of ends.
+#[derive(Debug)]
+pub(crate) struct InputLinks {
+    pub(crate) width: usize,
+    pub(crate) ends: Vec<i64>,
+}
+
+/// Members of a group, which the file identifies by number or by name.
+#[derive(Debug)]
+pub(crate) struct InputGroup {
+    pub(crate) name: String,
+    pub(crate) members: Vec<i64>,
+    /// Column that names the group.
+    pub(crate) column: Arc<FileColumn>,
+}
+
+impl InterchangeArrays {
+    pub(crate) fn new(positions: NumericColumn) -> Self {
+        Self {
+            files: Vec::new(),
+            axes: None,
+            crs: None,
+            positions,
+            row_ids: None,
+            object_ids: None,
+            part_offsets: None,
+            part_objects: None,
+            links: None,
+            objects: None,
+            vertex: Vec::new(),
+            link: Vec::new(),
+            object: Vec::new(),
+            fragment: Vec::new(),
+            groups: Vec::new(),
+            group: Vec::new(),
+            description: StoreDescription::default(),
+        }
+    }
+}
+
+impl InputLinks {
+    /// Takes one link from each row of `column`.
+    pub(crate) fn from_column(column: &FileColumn) -> Result<Self, GeometryReadError> {
+        Ok(Self {
+            width: column.numbers()?.row_len(),
+            ends: column.integers()?,
+        })
+    }
+}
+
+/// Exclusive upper bound on the numbers given to named groups: group attributes have one row per
+/// number.
+const MAX_NAMED_GROUPS: u32 = 1 << 20;
+
+/// Attribute of fragments in which the format records the object of each fragment.
+const FRAGMENT_OWNER: &str = "object_id";
+
+/// Builds the geometry of the arrays.
+pub(crate) fn assemble(
+    arrays: InterchangeArrays,
+    options: &GeometryReadOptions,
+) -> Result<GeometryInput, GeometryReadError> {
+    let mut notes = text_notes(&arrays);
+    let row_ids = match (&arrays.row_ids, options.row_ids) {
+        (Some(column), RowIdPolicy::Read) => {
+            let ids = column.ids()?;
+            column.check_distinct(&ids)?;
+            Some(column.offsets()?)
+        }
+        (Some(_), RowIdPolicy::LeaveOut) => {
+            let note = "row ids left out: they belong to the store that the file comes from";
+            notes.push(note.to_owned());
+            None
+        }
+        (None, _) => None,
+    };
+    let mut geometry = Geometry::new(arrays.positions);
+    geometry.part_offsets = arrays.part_offsets;
+    geometry.part_objects = arrays.part_objects;
+    geometry.object_ids = arrays.object_ids;
+    if options.kind.is_paths() && geometry.part_offsets.is_none() {
+        notes.extend(paths_of_object_runs(&mut geometry));
+    }
+    if let Some(links) = arrays.links {
+        geometry.link_width = links.width;
+        geometry.links = links.ends;
+    }
+    geometry.objects = arrays.objects;
+    geometry.vertex = attributes(arrays.vertex);
+    geometry.link = attributes(arrays.link);
+    geometry.object = attributes(arrays.object);
+    geometry.group = attributes(arrays.group);
+    let mut description = arrays.description;
+    let mut of_fragments = arrays.fragment;
+    let has_objects = geometry.object_ids.is_some() || geometry.part_objects.is_some();
+    let count = of_fragments.len();
+    of_fragments.retain(|(name, _)| !has_objects || name != FRAGMENT_OWNER);
+    if of_fragments.len() < count {
+        let note = "fragment.object_id left out: it repeats the object ids, and a store that has it \
+                    fills it by itself";
+        notes.push(note.to_owned());
+    }
+    let fragment_names: Vec<String> = of_fragments.iter().map(|(name, _)| name.clone()).collect();
+    notes.extend(fragments(of_fragments, &mut geometry)?);
+    for name in fragment_names {
+        if geometry.vertex.iter().any(|column| column.name == name) {
+            description.move_attribute("fragment", "vertex", &name);
+        }
+    }
+    let group_names = groups(arrays.groups, &mut geometry)?;
+    Ok(GeometryInput {
+        geometry,
+        group_names,
+        axes: arrays.axes,
+        crs: arrays.crs,
+        row_ids,
+        description,
+        files: arrays.files,
+        notes,
+    })
+}
+
+/// Names the attributes that are text because of a field below numbers, which may be a mistake.
+fn text_notes(arrays: &InterchangeArrays) -> Vec<String> {
+    let families = [
+        ("vertex", &arrays.vertex),
+        ("fragment", &arrays.fragment),
+        ("link", &arrays.link),
+        ("object", &arrays.object),
+        ("group", &arrays.group),
+    ];
+    let mut notes = Vec::new();
+    for (scope, columns) in families {
+        for (name, column) in columns {
+            if let Some(first) = column.first_text.as_ref().filter(|it| it.follows_numbers) {
+                notes.push(format!(
+                    "{scope}.{name} is stored as text, because line {} of {} has {:?} below numbers",
+                    first.line,
+                    column.file.display(),
+                    first.text,
+                ));
+            }
+        }
+    }
+    notes
+}
+
+fn attributes(columns: Vec<NamedColumn>) -> Vec<Column> {
+    columns.into_iter().map(attribute).collect()
+}
+
+/// Makes a path of each run of vertices that belong to one object. Returns a note if an object has
+/// several runs, which may be a mistake.
+fn paths_of_object_runs(geometry: &mut Geometry) -> Option<String> {
+    let ids = geometry.object_ids.take()?;
+    let mut seen = HashSet::new();
+    let mut again = None;
+    let mut offsets = vec![0];
+    let mut objects = Vec::new();
+    let mut end = 0;
+    for run in ids.chunk_by(|one, next| one == next) {
+        objects.extend(run.first());
+        again = again.or(run.first().filter(|id| !seen.insert(**id)).copied());
+        end += len_u64(run.len());
+        offsets.push(end);
+    }
+    geometry.part_offsets = Some(offsets);
+    geometry.part_objects = Some(objects);
+    again.map(|id| {
+        format!(
+            "the rows of object {id}, and perhaps of others, are not consecutive, so each run of rows is a path; sort the rows by object_id if an object is one path"
+        )
+    })
+}
+
+/// Returns the object of each vertex; empty if the geometry has no objects.
+fn vertex_owners(geometry: &Geometry) -> Vec<i64> {
+    if let Some(ids) = &geometry.object_ids {
+        return ids.clone();
+    }
+    let Some(offsets) = &geometry.part_offsets else {
+        return Vec::new();
+    };
+    let max = geometry.vertices();
+    let mut owners = Vec::with_capacity(max);
+    let spans = offsets.iter().zip(offsets.iter().skip(1));
+    for (part, (start, end)) in spans.enumerate() {
+        let given = geometry.part_objects.as_ref();
+        let object = match given {
+            Some(objects) => objects.get(part).copied(),
+            None => i64::try_from(part).ok(),
+        };
+        // Offsets are not validated yet, so the length may be wrong.
+        let length = usize::try_from(end.saturating_sub(*start)).unwrap_or(usize::MAX);
+        let left = max.saturating_sub(owners.len());
+        owners.extend(std::iter::repeat_n(object.unwrap_or(-1), length.min(left)));
+    }
+    owners
+}
+
+/// Stores attributes of fragments.
+///
+/// A file has one row per vertex, because fragments exist only in a store. If all vertices of each
+/// object agree, the attribute becomes one of fragments, otherwise one of vertices.
+fn fragments(
+    columns: Vec<NamedColumn>,
+    geometry: &mut Geometry,
+) -> Result<Vec<String>, GeometryReadError> {
+    let mut notes = Vec::new();
+    if columns.is_empty() {
+        return Ok(notes);
+    }
+    let owners = vertex_owners(geometry);
+    let objects = match geometry.objects.clone() {
+        Some(objects) => objects,
+        None if geometry.object_ids.is_some() => {
+            let objects: BTreeSet<i64> = owners.iter().copied().collect();
+            objects.into_iter().collect()
+        }
+        None => {
+            let mut seen = BTreeSet::new();
+            let objects = owners.iter().copied();
+            objects.filter(|object| seen.insert(*object)).collect()
+        }
+    };
+    let mut are_used = false;
+    for (name, column) in columns {
+        let rows = column.values.len();
+        if rows == geometry.vertices() {
+            let rows = Column::new(&name, column.values.clone());
+            if let Some(column) = rows_per_object(&rows, &owners, &objects) {
+                are_used = true;
+                geometry.fragment.push(column);
+                continue;
+            }
+            if geometry.vertex.iter().any(|other| other.name == name) {
+                return Err(column.error(ColumnError::Twice));
+            }
+            notes.push(format!(
+                "{} is stored as vertex.{name}, because its values differ within an object or belong to no object",
+                column.label
+            ));
+            let values = column.values;
+            geometry.vertex.push(Column::new(name, values));
+        } else if rows == objects.len() {
+            are_used = true;
+            let values = column.values;
+            geometry.fragment.push(Column::new(name, values));
+        } else {
+            let expected = geometry.vertices();
+            let found = rows;
+            return Err(column.error(ColumnError::Rows { expected, found }));
+        }
+    }
+    if are_used {
+        geometry.objects = Some(objects);
+    }
+    Ok(notes)
+}
+
+/// Returns one row per object if all its vertices have equal rows.
+fn rows_per_object(column: &Column, owners: &[i64], objects: &[i64]) -> Option<Column> {
+    let mut first: HashMap<i64, usize> = HashMap::new();
+    let known: BTreeSet<i64> = objects.iter().copied().collect();
+    if owners.len() != column.len() {
+        return None;
+    }
+    for (row, owner) in owners.iter().enumerate() {
+        let one = *first.entry(*owner).or_insert(row);
+        if !known.contains(owner) || !column.rows_are_equal(one, row) {
+            return None;
+        }
+    }
+    let rows = objects.iter().map(|object| first.get(object).copied());
+    let rows: Option<Vec<usize>> = rows.collect();
+    Some(column.take(rows?))
+}
+
+/// Adds groups to the geometry and returns the names of the named ones.
+fn groups(
+    groups: Vec<InputGroup>,
+    geometry: &mut Geometry,
+) -> Result<BTreeMap<u32, String>, GeometryReadError> {
+    let mut named = Vec::new();
+    for group in groups {
+        match group.number()? {
+            Some(number) => {
+                if geometry.groups.insert(number, group.members).is_some() {
+                    return Err(group.column.error(ColumnError::Twice));
+                }
+            }
+            None => named.push(group),
+        }
+    }
+    let mut names = BTreeMap::new();
+    let mut next = geometry
+        .groups
+        .keys()
+        .next_back()
+        .map_or(0, |last| last.saturating_add(1));
+    for group in named {
+        if next >= MAX_NAMED_GROUPS {
+            return Err(group.column.error(ColumnError::Group(group.name)));
+        }
+        geometry.groups.insert(next, group.members);
+        names.insert(next, group.name);
+        next += 1;
+    }
+    if !names.is_empty() {
+        let rows = (0..next).map(|number| names.get(&number).cloned());
+        geometry.group.push(Column::text("name", rows));
+    }
+    Ok(names)
+}
+
+/// Attribute of objects that names the object whose part a path was.
+const SOURCE_OBJECT: &str = "source_object";
+
+impl GeometryInput {
+    /// Completes a design: what the design leaves open is taken from the file.
+    pub fn complete(&self, design: &mut Design) {
+        self.description.complete(design, self.axes.as_deref());
+        if let (None, Some(names)) = (&design.axes, &self.axes) {
+            design.axes = Some(names.iter().map(AxisSpec::new).collect());
+        }
+        if design.crs.is_none() {
+            design.crs.clone_from(&self.crs);
+        }
+    }
+
+    /// Makes every path an object of its own. A store joins the parts of one object, so the parts
+    /// that a clipped query cuts out of a path would be connected by lines that do not exist.
+    ///
+    /// The first part keeps the id. Further parts get new ids above the largest one, the
+    /// attributes and groups of their object, and its id as the attribute `source_object`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`GeometryReadError::ObjectIds`] if no ids are left.
+    pub fn separate_parts(&mut self) -> Result<(), GeometryReadError> {
+        let geometry = &mut self.geometry;
+        let Some(parts) = &mut geometry.part_objects else {
+            return Ok(());
+        };
+        let mut seen = BTreeSet::new();
+        if parts.iter().all(|id| seen.insert(*id)) {
+            return Ok(());
+        }
+        let originals = parts.clone();
+        let known = geometry.objects.iter().flatten();
+        let largest = known.chain(parts.iter()).copied().max().unwrap_or(0);
+        let mut sources: Vec<(i64, i64)> = Vec::new();
+        let mut next = largest.max(0);
+        let mut seen = BTreeSet::new();
+        for part in parts.iter_mut().filter(|id| !seen.insert(**id)) {
+            next = next
+                .checked_add(1)
+                .ok_or_else(|| GeometryReadError::ObjectIds {
+                    path: self.files.first().cloned().unwrap_or_default(),
+                })?;
+            sources.push((next, *part));
+            *part = next;
+        }
+        let (objects, source_ids) = match geometry.objects.take() {
+            // Attribute rows follow the paths.
+            None => (parts.clone(), originals),
+            Some(mut objects) => {
+                let rows = (0..).zip(&objects).map(|(row, id)| (*id, row));
+                let rows: HashMap<i64, usize> = rows.collect();
+                let further = sources.iter().map(|(_, source)| rows.get(source).copied());
+                let missing = objects.len();
+                let further = further.map(|row| row.unwrap_or(missing));
+                let taken: Vec<usize> = (0..objects.len()).chain(further).collect();
+                let columns = geometry.object.iter_mut().chain(&mut geometry.fragment);
+                // Another number of rows is refused later.
+                for attribute in columns.filter(|attribute| attribute.len() == missing) {
+                    attribute.extend_with_nulls(missing + 1);
+                    *attribute = attribute.take(taken.iter().copied());
+                }
+                let mut source_ids = objects.clone();
+                source_ids.extend(sources.iter().map(|(_, source)| *source));
+                objects.extend(sources.iter().map(|(id, _)| *id));
+                (objects, source_ids)
+            }
+        };
+        if geometry
+            .object
+            .iter()
+            .all(|attribute| attribute.name != SOURCE_OBJECT)
+        {
+            let mut column = NumericColumn::new(Kind::Int64, 1);
+            column.bytes = source_ids.into_iter().flat_map(i64::to_le_bytes).collect();
+            geometry
+                .object
+                .push(Column::new(SOURCE_OBJECT.to_owned(), column));
+        }
+        geometry.objects = Some(objects);
+        for members in geometry.groups.values_mut() {
+            let own: BTreeSet<i64> = members.iter().copied().collect();
+            let parts = sources.iter().filter(|(_, source)| own.contains(source));
+            members.extend(parts.map(|(id, _)| *id));
+        }
+        let paths = count_noun(
+            len_u64(sources.len()),
+            "path is an additional part",
+            "paths are additional parts",
+        );
+        self.notes.push(format!(
+            "{paths} of an object that another path starts; the store keeps each part as a separate object, and object.{SOURCE_OBJECT} holds the id of the original"
+        ));
+        Ok(())
+    }
+}
+
+impl InputGroup {
+    /// Returns the group's number; `None` if the file gives a name.
+    fn number(&self) -> Result<Option<u32>, GeometryReadError> {
+        let is_number =
+            !self.name.is_empty() && self.name.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number {
+            return Ok(None);
+        }
+        let number = self.name.parse::<u32>().ok();
+        let number = number.filter(|number| number.to_string() == self.name);
+        let error = || self.column.error(ColumnError::Group(self.name.clone()));
+        number.ok_or_else(error).map(Some)
+    }
+}
+
+impl FileColumn {
+    /// Names the column as an attribute.
+    pub(crate) fn named(self, name: &str) -> NamedColumn {
+        (name.to_owned(), self)
+    }
+}

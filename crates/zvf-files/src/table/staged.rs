@@ -1,0 +1,141 @@
+//! Files that are published together once all of them are complete.
+
+use std::{
+    collections::HashSet,
+    fs::{self, File},
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use tempfile::NamedTempFile;
+use zvf_dense::staged;
+
+use super::{ResultWriteError, WrittenFiles, error::FillError, output_file::sidecar};
+
+/// The writer of a file.
+pub(crate) type Sink<'a> = BufWriter<&'a mut File>;
+
+/// Files under temporary names in their target folder. Dropping the value removes files that were
+/// not [published](Self::publish).
+pub(crate) struct Staged {
+    target: PathBuf,
+    files: Vec<(NamedTempFile, PathBuf)>,
+    /// Files that the result does not have; those of an earlier result are removed.
+    absent: Vec<PathBuf>,
+}
+
+impl Staged {
+    pub(crate) fn new(target: &Path) -> Self {
+        Self {
+            target: target.to_path_buf(),
+            files: Vec::new(),
+            absent: Vec::new(),
+        }
+    }
+
+    /// Writes the requested file.
+    pub(crate) fn write(
+        &mut self,
+        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
+    ) -> Result<(), ResultWriteError> {
+        self.write_to(self.target.clone(), fill)
+    }
+
+    /// Writes a file beside the requested one, with `part` before the extension.
+    pub(crate) fn write_sidecar(
+        &mut self,
+        part: &str,
+        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
+    ) -> Result<(), ResultWriteError> {
+        self.write_to(self.sidecar(part), fill)
+    }
+
+    /// Removes the file that [`write_sidecar`](Self::write_sidecar) would write, on publication: it
+    /// belongs to an earlier result and would be read as a part of this one.
+    pub(crate) fn omit_sidecar(&mut self, part: &str) {
+        self.absent.push(self.sidecar(part));
+    }
+
+    /// Writes a file beside the requested one, with another extension.
+    pub(crate) fn write_beside(
+        &mut self,
+        extension: &str,
+        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
+    ) -> Result<(), ResultWriteError> {
+        self.write_to(self.target.with_extension(extension), fill)
+    }
+
+    /// Removes the file that [`write_beside`](Self::write_beside) would write, on publication.
+    pub(crate) fn omit_beside(&mut self, extension: &str) {
+        self.absent.push(self.target.with_extension(extension));
+    }
+
+    /// Keeps files that would be removed on publication.
+    pub(crate) fn keep(&mut self, paths: &HashSet<PathBuf>) {
+        self.absent.retain(|path| !paths.contains(path));
+    }
+
+    fn sidecar(&self, part: &str) -> PathBuf {
+        sidecar(&self.target, part)
+    }
+
+    fn write_to(
+        &mut self,
+        path: PathBuf,
+        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
+    ) -> Result<(), ResultWriteError> {
+        let in_file = |source| ResultWriteError::File {
+            path: path.clone(),
+            source,
+        };
+        let mut file = staged::create(&path).map_err(in_file)?;
+        let mut sink = BufWriter::with_capacity(1 << 18, file.as_file_mut());
+        let filled = fill(&mut sink).and_then(|()| Ok(sink.flush()?));
+        drop(sink);
+        match filled {
+            Ok(()) => {
+                self.files.push((file, path));
+                Ok(())
+            }
+            Err(FillError::Io(source)) => Err(in_file(source)),
+            Err(FillError::Write(error)) => Err(error),
+        }
+    }
+
+    /// Removes the files of an earlier result that this one does not have, and gives the files
+    /// their names, the requested one last: if it exists, all of them do.
+    pub(crate) fn publish(self) -> Result<WrittenFiles, ResultWriteError> {
+        remove(&self.absent)?;
+        let mut paths = Vec::new();
+        for (file, path) in self.files.into_iter().rev() {
+            match file.persist(&path) {
+                Ok(_) => paths.push(path),
+                Err(error) => {
+                    let source = error.error;
+                    return Err(ResultWriteError::File { path, source });
+                }
+            }
+        }
+        paths.reverse();
+        Ok(WrittenFiles {
+            files: paths,
+            left_out: Vec::new(),
+            absent: self.absent,
+        })
+    }
+}
+
+/// Removes files, where they exist.
+pub(crate) fn remove(paths: &[PathBuf]) -> Result<(), ResultWriteError> {
+    // A folder of that name is not read.
+    for path in paths.iter().filter(|path| path.is_file()) {
+        match fs::remove_file(path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                let path = path.clone();
+                return Err(ResultWriteError::File { path, source });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
