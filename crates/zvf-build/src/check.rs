@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use crate::{
+    GeometryKind,
     design::{Design, ManifestForm, Profile},
     error::BuildError,
-    geometry::{Geometry, GeometryKind, LinkNumbering},
+    geometry::{Geometry, LinkNumbering},
 };
 use zvf_format::numeric::Kind;
 use zvf_model::{

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use zvf_format::numeric::Kind;
 use zvf_model::{draco::PositionBits, root::AttributeDeclarations};
 
-use crate::{geometry::GeometryKind, parametric::FormulaSet};
+use crate::{GeometryKind, parametric::FormulaSet};
 
 /// Generation and form of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

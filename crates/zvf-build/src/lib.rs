@@ -59,7 +59,7 @@ pub use design::{
     ShardingPolicy,
 };
 pub use error::BuildError;
-pub use geometry::{Geometry, GeometryKind, LinkNumbering};
+pub use geometry::{Geometry, LinkNumbering};
 pub use output::{Output, group_metadata};
 pub use parametric::{Formula, FormulaSet};
 pub use plan::{PlanEstimate, PlanSummary, WritePlan};
@@ -67,3 +67,4 @@ pub use rounding::{Rounding, RoundingError};
 pub use sharding::added_array;
 pub use spatial_layout::SpatialLayout;
 pub use zvf_model::column::{Column, ColumnValues, NumericColumn};
+pub use zvf_model::geometry_kind::GeometryKind;

@@ -9,9 +9,7 @@ use zvf_format::{
     path::OffsetCoords,
 };
 
-use crate::{
-    design::Design, error::BuildError, geometry::GeometryKind, vertex_layout::VertexLayout,
-};
+use crate::{GeometryKind, design::Design, error::BuildError, vertex_layout::VertexLayout};
 
 /// Links of a level by cell.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use zvf_format::numeric::Kind;
+use zvf_model::root::LinksConvention;
 
 use crate::{
     design::{AxisSpec, CellCompression, Design, ManifestForm, Profile},
@@ -27,11 +28,14 @@ pub(crate) fn root(
     }
     put("chunk_shape", json!(space.chunk.extents()));
     put("bounds", json!([space.lower, space.upper]));
-    put("geometry_types", json!([design.kind.geometry_type()]));
+    put("geometry_types", json!([design.kind.as_str()]));
     if let Some(crs) = &design.crs {
         put("crs", crs.clone());
     }
-    put("links_convention", json!(design.kind.convention()));
+    put(
+        "links_convention",
+        json!(LinksConvention::of(design.kind).as_str()),
+    );
     put("object_index_convention", json!("standard"));
     put("cross_chunk_strategy", json!("explicit_links"));
     if let Some(bins) = &space.bins {

@@ -16,9 +16,9 @@ mod tables;
 use serde_json::{Map, Value};
 
 use crate::{
+    GeometryKind,
     design::{CellChecksums, CellCompression, Design, Profile, ShardingPolicy},
     error::BuildError,
-    geometry::GeometryKind,
     metadata::Encoding,
 };
 

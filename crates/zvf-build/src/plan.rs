@@ -17,10 +17,10 @@ use zvf_format::{
 };
 
 use crate::{
-    bounds, check,
+    GeometryKind, bounds, check,
     design::{AxisSpec, Design, Profile},
     error::BuildError,
-    geometry::{Geometry, GeometryKind},
+    geometry::Geometry,
     link_placement::{CrossChunkPolicy, LinkPlacement},
     metadata::{self, Encoding},
     objects::ObjectRows,

@@ -3,9 +3,8 @@
 use rayon::prelude::*;
 
 use crate::{
-    coordinates,
+    GeometryKind, coordinates,
     design::{Design, Purpose},
-    geometry::GeometryKind,
 };
 use zvf_model::column::NumericColumn;
 

@@ -4,11 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::{
-    error::BuildError,
-    geometry::{Geometry, GeometryKind},
-    spatial_layout::Assigned,
-};
+use crate::{GeometryKind, error::BuildError, geometry::Geometry, spatial_layout::Assigned};
 
 /// Stored order of vertices, and fragments over them.
 #[derive(Debug, Default)]

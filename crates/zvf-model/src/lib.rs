@@ -10,6 +10,7 @@
 //! |---|---|---|
 //! | a node: group or array, shape, chunks, codecs | every `zarr.json` | [`zarr`] |
 //! | the store: axes, chunk shape, bounds, conventions, bins of each level | attributes `zarr_vectors`, `multiscales` of the root | [`root`] |
+//! | the kinds of geometry, and what they imply | `geometry_types` of the root | [`geometry_kind`] |
 //! | a level: own chunk shape, counts, build method | attribute `zarr_vectors_level` of `<n>` | [`level`] |
 //! | an array: dtype, chunks, link policy, object counts | attributes of the array or of the group that represents it | [`mod@array`] |
 //! | the generation: layout of all metadata | the form of a few nodes, then the version | [`generation`], [`detection`], [`version`] |
@@ -54,7 +55,6 @@
 
 mod excerpt;
 mod level_id;
-mod name;
 mod rank;
 mod setters;
 
@@ -67,6 +67,7 @@ pub mod error_chain;
 pub mod error_kind;
 pub mod fetch;
 pub mod generation;
+pub mod geometry_kind;
 pub mod grid;
 pub mod key;
 pub mod layout;
@@ -78,4 +79,5 @@ pub mod random;
 pub mod root;
 pub mod row_id;
 pub mod version;
+pub mod word;
 pub mod zarr;

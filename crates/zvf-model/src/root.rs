@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use crate::{
     generation::Generation,
+    geometry_kind::GeometryKind,
     grid::{Bins, Bounds, ChunkShape},
     key::Key,
     level_id::LevelId,
@@ -27,30 +28,10 @@ use crate::{
         Assumed, Attributes, Excerpt, Fields, JsonField, JsonKind, MetadataError, MetadataFault,
         MetadataNote, Noter,
     },
-    name::words,
     version::Version,
+    word::{Word, words},
     zarr::MAX_RANK,
 };
-
-words! {
-    /// A kind of geometry.
-    pub enum GeometryType as "a kind of geometry" {
-        /// Points.
-        PointCloud = "point_cloud",
-        /// Lines of two ends.
-        Line = "line",
-        /// Lines of many vertices.
-        Polyline = "polyline",
-        /// Polylines along a flow.
-        Streamline = "streamline",
-        /// Trees.
-        Skeleton = "skeleton",
-        /// Nodes and edges.
-        Graph = "graph",
-        /// Faces.
-        Mesh = "mesh",
-    }
-}
 
 words! {
     /// Connection of vertices.
@@ -87,14 +68,25 @@ words! {
 }
 
 words! {
-    /// Stored links between levels.
-    pub enum CrossLevelStorage as "a storage of links between levels" {
-        /// None.
+    /// Links between levels that are stored. An absent field stands for both directions.
+    pub enum CrossLevel as "a storage of links between levels" {
+        /// No links.
         None = "none",
-        /// From fine to coarse.
+        /// A link from each vertex to its vertex in the coarser level.
         Implicit = "implicit",
-        /// Both ways.
+        /// Links in both directions.
         Explicit = "explicit",
+    }
+}
+
+impl LinksConvention {
+    /// Returns the convention that stores of a kind of geometry are written with.
+    pub fn of(kind: GeometryKind) -> Self {
+        match kind {
+            GeometryKind::Graphs | GeometryKind::Mesh => Self::Explicit,
+            GeometryKind::Skeletons => Self::ImplicitWithBranches,
+            _ => Self::ImplicitSequential,
+        }
     }
 }
 
@@ -116,13 +108,6 @@ impl Default for CrossChunkStrategy {
     /// Returns the value that an absent field stands for.
     fn default() -> Self {
         Self::ExplicitLinks
-    }
-}
-
-impl Default for CrossLevelStorage {
-    /// Returns the value that an absent field stands for.
-    fn default() -> Self {
-        Self::Explicit
     }
 }
 
@@ -201,19 +186,19 @@ pub struct RootMetadata {
     /// Bounds of the vertices; `None` if malformed, with a note.
     pub bounds: Option<Bounds>,
     /// Kinds of geometry in the store, in order of first write; may be empty.
-    pub geometry_kinds: Vec<GeometryType>,
+    pub geometry_kinds: Vec<Word<GeometryKind>>,
     /// A coordinate reference system, opaque.
     pub crs: Option<Value>,
     /// Connection of vertices.
-    pub links_convention: Option<LinksConvention>,
+    pub links_convention: Option<Word<LinksConvention>>,
     /// Lookup of objects.
-    pub object_index_convention: Option<ObjectIndexConvention>,
+    pub object_index_convention: Option<Word<ObjectIndexConvention>>,
     /// Storage of connections between chunks.
-    pub cross_chunk_strategy: Option<CrossChunkStrategy>,
+    pub cross_chunk_strategy: Option<Word<CrossChunkStrategy>>,
     /// Maximum number of levels that links span, −1 for all.
     pub cross_level_depth: Option<i32>,
     /// Stored links between levels.
-    pub cross_level_storage: Option<CrossLevelStorage>,
+    pub cross_level_storage: Option<Word<CrossLevel>>,
     /// Informational.
     pub reduction_factor: Option<u64>,
     /// Extent of a bin of level 0, with the same number of axes; the chunk shape if `None`.
@@ -348,6 +333,21 @@ impl RootMetadata {
         listed.any(|listed| listed == token)
     }
 
+    /// Iterates over the declared kinds of geometry that the format defines.
+    pub fn kinds(&self) -> impl Iterator<Item = GeometryKind> + '_ {
+        self.geometry_kinds.iter().filter_map(Word::known)
+    }
+
+    /// Returns the first declared kind of geometry, if the format defines it.
+    pub fn first_kind(&self) -> Option<GeometryKind> {
+        self.geometry_kinds.first()?.known()
+    }
+
+    /// Returns whether the root declares a kind of geometry.
+    pub fn holds(&self, kind: GeometryKind) -> bool {
+        self.kinds().any(|declared| declared == kind)
+    }
+
     /// Returns the entry of a level in `multiscales`, the first if there are several.
     pub fn dataset(&self, level: LevelId) -> Option<&MultiscaleDataset> {
         self.datasets.iter().find(|dataset| dataset.level == level)
@@ -373,7 +373,7 @@ impl RootMetadata {
     /// the child first inside chunks only.
     pub fn names_parents_first(&self, generation: Generation) -> bool {
         generation == Generation::V0_9
-            && self.links_convention == Some(LinksConvention::ImplicitWithBranches)
+            && self.links_convention == Some(Word::Known(LinksConvention::ImplicitWithBranches))
     }
 
     /// Returns the extent of a bin of level 0.
@@ -451,7 +451,10 @@ fn read_bounds(at: &JsonField<'_>, rank: usize) -> Result<Bounds, MetadataError>
     })
 }
 
-fn read_kinds(at: &JsonField<'_>, notes: &mut Noter) -> Result<Vec<GeometryType>, MetadataError> {
+fn read_kinds(
+    at: &JsonField<'_>,
+    notes: &mut Noter,
+) -> Result<Vec<Word<GeometryKind>>, MetadataError> {
     let mut kinds = Vec::new();
     for item in at.items()? {
         kinds.push(notes.known(&item, item.text()?));

@@ -356,13 +356,11 @@ pub(crate) fn pyramid_options(given: &mut Keywords<'_>) -> PyResult<PyramidOptio
         let (_, rule) = Aggregation::of_attribute(&text).map_err(|error| unusable(&error))?;
         options.rules.insert(name, rule);
     }
-    let links = |word: &str| match word {
-        "none" => Some(CrossLevel::None),
-        "implicit" => Some(CrossLevel::Implicit),
-        "explicit" => Some(CrossLevel::Explicit),
-        _ => None,
-    };
-    if let Some(links) = given.word("cross_level", links, "none, implicit or explicit")? {
+    if let Some(links) = given.word(
+        "cross_level",
+        CrossLevel::of_word,
+        "none, implicit or explicit",
+    )? {
         options.cross_level = links;
     }
     match given.get::<i64>("depth")? {

@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
 use zvf::{
-    AttributeInfo, Dataset, GeometryType, LevelChoice, LevelId, Mode, Query, QueryReport,
+    AttributeInfo, Dataset, GeometryKind, LevelChoice, LevelId, Mode, Query, QueryReport,
     QueryResult, Scope, Selection, VertexBudget, numeric::Kind,
 };
 use zvf_query::QueryError;
@@ -210,7 +210,6 @@ fn samples_of_a_dot(width: usize, height: usize) -> Result<usize, RenderError> {
 
 /// Returns the source of colours: the requested one, or a default for the store's geometry.
 async fn source(dataset: &Dataset, options: &RenderOptions) -> Result<Source, RenderError> {
-    use GeometryType::{Graph, Line, Mesh, Polyline, Skeleton, Streamline};
     let root = dataset.root();
     if let ColorBy::Attribute(None, name) = &options.color_by
         && let Some(column) = root.axes.iter().position(|axis| axis.name == *name)
@@ -224,10 +223,8 @@ async fn source(dataset: &Dataset, options: &RenderOptions) -> Result<Source, Re
             },
         });
     }
-    let kinds = &root.geometry_kinds;
-    let is_any = |these: &[GeometryType]| these.iter().any(|kind| kinds.contains(kind));
-    let is_path = is_any(&[Line, Polyline, Streamline]) && !is_any(&[Mesh]);
-    let is_linked = is_any(&[Skeleton, Graph]);
+    let is_path = root.kinds().any(GeometryKind::is_paths) && !root.holds(GeometryKind::Mesh);
+    let is_linked = root.holds(GeometryKind::Skeletons) || root.holds(GeometryKind::Graphs);
     if matches!(options.color_by, ColorBy::Auto)
         && !is_linked
         && !is_path

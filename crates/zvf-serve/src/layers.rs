@@ -15,7 +15,7 @@ pub(crate) mod space;
 pub(crate) mod survey;
 
 use zvf::{Dataset, Query};
-use zvf_model::{level::LevelId, root::GeometryType};
+use zvf_model::{geometry_kind::GeometryKind, level::LevelId};
 use zvf_precomputed::PrecomputedError;
 use zvf_query::{LevelChoice, QueryError, Selection, Skipped};
 
@@ -72,21 +72,16 @@ impl LayerKind {
 
     /// Returns the layers that the first kind of geometry of a store has.
     pub(crate) fn of(dataset: &Dataset) -> Vec<Self> {
-        let kind = dataset.root().geometry_kinds.first();
         let is_solid = ViewerSpace::of(dataset).nanometres().is_some();
-        let layers: &[Self] = match kind {
-            Some(GeometryType::Line | GeometryType::Polyline | GeometryType::Streamline)
-                if is_solid =>
-            {
+        let layers: &[Self] = match dataset.root().first_kind() {
+            Some(kind) if kind.is_paths() && is_solid => {
                 &[Self::Annotations, Self::Skeletons, Self::Groups]
             }
-            Some(GeometryType::Line | GeometryType::Polyline | GeometryType::Streamline) => {
-                &[Self::Annotations, Self::Groups]
-            }
-            Some(GeometryType::Graph) if is_solid => &[Self::Annotations, Self::Skeletons],
-            Some(GeometryType::Graph) => &[Self::Annotations],
-            Some(GeometryType::Skeleton) => &[Self::Skeletons],
-            Some(GeometryType::Mesh) => &[Self::Meshes],
+            Some(kind) if kind.is_paths() => &[Self::Annotations, Self::Groups],
+            Some(GeometryKind::Graphs) if is_solid => &[Self::Annotations, Self::Skeletons],
+            Some(GeometryKind::Graphs) => &[Self::Annotations],
+            Some(GeometryKind::Skeletons) => &[Self::Skeletons],
+            Some(GeometryKind::Mesh) => &[Self::Meshes],
             _ => &[Self::Annotations, Self::Segments, Self::Groups],
         };
         layers.to_vec()

@@ -11,10 +11,11 @@ mod trees;
 
 use zvf_format::path::Delta;
 use zvf_model::{
+    geometry_kind::GeometryKind,
     key::Key,
     layout::{ArrayRole, CrossChunkForm},
     level::LevelId,
-    root::{GeometryType, LinksConvention},
+    root::LinksConvention,
 };
 
 use crate::{
@@ -32,9 +33,7 @@ pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata, counted:
     };
     conventions::check(context, store, root, counted);
     let convention = root.links_convention.clone().unwrap_or_default();
-    let is = |kind: GeometryType| root.geometry_kinds.contains(&kind);
-    let are_paths =
-        is(GeometryType::Line) || is(GeometryType::Polyline) || is(GeometryType::Streamline);
+    let are_paths = root.kinds().any(GeometryKind::is_paths);
     for level in &store.levels {
         let counts = counted.levels.get(&level.id);
         let Some((scope, counts)) = store.scope(root, level).zip(counts) else {
@@ -51,17 +50,19 @@ pub(crate) async fn check(context: &Context<'_>, store: &StoreMetadata, counted:
             scope,
             counts,
         };
-        match convention {
-            LinksConvention::ImplicitSequential if are_paths => {
+        match convention.known() {
+            Some(LinksConvention::ImplicitSequential) if are_paths => {
                 paths::check(&view).await;
             }
-            LinksConvention::ImplicitWithBranches => trees::check(&view).await,
-            LinksConvention::Explicit if is(GeometryType::Skeleton) => trees::check(&view).await,
-            LinksConvention::Explicit if is(GeometryType::Mesh) => {
+            Some(LinksConvention::ImplicitWithBranches) => trees::check(&view).await,
+            Some(LinksConvention::Explicit) if root.holds(GeometryKind::Skeletons) => {
+                trees::check(&view).await;
+            }
+            Some(LinksConvention::Explicit) if root.holds(GeometryKind::Mesh) => {
                 edges::check(&view).await;
                 faces::check(&view).await;
             }
-            LinksConvention::Explicit => edges::check(&view).await,
+            Some(LinksConvention::Explicit) => edges::check(&view).await,
             _ => {}
         }
     }

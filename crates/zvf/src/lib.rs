@@ -103,8 +103,10 @@ pub use zvf_model::{
     column::{Column, ColumnValues, NumericColumn},
     error_kind::ErrorKind,
     generation::Generation,
+    geometry_kind::GeometryKind,
     level::LevelId,
-    root::{AttributeDeclarations, GeometryType},
+    root::{AttributeDeclarations, CrossLevel},
+    word::Word,
 };
 pub use zvf_query::{
     BatchOptions, BatchStream, Clip, Counts, Explanation, LevelChoice, LevelUse, Links, NO_OBJECT,
@@ -147,14 +149,14 @@ pub use writer::{
 };
 #[cfg(feature = "write")]
 pub use zvf_build::{
-    AxisSpec, CellChecksums, CellCompression, Design, Geometry, GeometryKind, LinkNumbering,
-    ManifestForm, OutOfBounds, PlanSummary, Profile, Purpose, ShardingPolicy,
+    AxisSpec, CellChecksums, CellCompression, Design, Geometry, LinkNumbering, ManifestForm,
+    OutOfBounds, PlanSummary, Profile, Purpose, ShardingPolicy,
 };
 
 // Pyramids.
 #[cfg(feature = "pyramid")]
 pub use pyramid::{
-    AutoLevels, CrossLevel, LevelDesign, LevelProgress, LevelReport, MethodKind, ObjectSelection,
+    AutoLevels, LevelDesign, LevelProgress, LevelReport, MethodKind, ObjectSelection,
     PyramidLevels, PyramidOptions, PyramidReport, build_pyramid, refresh_pyramid,
 };
 

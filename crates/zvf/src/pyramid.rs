@@ -37,7 +37,7 @@ use zvf_build::{
     coarsen::{AggregatedAttribute, Aggregation, CoarsenMethod, Topology},
     migrate::MigrationTarget,
 };
-use zvf_model::{fetch::BoxFuture, level::LevelId, zarr::Node};
+use zvf_model::{fetch::BoxFuture, level::LevelId, root::CrossLevel, zarr::Node};
 use zvf_store::{OpenOptions, Store, Transaction};
 
 use self::{
@@ -63,39 +63,6 @@ use crate::{
 pub use auto::{AutoLevels, MethodKind};
 pub use design::{LevelDesign, ObjectSelection};
 pub use refresh::refresh_pyramid;
-
-/// The links between levels that are stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CrossLevel {
-    /// No links.
-    None,
-    /// A link from each vertex to its vertex in the coarser level.
-    #[default]
-    Implicit,
-    /// Links in both directions.
-    Explicit,
-}
-
-impl CrossLevel {
-    fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Implicit => "implicit",
-            Self::Explicit => "explicit",
-        }
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        let mut all = [Self::None, Self::Implicit, Self::Explicit].into_iter();
-        all.find(|one| one.name() == name)
-    }
-
-    /// Returns whether links to the next level and links back are stored.
-    fn stores(self, depth: Option<u32>) -> (bool, bool) {
-        let any = depth != Some(0);
-        (any && self != Self::None, any && self == Self::Explicit)
-    }
-}
 
 /// Callback for progress: the level, the number of finished chunks and of all chunks.
 pub type LevelProgress = Arc<dyn Fn(LevelId, u64, u64) + Send + Sync>;
@@ -128,14 +95,14 @@ impl Default for PyramidLevels {
 ///     .overwrite(true);
 /// assert!(options.overwrite);
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct PyramidOptions {
     /// Levels to build.
     pub levels: PyramidLevels,
     /// Aggregation of the values of attributes, by name. Default: one that suits the type.
     pub rules: BTreeMap<String, Aggregation>,
-    /// Links between levels to store.
+    /// Links between levels to store. Default: from fine to coarse.
     pub cross_level: CrossLevel,
     /// Maximum number of levels that a link spans. Default: no limit.
     pub depth: Option<u32>,
@@ -156,6 +123,23 @@ pub struct PyramidOptions {
     /// Records the levels that are still to be built in the root, so that a refresh continues with
     /// them after an interruption.
     pub(crate) records_pending: bool,
+}
+
+impl Default for PyramidOptions {
+    fn default() -> Self {
+        Self {
+            levels: PyramidLevels::default(),
+            rules: BTreeMap::new(),
+            cross_level: CrossLevel::Implicit,
+            depth: None,
+            refinement: false,
+            overwrite: false,
+            progress: None,
+            runner: None,
+            open: OpenOptions::default(),
+            records_pending: false,
+        }
+    }
 }
 
 impl PyramidOptions {
@@ -232,6 +216,15 @@ impl core::fmt::Debug for PyramidOptions {
 }
 
 impl PyramidOptions {
+    /// Returns whether links to the next level and links back are stored.
+    fn stored_links(&self) -> (bool, bool) {
+        let any = self.depth != Some(0);
+        (
+            any && self.cross_level != CrossLevel::None,
+            any && self.cross_level == CrossLevel::Explicit,
+        )
+    }
+
     /// Returns the depth as the metadata encode it: 0 for no links, -1 for no limit.
     fn depth_of(&self) -> i64 {
         match (self.cross_level, self.depth) {

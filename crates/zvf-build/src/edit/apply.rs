@@ -12,7 +12,7 @@ use super::{
     links,
     remove::remove_rows,
 };
-use crate::geometry::GeometryKind;
+use crate::GeometryKind;
 
 impl LevelSnapshot {
     /// Applies a change. The cells that it [needs](LevelChange::needs) must be loaded.

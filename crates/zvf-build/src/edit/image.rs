@@ -17,8 +17,8 @@ use super::{
     tables::Tables,
 };
 use crate::{
+    GeometryKind,
     design::{Design, OutOfBounds},
-    geometry::GeometryKind,
 };
 
 /// Array path and chunk of a cell.
@@ -90,7 +90,7 @@ impl LevelSnapshot {
             .and_then(Value::as_str);
         let kind = GeometryKind::ALL
             .into_iter()
-            .find(|kind| Some(kind.geometry_type()) == first);
+            .find(|kind| Some(kind.as_str()) == first);
         let kind = kind.ok_or(EditError::Unsupported(
             "the store does not declare its kind of geometry",
         ))?;

@@ -8,9 +8,9 @@ use zvf_model::{
 };
 
 use crate::{
+    GeometryKind,
     design::{CellChecksums, CellCompression, Design, Profile},
     error::BuildError,
-    geometry::GeometryKind,
     large::outline::{Field, Outline},
     large::part::{ChunkSummary, PartitionResult},
     metadata,

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use zvf_format::links::LinkWidth;
 
 use crate::{
+    GeometryKind,
     error::BuildError,
-    geometry::GeometryKind,
     large::linked_rows::{DROPPED, entry},
     large::outline::Outline,
     large::piece::damaged,

@@ -9,9 +9,10 @@ use zvf_format::{
 };
 
 use crate::{
+    GeometryKind,
     design::Profile,
     error::BuildError,
-    geometry::{Geometry, GeometryKind},
+    geometry::Geometry,
     large::outline::{Field, Outline, PlanContents},
     large::piece::Piece,
     link_placement::LinkPlacement,

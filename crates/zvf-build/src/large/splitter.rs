@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use zvf_format::links::LinkWidth;
 
 use crate::{
-    bounds,
+    GeometryKind, bounds,
     design::{ManifestForm, OutOfBounds, Profile},
     error::BuildError,
-    geometry::{Geometry, GeometryKind, LinkNumbering},
+    geometry::{Geometry, LinkNumbering},
     large::linked_rows::{LinkedRows, Runs},
     large::outline::{Field, Outline, PlanContents},
     large::part::{ChunkSummary, PartitionResult},

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::{
-    bounds, check, coordinates,
+    GeometryKind, bounds, check, coordinates,
     design::{AxisSpec, Design},
     error::BuildError,
-    geometry::{Geometry, GeometryKind, LinkNumbering},
+    geometry::{Geometry, LinkNumbering},
     large::json::{described, field, floats},
     large::outline::{Field, Outline},
     large::piece::damaged,

@@ -2,7 +2,7 @@
 
 use zvf_model::draco::{DracoCell, DracoError, PositionBits};
 
-use crate::{geometry::GeometryKind, plan::WritePlan};
+use crate::{GeometryKind, plan::WritePlan};
 
 /// Returns whether triangles inside chunks are parts of the streams of vertices. Streams have no
 /// place for attributes of triangles, nor for other faces.

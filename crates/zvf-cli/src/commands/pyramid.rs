@@ -104,7 +104,7 @@ pub struct PyramidArgs {
     #[arg(long, value_name = "NAME=RULE")]
     attribute: Vec<String>,
     /// Links between levels: none, implicit (from fine to coarse) or explicit (both ways).
-    #[arg(long, value_name = "KIND", default_value = "implicit", value_parser = named(STORAGES, storage))]
+    #[arg(long, value_name = "KIND", default_value = "implicit", value_parser = named(CrossLevel::ALL, CrossLevel::as_str))]
     cross_level: CrossLevel,
     /// Maximum number of levels that a link spans; -1 for all.
     #[arg(
@@ -130,16 +130,6 @@ pub struct PyramidArgs {
     /// Show no progress.
     #[arg(long, short)]
     quiet: bool,
-}
-
-const STORAGES: [CrossLevel; 3] = [CrossLevel::None, CrossLevel::Implicit, CrossLevel::Explicit];
-
-fn storage(storage: CrossLevel) -> &'static str {
-    match storage {
-        CrossLevel::None => "none",
-        CrossLevel::Implicit => "implicit",
-        CrossLevel::Explicit => "explicit",
-    }
 }
 
 /// Options with invalid values.

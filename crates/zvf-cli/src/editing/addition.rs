@@ -2,7 +2,7 @@
 
 use std::{error::Error, sync::Arc};
 
-use zvf::{GeometryKind, GeometryType as ModelKind, PlanCheck, Query};
+use zvf::{PlanCheck, Query};
 use zvf_files::{Format, GeometryInput, InputFile, RowIdPolicy};
 
 use super::{EditTargetArgs, match_space, match_types, session::EditSession};
@@ -63,9 +63,7 @@ impl AdditionArgs {
         row_ids: RowIdPolicy,
     ) -> Result<GeometryInput, Box<dyn Error>> {
         let root = opened.dataset.root();
-        let first = root.geometry_kinds.first().map(ModelKind::as_str);
-        let mut kinds = GeometryKind::ALL.into_iter();
-        let kind = kinds.find(|kind| first == Some(kind.geometry_type()));
+        let kind = root.first_kind();
         let kind = kind.ok_or_else(|| AdditionError::NoKind(work.store.clone()))?;
         let axes: Vec<String> = match self.axes.as_slice() {
             [] => root.axes.iter().map(|axis| axis.name.clone()).collect(),

@@ -13,7 +13,7 @@
 //! moves words of constant length, and because overlapping copies, which are frequent, do not
 //! proceed byte by byte.
 
-use super::repeat::{WORD, Word, pattern, repeat};
+use super::repeat::{WORD, WordBytes, pattern, repeat};
 
 /// Minimum length of a match.
 const MIN_MATCH: usize = 4;
@@ -67,7 +67,7 @@ fn short_sequences(
         if count == LENGTH_CONTINUES {
             break;
         }
-        let word: &Word = literals;
+        let word: &WordBytes = literals;
         *capacity.first_chunk_mut()? = *word;
         *input = input.get(1 + count..)?;
         at += count;
@@ -80,7 +80,7 @@ fn short_sequences(
         }
         let from = at.checked_sub(distance)?;
         if distance >= WORD {
-            let word: Word = *out.get(from..)?.first_chunk()?;
+            let word: WordBytes = *out.get(from..)?.first_chunk()?;
             *out.get_mut(at..)?.first_chunk_mut()? = word;
             let rest: [u8; 2] = *out.get(from + WORD..)?.first_chunk()?;
             *out.get_mut(at + WORD..)?.first_chunk_mut()? = rest;

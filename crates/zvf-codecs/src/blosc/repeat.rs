@@ -4,7 +4,7 @@
 pub(super) const WORD: usize = 16;
 
 /// A block of [`WORD`] bytes.
-pub(super) type Word = [u8; WORD];
+pub(super) type WordBytes = [u8; WORD];
 
 /// For each distance below [`WORD`]: the factor that repeats the first `distance` bytes over a
 /// word, and the number of bytes in a word that whole repetitions cover.
@@ -37,7 +37,7 @@ pub(super) fn repeat(out: &mut [u8], at: usize, len: usize, distance: usize) -> 
     let mut to = at;
     if distance >= WORD {
         while to < end {
-            let word: Word = *out.get(from..)?.first_chunk()?;
+            let word: WordBytes = *out.get(from..)?.first_chunk()?;
             *out.get_mut(to..)?.first_chunk_mut()? = word;
             to += WORD;
             from += WORD;
@@ -69,9 +69,9 @@ fn repeat_at_end(out: &mut [u8], at: usize, len: usize, distance: usize) -> Opti
 /// Returns a word filled with repetitions of the `distance` bytes at `from`, and the offset of the
 /// next such word.
 #[inline]
-pub(super) fn pattern(out: &[u8], from: usize, distance: usize) -> Option<(Word, usize)> {
+pub(super) fn pattern(out: &[u8], from: usize, distance: usize) -> Option<(WordBytes, usize)> {
     let (repeats, step) = REPEATS.get(distance).filter(|(_, step)| *step > 0)?;
-    let word: Word = *out.get(from..)?.first_chunk()?;
+    let word: WordBytes = *out.get(from..)?.first_chunk()?;
     let mask = (1_u128 << (8 * distance)) - 1;
     let word = (u128::from_le_bytes(word) & mask).wrapping_mul(*repeats);
     Some((word.to_le_bytes(), *step))

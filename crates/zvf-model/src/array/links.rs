@@ -12,7 +12,7 @@ use crate::{
     metadata::{
         Assumed, Attributes, Excerpt, Fields, JsonField, MetadataError, MetadataFault, Noted, Noter,
     },
-    name::words,
+    word::{Vocabulary, words},
     zarr::MAX_RANK,
 };
 
@@ -118,12 +118,10 @@ impl LinkFamily {
         let store_at = fields.get("store");
         let store = match &store_at {
             None => LinkStore::Canonical,
-            Some(at) => match LinkStore::from(at.text()?) {
-                LinkStore::Unknown(other) => {
-                    return Err(at.unknown_word(&other, "\"canonical\" or \"duplicate\""));
-                }
-                store => store,
-            },
+            Some(at) => {
+                let text = at.text()?;
+                LinkStore::of_word(text).ok_or_else(|| at.unknown_word(text, LinkStore::WHAT))?
+            }
         };
         let directed = fields.get("directed").map(|at| at.boolean()).transpose()?;
         let arity = |at: &JsonField<'_>| {

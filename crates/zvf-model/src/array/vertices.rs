@@ -6,7 +6,7 @@ use super::check_tag;
 use crate::{
     key::Key,
     metadata::{Attributes, Fields, JsonField, MetadataError, Noted, Noter},
-    name::words,
+    word::{Word, words},
 };
 
 words! {
@@ -26,7 +26,7 @@ pub struct Vertices {
     /// Type of a coordinate; float32 when absent.
     pub dtype: Dtype,
     /// Encoding of cells; raw if absent.
-    pub encoding: VertexEncoding,
+    pub encoding: Word<VertexEncoding>,
     /// Number of axes, declared by further geometries of composite stores.
     pub ndim: Option<u64>,
     /// Number of vertices, declared by further geometries of composite stores.
@@ -47,7 +47,7 @@ impl Vertices {
             dtype: dtype_or_float32(&fields)?,
             encoding: notes
                 .word(&fields, "encoding")
-                .unwrap_or(VertexEncoding::Raw),
+                .unwrap_or(Word::Known(VertexEncoding::Raw)),
             ndim: notes.field(&fields, "ndim", JsonField::u64),
             vertex_count: notes.field(&fields, "vertex_count", JsonField::u64),
         };

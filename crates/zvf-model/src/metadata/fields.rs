@@ -9,7 +9,10 @@ use zvf_format::numeric::Dtype;
 use super::{
     Assumed, Attributes, Excerpt, JsonKind, JsonPath, MetadataError, MetadataFault, MetadataNote,
 };
-use crate::{key::Key, name::Word};
+use crate::{
+    key::Key,
+    word::{Vocabulary, Word},
+};
 
 /// A value and its path.
 #[derive(Clone)]
@@ -362,16 +365,20 @@ impl Noter {
     }
 
     /// Reads a field of one word; an unknown word is kept and noted.
-    pub(crate) fn word<T: Word>(&mut self, fields: &Fields<'_>, name: &str) -> Option<T> {
+    pub(crate) fn word<T: Vocabulary>(
+        &mut self,
+        fields: &Fields<'_>,
+        name: &str,
+    ) -> Option<Word<T>> {
         let at = fields.get(name)?;
         let text = self.take(at.text(), Assumed::Default)?;
         Some(self.known(&at, text))
     }
 
     /// Parses the word `text` at `at`; an unknown word is noted.
-    pub(crate) fn known<T: Word>(&mut self, at: &JsonField<'_>, text: &str) -> T {
-        let word = T::from(text);
-        if !word.is_known() {
+    pub(crate) fn known<T: Vocabulary>(&mut self, at: &JsonField<'_>, text: &str) -> Word<T> {
+        let word = Word::from(text);
+        if word.known().is_none() {
             self.note(at.unknown_word(text, T::WHAT), Assumed::AsFound);
         }
         word

@@ -11,9 +11,10 @@ use zvf_format::{
 };
 use zvf_model::{
     array::{LinkFamily, Vertices},
+    geometry_kind::GeometryKind,
     grid::{Bounds, ChunkCoord, Grid},
     level::LevelId,
-    root::{GeometryType, RootMetadata},
+    root::RootMetadata,
 };
 use zvf_testkit::golden::unhex;
 
@@ -53,7 +54,7 @@ fn cells<'a>(store: &'a Store, level: LevelId, path: &str) -> Vec<(&'a str, Vec<
 /// Returns whether fragments are bins: points without objects, with a separate bin shape.
 fn is_binned(store: &Store, root: &RootMetadata, level: LevelId) -> bool {
     level == LevelId::FULL
-        && root.geometry_kinds == [GeometryType::PointCloud]
+        && root.geometry_kinds == [GeometryKind::Points]
         && root.base_bin_shape.is_some()
         && !store.exists("0/object_index")
 }

@@ -6,7 +6,9 @@ use zvf_model::{
     generation::Generation,
     grid::{Bounds, ChunkShape},
     level::{LevelId, LevelMetadata},
+    root::CrossLevel,
     root::{Axis, RootMetadata},
+    word::Word,
 };
 
 use crate::store::{Store, all, report};
@@ -137,7 +139,7 @@ fn check_root(store: &Store, root: &RootMetadata, want: &Json, as_read: bool) {
             json!(
                 root.cross_level_storage
                     .clone()
-                    .unwrap_or_default()
+                    .unwrap_or(Word::Known(CrossLevel::Explicit))
                     .as_str()
             ),
         ),

@@ -3,9 +3,10 @@
 use serde_json::{Value as Json, json};
 use zvf_model::{
     error_kind::ErrorKind,
+    geometry_kind::GeometryKind,
     level::{LevelId, LevelMetadata},
     metadata::MetadataNote,
-    root::{GeometryType, RootMetadata, UNDERSTOOD_CAPABILITIES},
+    root::{RootMetadata, UNDERSTOOD_CAPABILITIES},
 };
 
 use crate::store::key;
@@ -57,7 +58,7 @@ fn unknown_attributes_are_kept() {
     assert_eq!(root.other["user_metadata"]["mine"], 1);
     assert_eq!(root.axes[0].unit.as_deref(), Some("nm"));
     assert_eq!(root.axes[1].kind, None);
-    assert_eq!(root.geometry_kinds, [GeometryType::Mesh]);
+    assert_eq!(root.geometry_kinds, [GeometryKind::Mesh]);
     assert_eq!(root.links_convention, None);
     assert_eq!(
         root.links_convention.unwrap_or_default().as_str(),

@@ -43,10 +43,11 @@ use zvf_model::{
     array::CellAttribute,
     array::VertexEncoding,
     generation::Generation,
+    geometry_kind::GeometryKind,
     grid::ChunkCoord,
     key::Key,
     layout::{ArrayRole, CrossChunkForm, LinkForm},
-    root::{GeometryType, LinksConvention},
+    root::LinksConvention,
 };
 
 use crate::{
@@ -342,7 +343,7 @@ impl Session<'_> {
         };
         let mut opened = opened;
         // Tools that copy cells copy the streams.
-        let is_mesh = self.root.geometry_kinds.contains(&GeometryType::Mesh);
+        let is_mesh = self.root.holds(GeometryKind::Mesh);
         if delta == Delta::INTRA && is_mesh && view == LinkView::Logical {
             self.add_draco_triangles(level, attributes, &mut opened)
                 .await?;
@@ -445,13 +446,12 @@ impl Session<'_> {
     fn crossing_rows_are_known(&self) -> bool {
         let old = matches!(self.layout.generation, Generation::V0_6 | Generation::V0_7);
         let convention = self.root.links_convention.clone().unwrap_or_default();
-        let is_wrong = |kind: &GeometryType| match kind {
-            GeometryType::Line => true,
-            GeometryType::Polyline | GeometryType::Streamline => old,
+        let is_wrong = |kind: GeometryKind| match kind {
+            GeometryKind::Lines => true,
+            GeometryKind::Polylines | GeometryKind::Streamlines => old,
             _ => false,
         };
-        convention != LinksConvention::ImplicitSequential
-            || !self.root.geometry_kinds.iter().any(is_wrong)
+        convention != LinksConvention::ImplicitSequential || !self.root.kinds().any(is_wrong)
     }
 
     fn links_may_be_shuffled(&self) -> bool {
@@ -459,10 +459,7 @@ impl Session<'_> {
             self.layout.generation,
             Generation::V0_6 | Generation::V0_7 | Generation::V0_8_0
         );
-        let kinds = &self.root.geometry_kinds;
-        let regrouped =
-            |kind: &GeometryType| matches!(kind, GeometryType::Graph | GeometryType::Skeleton);
-        old && kinds.iter().any(regrouped)
+        old && (self.root.holds(GeometryKind::Graphs) || self.root.holds(GeometryKind::Skeletons))
     }
 }
 

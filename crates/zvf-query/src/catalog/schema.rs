@@ -13,6 +13,7 @@ use zvf_model::{
     fetch::{AnyArray, FetchProblem},
     grid::ChunkCoord,
     layout::{ArrayRole, CrossChunkForm},
+    word::Word,
 };
 
 use crate::{
@@ -325,13 +326,17 @@ pub(crate) fn position_dtype(
     axes: usize,
 ) -> Result<Dtype, QueryError> {
     match &metadata.encoding {
-        VertexEncoding::Raw => Ok(metadata.dtype),
+        Word::Known(VertexEncoding::Raw) => Ok(metadata.dtype),
         // Whatever the writer declares, streams have three 32-bit floats.
-        VertexEncoding::Draco if axes == 3 => Ok(Dtype::new(Kind::Float32, ByteOrder::Little)),
-        VertexEncoding::Draco => Err(Damage::new(&array.node, DracoError::NoPositions).into()),
-        other => Err(QueryError::Encoding {
+        Word::Known(VertexEncoding::Draco) if axes == 3 => {
+            Ok(Dtype::new(Kind::Float32, ByteOrder::Little))
+        }
+        Word::Known(VertexEncoding::Draco) => {
+            Err(Damage::new(&array.node, DracoError::NoPositions).into())
+        }
+        Word::Unknown(encoding) => Err(QueryError::Encoding {
             node: array.node.clone(),
-            encoding: other.as_str().to_owned(),
+            encoding: encoding.clone(),
         }),
     }
 }

@@ -1,7 +1,9 @@
 //! Scan of chunks in their order, which drives the operators on vertices above it.
 
 use futures_util::future::try_join;
-use zvf_model::{fetch::FetchProblem, grid::ChunkCoord, level::LevelId, root::GeometryType};
+use zvf_model::{
+    fetch::FetchProblem, geometry_kind::GeometryKind, grid::ChunkCoord, level::LevelId,
+};
 
 use super::{
     context::ExecContext, filter::Filter, gather::VertexGather, operator::ChunkScan,
@@ -118,7 +120,7 @@ impl LevelQuery<'_> {
 
     /// Returns whether the fragments of a chunk are its bins, so that a region needs only some.
     pub(crate) fn has_bins(&self) -> bool {
-        let cloud = self.session.root.geometry_kinds.first() == Some(&GeometryType::PointCloud);
+        let cloud = self.session.root.first_kind() == Some(GeometryKind::Points);
         let finest = self.level.id() == LevelId::FULL;
         cloud && finest && self.area.is_some() && self.space.bins().is_some()
     }

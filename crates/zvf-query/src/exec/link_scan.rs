@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zvf_format::{links::LinkWidth, path::Delta};
-use zvf_model::{grid::ChunkCoord, root::LinksConvention};
+use zvf_model::{grid::ChunkCoord, root::LinksConvention, word::Word};
 
 use super::operator::LinkScan;
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 
 impl LinkScan {
     /// Creates a scan of the links of a level.
-    pub(crate) fn new(set: Option<Arc<LinkSet>>, convention: &LinksConvention) -> Self {
+    pub(crate) fn new(set: Option<Arc<LinkSet>>, convention: &Word<LinksConvention>) -> Self {
         let width = set.as_ref().and_then(|set| set.width().ok().flatten());
         // Implied links have two ends, and stored links of other widths none that they could replace.
         let are_edges = width.is_none_or(|width| width == LinkWidth::EDGE);

@@ -16,7 +16,8 @@ use zvf_model::{
     fetch::MaybeSend,
     grid::ChunkCoord,
     layout::ArrayRole,
-    root::{GeometryType, LinksConvention, RootMetadata},
+    root::{LinksConvention, RootMetadata},
+    word::Word,
 };
 
 use crate::{
@@ -47,7 +48,7 @@ pub(crate) struct LevelQuery<'s> {
     pub(crate) query: &'s Query,
     pub(crate) level: Arc<Level>,
     pub(crate) shape: Shape,
-    pub(crate) convention: LinksConvention,
+    pub(crate) convention: Word<LinksConvention>,
     pub(crate) space: ChunkSpace,
     pub(crate) area: Option<Area>,
     /// The mode of the region. The predicate has a mode of its own, in the query.
@@ -128,13 +129,11 @@ pub(crate) struct ChunkCache {
 
 /// Returns the elements that a query reads by default, by the kind of geometry.
 pub(crate) fn shape_of(root: &RootMetadata) -> Shape {
-    match root.geometry_kinds.first() {
-        Some(GeometryType::PointCloud) => Shape::Points,
-        Some(GeometryType::Line | GeometryType::Polyline | GeometryType::Streamline) => {
-            Shape::Paths
-        }
-        Some(GeometryType::Skeleton | GeometryType::Graph | GeometryType::Mesh) => Shape::Links,
-        _ => match root.links_convention {
+    match root.first_kind() {
+        Some(kind) if kind.is_paths() => Shape::Paths,
+        Some(kind) if kind.is_linked() => Shape::Links,
+        Some(_) => Shape::Points,
+        None => match root.links_convention.as_ref().and_then(Word::known) {
             Some(LinksConvention::Explicit | LinksConvention::ImplicitWithBranches) => Shape::Links,
             _ => Shape::Points,
         },

@@ -4,7 +4,7 @@ use std::{collections::HashSet, ops::ControlFlow, sync::Arc};
 
 use zvf::{QueryResult, SEVERAL_OBJECTS};
 use zvf_format::numeric::{Kind, Value};
-use zvf_model::{level::LevelId, root::GeometryType};
+use zvf_model::{geometry_kind::GeometryKind, level::LevelId};
 
 use super::{
     LayerError, LayerInput,
@@ -36,7 +36,7 @@ pub(crate) struct StoreSurvey {
     pub(crate) link: AttributeSurvey,
     /// Links of a graph.
     pub(crate) links: u64,
-    kind: Option<GeometryType>,
+    kind: Option<GeometryKind>,
     pub(crate) segments: SegmentTable,
     /// Groups of level 0; none of coarser levels.
     pub(crate) groups: Arc<GroupTable>,
@@ -78,7 +78,7 @@ pub(crate) async fn survey(
         object: AttributeSurvey::default(),
         link: AttributeSurvey::default(),
         links: 0,
-        kind: reading.dataset.root().geometry_kinds.first().cloned(),
+        kind: reading.dataset.root().first_kind(),
         groups: Arc::default(),
         segments: SegmentTable::default(),
         has_objects: false,
@@ -128,7 +128,7 @@ impl StoreSurvey {
 
     /// Returns whether the links of the store are the edges of a graph.
     pub(crate) fn is_graph(&self) -> bool {
-        self.kind == Some(GeometryType::Graph)
+        self.kind == Some(GeometryKind::Graphs)
     }
 
     /// Returns whether there is something to annotate. Notes a graph that is too large.
@@ -207,7 +207,7 @@ impl StoreSurvey {
             None => Some(0),
         });
         left_out.objects.extend(owners.flatten());
-        if self.kind != Some(GeometryType::Graph) {
+        if self.kind != Some(GeometryKind::Graphs) {
             left_out.annotations = left_out.annotations.saturating_add(as_u64(broken.len()));
             return;
         }

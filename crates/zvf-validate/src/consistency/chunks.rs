@@ -12,11 +12,12 @@ use zvf_model::{
     array::{VertexEncoding, Vertices},
     draco::{DracoCell, VertexOrder},
     generation::Generation,
+    geometry_kind::GeometryKind,
     grid::{Bins, ChunkCoord},
     key::Key,
     layout::ArrayRole,
     level::LevelId,
-    root::GeometryType,
+    word::Word,
 };
 
 use self::{
@@ -555,8 +556,10 @@ pub(in crate::consistency) fn position_dtype(
     axes: usize,
 ) -> Option<Dtype> {
     match vertices.encoding {
-        VertexEncoding::Draco if axes == 3 => Some(Dtype::new(Kind::Float32, ByteOrder::Little)),
-        VertexEncoding::Draco => {
+        Word::Known(VertexEncoding::Draco) if axes == 3 => {
+            Some(Dtype::new(Kind::Float32, ByteOrder::Little))
+        }
+        Word::Known(VertexEncoding::Draco) => {
             let message = format!("Draco streams have 3 coordinates, but there are {axes} axes");
             context.report(&rules::NOT_DECODED, key, message);
             None
@@ -567,7 +570,7 @@ pub(in crate::consistency) fn position_dtype(
 
 /// Returns the bins that fragments represent: those of points without objects at level 0.
 fn bins_of(scope: LevelScope<'_>) -> Option<Bins> {
-    let points = scope.root.geometry_kinds == [GeometryType::PointCloud];
+    let points = scope.root.geometry_kinds == [GeometryKind::Points];
     let manifests = scope.store.at(scope.level, &ArrayRole::Manifests);
     let has_objects = manifests.is_some_and(|key| scope.store.tree.exists(&key));
     let binned = scope.root.base_bin_shape.is_some() && scope.level.id == LevelId::FULL;

@@ -1,7 +1,7 @@
 //! Objects, groups and their attributes.
 
 use serde_json::json;
-use zvf_model::{layout::ArrayRole, root::GeometryType};
+use zvf_model::{geometry_kind::GeometryKind, layout::ArrayRole};
 
 use self::owners::Owners;
 use super::{
@@ -148,7 +148,7 @@ fn report_unowned(
         return;
     };
     let kinds = &scope.root.geometry_kinds;
-    let rule = match kinds.iter().all(|kind| *kind == GeometryType::PointCloud) {
+    let rule = match kinds.iter().all(|kind| *kind == GeometryKind::Points) {
         true => &rules::UNOWNED_POINTS,
         false => &rules::UNOWNED,
     };

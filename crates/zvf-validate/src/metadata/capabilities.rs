@@ -5,7 +5,8 @@ use zvf_format::path::Delta;
 use zvf_model::{
     key::Key,
     level::{ADDITIVE_LEVELS, Refinement},
-    root::{CrossLevelStorage, RootMetadata},
+    root::{CrossLevel, RootMetadata},
+    word::Word,
 };
 
 use crate::{
@@ -110,9 +111,9 @@ fn storage(context: &Context<'_>, root: &RootMetadata, between: &[(Key, Delta)])
     for (key, delta) in between {
         let levels = delta.levels();
         let depth = root.cross_level_depth.filter(|depth| *depth >= 0);
-        let message = match &root.cross_level_storage {
-            Some(CrossLevelStorage::None) => "cross_level_storage is \"none\"".to_owned(),
-            Some(CrossLevelStorage::Implicit) if levels < 0 => {
+        let message = match root.cross_level_storage.as_ref().and_then(Word::known) {
+            Some(CrossLevel::None) => "cross_level_storage is \"none\"".to_owned(),
+            Some(CrossLevel::Implicit) if levels < 0 => {
                 "cross_level_storage is \"implicit\", which excludes links to finer levels"
                     .to_owned()
             }

@@ -7,7 +7,8 @@ use zvf_model::{
     detection::DetectionNote,
     key::Key,
     metadata::{MetadataFault, MetadataNote},
-    root::{GeometryType, RootMetadata},
+    root::RootMetadata,
+    word::Word,
 };
 
 use super::{capabilities, faults, ome, scales};
@@ -74,7 +75,7 @@ fn fields(context: &Context<'_>, store: &StoreMetadata, key: &Key, root: &RootMe
         let message = "the list is empty, but there are vertices";
         context.report_at(&rules::GEOMETRY_NONE, key, place("geometry_types"), message);
     }
-    let kinds = root.geometry_kinds.iter().map(GeometryType::as_str);
+    let kinds = root.geometry_kinds.iter().map(Word::as_str);
     twice(context, key, &place("geometry_types"), kinds);
     let tokens = root.capabilities.iter().map(String::as_str);
     twice(context, key, &place("format_capabilities"), tokens);

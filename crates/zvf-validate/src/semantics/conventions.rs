@@ -2,9 +2,11 @@
 
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
+    geometry_kind::GeometryKind,
     key::Key,
     level::LevelId,
-    root::{GeometryType, LinksConvention, RootMetadata},
+    root::{LinksConvention, RootMetadata},
+    word::Word,
 };
 
 use crate::{
@@ -26,7 +28,7 @@ pub(super) fn check(
         return;
     }
     let convention = root.links_convention.clone().unwrap_or_default();
-    for kind in &root.geometry_kinds {
+    for kind in root.kinds() {
         if !allows(kind, &convention) {
             let message = format!("{} is not valid for {}", convention.as_str(), kind.as_str());
             let place = "attributes.zarr_vectors.links_convention";
@@ -43,29 +45,23 @@ pub(super) fn check(
         let Ok(key) = level.key.join("links") else {
             continue;
         };
-        if root.geometry_kinds == [GeometryType::PointCloud] && sum.records > 0 {
+        if root.geometry_kinds == [GeometryKind::Points] && sum.records > 0 {
             let message = format!("{} links", sum.records);
             context.report(&rules::LINKED_POINTS, &key, message);
         }
         let width = sum.width.map_or(0, LinkWidth::get);
-        if root.geometry_kinds.contains(&GeometryType::Mesh) && (1..3).contains(&width) {
+        if root.holds(GeometryKind::Mesh) && (1..3).contains(&width) {
             let message = format!("links of {width} ends");
             context.report(&rules::NO_FACES, &key, message);
         }
     }
 }
 
-fn allows(kind: &GeometryType, convention: &LinksConvention) -> bool {
-    use LinksConvention as C;
+fn allows(kind: GeometryKind, convention: &Word<LinksConvention>) -> bool {
     match kind {
-        GeometryType::Line | GeometryType::Polyline | GeometryType::Streamline => {
-            *convention == C::ImplicitSequential
-        }
-        GeometryType::Graph | GeometryType::Mesh => *convention == C::Explicit,
-        GeometryType::Skeleton => {
-            matches!(convention, C::Explicit | C::ImplicitWithBranches)
-        }
-        // Points have no links, and unknown kinds may have any convention.
-        _ => true,
+        // Points have no links.
+        GeometryKind::Points => true,
+        GeometryKind::Skeletons if *convention == LinksConvention::Explicit => true,
+        kind => *convention == LinksConvention::of(kind),
     }
 }

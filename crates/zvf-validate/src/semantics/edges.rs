@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use zvf_format::path::Delta;
-use zvf_model::root::GeometryType;
+use zvf_model::geometry_kind::GeometryKind;
 
 use super::{
     LevelView,
@@ -69,7 +69,7 @@ pub(super) async fn check(view: &LevelView<'_, '_>) {
         view.not_run("some links cannot be read, so links were not compared");
     }
     let key = view.links_key();
-    let is_mesh = view.scope.root.geometry_kinds.contains(&GeometryType::Mesh);
+    let is_mesh = view.scope.root.holds(GeometryKind::Mesh);
     if found.loops > 0 {
         let (rule, what) = if is_mesh {
             (&rules::DEGENERATE, "faces have a corner twice")

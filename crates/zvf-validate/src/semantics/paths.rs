@@ -3,8 +3,7 @@
 
 use zvf_format::{fragment::Rows, path::Delta};
 use zvf_model::{
-    generation::Generation,
-    root::{CrossChunkStrategy, GeometryType},
+    generation::Generation, geometry_kind::GeometryKind, root::CrossChunkStrategy, word::Word,
 };
 
 use super::{
@@ -50,7 +49,7 @@ pub(super) async fn check(view: &LevelView<'_, '_>) {
     }
     let pieces = pieces_of(view, &numbers).await;
     let mut steps = Steps::default();
-    let is_line = view.scope.root.geometry_kinds.contains(&GeometryType::Line);
+    let is_line = view.scope.root.holds(GeometryKind::Lines);
     let (mut odd, mut first_odd) = (0_u64, None);
     let visit = |row: u64, fragments: &mut dyn Iterator<Item = u32>| {
         let own = fragments.filter_map(|fragment| at_of(&pieces, fragment));
@@ -78,7 +77,7 @@ pub(super) async fn check(view: &LevelView<'_, '_>) {
         view.context.report(&rules::LINE_ENDS, key, message);
     }
     let strategy = view.scope.root.cross_chunk_strategy.clone();
-    let is_deduplicated = strategy == Some(CrossChunkStrategy::BoundaryDeduplication);
+    let is_deduplicated = strategy == Some(Word::Known(CrossChunkStrategy::BoundaryDeduplication));
     // In 0.9 all links may be omitted, because manifests imply the steps.
     let is_current = view.scope.store.layout().generation == Generation::V0_9;
     if !has_links && (is_deduplicated || is_current) {

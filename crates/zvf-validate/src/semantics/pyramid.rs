@@ -6,7 +6,8 @@ mod coverage;
 use zvf_model::{
     key::Key,
     level::{LevelId, Refinement},
-    root::{CrossLevelStorage, RootMetadata},
+    root::{CrossLevel, RootMetadata},
+    word::Word,
 };
 
 use super::{LevelView, numbers::Flags};
@@ -216,10 +217,7 @@ fn sparsity(context: &Context<'_>, key: &Key, share: f64, (rows, present): (u64,
 
 /// Returns whether the root declares links to coarser levels.
 fn is_linked(root: &RootMetadata) -> bool {
-    let storage = root.cross_level_storage.as_ref();
-    let is_stored = matches!(
-        storage,
-        Some(CrossLevelStorage::Implicit | CrossLevelStorage::Explicit)
-    );
+    let storage = root.cross_level_storage.as_ref().and_then(Word::known);
+    let is_stored = matches!(storage, Some(CrossLevel::Implicit | CrossLevel::Explicit));
     is_stored && root.cross_level_depth.is_some_and(|depth| depth != 0)
 }

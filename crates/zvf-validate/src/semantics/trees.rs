@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_format::path::Delta;
-use zvf_model::root::LinksConvention;
+use zvf_model::{root::LinksConvention, word::Word};
 
 use super::{
     LevelView,
@@ -30,8 +30,8 @@ pub(super) async fn check(view: &LevelView<'_, '_>) {
         return;
     }
     let mut parents = Parents::new(numbers.vertices);
-    let is_implicit =
-        view.scope.root.links_convention == Some(LinksConvention::ImplicitWithBranches);
+    let is_implicit = view.scope.root.links_convention
+        == Some(Word::Known(LinksConvention::ImplicitWithBranches));
     if is_implicit && !imply(view, &numbers, &mut parents).await {
         return;
     }

@@ -3,10 +3,11 @@
 use serde_json::json;
 use zvf_model::{
     array::{ObjectIndex, ObjectIndexLayout},
+    geometry_kind::GeometryKind,
     key::Key,
     layout::{ArrayRole, LinkForm, LinkOffsets},
     level::{LevelId, LevelMetadata},
-    root::{GeometryType, RootMetadata},
+    root::RootMetadata,
     zarr::Node,
 };
 
@@ -80,17 +81,13 @@ impl LevelCheck<'_, '_> {
         if self.has("geometry_index") || !is_filled(self.store, self.level) {
             return;
         }
-        for kind in &root.geometry_kinds {
-            let faces = matches!(kind, GeometryType::Graph | GeometryType::Mesh);
+        for kind in root.kinds() {
+            let faces = matches!(kind, GeometryKind::Graphs | GeometryKind::Mesh);
             if faces && !self.has("links/0") && !self.has("cross_chunk_links/0") {
                 let message = format!("the store holds a {kind}, but links/0 does not exist");
                 self.context.report(&rules::NO_LINKS, key, message);
             }
-            let path = matches!(
-                kind,
-                GeometryType::Line | GeometryType::Polyline | GeometryType::Streamline
-            );
-            if path && !self.has("object_index") {
+            if kind.is_paths() && !self.has("object_index") {
                 let message = format!("the store holds a {kind}, but object_index does not exist");
                 self.context.report(&rules::NO_OBJECT_INDEX, key, message);
             }

@@ -1,7 +1,9 @@
 //! The contents of a store, counted.
 
 use futures_util::future::try_join_all;
-use zvf_model::{fetch::BoxFuture, generation::Generation, grid::Bounds, root::GeometryType};
+use zvf_model::{
+    fetch::BoxFuture, generation::Generation, geometry_kind::GeometryKind, grid::Bounds, word::Word,
+};
 use zvf_store::ListError;
 
 use super::{Dataset, LevelInfo, count_level};
@@ -19,7 +21,7 @@ pub struct StoreInfo {
     /// The profile of the generation.
     pub profile: &'static str,
     /// The kinds of geometry it contains.
-    pub geometry: Vec<GeometryType>,
+    pub geometry: Vec<Word<GeometryKind>>,
     /// Names of the axes.
     pub axes: Vec<String>,
     /// The bounds that the root declares; `None` when malformed.

@@ -21,7 +21,7 @@ use zvf_format::{
 };
 use zvf_model::{
     grid::ChunkCoord, key::Key, layout::LinkForm as LinkForms, level::LevelId,
-    root::LinksConvention,
+    root::LinksConvention, word::Word,
 };
 use zvf_query::{CellLinks, LinkCells};
 
@@ -346,7 +346,8 @@ impl Migration<'_> {
         let mut policy = self.policy(cells, width).await?;
         let is_tree = delta == Delta::INTRA
             && width == LinkWidth::EDGE
-            && self.source.root().links_convention == Some(LinksConvention::ImplicitWithBranches);
+            && self.source.root().links_convention
+                == Some(Word::Known(LinksConvention::ImplicitWithBranches));
         let root = self.source.root();
         let names_parents_first =
             is_tree && policy.directed && root.names_parents_first(self.source.layout().generation);

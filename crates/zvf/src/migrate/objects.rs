@@ -11,7 +11,7 @@ use zvf_format::{
     manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder},
     numeric::Kind,
 };
-use zvf_model::{generation::Generation, grid::ChunkCoord, root::GeometryType};
+use zvf_model::{generation::Generation, geometry_kind::GeometryKind, grid::ChunkCoord};
 use zvf_query::{Column, ColumnValues, Damage, Fault, StoredManifests, predicate::Scope};
 
 use super::{Migration, level::Level};
@@ -330,8 +330,7 @@ impl Migration<'_> {
         }
         let generation = self.source.layout().generation;
         let old = matches!(generation, Generation::V0_6 | Generation::V0_7);
-        let kinds = &self.source.root().geometry_kinds;
-        if old && kinds.contains(&GeometryType::Mesh) {
+        if old && self.source.root().holds(GeometryKind::Mesh) {
             let why = "up to 0.7, all objects of a mesh refer to one fragment of each chunk";
             let what = "the assignment of vertices to objects";
             self.lost(MigrationNote::new(path, what, shared).because(why));

@@ -4,7 +4,7 @@ use zvf_build::{
     ShardingPolicy,
     coarsen::{Amount, CoarsenMethod, Ownership, Placement, Sparsity, Strategy},
 };
-use zvf_model::{grid::ChunkCoord, root::GeometryType};
+use zvf_model::{geometry_kind::GeometryKind, grid::ChunkCoord};
 
 use super::{
     LevelDesign, ObjectSelection,
@@ -408,12 +408,10 @@ impl AutoLevels {
         if is_linked && source.shape(false) == Ownership::Shared {
             return MethodKind::Bins;
         }
-        let kinds = &source.dataset.root().geometry_kinds;
-        let has = |kind: &GeometryType| kinds.contains(kind);
         if source.links.as_ref().is_some_and(|links| links.width == 3) {
             return MethodKind::Collapse;
         }
-        if has(&GeometryType::Skeleton) && source.links.is_some() {
+        if source.dataset.root().holds(GeometryKind::Skeletons) && source.links.is_some() {
             // Once only branch points and end points are left, lines cannot become simpler.
             let fewer = known.and_then(|known| known.fewer);
             let is_stuck = fewer.is_some_and(|fewer| fewer < 1.5);

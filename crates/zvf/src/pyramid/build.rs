@@ -133,7 +133,7 @@ impl<'a> Build<'a> {
         // In an additive pyramid, points of the finer level need not have a point in this one.
         let (stores_up, stores_down) = match design.additive {
             true => (false, false),
-            false => options.cross_level.stores(options.depth),
+            false => options.stored_links(),
         };
         let up = stores_up
             .then(|| link_form(root, &source.metadata, &metadata, 1, &aside))

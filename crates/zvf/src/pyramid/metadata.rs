@@ -1,17 +1,17 @@
 //! Metadata of the root and of a new level.
 
 use serde_json::{Map, Value, json};
-use zvf_model::root::{CrossLevelStorage, RootMetadata};
+use zvf_model::{
+    root::{CrossLevel, RootMetadata},
+    word::Word,
+};
 
-use super::{ATTRIBUTE_GROUPS, CrossLevel, build::Build, stats};
+use super::{ATTRIBUTE_GROUPS, build::Build, stats};
 
 /// Returns the cross-level links that the root declares.
 pub(super) fn stored(root: &RootMetadata) -> CrossLevel {
-    match root.cross_level_storage {
-        Some(CrossLevelStorage::Implicit) => CrossLevel::Implicit,
-        Some(CrossLevelStorage::Explicit) => CrossLevel::Explicit,
-        _ => CrossLevel::None,
-    }
+    let declared = root.cross_level_storage.as_ref();
+    declared.and_then(Word::known).unwrap_or(CrossLevel::None)
 }
 
 /// Returns the number of levels that links span; all if `None`.
@@ -125,7 +125,7 @@ impl Build<'_> {
                 token(block, CAPABILITIES, "multiscale_links");
             }
             block.insert("cross_level_depth".to_owned(), json!(depth));
-            block.insert("cross_level_storage".to_owned(), json!(storage.name()));
+            block.insert("cross_level_storage".to_owned(), json!(storage.as_str()));
         }
         dataset(
             &mut root,

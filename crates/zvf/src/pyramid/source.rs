@@ -14,11 +14,13 @@ use zvf_build::{
 use zvf_format::{numeric::Dtype, path::Delta};
 use zvf_model::{
     array::{CellAttribute, VertexEncoding, Vertices},
+    geometry_kind::GeometryKind,
     grid::ChunkCoord,
     layout::ArrayRole,
     level::{LevelId, LevelMetadata},
     metadata::Attributes,
-    root::{GeometryType, LinksConvention},
+    root::LinksConvention,
+    word::Word,
 };
 use zvf_query::{CellLinks, LinkCells, ObjectSet, Session, StoredArray, predicate::Scope};
 
@@ -322,13 +324,7 @@ impl<'a> Source<'a> {
 
     /// Returns whether the objects are paths.
     pub(super) fn is_paths(&self) -> bool {
-        let kinds = &self.dataset.root().geometry_kinds;
-        kinds.iter().any(|kind| {
-            matches!(
-                kind,
-                GeometryType::Line | GeometryType::Polyline | GeometryType::Streamline
-            )
-        })
+        self.dataset.root().kinds().any(GeometryKind::is_paths)
     }
 
     /// Calls `each` with the object, fragment and position of each vertex that fragments of a chunk
@@ -373,7 +369,7 @@ impl<'a> Source<'a> {
         let convention = self.dataset.root().links_convention.clone();
         // Links that the order of rows implies have two ends.
         let are_edges = self.links.as_ref().is_some_and(|links| links.width == 2);
-        match convention == Some(LinksConvention::ImplicitWithBranches) && are_edges {
+        match convention == Some(Word::Known(LinksConvention::ImplicitWithBranches)) && are_edges {
             true => Ownership::Trees,
             false => Ownership::Exclusive,
         }
@@ -537,14 +533,7 @@ pub(super) struct SortedLinks {
 
 /// Returns whether links carry more than the order of vertices.
 fn is_linked(dataset: &Dataset) -> bool {
-    let kinds = &dataset.root().geometry_kinds;
-    let linked = |kind: &GeometryType| {
-        matches!(
-            kind,
-            GeometryType::Skeleton | GeometryType::Graph | GeometryType::Mesh
-        )
-    };
-    kinds.iter().any(linked)
+    dataset.root().kinds().any(GeometryKind::is_linked)
 }
 
 async fn attributes(

@@ -11,11 +11,11 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use zvf_build::coarsen::FragmentReference;
-use zvf_model::{grid::ChunkCoord, level::LevelId};
+use zvf_model::{grid::ChunkCoord, level::LevelId, root::CrossLevel};
 use zvf_store::{OpenOptions, Store, Transaction};
 
 use super::{
-    CrossLevel, LevelDesign, LevelReport, PyramidOptions,
+    LevelDesign, LevelReport, PyramidOptions,
     build::{Build, NewLevel},
     clear, commit_kept,
     design::Coarsening,
@@ -125,7 +125,7 @@ impl Build<'_> {
             "source": self.source.id.number(),
             "target": self.target.number(),
             "is_again": self.is_again,
-            "cross_level": self.options.cross_level.name(),
+            "cross_level": self.options.cross_level.as_str(),
             "depth": self.options.depth,
             "kept": kept.map(|kept| kept.iter().map(|kept| u8::from(*kept)).collect::<Vec<u8>>()),
             "zvf_pyramid": stats::describe(self),
@@ -172,7 +172,7 @@ impl LevelTask {
             kept,
             options: PyramidOptions {
                 rules: recipe.rules,
-                cross_level: CrossLevel::named(text("cross_level")?)?,
+                cross_level: CrossLevel::of_word(text("cross_level")?)?,
                 depth: match &level["depth"] {
                     Value::Null => None,
                     _ => Some(number("depth")?),

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use serde_json::Value;
-use zvf::{AttributeInfo, Dataset, ErrorKind, GeometryType, LevelId, StoreInfo, ValueRange};
+use zvf::{AttributeInfo, Dataset, ErrorKind, GeometryKind, LevelId, StoreInfo, ValueRange, Word};
 use zvf_model::{
     array::{VertexEncoding, Vertices},
     error_chain::error_chain,
@@ -93,7 +93,8 @@ impl StoreDescription {
             attributes: attributes.into_iter().map(|info| (info, None)).collect(),
             groups,
             logical_links: None,
-            has_implied_links: root.links_convention == Some(LinksConvention::ImplicitWithBranches),
+            has_implied_links: root.links_convention
+                == Some(Word::Known(LinksConvention::ImplicitWithBranches)),
             info,
         })
     }
@@ -167,11 +168,7 @@ async fn shared_vertices(
     dataset: &Dataset,
     info: &StoreInfo,
 ) -> Result<Option<String>, zvf::Error> {
-    let kinds = &dataset.root().geometry_kinds;
-    let is_paths = kinds.iter().any(|kind| {
-        use GeometryType as Kind;
-        matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
-    });
+    let is_paths = dataset.root().kinds().any(GeometryKind::is_paths);
     let mut shared = Vec::new();
     for level in &info.levels {
         let metadata = dataset.level(level.level).await?;

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use serde_json::{Value, json};
-use zvf::{AttributeInfo, GeometryType, LevelInfo, StoreInfo, ValueRange, numeric};
+use zvf::{AttributeInfo, LevelInfo, StoreInfo, ValueRange, Word, numeric};
 use zvf_model::root::Axis;
 
 use super::description::StoreDescription;
@@ -330,7 +330,7 @@ fn notes(description: &StoreDescription) -> Vec<String> {
 
 fn kinds(info: &StoreInfo) -> Vec<&str> {
     let kinds = info.geometry.iter();
-    kinds.map(GeometryType::as_str).collect()
+    kinds.map(Word::as_str).collect()
 }
 
 fn axis_text(axis: &Axis) -> String {

@@ -4,7 +4,7 @@ mod in_batches;
 
 use std::collections::HashMap;
 
-use zvf::{Column, ColumnValues, Dataset, GeometryType, NumericColumn, Query, QueryResult};
+use zvf::{Column, ColumnValues, Dataset, NumericColumn, Query, QueryResult, Word};
 
 use super::{QueryOutput, description::Described};
 use zvf_files::{self, Format, LosslessTarget, OutputFile, ResultWriteError};
@@ -138,6 +138,6 @@ fn geometry(query: &Query, dataset: &Dataset) -> String {
         return name.clone();
     }
     let kinds = dataset.root().geometry_kinds.iter();
-    let kinds: Vec<&str> = kinds.map(GeometryType::as_str).collect();
+    let kinds: Vec<&str> = kinds.map(Word::as_str).collect();
     kinds.join(",")
 }

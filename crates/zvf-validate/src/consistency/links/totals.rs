@@ -8,7 +8,8 @@ use zvf_model::{
     array::{LinkFamily, LinkStore},
     key::Key,
     layout::ArrayRole,
-    root::{CrossLevelStorage, RootMetadata},
+    root::{CrossLevel, RootMetadata},
+    word::Word,
 };
 
 use super::cell::LinkCounts;
@@ -78,7 +79,7 @@ impl Totals {
             }
             let assumed = match family.store {
                 LinkStore::Duplicate => family.num_links,
-                _ => None,
+                LinkStore::Canonical => None,
             };
             match family.num_physical_records.or(assumed) {
                 Some(declared) if declared != held.rows => {
@@ -130,7 +131,7 @@ fn mirror(
     (other, counterpart): (&Key, Option<&LinkSum>),
 ) {
     let Some(back) = counterpart else {
-        let is_declared = root.cross_level_storage == Some(CrossLevelStorage::Explicit);
+        let is_declared = root.cross_level_storage == Some(Word::Known(CrossLevel::Explicit));
         if is_declared && links.records > 0 {
             let message =
                 format!("the store links levels in both directions, but {at} has no counterpart");

@@ -4,8 +4,10 @@ use serde_json::Map;
 use zvf_build::migrate::{LinkArrayKey, LinkRecordPolicy, LinkTotals};
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
+    geometry_kind::GeometryKind,
     level::LevelId,
-    root::{CrossChunkStrategy, GeometryType, LinksConvention},
+    root::{CrossChunkStrategy, LinksConvention},
+    word::Word,
 };
 use zvf_query::LinkCells;
 
@@ -17,11 +19,10 @@ use crate::{
 impl Migration<'_> {
     /// Returns whether consecutive vertices of objects are connected, without links.
     pub(in crate::migrate) fn has_paths(&self) -> bool {
-        use GeometryType::{Line, Polyline, Streamline};
         let root = self.source.root();
-        let is_path = |kind: &GeometryType| matches!(kind, Line | Polyline | Streamline);
         let convention = root.links_convention.clone().unwrap_or_default();
-        convention == LinksConvention::ImplicitSequential && root.geometry_kinds.iter().any(is_path)
+        convention == LinksConvention::ImplicitSequential
+            && root.kinds().any(GeometryKind::is_paths)
     }
 
     /// Returns whether the target has steps of paths between chunks as links, and the source has not.
@@ -34,7 +35,8 @@ impl Migration<'_> {
         !self.form.is_current()
             && level.id == LevelId::FULL
             && self.has_paths()
-            && root.cross_chunk_strategy != Some(CrossChunkStrategy::BoundaryDeduplication)
+            && root.cross_chunk_strategy
+                != Some(Word::Known(CrossChunkStrategy::BoundaryDeduplication))
             && links.iter().all(|(delta, _)| *delta != Delta::INTRA)
     }
 

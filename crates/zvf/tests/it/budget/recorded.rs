@@ -1,7 +1,7 @@
 //! Budgets on pyramids recorded from the reference implementation.
 
 use zvf::{Error, Query};
-use zvf_model::root::GeometryType;
+use zvf_model::geometry_kind::GeometryKind;
 use zvf_query::{LevelChoice, QueryError, VertexBudget};
 use zvf_testkit::golden::Golden;
 
@@ -53,10 +53,13 @@ fn budgets_choose_levels_of_recorded_pyramids() {
                 let level = levels[levels.len() - 1 - level];
                 let mut result = found.unwrap_or_else(|error| panic!("{at}: {error:?}"));
                 assert!(result.positions.len() as u64 <= budget, "{at}");
-                let kinds = &dataset.root().geometry_kinds;
                 if result.levels.len() > 1 {
                     mixed += 1;
-                    assert_eq!(kinds.first(), Some(&GeometryType::PointCloud), "{at}");
+                    assert_eq!(
+                        dataset.root().first_kind(),
+                        Some(GeometryKind::Points),
+                        "{at}"
+                    );
                     let used: Vec<_> = result.levels.iter().map(|used| used.level).collect();
                     assert_eq!(used[0], level, "{at}");
                     assert!(result.positions.len() as u64 > count(level), "{at}");

@@ -2,7 +2,9 @@
 
 use serde_json::Value as Json;
 use zvf::{Dataset, Query, QueryResult};
-use zvf_model::{generation::Generation, grid::ChunkCoord, level::LevelId, root::GeometryType};
+use zvf_model::{
+    generation::Generation, geometry_kind::GeometryKind, grid::ChunkCoord, level::LevelId,
+};
 use zvf_query::{LevelCache, LevelChoice, NO_OBJECT, SEVERAL_OBJECTS, Shape};
 use zvf_testkit::golden::{Golden, unhex};
 
@@ -113,9 +115,9 @@ fn part(
 /// Returns whether cross-chunk links name wrong rows: those of lines, and of all paths up to 0.7.
 fn has_wrong_rows(dataset: &Dataset) -> bool {
     let old = [Generation::V0_6, Generation::V0_7].contains(&dataset.layout().generation);
-    dataset.root().geometry_kinds.iter().any(|kind| match kind {
-        GeometryType::Line => true,
-        GeometryType::Polyline | GeometryType::Streamline => old,
+    dataset.root().kinds().any(|kind| match kind {
+        GeometryKind::Lines => true,
+        GeometryKind::Polylines | GeometryKind::Streamlines => old,
         _ => false,
     })
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 use zvf::{Dataset, QueryResult};
-use zvf_model::root::LinksConvention;
+use zvf_model::{root::LinksConvention, word::Word};
 use zvf_query::{
     Shape,
     geometry::{Bbox, Mode, Primitive},
@@ -27,7 +27,7 @@ pub(super) struct Graph {
 }
 
 pub(super) fn is_skeleton(dataset: &Dataset) -> bool {
-    dataset.root().links_convention == Some(LinksConvention::ImplicitWithBranches)
+    dataset.root().links_convention == Some(Word::Known(LinksConvention::ImplicitWithBranches))
 }
 
 /// Assembles the selected fragments of a level.

@@ -13,6 +13,7 @@ use zvf_model::{
     level::LevelId,
     metadata::Attributes,
     root::LinksConvention,
+    word::Word,
 };
 use zvf_query::{Column, ColumnValues, Selection, predicate::Scope};
 
@@ -281,7 +282,8 @@ impl Level {
         // Links between chunks of directed skeletons of 0.9 name the parent first.
         let is_skeleton = delta == Delta::INTRA
             && dataset.layout().generation == Generation::V0_9
-            && dataset.root().links_convention == Some(LinksConvention::ImplicitWithBranches);
+            && dataset.root().links_convention
+                == Some(Word::Known(LinksConvention::ImplicitWithBranches));
         for family in &stored.families {
             for link in 0..family.len() {
                 let ends = family.ends_of(link);
@@ -330,7 +332,10 @@ pub(super) fn same(found: &Content, expected: &Content, at: &str) {
     assert_eq!(found.root, expected.root, "{at}");
     assert_eq!(found.parametric, expected.parametric, "{at}");
     assert_eq!(found.headers, expected.headers, "{at}");
-    let convention = json!(format!("{:?}", Some(LinksConvention::ImplicitSequential)));
+    let convention = json!(format!(
+        "{:?}",
+        Some(Word::Known(LinksConvention::ImplicitSequential))
+    ));
     let are_paths = expected.root["convention"] == convention;
     let levels = |content: &Content| content.levels.keys().copied().collect::<Vec<_>>();
     assert_eq!(levels(found), levels(expected), "{at}");

@@ -7,7 +7,7 @@ use zvf::{
     build_pyramid,
     coarsen::{CoarsenMethod, Placement},
 };
-use zvf_model::{level::LevelId, root::GeometryType};
+use zvf_model::{geometry_kind::GeometryKind, level::LevelId};
 use zvf_testkit::golden::Golden;
 
 use crate::{block_on, golden::open, validated::own::is_sound};
@@ -85,7 +85,7 @@ async fn contents(dataset: &Dataset, level: u32) -> BTreeMap<Option<i64>, Places
             let id = objects.id(place).unwrap();
             let mut own = places(dataset, level, Some(id)).await;
             // The order of vertices is not defined except on paths.
-            if dataset.root().geometry_kinds.contains(&GeometryType::Mesh) {
+            if dataset.root().holds(GeometryKind::Mesh) {
                 own.sort_unstable();
             }
             all.insert(Some(id), own);
