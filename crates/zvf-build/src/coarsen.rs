@@ -44,7 +44,7 @@ pub use contract::{contract_links, contract_path};
 pub use input::{CoarsenError, CoarsenInput, FineChunk, FineLinks, FragmentReference};
 pub use make::CoarseChunk;
 pub use measure::{HausdorffDistance, Simplices, hausdorff_one_sided};
-pub use method::CoarsenMethod;
+pub use method::{CoarsenMethod, MethodKind, MethodOptions, MethodScale, NO_POINTS, NO_TOLERANCE};
 pub use sparsity::{Amount, ObjectFacts, Sparsity, SparsityError, Strategy};
 
 /// Parent of a vertex that has no vertex in the coarser level.

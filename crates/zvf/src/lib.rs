@@ -156,9 +156,11 @@ pub use zvf_build::{
 // Pyramids.
 #[cfg(feature = "pyramid")]
 pub use pyramid::{
-    AutoLevels, LevelDesign, LevelProgress, LevelReport, MethodKind, ObjectSelection,
-    PyramidLevels, PyramidOptions, PyramidReport, build_pyramid, refresh_pyramid,
+    AutoLevels, LevelDesign, LevelProgress, LevelReport, ObjectSelection, PyramidLevels,
+    PyramidOptions, PyramidReport, build_pyramid, refresh_pyramid,
 };
+#[cfg(feature = "pyramid")]
+pub use zvf_build::coarsen::MethodKind;
 
 // Validation and migration.
 #[cfg(feature = "migrate")]

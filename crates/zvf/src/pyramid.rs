@@ -34,7 +34,7 @@ use std::{
 
 use serde_json::{Map, Value};
 use zvf_build::{
-    coarsen::{AggregatedAttribute, Aggregation, CoarsenMethod, Topology},
+    coarsen::{AggregatedAttribute, Aggregation, MethodKind},
     migrate::MigrationTarget,
 };
 use zvf_model::{fetch::BoxFuture, level::LevelId, root::CrossLevel, zarr::Node};
@@ -60,7 +60,7 @@ use crate::{
     writer::{begin_on, encode::text, or_changed},
 };
 
-pub use auto::{AutoLevels, MethodKind};
+pub use auto::AutoLevels;
 pub use design::{LevelDesign, ObjectSelection};
 pub use refresh::refresh_pyramid;
 
@@ -570,7 +570,7 @@ async fn commit_kept(
     let tally = &build.tally;
     Ok(LevelReport {
         level: build.target,
-        method: build.design.method.name(),
+        method: build.design.method.kind().name(),
         vertices: tally.rows,
         named: (!tally.is_partly_named).then_some(tally.names),
         chunks: tally.chunks,
@@ -605,10 +605,11 @@ fn check_options(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Fa
         PyramidLevels::Explicit(levels) => {
             let mut methods = levels.iter().map(|level| &level.method);
             methods.try_for_each(|method| {
-                let named = MethodKind::ALL.into_iter();
-                let mut named = named.filter(|kind| kind.name() == method.name());
-                named.try_for_each(|kind| check_geometry(source, kind, options))?;
-                check_method(method)
+                check_geometry(source, method.kind(), options)?;
+                match method.invalidity() {
+                    Some(why) => Err(Failure::NoPyramid { why }),
+                    None => Ok(()),
+                }
             })
         }
     }
@@ -624,42 +625,9 @@ fn check_geometry(
     if source.id != LevelId::FULL || options.records_pending {
         return Ok(());
     }
-    let why = match (method, source.topology()) {
-        (MethodKind::Bins, _)
-        | (MethodKind::Subset, Topology::Points | Topology::SharedPoints)
-        | (
-            MethodKind::Simplify | MethodKind::Stride,
-            Topology::Paths | Topology::Trees | Topology::Graphs,
-        )
-        | (MethodKind::Collapse, Topology::Faces) => return Ok(()),
-        (MethodKind::Subset, _) => {
-            "only points can be sampled; omit --method to use the default of the geometry"
-        }
-        (MethodKind::Simplify | MethodKind::Stride, Topology::Faces) => {
-            "faces have no lines to simplify; omit --method to use the default of the geometry"
-        }
-        (MethodKind::Simplify | MethodKind::Stride, _) => {
-            "points have no lines to simplify; use --method subset or bins"
-        }
-        (MethodKind::Collapse, _) => build::NO_FACES,
-    };
-    Err(Failure::NoPyramid { why })
-}
-
-fn check_method(method: &CoarsenMethod) -> Result<(), Failure> {
-    let (is_valid, why) = match method {
-        // Refreshing needs the recorded tolerance, which cannot be infinite.
-        CoarsenMethod::Simplify { tolerance } => (
-            tolerance.is_finite() && *tolerance >= 0.0,
-            auto::NO_TOLERANCE,
-        ),
-        CoarsenMethod::Collapse { tolerance, .. } => (*tolerance >= 0.0, auto::NO_TOLERANCE),
-        CoarsenMethod::Subset { keep, .. } => (*keep > 0, auto::NO_POINTS),
-        _ => return Ok(()),
-    };
-    match is_valid {
-        true => Ok(()),
-        false => Err(Failure::NoPyramid { why }),
+    match method.refusal(source.topology()) {
+        Some(why) => Err(Failure::NoPyramid { why }),
+        None => Ok(()),
     }
 }
 

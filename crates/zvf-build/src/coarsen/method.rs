@@ -1,5 +1,7 @@
 //! Methods of coarsening.
 
+use serde_json::{Value, json};
+
 use super::{Topology, VertexBlock, VertexMerge, bins, bins::Placement, collapse, lines, subset};
 
 /// Method that reduces the vertices of a chunk.
@@ -54,30 +56,223 @@ pub enum CoarsenMethod {
     },
 }
 
-impl CoarsenMethod {
-    /// Returns whether the method supports this topology. Faces have no lines to simplify, and
-    /// points on links or paths cannot be sampled independently.
-    #[doc(hidden)]
-    pub fn suits(&self, topology: Topology) -> bool {
+/// A method without its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MethodKind {
+    /// Merges the vertices of a cell into one.
+    Bins,
+    /// Keeps some of the points in a cell.
+    Subset,
+    /// Drops vertices of a line as long as it moves by no more than a tolerance.
+    Simplify,
+    /// Keeps every n-th vertex of a line.
+    Stride,
+    /// Collapses edges of a mesh.
+    Collapse,
+}
+
+/// The parameter that grows from level to level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MethodScale {
+    /// The extent of cells.
+    Cell {
+        /// `true` if the vertices of a cell become one.
+        merged: bool,
+    },
+    /// The tolerance of lines.
+    Tolerance,
+    /// The distance between kept vertices, in vertices.
+    Step,
+    /// The ratio of the vertices to those that are kept.
+    Ratio,
+}
+
+/// Parameters of all methods.
+#[derive(Clone, Debug)]
+pub struct MethodOptions {
+    /// Extent of a cell.
+    pub cell: Vec<f64>,
+    /// Position of a merged vertex.
+    pub placement: Placement,
+    /// `true` if objects share merged vertices.
+    pub share: bool,
+    /// Number of points kept in a cell.
+    pub keep: u32,
+    /// Seed of random choices.
+    pub seed: u64,
+    /// Maximum distance that lines or surfaces move; `f64::INFINITY` removes the limit.
+    pub tolerance: f64,
+    /// Distance between kept vertices, in vertices.
+    pub step: u32,
+    /// Ratio of the vertices to those that are kept.
+    pub ratio: f64,
+    /// Pieces of meshes with fewer faces are dropped.
+    pub cull: u32,
+}
+
+/// The cause of the error of a level without faces that is to be collapsed.
+const NO_FACES: &str = "there are no faces to collapse; use --method bins";
+
+/// The cause of the error of levels without points.
+pub const NO_POINTS: &str = "each of its cells must keep at least 1 point";
+
+/// The cause of the error of a tolerance that is no distance.
+pub const NO_TOLERANCE: &str =
+    "its tolerance must be a distance of at least 0, and finite for lines";
+
+impl MethodKind {
+    /// All methods.
+    pub const ALL: [Self; 5] = [
+        Self::Bins,
+        Self::Subset,
+        Self::Simplify,
+        Self::Stride,
+        Self::Collapse,
+    ];
+
+    /// Returns the name of the method on the command line.
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Bins { .. } => true,
-            Self::Subset { .. } => {
-                matches!(topology, Topology::Points | Topology::SharedPoints)
-            }
-            Self::Simplify { .. } | Self::Stride { .. } => {
-                matches!(
-                    topology,
-                    Topology::Paths | Topology::Trees | Topology::Graphs
-                )
-            }
-            Self::Collapse { .. } => topology == Topology::Faces,
+            Self::Bins => "bins",
+            Self::Subset => "subset",
+            Self::Simplify => "simplify",
+            Self::Stride => "stride",
+            Self::Collapse => "collapse",
         }
     }
 
-    /// Maps the vertices of a block. A block with an [unsupported](Self::suits) topology keeps its
+    /// Returns what the method does, as the rest of a sentence that starts with its name.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Bins => "keeps one vertex per grid cell",
+            Self::Subset => "some points of each cell",
+            Self::Simplify => "the vertices that the shape of lines needs",
+            Self::Stride => "every n-th vertex of a line",
+            Self::Collapse => "collapses the edges of a mesh that change its shape least",
+        }
+    }
+
+    /// Returns the name in the metadata of a level.
+    #[doc(hidden)]
+    pub fn in_metadata(self) -> &'static str {
+        match self {
+            // The name in the reference implementation.
+            Self::Bins => "per_object",
+            _ => self.name(),
+        }
+    }
+
+    /// Returns the reason why the method would leave geometry of a topology unchanged; `None` if it
+    /// reduces it. Faces have no lines to simplify, and points on links or paths cannot be sampled
+    /// independently.
+    #[doc(hidden)]
+    pub fn refusal(self, topology: Topology) -> Option<&'static str> {
+        match (self, topology) {
+            (Self::Bins, _)
+            | (Self::Subset, Topology::Points | Topology::SharedPoints)
+            | (
+                Self::Simplify | Self::Stride,
+                Topology::Paths | Topology::Trees | Topology::Graphs,
+            )
+            | (Self::Collapse, Topology::Faces) => None,
+            (Self::Subset, _) => {
+                Some("only points can be sampled; omit --method to use the default of the geometry")
+            }
+            (Self::Simplify | Self::Stride, Topology::Faces) => Some(
+                "faces have no lines to simplify; omit --method to use the default of the geometry",
+            ),
+            (Self::Simplify | Self::Stride, _) => {
+                Some("points have no lines to simplify; use --method subset or bins")
+            }
+            (Self::Collapse, _) => Some(NO_FACES),
+        }
+    }
+
+    /// Returns the reason why the method cannot follow links of `width` ends.
+    #[doc(hidden)]
+    pub fn refused_links(self, width: Option<usize>) -> Option<&'static str> {
+        match (self, width) {
+            (Self::Collapse, None) => Some(NO_FACES),
+            (Self::Collapse, Some(width)) if width != 3 => Some(
+                "only triangles can be collapsed; use --method bins for faces with more vertices",
+            ),
+            _ => None,
+        }
+    }
+
+    /// Returns the parameter that grows from level to level.
+    #[doc(hidden)]
+    pub fn scale(self) -> MethodScale {
+        match self {
+            Self::Bins => MethodScale::Cell { merged: true },
+            Self::Subset => MethodScale::Cell { merged: false },
+            Self::Simplify => MethodScale::Tolerance,
+            Self::Stride => MethodScale::Step,
+            Self::Collapse => MethodScale::Ratio,
+        }
+    }
+
+    /// Returns the method with those of the options that it has.
+    #[doc(hidden)]
+    pub fn with(self, options: MethodOptions) -> CoarsenMethod {
+        match self {
+            Self::Bins => CoarsenMethod::Bins {
+                cell: options.cell,
+                placement: options.placement,
+                share: options.share,
+            },
+            Self::Subset => CoarsenMethod::Subset {
+                cell: options.cell,
+                keep: options.keep,
+                seed: options.seed,
+                without: None,
+            },
+            Self::Simplify => CoarsenMethod::Simplify {
+                tolerance: options.tolerance,
+            },
+            Self::Stride => CoarsenMethod::Stride { step: options.step },
+            Self::Collapse => CoarsenMethod::Collapse {
+                keep: 1.0 / options.ratio.max(1.0),
+                tolerance: options.tolerance,
+                cull: options.cull,
+            },
+        }
+    }
+}
+
+impl CoarsenMethod {
+    /// Returns the method without its parameters.
+    pub fn kind(&self) -> MethodKind {
+        match self {
+            Self::Bins { .. } => MethodKind::Bins,
+            Self::Subset { .. } => MethodKind::Subset,
+            Self::Simplify { .. } => MethodKind::Simplify,
+            Self::Stride { .. } => MethodKind::Stride,
+            Self::Collapse { .. } => MethodKind::Collapse,
+        }
+    }
+
+    /// Returns the reason why no level can have these parameters.
+    #[doc(hidden)]
+    pub fn invalidity(&self) -> Option<&'static str> {
+        match self {
+            // Refreshing needs the recorded tolerance, which cannot be infinite.
+            Self::Simplify { tolerance } if !(tolerance.is_finite() && *tolerance >= 0.0) => {
+                Some(NO_TOLERANCE)
+            }
+            Self::Collapse { tolerance, .. } if tolerance.is_nan() || *tolerance < 0.0 => {
+                Some(NO_TOLERANCE)
+            }
+            Self::Subset { keep: 0, .. } => Some(NO_POINTS),
+            _ => None,
+        }
+    }
+
+    /// Maps the vertices of a block. A block whose topology the method cannot reduce keeps its
     /// vertices, as [`VertexMerge::unchanged`] does.
     pub fn merge(&self, block: &VertexBlock) -> VertexMerge {
-        if !self.suits(block.topology) {
+        if self.kind().refusal(block.topology).is_some() {
             return VertexMerge::unchanged(block);
         }
         match self {
@@ -105,29 +300,6 @@ impl CoarsenMethod {
                 tolerance,
                 cull,
             } => collapse::merge(block, *keep, *tolerance, *cull),
-        }
-    }
-}
-
-impl CoarsenMethod {
-    /// Returns the value of `coarsening_method` in the level metadata.
-    #[doc(hidden)]
-    pub fn in_metadata(&self) -> &'static str {
-        match self {
-            // The name in the reference implementation.
-            Self::Bins { .. } => "per_object",
-            _ => self.name(),
-        }
-    }
-
-    /// Returns the name used on the command line.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Bins { .. } => "bins",
-            Self::Subset { .. } => "subset",
-            Self::Simplify { .. } => "simplify",
-            Self::Stride { .. } => "stride",
-            Self::Collapse { .. } => "collapse",
         }
     }
 
@@ -190,5 +362,90 @@ impl CoarsenMethod {
             self,
             Self::Simplify { .. } | Self::Stride { .. } | Self::Collapse { .. }
         )
+    }
+
+    /// Returns the method and its parameters as members of the recipe of a level.
+    #[doc(hidden)]
+    pub fn record(&self) -> Value {
+        let mut record = json!({"method": self.kind().in_metadata()});
+        match self {
+            Self::Bins {
+                cell,
+                placement,
+                share,
+            } => {
+                record["cell"] = json!(cell);
+                record["placing"] = json!(format!("{placement:?}").to_lowercase());
+                record["share"] = json!(share);
+            }
+            Self::Subset {
+                cell,
+                keep,
+                seed,
+                without,
+            } => {
+                if let Some(without) = without {
+                    record["without"] = json!(without);
+                }
+                record["cell"] = json!(cell);
+                record["keep"] = json!(keep);
+                record["seed"] = json!(seed);
+            }
+            Self::Simplify { tolerance } => record["tolerance"] = json!(tolerance),
+            Self::Stride { step } => record["step"] = json!(step),
+            Self::Collapse {
+                keep,
+                tolerance,
+                cull,
+            } => {
+                record["keep"] = json!(keep);
+                if tolerance.is_finite() {
+                    record["tolerance"] = json!(tolerance);
+                }
+                record["cull"] = json!(cull);
+            }
+        }
+        record
+    }
+
+    /// Parses the [record](Self::record) of a method; `None` if it is not understood.
+    #[doc(hidden)]
+    pub fn of_record(record: &Value) -> Option<Self> {
+        let number = |name: &str| record.get(name).and_then(Value::as_f64);
+        let count = |name: &str| record.get(name).and_then(Value::as_u64);
+        let small = |name: &str| count(name).and_then(|count| u32::try_from(count).ok());
+        let extents = |name: &str| {
+            let cell = record.get(name)?.as_array()?;
+            cell.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>()
+        };
+        let name = record.get("method")?.as_str()?;
+        let mut kinds = MethodKind::ALL.into_iter();
+        Some(match kinds.find(|kind| kind.in_metadata() == name)? {
+            MethodKind::Bins => Self::Bins {
+                cell: extents("cell")?,
+                placement: match record.get("placing")?.as_str()? {
+                    "medoid" => Placement::Medoid,
+                    _ => Placement::Mean,
+                },
+                share: record.get("share").and_then(Value::as_bool) == Some(true),
+            },
+            MethodKind::Subset => Self::Subset {
+                cell: extents("cell")?,
+                keep: small("keep")?,
+                seed: count("seed")?,
+                without: extents("without"),
+            },
+            MethodKind::Simplify => Self::Simplify {
+                tolerance: number("tolerance")?,
+            },
+            MethodKind::Stride => Self::Stride {
+                step: small("step")?,
+            },
+            MethodKind::Collapse => Self::Collapse {
+                keep: number("keep")?,
+                tolerance: number("tolerance").unwrap_or(f64::INFINITY),
+                cull: small("cull")?,
+            },
+        })
     }
 }

@@ -41,11 +41,7 @@ pub struct PyramidArgs {
     #[arg(value_name = "STORE")]
     store: String,
     /// Method of reduction; chosen by the kind of geometry by default.
-    ///
-    /// `bins` keeps one vertex per grid cell, `subset` some points of each cell, `simplify` the
-    /// vertices that the shape of lines needs, `stride` every n-th vertex of a line, and `collapse`
-    /// collapses the edges of a mesh that change its shape least.
-    #[arg(long, value_name = "METHOD", value_parser = named(MethodKind::ALL, MethodKind::name))]
+    #[arg(long, value_name = "METHOD", long_help = methods(), value_parser = named(MethodKind::ALL, MethodKind::name))]
     method: Option<MethodKind>,
     /// Number of levels.
     #[arg(long, value_name = "N")]
@@ -130,6 +126,16 @@ pub struct PyramidArgs {
     /// Show no progress.
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// Returns the help of `--method`.
+fn methods() -> String {
+    let mut texts = MethodKind::ALL.map(|kind| format!("`{}` {}", kind.name(), kind.description()));
+    if let Some(last) = texts.last_mut() {
+        last.insert_str(0, "and ");
+    }
+    let texts = texts.join(", ");
+    format!("Method of reduction; chosen by the kind of geometry by default.\n\n{texts}.")
 }
 
 /// Options with invalid values.

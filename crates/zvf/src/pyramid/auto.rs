@@ -2,7 +2,10 @@
 
 use zvf_build::{
     ShardingPolicy,
-    coarsen::{Amount, CoarsenMethod, Ownership, Placement, Sparsity, Strategy},
+    coarsen::{
+        Amount, CoarsenMethod, MethodKind, MethodOptions, MethodScale, NO_POINTS, NO_TOLERANCE,
+        Ownership, Placement, Sparsity, Strategy,
+    },
 };
 use zvf_model::{geometry_kind::GeometryKind, grid::ChunkCoord};
 
@@ -26,51 +29,6 @@ const SAMPLE: usize = 12;
 const SAMPLE_VERTICES: usize = 400_000;
 /// Maximum number of times an extent is halved in the search for a cell size.
 const MAX_HALVINGS: u32 = 24;
-
-/// The cause of the error of levels without points.
-pub(super) const NO_POINTS: &str = "each of its cells must keep at least 1 point";
-
-/// The cause of the error of a tolerance that is no distance.
-pub(super) const NO_TOLERANCE: &str =
-    "its tolerance must be a distance of at least 0, and finite for lines";
-
-/// The method that reduces the number of vertices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MethodKind {
-    /// Merges the vertices of a cell into one.
-    Bins,
-    /// Keeps some of the points in a cell.
-    Subset,
-    /// Drops vertices of a line as long as it moves by no more than a tolerance.
-    Simplify,
-    /// Keeps every n-th vertex of a line.
-    Stride,
-    /// Collapses edges of a mesh.
-    Collapse,
-}
-
-impl MethodKind {
-    /// All methods.
-    pub const ALL: [Self; 5] = [
-        Self::Bins,
-        Self::Subset,
-        Self::Simplify,
-        Self::Stride,
-        Self::Collapse,
-    ];
-
-    /// Returns the name of the method on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bins => "bins",
-            Self::Subset => "subset",
-            Self::Simplify => "simplify",
-            Self::Stride => "stride",
-            Self::Collapse => "collapse",
-        }
-    }
-}
 
 /// Options for levels chosen automatically. The contents of the store determine the options that
 /// are not set.
@@ -160,7 +118,8 @@ impl AutoLevels {
             });
         }
         let is_distance = |tolerance: f64| {
-            let may_be_infinite = self.method != Some(MethodKind::Simplify);
+            let scale = self.method.map(MethodKind::scale);
+            let may_be_infinite = scale != Some(MethodScale::Tolerance);
             tolerance >= 0.0 && (may_be_infinite || tolerance.is_finite())
         };
         if !self.tolerance.is_none_or(is_distance) {
@@ -235,8 +194,8 @@ impl AutoLevels {
         let sample = Sample::of(source, is_sampled).await?;
         // Chunks are merged by the ratio of the vertices, so that their size in bytes stays about
         // equal.
-        let fewer = match way {
-            MethodKind::Collapse => factor.unwrap_or(FACE_RATIO),
+        let fewer = match way.scale() {
+            MethodScale::Ratio => factor.unwrap_or(FACE_RATIO),
             _ => VERTEX_RATIO,
         };
         let chunk_scale = match self.chunk_scale {
@@ -265,30 +224,23 @@ impl AutoLevels {
             }
             (None, None, None) => sample.cell(&chunk, VERTEX_RATIO, share),
         };
-        let method = match way {
-            MethodKind::Bins => CoarsenMethod::Bins {
-                cell: nested(&cell(true), &chunk),
-                placement: self.placement,
-                share: self.share,
+        let method = way.with(MethodOptions {
+            cell: match way.scale() {
+                MethodScale::Cell { merged } => nested(&cell(merged), &chunk),
+                _ => Vec::new(),
             },
-            MethodKind::Subset => CoarsenMethod::Subset {
-                cell: nested(&cell(false), &chunk),
-                keep: self.keep.unwrap_or(1),
-                seed: self.seed,
-                without: None,
+            placement: self.placement,
+            share: self.share,
+            keep: self.keep.unwrap_or(1),
+            seed: self.seed,
+            tolerance: match way.scale() {
+                MethodScale::Tolerance => self.line_tolerance(&sample, factor, before),
+                _ => self.tolerance.unwrap_or(f64::INFINITY),
             },
-            MethodKind::Simplify => CoarsenMethod::Simplify {
-                tolerance: self.line_tolerance(&sample, factor, before),
-            },
-            MethodKind::Stride => CoarsenMethod::Stride {
-                step: factor.map_or(2, |factor| factor.round().clamp(2.0, 1e6) as u32),
-            },
-            MethodKind::Collapse => CoarsenMethod::Collapse {
-                keep: 1.0 / fewer.max(1.0),
-                tolerance: self.tolerance.unwrap_or(f64::INFINITY),
-                cull: self.cull,
-            },
-        };
+            step: factor.map_or(2, |factor| factor.round().clamp(2.0, 1e6) as u32),
+            ratio: fewer,
+            cull: self.cull,
+        });
         Ok(Some(LevelDesign {
             method,
             chunk_scale,
@@ -301,15 +253,15 @@ impl AutoLevels {
     /// Returns whether the extent of cells or the tolerance has to be computed from a sample.
     fn samples(&self, way: MethodKind, factor: Option<f64>, before: Option<&LevelDesign>) -> bool {
         let before = before.map(|design| &design.method);
-        match way {
-            MethodKind::Bins | MethodKind::Subset => {
+        match way.scale() {
+            MethodScale::Cell { .. } => {
                 let is_said = factor.is_some() || self.cell.is_some();
                 !is_said && before.and_then(CoarsenMethod::cell).is_none()
             }
-            MethodKind::Simplify => {
+            MethodScale::Tolerance => {
                 self.tolerance.is_none() && before.and_then(CoarsenMethod::tolerance).is_none()
             }
-            MethodKind::Stride | MethodKind::Collapse => false,
+            MethodScale::Step | MethodScale::Ratio => false,
         }
     }
 

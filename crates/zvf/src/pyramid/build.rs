@@ -11,7 +11,7 @@ use futures_util::future::{join, join3};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
 use zvf_build::{
-    coarsen::{CoarsenMethod, Coarsener, FragmentReference, Ownership},
+    coarsen::{Coarsener, FragmentReference, MethodKind, Ownership},
     migrate::{ChunkExtent, LinkRecordPolicy, LinkTarget, MigrationTarget},
 };
 use zvf_format::{
@@ -536,9 +536,6 @@ impl LevelShapes {
     }
 }
 
-/// The cause of the error of a level without faces that is to be collapsed.
-pub(super) const NO_FACES: &str = "there are no faces to collapse; use --method bins";
-
 /// Returns the builder of chunks, if the method suits the geometry.
 fn recipe(
     source: &Source<'_>,
@@ -548,23 +545,14 @@ fn recipe(
     shapes: &LevelShapes,
 ) -> Result<Coarsener, Failure> {
     let links = source.links.as_ref();
-    if matches!(design.method, CoarsenMethod::Collapse { .. }) {
-        let why = match links.map(|links| links.width) {
-            Some(3) => None,
-            Some(_) => Some(
-                "only triangles can be collapsed; use --method bins for faces with more vertices",
-            ),
-            None => Some(NO_FACES),
-        };
-        if let Some(why) = why {
-            return Err(Failure::NoPyramid { why });
-        }
+    let width = links.map(|links| links.width);
+    if let Some(why) = design.method.kind().refused_links(width) {
+        return Err(Failure::NoPyramid { why });
     }
     let shape = source.shape(design.method.shares());
     // Shared fragments list vertices in order; their links and faces are not followed.
-    let is_bins = matches!(design.method, CoarsenMethod::Bins { .. });
     let is_linked = links.is_some() && !source.is_paths();
-    if shape == Ownership::Shared && is_linked && !is_bins {
+    if shape == Ownership::Shared && is_linked && design.method.kind() != MethodKind::Bins {
         return Err(Failure::NoPyramid {
             why: "its objects share fragments, and only --method bins follows links then",
         });

@@ -60,7 +60,10 @@ impl Build<'_> {
         put("level", json!(self.target.number()));
         put("object_sparsity", json!(share));
         put("vertex_count", json!(tally.rows));
-        put("coarsening_method", json!(self.design.method.in_metadata()));
+        put(
+            "coarsening_method",
+            json!(self.design.method.kind().in_metadata()),
+        );
         put("parent_level", json!(source.id.number()));
         put("arrays_present", json!(present));
         if self.metadata.chunk_shape.as_ref() != Some(&source.dataset.root().chunk_shape)

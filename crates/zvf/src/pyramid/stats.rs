@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use zvf_build::{
     ShardingPolicy,
-    coarsen::{Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy},
+    coarsen::{Aggregation, Amount, CoarsenMethod, Sparsity, Strategy},
 };
 
 use super::{LevelDesign, ObjectSelection, build::Build};
@@ -37,7 +37,7 @@ pub(super) fn is_made(
 
 /// Returns the recipe of a design.
 pub(super) fn design(own: &LevelDesign, rules: &BTreeMap<String, Aggregation>) -> Value {
-    let mut attributes = method(&own.method);
+    let mut attributes = own.method.record();
     attributes["chunk_scale"] = json!(own.chunk_scale);
     if own.additive {
         attributes["additive"] = json!(true);
@@ -58,48 +58,6 @@ pub(super) fn design(own: &LevelDesign, rules: &BTreeMap<String, Aggregation>) -
         .collect();
     if !rules.is_empty() {
         attributes["attributes"] = Value::Object(rules);
-    }
-    attributes
-}
-
-fn method(method: &CoarsenMethod) -> Value {
-    let mut attributes = json!({"method": method.in_metadata()});
-    match method {
-        CoarsenMethod::Bins {
-            cell,
-            placement,
-            share,
-        } => {
-            attributes["cell"] = json!(cell);
-            attributes["placing"] = json!(format!("{placement:?}").to_lowercase());
-            attributes["share"] = json!(share);
-        }
-        CoarsenMethod::Subset {
-            cell,
-            keep,
-            seed,
-            without,
-        } => {
-            if let Some(without) = without {
-                attributes["without"] = json!(without);
-            }
-            attributes["cell"] = json!(cell);
-            attributes["keep"] = json!(keep);
-            attributes["seed"] = json!(seed);
-        }
-        CoarsenMethod::Simplify { tolerance } => attributes["tolerance"] = json!(tolerance),
-        CoarsenMethod::Stride { step } => attributes["step"] = json!(step),
-        CoarsenMethod::Collapse {
-            keep,
-            tolerance,
-            cull,
-        } => {
-            attributes["keep"] = json!(keep);
-            if tolerance.is_finite() {
-                attributes["tolerance"] = json!(tolerance);
-            }
-            attributes["cull"] = json!(cull);
-        }
     }
     attributes
 }
@@ -137,48 +95,6 @@ pub(super) fn recipe(level: &Map<String, Value>) -> Option<Recipe> {
 
 /// Parses a recipe; `None` if it is not understood.
 pub(super) fn parse_recipe(attributes: &Value) -> Option<Recipe> {
-    let number = |name: &str| attributes.get(name).and_then(Value::as_f64);
-    let count = |name: &str| attributes.get(name).and_then(Value::as_u64);
-    let flag = |name: &str| {
-        attributes
-            .get(name)
-            .and_then(Value::as_bool)
-            .unwrap_or(false)
-    };
-    let small = |name: &str| count(name).and_then(|count| u32::try_from(count).ok());
-    let extents = |name: &str| {
-        let cell = attributes.get(name)?.as_array()?;
-        cell.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>()
-    };
-    let cell = || extents("cell");
-    let method = match attributes.get("method")?.as_str()? {
-        "per_object" => CoarsenMethod::Bins {
-            cell: cell()?,
-            placement: match attributes.get("placing")?.as_str()? {
-                "medoid" => Placement::Medoid,
-                _ => Placement::Mean,
-            },
-            share: flag("share"),
-        },
-        "subset" => CoarsenMethod::Subset {
-            cell: cell()?,
-            keep: small("keep")?,
-            seed: count("seed")?,
-            without: extents("without"),
-        },
-        "simplify" => CoarsenMethod::Simplify {
-            tolerance: number("tolerance")?,
-        },
-        "stride" => CoarsenMethod::Stride {
-            step: small("step")?,
-        },
-        "collapse" => CoarsenMethod::Collapse {
-            keep: number("keep")?,
-            tolerance: number("tolerance").unwrap_or(f64::INFINITY),
-            cull: small("cull")?,
-        },
-        _ => return None,
-    };
     let scale = attributes.get("chunk_scale")?.as_array()?.iter();
     let scale = scale.map(|scale| u32::try_from(scale.as_u64()?).ok());
     let rules = attributes.get("attributes").and_then(Value::as_object);
@@ -188,13 +104,13 @@ pub(super) fn parse_recipe(attributes: &Value) -> Option<Recipe> {
         .map(|(name, rule)| Some((name.clone(), rule.as_str()?.parse().ok()?)));
     Some(Recipe {
         design: LevelDesign {
-            method,
+            method: CoarsenMethod::of_record(attributes)?,
             chunk_scale: scale.collect::<Option<_>>()?,
             sparsity: match attributes.get("sparsity") {
                 Some(attributes) => Some(kept(attributes)?),
                 None => None,
             },
-            additive: flag("additive"),
+            additive: attributes.get("additive").and_then(Value::as_bool) == Some(true),
             sharding: match attributes.get("shard") {
                 Some(attributes) => Some(sharding(attributes)?),
                 None => None,

@@ -360,6 +360,6 @@ fn faces_are_not_simplified_as_lines() {
         ..VertexBlock::default()
     };
     let method = CoarsenMethod::Simplify { tolerance: 9.0 };
-    assert!(!method.suits(block.topology));
+    assert!(method.kind().refusal(block.topology).is_some());
     assert_eq!(method.merge(&block).parent, [0, 1, 2]);
 }

@@ -303,9 +303,7 @@ fn cells_factors_and_tolerances_are_checked() {
 #[test]
 fn methods_of_other_geometry_are_refused() {
     let levels = |method: CoarsenMethod| -> [PyramidLevels; 2] {
-        let kind = MethodKind::ALL.into_iter();
-        let mut kind = kind.filter(|kind| kind.name() == method.name());
-        let automatic = AutoLevels::new().levels(1).method(kind.next().unwrap());
+        let automatic = AutoLevels::new().levels(1).method(method.kind());
         let mut explicit = bins(3, None);
         explicit[1].method = method;
         [automatic.into(), explicit.into()]
