@@ -70,7 +70,7 @@ impl ByteCodec {
             "blosc" => Ok(Self::Blosc(Blosc::new(codec))),
             #[cfg(not(feature = "blosc"))]
             name @ "blosc" => Err(feature_error(name, "blosc")),
-            name @ "crc32c" => match codec.configuration.get("location") {
+            name @ "crc32c" => match codec.setting("location") {
                 None => Ok(Self::Crc32c),
                 Some(location) if location == "end" => Ok(Self::Crc32c),
                 Some(_) => Err(unsupported_field(name, "location")),

@@ -1,6 +1,6 @@
 //! Attributes of arrays, and of the groups that represent many arrays.
 //!
-//! Each type reads the attributes of one kind of node. Invalid fields that a reader can tolerate
+//! Each type reads and writes the attributes of one kind of node. Invalid fields that a reader can tolerate
 //! are notes next to the value, see [`Noted`](crate::metadata::Noted); all others are errors.
 //!
 //! | node | type |
@@ -15,7 +15,7 @@
 //! | `object_index` | [`ObjectIndex`] |
 //! | `object_attributes/<name>`, `group_attributes/<name>`, the same of parametric objects | [`Table`] |
 //! | `groups`, `parametric/groups` | [`Groups`] |
-//! | `parametric`, `parametric/objects` | [`ParametricTypes`], [`ParametricObjects`] |
+//! | `parametric`, `parametric/objects`, `parametric/names` | [`ParametricTypes`], [`ParametricObjects`], [`ParametricNames`] |
 //! | `geometry_index`, `links_<kind>` | [`GeometryIndex`], [`CompositeLinks`] |
 //! | `__shard_<n>` in stores up to 0.8.0 | [`LegacyShardIndex`] |
 
@@ -31,25 +31,26 @@ mod presence;
 mod shards;
 mod vertices;
 
-pub use attribute::{CellAttribute, Dictionary};
-pub use composite::{CompositeLinks, GeometryEntry, GeometryIndex};
-pub use links::{LinkArray, LinkFamily, LinkStore};
-pub use objects::{GroupRange, Groups, ObjectIndex, ObjectIndexLayout, Table};
+pub use attribute::{CellAttribute, CellAttributeRole, Dictionary, LinkAttributeFamily};
+pub use composite::{CompositeLinks, GeometryEntry, GeometryIndex, PartKind};
+pub use links::{LinkArray, LinkFamily, LinkFamilyForm, LinkStore};
+pub use objects::{
+    GroupRange, Groups, ObjectIndex, ObjectIndexLayout, Table, TableRole, TableType,
+};
 pub use padded::Padded;
-pub use parametric::{ParametricObjects, ParametricType, ParametricTypes};
+pub use parametric::{ParametricNames, ParametricObjects, ParametricType, ParametricTypes};
 pub use presence::{Presence, PresentChunk};
 pub use shards::{LegacyShardIndex, SHARD_PREFIX, ShardSpan};
 pub use vertices::{FragmentArray, VertexEncoding, Vertices};
 
-/// Checks the tag of the node, `zv_array`, formerly `zvf_array`; adds a note if it is another tag.
-fn check_tag(fields: &Fields<'_>, expected: &[&str], notes: &mut Noter) {
-    let tag = fields.get("zv_array").or_else(|| fields.get("zvf_array"));
-    let Some(tag) = tag else {
-        return;
-    };
+/// Returns the tag of the node, `zv_array`, formerly `zvf_array`, if it is expected; adds a note if it
+/// is another tag.
+fn check_tag<'a>(fields: &Fields<'a>, expected: &[&str], notes: &mut Noter) -> Option<&'a str> {
+    let tag = fields.get("zv_array").or_else(|| fields.get("zvf_array"))?;
     match tag.text() {
-        Ok(text) if expected.contains(&text) => {}
+        Ok(text) if expected.contains(&text) => return Some(text),
         Ok(_) => notes.note(tag.disagrees("the node's place"), Assumed::FromPath),
         Err(error) => notes.note(error, Assumed::FromPath),
     }
+    None
 }

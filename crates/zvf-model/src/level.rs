@@ -17,8 +17,8 @@ use crate::{
     grid::{Bins, BinsError, ChunkShape, ScaleError},
     key::Key,
     metadata::{
-        Assumed, Attributes, Fields, JsonField, JsonKind, MetadataError, MetadataFault,
-        MetadataNote, Noter,
+        Assumed, Attributes, Fields, JsonField, JsonKind, JsonMembers, MetadataError,
+        MetadataFault, MetadataNote, Noter,
     },
     root::{RootMetadata, read_shape},
 };
@@ -60,7 +60,6 @@ pub enum Refinement {
 
 /// Metadata of a level.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the format, independent of the others"
@@ -130,14 +129,90 @@ const FIELDS: &[&str] = &[
     "shared_fragments",
     "fragments_tile",
     "refinement",
-    "zarr_vectors_presence",
+    PRESENCE,
     "fragment_link_groups",
     "bin_shape",
     "bin_size",
     "bin_ratio",
 ];
 
+/// The attribute of the level.
+const BLOCK: &str = "zarr_vectors_level";
+const PRESENCE: &str = "zarr_vectors_presence";
+const DEFERRED: &str = "deferred";
+const ADD: &str = "add";
+
+/// Coarsening method of a level that was not built from another one.
+pub const NO_METHOD: &str = "none";
+
 impl LevelMetadata {
+    /// Creates the metadata of an empty level that was not built from another one.
+    pub fn new(level: LevelId) -> Self {
+        Self {
+            level,
+            object_sparsity: Some(1.0),
+            vertex_count: Some(0),
+            coarsening_method: Some(NO_METHOD.to_owned()),
+            parent_level: None,
+            arrays_present: Vec::new(),
+            chunk_shape: None,
+            attribute_chunking: None,
+            preserves_object_ids: false,
+            inherited_num_objects: None,
+            shared_fragments: false,
+            fragments_tile: false,
+            refinement: Refinement::Replace,
+            is_unfinished: false,
+            fragment_link_groups: false,
+            bin_shape: None,
+            bin_ratio: None,
+            unknown: Attributes::new(),
+            other: Attributes::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Returns the attributes of the level. Its bins are in the root.
+    pub fn to_attributes(&self) -> Attributes {
+        let parent = self.parent_level.map(LevelId::number);
+        let parent = match parent {
+            None if self.level == LevelId::FULL => Some(Value::Null),
+            parent => parent.map(Value::from),
+        };
+        let chunking = self.attribute_chunking.as_ref();
+        let dims = chunking.map(|chunking| chunking.dims.clone());
+        let values = chunking.map(|chunking| chunking.values.clone());
+        let presence = self.is_unfinished.then_some(DEFERRED);
+        let refinement = (self.refinement == Refinement::Add).then_some(ADD);
+        let chunk_shape = self.chunk_shape.as_ref();
+        let block = JsonMembers::default()
+            .with("level", self.level.number())
+            .with_some("object_sparsity", self.object_sparsity)
+            .with_some("vertex_count", self.vertex_count)
+            .with_some("coarsening_method", self.coarsening_method.as_deref())
+            .with_some("parent_level", parent)
+            .with("arrays_present", self.arrays_present.clone())
+            .with_some("chunk_shape", chunk_shape.map(ChunkShape::extents))
+            .with_some("chunk_dims", dims)
+            .with_some(
+                "chunk_attribute_name",
+                chunking.and_then(|chunking| chunking.name.as_deref()),
+            )
+            .with_some("chunk_attribute_values", values)
+            .with_flag("preserves_object_ids", self.preserves_object_ids)
+            .with_some("inherited_num_objects", self.inherited_num_objects)
+            .with_flag("shared_fragments", self.shared_fragments)
+            .with_flag("fragments_tile", self.fragments_tile)
+            .with_flag("fragment_link_groups", self.fragment_link_groups)
+            .with_some("refinement", refinement)
+            .with_some(PRESENCE, presence)
+            .with_all(&self.unknown);
+        JsonMembers::default()
+            .with(BLOCK, block)
+            .with_all(&self.other)
+            .finish()
+    }
+
     /// Reads the attributes of level `level`; `key` is its `zarr.json`.
     ///
     /// # Errors
@@ -155,7 +230,7 @@ impl LevelMetadata {
         let notes = &mut collected;
         let rank = root.axes.len();
         let none = Value::Object(Attributes::new());
-        let given = outer.get("zarr_vectors_level");
+        let given = outer.get(BLOCK);
         let block = match &given {
             Some(block) => block.fields()?,
             None => JsonField::document(key, &none).fields()?,
@@ -163,7 +238,7 @@ impl LevelMetadata {
         if given.is_some() {
             check_number(&block, level, notes);
         } else {
-            let missing = outer.fault("zarr_vectors_level", MetadataFault::Missing);
+            let missing = outer.fault(BLOCK, MetadataFault::Missing);
             notes.note(missing, Assumed::Default);
         }
 
@@ -225,7 +300,7 @@ impl LevelMetadata {
             bin_shape,
             bin_ratio,
             unknown: block.without(FIELDS),
-            other: outer.without(&["zarr_vectors_level", "zarr_vectors_presence"]),
+            other: outer.without(&[BLOCK, PRESENCE]),
             notes: collected.finish(),
         })
     }
@@ -311,10 +386,8 @@ fn read_refinement(outer: &Fields<'_>, block: &Fields<'_>) -> Result<Refinement,
     match at.text()? {
         "replace" => Ok(Refinement::Replace),
         // The two forms of additive levels have different unions.
-        "add" if is_additive(outer.map()) || is_additive(block.map()) => {
-            Err(at.disagrees(ADDITIVE))
-        }
-        "add" => Ok(Refinement::Add),
+        ADD if is_additive(outer.map()) || is_additive(block.map()) => Err(at.disagrees(ADDITIVE)),
+        ADD => Ok(Refinement::Add),
         other => Err(at.unknown_word(other, "\"replace\" or \"add\"")),
     }
 }
@@ -322,11 +395,11 @@ fn read_refinement(outer: &Fields<'_>, block: &Fields<'_>) -> Result<Refinement,
 /// Returns whether the chunks of a level are not listed yet. The draft does not tell whether the
 /// field is in the block or beside it.
 fn read_presence(fields: &Fields<'_>) -> Result<bool, MetadataError> {
-    let Some(at) = fields.get("zarr_vectors_presence") else {
+    let Some(at) = fields.get(PRESENCE) else {
         return Ok(false);
     };
     match at.text()? {
-        "deferred" => Ok(true),
+        DEFERRED => Ok(true),
         other => Err(at.unknown_word(other, "\"deferred\"")),
     }
 }

@@ -16,10 +16,12 @@ use crate::{
 };
 
 mod fields;
+mod members;
 mod parse;
 
 pub use crate::excerpt::Excerpt;
 pub(crate) use fields::{Fields, JsonField, Noter};
+pub(crate) use members::JsonMembers;
 pub(crate) use parse::Document;
 
 /// An attribute object, as parsed and preserved.

@@ -25,8 +25,8 @@ use crate::{
     key::Key,
     level_id::LevelId,
     metadata::{
-        Assumed, Attributes, Excerpt, Fields, JsonField, JsonKind, MetadataError, MetadataFault,
-        MetadataNote, Noter,
+        Assumed, Attributes, Excerpt, Fields, JsonField, JsonKind, JsonMembers, MetadataError,
+        MetadataFault, MetadataNote, Noter,
     },
     version::Version,
     word::{Word, words},
@@ -138,6 +138,17 @@ pub struct Axis {
     pub unit: Option<String>,
 }
 
+impl Axis {
+    /// Returns the axis as `multiscales` and collections have it.
+    pub fn to_json(&self) -> Value {
+        JsonMembers::default()
+            .with("name", self.name.as_str())
+            .with_some("type", self.kind.as_deref())
+            .with_some("unit", self.unit.as_deref())
+            .into()
+    }
+}
+
 /// The entry of one level in `multiscales`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MultiscaleDataset {
@@ -148,6 +159,39 @@ pub struct MultiscaleDataset {
     /// Half the bin shape of the level. At level 0 of streamed skeletons it is the coordinate
     /// offset.
     pub translation: Option<Vec<f64>>,
+}
+
+impl MultiscaleDataset {
+    /// Creates the entry of a level with bins of this extent, given that of level 0.
+    pub fn of_bins(level: LevelId, bin: &[f64], base: &[f64]) -> Self {
+        let ratio = bin.iter().zip(base).map(|(bin, base)| bin / base);
+        Self {
+            level,
+            scale: Some(ratio.collect()),
+            translation: Some(bin.iter().map(|extent| extent / 2.0).collect()),
+        }
+    }
+
+    /// Returns the entry.
+    pub fn to_json(&self) -> Value {
+        let transformation = |name: &str, numbers: &Option<Vec<f64>>| {
+            let numbers = numbers.clone()?;
+            let members = JsonMembers::default()
+                .with("type", name)
+                .with(name, numbers);
+            Some(Value::from(members))
+        };
+        let scale = transformation("scale", &self.scale);
+        let translation = transformation("translation", &self.translation);
+        let all: Vec<Value> = scale.into_iter().chain(translation).collect();
+        JsonMembers::default()
+            .with("path", self.level.to_string())
+            .with_some(
+                "coordinateTransformations",
+                (!all.is_empty()).then_some(all),
+            )
+            .into()
+    }
 }
 
 /// Declaration of shards in stores up to 0.8.0.
@@ -170,7 +214,6 @@ pub type AttributeDeclarations = BTreeMap<String, BTreeMap<String, Attributes>>;
 /// Optional fields of the format are `None` if absent, so that writers can distinguish them;
 /// `unwrap_or_default` returns their default.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct RootMetadata {
     /// The version; `None` if missing or malformed, with a note.
     pub version: Option<Version>,
@@ -219,13 +262,20 @@ pub struct RootMetadata {
     pub legacy_sharding: Option<LegacySharding>,
     /// Fields of `zarr_vectors` unknown to this crate.
     pub unknown: Attributes,
+    /// Members of the entry in `multiscales` other than axes and levels.
+    pub multiscale: Attributes,
     /// Attributes of the root other than `zarr_vectors` and `multiscales`.
     pub other: Attributes,
     /// Tolerated faults.
     pub notes: Vec<MetadataNote>,
 }
 
-const BLOCK: &[&str] = &[
+/// The attribute of the store.
+const BLOCK: &str = "zarr_vectors";
+/// The attribute of axes and levels.
+const MULTISCALES: &str = "multiscales";
+
+const MEMBERS: &[&str] = &[
     "zv_version",
     "format_capabilities",
     "required_capabilities",
@@ -245,9 +295,124 @@ const BLOCK: &[&str] = &[
     "shard_shape",
     "manifest_layout",
 ];
-const BESIDE: &[&str] = &["zarr_vectors", "multiscales", "shard_layout", "shard_size"];
+const BESIDE: &[&str] = &[BLOCK, MULTISCALES, "shard_layout", "shard_size"];
+
+/// Capability of stores whose objects keep their ids in coarser levels.
+pub const PRESERVED_OBJECT_IDS: &str = "preserved_object_ids";
+/// Capability of stores in which several objects share a fragment.
+pub const SHARED_FRAGMENTS: &str = "shared_fragments";
+/// Capability of stores with links between levels.
+pub const MULTISCALE_LINKS: &str = "multiscale_links";
+/// Capability of stores with a [dense](crate::array::ObjectIndexLayout::Dense) object index.
+pub const DENSE_MANIFESTS: &str = "dense_manifests";
+
+/// Value of [`RootMetadata::manifest_layout`] for a dense object index.
+pub const DENSE_LAYOUT: &str = "dense";
 
 impl RootMetadata {
+    /// Creates the metadata of a store with these axes, chunks and bounds.
+    pub fn new(
+        version: Version,
+        axes: Vec<Axis>,
+        chunk_shape: ChunkShape,
+        bounds: Option<Bounds>,
+    ) -> Self {
+        let format = JsonMembers::default().with("format", BLOCK);
+        let multiscale = JsonMembers::default()
+            .with("version", "0.4")
+            .with("name", "default")
+            .with("metadata", format);
+        Self {
+            version: Some(version),
+            capabilities: Vec::new(),
+            required_capabilities: Vec::new(),
+            axes,
+            chunk_shape,
+            bounds,
+            geometry_kinds: Vec::new(),
+            crs: None,
+            links_convention: None,
+            object_index_convention: None,
+            cross_chunk_strategy: None,
+            cross_level_depth: None,
+            cross_level_storage: None,
+            reduction_factor: None,
+            base_bin_shape: None,
+            attribute_specs: None,
+            coordinate_offset: None,
+            datasets: Vec::new(),
+            manifest_layout: None,
+            shard_shape: None,
+            legacy_sharding: None,
+            unknown: Attributes::new(),
+            multiscale: multiscale.finish(),
+            other: Attributes::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Returns the attributes of the root.
+    pub fn to_attributes(&self) -> Attributes {
+        let required = &self.required_capabilities;
+        let required = (!required.is_empty()).then(|| required.clone());
+        let bounds = self.bounds.as_ref();
+        let bounds = bounds.map(|bounds| [bounds.lower().to_vec(), bounds.upper().to_vec()]);
+        let kinds = self.geometry_kinds.iter();
+        let kinds: Value = kinds.map(Word::as_str).collect();
+        let links = self.links_convention.as_ref();
+        let objects = self.object_index_convention.as_ref();
+        let cross_chunk = self.cross_chunk_strategy.as_ref();
+        let cross_level = self.cross_level_storage.as_ref();
+        let bin = self.base_bin_shape.as_ref();
+        let block = JsonMembers::default()
+            .with_some(
+                "zv_version",
+                self.version.map(|version| version.to_string()),
+            )
+            .with("format_capabilities", self.capabilities.clone())
+            .with_some("manifest_layout", self.manifest_layout.as_deref())
+            .with("chunk_shape", self.chunk_shape.extents())
+            .with_some("bounds", bounds)
+            .with("geometry_types", kinds)
+            .with_some("crs", self.crs.clone())
+            .with_some("links_convention", links.map(Word::as_str))
+            .with_some("object_index_convention", objects.map(Word::as_str))
+            .with_some("cross_chunk_strategy", cross_chunk.map(Word::as_str))
+            .with_some("base_bin_shape", bin.map(ChunkShape::extents))
+            .with_some("attribute_specs", self.attribute_specs.clone())
+            .with_some("cross_level_depth", self.cross_level_depth)
+            .with_some("cross_level_storage", cross_level.map(Word::as_str))
+            .with_some("reduction_factor", self.reduction_factor)
+            .with_some("coordinate_offset", self.coordinate_offset.clone())
+            .with_some("shard_shape", self.shard_shape.clone())
+            .with_some("required_capabilities", required)
+            .with_all(&self.unknown);
+        let axes: Value = self.axes.iter().map(Axis::to_json).collect();
+        let datasets = self.datasets.iter().map(MultiscaleDataset::to_json);
+        let datasets: Value = datasets.collect();
+        let sharding = self.legacy_sharding.as_ref();
+        let layout = sharding.and_then(|sharding| sharding.layout.as_deref());
+        // These members come first, as in other writers.
+        let rest = self.multiscale.iter();
+        let (first, last): (Vec<_>, Vec<_>) =
+            rest.partition(|(name, _)| ["version", "name"].contains(&name.as_str()));
+        let copied = |members: Vec<(&String, &Value)>| -> Attributes {
+            let members = members.into_iter();
+            members.map(|(k, v)| (k.clone(), v.clone())).collect()
+        };
+        let multiscale = JsonMembers::of(copied(first))
+            .with("axes", axes)
+            .with("datasets", datasets)
+            .with_all(&copied(last));
+        JsonMembers::default()
+            .with(BLOCK, block)
+            .with(MULTISCALES, [multiscale])
+            .with_some("shard_layout", layout)
+            .with_some("shard_size", sharding.and_then(|sharding| sharding.size))
+            .with_all(&self.other)
+            .finish()
+    }
+
     /// Reads the attributes of the root; `key` is its `zarr.json`.
     ///
     /// # Errors
@@ -256,7 +421,7 @@ impl RootMetadata {
     /// chunk shape are unusable, or the store requires a capability that is not understood.
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Self, MetadataError> {
         let fields = Fields::attributes(key, attributes);
-        let block = fields.require("zarr_vectors")?.fields()?;
+        let block = fields.require(BLOCK)?.fields()?;
         // Before everything else: what an unknown capability changes is not known.
         let required_capabilities = read_required(&block)?;
         let mut collected = Noter::default();
@@ -320,7 +485,8 @@ impl RootMetadata {
                 .field(&block, "manifest_layout", |at| at.text().map(str::to_owned)),
             shard_shape: notes.field(&block, "shard_shape", |at| read_shard_shape(at, rank)),
             legacy_sharding: read_sharding(&fields, notes),
-            unknown: block.without(BLOCK),
+            unknown: block.without(MEMBERS),
+            multiscale: multiscale.without(&["axes", "datasets"]),
             other: fields.without(BESIDE),
             axes,
             notes: collected.finish(),
@@ -384,7 +550,7 @@ impl RootMetadata {
 
 /// Returns the first entry of `multiscales`, which should be the only one.
 fn multiscale<'a>(fields: &Fields<'a>, notes: &mut Noter) -> Result<Fields<'a>, MetadataError> {
-    let at = fields.require("multiscales")?;
+    let at = fields.require(MULTISCALES)?;
     let list = at.list()?;
     let (expected, found) = (1, list.len());
     let length = || at.error(MetadataFault::Length { expected, found });

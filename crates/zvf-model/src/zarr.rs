@@ -13,10 +13,13 @@
 //! | `fill_value` | raw |
 //! | `codecs` | [`Codecs`]; the configuration of `sharding_indexed` is typed |
 //! | `storage_transformers` | must be empty |
-//! | `dimension_names` | ignored |
+//! | `dimension_names` | raw |
 //!
-//! A member that are unknown to this crate is refused, unless it says of itself that it need not be
-//! understood. Old Zarr versions have no `zarr.json` and are not read.
+//! A member that is unknown to this crate is refused, unless it says of itself that it need not be
+//! understood; then it is kept. Old Zarr versions have no `zarr.json` and are not read.
+//!
+//! [`Node::to_json`] writes what [`Node::parse`] reads. Of equal spellings it writes the longer one:
+//! `{"name": "crc32c"}` for `"crc32c"`, and a separator of chunk keys in any case.
 //!
 //! The elements of an array are counted from 0 in each dimension. To find the file of an element,
 //! call [`Array::chunk_of`] and then [`Array::chunk_key`]; in a sharded array,
@@ -27,8 +30,8 @@ use serde_json::Value;
 use crate::{
     key::{Key, KeyError},
     metadata::{
-        Attributes, Document, Fields, JsonField, JsonKind, MetadataError, MetadataFault,
-        MetadataNote,
+        Attributes, Document, Fields, JsonField, JsonKind, JsonMembers, MetadataError,
+        MetadataFault, MetadataNote,
     },
 };
 
@@ -60,6 +63,8 @@ pub enum Node {
 pub struct GroupNode {
     /// Its attributes, unchanged.
     pub attributes: Attributes,
+    /// All other members of its JSON, unchanged.
+    pub other: Attributes,
     /// Paths of members of its JSON that occur twice in their object. The last one counts.
     pub repeated: Vec<String>,
 }
@@ -83,11 +88,64 @@ pub struct Array {
     pub codecs: Codecs,
     /// Its attributes, unchanged.
     pub attributes: Attributes,
+    /// All other members of its JSON, unchanged: names of dimensions, storage transformers, which
+    /// are empty, and members that need not be understood.
+    pub other: Attributes,
     /// Paths of members of its JSON that occur twice in their object. The last one counts.
     pub repeated: Vec<String>,
 }
 
 impl Array {
+    /// Creates an array without attributes, with chunks at keys such as `c/1/0/0`.
+    pub fn new(
+        shape: Vec<u64>,
+        data_type: DataType,
+        chunk_shape: Vec<u64>,
+        fill_value: impl Into<Value>,
+        codecs: Codecs,
+    ) -> Self {
+        Self {
+            shape,
+            data_type,
+            chunk_shape,
+            key_encoding: ChunkKeyEncoding::DEFAULT,
+            fill_value: fill_value.into(),
+            codecs,
+            attributes: Attributes::new(),
+            other: JsonMembers::default()
+                .with("storage_transformers", Vec::<Value>::new())
+                .finish(),
+            repeated: Vec::new(),
+        }
+    }
+
+    /// Returns the array with other attributes.
+    #[must_use]
+    pub fn with_attributes(mut self, attributes: Attributes) -> Self {
+        self.attributes = attributes;
+        self
+    }
+
+    /// Returns the contents of the array's `zarr.json`.
+    pub fn to_json(&self) -> Value {
+        let chunk_shape = JsonMembers::default().with("chunk_shape", self.chunk_shape.clone());
+        let chunk_grid = JsonMembers::default()
+            .with("name", REGULAR)
+            .with("configuration", chunk_shape);
+        JsonMembers::default()
+            .with("shape", self.shape.clone())
+            .with("data_type", self.data_type.to_json())
+            .with("chunk_grid", chunk_grid)
+            .with("chunk_key_encoding", self.key_encoding.to_json())
+            .with("fill_value", self.fill_value.clone())
+            .with("codecs", self.codecs.to_json())
+            .with("attributes", self.attributes.clone())
+            .with("zarr_format", ZARR_FORMAT)
+            .with("node_type", ARRAY)
+            .with_all(&self.other)
+            .into()
+    }
+
     /// Encodes the fill value as one little-endian element: a number, or text of fixed length. `None`
     /// if the fill value is of another type than the array, or if elements have any length.
     pub fn fill_element(&self) -> Option<Vec<u8>> {
@@ -99,7 +157,58 @@ impl Array {
     }
 }
 
+impl GroupNode {
+    /// Creates a group with these attributes.
+    pub fn new(attributes: Attributes) -> Self {
+        Self {
+            attributes,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the contents of the group's `zarr.json`.
+    pub fn to_json(&self) -> Value {
+        JsonMembers::default()
+            .with("attributes", self.attributes.clone())
+            .with("zarr_format", ZARR_FORMAT)
+            .with("node_type", GROUP)
+            .with_all(&self.other)
+            .into()
+    }
+}
+
+impl From<GroupNode> for Node {
+    fn from(group: GroupNode) -> Self {
+        Self::Group(group)
+    }
+}
+
+impl From<Array> for Node {
+    fn from(array: Array) -> Self {
+        Self::Array(array)
+    }
+}
+
 impl Node {
+    /// Creates a group with these attributes.
+    pub fn group(attributes: Attributes) -> Self {
+        Self::Group(GroupNode::new(attributes))
+    }
+
+    /// Returns the contents of the node's `zarr.json`.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Group(group) => group.to_json(),
+            Self::Array(array) => array.to_json(),
+        }
+    }
+
+    /// Returns the bytes of the node's `zarr.json`: indented JSON, as other writers have it.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // Serialization cannot fail: the keys of a `Value` are text.
+        serde_json::to_vec_pretty(&self.to_json()).unwrap_or_default()
+    }
+
     /// Parses the bytes of `key`, the path of a `zarr.json`.
     ///
     /// # Errors
@@ -143,17 +252,20 @@ impl Node {
     pub fn from_json(key: &Key, mut value: Value) -> Result<Self, MetadataError> {
         let attributes = take_attributes(key, &mut value)?;
         let fields = JsonField::document(key, &value).fields()?;
-        fields.require("zarr_format")?.unsigned(3, 3)?;
+        fields
+            .require("zarr_format")?
+            .unsigned(ZARR_FORMAT, ZARR_FORMAT)?;
         let node_type = fields.require("node_type")?;
         match node_type.text()? {
-            "group" => {
+            GROUP => {
                 refuse_unknown(&fields, GROUP_MEMBERS)?;
                 Ok(Self::Group(GroupNode {
                     attributes,
+                    other: fields.without(TYPED_OF_GROUP),
                     repeated: Vec::new(),
                 }))
             }
-            "array" => {
+            ARRAY => {
                 refuse_unknown(&fields, ARRAY_MEMBERS)?;
                 Array::read(&fields, attributes).map(Self::Array)
             }
@@ -197,7 +309,7 @@ impl Array {
         let grid = fields.require("chunk_grid")?.fields()?;
         let grid_name = grid.require("name")?;
         match grid_name.text()? {
-            "regular" => {}
+            REGULAR => {}
             other => return Err(grid_name.unknown_word(other, "the chunk grid \"regular\"")),
         }
         let chunk_shape = grid.require("configuration")?.fields()?;
@@ -221,6 +333,7 @@ impl Array {
             fill_value,
             codecs,
             attributes,
+            other: fields.without(TYPED_OF_ARRAY),
             repeated: Vec::new(),
         })
     }
@@ -327,11 +440,30 @@ fn check_index(index: &[u64], shape: &[u64]) -> Result<(), IndexError> {
     }
 }
 
+const ZARR_FORMAT: u64 = 3;
+const GROUP: &str = "group";
+const ARRAY: &str = "array";
+const REGULAR: &str = "regular";
+
+/// Members of a group that have a field of their own.
+const TYPED_OF_GROUP: &[&str] = &["zarr_format", "node_type", "attributes"];
 const GROUP_MEMBERS: &[&str] = &[
     "zarr_format",
     "node_type",
     "attributes",
     "consolidated_metadata",
+];
+/// Members of an array that have a field of their own.
+const TYPED_OF_ARRAY: &[&str] = &[
+    "zarr_format",
+    "node_type",
+    "attributes",
+    "shape",
+    "data_type",
+    "chunk_grid",
+    "chunk_key_encoding",
+    "fill_value",
+    "codecs",
 ];
 const ARRAY_MEMBERS: &[&str] = &[
     "zarr_format",
@@ -402,22 +534,26 @@ fn extents_like(place: &JsonField<'_>, rank: usize) -> Result<Vec<u64>, Metadata
     extents(place, 1)
 }
 
-/// Reads the `configuration` of an extension; absent and `{}` are equal.
-fn configuration(fields: &Fields<'_>) -> Result<Attributes, MetadataError> {
-    match fields.get("configuration") {
-        Some(configuration) => Ok(configuration.fields()?.map().clone()),
-        None => Ok(Attributes::new()),
-    }
-}
+/// An extension point: a name, and its configuration with its place.
+type Extension<'a> = (&'a str, Option<(Attributes, JsonField<'a>)>);
 
 /// Reads an extension point: a name, or an object with name and configuration.
-fn extension<'a>(
-    place: &JsonField<'a>,
-) -> Result<(&'a str, Attributes, Option<JsonField<'a>>), MetadataError> {
+fn extension<'a>(place: &JsonField<'a>) -> Result<Extension<'a>, MetadataError> {
     if JsonKind::of(place.value()) == JsonKind::Text {
-        return Ok((place.text()?, Attributes::new(), None));
+        return Ok((place.text()?, None));
     }
     let fields = place.fields()?;
     let name = fields.require("name")?.text()?;
-    Ok((name, configuration(&fields)?, fields.get("configuration")))
+    let configuration = fields.get("configuration").map(|at| {
+        let members = at.fields()?.map().clone();
+        Ok((members, at))
+    });
+    Ok((name, configuration.transpose()?))
+}
+
+/// Writes an extension point with a configuration, or without.
+fn named(name: &str, configuration: Option<&Attributes>) -> JsonMembers {
+    JsonMembers::default()
+        .with("name", name)
+        .with_some("configuration", configuration.cloned())
 }

@@ -33,53 +33,30 @@ async fn codecs(dataset: &Dataset) -> Result<(CellCompression, CellChecksums), F
             node = nodes::read_one(dataset.store(), &key).await?;
         }
     }
-    let mut chain: Vec<(String, Value)> = Vec::new();
-    if let Some(Node::Array(array)) = &node {
-        let codecs = match array.codecs.sharding() {
-            Some(sharding) => &sharding.codecs,
-            None => &array.codecs,
-        };
-        chain = codecs
-            .iter()
-            .map(|codec| {
-                (
-                    codec.name.clone(),
-                    Value::Object(codec.configuration.clone()),
-                )
-            })
-            .collect();
-    }
+    let Some(Node::Array(array)) = &node else {
+        return Ok((CellCompression::None, CellChecksums::Off));
+    };
     let mut compression = CellCompression::None;
-    for (name, configuration) in &chain {
-        let level = configuration.get("level").and_then(Value::as_i64);
-        match name.as_str() {
-            "zstd" => {
-                compression = CellCompression::Zstd(
-                    level
-                        .and_then(|level| i32::try_from(level).ok())
-                        .unwrap_or(1),
-                );
+    for codec in array.codecs.of_cells() {
+        let level = codec.setting("level").and_then(Value::as_i64);
+        let compressor = codec.setting("cname").and_then(Value::as_str);
+        compression = match (codec.name.as_str(), compressor) {
+            ("zstd", _) => {
+                let level = level.and_then(|level| i32::try_from(level).ok());
+                CellCompression::Zstd(level.unwrap_or(1))
             }
-            "gzip" => {
-                compression = CellCompression::Gzip(
-                    level
-                        .and_then(|level| u32::try_from(level).ok())
-                        .unwrap_or(5),
-                );
+            ("gzip", _) => {
+                let level = level.and_then(|level| u32::try_from(level).ok());
+                CellCompression::Gzip(level.unwrap_or(5))
             }
-            "blosc" => {
-                compression = match configuration.get("cname").and_then(Value::as_str) {
-                    Some("lz4") => CellCompression::Auto,
-                    _ => CellCompression::Blosc,
-                };
-            }
-            _ => {}
-        }
+            ("blosc", Some("lz4")) => CellCompression::Auto,
+            ("blosc", _) => CellCompression::Blosc,
+            _ => compression,
+        };
     }
-    let checksums = if chain.iter().any(|(name, _)| name == "crc32c") {
-        CellChecksums::On
-    } else {
-        CellChecksums::Off
+    let checksums = match array.codecs.has_checksum() {
+        true => CellChecksums::On,
+        false => CellChecksums::Off,
     };
     Ok((compression, checksums))
 }

@@ -81,7 +81,7 @@ pub(crate) struct Blosc {
 
 impl Blosc {
     pub(super) fn new(codec: &Codec) -> Settings<Self> {
-        let text = |field: &'static str, or: &'static str| match codec.configuration.get(field) {
+        let text = |field: &'static str, or: &'static str| match codec.setting(field) {
             None => Ok(or),
             Some(text) => text.as_str().ok_or(field),
         };

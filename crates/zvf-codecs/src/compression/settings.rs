@@ -9,7 +9,7 @@ pub(crate) type Settings<T> = Result<T, &'static str>;
 
 /// Returns an integer field of a configuration.
 pub(super) fn integer(codec: &Codec, field: &'static str) -> Settings<Option<i64>> {
-    match codec.configuration.get(field) {
+    match codec.setting(field) {
         None => Ok(None),
         Some(number) => number.as_i64().map(Some).ok_or(field),
     }

@@ -34,7 +34,7 @@ impl Zstd {
     pub(super) fn new(codec: &Codec) -> Settings<Self> {
         let level = integer(codec, "level")?.unwrap_or(0);
         let level = i32::try_from(level).map_err(|_| "level")?;
-        let checksum = match codec.configuration.get("checksum") {
+        let checksum = match codec.setting("checksum") {
             None => false,
             Some(checksum) => checksum.as_bool().ok_or("checksum")?,
         };

@@ -1,19 +1,34 @@
 //! Attributes of vertices, fragments and links.
 
 use serde_json::Value;
-use zvf_format::numeric::Dtype;
+use zvf_format::{numeric::Dtype, path::Delta};
 
 use super::{check_tag, vertices::dtype_or_float32};
 use crate::{
     key::Key,
-    metadata::{Attributes, Fields, JsonField, MetadataError, Noted, Noter},
+    metadata::{Attributes, Fields, JsonField, JsonMembers, MetadataError, Noted, Noter},
     zarr::MAX_RANK,
 };
 
+/// Rows that an attribute has values of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CellAttributeRole {
+    /// Vertices.
+    #[default]
+    Vertex,
+    /// Fragments.
+    Fragment,
+    /// Links.
+    Link,
+    /// Links between chunks, up to 0.8.1.
+    CrossChunkLink,
+}
+
 /// Metadata of an attribute whose values are stored in cells.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct CellAttribute {
+    /// Rows that have the values; vertices if undeclared.
+    pub role: CellAttributeRole,
     /// Its name, which equals that of the node.
     pub name: Option<String>,
     /// Type of a value or of dictionary codes; float32 if absent.
@@ -26,10 +41,36 @@ pub struct CellAttribute {
     pub channel_names: Option<Vec<String>>,
     /// The dictionary, if values are codes.
     pub dictionary: Option<Dictionary>,
+    /// Offsets of the links of an array of 0.9.
+    pub offsets: Option<Vec<Vec<i64>>>,
+    /// Level of the other ends of links minus their own level.
+    pub level_delta: Option<i64>,
     /// Shape of all values, declared by attributes of cross-chunk links up to 0.7.
     pub shape: Option<Vec<u64>>,
     /// Number of links, declared by families.
     pub num_links: Option<u64>,
+}
+
+/// Metadata of an attribute of all links of a delta in 0.9: the group of its arrays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkAttributeFamily {
+    /// Name of the attribute.
+    pub name: String,
+    /// Level of the other ends of links minus their own level.
+    pub delta: Delta,
+    /// Number of links.
+    pub num_links: u64,
+}
+
+impl LinkAttributeFamily {
+    /// Returns the attributes of the node.
+    pub fn to_attributes(&self) -> Attributes {
+        JsonMembers::tagged(FAMILY)
+            .with("name", self.name.as_str())
+            .with("level_delta", self.delta.levels())
+            .with("num_links", self.num_links)
+            .finish()
+    }
 }
 
 /// The categories of codes.
@@ -43,15 +84,30 @@ pub struct Dictionary {
     pub fill: Option<i64>,
 }
 
-const TAGS: &[&str] = &[
-    "attribute",
-    "fragment_attribute",
-    "link_attribute",
-    "link_attribute_family",
-    "cross_chunk_link_attribute",
-];
+const VERTEX: &str = "attribute";
+const FRAGMENT: &str = "fragment_attribute";
+const LINK: &str = "link_attribute";
+const CROSS_CHUNK_LINK: &str = "cross_chunk_link_attribute";
+const FAMILY: &str = "link_attribute_family";
+const TAGS: &[&str] = &[VERTEX, FRAGMENT, LINK, FAMILY, CROSS_CHUNK_LINK];
 
 impl CellAttribute {
+    /// Creates the metadata of one value to a row.
+    pub fn new(role: CellAttributeRole, name: impl Into<String>, dtype: Dtype) -> Self {
+        Self {
+            role,
+            name: Some(name.into()),
+            dtype,
+            row_shape: None,
+            channel_names: None,
+            dictionary: None,
+            offsets: None,
+            level_delta: None,
+            shape: None,
+            num_links: None,
+        }
+    }
+
     /// Reads the attributes of `key`.
     ///
     /// # Errors
@@ -60,19 +116,57 @@ impl CellAttribute {
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
-        check_tag(&fields, TAGS, &mut notes);
+        let role = match check_tag(&fields, TAGS, &mut notes) {
+            Some(FRAGMENT) => CellAttributeRole::Fragment,
+            Some(LINK | FAMILY) => CellAttributeRole::Link,
+            Some(CROSS_CHUNK_LINK) => CellAttributeRole::CrossChunkLink,
+            _ => CellAttributeRole::Vertex,
+        };
+        let offsets = |at: &JsonField<'_>| at.each(|offset| offset.each(JsonField::i64));
         let texts = |at: &JsonField<'_>| at.each(|item| item.text().map(str::to_owned));
         let value = Self {
+            role,
             name: notes.field(&fields, "name", |at| at.text().map(str::to_owned)),
             dtype: dtype_or_float32(&fields)?,
             row_shape: notes.field(&fields, "row_shape", read_extents),
             channel_names: notes.field(&fields, "channel_names", texts),
             dictionary: Dictionary::read(&fields, &mut notes)?,
+            offsets: fields.get("offsets").and_then(|at| offsets(&at).ok()),
+            level_delta: fields.get("level_delta").and_then(|at| at.i64().ok()),
             shape: notes.field(&fields, "shape", read_extents),
             num_links: notes.field(&fields, "num_links", JsonField::u64),
         };
         let notes = notes.finish();
         Ok(Noted { value, notes })
+    }
+
+    /// Returns the attributes of the node.
+    pub fn to_attributes(&self) -> Attributes {
+        let tag = match self.role {
+            CellAttributeRole::Vertex => VERTEX,
+            CellAttributeRole::Fragment => FRAGMENT,
+            CellAttributeRole::Link => LINK,
+            CellAttributeRole::CrossChunkLink => CROSS_CHUNK_LINK,
+        };
+        // Other writers put the shape of attributes of links between chunks last.
+        let is_last = self.role == CellAttributeRole::CrossChunkLink;
+        let row_shape = |is_here: bool| self.row_shape.clone().filter(|_| is_here);
+        let members = JsonMembers::tagged(tag)
+            .with_some("name", self.name.as_deref())
+            .with("dtype", self.dtype.to_string())
+            .with_some("channel_names", self.channel_names.clone())
+            .with_some("row_shape", row_shape(!is_last));
+        let members = match &self.dictionary {
+            Some(dictionary) => dictionary.write(members),
+            None => members,
+        };
+        members
+            .with_some("offsets", self.offsets.clone())
+            .with_some("level_delta", self.level_delta)
+            .with_some("num_links", self.num_links)
+            .with_some("shape", self.shape.clone())
+            .with_some("row_shape", row_shape(is_last))
+            .finish()
     }
 
     /// Returns the declared number of columns of a row: from the row shape, otherwise from the
@@ -88,6 +182,8 @@ impl CellAttribute {
     }
 }
 
+const DICTIONARY: &str = "dictionary";
+
 /// Reads a short list of extents.
 pub(super) fn read_extents(at: &JsonField<'_>) -> Result<Vec<u64>, MetadataError> {
     let (found, limit) = (at.list()?.len(), MAX_RANK);
@@ -98,12 +194,20 @@ pub(super) fn read_extents(at: &JsonField<'_>) -> Result<Vec<u64>, MetadataError
 }
 
 impl Dictionary {
+    fn write(&self, members: JsonMembers) -> JsonMembers {
+        members
+            .with("encoding", DICTIONARY)
+            .with("categories", self.categories.clone())
+            .with("ordered", self.ordered)
+            .with_some("_FillValue", self.fill)
+    }
+
     fn read(fields: &Fields<'_>, notes: &mut Noter) -> Result<Option<Self>, MetadataError> {
         let Some(encoding) = fields.get("encoding") else {
             return Ok(None);
         };
         match encoding.text()? {
-            "dictionary" => {}
+            DICTIONARY => {}
             "raw" => return Ok(None),
             other => return Err(encoding.unknown_word(other, "\"dictionary\"")),
         }

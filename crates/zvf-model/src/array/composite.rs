@@ -6,12 +6,35 @@ use zvf_format::links::LinkWidth;
 
 use crate::{
     key::{Key, KeyError},
-    metadata::{Attributes, Fields, JsonField, MetadataError, Noted, Noter},
+    metadata::{Attributes, Fields, JsonField, JsonMembers, MetadataError, Noted, Noter},
 };
 
+/// Parts that the links of a further geometry connect vertices to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// Edges of a graph.
+    Edges,
+    /// Faces of a mesh.
+    Faces,
+    /// Polylines.
+    Polylines,
+}
+
+impl PartKind {
+    const ALL: [Self; 3] = [Self::Edges, Self::Faces, Self::Polylines];
+
+    /// Returns the member that counts the parts.
+    fn member(self) -> &'static str {
+        match self {
+            Self::Edges => "edge_count",
+            Self::Faces => "face_count",
+            Self::Polylines => "polyline_count",
+        }
+    }
+}
+
 /// One further geometry of a level.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GeometryEntry {
     /// The node of its vertices, a child of the level.
     pub vertices: String,
@@ -21,11 +44,14 @@ pub struct GeometryEntry {
     pub links: Option<String>,
     /// Number of edges, faces or polylines.
     pub part_count: Option<u64>,
+    /// Parts that are counted; absent without a count.
+    pub parts: Option<PartKind>,
+    /// Members unknown to this crate.
+    pub unknown: Attributes,
 }
 
 /// Metadata of `geometry_index`: further geometries by kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GeometryIndex {
     /// The geometries.
     pub geometries: BTreeMap<String, GeometryEntry>,
@@ -45,20 +71,43 @@ impl GeometryIndex {
         let tags = ["zv_array", "zvf_array"];
         for (kind, at) in fields.iter().filter(|(name, _)| !tags.contains(name)) {
             let fields = at.fields()?;
-            let counts = ["edge_count", "face_count", "polyline_count"];
-            let count = counts.into_iter().find(|name| fields.get(name).is_some());
+            let is_counted = |parts: &PartKind| fields.get(parts.member()).is_some();
+            let parts = PartKind::ALL.into_iter().find(is_counted);
+            let counts = PartKind::ALL.map(PartKind::member);
+            let known = [&["array", "vertex_count", "links_array"][..], &counts].concat();
             let links = fields.get("links_array").map(|at| child(&at)).transpose()?;
             let geometry = GeometryEntry {
                 vertices: child(&fields.require("array")?)?,
                 vertex_count: notes.field(&fields, "vertex_count", JsonField::u64),
                 links,
-                part_count: count.and_then(|name| notes.field(&fields, name, JsonField::u64)),
+                part_count: parts
+                    .and_then(|parts| notes.field(&fields, parts.member(), JsonField::u64)),
+                parts,
+                unknown: fields.without(&known),
             };
             geometries.insert(kind.to_owned(), geometry);
         }
         let value = Self { geometries };
         let notes = notes.finish();
         Ok(Noted { value, notes })
+    }
+
+    /// Returns the attributes of the node.
+    pub fn to_attributes(&self) -> Attributes {
+        let geometries = self.geometries.iter();
+        let members = geometries.map(|(kind, geometry)| {
+            let count = geometry.parts.zip(geometry.part_count);
+            let entry = JsonMembers::default()
+                .with("array", geometry.vertices.as_str())
+                .with_some("vertex_count", geometry.vertex_count)
+                .with_some("links_array", geometry.links.as_deref());
+            let entry = match count {
+                Some((parts, count)) => entry.with(parts.member(), count),
+                None => entry,
+            };
+            (kind.clone(), entry.with_all(&geometry.unknown).into())
+        });
+        members.collect()
     }
 }
 
@@ -73,7 +122,6 @@ fn child(at: &JsonField<'_>) -> Result<String, MetadataError> {
 /// Metadata of `links_<kind>`. Its numbers refer to vertices in input order, which is not
 /// preserved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct CompositeLinks {
     /// Links.
     pub link_count: u64,
@@ -96,5 +144,13 @@ impl CompositeLinks {
         };
         let notes = Vec::new();
         Ok(Noted { value, notes })
+    }
+
+    /// Returns the attributes of the node.
+    pub fn to_attributes(&self) -> Attributes {
+        JsonMembers::default()
+            .with("link_count", self.link_count)
+            .with("link_width", self.width.get())
+            .finish()
     }
 }

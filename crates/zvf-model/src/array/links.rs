@@ -8,9 +8,11 @@ use zvf_format::{
 
 use super::check_tag;
 use crate::{
+    generation::Generation,
     key::Key,
     metadata::{
-        Assumed, Attributes, Excerpt, Fields, JsonField, MetadataError, MetadataFault, Noted, Noter,
+        Assumed, Attributes, Excerpt, Fields, JsonField, JsonMembers, MetadataError, MetadataFault,
+        Noted, Noter,
     },
     word::{Vocabulary, words},
     zarr::MAX_RANK,
@@ -26,10 +28,25 @@ words! {
     }
 }
 
+/// Node that describes the links of a delta.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkFamilyForm {
+    /// `links/<delta>` of 0.9: all links.
+    Merged,
+    /// `links/<delta>` up to 0.8.1: links inside chunks, which have no policy.
+    InChunks,
+    /// `cross_chunk_links/<delta>` of this generation, up to 0.8.1: links between chunks. The policy is
+    /// written from 0.8.1 on, and before it where it is not the default.
+    BetweenChunks(Generation),
+}
+
+const MERGED: &str = "links_family";
+const LINKS: &str = "links";
+const BETWEEN: &str = "cross_chunk_links";
+
 /// Metadata of a link family: `links/<delta>` of any generation, or `cross_chunk_links/<delta>` up
 /// to 0.8.1.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct LinkFamily {
     /// Level of endpoints 1 and up minus level of endpoint 0.
     pub delta: Delta,
@@ -60,12 +77,7 @@ impl LinkFamily {
         attributes: &Attributes,
     ) -> Result<Noted<Option<Self>>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
-        Self::read(
-            &fields,
-            delta,
-            &["links_family"],
-            &["link_width", "sid_ndim"],
-        )
+        Self::read(&fields, delta, &[MERGED], &["link_width", "sid_ndim"])
     }
 
     /// Reads the attributes of `links/<delta>` up to 0.8.1. `None`, with a note, if the width is
@@ -80,7 +92,7 @@ impl LinkFamily {
         attributes: &Attributes,
     ) -> Result<Noted<Option<Self>>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
-        Self::read(&fields, delta, &["links"], &["link_width"])
+        Self::read(&fields, delta, &[LINKS], &["link_width"])
     }
 
     /// Reads the attributes of `cross_chunk_links/<delta>` up to 0.8.1. `None`, with a note, if the
@@ -96,7 +108,7 @@ impl LinkFamily {
     ) -> Result<Noted<Option<Self>>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let required = ["link_width", "sid_ndim"];
-        Self::read(&fields, delta, &["cross_chunk_links"], &required)
+        Self::read(&fields, delta, &[BETWEEN], &required)
     }
 
     fn read(
@@ -142,6 +154,52 @@ impl LinkFamily {
         Ok(Noted { value, notes })
     }
 
+    /// Returns the attributes of the node.
+    pub fn to_attributes(&self, form: LinkFamilyForm) -> Attributes {
+        let (delta, width) = (self.delta.levels(), self.width.get());
+        match form {
+            LinkFamilyForm::InChunks => JsonMembers::tagged(LINKS)
+                .with("dtype", Kind::Int64.name())
+                .with("link_width", width)
+                .with("level_delta", delta)
+                .finish(),
+            LinkFamilyForm::Merged => JsonMembers::tagged(MERGED)
+                .with("level_delta", delta)
+                .with("link_width", width)
+                .with("directed", self.directed)
+                .with("store", self.store.as_str())
+                .with_some("sid_ndim", self.sid_ndim)
+                .with_some("num_links", self.num_links)
+                .with_some("num_physical_records", self.num_physical_records)
+                .finish(),
+            LinkFamilyForm::BetweenChunks(generation) => {
+                let has_policy = generation >= Generation::V0_8_1
+                    || self.directed
+                    || self.store == LinkStore::Duplicate;
+                let members = JsonMembers::tagged(BETWEEN)
+                    .with("level_delta", delta)
+                    .with("link_width", width)
+                    .with_some("num_links", self.num_links)
+                    .with_some("sid_ndim", self.sid_ndim);
+                let members = match has_policy {
+                    false => members,
+                    true => members
+                        .with("directed", self.directed)
+                        .with("store", self.store.as_str())
+                        .with_some("num_physical_records", self.num_physical_records),
+                };
+                members.finish()
+            }
+        }
+    }
+
+    /// Returns the offsets in the path segment of an array; none if it is malformed.
+    pub fn offsets(&self, segment: &str) -> Vec<Vec<i64>> {
+        let offsets = Offsets::parse(segment, self.width, self.sid_ndim.unwrap_or_default());
+        let offsets = offsets.iter().flat_map(Offsets::iter);
+        offsets.map(Iterator::collect).collect()
+    }
+
     /// Returns the number of stored rows, if known.
     pub fn physical_records(&self) -> Option<u64> {
         self.num_physical_records.or(self.num_links)
@@ -161,7 +219,6 @@ impl LinkFamily {
 
 /// Metadata of a link array of 0.9, `links/<delta>/<offsets>`.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct LinkArray {
     /// Type of a row's numbers; int64 when absent.
     pub dtype: Dtype,
@@ -172,6 +229,29 @@ pub struct LinkArray {
 }
 
 impl LinkArray {
+    /// Creates the metadata of the array of links with these offsets.
+    pub fn new(family: &LinkFamily, segment: impl Into<String>) -> Option<Self> {
+        let segment = segment.into();
+        let arity = family.sid_ndim.unwrap_or_default();
+        let row_form = family.row_form(&Offsets::parse(&segment, family.width, arity).ok()?);
+        Some(Self {
+            dtype: Dtype::new(Kind::Int64, ByteOrder::Little),
+            segment,
+            row_form,
+        })
+    }
+
+    /// Returns the attributes of the node in its family.
+    pub fn to_attributes(&self, family: &LinkFamily) -> Attributes {
+        JsonMembers::tagged(LINKS)
+            .with("dtype", self.dtype.to_string())
+            .with("offsets", family.offsets(&self.segment))
+            .with("has_perm", self.row_form == RowForm::Permuted)
+            .with("link_width", family.width.get())
+            .with("level_delta", family.delta.levels())
+            .finish()
+    }
+
     /// Reads the attributes of the array at path segment `segment` of `family`.
     ///
     /// # Errors
@@ -186,7 +266,7 @@ impl LinkArray {
     ) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
-        check_tag(&fields, &["links"], &mut notes);
+        check_tag(&fields, &[LINKS], &mut notes);
         check_delta(&fields, family.delta, &mut notes);
         let arity = family.sid_ndim.unwrap_or_default();
         let offsets = Offsets::parse(segment, family.width, arity).map_err(|error| {

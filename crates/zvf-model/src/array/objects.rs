@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use zvf_format::numeric::Dtype;
 
 use super::{attribute::read_extents, check_tag};
 use crate::{
     key::Key,
     metadata::{
-        Assumed, Attributes, Fields, JsonField, MetadataError, MetadataFault, Noted, Noter,
+        Assumed, Attributes, Fields, JsonField, JsonMembers, MetadataError, MetadataFault, Noted,
+        Noter,
     },
     zarr::MAX_RANK,
 };
@@ -27,9 +29,35 @@ pub enum ObjectIndexLayout {
     Dense,
 }
 
+impl ObjectIndexLayout {
+    const ALL: [Self; 4] = [
+        Self::Open,
+        Self::Manifests,
+        Self::ManifestsWithIds,
+        Self::Dense,
+    ];
+
+    /// Returns the declaration; `None` if it is absent.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Open => None,
+            Self::Manifests => Some("vlen_manifests_v1"),
+            Self::ManifestsWithIds => Some("vlen_manifests_v2"),
+            Self::Dense => Some("dense_manifests_v1"),
+        }
+    }
+
+    /// Returns whether rows are ids, so that the index has no ids of its own.
+    fn has_rows_as_ids(self) -> bool {
+        matches!(self, Self::Open | Self::Manifests)
+    }
+}
+
+const OBJECT_INDEX: &str = "object_index";
+const GROUPS: &str = "groups";
+
 /// Metadata of `object_index`.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct ObjectIndex {
     /// Storage of manifests.
     pub layout: ObjectIndexLayout,
@@ -55,15 +83,15 @@ impl ObjectIndex {
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
-        check_tag(&fields, &["object_index"], &mut notes);
+        check_tag(&fields, &[OBJECT_INDEX], &mut notes);
         let layout = match fields.get("layout") {
             None => ObjectIndexLayout::Open,
-            Some(at) => match at.text()? {
-                "vlen_manifests_v1" => ObjectIndexLayout::Manifests,
-                "vlen_manifests_v2" => ObjectIndexLayout::ManifestsWithIds,
-                "dense_manifests_v1" => ObjectIndexLayout::Dense,
-                other => return Err(at.unknown_word(other, "a layout of manifests")),
-            },
+            Some(at) => {
+                let name = at.text()?;
+                let mut layouts = ObjectIndexLayout::ALL.into_iter();
+                let layout = layouts.find(|layout| layout.name() == Some(name));
+                layout.ok_or_else(|| at.unknown_word(name, "a layout of manifests"))?
+            }
         };
         let num_objects = fields.require("num_objects")?.unsigned(0, MAX_OBJECTS)?;
         let max = u64::try_from(MAX_RANK).unwrap_or(u64::MAX);
@@ -75,13 +103,22 @@ impl ObjectIndex {
             num_objects,
             num_present: notes.field(&fields, "num_present", present),
             sid_ndim: usize::try_from(sid_ndim).unwrap_or(MAX_RANK),
-            ids_sorted: sorted.unwrap_or(matches!(
-                layout,
-                ObjectIndexLayout::Open | ObjectIndexLayout::Manifests
-            )),
+            ids_sorted: sorted.unwrap_or(layout.has_rows_as_ids()),
         };
         let notes = notes.finish();
         Ok(Noted { value, notes })
+    }
+
+    /// Returns the attributes of the node.
+    pub fn to_attributes(&self) -> Attributes {
+        let sorted = (!self.layout.has_rows_as_ids()).then_some(self.ids_sorted);
+        JsonMembers::tagged(OBJECT_INDEX)
+            .with("num_objects", self.num_objects)
+            .with_some("num_present", self.num_present)
+            .with("sid_ndim", self.sid_ndim)
+            .with_some("layout", self.layout.name())
+            .with_some("object_ids_sorted", sorted)
+            .finish()
     }
 
     /// Returns whether some of `rows` manifests belong to present objects, because the index declares
@@ -92,16 +129,57 @@ impl ObjectIndex {
     }
 }
 
+/// Rows that a table has values of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableRole {
+    /// Objects.
+    Object,
+    /// Groups.
+    Group,
+}
+
+/// Type of the values of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableType {
+    /// Numbers.
+    Number(Dtype),
+    /// Text of this many characters.
+    Text(u64),
+}
+
+impl From<Dtype> for TableType {
+    fn from(dtype: Dtype) -> Self {
+        Self::Number(dtype)
+    }
+}
+
+impl TableType {
+    /// Returns the declaration as NumPy has it.
+    pub fn name(self) -> String {
+        match self {
+            Self::Number(dtype) => dtype.to_string(),
+            Self::Text(letters) => format!("<U{letters}"),
+        }
+    }
+}
+
+const OBJECT: &str = "object_attribute";
+const GROUP: &str = "groupings_attribute";
+const ABSENT: &str = "absent";
+
 /// Metadata of an attribute of objects or groups.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Table {
+    /// Rows that have the values; `None` for attributes of parametric objects and their groups.
+    pub role: Option<TableRole>,
     /// Its name.
     pub name: Option<String>,
-    /// Type of a value; `None` if only the array itself declares it, as for text.
-    pub dtype: Option<Dtype>,
+    /// Type of a value; `None` if only the array itself declares it.
+    pub values: Option<TableType>,
     /// Number of rows, and number of columns if there are several.
     pub shape: Option<Vec<u64>>,
+    /// Number of columns, declared up to 0.8.0. Unreliable: the shape decides.
+    pub num_channels: Option<u64>,
     /// `true` if `present_mask` marks the existing rows, up to 0.8.0.
     pub has_present_mask: bool,
     /// `true` if rows that equal the fill value are absent, from 0.8.1 on.
@@ -116,11 +194,11 @@ impl Table {
     /// [`MetadataError`] if it has no usable dtype or shape.
     pub fn parse_group(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
-        let dtype = fields.require("dtype")?.dtype()?;
+        let values = fields.require("dtype")?.dtype()?.into();
         let shape = read_extents(&fields.require("shape")?)?;
         Ok(Self::read(
             &fields,
-            Some(dtype),
+            Some(values),
             Some(shape),
             Noter::default(),
         ))
@@ -130,34 +208,89 @@ impl Table {
     pub fn parse_array(key: &Key, attributes: &Attributes) -> Noted<Self> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
-        let dtype = notes.field(&fields, "dtype", JsonField::dtype);
+        let number = notes.field(&fields, "dtype", JsonField::dtype);
+        let text = || fields.get("dtype")?.text().ok().and_then(text_letters);
+        let values = number.map(TableType::Number);
+        let values = values.or_else(|| text().map(TableType::Text));
         let shape = notes.field(&fields, "shape", read_extents);
-        Self::read(&fields, dtype, shape, notes)
+        Self::read(&fields, values, shape, notes)
     }
 
     fn read(
         fields: &Fields<'_>,
-        dtype: Option<Dtype>,
+        values: Option<TableType>,
         shape: Option<Vec<u64>>,
         mut notes: Noter,
     ) -> Noted<Self> {
-        let tags = ["object_attribute", "groupings_attribute"];
-        check_tag(fields, &tags, &mut notes);
+        let role = match check_tag(fields, &[OBJECT, GROUP], &mut notes) {
+            Some(OBJECT) => Some(TableRole::Object),
+            Some(_) => Some(TableRole::Group),
+            None => None,
+        };
         let mask = notes.field(fields, "has_present_mask", JsonField::boolean);
         let meaning = notes.field(fields, "fill_sentinel_meaning", |at| match at.text()? {
-            "absent" => Ok(true),
+            ABSENT => Ok(true),
             other => Err(at.unknown_word(other, "\"absent\"")),
         });
         let value = Self {
+            role,
             name: notes.field(fields, "name", |at| at.text().map(str::to_owned)),
-            dtype,
+            values,
             shape,
+            num_channels: fields.get("num_channels").and_then(|at| at.u64().ok()),
             has_present_mask: mask.unwrap_or_default(),
             fill_is_absent: meaning.unwrap_or_default(),
         };
         let notes = notes.finish();
         Noted { value, notes }
     }
+
+    /// Returns the attributes of the group of a table, up to 0.8.0.
+    pub fn to_group_attributes(&self) -> Attributes {
+        let has_mask = (self.role == Some(TableRole::Object)).then_some(self.has_present_mask);
+        JsonMembers::default()
+            .with_some("name", self.name.as_deref())
+            .with_some("dtype", self.values.map(TableType::name))
+            .with_some("num_channels", self.num_channels)
+            .with_some("shape", self.shape.clone())
+            .with_some("zv_array", self.tag())
+            .with_some("has_present_mask", has_mask)
+            .finish()
+    }
+
+    /// Returns the attributes of the array of a table, from 0.8.1 on.
+    pub fn to_array_attributes(&self) -> Attributes {
+        JsonMembers::default()
+            .with_some("zv_array", self.tag())
+            .with_some("name", self.name.as_deref())
+            .with_some("dtype", self.values.map(TableType::name))
+            .with_some("shape", self.shape.clone())
+            .with_some(
+                "fill_sentinel_meaning",
+                self.fill_is_absent.then_some(ABSENT),
+            )
+            .finish()
+    }
+
+    /// Returns the type of the values, if they are numbers.
+    pub fn dtype(&self) -> Option<Dtype> {
+        match self.values {
+            Some(TableType::Number(dtype)) => Some(dtype),
+            _ => None,
+        }
+    }
+
+    fn tag(&self) -> Option<&'static str> {
+        self.role.map(|role| match role {
+            TableRole::Object => OBJECT,
+            TableRole::Group => GROUP,
+        })
+    }
+}
+
+/// Returns the number of characters of text in NumPy's notation.
+fn text_letters(dtype: &str) -> Option<u64> {
+    dtype.strip_prefix("<U")?.parse().ok()
 }
 
 /// Members of a group, as a run of ids.
@@ -171,8 +304,9 @@ pub struct GroupRange {
 
 /// Metadata of `groups`.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Groups {
+    /// `true` if the node has a tag, which groups of parametric objects lack.
+    pub is_tagged: bool,
     /// Declared number of groups.
     pub num_groups: Option<u64>,
     /// Groups that are runs of ids, by number. Their items are empty.
@@ -188,7 +322,7 @@ impl Groups {
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
-        check_tag(&fields, &["groups"], &mut notes);
+        let is_tagged = check_tag(&fields, &[GROUPS], &mut notes).is_some();
         let num_groups = notes.field(&fields, "num_groups", JsonField::u64);
         let mut ranges = BTreeMap::new();
         if let Some(at) = fields.get("group_ranges") {
@@ -203,9 +337,26 @@ impl Groups {
                 ranges.insert(group, range);
             }
         }
-        let value = Self { num_groups, ranges };
+        let value = Self {
+            is_tagged,
+            num_groups,
+            ranges,
+        };
         let notes = notes.finish();
         Ok(Noted { value, notes })
+    }
+
+    /// Returns the attributes of the node.
+    pub fn to_attributes(&self) -> Attributes {
+        let ranges = self.ranges.iter();
+        let ranges: Attributes = ranges
+            .map(|(group, range)| (group.to_string(), Value::from([range.start, range.stop])))
+            .collect();
+        JsonMembers::default()
+            .with_some("zv_array", self.is_tagged.then_some(GROUPS))
+            .with_some("num_groups", self.num_groups)
+            .with_some("group_ranges", (!ranges.is_empty()).then_some(ranges))
+            .finish()
     }
 }
 

@@ -2,10 +2,11 @@
 
 use zvf_format::numeric::Kind;
 
+use super::presence;
 use crate::{
     grid::{Grid, GridError},
     key::Key,
-    metadata::{Excerpt, Fields, JsonField, MetadataError, MetadataFault},
+    metadata::{Attributes, Excerpt, Fields, JsonField, MetadataError, MetadataFault},
     zarr::{Array, DataType},
 };
 
@@ -15,7 +16,6 @@ use crate::{
 /// The number of used rows of a chunk follows from its fragment index. The remaining rows have the
 /// fill value.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Padded {
     /// Chunks in the array.
     pub grid: Grid,
@@ -36,7 +36,7 @@ impl Padded {
     /// origin is malformed.
     pub fn parse(key: &Key, array: &Array, arity: usize) -> Result<Self, MetadataError> {
         let fields = Fields::attributes(key, &array.attributes);
-        let origin = fields.get("chunk_grid_origin");
+        let origin = fields.get(presence::ORIGIN);
         let origin = origin
             .map(|at| at.exactly(arity, JsonField::i64))
             .transpose()?;
@@ -66,5 +66,10 @@ impl Padded {
             columns,
             kind,
         })
+    }
+
+    /// Returns the attributes of an array of this origin, given those that do not depend on it.
+    pub fn to_attributes(&self, others: Attributes) -> Attributes {
+        presence::with_origin(others, self.grid.origin())
     }
 }

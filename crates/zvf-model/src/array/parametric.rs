@@ -5,8 +5,13 @@ use std::collections::BTreeMap;
 use super::check_tag;
 use crate::{
     key::Key,
-    metadata::{Attributes, Fields, JsonField, MetadataError, Noted, Noter},
+    metadata::{Attributes, Fields, JsonField, JsonMembers, MetadataError, Noted, Noter},
 };
+
+const TYPES: &str = "parametric_types";
+const OBJECTS: &str = "parametric_objects";
+const NAMES: &str = "parametric_names";
+const FLOAT64: &str = "float64";
 
 /// A type of parametric objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +24,6 @@ pub struct ParametricType {
 
 /// Metadata of the group `parametric`: types by id. Rows contain the id as a float.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ParametricTypes {
     /// The types.
     pub types: BTreeMap<u64, ParametricType>,
@@ -34,7 +38,7 @@ impl ParametricTypes {
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut types = BTreeMap::new();
-        for (name, at) in fields.require("parametric_types")?.fields()?.iter() {
+        for (name, at) in fields.require(TYPES)?.fields()?.iter() {
             let id = name.parse::<u64>().ok();
             let id = id.filter(|id| id.to_string() == name);
             let id = id.ok_or_else(|| at.unknown_word(name, "a type number"))?;
@@ -50,11 +54,24 @@ impl ParametricTypes {
         let notes = Vec::new();
         Ok(Noted { value, notes })
     }
+
+    /// Returns the attributes of the node.
+    pub fn to_attributes(&self) -> Attributes {
+        let types = self.types.iter();
+        let types: Attributes = types
+            .map(|(id, of)| {
+                let members = JsonMembers::default()
+                    .with("name", of.name.as_str())
+                    .with("coefficients", of.coefficients.clone());
+                (id.to_string(), members.into())
+            })
+            .collect();
+        JsonMembers::default().with(TYPES, types).finish()
+    }
 }
 
 /// Metadata of `parametric/objects`: rows of float64, NaN after the coefficients.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ParametricObjects {
     /// Rows.
     pub num_objects: u64,
@@ -71,10 +88,10 @@ impl ParametricObjects {
     pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
-        check_tag(&fields, &["parametric_objects"], &mut notes);
+        check_tag(&fields, &[OBJECTS], &mut notes);
         if let Some(at) = fields.get("dtype") {
             match at.text()? {
-                "float64" => {}
+                FLOAT64 => {}
                 other => return Err(at.unknown_word(other, "\"float64\"")),
             }
         }
@@ -84,5 +101,30 @@ impl ParametricObjects {
         };
         let notes = notes.finish();
         Ok(Noted { value, notes })
+    }
+
+    /// Returns the attributes of the node.
+    pub fn to_attributes(&self) -> Attributes {
+        JsonMembers::tagged(OBJECTS)
+            .with("num_objects", self.num_objects)
+            .with("max_row_length", self.max_row_length)
+            .with("dtype", FLOAT64)
+            .finish()
+    }
+}
+
+/// Metadata of `parametric/names`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParametricNames {
+    /// Number of names.
+    pub num_objects: u64,
+}
+
+impl ParametricNames {
+    /// Returns the attributes of the node.
+    pub fn to_attributes(self) -> Attributes {
+        JsonMembers::tagged(NAMES)
+            .with("num_objects", self.num_objects)
+            .finish()
     }
 }

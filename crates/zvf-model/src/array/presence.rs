@@ -2,14 +2,15 @@
 
 use core::ops::{Range, RangeInclusive};
 
-use serde_json::{Value, json};
-use zvf_format::path::ChunkKey;
+use serde_json::Value;
+use zvf_format::path::{ChunkCoords, ChunkKey};
 
 use crate::{
     grid::{ChunkCoord, Grid, GridError},
     key::Key,
     metadata::{
-        Assumed, Attributes, Excerpt, Fields, JsonField, MetadataError, MetadataFault, Noted, Noter,
+        Assumed, Attributes, Excerpt, Fields, JsonField, JsonMembers, MetadataError, MetadataFault,
+        Noted, Noter,
     },
     zarr::Array,
 };
@@ -18,6 +19,8 @@ use crate::{
 const LIST: &str = "nonempty_chunks";
 /// The attribute that lists them as runs, in copies of nodes.
 const RUNS: &str = "zvf_chunk_runs";
+/// The attribute with the first chunk of the grid.
+pub(super) const ORIGIN: &str = "chunk_grid_origin";
 /// Maximum number of chunks in runs, about as many as the largest list that is read.
 const MAX_CHUNKS: u64 = 1 << 22;
 
@@ -69,7 +72,7 @@ impl Presence {
     pub fn parse(key: &Key, array: &Array, arity: usize) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, &array.attributes);
         let mut notes = Noter::default();
-        let origin = fields.get("chunk_grid_origin");
+        let origin = fields.get(ORIGIN);
         let origin = origin
             .map(|at| at.exactly(arity, JsonField::i64))
             .transpose()?;
@@ -96,6 +99,35 @@ impl Presence {
         Ok(Noted { value, notes })
     }
 
+    /// Returns the attributes that declare these chunks of a grid with this first chunk.
+    pub fn attributes_of<'c>(
+        origin: &[i64],
+        chunks: impl IntoIterator<Item = &'c [i64]>,
+    ) -> Attributes {
+        let chunks = chunks.into_iter();
+        let mut keys: Vec<String> = chunks.map(|at| ChunkCoords(at).to_string()).collect();
+        keys.sort_unstable();
+        let list = JsonMembers::default().with(LIST, keys).finish();
+        with_origin(list, origin)
+    }
+
+    /// Returns the attributes that declare the chunks.
+    pub fn to_attributes(&self) -> Attributes {
+        let chunks: Vec<ChunkCoord> = self.chunks().collect();
+        Self::attributes_of(self.grid.origin(), chunks.iter().map(ChunkCoord::coords))
+    }
+
+    /// Returns whether the attributes of an array list its chunks.
+    pub fn is_listed(attributes: &Attributes) -> bool {
+        attributes.contains_key(LIST)
+    }
+
+    /// Removes the list and the origin of the grid from the attributes of an array.
+    pub fn remove(attributes: &mut Attributes) {
+        Self::remove_list(attributes);
+        attributes.remove(ORIGIN);
+    }
+
     /// Removes the list from the attributes of an array, in either form. As text, a list of a
     /// million chunks takes 70 MB.
     pub fn remove_list(attributes: &mut Attributes) {
@@ -110,7 +142,7 @@ impl Presence {
         let runs = attributes
             .get(LIST)
             .filter(|_| !attributes.contains_key(RUNS))
-            .and_then(|list| runs_of(list.as_array()?, attributes.get("chunk_grid_origin"), shape));
+            .and_then(|list| runs_of(list.as_array()?, attributes.get(ORIGIN), shape));
         if let Some(runs) = runs {
             attributes.remove(LIST);
             attributes.insert(RUNS.to_owned(), runs);
@@ -188,6 +220,14 @@ impl Presence {
             Some(PresentChunk { chunk, cell })
         })
     }
+}
+
+/// Adds the first chunk of a grid to the attributes of an array, if it is not that of all zeros.
+pub(super) fn with_origin(attributes: Attributes, origin: &[i64]) -> Attributes {
+    let moved = origin.iter().any(|at| *at != 0);
+    JsonMembers::of(attributes)
+        .with_some(ORIGIN, moved.then(|| origin.to_vec()))
+        .finish()
 }
 
 /// The numbers in runs, ascending.
@@ -325,5 +365,5 @@ fn runs_of(list: &[Value], origin: Option<&Value>, shape: &[u64]) -> Option<Valu
         end = run.end();
         [gap, run.length]
     });
-    Some(json!(pairs.collect::<Vec<u64>>()))
+    Some(pairs.collect())
 }

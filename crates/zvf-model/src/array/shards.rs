@@ -1,10 +1,14 @@
 //! Attributes of shards up to 0.8.0.
 
+use serde_json::Value;
+
 use crate::{
     grid::ChunkCoord,
     key::Key,
-    metadata::{Attributes, Excerpt, Fields, JsonField, MetadataError, MetadataFault},
+    metadata::{Attributes, Excerpt, Fields, JsonField, JsonMembers, MetadataError, MetadataFault},
 };
+
+const INDEX: &str = "shard_index";
 
 /// Prefix of the names of shards, for example `__shard_000006`.
 pub const SHARD_PREFIX: &str = "__shard_";
@@ -44,7 +48,7 @@ impl LegacyShardIndex {
     ) -> Result<Self, MetadataError> {
         let fields = Fields::attributes(key, attributes);
         let mut spans = Vec::new();
-        for (name, at) in fields.require("shard_index")?.fields()?.iter() {
+        for (name, at) in fields.require(INDEX)?.fields()?.iter() {
             let chunk = ChunkCoord::parse(name, arity).map_err(|error| {
                 let found = Excerpt::of(name);
                 at.error(MetadataFault::Segment { found, error })
@@ -60,6 +64,18 @@ impl LegacyShardIndex {
         }
         spans.sort_unstable_by(|a, b| a.chunk.cmp(&b.chunk));
         Ok(Self { spans })
+    }
+
+    /// Returns the attributes of the shard.
+    pub fn to_attributes(&self) -> Attributes {
+        let spans = self.spans.iter();
+        let spans: Attributes = spans
+            .map(|span| {
+                let place = Value::from([span.offset, span.len]);
+                (span.chunk.to_string(), place)
+            })
+            .collect();
+        JsonMembers::default().with(INDEX, spans).finish()
     }
 
     /// Returns the chunks, ascending as tuples of integers.

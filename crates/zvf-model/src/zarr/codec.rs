@@ -1,17 +1,20 @@
 //! The codec chain of an array: names and configurations, sharding typed.
 
+use serde_json::Value;
 use zvf_format::numeric::ByteOrder;
 
-use super::{extension, extents_like};
-use crate::metadata::{Attributes, Excerpt, Fields, JsonField, MetadataError, MetadataFault};
+use super::{extension, extents_like, named};
+use crate::metadata::{
+    Attributes, Excerpt, Fields, JsonField, JsonMembers, MetadataError, MetadataFault,
+};
 
 /// One codec of a chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Codec {
     /// Its name.
     pub name: String,
-    /// Its configuration; empty when there is none.
-    pub configuration: Attributes,
+    /// Its configuration; `None` and an empty one are equal.
+    pub configuration: Option<Attributes>,
 }
 
 /// The chain that turns a chunk into bytes, in the order of encoding.
@@ -55,17 +58,47 @@ pub enum PlainCodec {
 }
 
 impl Codecs {
+    /// Creates a chain without shards.
+    pub fn new(serializer: Codec, compression: impl IntoIterator<Item = Codec>) -> Self {
+        Self {
+            chain: [serializer].into_iter().chain(compression).collect(),
+            sharding: None,
+        }
+    }
+
+    /// Creates a chain of shards whose inner chunks have these codecs. The index is at the end of a
+    /// shard, with a checksum.
+    pub fn sharded(chunk_shape: Vec<u64>, codecs: Self) -> Self {
+        let sharding = Sharding {
+            chunk_shape,
+            codecs,
+            index_codecs: Self::new(Codec::bytes(8), [Codec::crc32c()]),
+            index_location: IndexLocation::End,
+        };
+        Self {
+            chain: vec![Codec::new(SHARDING, Some(sharding.to_members()))],
+            sharding: Some(Box::new(sharding)),
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let codecs = self.chain.iter();
+        codecs
+            .map(|codec| Value::from(named(&codec.name, codec.configuration.as_ref())))
+            .collect()
+    }
+
     /// Reads a chain for chunks of `chunk_shape`.
     pub(super) fn read(place: &JsonField<'_>, chunk_shape: &[u64]) -> Result<Self, MetadataError> {
         let mut chain = Vec::new();
         let mut sharding = None;
         for codec in place.items()? {
-            let (name, configuration, at) = extension(&codec)?;
+            let (name, configuration) = extension(&codec)?;
             if name == SHARDING {
                 if sharding.is_some() {
                     return Err(codec.error(MetadataFault::Twice(Excerpt::of(name))));
                 }
-                let Some(at) = at else {
+                let Some((_, at)) = &configuration else {
                     return Err(codec
                         .fields()?
                         .fault("configuration", MetadataFault::Missing));
@@ -74,7 +107,7 @@ impl Codecs {
             }
             chain.push(Codec {
                 name: name.to_owned(),
-                configuration,
+                configuration: configuration.map(|(members, _)| members),
             });
         }
         if chain.is_empty() {
@@ -96,10 +129,24 @@ impl Codecs {
             return None;
         };
         match codec.name.as_str() {
-            "vlen-bytes" => Some(PlainCodec::VlenBytes),
-            "bytes" => codec.byte_order().map(PlainCodec::Bytes),
+            VLEN_BYTES => Some(PlainCodec::VlenBytes),
+            BYTES => codec.byte_order().map(PlainCodec::Bytes),
             _ => None,
         }
+    }
+
+    /// Returns the codecs of cells: those of the inner chunks of shards, otherwise the chain itself.
+    pub fn of_cells(&self) -> &Self {
+        self.sharding()
+            .map_or(self, |sharding| sharding.codecs.of_cells())
+    }
+
+    /// Returns whether cells carry a checksum, in shards or not.
+    pub fn has_checksum(&self) -> bool {
+        let inner = self
+            .sharding()
+            .is_some_and(|sharding| sharding.codecs.has_checksum());
+        inner || self.chain.iter().any(|codec| codec.name == CRC32C)
     }
 
     /// Returns the sharding in the chain, with or without other codecs.
@@ -126,13 +173,66 @@ impl<'a> IntoIterator for &'a Codecs {
 }
 
 impl Codec {
+    fn new(name: &str, configuration: Option<JsonMembers>) -> Self {
+        Self {
+            name: name.to_owned(),
+            configuration: configuration.map(JsonMembers::finish),
+        }
+    }
+
+    /// Creates the codec of little-endian numbers of `size` bytes.
+    pub fn bytes(size: usize) -> Self {
+        let order = JsonMembers::default().with("endian", "little");
+        Self::new(BYTES, (size > 1).then_some(order))
+    }
+
+    /// Creates the codec that frames byte strings.
+    pub fn vlen_bytes() -> Self {
+        Self::new(VLEN_BYTES, Some(JsonMembers::default()))
+    }
+
+    /// Creates the codec that appends a checksum.
+    pub fn crc32c() -> Self {
+        Self::new(CRC32C, None)
+    }
+
+    /// Creates the codec of Zstandard at a level.
+    pub fn zstd(level: i32) -> Self {
+        let level = JsonMembers::default()
+            .with("level", level)
+            .with("checksum", false);
+        Self::new("zstd", Some(level))
+    }
+
+    /// Creates the codec of gzip at a level.
+    pub fn gzip(level: u32) -> Self {
+        Self::new("gzip", Some(JsonMembers::default().with("level", level)))
+    }
+
+    /// Creates the codec of Blosc with a compressor, over the shuffled bits of numbers of `size`
+    /// bytes.
+    pub fn blosc(compressor: &str, size: usize) -> Self {
+        let settings = JsonMembers::default()
+            .with("typesize", size)
+            .with("cname", compressor)
+            .with("clevel", 5)
+            .with("shuffle", "bitshuffle")
+            .with("blocksize", 0);
+        Self::new("blosc", Some(settings))
+    }
+
+    /// Returns a member of the configuration.
+    pub fn setting(&self, name: &str) -> Option<&Value> {
+        self.configuration.as_ref()?.get(name)
+    }
+
     /// Returns the `endian` of a `bytes` codec; little-endian if absent, as for values of one byte.
     /// `None` for another codec or order.
     pub fn byte_order(&self) -> Option<ByteOrder> {
-        let endian = self.configuration.get("endian");
+        let endian = self.setting("endian");
         match (self.name.as_str(), endian.map(|endian| endian.as_str())) {
-            ("bytes", None | Some(Some("little"))) => Some(ByteOrder::Little),
-            ("bytes", Some(Some("big"))) => Some(ByteOrder::Big),
+            (BYTES, None | Some(Some("little"))) => Some(ByteOrder::Little),
+            (BYTES, Some(Some("big"))) => Some(ByteOrder::Big),
             _ => None,
         }
     }
@@ -159,8 +259,8 @@ impl Sharding {
         let index_location = match fields.get("index_location") {
             None => IndexLocation::End,
             Some(at) => match at.text()? {
-                "end" => IndexLocation::End,
-                "start" => IndexLocation::Start,
+                END => IndexLocation::End,
+                START => IndexLocation::Start,
                 other => return Err(at.unknown_word(other, "\"start\" or \"end\"")),
             },
         };
@@ -170,6 +270,18 @@ impl Sharding {
             index_codecs,
             index_location,
         })
+    }
+
+    fn to_members(&self) -> JsonMembers {
+        let location = match self.index_location {
+            IndexLocation::Start => START,
+            IndexLocation::End => END,
+        };
+        JsonMembers::default()
+            .with("chunk_shape", self.chunk_shape.clone())
+            .with("codecs", self.codecs.to_json())
+            .with("index_codecs", self.index_codecs.to_json())
+            .with("index_location", location)
     }
 
     /// Returns the inner chunk that contains element `index` of the array.
@@ -187,6 +299,11 @@ impl Sharding {
 }
 
 const SHARDING: &str = "sharding_indexed";
+const BYTES: &str = "bytes";
+const VLEN_BYTES: &str = "vlen-bytes";
+const CRC32C: &str = "crc32c";
+const START: &str = "start";
+const END: &str = "end";
 
 /// Returns the name of an extension, for a message.
 pub(super) fn name_of(place: &JsonField<'_>) -> Result<Excerpt, MetadataError> {

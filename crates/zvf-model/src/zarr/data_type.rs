@@ -1,9 +1,10 @@
 //! Data types of arrays.
 
+use serde_json::Value;
 use zvf_format::numeric::{ByteOrder, Dtype, Kind};
 
-use super::extension;
-use crate::metadata::{Attributes, Excerpt, JsonField, MetadataError, MetadataFault};
+use super::{extension, named};
+use crate::metadata::{Attributes, Excerpt, JsonField, JsonMembers, MetadataError, MetadataFault};
 
 /// The `data_type` of an array.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,21 +33,41 @@ pub enum DataType {
 
 impl DataType {
     pub(super) fn read(place: &JsonField<'_>) -> Result<Self, MetadataError> {
-        let (name, configuration, given) = extension(place)?;
+        let (name, given) = extension(place)?;
         if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == name) {
             return Ok(Self::Number(kind));
         }
         Ok(match name {
-            "variable_length_bytes" | "bytes" => Self::VariableBytes,
-            "string" | "variable_length_utf8" => Self::VariableText,
-            "fixed_length_utf32" => Self::FixedText {
-                bytes: text_bytes(place, given)?,
+            VARIABLE_BYTES | "bytes" => Self::VariableBytes,
+            VARIABLE_TEXT | "variable_length_utf8" => Self::VariableText,
+            FIXED_TEXT => Self::FixedText {
+                bytes: text_bytes(place, given.map(|(_, at)| at))?,
             },
             _ => Self::Other {
                 name: name.to_owned(),
-                configuration,
+                configuration: given.map(|(members, _)| members).unwrap_or_default(),
             },
         })
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        match self {
+            Self::Number(kind) => kind.name().into(),
+            Self::VariableBytes => VARIABLE_BYTES.into(),
+            Self::VariableText => VARIABLE_TEXT.into(),
+            Self::FixedText { bytes } => {
+                let length = JsonMembers::default().with(LENGTH, *bytes).finish();
+                named(FIXED_TEXT, Some(&length)).into()
+            }
+            Self::Other {
+                name,
+                configuration,
+            } if configuration.is_empty() => name.as_str().into(),
+            Self::Other {
+                name,
+                configuration,
+            } => named(name, Some(configuration)).into(),
+        }
     }
 
     /// Returns the dtype of numbers in this byte order; `None` for everything else.
@@ -58,6 +79,11 @@ impl DataType {
     }
 }
 
+const VARIABLE_BYTES: &str = "variable_length_bytes";
+const VARIABLE_TEXT: &str = "string";
+const FIXED_TEXT: &str = "fixed_length_utf32";
+const LENGTH: &str = "length_bytes";
+
 /// Bytes of a UTF-32 character.
 const CHARACTER: u64 = 4;
 
@@ -66,7 +92,7 @@ fn text_bytes(place: &JsonField<'_>, given: Option<JsonField<'_>>) -> Result<u64
     let Some(configuration) = given else {
         return Err(place.error(MetadataFault::Missing));
     };
-    let length = configuration.fields()?.require("length_bytes")?;
+    let length = configuration.fields()?.require(LENGTH)?;
     // Lengths beyond the limit of a chunk are rejected here, where the path is known.
     let bytes = length.unsigned(CHARACTER, u64::from(u32::MAX))?;
     if bytes % CHARACTER == 0 {

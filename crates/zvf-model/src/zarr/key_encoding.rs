@@ -1,10 +1,15 @@
 //! Names of the chunks of an array.
 
-use super::extension;
+use serde_json::Value;
+
+use super::{extension, named};
 use crate::{
     key::{Key, KeyError},
-    metadata::{Fields, JsonField, MetadataError},
+    metadata::{Fields, JsonField, JsonMembers, MetadataError},
 };
+
+const DEFAULT: &str = "default";
+const V2: &str = "v2";
 
 /// Names of chunks: style and separator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +37,13 @@ impl ChunkKeyEncoding {
     };
 
     pub(super) fn read(place: &JsonField<'_>) -> Result<Self, MetadataError> {
-        let (name, _, configuration) = extension(place)?;
+        let (name, configuration) = extension(place)?;
         let (style, separator) = match name {
-            "default" => (KeyStyle::Default, '/'),
-            "v2" => (KeyStyle::V2, '.'),
+            DEFAULT => (KeyStyle::Default, '/'),
+            V2 => (KeyStyle::V2, '.'),
             _ => return Err(place.unknown_word(name, "the chunk key encoding default or v2")),
         };
-        let configuration = configuration.map(|place| place.fields()).transpose()?;
+        let configuration = configuration.map(|(_, place)| place.fields()).transpose()?;
         let given = configuration
             .as_ref()
             .and_then(|fields: &Fields<'_>| fields.get("separator"));
@@ -51,6 +56,15 @@ impl ChunkKeyEncoding {
             },
         };
         Ok(Self { style, separator })
+    }
+
+    pub(super) fn to_json(self) -> Value {
+        let name = match self.style {
+            KeyStyle::Default => DEFAULT,
+            KeyStyle::V2 => V2,
+        };
+        let separator = JsonMembers::default().with("separator", self.separator.to_string());
+        named(name, Some(&separator.finish())).into()
     }
 
     /// Returns the key of chunk `index` of the array at `node`. Queries create one for each cell,

@@ -351,7 +351,7 @@ fn tables_and_groups() {
         &key("k"),
         &attributes(&json!({"dtype": "<U5", "shape": [2]})),
     );
-    assert_eq!((text.notes.len(), text.value.dtype), (1, None));
+    assert_eq!((text.notes.len(), text.value.dtype()), (1, None));
 
     let groups = |json: Json| Groups::parse(&key("k"), &attributes(&json));
     let read = notes(

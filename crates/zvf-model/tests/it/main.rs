@@ -24,4 +24,5 @@ mod node_copy;
 mod port;
 mod root;
 mod store;
+mod writes;
 mod zarr;

@@ -77,7 +77,7 @@ impl NodeCheck<'_, '_> {
             return;
         };
         // A number type has several names.
-        if table.dtype.map(|dtype| dtype.kind().name()) != Some(&expected) {
+        if table.dtype().map(|dtype| dtype.kind().name()) != Some(&expected) {
             let message = format!("{found}, but the array holds {expected}");
             let value = Some(json!(expected));
             self.context
@@ -87,7 +87,7 @@ impl NodeCheck<'_, '_> {
 
     /// Checks values stored as bytes, up to 0.8.0, against shape and dtype.
     fn blobs(&self, table: &Table) {
-        let (Some(dtype), Some(shape)) = (table.dtype, &table.shape) else {
+        let (Some(dtype), Some(shape)) = (table.dtype(), &table.shape) else {
             return;
         };
         let size = u64::try_from(dtype.size()).unwrap_or(u64::MAX);

@@ -325,7 +325,7 @@ impl AttributeTable {
     ) -> Result<Self, QueryError> {
         let key = values.node().clone();
         let damage = |fault| Damage::new(&key, fault);
-        let (Some(dtype), Some(shape)) = (table.dtype, &table.shape) else {
+        let (Some(dtype), Some(shape)) = (table.dtype(), &table.shape) else {
             return Err(damage(Fault::Kind).into());
         };
         let (&expected, row) = shape.split_first().ok_or_else(|| damage(Fault::Kind))?;
