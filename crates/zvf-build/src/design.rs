@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use zvf_format::numeric::Kind;
-use zvf_model::{draco::PositionBits, root::AttributeDeclarations};
+use zvf_model::{draco::PositionBits, root::AttributeDeclarations, zarr::CellCompression};
 
 use crate::{GeometryKind, parametric::FormulaSet};
 
@@ -41,27 +41,6 @@ impl Profile {
             _ => "0.8.0",
         }
     }
-}
-
-/// Compression of cells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CellCompression {
-    /// No compression. A reader can fetch part of a cell.
-    #[default]
-    None,
-    /// Zstandard at a level. Level 1 decodes up to twice as fast as level 3 at about equal size.
-    Zstd(i32),
-    /// Blosc: Zstandard over bit-shuffled bytes.
-    Blosc,
-    /// LZ4 over bit-shuffled bytes, in Blosc, for the cells of chunks and for tables of numbers, and
-    /// Zstandard at level 1 for other tables.
-    ///
-    /// Numbers take less space than with Zstandard alone, and are encoded and decoded faster.
-    /// `docs/adr/0034` has the measurements.
-    Auto,
-    /// Gzip at a level.
-    Gzip(u32),
 }
 
 /// Checksums of cells.

@@ -55,8 +55,7 @@ mod tables;
 mod vertex_layout;
 
 pub use design::{
-    AxisSpec, CellChecksums, CellCompression, Design, ManifestForm, OutOfBounds, Profile, Purpose,
-    ShardingPolicy,
+    AxisSpec, CellChecksums, Design, ManifestForm, OutOfBounds, Profile, Purpose, ShardingPolicy,
 };
 pub use error::BuildError;
 pub use geometry::{Geometry, LinkNumbering};
@@ -68,3 +67,4 @@ pub use sharding::added_array;
 pub use spatial_layout::SpatialLayout;
 pub use zvf_model::column::{Column, ColumnValues, NumericColumn};
 pub use zvf_model::geometry_kind::GeometryKind;
+pub use zvf_model::zarr::CellCompression;

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 use zvf_format::numeric::Kind;
-use zvf_model::root::LinksConvention;
+use zvf_model::{root::LinksConvention, zarr::Codec};
 
 use crate::{
-    design::{AxisSpec, CellCompression, Design, ManifestForm, Profile},
+    CellCompression,
+    design::{AxisSpec, Design, ManifestForm, Profile},
     spatial_layout::{ArrayGrid, SpatialLayout},
 };
 
@@ -154,36 +155,18 @@ impl Encoding {
 
     /// Returns the codec pipeline that starts with `serialiser`, for values of `size` bytes.
     pub(crate) fn codecs(&self, serialiser: Value, size: usize) -> Vec<Value> {
-        let zstd = |level: i32| {
-            json!({
-                "name": "zstd", "configuration": {"level": level, "checksum": false},
-            })
-        };
-        let blosc = |compressor: &str| {
-            json!({
-                "name": "blosc",
-                "configuration": {
-                    "typesize": size, "cname": compressor, "clevel": 5, "shuffle": "bitshuffle",
-                    "blocksize": 0,
-                },
-            })
-        };
         let mut codecs = vec![serialiser];
-        match self.compression {
-            CellCompression::None => {}
-            CellCompression::Zstd(level) => codecs.push(zstd(level)),
-            CellCompression::Gzip(level) => codecs.push(json!({
-                "name": "gzip", "configuration": {"level": level},
-            })),
-            CellCompression::Blosc => codecs.push(blosc("zstd")),
-            CellCompression::Auto if size == 1 => codecs.push(zstd(1)),
-            CellCompression::Auto => codecs.push(blosc("lz4")),
-        }
+        codecs.extend(self.compression.codec(size).as_ref().map(described));
         if self.checksum {
             codecs.push(json!({"name": "crc32c"}));
         }
         codecs
     }
+}
+
+/// Returns a codec as metadata have it.
+pub(crate) fn described(codec: &Codec) -> Value {
+    json!({"name": codec.name, "configuration": codec.configuration})
 }
 
 /// Returns the codec that frames byte strings.

@@ -16,8 +16,8 @@ mod tables;
 use serde_json::{Map, Value};
 
 use crate::{
-    GeometryKind,
-    design::{CellChecksums, CellCompression, Design, Profile, ShardingPolicy},
+    CellCompression, GeometryKind,
+    design::{CellChecksums, Design, Profile, ShardingPolicy},
     error::BuildError,
     metadata::Encoding,
 };

@@ -99,7 +99,7 @@ impl ChunkCodecs {
                 None => return Err(unsupported_field(&first.name, "endian")),
             },
             "vlen-bytes" | "vlen-utf8" => DecodedForm::VlenFrame,
-            "zstd" | "gzip" | "blosc" | "crc32c" => return Err(CodecsError::NoSerialiser),
+            _ if ByteCodec::is_known(first) => return Err(CodecsError::NoSerialiser),
             name => return Err(CodecsError::Unsupported(name.to_owned())),
         };
         let compressions = codecs.map(ByteCodec::new).collect::<Result<_, _>>()?;

@@ -79,6 +79,11 @@ impl ByteCodec {
         }
     }
 
+    /// Returns whether there is a codec of this name, in this build or in one with more features.
+    pub(crate) fn is_known(codec: &Codec) -> bool {
+        !matches!(Self::new(codec), Err(CodecsError::Unsupported(_)))
+    }
+
     /// Returns a generous upper bound on the encoded size of `bytes` bytes.
     pub(crate) fn max_encoded_size(self, bytes: u64) -> u64 {
         if self == Self::Crc32c {

@@ -164,12 +164,3 @@ pub(crate) fn damaged(codec: &'static str, source: Box<dyn Error + Send + Sync>)
         source: source.into(),
     }
 }
-
-/// Returns the error of a failed encoder.
-#[cfg(any(feature = "blosc", feature = "gzip", feature = "zstd"))]
-pub(crate) fn failed(codec: &'static str, source: Box<dyn Error + Send + Sync>) -> EncodeError {
-    EncodeError::Codec {
-        codec,
-        source: source.into(),
-    }
-}

@@ -19,15 +19,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | codec | decodes | encodes | library |
-//! |---|---|---|---|
-//! | `bytes`, `vlen-bytes`, `vlen-utf8` | yes | yes | none: the payload is the chunk |
-//! | `crc32c` | yes | yes | crc32c |
-//! | `zstd`, with the feature | yes | yes | zstd (C) |
-//! | `zstd`, with the feature `ruzstd` | yes | no | ruzstd; used only without the C library |
-//! | `gzip`, with the feature | yes | yes | flate2 |
-//! | `blosc`, with the feature | all compressors | LZ4, zlib, zstd; LZ4 in place of the others | [`blosc`] |
-//! | `sharding_indexed` | [`ShardLayout`] | [`ShardLayout`] | none |
+//! Chains start with `bytes`, `vlen-bytes` or `vlen-utf8`, or are `sharding_indexed`, which
+//! [`ShardLayout`] reads and writes. `crc32c` may follow, and compressions, each of which is a Cargo
+//! feature of its name. All of them decode and encode, except that the feature `ruzstd` only
+//! decodes, and that [`blosc`] encodes with LZ4 what names a compressor other than LZ4, zlib and
+//! zstd.
 //!
 //! Every decoder takes a limit and never allocates more, whatever size a chunk declares.
 

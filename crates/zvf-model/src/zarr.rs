@@ -36,12 +36,14 @@ use crate::{
 };
 
 mod codec;
+mod compression;
 mod data_type;
 mod fill_value;
 mod key_encoding;
 
 pub use crate::rank::MAX_RANK;
 pub use codec::{Codec, Codecs, IndexLocation, PlainCodec, Sharding};
+pub use compression::CellCompression;
 pub use data_type::DataType;
 pub use key_encoding::{ChunkKeyEncoding, KeyStyle};
 

@@ -31,10 +31,6 @@ use crate::{
     unfinished::warn_unfinished,
 };
 
-/// Default level of zstd, as of `zvf create`.
-const ZSTD_LEVEL: i32 = 1;
-/// Default level of gzip, as of `zvf create`.
-const GZIP_LEVEL: u32 = 5;
 /// Extensions of files of tables and arrays.
 const TABLES: [&str; 4] = ["npz", "csv", "arrow", "parquet"];
 /// Default memory for a file that is read as a whole.
@@ -338,10 +334,18 @@ pub(crate) fn design(
     if let Some(name) = given.get::<String>("dtype")? {
         design.dtype = Some(self::kind(&name)?);
     }
-    if let Some(compression) = given.word("compression", compression, COMPRESSIONS)? {
+    if let Some(compression) = given.word(
+        "compression",
+        CellCompression::parse,
+        CellCompression::WORDS,
+    )? {
         design.compression = compression;
     }
-    design.table_compression = given.word("table_compression", compression, COMPRESSIONS)?;
+    design.table_compression = given.word(
+        "table_compression",
+        CellCompression::parse,
+        CellCompression::WORDS,
+    )?;
     if !given.get("checksums")?.unwrap_or(true) {
         design.checksums = CellChecksums::Off;
     }
@@ -382,26 +386,6 @@ pub(crate) fn out_of_bounds(given: &mut Keywords<'_>) -> PyResult<Option<OutOfBo
         _ => None,
     };
     given.word("out_of_bounds", parse, "raise, ignore or expand")
-}
-
-pub(crate) const COMPRESSIONS: &str = "none, auto, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL";
-
-/// Parses the compression of cells.
-pub(crate) fn compression(word: &str) -> Option<CellCompression> {
-    let (codec, level) = match word.split_once(':') {
-        Some((codec, level)) => (codec, Some(level)),
-        None => (word, None),
-    };
-    match (codec, level) {
-        ("none", None) => Some(CellCompression::None),
-        ("blosc", None) => Some(CellCompression::Blosc),
-        ("auto", None) => Some(CellCompression::Auto),
-        ("zstd", None) => Some(CellCompression::Zstd(ZSTD_LEVEL)),
-        ("zstd", Some(level)) => Some(CellCompression::Zstd(level.parse().ok()?)),
-        ("gzip", None) => Some(CellCompression::Gzip(GZIP_LEVEL)),
-        ("gzip", Some(level)) => Some(CellCompression::Gzip(level.parse().ok()?)),
-        _ => None,
-    }
 }
 
 /// Parses the sharding of a level.

@@ -2,18 +2,13 @@
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use zvf::{
-    Depth, Finding, MigrateOptions, MigrationNote, Profile, Progress, Remedy, ValidateOptions,
-    ValidationReport,
+    CellCompression, Depth, Finding, MigrateOptions, MigrationNote, Profile, Progress, Remedy,
+    ValidateOptions, ValidationReport,
 };
 
 use crate::{
-    create::{COMPRESSIONS, compression},
-    dataset::open_options,
-    engine,
-    errors::IntoException,
-    options::Keywords,
-    progress::ProgressCallback,
-    unfinished::warn_unfinished,
+    dataset::open_options, engine, errors::IntoException, options::Keywords,
+    progress::ProgressCallback, unfinished::warn_unfinished,
 };
 
 /// Checks a store.
@@ -155,7 +150,11 @@ pub(crate) fn migrate_options(given: &mut Keywords<'_>) -> PyResult<MigrateOptio
     if let Some(profile) = given.word("profile", profile, "0.9 or 0.8")? {
         options = MigrateOptions::new(profile);
     }
-    if let Some(compression) = given.word("compression", compression, COMPRESSIONS)? {
+    if let Some(compression) = given.word(
+        "compression",
+        CellCompression::parse,
+        CellCompression::WORDS,
+    )? {
         options.compression = compression;
     }
     options.name = given.get("name")?;

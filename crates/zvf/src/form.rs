@@ -1,6 +1,5 @@
 //! The form of the cells of a store: profile, compression, checksums.
 
-use serde_json::Value;
 use zvf_build::{CellChecksums, CellCompression, Profile, migrate::MigrationTarget};
 use zvf_model::{generation::Generation, key::Key, zarr::Node};
 
@@ -36,27 +35,10 @@ async fn codecs(dataset: &Dataset) -> Result<(CellCompression, CellChecksums), F
     let Some(Node::Array(array)) = &node else {
         return Ok((CellCompression::None, CellChecksums::Off));
     };
-    let mut compression = CellCompression::None;
-    for codec in array.codecs.of_cells() {
-        let level = codec.setting("level").and_then(Value::as_i64);
-        let compressor = codec.setting("cname").and_then(Value::as_str);
-        compression = match (codec.name.as_str(), compressor) {
-            ("zstd", _) => {
-                let level = level.and_then(|level| i32::try_from(level).ok());
-                CellCompression::Zstd(level.unwrap_or(1))
-            }
-            ("gzip", _) => {
-                let level = level.and_then(|level| u32::try_from(level).ok());
-                CellCompression::Gzip(level.unwrap_or(5))
-            }
-            ("blosc", Some("lz4")) => CellCompression::Auto,
-            ("blosc", _) => CellCompression::Blosc,
-            _ => compression,
-        };
-    }
-    let checksums = match array.codecs.has_checksum() {
-        true => CellChecksums::On,
-        false => CellChecksums::Off,
+    let checksums = if array.codecs.has_checksum() {
+        CellChecksums::On
+    } else {
+        CellChecksums::Off
     };
-    Ok((compression, checksums))
+    Ok((CellCompression::of(array.codecs.of_cells()), checksums))
 }

@@ -14,7 +14,7 @@ use super::{
     tables::{self},
 };
 use crate::{
-    metadata,
+    CellCompression, metadata,
     migrate::overlaid,
     output::{self, Output},
 };
@@ -307,12 +307,13 @@ fn codecs(path: &str, strings: bool, nodes: &BTreeMap<String, Value>) -> Vec<Val
         } else {
             metadata::bytes(8)
         };
-        let mut all = vec![
-            first,
-            json!({
-                "name": "zstd", "configuration": {"level": 1, "checksum": false},
-            }),
-        ];
+        let mut all = vec![first];
+        all.extend(
+            CellCompression::Zstd(1)
+                .codec(8)
+                .as_ref()
+                .map(metadata::described),
+        );
         all.extend(checksum.then(|| json!({"name": "crc32c"})));
         all
     };

@@ -8,8 +8,8 @@ use zvf_model::{
 };
 
 use crate::{
-    GeometryKind,
-    design::{CellChecksums, CellCompression, Design, Profile},
+    CellCompression, GeometryKind,
+    design::{CellChecksums, Design, Profile},
     error::BuildError,
     large::outline::{Field, Outline},
     large::part::{ChunkSummary, PartitionResult},
@@ -126,26 +126,19 @@ pub(super) fn read_draco(json: &Value) -> Option<Option<PositionBits>> {
 
 /// Serializes a compression; `null` is none.
 pub(super) fn compression(compression: CellCompression) -> Value {
-    match compression {
-        CellCompression::None => json!(null),
-        CellCompression::Zstd(level) => json!(["zstd", level]),
-        CellCompression::Blosc => json!(["blosc"]),
-        CellCompression::Auto => json!(["auto"]),
-        CellCompression::Gzip(level) => json!(["gzip", level]),
+    match (compression.name(), compression.level()) {
+        ("none", _) => json!(null),
+        (name, None) => json!([name]),
+        (name, Some((level, _))) => json!([name, level]),
     }
 }
 
 /// Parses the output of `compression`.
 pub(super) fn read_compression(json: &Value) -> Option<CellCompression> {
     let level = json.get(1).and_then(Value::as_i64);
-    Some(match (json.get(0).and_then(Value::as_str), level) {
-        (None, _) => CellCompression::None,
-        (Some("zstd"), Some(level)) => CellCompression::Zstd(level.try_into().ok()?),
-        (Some("gzip"), Some(level)) => CellCompression::Gzip(level.try_into().ok()?),
-        (Some("blosc"), _) => CellCompression::Blosc,
-        (Some("auto"), _) => CellCompression::Auto,
-        _ => return None,
-    })
+    let level = level.map(i32::try_from).transpose().ok()?;
+    let name = json.get(0).and_then(Value::as_str);
+    CellCompression::new(name.unwrap_or("none"), level)
 }
 
 /// Serializes an attribute.

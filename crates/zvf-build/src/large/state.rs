@@ -12,9 +12,8 @@ use zvf_format::numeric::Kind;
 use zvf_model::draco::PositionBits;
 
 use crate::{
-    design::{
-        AxisSpec, CellCompression, Design, ManifestForm, OutOfBounds, Purpose, ShardingPolicy,
-    },
+    CellCompression,
+    design::{AxisSpec, Design, ManifestForm, OutOfBounds, Purpose, ShardingPolicy},
     error::BuildError,
     geometry::Geometry,
     large::json::{

@@ -8,10 +8,6 @@ use zvf_query::geometry::AxesError;
 
 use super::units;
 
-/// Default levels. At level 1, zstd decodes up to twice as fast as at 3 and compresses about as well.
-const ZSTD_LEVEL: i32 = 1;
-const GZIP_LEVEL: u32 = 5;
-
 /// Text that is not a value of its option.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ValueError {
@@ -33,9 +29,7 @@ pub(crate) enum ValueError {
     OddBounds(usize),
     #[error("on axis {0}, counted from 0, the lower bound is above the upper one")]
     ReversedBounds(usize),
-    #[error(
-        "unknown compression {0:?}; use none, auto, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL"
-    )]
+    #[error("unknown compression {0:?}; use {words}", words = CellCompression::WORDS)]
     Compression(String),
     #[error("unknown encoding {0:?}; use raw, draco or draco:BITS")]
     Encoding(String),
@@ -44,8 +38,8 @@ pub(crate) enum ValueError {
     #[error("the level of {codec} must be {min} to {max}")]
     CompressionLevel {
         codec: &'static str,
-        min: i32,
-        max: i32,
+        min: i64,
+        max: i64,
     },
     #[error("axis {0}, counted from 0, must be NAME, NAME:UNIT or NAME:UNIT:TYPE")]
     Axis(usize),
@@ -129,32 +123,21 @@ pub(crate) fn sharding(text: &str) -> Result<ShardingPolicy, ValueError> {
 }
 
 pub(crate) fn compression(text: &str) -> Result<CellCompression, ValueError> {
+    let unknown = || ValueError::Compression(text.to_owned());
     let (name, level) = match text.split_once(':') {
         Some((name, level)) => (name, Some(level)),
         None => (text, None),
     };
-    let level_within = |codec, min: i32, max: i32| {
-        let level = level.map(|level| {
-            let level = level.parse::<i32>().ok();
-            let level = level.filter(|level| (min..=max).contains(level));
-            level.ok_or(ValueError::CompressionLevel { codec, min, max })
-        });
-        level.transpose()
+    let default = CellCompression::new(name, None).ok_or_else(unknown)?;
+    let Some(level) = level else {
+        return Ok(default);
     };
-    match (name, level) {
-        ("none", None) => Ok(CellCompression::None),
-        ("blosc", None) => Ok(CellCompression::Blosc),
-        ("auto", None) => Ok(CellCompression::Auto),
-        ("zstd", _) => Ok(CellCompression::Zstd(
-            level_within("zstd", 1, 22)?.unwrap_or(ZSTD_LEVEL),
-        )),
-        ("gzip", _) => {
-            let level = level_within("gzip", 0, 9)?;
-            let level = level.and_then(|level| u32::try_from(level).ok());
-            Ok(CellCompression::Gzip(level.unwrap_or(GZIP_LEVEL)))
-        }
-        _ => Err(ValueError::Compression(text.to_owned())),
-    }
+    let (_, [min, max]) = default.level().ok_or_else(unknown)?;
+    let level = level.parse::<i32>().ok();
+    let level = level.filter(|level| (min..=max).contains(&i64::from(*level)));
+    let compression = level.and_then(|level| CellCompression::new(name, Some(level)));
+    let codec = default.name();
+    compression.ok_or(ValueError::CompressionLevel { codec, min, max })
 }
 
 /// Encoding of vertices: `None` for none, or the bits of a coordinate with Draco.

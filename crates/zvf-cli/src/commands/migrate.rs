@@ -42,8 +42,8 @@ pub struct MigrateArgs {
     #[arg(long, default_value = Profile::default().name(),
         value_parser = named(PROFILES, Profile::name))]
     profile: Profile,
-    /// Compression of cells: none, auto, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL.
-    #[arg(long, value_name = "CODEC", default_value = "none", value_parser = values::compression)]
+    #[arg(long, value_name = "CODEC", default_value = "none", value_parser = values::compression,
+        help = format!("Compression of cells: {}", CellCompression::WORDS))]
     compression: CellCompression,
     /// Write cells without checksums.
     #[arg(long)]

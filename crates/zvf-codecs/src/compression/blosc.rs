@@ -9,10 +9,10 @@ use zvf_model::zarr::Codec;
 
 use crate::{
     blosc::{BloscChunk, BloscCodec, BloscFilter, ChunkEncoder, ChunkHeader, Decoder},
-    error::{DecodeError, EncodeError, damaged, failed},
+    error::{DecodeError, EncodeError, damaged},
 };
 
-use super::settings::{Settings, integer};
+use super::settings::{Settings, failed, integer};
 
 const CODEC: &str = "blosc";
 

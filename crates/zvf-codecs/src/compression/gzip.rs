@@ -5,11 +5,11 @@ use std::io::Write;
 use bytes::Bytes;
 use zvf_model::zarr::Codec;
 
-use crate::error::{DecodeError, EncodeError, failed};
+use crate::error::{DecodeError, EncodeError};
 
 use super::{
     inflate::inflate,
-    settings::{Settings, integer},
+    settings::{Settings, failed, integer},
 };
 
 const CODEC: &str = "gzip";

@@ -1,6 +1,10 @@
 //! Encoder settings in codec configurations.
 
+use std::error::Error;
+
 use zvf_model::zarr::Codec;
+
+use crate::error::EncodeError;
 
 /// The settings of an encoder, or the configuration field that the encoder does not support.
 ///
@@ -19,6 +23,14 @@ pub(super) fn integer(codec: &Codec, field: &'static str) -> Settings<Option<i64
 pub(super) fn for_encoding<T>(
     codec: &'static str,
     settings: Settings<T>,
-) -> Result<T, crate::EncodeError> {
-    settings.map_err(|field| crate::EncodeError::Configuration { codec, field })
+) -> Result<T, EncodeError> {
+    settings.map_err(|field| EncodeError::Configuration { codec, field })
+}
+
+/// Returns the error of a failed encoder.
+pub(super) fn failed(codec: &'static str, source: Box<dyn Error + Send + Sync>) -> EncodeError {
+    EncodeError::Codec {
+        codec,
+        source: source.into(),
+    }
 }

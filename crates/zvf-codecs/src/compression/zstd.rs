@@ -9,12 +9,12 @@ use zstd::{
 };
 use zvf_model::zarr::Codec;
 
-use crate::error::{DecodeError, EncodeError, damaged, failed};
+use crate::error::{DecodeError, EncodeError, damaged};
 
 use super::{
     crc32c,
     inflate::inflate,
-    settings::{Settings, integer},
+    settings::{Settings, failed, integer},
 };
 
 const CODEC: &str = "zstd";

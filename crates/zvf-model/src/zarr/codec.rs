@@ -173,7 +173,7 @@ impl<'a> IntoIterator for &'a Codecs {
 }
 
 impl Codec {
-    fn new(name: &str, configuration: Option<JsonMembers>) -> Self {
+    pub(super) fn new(name: &str, configuration: Option<JsonMembers>) -> Self {
         Self {
             name: name.to_owned(),
             configuration: configuration.map(JsonMembers::finish),
@@ -194,31 +194,6 @@ impl Codec {
     /// Creates the codec that appends a checksum.
     pub fn crc32c() -> Self {
         Self::new(CRC32C, None)
-    }
-
-    /// Creates the codec of Zstandard at a level.
-    pub fn zstd(level: i32) -> Self {
-        let level = JsonMembers::default()
-            .with("level", level)
-            .with("checksum", false);
-        Self::new("zstd", Some(level))
-    }
-
-    /// Creates the codec of gzip at a level.
-    pub fn gzip(level: u32) -> Self {
-        Self::new("gzip", Some(JsonMembers::default().with("level", level)))
-    }
-
-    /// Creates the codec of Blosc with a compressor, over the shuffled bits of numbers of `size`
-    /// bytes.
-    pub fn blosc(compressor: &str, size: usize) -> Self {
-        let settings = JsonMembers::default()
-            .with("typesize", size)
-            .with("cname", compressor)
-            .with("clevel", 5)
-            .with("shuffle", "bitshuffle")
-            .with("blocksize", 0);
-        Self::new("blosc", Some(settings))
     }
 
     /// Returns a member of the configuration.

@@ -1,7 +1,8 @@
 //! Tests of link placement by profile and policy.
 
 use super::*;
-use crate::design::{CellChecksums, CellCompression, Profile};
+use crate::CellCompression;
+use crate::design::{CellChecksums, Profile};
 
 fn links(profile: Profile, delta: i32, (directed, duplicate): (bool, bool)) -> LinkTarget {
     let form = MigrationTarget::new(profile, CellCompression::None, CellChecksums::Auto)

@@ -81,14 +81,10 @@ pub struct CreateArgs {
     /// Data type of stored coordinates; by default that of the input.
     #[arg(long, help_heading = "Store", value_parser = named(DTYPES, Kind::name))]
     dtype: Option<Kind>,
-    /// Compression of cells: none, auto, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL.
-    ///
-    /// auto takes less space than zstd and is faster: LZ4 over bit-shuffled numbers, and zstd for
-    /// other data.
-    ///
-    /// Parts of a cell can be read separately only if it has neither compression nor a checksum.
     #[arg(long, value_name = "CODEC", help_heading = "Store", default_value = "none",
-        value_parser = values::compression)]
+        value_parser = values::compression,
+        help = format!("Compression of cells: {}", CellCompression::WORDS),
+        long_help = format!("Compression of cells: {}.\n\n{COMPRESSED}", CellCompression::WORDS))]
     compression: CellCompression,
     /// Compression of the tables of objects and groups; by default that of cells, or zstd if cells
     /// are not compressed.
@@ -222,6 +218,11 @@ const INDEX_FORMS: [(ManifestForm, &str); 2] = [
     (ManifestForm::Manifests, "manifests"),
     (ManifestForm::Dense, "dense"),
 ];
+/// The help of `--compression`, after the words that it takes.
+const COMPRESSED: &str = "auto takes less space than zstd and is faster: LZ4 over bit-shuffled \
+numbers, and zstd for other data.\n\nParts of a cell can be read separately only if it has neither \
+compression nor a checksum.";
+
 /// Data types of coordinates.
 const DTYPES: [Kind; 11] = [
     Kind::Float16,

@@ -1,0 +1,128 @@
+//! Compressions of cells: their names, their codecs in the metadata of arrays, and back.
+
+use serde_json::Value;
+
+use super::codec::{Codec, Codecs};
+use crate::metadata::JsonMembers;
+
+/// Compression of cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CellCompression {
+    /// No compression. A reader can fetch part of a cell.
+    #[default]
+    None,
+    /// Zstandard at a level. Level 1 decodes up to twice as fast as level 3 at about equal size.
+    Zstd(i32),
+    /// Blosc: Zstandard over bit-shuffled bytes.
+    Blosc,
+    /// LZ4 over bit-shuffled bytes, in Blosc, for the cells of chunks and for tables of numbers, and
+    /// Zstandard at level 1 for other tables.
+    ///
+    /// Numbers take less space than with Zstandard alone, and are encoded and decoded faster.
+    /// `docs/adr/0034` has the measurements.
+    Auto,
+    /// Gzip at a level.
+    Gzip(u32),
+}
+
+impl CellCompression {
+    /// The words that [`parse`](Self::parse) takes, for messages.
+    pub const WORDS: &str = "none, auto, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL";
+
+    /// Returns the compression of a name and a level; `None` if the name is unknown, or the
+    /// compression has no such level.
+    pub fn new(name: &str, level: Option<i32>) -> Option<Self> {
+        Some(match (name, level) {
+            ("none", None) => Self::None,
+            ("auto", None) => Self::Auto,
+            ("zstd", level) => Self::Zstd(level.unwrap_or(1)),
+            ("blosc", None) => Self::Blosc,
+            ("gzip", level) => Self::Gzip(level.unwrap_or(5).try_into().ok()?),
+            _ => return None,
+        })
+    }
+
+    /// Parses a name, or a name and a level as `zstd:3`.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.split_once(':') {
+            Some((name, level)) => Self::new(name, Some(level.parse().ok()?)),
+            None => Self::new(text, None),
+        }
+    }
+
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Auto => "auto",
+            Self::Zstd(_) => "zstd",
+            Self::Blosc => "blosc",
+            Self::Gzip(_) => "gzip",
+        }
+    }
+
+    /// Returns the level, if the compression has one, and the lowest and highest one.
+    pub fn level(self) -> Option<(i64, [i64; 2])> {
+        match self {
+            Self::Zstd(level) => Some((level.into(), [1, 22])),
+            Self::Gzip(level) => Some((level.into(), [0, 9])),
+            Self::None | Self::Auto | Self::Blosc => None,
+        }
+    }
+
+    /// Returns the codec for values of `size` bytes.
+    pub fn codec(self, size: usize) -> Option<Codec> {
+        match self {
+            Self::None => None,
+            Self::Auto if size == 1 => Some(Codec::zstd(1)),
+            Self::Auto => Some(Codec::blosc("lz4", size)),
+            Self::Zstd(level) => Some(Codec::zstd(level)),
+            Self::Blosc => Some(Codec::blosc("zstd", size)),
+            Self::Gzip(level) => Some(Codec::gzip(level)),
+        }
+    }
+
+    /// Returns the compression of a chain of codecs, as cells are written with it.
+    pub fn of(codecs: &Codecs) -> Self {
+        let known = codecs.iter().rev().find_map(|codec| {
+            let level = codec.setting("level").and_then(Value::as_i64);
+            let level = level.and_then(|level| i32::try_from(level).ok());
+            let compressor = codec.setting("cname").and_then(Value::as_str);
+            match (codec.name.as_str(), compressor) {
+                ("blosc", Some("lz4")) => Some(Self::Auto),
+                ("blosc", _) => Some(Self::Blosc),
+                (name @ ("zstd" | "gzip"), _) => Self::new(name, level).or(Self::new(name, None)),
+                _ => None,
+            }
+        });
+        known.unwrap_or_default()
+    }
+}
+
+impl Codec {
+    /// Creates the codec of Zstandard at a level.
+    pub fn zstd(level: i32) -> Self {
+        let level = JsonMembers::default()
+            .with("level", level)
+            .with("checksum", false);
+        Self::new("zstd", Some(level))
+    }
+
+    /// Creates the codec of gzip at a level.
+    pub fn gzip(level: u32) -> Self {
+        Self::new("gzip", Some(JsonMembers::default().with("level", level)))
+    }
+
+    /// Creates the codec of Blosc with a compressor, over the shuffled bits of numbers of `size`
+    /// bytes.
+    pub fn blosc(compressor: &str, size: usize) -> Self {
+        let settings = JsonMembers::default()
+            .with("typesize", size)
+            .with("cname", compressor)
+            .with("clevel", 5)
+            .with("shuffle", "bitshuffle")
+            .with("blocksize", 0);
+        Self::new("blosc", Some(settings))
+    }
+}
