@@ -16,6 +16,7 @@ mod modules;
 mod packages;
 mod policy;
 mod programs;
+mod recipes;
 mod spdx;
 mod text;
 mod type_names;
@@ -24,7 +25,7 @@ pub(crate) use archives::write as write_manifest;
 
 type Check = fn() -> Result<Vec<String>>;
 
-const CHECKS: [(&str, Check); 11] = [
+const CHECKS: [(&str, Check); 12] = [
     ("layering", layers::findings),
     ("licences", licences::findings),
     ("duplicate and banned packages", duplicates::findings),
@@ -33,6 +34,7 @@ const CHECKS: [(&str, Check); 11] = [
     ("module docs", module_docs::findings),
     ("pages and their links", book::findings),
     ("programs of the guide", programs::findings),
+    ("recipes", recipes::findings),
     ("golden manifest", archives::findings),
     ("packages", packages::findings),
     ("text", text::findings),
