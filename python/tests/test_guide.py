@@ -110,7 +110,7 @@ def test_the_readme_runs() -> None:
     write_demo()
     names, blocks = run(ROOT / "README.md")
     assert blocks == 1 and min(names["found"].vertex["fa"]) > 0.3
-    assert zvf.open("again.zv").count().objects > 0 and Path("fa.png").exists()
+    assert zvf.open("again.zv").count().vertices > 0 and Path("fa.png").exists()
 
 
 def test_the_quick_start_runs() -> None:
