@@ -9,29 +9,28 @@ use serde_json::Value;
 use crate::{
     memory_folder::MemoryFolder,
     metadata,
-    options::Options,
     run::{cargo, exists, program},
     stage::{Done, Stages},
-    test::{BUILD, Choice},
+    test::{BUILD, Choice, filtered},
     tidy, workspace,
 };
 
 /// Default base for comparisons: the first that exists.
 const BASES: [&str; 3] = ["@{upstream}", "origin/main", "HEAD"];
 
-pub(crate) fn all(options: &Options) -> Stages {
+pub(crate) fn all(since: Option<&str>) -> Stages {
     let mut stages = Stages::default();
     stages
-        .run("format", || {
+        .run("format", 20, || {
             cargo("fmt --all --check").run()?;
             Ok(Done::Passed)
         })
-        .run("tidy", tidy::all)
-        .run("clippy", || {
+        .run("tidy", 30, tidy::all)
+        .run("clippy", 600, || {
             cargo("clippy --quiet --workspace --all-targets --locked -- -D warnings").run()?;
             Ok(Done::Passed)
         })
-        .run("tests", || tests(options.text("since")));
+        .run("tests", 1200, || tests(since));
     stages
 }
 
@@ -54,9 +53,10 @@ fn tests(since: Option<&str>) -> Result<Done> {
         run.arg("--filterset").arg(filter)
     } else {
         let tests = affected.iter();
-        tests.fold(run.arg("--locked"), |run, name| {
+        let tests = tests.fold(run.arg("--locked"), |run, name| {
             run.arg("--package").arg(name)
-        })
+        });
+        filtered(tests, Choice::Quick)?
     };
     let folder = MemoryFolder::new();
     folder.set(tests).run()?;

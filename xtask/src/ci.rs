@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use anyhow::{Result, ensure};
 
 use crate::{
-    fuzz, msrv, nostd, outside,
+    api, fuzz, msrv, nostd, outside,
     run::{EVERYTHING, cargo},
-    stage::{Done, Stages},
+    stage::{Beside, Done, Stages},
     test::{self, Choice},
     tidy,
 };
@@ -18,61 +18,145 @@ const BROWSER: &str = "wasm32-unknown-unknown";
 /// Third-party crates that `zvf --no-default-features --features local` may compile.
 const MAX_READER_CRATES: usize = 88;
 
+/// Readers, writers and the package, whose changes all judges of the package see.
+const PYTHON: &str = "crates/zvf-python";
+const HARNESS: &str = "conformance/conftest.py";
+const LIST: &str = "conformance/requirements.txt";
+
+/// Every stage has a budget in seconds on two slow cores. A stage with inputs runs if they changed
+/// since the last commit whose run passed; after other changes it runs in `cargo xtask nightly`.
+const BESIDE: &[Beside] = &[
+    // The longest come first. A fixed seed generates the same data for each change, as in the tests.
+    Beside {
+        name: "servers",
+        words: "servers",
+        budget: 240,
+        inputs: &[
+            "crates/zvf-store",
+            "crates/zvf/tests/it/servers",
+            "crates/zvf-testkit/src/proxy",
+            "conformance/test_servers.py",
+            "conformance/s3_server.py",
+            "conformance/node",
+            HARNESS,
+            LIST,
+        ],
+    },
+    always("Python package", "python", 240),
+    Beside {
+        name: "Dask, Ray and Spark",
+        words: "python --clusters --guide",
+        budget: 300,
+        inputs: &[
+            PYTHON,
+            "python/zvf",
+            "docs/dask.md",
+            "docs/ray.md",
+            "docs/spark.md",
+            "conformance/test_clusters.py",
+            "conformance/requirements-clusters.txt",
+            HARNESS,
+        ],
+    },
+    Beside {
+        name: "tests of zarr-vectors",
+        words: "python --compat",
+        budget: 240,
+        inputs: &[
+            PYTHON,
+            "python/zvf",
+            "docs/compat.md",
+            "conformance/test_compat.py",
+            "conformance/compat_plugin.py",
+            "conformance/requirements-compat.txt",
+            HARNESS,
+        ],
+    },
+    always("conformance: runners", "conformance --runners --check", 180),
+    always(
+        "conformance: stores of ours",
+        "conformance --stores --sample --seed 1",
+        180,
+    ),
+    always("fixtures --check", "fixtures --check", 60),
+    always(
+        "conformance: arrays of Blosc2",
+        "conformance --b2nd --seed 1 --cases 60",
+        60,
+    ),
+    always(
+        "conformance: levels of ours",
+        "conformance --pyramids --sample --seed 2",
+        120,
+    ),
+    always(
+        "conformance: random stores",
+        "conformance --random --cases 10 --seed 1",
+        60,
+    ),
+    always(
+        "conformance: Python reference",
+        "conformance --reference --cases 1000 --seed 1",
+        60,
+    ),
+    always("conformance: migrated stores", "conformance --migrated", 60),
+    always("conformance: files", "conformance --files", 120),
+    Beside {
+        name: "conformance: precomputed",
+        words: "conformance --precomputed",
+        budget: 180,
+        inputs: &[
+            "crates/zvf-precomputed",
+            "crates/zvf-serve",
+            "crates/zvf-files/src",
+            "conformance/test_precomputed.py",
+            "conformance/test_imported.py",
+            HARNESS,
+            LIST,
+        ],
+    },
+    Beside {
+        name: "Neuroglancer in Chromium",
+        words: "conformance --viewer",
+        budget: 300,
+        inputs: &[
+            "crates/zvf-serve",
+            "crates/zvf-precomputed",
+            "conformance/test_viewer.py",
+            "conformance/test_precomputed.py",
+            HARNESS,
+            LIST,
+        ],
+    },
+];
+
+/// A stage that runs after every change.
+pub(crate) const fn always(name: &'static str, words: &'static str, budget: u64) -> Beside {
+    Beside {
+        name,
+        words,
+        budget,
+        inputs: &[],
+    }
+}
+
 pub(crate) fn all() -> Stages {
     let mut stages = Stages::default();
     stages
-        .run("format", format)
-        .run("tidy", tidy::all)
-        .run("clippy", clippy)
-        .run("tests", || test::tests(EVERYTHING, Choice::Sample))
-        .run("doctests", || test::doctests(EVERYTHING))
-        .run("feature sets of zvf-format", features)
-        .run("feature sets of zvf-codecs", codec_features)
-        .run("feature sets of zvf-store", store_features)
-        .run("feature sets of zvf", facade_features)
-        .run("feature sets of zvf-cli", cli_features)
-        .run("feature sets of zvf-dense", dense_features)
-        .run("nostd", nostd::all)
-        .run("older compilers", msrv::all)
-        .run("programs outside of the workspace", outside::all)
-        .run("rustdoc", rustdoc)
-        .run("fuzz", || fuzz::sample(FUZZ_SECONDS))
-        // These programs use one core each. The longest come first. A fixed seed generates the same
-        // data for each change, as in the tests.
-        .run_beside(&[
-            ("servers", "servers"),
-            ("Python package", "python"),
-            ("Dask, Ray and Spark", "python --clusters --guide"),
-            ("tests of zarr-vectors", "python --compat"),
-            ("conformance: runners", "conformance --runners --check"),
-            (
-                "conformance: stores of ours",
-                "conformance --stores --sample --seed 1",
-            ),
-            ("fixtures --check", "fixtures --check"),
-            (
-                "conformance: arrays of Blosc2",
-                "conformance --b2nd --seed 1",
-            ),
-            (
-                "conformance: levels of ours",
-                "conformance --pyramids --sample --seed 2",
-            ),
-            (
-                "conformance: random stores",
-                "conformance --random --cases 10 --seed 1",
-            ),
-            (
-                "conformance: Python reference",
-                "conformance --reference --seed 1",
-            ),
-            ("conformance: migrated stores", "conformance --migrated"),
-            ("conformance: files", "conformance --files"),
-            ("conformance: precomputed", "conformance --precomputed"),
-            ("Neuroglancer in Chromium", "conformance --viewer"),
-            ("conformance: golden data", "conformance --golden"),
-            ("public items", "api --check"),
-        ]);
+        .run("format", 20, format)
+        .run("tidy", 30, tidy::all)
+        .run("clippy", 600, clippy)
+        .run("tests", 1200, || test::tests(EVERYTHING, Choice::Sample))
+        .run("doctests", 180, || test::doctests(EVERYTHING))
+        .run("feature sets of zvf-format", 30, features)
+        .run("feature sets of other crates", 180, feature_sets)
+        .run("nostd", 60, nostd::all)
+        .run("older compilers", 30, msrv::all)
+        .run("programs outside of the workspace", 120, outside::checked)
+        .run("rustdoc and public items", 180, documented)
+        .run("fuzz", 240, || fuzz::sample(FUZZ_SECONDS))
+        // These programs use one core each.
+        .run_beside(BESIDE);
     stages
 }
 
@@ -90,7 +174,8 @@ fn format() -> Result<Done> {
 /// Checks all targets with all features; benches are only checked, never linked. The stages for
 /// feature sets check code that exists without a feature.
 fn clippy() -> Result<Done> {
-    cargo("clippy --workspace --all-targets --all-features --locked -- -D warnings").run()?;
+    cargo("clippy --quiet --workspace --all-targets --all-features --locked -- -D warnings")
+        .run()?;
     for excluded in nostd::EXCLUDED {
         cargo("clippy --locked --manifest-path")
             .arg(excluded)
@@ -110,32 +195,51 @@ fn features() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Checks `zvf-codecs` with a few features, such as the zstd decoder in Rust. The tests of that
-/// decoder have run with all features.
-fn codec_features() -> Result<Done> {
-    for features in ["gzip", "ruzstd", "gzip,ruzstd", "zstd"] {
-        let clippy = cargo("clippy --locked --package zvf-codecs --no-default-features --features");
-        clippy.arg(features).words("-- -D warnings").run()?;
+/// A package and features whose code clippy checks, with further arguments of cargo. All of these were
+/// tested with all features.
+type Set = (&'static str, &'static str, &'static str);
+
+const SETS: [Set; 8] = [
+    // The zstd decoder in Rust.
+    ("zvf-codecs", "gzip,ruzstd", ""),
+    ("zvf-store", "", ""),
+    // Without Blosc and zip.
+    ("zvf-store", "gzip,local", "--all-targets"),
+    // Without writers, and without validation.
+    ("zvf", "", ""),
+    ("zvf", "local,write", ""),
+    // Without zarrs and stores.
+    ("zvf-dense", "", "--all-targets"),
+    // Without Arrow and Parquet.
+    ("zvf-cli", "", "--all-targets"),
+    ("zvf", "local,validate", ""),
+];
+/// Sets that CI leaves out.
+const FURTHER_SETS: [Set; 7] = [
+    ("zvf-codecs", "gzip", ""),
+    ("zvf-codecs", "ruzstd", ""),
+    ("zvf-codecs", "zstd", ""),
+    ("zvf", "local", ""),
+    ("zvf", "local,migrate", ""),
+    ("zvf", "local,pyramid", ""),
+    ("zvf-cli", "arrow", "--all-targets"),
+];
+
+fn clippy_of(sets: &[Set]) -> Result<()> {
+    for (package, features, more) in sets {
+        let run = cargo("clippy --quiet --locked --no-default-features --package").arg(package);
+        let run = run.words(more).arg(format!("--features={features}"));
+        run.words("-- -D warnings").run()?;
     }
-    Ok(Done::Passed)
+    Ok(())
 }
 
-/// Checks `zvf-store` without any feature, and without Blosc and zip.
-fn store_features() -> Result<Done> {
-    for features in ["", "--features gzip,local --all-targets"] {
-        let clippy = cargo("clippy --locked --package zvf-store --no-default-features");
-        let clippy = clippy.words(features);
-        clippy.words("-- -D warnings").run()?;
-    }
-    Ok(Done::Passed)
-}
-
-/// Checks the library of `zvf` without writers, without validation and in browsers, and counts the
-/// crates that a reader of local stores compiles.
-fn facade_features() -> Result<Done> {
-    facade_with(&["", "local,validate", "local,write"])?;
+/// Checks the feature sets that users choose, and `zvf` in browsers, and counts the crates that a reader
+/// of local stores compiles.
+fn feature_sets() -> Result<Done> {
+    clippy_of(&SETS)?;
     if nostd::has_target(BROWSER)? {
-        let clippy = cargo("clippy --locked --package zvf --no-default-features --target");
+        let clippy = cargo("clippy --quiet --locked --package zvf --no-default-features --target");
         clippy.arg(BROWSER).words("-- -D warnings").run()?;
     }
     let tree = cargo("tree --locked --package zvf --no-default-features --features local")
@@ -157,49 +261,21 @@ fn facade_features() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Checks `zvf` with each set of features.
-fn facade_with(sets: &[&str]) -> Result<()> {
-    for features in sets {
-        let clippy = cargo("clippy --locked --package zvf --no-default-features --features");
-        clippy.arg(features).words("-- -D warnings").run()?;
-    }
-    Ok(())
-}
-
 /// Checks feature sets that CI omits, and tests `zvf-store` without Blosc and zip. The stores of its
 /// tests use gzip.
 pub(crate) fn more_features() -> Result<Done> {
-    facade_with(&["local", "local,migrate", "local,pyramid"])?;
-    cli_with("--features arrow")?;
+    clippy_of(&FURTHER_SETS)?;
     cargo("test --quiet --locked --package zvf-store --no-default-features")
         .words("--features gzip,local")
         .run()?;
     Ok(Done::Passed)
 }
 
-/// Checks `zvf-dense` without zarrs and stores. Its tests have run with all features.
-fn dense_features() -> Result<Done> {
-    let clippy = cargo("clippy --locked --package zvf-dense --no-default-features --all-targets");
-    clippy.words("-- -D warnings").run()?;
-    Ok(Done::Passed)
-}
-
-/// Checks `zvf-cli` without Arrow and Parquet. Its tests have run with all features.
-fn cli_features() -> Result<Done> {
-    cli_with("")?;
-    Ok(Done::Passed)
-}
-
-/// Checks `zvf-cli` with these features only.
-fn cli_with(features: &str) -> Result<()> {
-    let clippy = cargo("clippy --all-targets --locked --package zvf-cli --no-default-features");
-    clippy.words(features).words("-- -D warnings").run()
-}
-
-/// Documents all features, because docs link to items behind other features.
-fn rustdoc() -> Result<Done> {
-    cargo("doc --workspace --no-deps --locked --all-features")
+/// Documents all features, because docs link to items behind other features. Libraries are documented
+/// once, as JSON, for their lints and their lists of items.
+fn documented() -> Result<Done> {
+    cargo("doc --quiet --workspace --bins --no-deps --locked --all-features")
         .env("RUSTDOCFLAGS", "-D warnings")
         .run()?;
-    Ok(Done::Passed)
+    api::listed(true)
 }

@@ -1,97 +1,267 @@
-//! Comparison with golden data and with the Python reference.
+//! Comparison with golden data and, by the suite in `conformance`, with other programs.
 
-mod b2nd;
-pub(crate) mod corpus;
-mod files;
-mod migrated;
-mod precomputed;
-mod pyramids;
-pub(crate) mod random;
-pub(crate) mod runners;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process,
+};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
 
 use crate::{
-    metadata,
-    options::Options,
-    python,
-    run::{self, EVERYTHING, Run, cargo},
+    metadata, python,
+    run::{self, EVERYTHING, Run, cargo, program},
     stage::Done,
     workspace,
 };
 
 const MARK: &str = "conformance: ";
-const CASES: u64 = 2000;
+/// What the modules of the suite import.
+const REQUIREMENTS: &str = "conformance/requirements.txt";
+/// The previous release of the reference.
+const OLDER: &str = "conformance/requirements-020.txt";
+/// Attempts to draw: software rendering on a busy machine may miss a limit of time.
+const ATTEMPTS: usize = 2;
 
-pub(crate) fn from_options(options: &Options) -> Result<Done> {
-    if options.flag("golden") {
-        return golden();
+/// A judge: the option that selects it, and its modules.
+type Judge = (&'static str, &'static [&'static str]);
+
+const JUDGES: [Judge; 9] = [
+    ("reference", &["codecs"]),
+    ("stores", &["created", "sealed", "draco", "guide"]),
+    ("pyramids", &["pyramids"]),
+    ("migrated", &["migrated"]),
+    ("precomputed", &["precomputed", "imported"]),
+    ("viewer", &["viewer"]),
+    (
+        "files",
+        &[
+            "tractograms",
+            "surfaces",
+            "point_clouds",
+            "swc",
+            "graphs",
+            "geoparquet",
+        ],
+    ),
+    ("b2nd", &["b2nd"]),
+    ("random", &["random_stores"]),
+];
+const RUNNERS: Judge = ("runners", &["compare", "runners"]);
+pub(crate) const SERVERS: Judge = ("servers", &["servers"]);
+pub(crate) const CLUSTERS: Judge = ("clusters", &["clusters"]);
+pub(crate) const COMPAT: Judge = ("compat", &["compat"]);
+pub(crate) const FIXTURES: Judge = ("fixtures", &["fixtures"]);
+
+/// Without an option, all comparisons.
+#[derive(clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct ConformanceOptions {
+    /// Only golden data
+    #[arg(long)]
+    golden: bool,
+    /// Only random blobs, both ways
+    #[arg(long)]
+    reference: bool,
+    /// Only stores that `zvf create` writes
+    #[arg(long)]
+    stores: bool,
+    /// Only levels that `zvf pyramid` writes
+    #[arg(long)]
+    pyramids: bool,
+    /// Only recorded stores, migrated to 0.9
+    #[arg(long)]
+    migrated: bool,
+    /// Only files of the field, both ways
+    #[arg(long)]
+    files: bool,
+    /// Only layers for Neuroglancer, exported and served, read by other programs
+    #[arg(long)]
+    precomputed: bool,
+    /// Only layers drawn in Neuroglancer, in headless Chromium
+    #[arg(long)]
+    viewer: bool,
+    /// Only random stores, both ways
+    #[arg(long)]
+    random: bool,
+    /// Only Blosc2 arrays, both ways
+    #[arg(long)]
+    b2nd: bool,
+    /// Only the queries of docs/conformance.md; writes its table
+    #[arg(long)]
+    runners: bool,
+    /// Compare the table instead of writing it
+    #[arg(long)]
+    check: bool,
+    /// Run a part of the cases, as CI does
+    #[arg(long)]
+    sample: bool,
+    /// Number of random blobs, stores or arrays
+    #[arg(long)]
+    cases: Option<u64>,
+    /// Repeat a run
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Run the queries of docs/conformance.md with another implementation
+    #[arg(long)]
+    runner: Option<String>,
+    /// Only these stores for the runner, as 'zvf-09/*'
+    #[arg(long, value_name = "PATTERN,…")]
+    store: Option<String>,
+    /// Only these kinds of queries for the runner, as all,bbox
+    #[arg(long, value_name = "KIND,…")]
+    query: Option<String>,
+    /// Only stores of these generations for the runner, as 0.9
+    #[arg(long, value_name = "G,…")]
+    generation: Option<String>,
+}
+
+pub(crate) fn from_options(options: &ConformanceOptions) -> Result<Done> {
+    if let Some(command) = &options.runner {
+        return foreign(command, options);
     }
-    if options.flag("reference") {
-        let cases = options.number("cases")?.unwrap_or(CASES);
-        return differential(cases, options.number("seed")?);
+    let update = if options.check { "" } else { "--update" };
+    if options.runners {
+        return suite(&[RUNNERS], update);
     }
-    if options.flag("stores") {
-        return written(options.number("seed")?, options.flag("sample"));
-    }
-    if options.flag("pyramids") {
-        return pyramids::levels(options.number("seed")?, options.flag("sample"));
-    }
-    if options.flag("runners") || options.text("runner").is_some() {
-        return runners::from_options(options);
-    }
-    if options.flag("random") {
-        return random::from_options(options);
-    }
-    if options.flag("migrated") {
-        return migrated::migrated();
-    }
-    if options.flag("files") {
-        return files::both_ways();
-    }
-    if options.flag("precomputed") {
-        return precomputed::exported();
-    }
-    if options.flag("viewer") {
-        return precomputed::drawn();
-    }
-    if options.flag("b2nd") {
-        return b2nd::both_ways(options.number("cases")?, options.number("seed")?);
-    }
-    let golden = golden()?;
-    let cases = options.number("cases")?.unwrap_or(CASES);
-    let seed = options.number("seed")?;
-    let reference = differential(cases, seed)?;
-    let created = written(seed, false)?;
-    let all = [
-        golden,
-        reference,
-        created,
-        pyramids::levels(seed, false)?,
-        migrated::migrated()?,
-        precomputed::exported()?,
-        precomputed::drawn()?,
-        files::both_ways()?,
-        b2nd::both_ways(None, seed)?,
-        runners::check()?,
-        random::stores(random::CI_CASES, seed)?,
+    let chosen = [
+        options.reference,
+        options.stores,
+        options.pyramids,
+        options.migrated,
+        options.precomputed,
+        options.viewer,
+        options.files,
+        options.b2nd,
+        options.random,
     ];
-    let mut all = Vec::from(all);
-    all.sort_by_key(|done| match done {
-        Done::Skipped(_) => 0,
-        Done::InPart(_) => 1,
-        Done::Passed => 2,
+    let chosen: Vec<Judge> = JUDGES
+        .into_iter()
+        .zip(chosen)
+        .filter_map(|(judge, is_chosen)| is_chosen.then_some(judge))
+        .collect();
+    let number = |name: &str, value: Option<u64>| match value {
+        Some(value) => format!("--{name} {value}"),
+        None => String::new(),
+    };
+    let sample = if options.sample { "--sample" } else { "" };
+    let (cases, seed) = (number("cases", options.cases), number("seed", options.seed));
+    let words = format!("{sample} {cases} {seed}");
+    if !chosen.is_empty() {
+        return suite(&chosen, &words);
+    }
+    golden(EVERYTHING)?;
+    if options.golden {
+        return Ok(Done::Passed);
+    }
+    suite(&[JUDGES.as_slice(), &[RUNNERS]].concat(), &words)
+}
+
+/// Runs modules of the suite, and prints the table of what they compared.
+pub(crate) fn suite(judges: &[Judge], words: &str) -> Result<Done> {
+    let Some(python) = python::environment(REQUIREMENTS)? else {
+        return Ok(Done::Skipped(python::MISSING.to_owned()));
+    };
+    // Created here, because several processes may need it.
+    if judges
+        .iter()
+        .any(|(name, _)| ["runners", "random"].contains(name))
+    {
+        python::environment(OLDER)?;
+    }
+    let draws = judges.iter().any(|(name, _)| *name == "viewer");
+    for _ in 1..if draws { ATTEMPTS } else { 1 } {
+        match suite_in(&python, judges, words) {
+            Ok(done) => return Ok(done),
+            Err(error) => println!("{error:#}; once more"),
+        }
+    }
+    suite_in(&python, judges, words)
+}
+
+/// Runs modules of the suite with the Python that has their packages.
+pub(crate) fn suite_in(python: &Path, judges: &[Judge], words: &str) -> Result<Done> {
+    let results = metadata::scratch("xtask")?.join(format!("results-{}.json", process::id()));
+    let modules = judges.iter().flat_map(|(_, modules)| *modules);
+    let run = pytest(python)?
+        .words("--quiet --no-header --tb=short")
+        .words(words);
+    let run = modules.fold(run, |run, module| {
+        run.arg(format!("conformance/test_{module}.py"))
     });
-    Ok(all.swap_remove(0))
+    run.env("ZVF_RESULTS", &results)
+        // The temporary folder of CI is in memory.
+        .env("PYTEST_DEBUG_TEMPROOT", temporary(metadata::stores()?)?)
+        .run()?;
+    let text = fs::read_to_string(&results).context("the suite wrote no results")?;
+    fs::remove_file(&results)?;
+    outcome(&serde_json::from_str(&text)?)
 }
 
-/// Runs the tests named `golden_*` and prints what they compared.
-pub(crate) fn golden() -> Result<Done> {
-    golden_of(EVERYTHING)
+/// Prepares pytest with the package of this folder and the environments of the suite.
+fn pytest(python: &Path) -> Result<Run> {
+    let run = program(python).env("PYTHONDONTWRITEBYTECODE", "1");
+    let run = run.env("ZVF_ENVIRONMENTS", metadata::scratch("xtask")?);
+    Ok(run.env("ZVF_FEATURES", EVERYTHING).words("-m pytest"))
 }
 
-/// Runs the golden tests, built with the given cargo arguments.
-pub(crate) fn golden_of(build: &str) -> Result<Done> {
+fn temporary(folder: PathBuf) -> Result<PathBuf> {
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// Tells a run that skipped everything, or a part, from one that passed.
+fn outcome(results: &Value) -> Result<Done> {
+    let skipped = results["skipped"].as_array().context("skipped")?;
+    let passed = results["passed"].as_u64().context("passed")?;
+    let first = skipped.first().and_then(Value::as_str);
+    match (first, passed) {
+        (None, 0) => bail!("no test was selected"),
+        (None, _) => Ok(Done::Passed),
+        (Some(why), 0) => Ok(Done::Skipped(why.to_owned())),
+        (Some(why), _) => Ok(Done::InPart(why.to_owned())),
+    }
+}
+
+/// Builds a binary or an example with the features of CI and prints its path.
+pub(crate) fn print_built(bin: Option<String>, example: Option<String>) -> Result<Done> {
+    let target = match (bin, example) {
+        (Some(bin), None) => format!("--bin {bin}"),
+        (None, Some(example)) => format!("--example {example}"),
+        _ => bail!("name a program with --bin or --example"),
+    };
+    println!("{}", run::built_here(&target)?.display());
+    Ok(Done::Passed)
+}
+
+/// Runs an external runner on the queries that the filters leave, without changing the documented
+/// results. A wrong result is an error.
+fn foreign(command: &str, options: &ConformanceOptions) -> Result<Done> {
+    let script = program("python3").env("PYTHONDONTWRITEBYTECODE", "1");
+    let script = script.arg(workspace::root().join("conformance/protocol/run.py"));
+    let mut script = script.arg(metadata::stores()?.join("corpus"));
+    let filters = [
+        ("store", &options.store),
+        ("query", &options.query),
+        ("generation", &options.generation),
+    ];
+    for (filter, value) in filters {
+        if let Some(value) = value {
+            script = script.arg(format!("--{filter}={value}"));
+        }
+    }
+    let script = script.arg("--runner").arg(format!("runner={command}"));
+    script.words("--show runner --correct runner").run()?;
+    Ok(Done::Passed)
+}
+
+/// Runs the tests named `golden_*`, built with the given cargo arguments, and prints what they
+/// compared.
+pub(crate) fn golden(build: &str) -> Result<Done> {
     let tests = cargo("test --quiet").words(build);
     let output = tests.words("--tests golden_ -- --nocapture").output()?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -109,51 +279,6 @@ pub(crate) fn golden_of(build: &str) -> Result<Done> {
     Ok(Done::Passed)
 }
 
-fn written(seed: Option<u64>, sample: bool) -> Result<Done> {
-    let Some(script) = python::script("created.py")? else {
-        return Ok(Done::Skipped(python::MISSING.to_owned()));
-    };
-    let ours = run::built_here("--bin zvf")?;
-    let script = script.arg(&ours).arg(metadata::stores()?.join("created"));
-    sampled(seeded(script, seed), sample).run()?;
-    // Changes of sealed stores by the package, and vertices in the encoding of Draco.
-    for name in ["sealed", "draco"] {
-        if let Some(script) = python::script(&format!("{name}.py"))? {
-            script
-                .arg(&ours)
-                .arg(metadata::stores()?.join(name))
-                .run()?;
-        }
-    }
-    // The guide compares tasks with this release.
-    if let Some(script) = python::script("guide.py")? {
-        script.arg(workspace::root().join("docs/python.md")).run()?;
-    }
-    Ok(Done::Passed)
-}
-
-pub(crate) fn differential(cases: u64, seed: Option<u64>) -> Result<Done> {
-    let Some(script) = python::script("differential.py")? else {
-        return Ok(Done::Skipped(python::MISSING.to_owned()));
-    };
-    let ours = run::built_here("--example differential")?;
-    let script = script.arg(ours).arg("--cases").arg(cases.to_string());
-    seeded(script, seed).run()?;
-    Ok(Done::Passed)
-}
-
-fn seeded(script: Run, seed: Option<u64>) -> Run {
-    match seed {
-        Some(seed) => script.arg("--seed").arg(seed.to_string()),
-        None => script,
-    }
-}
-
-/// Adds the option of a shorter run.
-fn sampled(script: Run, sample: bool) -> Run {
-    script.words(if sample { "--sample" } else { "" })
-}
-
 /// Finds the lines that the tests print; libtest may put a test's name in front.
 fn comparisons(output: &str) -> Vec<String> {
     let lines = output.lines();
@@ -163,6 +288,8 @@ fn comparisons(output: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -173,5 +300,14 @@ mod tests {
             comparisons(output),
             ["conformance: a 12", "conformance: b 3"]
         );
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_passed_is_no_pass() {
+        let of = |passed, skipped: &[&str]| outcome(&json!({"passed": passed, "skipped": skipped}));
+        assert!(matches!(of(3, &[]), Ok(Done::Passed)));
+        assert!(matches!(of(0, &["no browser"]), Ok(Done::Skipped(_))));
+        assert!(matches!(of(3, &["no java"]), Ok(Done::InPart(why)) if why == "no java"));
+        assert!(of(0, &[]).is_err());
     }
 }

@@ -15,7 +15,6 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
     hex, metadata, nostd,
-    options::Options,
     run::{self, cargo, program},
     stage::Done,
     workspace,
@@ -30,34 +29,47 @@ const INSTRUMENT: &str = "-Cpasses=sancov-module \
 /// Inputs of 4 KiB hold the structures of every codec; longer ones only slow the runs.
 const LIMITS: &str = "-max_len=4096 -rss_limit_mb=1024 -timeout=10 -print_final_stats=1";
 const GEOPARQUET: &str = "files_geoparquet";
-const DEFAULT_SECONDS: u64 = 60;
 const CONCURRENT_TARGETS: usize = 2;
 
-pub(crate) fn from_options(options: &Options) -> Result<Done> {
+#[derive(clap::Args)]
+pub(crate) struct FuzzOptions {
+    /// The target (default: all)
+    target: Option<String>,
+    /// Time for each target
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// As CI does: one seed, no inputs of earlier runs
+    #[arg(long)]
+    same: bool,
+    /// Print the targets
+    #[arg(long)]
+    list: bool,
+    /// Run one input
+    #[arg(long, value_name = "HEX", requires = "target")]
+    reproduce: Option<String>,
+}
+
+pub(crate) fn from_options(options: &FuzzOptions) -> Result<Done> {
     let all = targets()?;
-    if options.flag("list") {
+    if options.list {
         for target in &all {
             println!("{target}");
         }
         return Ok(Done::Passed);
     }
-    let chosen: Vec<String> = match options.word() {
-        Some(target) if all.contains(target) => vec![target.to_owned()],
+    let chosen: Vec<String> = match &options.target {
+        Some(target) if all.contains(target) => vec![target.clone()],
         Some(unknown) => bail!("no target {unknown}; the targets are {all:?}"),
         None => all.into_iter().collect(),
     };
-    if let Some(hex) = options.text("reproduce") {
-        let [target] = chosen.as_slice() else {
-            bail!("--reproduce needs a target");
-        };
+    if let (Some(hex), [target]) = (&options.reproduce, chosen.as_slice()) {
         return reproduce(target, &hex::decode(hex)?);
     }
-    let seconds = options.number("seconds")?.unwrap_or(DEFAULT_SECONDS);
-    let inputs = match options.flag("same") {
+    let inputs = match options.same {
         true => Inputs::Same,
         false => Inputs::Kept,
     };
-    fuzz(chosen, seconds, inputs)
+    fuzz(chosen, options.seconds, inputs)
 }
 
 /// The inputs that fuzzing starts from.

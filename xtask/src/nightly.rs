@@ -1,21 +1,19 @@
 //! Statistical checks that are too long for each change: long random runs, every mutant, long
-//! fuzzing. CI runs a sample of each. The wheel and the kernels are optimized builds, and
-//! a release is rehearsed.
+//! fuzzing. CI runs a sample of each. The wheel and the kernels are optimized builds, and a release is
+//! rehearsed.
 
 use anyhow::Result;
 
 use crate::{
     bench::kernels,
-    ci, conformance, fuzz, package, release,
-    run::{EVERYTHING, cargo},
-    servers,
+    ci::{self, always},
+    conformance, fuzz, outside, package, release,
+    run::{EVERYTHING, cargo, exists},
     stage::{Done, Stages},
     test::Choice,
 };
 
 const FUZZ_SECONDS: u64 = 120;
-const RANDOM_STORES: u64 = 200;
-const RANDOM_BLOBS: u64 = 20_000;
 /// Cases of a random test over those of its sample in CI.
 const SCALE: u32 = 8;
 /// Scale of the tests that need servers; smaller, because the S3 server handles one request at a time.
@@ -26,28 +24,54 @@ const KILLS: u64 = 20;
 pub(crate) fn all() -> Stages {
     let mut stages = Stages::default();
     stages
-        .run("tests: long random runs, every mutant", tests)
-        .run("further feature sets", ci::more_features)
-        .run("conformance: random stores", || {
-            conformance::random::stores(RANDOM_STORES, None)
-        })
-        .run("conformance: Python reference", || {
-            conformance::differential(RANDOM_BLOBS, None)
-        })
+        .run("tests: long random runs, every mutant", 7200, tests)
+        .run("licences, bans and sources", 60, licences)
+        .run("further feature sets", 300, ci::more_features)
+        .run("programs outside of the workspace", 300, outside::all)
         .run_beside(&[
-            ("conformance: stores of ours", "conformance --stores"),
-            ("conformance: levels of ours", "conformance --pyramids"),
-            ("conformance: arrays of Blosc2", "conformance --b2nd"),
+            always(
+                "conformance: random stores",
+                "conformance --random --cases 200",
+                1200,
+            ),
+            always(
+                "conformance: Python reference",
+                "conformance --reference --cases 20000",
+                1200,
+            ),
+            always("conformance: stores of ours", "conformance --stores", 600),
+            always("conformance: levels of ours", "conformance --pyramids", 600),
+            always("conformance: arrays of Blosc2", "conformance --b2nd", 300),
+            // Optional in CI.
+            always("conformance: precomputed", "conformance --precomputed", 300),
+            always("Neuroglancer in Chromium", "conformance --viewer", 300),
+            always("tests of zarr-vectors", "python --compat", 300),
+            always("wheel of the Python package", "python --wheel", 3600),
         ])
-        .run("servers", || servers::all(SERVERS_SCALE))
-        .run("wheel of the Python package", package::wheel)
-        .run("rehearsal of a release", release::rehearse)
-        .run("Dask, Ray and Spark with killed workers", || {
-            package::clusters(Some(KILLS))
+        .run("rehearsal of a release", 3600, release::rehearse)
+        .run("servers", 900, || {
+            let words = format!("--scale {SERVERS_SCALE}");
+            conformance::suite(&[conformance::SERVERS], &words)
         })
-        .run("fuzz", || fuzz::each(FUZZ_SECONDS))
-        .run("instructions of kernels", kernels::check);
+        .run("Dask, Ray and Spark with killed workers", 3600, || {
+            package::clusters(KILLS)
+        })
+        .run("fuzz", 7200, || fuzz::each(FUZZ_SECONDS))
+        .run("instructions of kernels", 300, kernels::check);
     stages
+}
+
+/// Checks the licences and versions of all dependencies, as `deny.toml` says.
+fn licences() -> Result<Done> {
+    if !exists("cargo-deny") {
+        return Ok(Done::Skipped(
+            "cargo-deny is missing: `cargo install cargo-deny --locked`".to_owned(),
+        ));
+    }
+    // Dependencies of other platforms as well.
+    cargo("fetch --quiet --locked").run()?;
+    cargo("deny --offline --log-level error check bans licenses sources").run()?;
+    Ok(Done::Passed)
 }
 
 /// Runs all tests. `ZVF_TEST_ALL` checks every mutant instead of a sample, and `ZVF_TEST_SCALE`

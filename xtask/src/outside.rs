@@ -23,6 +23,15 @@ const CROSS: [(&str, &str); 2] = [
 
 /// Packages the crates, unpacks the packages, and tests the programs with these.
 pub(crate) fn all() -> Result<Done> {
+    with_packages("test --quiet --locked --workspace")
+}
+
+/// Packages the crates and checks the programs with these, without running them.
+pub(crate) fn checked() -> Result<Done> {
+    with_packages("check --quiet --locked --workspace --all-targets")
+}
+
+fn with_packages(work: &str) -> Result<Done> {
     let folder = metadata::scratch("outside")?;
     let packages = packaged(&folder.join("packages"))?;
     let programs = folder.join("programs");
@@ -38,7 +47,7 @@ pub(crate) fn all() -> Result<Done> {
         let build = cargo(words).arg("--manifest-path").arg(&manifest);
         build.arg("--target-dir").arg(&target)
     };
-    build("test --quiet --locked --workspace").run()?;
+    build(work).run()?;
     for (package, platform) in CROSS {
         if !nostd::has_target(platform)? {
             continue;

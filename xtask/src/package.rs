@@ -5,10 +5,9 @@ use std::{env::consts::DLL_EXTENSION, fs, path::Path, process};
 use anyhow::{Context, Result, ensure};
 
 use crate::{
-    metadata,
-    options::Options,
-    python,
-    run::{Run, built_here, program, runs},
+    conformance::{self, CLUSTERS, COMPAT},
+    metadata, python,
+    run::{built_here, program},
     stage::Done,
     workspace,
 };
@@ -16,17 +15,48 @@ use crate::{
 /// Maximum size of the wheel.
 const MAX_WHEEL_BYTES: u64 = 20_000_000;
 
-pub(crate) fn from_options(options: &Options) -> Result<Done> {
-    if options.flag("compat") {
-        return compat(options.flag("write"));
+const PACKAGE: &str = "conformance/requirements-package.txt";
+const ENGINES: &str = "conformance/requirements-clusters.txt";
+
+#[derive(clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct PackageOptions {
+    /// Only the tests of zarr-vectors against zvf.compat, compared with docs/compat.md
+    #[arg(long)]
+    compat: bool,
+    /// Write the table of docs/compat.md
+    #[arg(long)]
+    write: bool,
+    /// Only the wheel: its size, and an example in a new environment
+    #[arg(long)]
+    wheel: bool,
+    /// Only stores that Dask, Ray and Spark build while workers are killed, and the scripts of their
+    /// pages
+    #[arg(long)]
+    clusters: bool,
+    /// Workers killed in each phase
+    #[arg(long, default_value_t = 1)]
+    kills: u64,
+    /// Only the scripts of the pages about Dask, Ray and Spark
+    #[arg(long)]
+    guide: bool,
+}
+
+pub(crate) fn from_options(options: &PackageOptions) -> Result<Done> {
+    if options.compat {
+        build()?;
+        return conformance::suite(&[COMPAT], if options.write { "--update" } else { "" });
     }
-    if options.flag("wheel") {
+    if options.wheel {
         return wheel();
     }
-    if options.flag("clusters") {
-        return match options.flag("guide") {
-            true => guide(),
-            false => clusters(options.number("kills")?),
+    if options.clusters {
+        return match options.guide {
+            true => engines("-k test_guide"),
+            false => clusters(options.kills),
         };
     }
     all()
@@ -35,7 +65,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
 /// Builds the wheel as `pip install .` does, but with more compression, checks its size, and runs
 /// it in a new environment.
 pub(crate) fn wheel() -> Result<Done> {
-    let Some(python) = python::package()? else {
+    let Some(python) = python::environment(PACKAGE)? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
     let folder = metadata::scratch("xtask")?.join("wheel");
@@ -100,51 +130,23 @@ fn installed(python: &Path, wheel: &Path, fresh: &Path) -> Result<()> {
     tests.run()
 }
 
-/// Builds stores with each engine while `kills` workers are killed in each phase, one unless given,
-/// and runs the scripts of the pages.
-pub(crate) fn clusters(kills: Option<u64>) -> Result<Done> {
-    let Some(python) = python::clusters()? else {
+/// Builds stores with each engine while workers are killed in each phase, and runs the scripts of the
+/// pages.
+pub(crate) fn clusters(kills: u64) -> Result<Done> {
+    engines(&format!("--kills {kills}"))
+}
+
+fn engines(words: &str) -> Result<Done> {
+    let Some(python) = python::environment(ENGINES)? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
     build()?;
-    killing(&python, kills.unwrap_or(1)).run()?;
-    scripts_of_pages(&python)
-}
-
-/// Runs the scripts of the pages about Dask, Ray and Spark.
-fn guide() -> Result<Done> {
-    let Some(python) = python::clusters()? else {
-        return Ok(Done::Skipped(python::MISSING.to_owned()));
-    };
-    build()?;
-    scripts_of_pages(&python)
-}
-
-fn scripts_of_pages(python: &Path) -> Result<Done> {
-    let docs = workspace::root().join("docs");
-    on_engines(python).arg("--guide").arg(docs).run()?;
-    Ok(match runs("java") {
-        true => Done::Passed,
-        false => Done::InPart("Spark, because Java 17 or newer is missing (java)".to_owned()),
-    })
-}
-
-/// Prepares the script that kills workers in each phase.
-fn killing(python: &Path, kills: u64) -> Run {
-    on_engines(python).words(&format!("--kills {kills}"))
-}
-
-/// Prepares the script that starts the engines.
-fn on_engines(python: &Path) -> Run {
-    let script = python::running(python, "clusters.py");
-    let script = script.env("PYTHONPATH", workspace::root().join("python"));
-    // The module is a debug build, which warns.
-    script.env("PYTHONWARNINGS", "ignore")
+    conformance::suite_in(&python, &[CLUSTERS], words)
 }
 
 /// Checks the package with mypy and pytest, and with Dask while a worker is killed in each phase.
 fn all() -> Result<Done> {
-    let Some(python) = python::package()? else {
+    let Some(python) = python::environment(PACKAGE)? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
     build()?;
@@ -157,29 +159,11 @@ fn all() -> Result<Done> {
     run("-m mypy.stubtest zvf._zvf --mypy-config-file pyproject.toml")?;
     run("-m pytest --quiet")?;
     // `clusters` is the whole run.
-    killing(&python, 1)
-        .words("--engine dask --kind points")
-        .run()?;
-    Ok(Done::Passed)
-}
-
-/// Runs the tests of zarr-vectors against `zvf.compat`, and writes the table of docs/compat.md or
-/// compares it.
-fn compat(write: bool) -> Result<Done> {
-    let Some(python) = python::compat()? else {
-        return Ok(Done::Skipped(python::MISSING.to_owned()));
-    };
-    build()?;
-    let script = python::running(&python, "compat_tests.py");
-    let script = script.arg(metadata::scratch("xtask")?.join("compat"));
-    let script = script.arg(workspace::root().join("docs/compat.md"));
-    let script = if write { script.arg("--write") } else { script };
-    script.run()?;
-    Ok(Done::Passed)
+    conformance::suite_in(&python, &[CLUSTERS], "-k killed_workers[dask-points]")
 }
 
 /// Puts the extension module of a debug build beside the package.
-fn build() -> Result<()> {
+pub(crate) fn build() -> Result<()> {
     // The features of the tests, whose libraries it uses.
     let library = built_here("--lib")?;
     let suffix = if DLL_EXTENSION == "dll" {

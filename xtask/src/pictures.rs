@@ -3,37 +3,33 @@
 use anyhow::{Context, Result};
 
 use crate::{
-    metadata,
-    options::Options,
-    python,
+    metadata, python,
     run::{self, Run},
     stage::Done,
     workspace,
 };
 
+const PACKAGES: &str = "xtask/pictures/requirements.txt";
 const FOLDER: &str = "docs/pictures";
 /// The picture in README.md, which a separate script draws.
 const DEMO: &str = "demo";
 
 /// Draws the named pictures, or all.
-pub(crate) fn from_options(options: &Options) -> Result<Done> {
-    let Some(python) = python::pictures()? else {
+pub(crate) fn draw(names: &[String]) -> Result<Done> {
+    let Some(python) = python::environment(PACKAGES)? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
     let zvf = run::built_here("--bin zvf")?;
     let out = workspace::root().join(FOLDER);
     std::fs::create_dir_all(&out).context(FOLDER)?;
-    let names = options.word().into_iter();
-    let names = names.chain(options.further_words().iter().map(String::as_str));
-    let names: Vec<&str> = names.collect();
-    let (levels, demo): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| **name != DEMO);
+    let (levels, demo): (Vec<&String>, Vec<&String>) = names.iter().partition(|name| *name != DEMO);
     if names.is_empty() || !demo.is_empty() {
-        let script = python::running(&python, "draw_demo.py").arg(&zvf);
+        let script = python::running(&python, "xtask/pictures/draw_demo.py").arg(&zvf);
         let folder = metadata::scratch("xtask/pictures-demo")?;
         script.arg(folder).arg(&out).run()?;
     }
     if names.is_empty() || !levels.is_empty() {
-        let script = python::running(&python, "draw_levels.py").arg(&zvf);
+        let script = python::running(&python, "xtask/pictures/draw_levels.py").arg(&zvf);
         let script = script.arg(metadata::scratch("xtask/pictures")?).arg(&out);
         levels.into_iter().fold(script, Run::arg).run()?;
     }

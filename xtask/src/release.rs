@@ -6,14 +6,16 @@ use std::{fs, path::PathBuf};
 use anyhow::{Context, Result, ensure};
 
 use crate::{
-    metadata,
-    node::NPM,
-    python,
+    metadata, python,
     run::{Run, cargo, program, runs},
     stage::Done,
     workspace,
 };
 
+/// The programs that check packages.
+const PACKAGES: &str = "xtask/requirements-release.txt";
+/// The command that packs npm packages.
+const NPM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
 /// The npm package of the viewer.
 const VIEWER: &str = "viewer/pkg";
 
@@ -26,7 +28,7 @@ pub(crate) fn rehearse() -> Result<Done> {
     );
     // Builds each crate from its package.
     cargo("publish --workspace --dry-run --locked --allow-dirty --quiet").run()?;
-    let Some(python) = python::release()? else {
+    let Some(python) = python::environment(PACKAGES)? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
     let folder = metadata::scratch("xtask")?.join("release");

@@ -4,15 +4,15 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{options::Options, run::cargo, stage::Done, workspace};
+use crate::{run::cargo, stage::Done, workspace};
 
 const PAGE: &str = "docs/rules.md";
 
-/// Writes the page, or compares it with `--check`. A test of `zvf-validate` compares it as well.
-pub(crate) fn from_options(options: &Options) -> Result<Done> {
+/// Writes the page, or compares it. A test of `zvf-validate` compares it as well.
+pub(crate) fn write(check: bool) -> Result<Done> {
     let page = cargo("run --quiet --locked --package zvf-validate --example rules").read()?;
     let file = workspace::root().join(PAGE);
-    if options.flag("check") {
+    if check {
         let found = fs::read_to_string(&file).context(PAGE)?;
         ensure!(
             found == page,

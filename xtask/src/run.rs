@@ -3,9 +3,8 @@
 use std::{
     env,
     ffi::OsStr,
-    fs::File,
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Output, Stdio},
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -65,30 +64,6 @@ impl Run {
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.0.env(name, value);
         self
-    }
-
-    /// Removes the environment variables whose names match.
-    pub(crate) fn without_env(mut self, is_meant: impl Fn(&str) -> bool) -> Self {
-        for (name, _) in env::vars_os() {
-            if name.to_str().is_some_and(&is_meant) {
-                self.0.env_remove(name);
-            }
-        }
-        self
-    }
-
-    /// Starts the program with its output in a file.
-    pub(crate) fn start(mut self, log: &Path) -> Result<Child> {
-        let file = File::create(log).with_context(|| log.display().to_string())?;
-        self.0.stdout(file.try_clone()?).stderr(file);
-        self.0.stdin(Stdio::null());
-        self.0.spawn().with_context(|| self.cannot_start())
-    }
-
-    /// Starts the program with pipes for its input and output.
-    pub(crate) fn spoken_to(mut self) -> Result<Child> {
-        self.0.stdin(Stdio::piped()).stdout(Stdio::piped());
-        self.0.spawn().with_context(|| self.cannot_start())
     }
 
     /// Runs the program with the standard streams of this process.

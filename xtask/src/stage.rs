@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Result, anyhow};
 
-use crate::{run::cargo, workspace};
+use crate::{record, run::cargo, workspace};
 
 /// The prefix of the line that reports a skipped part.
 pub(crate) const SKIPPED_PART: &str = "SKIPPED a part: ";
@@ -29,44 +29,66 @@ enum Outcome {
     Passed,
     InPart(String),
     Skipped(String),
+    /// The inputs are those of the named commit, whose run passed.
+    Unchanged(String),
     Failed(String),
+}
+
+/// A stage that has run.
+#[derive(Debug)]
+struct Ran {
+    name: &'static str,
+    outcome: Outcome,
+    took: Duration,
+    /// Seconds that it should take at most on two slow cores.
+    budget: u64,
+}
+
+/// An xtask command that runs beside others.
+pub(crate) struct Beside {
+    pub(crate) name: &'static str,
+    pub(crate) words: &'static str,
+    pub(crate) budget: u64,
+    /// Paths whose changes the command judges. It runs if they differ from those of the last run that
+    /// passed; always if there are none.
+    pub(crate) inputs: &'static [&'static str],
 }
 
 /// The stages that have run so far.
 #[derive(Debug, Default)]
-pub(crate) struct Stages(Vec<(&'static str, Outcome, Duration)>);
+pub(crate) struct Stages(Vec<Ran>);
 
 impl Stages {
-    /// Runs `check` under a heading and records its result.
+    /// Runs `check` under a heading and records its result, with a budget in seconds.
     pub(crate) fn run(
         &mut self,
         name: &'static str,
+        budget: u64,
         check: impl FnOnce() -> Result<Done>,
     ) -> &mut Self {
         println!("\n=== {name}");
         let start = Instant::now();
         let outcome = outcome(check(), workspace::in_ci());
-        self.note(name, outcome, start.elapsed());
+        self.note(name, outcome, start.elapsed(), budget);
         self
     }
 
-    fn note(&mut self, name: &'static str, outcome: Outcome, took: Duration) {
-        match &outcome {
-            Outcome::Passed => println!("--- {name}: passed, {took:.1?}"),
-            Outcome::InPart(missing) => {
-                println!("--- {name}: passed, {took:.1?}; SKIPPED a part: {missing}");
-            }
-            Outcome::Skipped(missing) => println!("--- {name}: SKIPPED, {missing}"),
-            Outcome::Failed(why) => {
-                println!("--- {name}: FAILED, {took:.1?}: {why}");
-                println!("    continuing, to report every failure");
-            }
+    fn note(&mut self, name: &'static str, outcome: Outcome, took: Duration, budget: u64) {
+        let ran = Ran {
+            name,
+            outcome,
+            took,
+            budget,
+        };
+        println!("--- {ran}");
+        if matches!(ran.outcome, Outcome::Failed(_)) {
+            println!("    continuing, to report every failure");
         }
-        self.0.push((name, outcome, took));
+        self.0.push(ran);
     }
 
     /// Runs xtask commands, two at a time, and prints the output of each when it ends.
-    pub(crate) fn run_beside(&mut self, commands: &[(&'static str, &str)]) -> &mut Self {
+    pub(crate) fn run_beside(&mut self, commands: &[Beside]) -> &mut Self {
         let next = Mutex::new(commands.iter());
         // A closure releases the lock before the command runs; `while let` would hold it.
         let take = || held(&next).next();
@@ -74,17 +96,14 @@ impl Stages {
         thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
-                    while let Some((name, words)) = take() {
+                    while let Some(command) = take() {
                         let start = Instant::now();
-                        let done = command(words);
+                        let (output, outcome) = beside(command);
                         let took = start.elapsed();
                         let mut stages = held(&stages);
-                        println!("\n=== {name}");
-                        let done = done.and_then(|(output, done)| {
-                            print!("{output}");
-                            done
-                        });
-                        stages.note(name, outcome(done, workspace::in_ci()), took);
+                        println!("\n=== {}", command.name);
+                        print!("{output}");
+                        stages.note(command.name, outcome, took, command.budget);
                     }
                 });
             }
@@ -97,13 +116,36 @@ impl Stages {
     }
 
     fn count(&self, which: impl Fn(&Outcome) -> bool) -> usize {
-        let outcomes = self.0.iter().map(|(_, outcome, _)| outcome);
-        outcomes.filter(|outcome| which(outcome)).count()
+        self.0.iter().filter(|ran| which(&ran.outcome)).count()
     }
 }
 
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs a command unless its inputs are unchanged, and returns its output and its result.
+fn beside(of: &Beside) -> (String, Outcome) {
+    let inputs = match of.inputs {
+        [] => None,
+        inputs => record::fingerprint(inputs).ok(),
+    };
+    if let Some(inputs) = &inputs
+        && let Some(commit) = record::passed(of.name, inputs)
+    {
+        return (String::new(), Outcome::Unchanged(commit));
+    }
+    let (output, done) = match command(of.words) {
+        Ok((output, done)) => (output, done),
+        Err(error) => (String::new(), Err(error)),
+    };
+    let outcome = outcome(done, workspace::in_ci());
+    if let (Outcome::Passed, Some(inputs)) = (&outcome, &inputs)
+        && let Err(error) = record::note(of.name, inputs)
+    {
+        println!("{} is not recorded as passed: {error:#}", of.name);
+    }
+    (output, outcome)
 }
 
 /// Runs an xtask command and returns its output and its result.
@@ -133,23 +175,43 @@ fn outcome(done: Result<Done>, in_ci: bool) -> Outcome {
     }
 }
 
+/// Prints the verdict, the seconds beside the budget, and the reason.
+impl fmt::Display for Ran {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (verdict, why) = match &self.outcome {
+            Outcome::Passed => ("passed", String::new()),
+            Outcome::InPart(missing) => ("passed", format!("; {SKIPPED_PART}{missing}")),
+            Outcome::Skipped(missing) => ("SKIPPED", format!(": {missing}")),
+            Outcome::Unchanged(commit) => ("unchanged", format!(", passed at {commit}")),
+            Outcome::Failed(why) => ("FAILED", format!(": {why}")),
+        };
+        let (took, budget, name) = (self.took.as_secs_f64(), self.budget, self.name);
+        let is_over = self.took > Duration::from_secs(budget);
+        let over = if is_over { " OVER BUDGET" } else { "" };
+        write!(
+            f,
+            "{verdict:9} {took:>7.1} of {budget:>4} s{over}  {name}{why}"
+        )
+    }
+}
+
 /// Prints one line per stage, then the summary line that CI parses.
 impl fmt::Display for Stages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n=== summary")?;
-        for (name, outcome, took) in &self.0 {
-            let took = took.as_secs_f64();
-            match outcome {
-                Outcome::Passed => writeln!(f, "passed  {took:>7.1} s  {name}")?,
-                Outcome::InPart(missing) => {
-                    writeln!(
-                        f,
-                        "passed  {took:>7.1} s  {name}; SKIPPED a part: {missing}"
-                    )?;
-                }
-                Outcome::Skipped(missing) => writeln!(f, "SKIPPED            {name}: {missing}")?,
-                Outcome::Failed(why) => writeln!(f, "FAILED  {took:>7.1} s  {name}: {why}")?,
-            }
+        for ran in &self.0 {
+            writeln!(f, "{ran}")?;
+        }
+        let took: Duration = self.0.iter().map(|ran| ran.took).sum();
+        let budget: u64 = self.0.iter().map(|ran| ran.budget).sum();
+        writeln!(
+            f,
+            "{:>17.1} of {budget:>4} s  all stages",
+            took.as_secs_f64()
+        )?;
+        let unchanged = self.count(|outcome| matches!(outcome, Outcome::Unchanged(_)));
+        if unchanged > 0 {
+            writeln!(f, "{unchanged} unchanged, which `cargo xtask nightly` runs")?;
         }
         let passed = self.count(|outcome| matches!(outcome, Outcome::Passed | Outcome::InPart(_)));
         write!(f, "{passed} passed, {} failed", self.failed())
@@ -174,13 +236,19 @@ mod tests {
     fn goes_on_after_a_failure_and_counts_alone_on_the_last_line() {
         let mut stages = Stages::default();
         stages
-            .run("a", || Ok(Done::Passed))
-            .run("b", || Err(anyhow::anyhow!("broken")))
-            .run("c", || Ok(Done::Passed));
-        assert_eq!(stages.failed(), 1);
-        assert_eq!(
-            stages.to_string().lines().last(),
-            Some("2 passed, 1 failed")
+            .run("a", 1, || Ok(Done::Passed))
+            .run("b", 1, || Err(anyhow::anyhow!("broken")))
+            .run("c", 1, || Ok(Done::Passed));
+        stages.note(
+            "d",
+            Outcome::Unchanged("abc".to_owned()),
+            Duration::from_secs(3),
+            2,
         );
+        assert_eq!(stages.failed(), 1);
+        let text = stages.to_string();
+        assert_eq!(text.lines().last(), Some("2 passed, 1 failed"));
+        assert!(text.contains("unchanged     3.0 of    2 s OVER BUDGET  d, passed at abc"));
+        assert!(text.contains("1 unchanged"));
     }
 }

@@ -7,17 +7,13 @@ use crate::stage::Done;
 mod archives;
 mod book;
 mod cycles;
-mod duplicates;
 mod files;
 mod layers;
-mod licences;
 mod module_docs;
 mod modules;
 mod packages;
-mod policy;
 mod programs;
 mod recipes;
-mod spdx;
 mod text;
 mod type_names;
 
@@ -25,10 +21,8 @@ pub(crate) use archives::write as write_manifest;
 
 type Check = fn() -> Result<Vec<String>>;
 
-const CHECKS: [(&str, Check); 12] = [
+const CHECKS: [(&str, Check); 10] = [
     ("layering", layers::findings),
-    ("licences", licences::findings),
-    ("duplicate and banned packages", duplicates::findings),
     ("import cycles", cycles::findings),
     ("type names", type_names::findings),
     ("module docs", module_docs::findings),

@@ -287,7 +287,7 @@ run)
     shift
     exec zvf "$@" ;;
 xtask)
-    grep -q "^  $2 " "$ZVF_ROOT/xtask/src/main.rs" || { echo "cargo xtask $2: no such command" >&2; exit 1; } ;;
+    grep -qiE "^    $2[ ,({]" "$ZVF_ROOT/xtask/src/main.rs" || { echo "cargo xtask $2: no such command" >&2; exit 1; } ;;
 *)
     echo "cargo $1: the guide's tests do not know how to run it" >&2
     exit 1 ;;

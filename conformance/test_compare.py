@@ -1,0 +1,145 @@
+"""Tests that the comparison of responses detects differences."""
+
+import copy
+
+import compare
+import run
+from content import Content, queries, response
+
+
+def sample():
+    """Returns links and objects with attributes of every form."""
+    content = Content("links", "xy")
+    content.positions = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [2.0, 3.0]]
+    content.own([(7, [0, 1]), (3, [2, 3])])
+    content.links = [[0, 1], [2, 3], [1, 2]]
+    content.vertex = {"a": [1, 2, None, {"float": "nan"}]}
+    content.fragment = {"f": [[1, 2], [1, 2], [3, 4], [3, 4]]}
+    content.link = {"w": ["x", "y", "z"]}
+    content.object = {"o": [0.5, None]}
+    content.groups, content.group = [[7], [3, 7]], {"g": [1, 2]}
+    return content
+
+
+def test_a_runner_may_have_a_name():
+    assert run.named("mine=a b") == ("mine", "a b")
+    named = run.named("zarr-vectors 0.9.2='/p' -B x")
+    assert named == ("zarr-vectors 0.9.2", "'/p' -B x")
+    for command in ("reader", "./reader mode=1", "reader --mode=1"):
+        assert run.named(command) == ("runner", command)
+
+def test_filters_select_stores_and_queries():
+    class Store:
+        def __init__(self, name, generation):
+            self.name, self.entry = name, {"generation": generation}
+
+        def cases(self):
+            return [(0, {"kind": kind}, {}, False) for kind in ("info", "all")]
+
+    stores = [Store("zvf-08/a", "0.8.1"), Store("zvf-09/a", "0.9"), Store("zvf-09/b", "0.9")]
+    selection = run.Filter(["*/a"], ["all"], ["0.9"])
+    assert selection.stores(stores) == stores[1:2]
+    assert [case[1]["kind"] for case in selection.cases(stores[1])] == ["all"]
+    assert str(selection) == "store */a; query all; generation 0.9"
+    assert run.Filter().stores(stores) == stores
+    assert len(run.Filter().cases(stores[0])) == 2
+
+
+WHOLE = {"kind": "all", "shape": "links"}
+
+
+def outcomes(found, wanted):
+    compared = compare.compared(found, wanted)
+    return {name: outcome for name, (outcome, _) in compared.items()}
+
+
+def failed(found, wanted):
+    return {name for name, one in outcomes(found, wanted).items() if one == compare.FAILED}
+
+def test_the_answer_itself_passes_whole():
+    for query in [*queries(sample()), {"kind": "info"}]:
+        wanted = response(sample(), query)
+        told = outcomes(wanted, wanted)
+        assert told
+        assert set(told.values()) == {compare.PASSED}, query
+
+def test_rows_in_another_order_pass():
+    wanted = response(sample(), WHOLE)
+    found, order = copy.deepcopy(wanted), [3, 1, 0, 2]
+    found["positions"] = [wanted["positions"][row] for row in order]
+    found["object_ids"] = [wanted["object_ids"][row] for row in order]
+    for scope, name in (("vertex", "a"), ("fragment", "f")):
+        found[scope][name] = [wanted[scope][name][row] for row in order]
+    found["links"] = [[order.index(end) for end in ends] for ends in wanted["links"]]
+    assert failed(found, wanted) == set()
+
+def test_each_wrong_value_fails_its_field_alone():
+    wanted = response(sample(), WHOLE)
+    wrong = {
+        "object_ids": lambda found: found["object_ids"].__setitem__(1, 3),
+        "vertex.a": lambda found: found["vertex"]["a"].__setitem__(2, 0),
+        "fragment.f": lambda found: found["fragment"]["f"].__setitem__(0, [2, 1]),
+        "link.w": lambda found: found["link"]["w"].__setitem__(0, "y"),
+    }
+    for name, spoil in wrong.items():
+        found = copy.deepcopy(wanted)
+        spoil(found)
+        assert failed(found, wanted) == {name}
+
+def test_positions_links_and_paths_are_seen():
+    wanted = response(sample(), WHOLE)
+    found = copy.deepcopy(wanted)
+    found["positions"][0][0] += 1e-12
+    assert "positions" in failed(found, wanted)
+    found = copy.deepcopy(wanted)
+    found["links"][0].reverse()
+    assert failed(found, wanted) == {"links", "link.w"}
+    found = copy.deepcopy(wanted)
+    found["links"].append([0, 1])
+    found["link"]["w"].append("x")
+    assert "links" in failed(found, wanted)
+    content = sample()
+    content.shape = "paths"
+    wanted = response(content, {"kind": "all", "shape": "paths"})
+    for part in (0, 1, 2):
+        found = copy.deepcopy(wanted)
+        found["parts"][0][part] += 1
+        assert "parts" in failed(found, wanted)
+    # The order along a path matters.
+    found = copy.deepcopy(wanted)
+    found["positions"][0:2] = reversed(found["positions"][0:2])
+    assert "parts" in failed(found, wanted)
+
+def test_tables_are_by_object():
+    wanted = response(sample(), {"kind": "tables"})
+    found = copy.deepcopy(wanted)
+    found["objects"].reverse()
+    assert failed(found, wanted) == {"object.o"}
+    found["object"]["o"].reverse()
+    assert failed(found, wanted) == set()
+    found["groups"].reverse()
+    assert failed(found, wanted) == {"groups"}
+
+def test_what_is_left_out_is_unsupported_and_errors_fail_all():
+    wanted = response(sample(), WHOLE)
+    found = {name: wanted[name] for name in ("positions", "links")}
+    told = outcomes(found, wanted)
+    assert told["positions"] == compare.PASSED
+    assert told["vertex.a"] == compare.UNSUPPORTED
+    assert set(outcomes({"error": "no"}, wanted).values()) == {compare.FAILED}
+    told = outcomes({"unsupported": "no"}, wanted)
+    assert set(told.values()) == {compare.UNSUPPORTED}
+    assert set(outcomes(wanted | {"missing": ["x"]}, wanted).values()) == {compare.FAILED}
+
+def test_broken_answers_fail():
+    wanted = response(sample(), WHOLE)
+    for name, value in (("links", [[0, 9]]), ("links", [[-4, 1]]), ("object_ids", [1]), ("vertex", {"a": [1]})):
+        found = copy.deepcopy(wanted) | {name: value}
+        assert failed(found, wanted)
+    assert failed({"positions": 3}, wanted)
+
+def test_nothing_where_nothing_is_counts_once():
+    empty = response(Content("points", "xyz"), {"kind": "all", "shape": "points"})
+    assert outcomes(empty, empty) == {"positions": compare.PASSED}
+    found = {"positions": [[1, 2, 3]]}
+    assert outcomes(found, empty) == {"positions": compare.FAILED}

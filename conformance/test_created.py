@@ -1,0 +1,132 @@
+"""Stores of `zvf create`, read by the reference package and by zarr-python.
+
+Every case of `created_cases` is written with and without checksums:
+
+* zarr-python decodes every array;
+* the package reads the input back, bit by bit, and `validate(level=5)` finds no error;
+* the package writes the same geometry, and all decoded cells are equal, except cells that
+  `created_twin.EXCUSED` names.
+
+Some cases are also written in older profiles, and zarr-python reads those. `--sample` writes cases with and
+without checksums in turn, each once.
+"""
+
+import collections
+import json
+
+import numpy as np
+import pytest
+import zarr
+
+import created_twin
+from created_cases import CASES, built
+from created_reads import Reads
+from program import differences
+
+# Length in bytes of the header of a fragment index.
+HEADER = 16
+OLDER = """
+points_plain points_2d_bins points_attributes points_zstd points_sharded_zstd lines_2d streamlines graph_3d
+skeleton_one mesh_triangles
+""".split()
+
+
+@pytest.fixture(scope="module")
+def report(tell):
+    counts = collections.Counter()
+    yield counts
+    excused = [name for name in counts if name.startswith("excused: ")]
+    for name in excused:
+        reason = name.removeprefix("excused: ")
+        tell(f"not compared: {counts[name]} cells, {reason}: {created_twin.EXCUSED[reason][0]}")
+    tell("zvf create: {stores} stores, {arrays} arrays decoded by zarr-python, {values} values read by the reference, "
+         "{cells} cells and {nodes} nodes equal to those of {twins} stores it wrote".format_map(counts))
+
+
+def compare(zvf, folder, case, name, report, ways=(True, False)):
+    """Compares the stores of a case, with checksums or without, as `ways` says."""
+    twin = folder / f"{name}.twin"
+    written = created_twin.write(case, str(twin))
+    theirs = created_twin.decoded(twin) if written else None
+    report["twins"] += written
+    for checksums in ways:
+        store = folder / f"{name}{'' if checksums else '.bare'}.zv"
+        with differences() as differ:
+            zvf.create(store, case.arrays(), *case.arguments(), *([] if checksums else ["--no-checksum"]))
+            report["stores"] += 1
+            check_codecs(store, checksums, differ)
+            ours = created_twin.decoded(store)
+            report["arrays"] += len(ours)
+            report["values"] += Reads(case, str(store), differ).all()
+            if theirs is None:
+                reason = created_twin.excuse(case, "")
+                assert reason, "the package wrote no twin, and nothing excuses that"
+                report[f"excused: {reason}"] += sum(map(len, ours.values()))
+            else:
+                report["cells"] += created_twin.compare(case, ours, theirs, differ, report)
+                says = created_twin.nodes(store), created_twin.nodes(twin)
+                report["nodes"] += created_twin.compare_nodes(case, *says, differ)
+
+
+def check_codecs(store, checksums, differ):
+    """Checks that cells have checksums exactly if requested."""
+    for name in created_twin.arrays(store):
+        codecs = json.loads((store / name / "zarr.json").read_text())["codecs"]
+        if codecs[0]["name"] == "sharding_indexed":
+            codecs = codecs[0]["configuration"]["codecs"]
+        if (codecs[-1]["name"] == "crc32c") != checksums:
+            differ(f"{name}: codecs {codecs}")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_created(name, zvf, tmp_path, seed, sample, report):
+    number = list(CASES).index(name)
+    ways = [(number + seed) % 2 == 0] if sample else (True, False)
+    compare(zvf, tmp_path, built(name, seed), name, report, ways)
+
+
+@pytest.mark.parametrize("profile", ["0.8", "0.8-padded"])
+@pytest.mark.parametrize("name", OLDER)
+def test_older(name, profile, zvf, tmp_path, seed, report):
+    case = built(name, seed)
+    case.shard = None
+    store = tmp_path / "older.zv"
+    zvf.create(store, case.arrays(), *case.arguments(), "--profile", profile)
+    report["stores"] += 1
+    root = zarr.open(str(store), mode="r")
+    for array in created_twin.arrays(store):
+        root[array][...]
+        report["arrays"] += 1
+    columns = {"vertices": [], **{f"vertex_attributes/{one}": [] for one in case.vertex}}
+    for chunk in sorted(root["0/vertex_fragments"].array_keys()):
+        rows = vertex_rows(root[f"0/vertex_fragments/{chunk}"][...].tobytes())
+        for family, found in columns.items():
+            found.append(older_cell(root, family, chunk, rows, profile))
+    numbers = {family: b"".join(cells) for family, cells in columns.items()}
+    tags = np.frombuffer(numbers["vertex_attributes/tag"], "<i4")
+    row_of = {int(tag): row for row, tag in enumerate(case.vertex["tag"])}
+    order = [row_of.get(int(tag), -1) for tag in tags]
+    assert sorted(order) == list(range(len(case.positions))), f"tags {tags.tolist()}"
+    given = {"vertices": case.stored()[order]}
+    given |= {f"vertex_attributes/{one}": values[order] for one, values in case.vertex.items()}
+    for family, values in given.items():
+        report["values"] += values.size
+        assert numbers[family] == values.tobytes(), f"{family} is not what went in"
+
+
+def vertex_rows(index):
+    """Returns the rows of the ranges in a fragment index; all fragments are ranges."""
+    fragments = int.from_bytes(index[8:12], "little")
+    words = (fragments + 63) // 64 * 8
+    table = np.frombuffer(index, "<i8", 2 * fragments, HEADER + words).reshape(-1, 2)
+    return int(table.sum(axis=1).max(initial=0))
+
+
+def older_cell(root, family, chunk, rows, profile):
+    """Returns the bytes of a chunk's rows."""
+    if profile == "0.8":
+        return root[f"0/{family}/{chunk}"][...].tobytes()
+    array = root[f"0/{family}"]
+    coords = [int(one) for one in chunk.split(".")]
+    origin = array.attrs.get("chunk_grid_origin", [0] * len(coords))
+    return array[tuple(at - start for at, start in zip(coords, origin))][:rows].tobytes()

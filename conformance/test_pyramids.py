@@ -1,0 +1,205 @@
+"""Levels of `zvf pyramid`, read by the reference package.
+
+A store is created from every case of `created_cases` and gets levels by one of the methods that apply. On every
+level the package must read the vertices, attributes, links, objects and groups that `zvf query` returns, every
+vertex of a kept object must have one parent, and `validate(level=5)` must find no error. `--sample` takes every
+other case.
+"""
+
+import collections
+import re
+
+import numpy as np
+import pytest
+from zarr_vectors import building
+from zarr_vectors.core import arrays as low
+from zarr_vectors.types.graphs import read_graph
+from zarr_vectors.types.meshes import read_mesh
+from zarr_vectors.types.polylines import read_polylines
+from zarr_vectors.validate import validate
+
+from created_cases import CASES, built
+from created_reads import FALSE, some, summary
+from program import differences
+
+LEVELS = 2
+# Options of `zvf pyramid` by kind of geometry.
+WAYS = {
+    "points": (["bins"], ["subset"]),
+    "graphs": (["bins"], ["simplify"]),
+    "skeletons": (["bins"], ["simplify"], ["stride"]),
+    "mesh": (["bins"],),
+}
+PATHS = (["bins"], ["bins", "--sparsity", "2"], ["simplify"])
+
+
+class Level:
+    """A level read by the package, and the result of our query."""
+
+    def __init__(self, case, store, number, ours, differ):
+        self.case, self.store, self.number, self.ours = case, str(store), number, ours
+        self.differ = lambda what: differ(f"level {number}: {what}")
+        self.level = building.get_resolution_level(building.open_store(self.store), number)
+        self.dtype = low.vertices_dtype(self.level)
+        self.values = 0
+        self.chunks = sorted(tuple(chunk) for chunk in building.list_chunk_keys(self.level))
+
+    def same(self, what, found, given):
+        found, given = np.asarray(found), np.asarray(given)
+        self.values += given.size
+        is_same = found.dtype == given.dtype and found.shape == given.shape
+        if not is_same or found.tobytes() != given.tobytes():
+            self.differ(f"{what}: found {summary(found)}, our query {summary(given)}")
+
+    def all(self):
+        self.present = {}
+        if self.case.own() is not None:
+            self.objects()
+        if self.case.is_paths():
+            self.paths()
+        else:
+            self.vertices()
+        if self.case.links is not None:
+            self.links()
+        return self.values
+
+    def vertices(self):
+        """Compares vertices by chunk and fragment, the order of our query."""
+        pieces, columns = [], {name: [] for name in self.case.vertex}
+        for chunk in self.chunks:
+            pieces += building.read_chunk_vertices(
+                self.level, chunk, dtype=self.dtype, ndim=self.case.axes
+            )
+            for name in columns:
+                columns[name] += building.read_chunk_attributes(self.level, name, chunk)
+        positions = np.concatenate(pieces).reshape(-1, self.case.axes)
+        self.same("positions", positions, self.ours["positions"])
+        for name, found in columns.items():
+            given = self.ours[f"vertex.{name}"]
+            if given.dtype.kind not in "UO":
+                self.same(f"vertex.{name}", np.concatenate(found), given)
+
+    def objects(self):
+        """Checks that ids, and data of objects and groups, equal those of level 0."""
+        full = building.get_resolution_level(building.open_store(self.store), 0)
+        ids, manifests = low.read_object_manifest_rows(self.level)
+        self.same("ids", ids, low.object_ids_for_rows(full))
+        self.present = {int(one) for one, pieces in zip(ids, manifests) if len(pieces)}
+        for name in self.case.object:
+            found, given = (low.read_object_attributes(one, name) for one in (self.level, full))
+            self.same(f"object.{name}", found, given)
+        if self.case.group_count():
+            found, given = (
+                [list(members) for members in low.read_all_groupings(one)]
+                for one in (self.level, full)
+            )
+            if found != given:
+                self.differ(f"groups: {found}, and not {given}")
+        for name in self.case.group:
+            found, given = (low.read_groupings_attributes(one, name) for one in (self.level, full))
+            self.same(f"group.{name}", found, given)
+        ours = self.ours
+        for one in some(sorted(self.present)):
+            found = low.read_object_vertices(
+                self.level, one, dtype=self.dtype, ndim=self.case.axes
+            )
+            found = np.concatenate(found).reshape(-1, self.case.axes)
+            if self.case.is_paths():
+                rows = self.rows_of(one)
+            else:
+                rows = np.flatnonzero(ours["object_ids"] == one)
+            self.same(f"object {one}", found, ours["positions"][rows])
+
+    def rows_of(self, one):
+        """Returns the rows of a path in our result."""
+        offsets = self.ours["part_offsets"].astype("i8")
+        parts = np.flatnonzero(self.ours["part_objects"] == one)
+        rows = [np.arange(offsets[at], offsets[at + 1]) for at in parts]
+        return np.concatenate([*rows, np.zeros(0, "i8")]).astype("i8")
+
+    def paths(self):
+        ids = sorted(self.present)
+        found = read_polylines(self.store, level=self.number, object_ids=ids)
+        self.same("ids of paths", np.asarray(found["object_ids"], "i8"), np.array(ids, "i8"))
+        for one, pieces in zip(ids, found["polylines"]):
+            self.same(f"path {one}", np.concatenate(pieces), self.ours["positions"][self.rows_of(one)])
+
+    def links(self):
+        mesh = self.case.kind == "mesh"
+        found = read_mesh(self.store, level=self.number) if mesh else read_graph(self.store, level=self.number)
+        positions = found["vertices"] if mesh else found["positions"]
+        self.same("positions of links", positions, self.ours["positions"])
+        links = np.asarray(found["faces"] if mesh else found["edges"], "i8")
+        given = self.ours["links"].astype("i8")
+        links = np.unique(links.reshape(-1, given.shape[1]), axis=0)
+        self.same("links", links, np.unique(given, axis=0))
+
+    def parents(self, coarser):
+        """Checks that every vertex of an object kept in the next level has one parent there."""
+        records = low.read_links(self.level, delta=1)
+        starts = [(tuple(one), int(row)) for (one, row), _ in records]
+        if len(set(starts)) != len(starts):
+            self.differ("a vertex has two parents")
+        counts = {
+            tuple(chunk): sum(map(len, building.read_chunk_vertices(
+                coarser.level, chunk, dtype=coarser.dtype, ndim=self.case.axes)))
+            for chunk in coarser.chunks
+        }
+        ends = {(tuple(chunk), int(row)) for _, (chunk, row) in records}
+        stored = sum(counts.values())
+        if self.case.is_paths() or self.case.own() is not None:
+            # Paths may name a row twice; the stored rows are counted.
+            stored = len(ends) if self.case.is_paths() else stored
+        outside = [end for end in ends if end[1] >= counts.get(end[0], 0) and not self.case.is_paths()]
+        if outside or len(ends) != stored:
+            self.differ(f"{len(ends)} parents of {stored}, {outside[:3]} not there")
+        back = low.read_links(coarser.level, delta=-1)
+        turned = {(one, other) for other, one in as_keys(back)}
+        if set(as_keys(records)) != turned:
+            self.differ("links back are not those there turned round")
+
+
+def as_keys(records):
+    return [tuple((tuple(chunk), int(row)) for chunk, row in record) for record in records]
+
+
+@pytest.fixture(scope="module")
+def report(tell):
+    counts = collections.Counter()
+    yield counts
+    tell("zvf pyramid: {levels} levels of {stores} stores, {values} values read by the reference".format_map(counts))
+
+
+def pytest_generate_tests(metafunc):
+    """Selects every other case of a sample."""
+    if "choice" in metafunc.fixturenames:
+        choices = enumerate(CASES, metafunc.config.getoption("--seed"))
+        is_sample = metafunc.config.getoption("--sample")
+        metafunc.parametrize("choice, name", [one for one in choices if not (is_sample and one[0] % 2)])
+
+
+def test_levels(choice, name, zvf, tmp_path, seed, report):
+    case, store = built(name, seed), tmp_path / "store.zv"
+    zvf.create(store, case.arrays(), *case.arguments())
+    ways = WAYS.get(case.kind, PATHS)
+    # One option per store, because all combinations would take too long; other seeds combine differently.
+    way = ways[choice // 2 % len(ways)]
+    zvf("pyramid", store, "--method", *way, "--levels", LEVELS, "--cross-level", "explicit", "--quiet")
+    report["stores"] += 1
+    with differences() as differ:
+        found = validate(str(store), level=5)
+        for one in [*found.errors, *found.warnings]:
+            # Errors already reported for level 0 are expected on all levels.
+            said = re.sub(r"resolution_\d+", "resolution_0", one)
+            if not any(re.fullmatch(says, said) and of(case) for says, of in FALSE.values()):
+                differ(f"{way}: validate: {one}")
+        levels = []
+        for number in range(LEVELS + 1):
+            if not (store / str(number) / "zarr.json").exists():
+                break
+            level = Level(case, store, number, zvf.query(store, "--level", number), differ)
+            report["levels"] += 1
+            report["values"] += level.all()
+            levels.append(level)
+        for finer, coarser in zip(levels, levels[1:]):
+            finer.parents(coarser)
