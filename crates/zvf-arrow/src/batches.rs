@@ -263,8 +263,7 @@ impl ResultBatches {
     ///
     /// # Errors
     ///
-    /// [`ConversionError`]; [`zvf::Error::NotGeometry`] in [`ConversionError::Store`] for rows that
-    /// geometry cannot express.
+    /// [`ConversionError`]; [`ConversionError::Store`] for rows that geometry cannot express.
     pub fn into_geometry(self) -> Result<Geometry, ConversionError> {
         Ok(self.into_result()?.into_geometry()?)
     }

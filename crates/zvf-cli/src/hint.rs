@@ -2,12 +2,12 @@
 
 use std::{borrow::Cow, error::Error, fs, io, path::Path};
 
-use zvf::{Bbox, Dataset};
+use zvf::{Bbox, Dataset, StateError};
 use zvf_build::{BuildError, edit::EditError};
 use zvf_files::InputFile;
 use zvf_model::{detection::GenerationError, error_chain::error_chain};
 use zvf_query::QueryError;
-use zvf_store::{CreateError, OpenError, SealError};
+use zvf_store::{CommitError, CreateError, OpenError, SealError};
 
 use crate::display::shell_word;
 
@@ -78,11 +78,17 @@ pub(crate) fn with_hint(operation: Operation, error: zvf::Error) -> Box<dyn Erro
 }
 
 fn hint(operation: Operation, error: &zvf::Error) -> Option<Hint> {
-    use zvf::Error as E;
-    match error {
-        E::Rejected(error) | E::Edit(EditError::Build(error)) => build_error_hint(error),
-        E::Edit(error) => edit_hint(operation, error),
-        E::Create { source, .. } => match (operation, source) {
+    if let Some(error) = error.cause::<BuildError>() {
+        return build_error_hint(error);
+    }
+    if let Some(error) = error.cause::<EditError>() {
+        return edit_hint(operation, error);
+    }
+    if let Some(error) = error.cause::<StateError>() {
+        return state_hint(operation, error);
+    }
+    if let Some(error) = error.cause::<CreateError>() {
+        return match (operation, error) {
             (Operation::Migrate, CreateError::AlreadyExists) => {
                 Some("replace it with --overwrite".into())
             }
@@ -92,38 +98,38 @@ fn hint(operation: Operation, error: &zvf::Error) -> Option<Hint> {
             (Operation::Plan, CreateError::Leftovers) => {
                 Some("discard it with --restart, or run and commit its plan".into())
             }
-            _ => create_hint(source).map(Hint::from),
-        },
-        E::AttributeExists { .. } if operation == Operation::Sample => {
-            Some("replace it with --overwrite".into())
-        }
-        E::Query(QueryError::Damaged(_)) if operation == Operation::Migrate => {
-            Some("skip it with --skip-damaged".into())
-        }
-        E::NoStore { .. } => match operation {
-            Operation::Migrate => None,
-            _ => Some("create a store with zvf create".into()),
-        },
-        E::Unchangeable { address, profile } => Some(Hint::with_message(
-            format!("{address} is a store of {profile}, and only stores of 0.9 can be changed"),
-            "convert it with zvf migrate",
-        )),
-        E::Conflict(_) => Some(match operation {
+            _ => create_hint(error).map(Hint::from),
+        };
+    }
+    if let Some(CommitError::Conflict { .. }) = error.cause() {
+        return Some(match operation {
             Operation::Append
             | Operation::Edit
             | Operation::ReplaceNamed
             | Operation::Delete
             | Operation::Compact => "nothing was changed; try again, or raise --retries".into(),
             _ => "nothing was changed; try again".into(),
-        }),
-        E::Unnamed if operation == Operation::Edit => Some(
-            "name the objects to replace with --remove, write points with their addresses by zvf query \
-             --row-ids, or add the file with zvf append"
-                .into(),
-        ),
-        E::Severed { links } => Some(Hint::with_message(
-            format!("{links} links to other objects would be lost"),
-            "add the objects at their other ends, and the links, to the file",
+        });
+    }
+    match error.cause() {
+        Some(QueryError::Damaged(_)) if operation == Operation::Migrate => {
+            Some("skip it with --skip-damaged".into())
+        }
+        _ => None,
+    }
+}
+
+fn state_hint(operation: Operation, error: &StateError) -> Option<Hint> {
+    match error {
+        StateError::AttributeExists { .. } if operation == Operation::Sample => {
+            Some("replace it with --overwrite".into())
+        }
+        StateError::NoStore { .. } if operation != Operation::Migrate => {
+            Some("create a store with zvf create".into())
+        }
+        StateError::Unchangeable { address, profile } => Some(Hint::with_message(
+            format!("{address} is a store of {profile}, and only stores of 0.9 can be changed"),
+            "convert it with zvf migrate",
         )),
         _ => None,
     }
@@ -183,6 +189,16 @@ fn rename(name: &str) -> String {
 
 fn edit_hint(operation: Operation, error: &EditError) -> Option<Hint> {
     match (operation, error) {
+        (_, EditError::Build(error)) => build_error_hint(error),
+        (Operation::Edit, EditError::Unnamed) => Some(
+            "name the objects to replace with --remove, write points with their addresses by zvf query \
+             --row-ids, or add the file with zvf append"
+                .into(),
+        ),
+        (_, EditError::Severed { links }) => Some(Hint::with_message(
+            format!("{links} links to other objects would be lost"),
+            "add the objects at their other ends, and the links, to the file",
+        )),
         (_, EditError::ObjectExists(id)) => Some(Hint::with_message(
             format!("object {id} already exists"),
             match operation {
@@ -222,36 +238,45 @@ fn create_hint(error: &CreateError) -> Option<&'static str> {
 
 /// Returns a hint for an error of any command that opens a store.
 pub(crate) fn open_hint(error: &zvf::Error) -> Option<String> {
-    Some(match error {
-        zvf::Error::Open(OpenError::Feature { feature, .. }) => {
-            format!("rebuild zvf with it: cargo install --path crates/zvf-cli --features {feature}")
-        }
-        zvf::Error::Open(OpenError::NotAFolder(file)) if InputFile::parse(file).is_ok() => {
+    const ROOT: &str = "give the root of a store, the folder whose zarr.json names zarr_vectors";
+    let hint = match error.cause() {
+        Some(OpenError::Feature { feature, .. }) => Some(format!(
+            "rebuild zvf with it: cargo install --path crates/zvf-cli --features {feature}"
+        )),
+        Some(OpenError::NotAFolder(file)) if InputFile::parse(file).is_ok() => {
             let store = Path::new(file).with_extension("zv");
             let store = shell_word(&store.to_string_lossy());
             let file = shell_word(file);
-            format!("make a store of it: zvf create {store} --from {file}")
+            Some(format!(
+                "make a store of it: zvf create {store} --from {file}"
+            ))
         }
-        zvf::Error::NoStore { exists: false, .. } => {
-            "give the folder that holds the store's zarr.json".to_owned()
+        _ => None,
+    };
+    let text = match error.cause() {
+        Some(StateError::NoStore { exists: false, .. }) => {
+            "give the folder that holds the store's zarr.json"
         }
-        zvf::Error::Unfinished { .. } => {
+        Some(StateError::NoStore { address, .. }) => {
+            let stores = stores_in(address);
+            return Some(stores.map_or(ROOT.to_owned(), |stores| {
+                format!("give one of the stores in it: {stores}")
+            }));
+        }
+        Some(StateError::Unfinished { .. }) => {
             "wait for zvf create, or run it again, which replaces what an interrupted run left"
-                .to_owned()
         }
-        zvf::Error::NoStore { address, .. } if let Some(stores) = stores_in(address) => {
-            format!("give one of the stores in it: {stores}")
-        }
-        zvf::Error::Generation(GenerationError::Undetermined) | zvf::Error::NoStore { .. } => {
-            "give the root of a store, the folder whose zarr.json names zarr_vectors".to_owned()
-        }
-        zvf::Error::Query(QueryError::OverVertices { .. }) => {
-            "raise --budget or narrow the query; zvf pyramid makes coarser levels, with fewer objects by --sparsity"
-                .to_owned()
-        }
-        zvf::Error::Query(QueryError::OutdatedLinks(_)) => "run zvf pyramid --refresh".to_owned(),
-        _ => return None,
-    })
+        _ => match (error.cause(), error.cause()) {
+            (Some(GenerationError::Undetermined), _) => ROOT,
+            (_, Some(QueryError::OverVertices { .. })) => {
+                "raise --budget or narrow the query; zvf pyramid makes coarser levels, with fewer \
+                 objects by --sparsity"
+            }
+            (_, Some(QueryError::OutdatedLinks(_))) => "run zvf pyramid --refresh",
+            _ => return hint,
+        },
+    };
+    Some(text.to_owned())
 }
 
 /// Returns a hint for an error of the file system, if a command can only be repeated after a change
@@ -297,16 +322,16 @@ pub(crate) fn seal_hint(error: &(dyn Error + 'static)) -> Option<String> {
 
 /// Adds a hint to the error of a query, in the words of the options of `zvf query`.
 pub(crate) fn with_query_hint(error: zvf::Error, has_filter: bool) -> Box<dyn Error> {
-    let (message, hint) = match &error {
-        zvf::Error::Query(QueryError::NoObject { id, level }) => (
+    let (message, hint) = match error.cause() {
+        Some(QueryError::NoObject { id, level }) => (
             format!("level {level} has no object {id}"),
             "skip it with --keep-going".to_owned(),
         ),
-        zvf::Error::Query(QueryError::NoGroup { id, level }) => (
+        Some(QueryError::NoGroup { id, level }) => (
             format!("level {level} has no group {id}"),
             "skip it with --keep-going".to_owned(),
         ),
-        zvf::Error::Query(
+        Some(
             query @ QueryError::NoAttribute {
                 scope: None, name, ..
             },

@@ -3,12 +3,13 @@
 use std::io;
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyString};
-use zvf::{Error, ErrorKind};
+use zvf::{Error, ErrorKind, StateError};
 use zvf_dense::DenseError;
 use zvf_files::{FileError, FileFault};
 use zvf_model::error_chain::error_chain;
 use zvf_query::QueryError;
 use zvf_render::RenderError;
+use zvf_store::CreateError;
 
 /// An error that Python code sees as an exception.
 pub(crate) trait IntoException {
@@ -25,8 +26,8 @@ impl IntoException for PyErr {
 impl IntoException for Error {
     fn into_exception(self, py: Python<'_>) -> PyErr {
         let key = self.key().map(ToString::to_string);
-        let chunk = match &self {
-            Self::Query(QueryError::Damaged(damage)) => damage.chunk.as_ref(),
+        let chunk = match self.cause() {
+            Some(QueryError::Damaged(damage)) => damage.chunk.as_ref(),
             _ => None,
         };
         let chunk = chunk.map(ToString::to_string);
@@ -86,16 +87,17 @@ pub(crate) fn unusable(error: &dyn std::error::Error) -> PyErr {
 /// Returns the name of the class in `zvf._errors`.
 fn class(error: &Error) -> &'static str {
     match error.kind() {
-        ErrorKind::NotFound => match error {
-            Error::NoStore { .. } | Error::Open(_) => "NotFoundError",
-            Error::Query(QueryError::NoObject { .. } | QueryError::NoGroup { .. }) => {
+        ErrorKind::NotFound => match (error.cause(), error.cause()) {
+            (Some(StateError::NoStore { .. }), _) => "NotFoundError",
+            (_, Some(QueryError::NoObject { .. } | QueryError::NoGroup { .. })) => {
                 "NoSuchObjectError"
             }
             _ => "InputError",
         },
-        ErrorKind::Conflict => match error {
-            Error::Create { .. } | Error::AttributeExists { .. } => "ExistsError",
-            Error::Unfinished { .. } => "DamagedError",
+        ErrorKind::Conflict => match error.cause() {
+            Some(StateError::AttributeExists { .. }) => "ExistsError",
+            Some(StateError::Unfinished { .. }) => "DamagedError",
+            _ if error.cause::<CreateError>().is_some() => "ExistsError",
             _ => "ConflictError",
         },
         ErrorKind::Damaged => "DamagedError",
@@ -104,7 +106,7 @@ fn class(error: &Error) -> &'static str {
         ErrorKind::Unavailable => "AccessError",
         ErrorKind::InvalidInput => "InputError",
         // The input of the caller failed.
-        ErrorKind::Interrupted if matches!(error, Error::Source(_)) => "InputError",
+        ErrorKind::Interrupted if error.is_from_caller() => "InputError",
         _ => "Error",
     }
 }

@@ -104,10 +104,7 @@ impl PyTaskPlan {
     fn run(&self, py: Python<'_>, index: usize) -> PyResult<bool> {
         let ran = async {
             match self.plan.run(index, &self.open).await {
-                Err(zvf::Error::Tasks {
-                    source: TaskPlanError::NoValues,
-                    ..
-                }) => Ok(None),
+                Err(error) if error.cause() == Some(&TaskPlanError::NoValues) => Ok(None),
                 ran => ran.map(Some),
             }
         };
@@ -353,10 +350,7 @@ pub(crate) fn read_plan(
     given.finish()?;
     let read = async {
         match TaskPlan::read(address, &open).await {
-            Err(zvf::Error::Tasks {
-                source: TaskPlanError::Invalid,
-                ..
-            }) => Ok(None),
+            Err(error) if error.cause() == Some(&TaskPlanError::Invalid) => Ok(None),
             read => read.map(Some),
         }
     };

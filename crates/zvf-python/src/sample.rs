@@ -48,7 +48,7 @@ pub(crate) fn sample<'py>(
     let (values, reduction) = (sampling.values(), arguments.reduction);
     let dataset = dataset.get();
     let store = dataset.options().open(dataset.address());
-    let store = store.map_err(|error| zvf::Error::Open(error).into_exception(py))?;
+    let store = store.map_err(|error| zvf::Error::from(error).into_exception(py))?;
     let report = engine::run_on_own_thread(py, &progress, async move {
         match reduction {
             None => write_vertex_attribute(store, &spec, values).await,

@@ -92,7 +92,7 @@ fn opened(py: Python<'_>, address: &str, mut given: Keywords<'_>) -> PyResult<zv
     let open = open_options(&mut given)?;
     given.finish()?;
     let store = open.open(address);
-    store.map_err(|error| zvf::Error::Open(error).into_exception(py))
+    store.map_err(|error| zvf::Error::from(error).into_exception(py))
 }
 
 pub(crate) fn validate_options(given: &mut Keywords<'_>) -> PyResult<ValidateOptions> {

@@ -268,8 +268,9 @@ async fn survey(
     let mut query = query(options, &survey.source);
     let outcome = match survey.read(dataset, &query, report).await {
         // No level is small enough, so the coarsest level is drawn.
-        Err(RenderError::Store(zvf::Error::Query(QueryError::OverVertices { .. })))
-            if options.level.is_none() =>
+        Err(RenderError::Store(error))
+            if options.level.is_none()
+                && matches!(error.cause(), Some(QueryError::OverVertices { .. })) =>
         {
             survey = Survey::new(Space::new(axes), survey.source, view, options);
             query.level = LevelChoice::Vertices(DEFAULT_VERTEX_BUDGET);

@@ -107,7 +107,7 @@ pub async fn level_statistics(
         let part = session
             .stored_array(level.level, &ArrayRole::VertexFragments)
             .await;
-        if let Some(part) = part.map_err(zvf::Error::Query)? {
+        if let Some(part) = part.map_err(zvf::Error::from)? {
             for chunks in part.chunks().chunks(BATCH_INDEXES) {
                 for cell in session.stored_cells(&part, chunks).await {
                     match cell.ok().as_deref().map(FragmentIndex::parse) {

@@ -16,7 +16,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use zvf::Dataset;
+use zvf::{Dataset, StateError};
 use zvf_model::{key::Key, level::LevelId};
 use zvf_precomputed::{PrecomputedError, ShardError};
 
@@ -354,7 +354,7 @@ struct Export<'a> {
 ///
 /// [`ExportError`]. A folder does not exist then. What was written is kept for the same export to
 /// continue. If the store was changed during the export, the error is that of
-/// [`zvf::Error::Changed`], and nothing is published.
+/// [`StateError::Changed`], and nothing is published.
 pub async fn export(
     dataset: &Dataset,
     target: impl Into<ExportTarget>,
@@ -383,7 +383,7 @@ pub async fn export(
     // Queries may have followed the store to another state.
     if !is_unchanged(dataset, &source).await? {
         let address = dataset.address().to_owned();
-        return Err(zvf::Error::Changed { address }.into());
+        return Err(zvf::Error::from(StateError::Changed { address }).into());
     }
     let files = output.publish().await?;
     Ok(ExportReport {

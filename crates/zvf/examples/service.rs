@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for address in io::stdin().lock().lines() {
         let address = address?;
         let validated = async {
-            let store = open.open(&address).map_err(zvf::Error::Open)?;
+            let store = open.open(&address)?;
             zvf::validate(store, &options).await
         };
         let line = match validated.await {

@@ -41,6 +41,7 @@ use crate::{
     options::option_setters,
     progress::Progress,
     stale::{coarser_levels, mark_stale},
+    state_error::StateError,
     writer::{encode::text, or_changed},
 };
 
@@ -176,10 +177,10 @@ pub type VertexFn =
 ///
 /// # Errors
 ///
-/// [`Error::AttributeExists`] when the attribute exists and `overwrite` is not set;
-/// [`Error::Attribute`] when the name is invalid or the number of values is wrong;
-/// [`Error::Unchangeable`] for stores before 0.9; [`Error::Source`] with the error of `values`;
-/// [`Error`] otherwise.
+/// [`StateError::AttributeExists`] when the attribute exists and `overwrite` is not set;
+/// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) when the name is invalid or the
+/// number of values is wrong; [`StateError::Unchangeable`] for stores before 0.9; an error [from
+/// the caller](Error::is_from_caller) with the error of `values`; [`Error`] otherwise.
 pub async fn write_vertex_attribute(
     location: impl Into<Location>,
     spec: &AttributeSpec,
@@ -262,7 +263,10 @@ async fn begin(store: &Store) -> Result<Transaction, Failure> {
             older => older,
         };
         let address = store.to_string();
-        return Err(Failure::Unchangeable { address, profile });
+        return Err(Failure::State(StateError::Unchangeable {
+            address,
+            profile,
+        }));
     }
     Ok(store.begin().await?)
 }
@@ -320,7 +324,7 @@ impl AttributeLocation {
                 } else {
                     "vertices"
                 };
-                return Err(Failure::AttributeExists { name, of });
+                return Err(Failure::State(StateError::AttributeExists { name, of }));
             }
             Some(_) => store.list_to_delete(&key, MAX_FILES).await?,
             None => Vec::new(),

@@ -32,13 +32,14 @@ use zvf_query::{
 };
 use zvf_store::OpenOptions;
 
-use crate::{error::Error, location::Location};
+use crate::{error::Error, failure::Failure, location::Location};
 
 /// Waits for an operation, on a runtime that all calls share.
 ///
 /// # Errors
 ///
-/// The errors of the operation; [`Error::Runtime`] if the runtime cannot be started.
+/// The errors of the operation; [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) if the
+/// runtime cannot be started.
 ///
 /// # Panics
 ///
@@ -58,7 +59,7 @@ fn runtime() -> Result<&'static Runtime, Error> {
         return Ok(runtime);
     }
     let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(Error::Runtime)?;
+    let runtime = runtime.map_err(Failure::Runtime)?;
     Ok(RUNTIME.get_or_init(|| runtime))
 }
 

@@ -34,6 +34,7 @@ use crate::{
     failure::Failure,
     location::Location,
     nodes,
+    state_error::StateError,
 };
 
 pub use attribute_info::{AttributeInfo, ValueRange};
@@ -55,9 +56,9 @@ const MAX_OPEN_ATTEMPTS: usize = 16;
 /// [`Editor`](crate::Editor) of this one, commit meanwhile. A dataset reads from the transaction at
 /// which it was opened as long as its caches or the store have it. Once a query finds that gone, it
 /// is repeated at the present state, and later queries continue there; if the store changes again
-/// meanwhile, the query fails with [`Error::Changed`]. [`OpenOptions::follow`] selects to fail at
-/// once, or to begin every query at the present state. Metadata, such as [`root`](Self::root) and
-/// [`levels`](Self::levels), stay those of the opened state until [`reload`](Self::reload).
+/// meanwhile, the query fails with [`StateError::Changed`]. [`OpenOptions::follow`] selects to fail
+/// at once, or to begin every query at the present state. Metadata, such as [`root`](Self::root)
+/// and [`levels`](Self::levels), stay those of the opened state until [`reload`](Self::reload).
 ///
 /// Programs that change a store without transactions are not noticed unless they replace the root.
 ///
@@ -117,8 +118,8 @@ impl Dataset {
     /// # Errors
     ///
     /// [`Error`] if there is no store at the address, its generation is not supported, or its
-    /// metadata is invalid; [`Error::Unlistable`] for a store older than 0.9 on a backend that
-    /// cannot list.
+    /// metadata is invalid; [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a store
+    /// older than 0.9 on a backend that cannot list.
     pub async fn open(location: impl Into<Location>) -> Result<Self, Error> {
         Self::open_with(location, &OpenOptions::default()).await
     }
@@ -182,7 +183,7 @@ impl Dataset {
                     return Err(error);
                 }
             }
-            Err(Failure::Changed { address })
+            Err(Failure::State(StateError::Changed { address }))
         })
     }
 
@@ -237,7 +238,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error::NoLevel`] if the level does not exist; [`Error`] if it cannot be read.
+    /// [`StateError::AbsentLevel`] if the level does not exist; [`Error`] if it cannot be read.
     pub fn level(&self, id: LevelId) -> BoxFuture<'_, Result<LevelMetadata, Error>> {
         boxed(
             self.at_one_state(move |dataset| {
@@ -385,7 +386,7 @@ impl Dataset {
 
     fn absent(&self, level: LevelId) -> Failure {
         let address = self.state.address.clone();
-        Failure::AbsentLevel { address, level }
+        Failure::State(StateError::AbsentLevel { address, level })
     }
 }
 
@@ -435,7 +436,7 @@ impl State {
             opened.cells = opened.cells.with_cache(cache_bytes);
             return Ok(opened);
         }
-        Err(Failure::Changed { address })
+        Err(Failure::State(StateError::Changed { address }))
     }
 
     async fn open(found: opening::Root, address: String) -> Result<Self, Failure> {

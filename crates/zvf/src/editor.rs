@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use zvf_build::{
     Geometry, OutOfBounds, Output, WritePlan,
-    edit::{Edits, LevelChange, LevelSnapshot},
+    edit::{EditError, Edits, LevelChange, LevelSnapshot},
 };
 use zvf_format::path::ChunkCoords;
 use zvf_model::{
@@ -31,6 +31,7 @@ use crate::{
     nodes::{self, element},
     progress::Progress,
     stale::{coarser_levels, mark_stale},
+    state_error::StateError,
     writer::{
         PlanCheck,
         cell_writer::{CellWriter, StagedTransaction},
@@ -43,7 +44,7 @@ use crate::{
 /// or nothing of it, also if the process dies.
 ///
 /// Several editors may write at once. A change is computed again if others committed in between,
-/// and fails with a [conflict](Error::Conflict) if they changed the same chunk or object and
+/// and fails with a [conflict](CommitError::Conflict) if they changed the same chunk or object and
 /// [retries](Self::retries) are exhausted.
 ///
 /// ```
@@ -129,7 +130,8 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`Error::NoStore`] when there is no store, [`Error::Unchangeable`] when it is not a store of
+    /// [`StateError::NoStore`] when there is no store, [`StateError::Unchangeable`] when it is not
+    /// a store of
     /// 0.9, [`Error`] when it cannot be read.
     pub async fn open(location: impl Into<Location>) -> Result<Self, Error> {
         Self::open_with(location, &OpenOptions::default()).await
@@ -153,9 +155,10 @@ impl Editor {
             let (address, store) = (store.to_string(), store.without_node_copy());
             let begun = store.begin().await;
             let begun = begun.map_err(|error| match error {
-                TransactionError::NoStore => Failure::NoStore {
+                TransactionError::NoStore => Failure::State(StateError::NoStore {
                     address: address.clone(),
-                },
+                    exists: true,
+                }),
                 error => error.into(),
             });
             begun?.abort().await?;
@@ -170,7 +173,10 @@ impl Editor {
                     "0.9" => "an unknown version",
                     older => older,
                 };
-                return Err(Failure::Unchangeable { address, profile });
+                return Err(Failure::State(StateError::Unchangeable {
+                    address,
+                    profile,
+                }));
             }
             Ok(Self {
                 store,
@@ -190,8 +196,8 @@ impl Editor {
     }
 
     /// Calls `check` with the expected size of added geometry, before anything is written. An error
-    /// ends the change with [`Error::Declined`]. The store keeps its chunk shape, so geometry of a
-    /// larger scale may need very many chunks.
+    /// ends the change with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). The store
+    /// keeps its chunk shape, so geometry of a larger scale may need very many chunks.
     #[must_use]
     pub fn check(mut self, check: PlanCheck) -> Self {
         self.check = Some(check);
@@ -220,8 +226,9 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`Error::Edit`] when the geometry does not fit the store, an object already exists, or a
-    /// vertex lies outside the bounds and `out_of_bounds` rejects it; [`Error`] otherwise.
+    /// [`EditError`] when the geometry does not fit the store, an
+    /// object already exists, or a vertex lies outside the bounds and `out_of_bounds` rejects it;
+    /// [`Error`] otherwise.
     pub async fn append(
         &self,
         geometry: &Geometry,
@@ -236,7 +243,8 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`Error::Edit`] when an object does not exist; [`Error`] otherwise.
+    /// [`EditError`] when an object does not exist; [`Error`]
+    /// otherwise.
     pub async fn remove(&self, ids: &[i64]) -> Result<ChangeSummary, Error> {
         Ok(self.remove_if(ids, Conditions::default()).await?)
     }
@@ -267,8 +275,9 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`Error::OutdatedRows`] when the store is at another transaction; [`Error::Edit`] when an object
-    /// does not exist; [`Error`] otherwise.
+    /// [`StateError::OutdatedRows`] when the store is at another transaction;
+    /// [`EditError`] when an object does not exist; [`Error`]
+    /// otherwise.
     pub async fn remove_objects(
         &self,
         transaction: u64,
@@ -301,8 +310,8 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`Error::Unnamed`] when the geometry names no object; [`Error::Severed`] when links to other
-    /// objects would be dropped; otherwise as for [`append`](Self::append).
+    /// [`EditError::Unnamed`] when the geometry names no object; [`EditError::Severed`] when links
+    /// to other objects would be dropped; otherwise as for [`append`](Self::append).
     pub async fn replace(
         &self,
         geometry: &Geometry,
@@ -314,7 +323,7 @@ impl Editor {
             .or(geometry.object_ids.as_ref());
         let own: BTreeSet<i64> = own.into_iter().flatten().copied().collect();
         if own.is_empty() {
-            return Err(Error::Unnamed);
+            return Err(Failure::Edit(EditError::Unnamed).into());
         }
         Ok(self.replace_set(&own, geometry, out_of_bounds).await?)
     }
@@ -432,10 +441,10 @@ impl Editor {
                 let base = transaction.base();
                 if let Some(expected) = conditions.base.filter(|expected| *expected != base) {
                     transaction.abort().await?;
-                    return Err(Failure::OutdatedRows {
+                    return Err(Failure::State(StateError::OutdatedRows {
                         expected,
                         found: base,
-                    });
+                    }));
                 }
                 let error = match self.attempt(transaction, make, conditions).await {
                     Ok(changed) => return Ok(changed),
@@ -502,9 +511,10 @@ impl Editor {
         load::cells(&reader, &before, &mut image, &change, &writer).await?;
         let edits = image.apply(&change)?;
         if conditions.keeps_links && edits.severed > 0 {
-            return Err(Failure::Severed {
+            return Err(EditError::Severed {
                 links: edits.severed,
-            });
+            }
+            .into());
         }
         let chunks = match change.compact {
             true => edits

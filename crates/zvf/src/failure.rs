@@ -1,5 +1,4 @@
-//! The error inside the crate, with one variant for each cause. Public functions return the groups
-//! of [`Error`](crate::Error).
+//! The causes of errors. [`Error`](crate::Error) is a box of one.
 
 #[cfg(feature = "pyramid")]
 use zvf_build::coarsen::{CoarsenError, SparsityError};
@@ -11,6 +10,7 @@ use zvf_format::{
 };
 use zvf_model::{
     detection::GenerationError,
+    error_kind::ErrorKind,
     fetch::FetchProblem,
     grid::BinsError,
     key::{Key, KeyError},
@@ -24,6 +24,7 @@ use zvf_store::{
     ReadError, TransactionError, WriteError,
 };
 
+use crate::state_error::StateError;
 #[cfg(feature = "write")]
 use crate::task_plan_error::TaskPlanError;
 
@@ -35,42 +36,11 @@ use crate::task_plan_error::TaskPlanError;
 )]
 pub(crate) enum Failure {
     /// The address cannot be opened.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// There is no `zarr.json` at the address.
-    #[error("{address} is not a Zarr store: it has no zarr.json")]
-    NoStore {
-        /// The address.
-        address: String,
-    },
-    /// A creation began at the address and has not completed.
-    #[error("{address} is not complete: its creation is in progress or was interrupted")]
-    Unfinished {
-        /// The address.
-        address: String,
-    },
-    /// The store was changed while it was read.
-    #[error(
-        "{address} was changed while it was read; repeat the operation, or reload the dataset first"
-    )]
-    Changed {
-        /// The address.
-        address: String,
-    },
-    /// The store has no level.
-    #[error("{address} has no level: no child of its root is named by a number")]
-    NoLevel {
-        /// The address.
-        address: String,
-    },
-    /// The requested level does not exist.
-    #[error("{address} has no level {level}")]
-    AbsentLevel {
-        /// The address.
-        address: String,
-        /// The level.
-        level: LevelId,
-    },
+    #[error("{0}")]
+    Open(#[source] OpenError),
+    /// The state of the store does not allow the operation.
+    #[error("{0}")]
+    State(#[from] StateError),
     /// A store before 0.9 that cannot be listed.
     #[error(
         "{address} cannot list its contents, and only stores of format 0.9 open without a listing; \
@@ -94,10 +64,10 @@ pub(crate) enum Failure {
         source: ListError,
     },
     /// The store belongs to no supported generation.
-    #[error(transparent)]
+    #[error("{0}")]
     Generation(#[from] GenerationError),
     /// Metadata is invalid.
-    #[error(transparent)]
+    #[error("{0}")]
     Metadata(#[from] MetadataError),
     /// The cells of an array cannot be decoded.
     #[error("{node}: its cells cannot be read")]
@@ -248,20 +218,20 @@ pub(crate) enum Failure {
         source: KeyError,
     },
     /// A query fails.
-    #[error(transparent)]
+    #[error("{0}")]
     Query(#[from] QueryError),
     /// An object cannot be read.
-    #[error(transparent)]
+    #[error("{0}")]
     Read(#[from] ReadError),
     /// Children cannot be listed.
-    #[error(transparent)]
+    #[error("{0}")]
     List(#[from] ListError),
     /// A cell cannot be read.
-    #[error(transparent)]
-    Cell(#[from] CellError),
+    #[error("{0}")]
+    Cell(#[source] CellError),
     /// The geometry or the design is rejected.
     #[cfg(feature = "write")]
-    #[error(transparent)]
+    #[error("{0}")]
     Build(#[from] BuildError),
     /// Coarser levels cannot be built.
     #[error("no coarser level can be built: {why}")]
@@ -290,14 +260,14 @@ pub(crate) enum Failure {
     },
     /// The requested sparsity keeps no object, or more objects than exist.
     #[cfg(feature = "pyramid")]
-    #[error(transparent)]
+    #[error("{0}")]
     Sparsity(#[from] SparsityError),
     /// The parts of the finer level do not fit together.
     #[cfg(feature = "pyramid")]
-    #[error(transparent)]
+    #[error("{0}")]
     Coarsen(#[from] CoarsenError),
     /// An object cannot be written.
-    #[error(transparent)]
+    #[error("{0}")]
     Write(#[from] WriteError),
     /// A cell cannot be encoded.
     #[error("{key} cannot be encoded")]
@@ -319,23 +289,15 @@ pub(crate) enum Failure {
         source: CreateError,
     },
     /// A transaction cannot continue.
-    #[error(transparent)]
+    #[error("{0}")]
     Transaction(#[from] TransactionError),
     /// A transaction was not committed, or not applied in full.
-    #[error(transparent)]
+    #[error("{0}")]
     Commit(#[from] CommitError),
     /// The change does not fit the level.
     #[cfg(feature = "write")]
-    #[error(transparent)]
+    #[error("{0}")]
     Edit(#[from] EditError),
-    /// The store is of a generation that cannot be changed.
-    #[error("{address} is a store of {profile}, and only stores of 0.9 can be changed; migrate it")]
-    Unchangeable {
-        /// The address.
-        address: String,
-        /// The profile.
-        profile: &'static str,
-    },
     /// A level holds a part of its content, so that a change of it would be computed from a part.
     #[error(
         "{level}: the level is additive, and coarser levels hold the rest of its content; build \
@@ -345,33 +307,6 @@ pub(crate) enum Failure {
     AdditiveLevel {
         /// The level.
         level: Key,
-    },
-    /// Replacing objects would drop links to other objects.
-    #[error(
-        "{links} links to other objects would be lost; name the objects at their other ends as well"
-    )]
-    Severed {
-        /// Number of links that would be dropped.
-        links: usize,
-    },
-    /// Rows or objects were queried at another transaction than that of the store.
-    #[error(
-        "the ids are of transaction {expected}, but the store is at transaction {found}; query them \
-         again"
-    )]
-    OutdatedRows {
-        /// The transaction of the query.
-        expected: u64,
-        /// The transaction of the store.
-        found: u64,
-    },
-    /// The attribute already exists.
-    #[error("attribute {name} of {of} already exists")]
-    AttributeExists {
-        /// Its name.
-        name: String,
-        /// The scope of the attribute: vertices or objects.
-        of: &'static str,
     },
     /// An attribute cannot be written.
     #[error("{name}: {why}")]
@@ -398,8 +333,8 @@ pub(crate) enum Failure {
         why: &'static str,
     },
     /// The check of the expected size stopped the creation.
-    #[error(transparent)]
-    Declined(Box<dyn core::error::Error + Send + Sync>),
+    #[error("{0}")]
+    Declined(#[source] Box<dyn core::error::Error + Send + Sync>),
     /// Geometry cannot be read.
     #[error("the geometry cannot be read")]
     Source(#[source] Box<dyn core::error::Error + Send + Sync>),
@@ -420,9 +355,107 @@ pub(crate) enum Failure {
         /// Cause of the failure.
         source: std::io::Error,
     },
+    /// The runtime of [`blocking`](crate::blocking) cannot start.
+    #[error("the runtime for blocking operations cannot start")]
+    Runtime(#[source] std::io::Error),
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::NotFound(address) => Self::State(StateError::NoStore {
+                address,
+                exists: false,
+            }),
+            error => Self::Open(error),
+        }
+    }
+}
+
+impl From<CellError> for Failure {
+    fn from(error: CellError) -> Self {
+        match error {
+            CellError::Read(error) => Self::Read(error),
+            CellError::Interrupted { .. } => Self::Interrupted,
+            error => Self::Cell(error),
+        }
+    }
 }
 
 impl Failure {
+    /// Returns the class of the failure. A new variant must be assigned to a class here.
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Open(error) => error.kind(),
+            Self::State(error) => error.kind(),
+            Self::Metadata(error) => error.kind(),
+            Self::Query(error) => error.kind(),
+            Self::Read(error) => error.kind(),
+            Self::List(error) => error.kind(),
+            Self::Cell(error) => error.kind(),
+            Self::Array { source, .. } => source.kind(),
+            Self::Write(error) => error.kind(),
+            Self::Create { source, .. } => source.kind(),
+            Self::Transaction(error) => error.kind(),
+            Self::Commit(error) => error.kind(),
+            #[cfg(feature = "write")]
+            Self::Plan { source, .. } => source.kind(),
+            Self::Index { .. }
+            | Self::Unlisted { .. }
+            | Self::MissingCell { .. }
+            | Self::NoCells { .. }
+            | Self::CutCell { .. }
+            | Self::Rows { .. }
+            | Self::Fragments { .. }
+            | Self::MissingNode { .. }
+            | Self::MissingArray { .. }
+            | Self::NoRoom { .. }
+            | Self::Manifests { .. }
+            | Self::TooManyCells { .. }
+            | Self::OpenRows { .. }
+            | Self::Manifest { .. }
+            | Self::Frame { .. }
+            | Self::Name { .. }
+            | Self::Json { .. } => ErrorKind::Damaged,
+            Self::Generation(_)
+            | Self::Unlistable { .. }
+            | Self::Uncountable { .. }
+            | Self::AdditiveLevel { .. }
+            | Self::Encode { .. } => ErrorKind::Unsupported,
+            Self::OverBudget { .. } => ErrorKind::OverBudget,
+            #[cfg(feature = "write")]
+            Self::Build(_) | Self::Edit(_) => ErrorKind::InvalidInput,
+            #[cfg(feature = "pyramid")]
+            Self::Sparsity(_) | Self::Coarsen(_) => ErrorKind::InvalidInput,
+            Self::NoPyramid { .. }
+            | Self::PyramidAttribute { .. }
+            | Self::PyramidBins { .. }
+            | Self::Attribute { .. }
+            | Self::NotGeometry { .. } => ErrorKind::InvalidInput,
+            Self::Interrupted | Self::Declined(_) | Self::Source(_) => ErrorKind::Interrupted,
+            Self::Scratch { .. } | Self::Runtime(_) => ErrorKind::Unavailable,
+        }
+    }
+
+    /// Returns whether the same operation may succeed later.
+    pub(crate) fn is_retryable(&self) -> bool {
+        match self {
+            Self::State(StateError::Changed { .. })
+            | Self::Commit(CommitError::Conflict { .. }) => true,
+            Self::Read(error) => error.is_transient(),
+            Self::List(error) => error.is_transient(),
+            Self::Query(error) => is_transient_query(error),
+            Self::Write(error) => error.is_transient(),
+            Self::Transaction(error)
+            | Self::Create {
+                source: CreateError::Failed(error),
+                ..
+            }
+            | Self::Commit(CommitError::Failed(error)) => error.is_transient(),
+            _ => false,
+        }
+    }
+
     /// Returns the array, object or file that the failure is about, if it is known.
     pub(crate) fn key(&self) -> Option<&Key> {
         match self {
@@ -450,6 +483,8 @@ impl Failure {
             Self::Read(error) => Some(error.key()),
             Self::Cell(error) => Some(error.key()),
             Self::Write(error) => Some(error.key()),
+            Self::Query(QueryError::Damaged(damage)) => Some(&damage.key),
+            Self::Query(QueryError::Fetch(error)) => Some(&error.key),
             _ => None,
         }
     }
@@ -474,9 +509,30 @@ impl Failure {
     /// Returns whether the store was changed while it was read.
     pub(crate) fn is_changed(&self) -> bool {
         match self {
-            Self::Changed { .. } => true,
+            Self::State(StateError::Changed { .. }) => true,
             Self::Query(QueryError::Fetch(error)) => error.problem == FetchProblem::Changed,
             _ => false,
         }
     }
+}
+
+fn is_transient_query(error: &QueryError) -> bool {
+    let mut source = core::error::Error::source(error);
+    while let Some(cause) = source {
+        if let Some(error) = cause.downcast_ref::<ListError>() {
+            return error.is_transient();
+        }
+        // Merged reads return shared copies of one error.
+        let read = cause.downcast_ref::<ReadError>();
+        let cell = cause.downcast_ref::<CellError>();
+        let read = read.or(match cell {
+            Some(CellError::Read(error)) => Some(error),
+            _ => None,
+        });
+        if let Some(error) = read {
+            return error.is_transient();
+        }
+        source = cause.source();
+    }
+    false
 }

@@ -21,6 +21,7 @@ use crate::{
     error::{Error, boxed},
     failure::Failure,
     nodes::NodeSource,
+    state_error::StateError,
 };
 
 /// A dataset read through an implementation of [`Fetch`] other than that of a
@@ -151,7 +152,7 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`].
+    /// [`QueryError`].
     pub fn query<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<QueryResult, Error>> {
         boxed(async move { Ok(self.session().query(query).await?) })
     }
@@ -161,7 +162,7 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`].
+    /// [`QueryError`].
     pub fn batches<'a>(
         &'a self,
         query: &'a Query,
@@ -174,7 +175,7 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`].
+    /// [`QueryError`].
     pub fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Counts, Error>> {
         boxed(async move { Ok(self.session().count(query).await?) })
     }
@@ -184,7 +185,7 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`] if the query is not valid for the store.
+    /// [`QueryError`] if the query is not valid for the store.
     pub fn partitions<'a>(
         &'a self,
         query: &'a Query,
@@ -197,7 +198,7 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`] if the query is not valid for the store.
+    /// [`QueryError`] if the query is not valid for the store.
     pub fn explain<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Explanation, Error>> {
         boxed(async move { Ok(self.session().explain(query).await?) })
     }
@@ -207,7 +208,7 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     ///
     /// # Errors
     ///
-    /// The stream yields [`Error::Query`] and ends.
+    /// The stream yields [`QueryError`] and ends.
     pub fn stream(&self, query: &Query, options: BatchOptions) -> BatchStream<Error> {
         let (dataset, query) = (self.clone(), query.clone());
         BatchStream::new(options, move |sender| async move {
@@ -227,9 +228,10 @@ async fn open<F: Fetch + MaybeSend>(fetch: F, options: &FetchOptions) -> Result<
         false => NodeSource::node(Port::new(&fetch), &Key::root()).await?,
     };
     let Some(root) = root else {
-        return Err(Failure::NoStore {
+        return Err(Failure::State(StateError::NoStore {
             address: address.to_owned(),
-        });
+            exists: true,
+        }));
     };
     let opened = opening::below(Port::new(&fetch), address, &root).await?;
     Ok(Inner { fetch, opened })

@@ -35,7 +35,8 @@ pub trait IntoGeometry {
     ///
     /// # Errors
     ///
-    /// [`Error::NotGeometry`] when the value holds rows that geometry cannot express.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) when the value holds rows that
+    /// geometry cannot express.
     fn into_geometry(self) -> Result<Geometry, Error>;
 }
 

@@ -82,6 +82,7 @@ mod run_task;
 mod seal;
 #[cfg(feature = "write")]
 mod stale;
+mod state_error;
 #[cfg(feature = "pyramid")]
 mod task_plan;
 #[cfg(feature = "write")]
@@ -179,7 +180,8 @@ pub use zvf_build::migrate::MigrationNote;
 #[cfg(feature = "validate")]
 pub use zvf_validate::{Depth, Finding, Remedy, Rule, Severity, ValidateOptions, ValidationReport};
 
-pub use error::{Cause, Error};
+pub use error::Error;
+pub use state_error::StateError;
 
 /// Methods that reduce vertices, for the [levels](LevelDesign) of a pyramid.
 #[cfg(feature = "pyramid")]

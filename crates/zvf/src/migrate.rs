@@ -238,7 +238,7 @@ impl MigrateReport {
 /// # Errors
 ///
 /// [`Error`] when a part cannot be read, unless [`skip_damaged`](MigrateOptions::skip_damaged) is
-/// set; [`Error::Create`] when something exists at `target`, or it is in the store at `source`.
+/// set; [`CreateError`] when something exists at `target`, or it is in the store at `source`.
 pub async fn migrate(
     source: impl Into<Location>,
     target: impl Into<Location>,

@@ -303,7 +303,8 @@ pub struct PyramidReport {
 ///
 /// # Errors
 ///
-/// [`Error::Pyramid`] when the levels cannot be built as requested; [`Error`] otherwise.
+/// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) when the levels cannot be built as
+/// requested; [`Error`] otherwise.
 pub async fn build_pyramid(
     location: impl Into<Location>,
     options: &PyramidOptions,

@@ -21,6 +21,7 @@ use crate::{
     location::Location,
     nodes,
     stale::{coarser_levels, mark_all_stale},
+    state_error::StateError,
     validate::{validate_state, validate_store},
     writer::{
         MAX_FILES,
@@ -133,7 +134,7 @@ fn repair_store(
             let found = loop {
                 match round(&store, &looked, trust).await {
                     Err(
-                        Failure::Changed { .. }
+                        Failure::State(StateError::Changed { .. })
                         | Failure::Commit(
                             CommitError::Outdated { .. } | CommitError::Conflict { .. },
                         ),
@@ -216,9 +217,9 @@ async fn fix(
     let mut transaction = store.begin().await?;
     if root != Some(transaction.root()) {
         transaction.abort().await?;
-        return Err(Failure::Changed {
+        return Err(Failure::State(StateError::Changed {
             address: store.to_string(),
-        });
+        }));
     }
     match stage(store, &mut transaction, found).await {
         Ok(root) => Ok(commit_or_abort(transaction, &root).await?),
@@ -494,7 +495,10 @@ mod tests {
         let more = Geometry::new(NumericColumn::float32(3, [7.5; 3]));
         editor.append(&more, OutOfBounds::Expand).await.unwrap();
         let fixed = fix(&store, root.as_ref(), &[finding]).await;
-        assert!(matches!(fixed, Err(Failure::Changed { .. })), "{fixed:?}");
+        assert!(
+            matches!(fixed, Err(Failure::State(StateError::Changed { .. }))),
+            "{fixed:?}"
+        );
         let report = validate_store(store, &options, None).await.unwrap();
         assert!(report.is_ok(), "{report:?}");
     }

@@ -263,7 +263,7 @@ pub fn plan_create<'a>(
 /// store holds the geometry twice.
 ///
 /// The links of a batch connect vertices of this batch, or any vertices of the input, depending on
-/// [`GeometrySource::link_numbering`](crate::GeometrySource::link_numbering). The vertices and
+/// [`GeometrySource::link_numbering`]. The vertices and
 /// links of a tree are in one batch.
 ///
 /// `tables` has objects, groups and their attributes, and no vertices. The options `overwrite`,
@@ -502,7 +502,7 @@ async fn plan_attribute(
 ///
 /// # Errors
 ///
-/// See [`migrate`](crate::migrate).
+/// See [`migrate`].
 #[cfg(feature = "migrate")]
 pub fn plan_migrate<'a>(
     source: &'a str,
@@ -607,7 +607,7 @@ impl TaskPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Tasks`] when there is no plan at the address.
+    /// [`TaskPlanError`] when there is no plan at the address.
     pub fn read<'a>(address: &'a str, open: &'a OpenOptions) -> BoxFuture<'a, Result<Self, Error>> {
         boxed(read(address, open))
     }
@@ -631,9 +631,9 @@ impl TaskPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Tasks`] when the plan has no shares or is past this phase, or the store was
-    /// replaced; [`Error::Rejected`] when the geometry does not fit the design; [`Error::Source`]
-    /// when it cannot be read.
+    /// [`TaskPlanError`] when the plan has no shares or is past this phase, or the store was
+    /// replaced; [`BuildError`](zvf_build::BuildError) when the geometry does not fit the design;
+    /// an error [from the caller](Error::is_from_caller) when it cannot be read.
     pub fn fill<'a>(
         &'a self,
         share: usize,
@@ -657,8 +657,9 @@ impl TaskPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Tasks`] when a task is not done, the plan is in its last phase, or the store was
-    /// replaced; [`Error::Rejected`] when the shares do not fit each other or the design.
+    /// [`TaskPlanError`] when a task is not done, the plan is in its last phase, or the store was
+    /// replaced; [`BuildError`](zvf_build::BuildError) when the shares do not fit each other or the
+    /// design.
     pub fn advance<'a>(&'a self, open: &'a OpenOptions) -> BoxFuture<'a, Result<Self, Error>> {
         boxed(async move {
             let shares: Vec<usize> = (0..self.parts).collect();
@@ -743,7 +744,7 @@ impl TaskPlan {
 
     /// Discards the work: deletes everything that tasks have written, and the reservation of a new
     /// store. Tasks that still run then fail. They may leave files in the reserved folder of the
-    /// store, which [`Store::sweep`](zvf_store::Store::sweep) deletes. A committed plan has nothing to
+    /// store, which [`Store::sweep`] deletes. A committed plan has nothing to
     /// discard.
     ///
     /// # Errors
@@ -767,7 +768,7 @@ impl TaskPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Tasks`] when there is no such task, the store was changed or replaced since the
+    /// [`TaskPlanError`] when there is no such task, the store was changed or replaced since the
     /// plan was made, or the task needs a [function](Self::run_with); [`Error`] when the store
     /// cannot be written.
     pub fn run<'a>(
@@ -784,8 +785,9 @@ impl TaskPlan {
     ///
     /// # Errors
     ///
-    /// See [`run`](Self::run); [`Error::Source`] with the error of `values`; [`Error::Attribute`]
-    /// when the number of values is wrong.
+    /// See [`run`](Self::run); an error [from the caller](Error::is_from_caller) with the error of
+    /// `values`; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) when the number of
+    /// values is wrong.
     pub fn run_with<'a>(
         &'a self,
         index: usize,
@@ -844,7 +846,7 @@ impl TaskPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Tasks`] when the store was replaced since the plan was made; [`Error`] when the
+    /// [`TaskPlanError`] when the store was replaced since the plan was made; [`Error`] when the
     /// store cannot be read.
     pub fn status<'a>(&'a self, open: &'a OpenOptions) -> BoxFuture<'a, Result<TaskStatus, Error>> {
         boxed(async move {
@@ -865,7 +867,7 @@ impl TaskPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Tasks`] when a task is not done, or the store was changed or replaced since the
+    /// [`TaskPlanError`] when a task is not done, or the store was changed or replaced since the
     /// plan was made; [`Error`] when the store or the plan cannot be written. The commit may then
     /// be repeated.
     pub fn commit<'a>(

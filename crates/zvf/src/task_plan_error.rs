@@ -1,5 +1,7 @@
 //! Problems of plans of tasks.
 
+use zvf_model::error_kind::ErrorKind;
+
 /// Problem of a plan of tasks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -56,4 +58,21 @@ pub enum TaskPlanError {
     /// The store was changed, replaced or swept since the plan was made.
     #[error("the store was changed or replaced since the plan was made; plan again")]
     Outdated,
+}
+
+impl TaskPlanError {
+    /// Returns the class of the error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Absent => ErrorKind::NotFound,
+            Self::Outdated | Self::Missing { .. } => ErrorKind::Conflict,
+            Self::Invalid
+            | Self::NoTask { .. }
+            | Self::Damaged { .. }
+            | Self::InStore
+            | Self::Phase { .. }
+            | Self::NoValues
+            | Self::NoShares => ErrorKind::InvalidInput,
+        }
+    }
 }

@@ -15,7 +15,10 @@ use zvf_model::{
 use zvf_store::{CellArray, CellReader, OpenOptions, Read, Store};
 use zvf_validate::{Depth, Finding, ValidateOptions, ValidationReport, rules::consistency};
 
-use crate::{error::Error, failure::Failure, location::Location, nodes, progress::Progress};
+use crate::{
+    error::Error, failure::Failure, location::Location, nodes, progress::Progress,
+    state_error::StateError,
+};
 
 /// Checks a store, even one that [`Dataset::open`](crate::Dataset::open) rejects. A sealed store is
 /// also compared with its inventory.
@@ -85,8 +88,8 @@ pub(crate) fn validate_store(
 ///
 /// # Errors
 ///
-/// [`Failure::Changed`] if others change the store during each attempt: a part of each state may differ
-/// from all states.
+/// [`StateError::Changed`] if others change the store during each attempt: a part of each state may
+/// differ from all states.
 pub(crate) async fn validate_state(
     store: &Store,
     options: &ValidateOptions,
@@ -109,9 +112,9 @@ pub(crate) async fn validate_state(
             return Ok((report, root));
         }
     }
-    Err(Failure::Changed {
+    Err(Failure::State(StateError::Changed {
         address: store.to_string(),
-    })
+    }))
 }
 
 /// Returns the last committed state of a store, and the root's `zarr.json`. For checks of cells of a

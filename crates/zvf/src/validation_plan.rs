@@ -189,7 +189,7 @@ impl ValidationPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Tasks`] when there is no plan of a validation at the address.
+    /// [`TaskPlanError`] when there is no plan of a validation at the address.
     pub fn read<'a>(address: &'a str, open: &'a OpenOptions) -> BoxFuture<'a, Result<Self, Error>> {
         boxed(read(address, open))
     }
@@ -198,7 +198,7 @@ impl ValidationPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Tasks`] when there is no plan at the address.
+    /// [`TaskPlanError`] when there is no plan at the address.
     pub fn find<'a>(
         address: &'a str,
         open: &'a OpenOptions,
@@ -211,8 +211,8 @@ impl ValidationPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Tasks`] when there is no such task, or the store was changed since the plan was made;
-    /// [`Error`] when the store cannot be opened or the outcome cannot be written.
+    /// [`TaskPlanError`] when there is no such task, or the store was changed since the plan was
+    /// made; [`Error`] when the store cannot be opened or the outcome cannot be written.
     pub fn run<'a>(
         &'a self,
         index: usize,
@@ -260,7 +260,8 @@ impl ValidationPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Tasks`] when the files of the plan were deleted; [`Error`] when they cannot be read.
+    /// [`TaskPlanError`] when the files of the plan were deleted; [`Error`] when they cannot be
+    /// read.
     pub fn status<'a>(&'a self, open: &'a OpenOptions) -> BoxFuture<'a, Result<TaskStatus, Error>> {
         boxed(async move {
             let is_committed = self.committed.is_some();
@@ -283,9 +284,9 @@ impl ValidationPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Tasks`] when a task is not done, or the store was changed since the plan was made;
-    /// [`Error`] when the store cannot be opened or the plan cannot be written. Faults of the store are
-    /// in the report.
+    /// [`TaskPlanError`] when a task is not done, or the store was changed since the plan was made;
+    /// [`Error`] when the store cannot be opened or the plan cannot be written. Faults of the store
+    /// are in the report.
     pub fn commit<'a>(
         address: &'a str,
         limit: usize,

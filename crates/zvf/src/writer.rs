@@ -21,6 +21,7 @@ use crate::{
     nodes,
     options::option_setters,
     progress::Progress,
+    state_error::StateError,
     task_runner::TaskRunner,
 };
 
@@ -157,8 +158,8 @@ impl core::fmt::Debug for CreateOptions {
 ///
 /// # Errors
 ///
-/// [`Error::Rejected`] before anything is written; [`Error::Create`] when something exists at the
-/// location; [`Error`] when the store cannot be written.
+/// [`BuildError`](zvf_build::BuildError) before anything is written; [`CreateError`] when something
+/// exists at the location; [`Error`] when the store cannot be written.
 pub async fn create<'a>(
     location: impl Into<Location>,
     geometry: impl Into<Cow<'a, Geometry>>,
@@ -326,13 +327,13 @@ pub(crate) async fn has_moved(store: &Store, base: u64) -> Result<bool, Failure>
     Ok(has_moved)
 }
 
-/// Returns the error of a failed change, or [`Failure::Changed`] if others committed after transaction
-/// `base`: their objects look damaged to a reader of an earlier state.
+/// Returns the error of a failed change, or [`StateError::Changed`] if others committed after
+/// transaction `base`: their objects look damaged to a reader of an earlier state.
 pub(crate) async fn or_changed(store: &Store, base: u64, error: Failure) -> Failure {
     match has_moved(store, base).await {
-        Ok(true) => Failure::Changed {
+        Ok(true) => Failure::State(StateError::Changed {
             address: store.to_string(),
-        },
+        }),
         _ => error,
     }
 }
@@ -341,8 +342,8 @@ pub(crate) async fn or_changed(store: &Store, base: u64, error: Failure) -> Fail
 ///
 /// # Errors
 ///
-/// [`Failure::Changed`] if others committed after the dataset was opened: what was read of it may not
-/// fit what the transaction changes.
+/// [`StateError::Changed`] if others committed after the dataset was opened: what was read of it
+/// may not fit what the transaction changes.
 #[cfg(feature = "pyramid")]
 pub(crate) async fn begin_on(dataset: &crate::Dataset) -> Result<Transaction, Failure> {
     let transaction = dataset.store().begin().await?;
@@ -350,9 +351,9 @@ pub(crate) async fn begin_on(dataset: &crate::Dataset) -> Result<Transaction, Fa
         return Ok(transaction);
     }
     transaction.abort().await?;
-    Err(Failure::Changed {
+    Err(Failure::State(StateError::Changed {
         address: dataset.store().to_string(),
-    })
+    }))
 }
 
 /// Begins to replace an existing store. Returns the transaction and the files of the store.
@@ -486,7 +487,10 @@ mod tests {
         let editor = Editor::open(&store).await.unwrap();
         editor.append(&points, OutOfBounds::Expand).await.unwrap();
         let changed = begin_on(&dataset).await;
-        assert!(matches!(changed, Err(Failure::Changed { .. })));
+        assert!(matches!(
+            changed,
+            Err(Failure::State(StateError::Changed { .. }))
+        ));
         let dataset = Dataset::open(&store).await.unwrap();
         begin_on(&dataset).await.unwrap().abort().await.unwrap();
     }

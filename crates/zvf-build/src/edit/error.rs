@@ -122,6 +122,17 @@ pub enum EditError {
         /// Number of vertices.
         rows: u64,
     },
+    /// The replacing geometry names no object.
+    #[error("the replacing geometry names no object: no vertex or path has an object id")]
+    Unnamed,
+    /// Replacing the objects would drop links to other objects.
+    #[error(
+        "{links} links to other objects would be lost; name the objects at their other ends as well"
+    )]
+    Severed {
+        /// Number of links that would be dropped.
+        links: usize,
+    },
     /// A vertex to change does not exist.
     #[error("object {object} has no vertex {vertex}, only {vertices} vertices")]
     UnknownVertex {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, error::Error};
 
-use zvf::{ChangeSummary, Mode, NO_OBJECT, Query, QueryResult, Selection, Shape};
+use zvf::{ChangeSummary, Mode, NO_OBJECT, Query, QueryResult, Selection, Shape, StateError};
 use zvf_files::{InputFile, TableKey, read_keys};
 use zvf_query::QueryError;
 
@@ -161,7 +161,11 @@ async fn remove_found(
         .remove_objects(opened.dataset.transaction(), ids);
     let removal = async {
         match removal.await {
-            Err(zvf::Error::OutdatedRows { .. }) if left > 0 => Ok(None),
+            Err(error)
+                if left > 0 && matches!(error.cause(), Some(StateError::OutdatedRows { .. })) =>
+            {
+                Ok(None)
+            }
             removed => removed.map(Some),
         }
     };
@@ -269,18 +273,13 @@ async fn result(
     opened: &EditSession,
     query: &Query,
 ) -> Result<QueryResult, Box<dyn Error>> {
-    match opened.dataset.query(query).await {
-        Err(zvf::Error::Query(QueryError::NoObject { id, .. })) => {
-            Err(DeleteError::NoObject(id).into())
-        }
-        Err(zvf::Error::Query(QueryError::NoGroup { id, .. })) => {
-            Err(DeleteError::NoGroup(id).into())
-        }
-        Err(zvf::Error::Query(QueryError::NoObjects(_))) => {
-            Err(DeleteError::NoObjects(work.store.clone()).into())
-        }
-        other => Ok(other?),
-    }
+    let result = opened.dataset.query(query).await;
+    result.map_err(|error| match error.cause() {
+        Some(QueryError::NoObject { id, .. }) => DeleteError::NoObject(*id).into(),
+        Some(QueryError::NoGroup { id, .. }) => DeleteError::NoGroup(*id).into(),
+        Some(QueryError::NoObjects(_)) => DeleteError::NoObjects(work.store.clone()).into(),
+        _ => error.into(),
+    })
 }
 
 /// Counts the vertices of each object.

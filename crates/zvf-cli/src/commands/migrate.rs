@@ -5,6 +5,7 @@ mod output;
 use std::{error::Error, sync::Arc};
 
 use zvf::{CellChecksums, CellCompression, MigrateOptions, Profile, TaskPlan, TaskPlanOptions};
+use zvf_store::CreateError;
 
 use crate::{
     arguments::named,
@@ -124,8 +125,13 @@ pub(crate) async fn plan(
     }
     let options = arguments.options();
     let planned = zvf::plan_migrate(&arguments.store, &arguments.out, &options, tasks).await;
-    planned.map_err(|error| match error {
-        zvf::Error::Create { .. } => with_hint(Operation::Plan, error),
-        error => with_hint(Operation::Migrate, error),
+    planned.map_err(|error| {
+        let is_target = error.cause::<CreateError>().is_some();
+        let operation = if is_target {
+            Operation::Plan
+        } else {
+            Operation::Migrate
+        };
+        with_hint(operation, error)
     })
 }

@@ -216,10 +216,7 @@ async fn run_one(arguments: &RunArgs) -> Result<CommandOutcome, Box<dyn Error>> 
     } else {
         let plan = TaskPlan::read(&arguments.plan, &open).await?;
         match plan.run(index, &open).await {
-            Err(zvf::Error::Tasks {
-                source: TaskPlanError::NoValues,
-                ..
-            }) => {
+            Err(error) if error.cause() == Some(&TaskPlanError::NoValues) => {
                 let outside = sample::run_task(&plan, index, &open).await?;
                 (outside.is_some(), outside)
             }

@@ -7,7 +7,7 @@ use std::{
 
 use hyper::StatusCode;
 use tokio::sync::Mutex as AsyncMutex;
-use zvf::{Dataset, ErrorKind};
+use zvf::{Dataset, ErrorKind, StateError};
 use zvf_model::{error_chain::error_chain, key::Key};
 use zvf_store::{SnapshotError, Store, TransactionError};
 
@@ -145,7 +145,9 @@ impl LiveStore {
         }
         match self.cached(path, cache).await {
             // The state that was opened is gone, so the present one is opened.
-            Err(LayerError::Store(zvf::Error::Changed { .. })) => {
+            Err(LayerError::Store(error))
+                if matches!(error.cause(), Some(StateError::Changed { .. })) =>
+            {
                 if let Err(error) = self.refresh().await {
                     return failure(&error);
                 }

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use zvf::{Dataset, Editor, Geometry, GeometryKind, NumericColumn, OutOfBounds};
+use zvf::{Dataset, Editor, Geometry, GeometryKind, NumericColumn, OutOfBounds, StateError};
 use zvf_precomputed::{AnnotationInfo, ShardFile};
 use zvf_serve::{
     ExportError, ExportOptions, ExportTarget, LayerError, LayerKind, MeshFormat, export,
@@ -222,8 +222,9 @@ fn an_export_of_a_store_that_changes_is_not_published() {
     let target = ExportTarget::from(out.as_path());
     let failed = export_of_changing(&address, &target, &options).unwrap_err();
     let is_changed = matches!(
-        failed,
-        ExportError::Layer(LayerError::Store(zvf::Error::Changed { .. }))
+        &failed,
+        ExportError::Layer(LayerError::Store(error))
+            if matches!(error.cause(), Some(StateError::Changed { .. }))
     );
     assert!(is_changed, "{failed:?}");
     assert!(!out.exists());

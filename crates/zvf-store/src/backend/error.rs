@@ -2,6 +2,8 @@
 
 use core::error::Error;
 
+use zvf_model::error_kind::ErrorKind;
+
 /// An error of opening a store.
 ///
 /// Opening makes no request, so failures of the network appear with the first read.
@@ -60,4 +62,21 @@ pub enum OpenError {
         /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
+}
+
+impl OpenError {
+    /// Returns the class of the error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotFound(_) => ErrorKind::NotFound,
+            Self::Feature { .. } | Self::ReadOnly(_) => ErrorKind::Unsupported,
+            Self::Io { .. } => ErrorKind::Unavailable,
+            Self::Zip { .. } => ErrorKind::Damaged,
+            Self::Address(_)
+            | Self::Scheme(_)
+            | Self::NotAFolder(_)
+            | Self::Option(_)
+            | Self::Configuration { .. } => ErrorKind::InvalidInput,
+        }
+    }
 }

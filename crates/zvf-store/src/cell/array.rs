@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use zvf_model::{
+    error_kind::ErrorKind,
     key::Key,
     zarr::{Array, DataType, IndexError},
 };
@@ -63,6 +64,15 @@ impl CellArrayError {
             Self::DataType(_) => true,
             Self::Codecs(codecs) => !matches!(codecs, CodecsError::NoSerialiser),
             Self::ChunkSize | Self::Serialiser => false,
+        }
+    }
+
+    /// Returns the class of the error.
+    pub fn kind(&self) -> ErrorKind {
+        if self.is_unsupported() {
+            ErrorKind::Unsupported
+        } else {
+            ErrorKind::Damaged
         }
     }
 }

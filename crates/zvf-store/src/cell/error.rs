@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use zvf_codecs::{DecodeError, ShardEntryError};
 use zvf_format::vlen::VlenFrameError;
-use zvf_model::{key::Key, metadata::MetadataError, zarr::IndexError};
+use zvf_model::{error_kind::ErrorKind, key::Key, metadata::MetadataError, zarr::IndexError};
 
 use super::array::CellArrayError;
 use crate::io::ReadError;
@@ -121,6 +121,26 @@ pub enum CellError {
 }
 
 impl CellError {
+    /// Returns the class of the error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Read(error) => error.kind(),
+            Self::OverBudget { .. } => ErrorKind::OverBudget,
+            Self::Array { source, .. } => source.kind(),
+            Self::Interrupted { .. } => ErrorKind::Interrupted,
+            Self::Index { .. }
+            | Self::Decode { .. }
+            | Self::Frame { .. }
+            | Self::ItemCount { .. }
+            | Self::PartOutOfBounds { .. }
+            | Self::ShardIndex { .. }
+            | Self::ShardEntry { .. }
+            | Self::Metadata(_)
+            | Self::NotABlob { .. }
+            | Self::CounterpartMissing { .. } => ErrorKind::Damaged,
+        }
+    }
+
     /// Returns the array or object of the cell.
     pub fn key(&self) -> &Key {
         match self {

@@ -3,7 +3,7 @@
 use core::error::Error;
 use std::sync::Arc;
 
-use zvf_model::key::Key;
+use zvf_model::{error_kind::ErrorKind, key::Key};
 
 use super::{
     range::{ByteRange, Read},
@@ -91,6 +91,20 @@ pub enum ReadError {
 }
 
 impl ReadError {
+    /// Returns the class of the error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::OverBudget { .. } => ErrorKind::OverBudget,
+            Self::Truncated { .. } | Self::Sealed { .. } => ErrorKind::Damaged,
+            Self::Io { .. } if self.is_damage() => ErrorKind::Damaged,
+            Self::Unauthenticated { .. }
+            | Self::Forbidden { .. }
+            | Self::Throttled { .. }
+            | Self::Unavailable { .. }
+            | Self::Io { .. } => ErrorKind::Unavailable,
+        }
+    }
+
     /// The error of an object that ends before `read` does.
     pub(crate) fn truncated(read: &Read, size: Option<u64>) -> Self {
         Self::Truncated {
@@ -206,6 +220,18 @@ pub enum WriteError {
 }
 
 impl WriteError {
+    /// Returns the class of the error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::ReadOnly { .. } | Self::Unconditional { .. } => ErrorKind::Unsupported,
+            Self::Unauthenticated { .. }
+            | Self::Forbidden { .. }
+            | Self::Throttled { .. }
+            | Self::Unavailable { .. }
+            | Self::Io { .. } => ErrorKind::Unavailable,
+        }
+    }
+
     /// Returns the key of the object.
     pub fn key(&self) -> &Key {
         match self {
@@ -288,6 +314,19 @@ pub enum ListError {
 }
 
 impl ListError {
+    /// Returns the class of the error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::TooMany { .. } => ErrorKind::OverBudget,
+            Self::Unlistable { .. } => ErrorKind::Unsupported,
+            Self::Sealed { source, .. } => source.kind(),
+            Self::Unauthenticated { .. }
+            | Self::Throttled { .. }
+            | Self::Unavailable { .. }
+            | Self::Io { .. } => ErrorKind::Unavailable,
+        }
+    }
+
     /// Returns the listed prefix.
     pub fn prefix(&self) -> &Key {
         match self {

@@ -1,6 +1,9 @@
 //! Errors of transactions.
 
-use zvf_model::key::{Key, KeyError};
+use zvf_model::{
+    error_kind::ErrorKind,
+    key::{Key, KeyError},
+};
 
 use crate::io::{ListError, ReadError, WriteError};
 
@@ -70,6 +73,37 @@ pub enum TransactionError {
     List(#[from] ListError),
 }
 
+impl TransactionError {
+    /// Returns the class of the error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoStore => ErrorKind::NotFound,
+            Self::Contended => ErrorKind::Conflict,
+            Self::Write(error) => error.kind(),
+            Self::Read(error) => error.kind(),
+            Self::List(error) => error.kind(),
+            Self::Reserved { .. }
+            | Self::Finished
+            | Self::Record { .. }
+            | Self::Key(_)
+            | Self::Lock { .. }
+            | Self::ModifiedExternally { .. }
+            | Self::StagedObjectMissing { .. } => ErrorKind::Damaged,
+        }
+    }
+
+    /// Returns whether a later retry may succeed.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Contended => true,
+            Self::Read(error) => error.is_transient(),
+            Self::Write(error) => error.is_transient(),
+            Self::List(error) => error.is_transient(),
+            _ => false,
+        }
+    }
+}
+
 /// A problem of a transaction record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -129,6 +163,19 @@ pub enum CommitError {
     Failed(#[from] TransactionError),
 }
 
+impl CommitError {
+    /// Returns the class of the error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Conflict { .. } => ErrorKind::Conflict,
+            Self::Failed(error) => error.kind(),
+            Self::Outdated { .. } | Self::Stale { .. } | Self::Uncertain { .. } => {
+                ErrorKind::Unavailable
+            }
+        }
+    }
+}
+
 /// An error of creating a store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -158,6 +205,21 @@ pub enum CreateError {
     /// Any other failure.
     #[error(transparent)]
     Failed(#[from] TransactionError),
+}
+
+impl CreateError {
+    /// Returns the class of the error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::InStore(_) => ErrorKind::InvalidInput,
+            Self::Failed(error) => error.kind(),
+            Self::AlreadyExists
+            | Self::NotEmpty(_)
+            | Self::InProgress
+            | Self::Leftovers
+            | Self::TakenOver => ErrorKind::Conflict,
+        }
+    }
 }
 
 impl From<ReadError> for CreateError {

@@ -52,15 +52,17 @@ async fn info(dataset: &Dataset) -> Outcome<Json> {
     Ok(json!({ "axes": info.axes, "levels": levels.collect::<Vec<_>>() }))
 }
 
+fn is_outdated(error: &zvf::Error) -> bool {
+    matches!(error.cause(), Some(QueryError::Damaged(damage)) if matches!(
+        damage.fault,
+        Fault::Uneven { .. } | Fault::NoRow { .. } | Fault::NoChunk(_)
+    ))
+}
+
 /// A result, without the parts that edits of other programs left outdated, which are named.
 async fn found(dataset: &Dataset, query: &Query) -> Outcome<QueryResult> {
     match dataset.query(query).await {
-        Err(zvf::Error::Query(QueryError::Damaged(damage)))
-            if matches!(
-                damage.fault,
-                Fault::Uneven { .. } | Fault::NoRow { .. } | Fault::NoChunk(_)
-            ) =>
-        {
+        Err(error) if is_outdated(&error) => {
             Ok(dataset.query(&query.clone().keep_going(true)).await?)
         }
         result => Ok(result?),

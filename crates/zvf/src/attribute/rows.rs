@@ -33,6 +33,7 @@ use crate::{
     failure::Failure,
     form::form,
     nodes,
+    state_error::StateError,
     writer::cell_writer::{CellWriter, StagedTransaction},
 };
 
@@ -77,7 +78,7 @@ pub(crate) async fn write(
     let staged = async {
         let found = transaction.base();
         if let Some(expected) = options.transaction.filter(|expected| *expected != found) {
-            return Err(Failure::OutdatedRows { expected, found });
+            return Err(Failure::State(StateError::OutdatedRows { expected, found }));
         }
         let dataset = Dataset::open_store(store.clone()).await?;
         match keys {

@@ -406,7 +406,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Query`] if they cannot be read.
+    /// Returns [`QueryError`] if they cannot be read.
     pub fn count_links(&self, level: LevelId) -> BoxFuture<'_, Result<Option<u64>, Error>> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
@@ -424,7 +424,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Query`] if they cannot be read.
+    /// Returns [`QueryError`] if they cannot be read.
     pub fn source_formats(&self) -> BoxFuture<'_, Result<Vec<String>, Error>> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {

@@ -14,6 +14,7 @@ use super::{Dataset, State, query::Each};
 use crate::{
     error::{Error, boxed},
     failure::Failure,
+    state_error::StateError,
 };
 
 /// The state with which a dataset follows its store, shared by its clones.
@@ -106,7 +107,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error::Read`] if the root cannot be read.
+    /// [`ReadError`](zvf_store::ReadError) if the root cannot be read.
     pub fn is_current(&self) -> BoxFuture<'_, Result<bool, Error>> {
         boxed(async move {
             let store = self.now().state.cells.store().clone();
@@ -238,6 +239,6 @@ impl Dataset {
 
     fn changed(&self) -> Failure {
         let address = self.address().to_owned();
-        Failure::Changed { address }
+        Failure::State(StateError::Changed { address })
     }
 }

@@ -62,8 +62,8 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error::Unlistable`] when the store cannot be listed; [`Error`] when a counted part cannot
-    /// be read.
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) when the store cannot be listed;
+    /// [`Error`] when a counted part cannot be read.
     pub fn info(&self) -> BoxFuture<'_, Result<StoreInfo, Error>> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {

@@ -25,6 +25,7 @@ use super::evidence;
 use crate::{
     failure::Failure,
     nodes::{self, NodeSource},
+    state_error::StateError,
 };
 
 /// The result of opening a store.
@@ -85,8 +86,11 @@ async fn absent(store: &Store, address: &str) -> Failure {
     let address = address.to_owned();
     // If the check itself fails, report the missing root.
     match store.is_unfinished().await {
-        Ok(true) => Failure::Unfinished { address },
-        _ => Failure::NoStore { address },
+        Ok(true) => Failure::State(StateError::Unfinished { address }),
+        _ => Failure::State(StateError::NoStore {
+            address,
+            exists: true,
+        }),
     }
 }
 
@@ -176,7 +180,7 @@ pub(crate) async fn below(
         (Some(_), None) if is_0_9 => {}
         (None, None) if is_0_9 => {
             let level = nodes_of_level.level;
-            return Err(Failure::AbsentLevel { address, level });
+            return Err(Failure::State(StateError::AbsentLevel { address, level }));
         }
         _ => return Err(unlistable.while_opening(address)),
     }
@@ -299,7 +303,7 @@ pub(crate) async fn survey(
     let Some(first) = ids.first().copied() else {
         claim.detect()?;
         let address = address.to_owned();
-        return Err(Failure::NoLevel { address });
+        return Err(Failure::State(StateError::NoLevel { address }));
     };
     if first == guess {
         return Ok(Survey {

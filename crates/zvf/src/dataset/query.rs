@@ -44,8 +44,8 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`], also if the result exceeds the memory budget that the store was opened
-    /// with; use [`batches`](Self::batches) for such a query.
+    /// [`QueryError`](zvf_query::QueryError), also if the result exceeds the memory budget that the
+    /// store was opened with; use [`batches`](Self::batches) for such a query.
     pub fn query<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<QueryResult, Error>> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
@@ -97,7 +97,8 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`]. Batches passed before the error are correct, but not the whole result.
+    /// [`QueryError`](zvf_query::QueryError). Batches passed before the error are correct, but not
+    /// the whole result.
     pub async fn batches(
         &self,
         query: &Query,
@@ -140,8 +141,8 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// The stream yields [`Error::Query`] and ends. Batches before the error are correct, but not the
-    /// whole result.
+    /// The stream yields [`QueryError`](zvf_query::QueryError) and ends. Batches before the error
+    /// are correct, but not the whole result.
     pub fn stream(&self, query: &Query, options: BatchOptions) -> BatchStream<Error> {
         let (dataset, query) = (self.clone(), query.clone());
         BatchStream::new(options, move |sender| async move {
@@ -183,7 +184,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`].
+    /// [`QueryError`](zvf_query::QueryError).
     pub fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Counts, Error>> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
@@ -205,7 +206,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`].
+    /// [`QueryError`](zvf_query::QueryError).
     pub fn check_selection<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<(), Error>> {
         boxed(async move {
             // Comparing the node copy takes a round trip, which a count makes beside its own.
@@ -262,7 +263,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`] if the query is not valid for the store.
+    /// [`QueryError`](zvf_query::QueryError) if the query is not valid for the store.
     pub fn partitions<'a>(
         &'a self,
         query: &'a Query,
@@ -301,7 +302,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`] if the query is not valid for the store.
+    /// [`QueryError`](zvf_query::QueryError) if the query is not valid for the store.
     pub fn explain<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Explanation, Error>> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
@@ -317,7 +318,7 @@ impl Dataset {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`] if the query fails.
+    /// [`QueryError`](zvf_query::QueryError) if the query fails.
     pub fn analyze<'a>(
         &'a self,
         query: &'a Query,

@@ -14,6 +14,7 @@ use crate::{
     dataset::Dataset,
     error::{Error, boxed},
     failure::Failure,
+    state_error::StateError,
     writer::has_moved,
 };
 
@@ -43,8 +44,8 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`Error::Edit`] for stores of paths and skeletons, whose vertices have an order;
-    /// [`Error::Query`] when the query fails; [`Error`] otherwise.
+    /// [`EditError`] for stores of paths and skeletons, whose vertices have an order;
+    /// [`QueryError`](zvf_query::QueryError) when the query fails; [`Error`] otherwise.
     pub fn remove_selected<'a>(
         &'a self,
         query: &'a Query,
@@ -74,7 +75,7 @@ impl Editor {
                     Err(error) => return Err(error.into()),
                 };
                 match removed {
-                    Err(Failure::OutdatedRows { .. }) if left > 0 => left -= 1,
+                    Err(Failure::State(StateError::OutdatedRows { .. })) if left > 0 => left -= 1,
                     removed => return removed,
                 }
             }
@@ -90,8 +91,8 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`Error::OutdatedRows`] when the store is at another transaction; [`Error::Edit`] when there is
-    /// no such row, and for stores of paths and skeletons; [`Error`] otherwise.
+    /// [`StateError::OutdatedRows`] when the store is at another transaction; [`EditError`] when
+    /// there is no such row, and for stores of paths and skeletons; [`Error`] otherwise.
     pub fn remove_rows<'a>(
         &'a self,
         transaction: Option<u64>,
@@ -130,9 +131,9 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`Error::OutdatedRows`] when the store is at another transaction; [`Error::Edit`] when there is
-    /// no such row, the store has no points or has points of objects, or the geometry does not fit
-    /// it; [`Error`] otherwise.
+    /// [`StateError::OutdatedRows`] when the store is at another transaction; [`EditError`] when
+    /// there is no such row, the store has no points or has points of objects, or the geometry does
+    /// not fit it; [`Error`] otherwise.
     pub fn replace_rows<'a>(
         &'a self,
         transaction: Option<u64>,

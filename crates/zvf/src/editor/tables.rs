@@ -41,9 +41,11 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`Error::OutdatedRows`] when the store is at another transaction; [`Error::Edit`] when there is
-    /// no such row, an existing attribute has another type, or a vertex has no value of a new
-    /// attribute of integers; [`Error::Conflict`] when others commit meanwhile; [`Error`] otherwise.
+    /// [`StateError::OutdatedRows`](crate::StateError::OutdatedRows) when the store is at another
+    /// transaction; [`EditError`](zvf_build::edit::EditError) when there is no such row, an
+    /// existing attribute has another type, or a vertex has no value of a new attribute of
+    /// integers; [`CommitError::Conflict`](zvf_store::CommitError::Conflict) when others commit
+    /// meanwhile; [`Error`] otherwise.
     pub fn write_vertex_attributes<'a>(
         &'a self,
         rows: &'a [u64],
@@ -64,8 +66,8 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`Error::Edit`] when an object does not exist or an existing attribute has another type;
-    /// otherwise as for vertices.
+    /// [`EditError`](zvf_build::edit::EditError) when an object does not exist or an existing
+    /// attribute has another type; otherwise as for vertices.
     pub fn write_object_attributes<'a>(
         &'a self,
         ids: &'a [i64],

@@ -77,7 +77,8 @@ enum ChangedChunks {
 ///
 /// # Errors
 ///
-/// [`Error::Pyramid`] if a level does not record how it was built; [`Error`] otherwise.
+/// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if a level does not record how it
+/// was built; [`Error`] otherwise.
 pub async fn refresh_pyramid(
     location: impl Into<Location>,
     options: &PyramidOptions,

@@ -29,6 +29,7 @@ use crate::{
     dataset::{Dataset, check_whole_level},
     failure::Failure,
     nodes,
+    state_error::StateError,
 };
 
 /// Size of a level that another level is built from.
@@ -154,10 +155,10 @@ impl<'a> Source<'a> {
         )
         .await;
         let (Some(vertices), Some(fragments)) = (vertices?, fragments?) else {
-            return Err(Failure::AbsentLevel {
+            return Err(Failure::State(StateError::AbsentLevel {
                 address: dataset.address().to_owned(),
                 level: id,
-            });
+            }));
         };
         let array = Vertices::parse(vertices.node(), vertices.attributes())?.value;
         if array.encoding != VertexEncoding::Raw {

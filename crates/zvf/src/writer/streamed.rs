@@ -139,8 +139,8 @@ const WORKING_MEMORY: u64 = 256 << 20;
 ///
 /// # Errors
 ///
-/// See [`create`](super::create); [`Error::Source`] when geometry cannot be read;
-/// [`Error::Rejected`] for links in a build without the feature `pyramid`.
+/// See [`create`](super::create); an error [from the caller](Error::is_from_caller) when geometry
+/// cannot be read; [`BuildError`] for links in a build without the feature `pyramid`.
 pub async fn create_from_source(
     location: impl Into<Location>,
     source: &mut dyn GeometrySource,

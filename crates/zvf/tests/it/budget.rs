@@ -195,11 +195,11 @@ fn check_whole(made: &Layers, additive: bool, seed: u64) {
     let top = u32::try_from(made.coarse.len()).unwrap();
     let found = block_on(dataset.query(&query));
     if total(made, top, additive) > max {
-        let Err(Error::Query(QueryError::OverVertices {
+        let Some(&QueryError::OverVertices {
             level,
             vertices,
             budget,
-        })) = found
+        }) = found.as_ref().err().and_then(Error::cause)
         else {
             panic!("{found:?}")
         };
@@ -244,7 +244,7 @@ fn check_box(made: &Layers, additive: bool, seed: u64) {
     let dataset = block_on(open(&made.fine));
     let top = u32::try_from(made.coarse.len()).unwrap();
     match block_on(dataset.query(&query)) {
-        Err(Error::Query(QueryError::OverVertices { vertices, .. })) => {
+        Err(error) if let Some(&QueryError::OverVertices { vertices, .. }) = error.cause() => {
             let levels = rule::drawn_with(made, top, additive);
             let inside = levels
                 .iter()
@@ -357,7 +357,7 @@ fn a_budget_holds_what_a_predicate_leaves() {
     let found = run(&dataset, &query(&text, left));
     assert_eq!(found.positions, plain.positions);
     let error = block_on(dataset.query(&query(&text, left - 1))).unwrap_err();
-    let Error::Query(QueryError::OverVertices { vertices, .. }) = error else {
+    let Some(&QueryError::OverVertices { vertices, .. }) = error.cause() else {
         panic!("{error:?}")
     };
     assert_eq!(vertices, left);

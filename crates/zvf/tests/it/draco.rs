@@ -3,8 +3,8 @@
 
 use serde_json::{Value as Json, json};
 use zvf::{
-    Column, Dataset, Design, Editor, Error, Geometry, GeometryKind, NumericColumn, OpenOptions,
-    Query, QueryResult, Selection, ValidateOptions, validate,
+    Column, Dataset, Design, Editor, Geometry, GeometryKind, NumericColumn, OpenOptions, Query,
+    QueryResult, Selection, ValidateOptions, validate,
 };
 use zvf_build::edit::EditError;
 use zvf_model::{draco::PositionBits, error_chain::error_chain, key::Key};
@@ -208,7 +208,7 @@ fn encoded_stores_are_not_changed() {
         let editor = Editor::open(store.clone()).await.unwrap();
         let error = editor.append(&sheet(), zvf::OutOfBounds::Reject).await;
         assert!(
-            matches!(error, Err(Error::Edit(EditError::Unsupported(_)))),
+            matches!(&error, Err(error) if matches!(error.cause(), Some(EditError::Unsupported(_)))),
             "{error:?}"
         );
         let error = zvf::build_pyramid(&store, &zvf::PyramidOptions::new()).await;

@@ -7,8 +7,8 @@ mod groups;
 
 use serde_json::{Value as Json, json};
 use zvf::{
-    CreateOptions, Dataset, Design, Editor, Error, ErrorKind, Geometry, LevelChoice, LevelId,
-    OpenOptions, Query, ValidateOptions, validate,
+    CreateOptions, Dataset, Design, Editor, ErrorKind, Geometry, LevelChoice, LevelId, OpenOptions,
+    Query, ValidateOptions, validate,
 };
 use zvf_build::WritePlan;
 use zvf_model::key::Key;
@@ -90,7 +90,7 @@ fn a_store_that_requires_an_unknown_capability_does_not_open() {
         Dataset::open(known).await.unwrap();
         let store = store_requiring(json!(["fragment_index", "from_the_future"]));
         let error = Dataset::open(store.clone()).await.unwrap_err();
-        assert!(matches!(error, Error::Unsupported(_)), "{error:?}");
+        assert!(error.kind() == ErrorKind::Unsupported, "{error:?}");
         assert_eq!(
             error.to_string(),
             ".: attributes.zarr_vectors.required_capabilities: the store requires \
@@ -106,7 +106,7 @@ fn a_store_that_requires_an_unknown_capability_does_not_open() {
             json!(1),
         ] {
             let error = Dataset::open(store_requiring(value)).await.unwrap_err();
-            assert!(matches!(error, Error::Damaged(_)), "{error:?}");
+            assert!(error.kind() == ErrorKind::Damaged, "{error:?}");
             assert!(
                 error.to_string().contains("required_capabilities"),
                 "{error}"

@@ -14,7 +14,7 @@ async fn migrated(source: &Dataset, profile: Profile) -> Result<(Dataset, Migrat
     let mut options = MigrateOptions::default();
     options.profile = profile;
     let none: [(&str, &[u8]); 0] = [];
-    let store = Store::from_memory(none).map_err(Error::Open)?;
+    let store = Store::from_memory(none)?;
     options.name = Some("migrated".to_owned());
     options.seal = false;
     let report = source.migrate(&store, &options).await?;

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use zvf::{Dataset, Error, ErrorKind, OpenOptions, StoreInfo};
+use zvf::{Dataset, Error, ErrorKind, OpenOptions, StateError, StoreInfo};
+use zvf_model::detection::GenerationError;
 use zvf_model::error_chain::error_chain;
 use zvf_testkit::golden::Golden;
 
@@ -49,7 +50,10 @@ fn an_address_without_a_store_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let address = folder.path().to_str().unwrap();
     let error = block_on(Dataset::open(address)).unwrap_err();
-    assert!(matches!(error, Error::NoStore { .. }), "{error}");
+    assert!(
+        matches!(error.cause(), Some(StateError::NoStore { .. })),
+        "{error}"
+    );
     assert!(error.to_string().starts_with(address), "{error}");
     let nowhere = format!("{address}/nowhere");
     let error = block_on(Dataset::open(&nowhere)).unwrap_err();
@@ -65,7 +69,7 @@ fn an_address_without_a_store_is_an_error() {
 #[test]
 fn a_store_without_levels_is_an_error() {
     let error = store(without("0/")).unwrap_err();
-    assert!(matches!(error, Error::NoLevel(_)), "{error}");
+    assert!(error.is_not_found(), "{error}");
 }
 
 #[test]
@@ -78,7 +82,7 @@ fn an_unsupported_version_is_named_in_the_error() {
         }
     };
     let error = store(aged).unwrap_err();
-    assert!(matches!(error, Error::Generation(_)), "{error}");
+    assert!(error.cause::<GenerationError>().is_some(), "{error}");
     assert!(error_chain(&error).contains("0.4"), "{error}");
 }
 
@@ -108,7 +112,7 @@ fn damaged_metadata_name_their_key() {
             bytes.get(..end).map(<[u8]>::to_vec)
         };
         let error = store(cut).unwrap_err();
-        assert!(matches!(error, Error::Damaged(_)), "{key}: {error}");
+        assert!(error.kind() == ErrorKind::Damaged, "{key}: {error}");
         assert!(error_chain(&error).contains(key), "{key}: {error}");
     }
 }

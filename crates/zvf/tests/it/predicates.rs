@@ -195,7 +195,7 @@ fn conditions_on_links_need_a_query_of_links() {
     let refused = |dataset: &Dataset, query: Query, text: &str| {
         let query = query.filter(Predicate::parse(text).unwrap());
         let error = block_on(dataset.query(&query)).unwrap_err();
-        let Error::Query(QueryError::Unsupported(message)) = error else {
+        let Some(QueryError::Unsupported(message)) = error.cause() else {
             panic!("{text}: {error:?}")
         };
         assert!(message.contains("condition on links"), "{message}");
@@ -241,7 +241,7 @@ fn conditions_on_missing_attributes_of_links_and_groups_are_errors() {
     let missing = |dataset: &Dataset, text: &str| {
         let error = run(dataset, text).unwrap_err();
         assert!(
-            matches!(error, Error::Query(QueryError::NoAttribute { .. })),
+            matches!(error.cause(), Some(QueryError::NoAttribute { .. })),
             "{text}: {error:?}"
         );
     };
@@ -314,7 +314,7 @@ fn axes_are_columns() {
     assert_eq!(found("a < x and x <= 4"), [2, 4]);
     let error = run(&dataset, "x = 'a'").unwrap_err();
     assert!(
-        matches!(error, Error::Query(QueryError::Bind(_))),
+        matches!(error.cause(), Some(QueryError::Bind(_))),
         "{error:?}"
     );
     let error = run(&dataset, "xx > 1").unwrap_err().to_string();
@@ -344,7 +344,7 @@ fn an_attribute_with_the_name_of_an_axis_needs_its_scope() {
     vertex.push(attribute("x", numbers((0..COUNT).map(|_| 7.0))));
     let dataset = with_named_axes(["x", "y", "z"], vertex);
     let error = run(&dataset, "x = 7").unwrap_err();
-    let Error::Query(QueryError::Bind(BindError::Find { source, .. })) = error else {
+    let Some(QueryError::Bind(BindError::Find { source, .. })) = error.cause() else {
         panic!("{error:?}")
     };
     let expected = "several columns have this name; write vertex.x, or X for the axis";

@@ -2,10 +2,11 @@
 
 use std::error::Error as _;
 
-use zvf::{Dataset, Error, LevelId, OpenOptions, Query, Shape};
+use zvf::{Dataset, Error, ErrorKind, LevelId, OpenOptions, Query, Shape, StateError};
 use zvf_model::fetch::FetchProblem;
 use zvf_query::QueryError;
 use zvf_query::{Selection, geometry::Bbox, predicate::Scope};
+use zvf_store::ListError;
 use zvf_testkit::{
     stores::{Recipe, StoreKind, make},
     web::Web,
@@ -68,10 +69,7 @@ fn the_error_of_an_old_store_contains_a_hint() {
             let (web, names) = serve(archive, refusal);
             let name = names.iter().find(|name| name.starts_with("graph")).unwrap();
             let error = open(&web, name).unwrap_err();
-            assert!(
-                matches!(error, Error::Unlistable(_)),
-                "{refusal}: {error:?}"
-            );
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{refusal}: {error:?}");
             let address = web.address();
             let expected = format!(
                 "{address}/{name} cannot list its contents, and only stores of format 0.9 open \
@@ -100,13 +98,16 @@ fn missing_files_are_reported_without_a_listing() {
     assert_eq!(dataset.layout().profile(), "0.9");
     // The metadata of the level is missing.
     let error = without("graph_3d/", "0/zarr.json").unwrap_err();
-    assert!(matches!(error, Error::Damaged(_)), "{error:?}");
+    assert!(error.kind() == ErrorKind::Damaged, "{error:?}");
     assert!(error.to_string().starts_with("0/zarr.json is missing"));
     // A level named by the root is missing.
     let error = without("pyramid_points/", "0/").unwrap_err();
-    assert!(matches!(error, Error::NoLevel(_)), "{error:?}");
+    assert!(error.is_not_found(), "{error:?}");
     let error = without("graph_3d/", "zarr.json").unwrap_err();
-    assert!(matches!(error, Error::NoStore { .. }), "{error:?}");
+    assert!(
+        matches!(error.cause(), Some(StateError::NoStore { .. })),
+        "{error:?}"
+    );
 }
 
 /// One array holds all chunks, so no listing is required.
@@ -117,10 +118,9 @@ fn native_shards_of_0_8_1_open_without_listing() {
         let dataset = open(&web, "0.8.1/native_sharded.zv").unwrap();
         assert_eq!(dataset.layout().profile(), "0.8.1");
         assert_eq!(dataset.levels(), [LevelId::FULL]);
-        assert!(matches!(
-            open(&web, "0.8.1/graph.zv").unwrap_err(),
-            Error::Unlistable(_)
-        ));
+        let error = open(&web, "0.8.1/graph.zv").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.cause::<ListError>().is_some());
     }
 }
 
@@ -130,10 +130,8 @@ fn counting_without_a_listing_is_an_error() {
         let (web, names) = serve("zvf-09", refusal);
         let dataset = open(&web, &names[0]).unwrap();
         let error = block_on(dataset.info()).unwrap_err();
-        assert!(
-            matches!(error, Error::Unlistable(_)),
-            "{refusal}: {error:?}"
-        );
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{refusal}: {error:?}");
+        assert!(error.cause::<ListError>().is_some());
         assert!(
             error
                 .to_string()
@@ -184,7 +182,7 @@ fn results(archive: &str, shape: Option<Shape>) -> (usize, Vec<String>) {
             (Err(expected), Err(found)) => {
                 assert_eq!(found.to_string(), expected.to_string(), "{name}");
             }
-            (Ok(_), Err(Error::Query(QueryError::Fetch(error)))) => {
+            (Ok(_), Err(ref error)) if let Some(QueryError::Fetch(error)) = error.cause() => {
                 assert_eq!(error.problem, FetchProblem::Unlistable, "{name}");
                 refused.push(name);
             }

@@ -1,6 +1,6 @@
 //! Budgets on pyramids recorded from the reference implementation.
 
-use zvf::{Error, Query};
+use zvf::Query;
 use zvf_model::geometry_kind::GeometryKind;
 use zvf_query::{LevelChoice, QueryError, VertexBudget};
 use zvf_testkit::golden::Golden;
@@ -44,7 +44,7 @@ fn budgets_choose_levels_of_recorded_pyramids() {
                 let found = block_on(dataset.query(&query));
                 let Some(level) = fits.checked_sub(1) else {
                     let error = found.unwrap_err();
-                    let Error::Query(QueryError::OverVertices { vertices, .. }) = error else {
+                    let Some(&QueryError::OverVertices { vertices, .. }) = error.cause() else {
                         panic!("{at}: {error:?}")
                     };
                     assert_eq!(vertices, *counts.last().unwrap(), "{at}");

@@ -1,7 +1,7 @@
 //! Paths and linked vertices, which come from a single level.
 
 use proptest::prelude::*;
-use zvf::{Error, Query};
+use zvf::Query;
 use zvf_model::level::LevelId;
 use zvf_query::{
     Clip, LevelChoice, QueryError, VertexBudget,
@@ -52,7 +52,7 @@ fn check(made: &Layers, seed: u64) {
         .take_while(|level| sizes[*level as usize] <= max);
     let found = block_on(dataset.query(&query));
     let Some(level) = fits.last() else {
-        let over = matches!(found, Err(Error::Query(QueryError::OverVertices { .. })));
+        let over = matches!(&found, Err(error) if matches!(error.cause(), Some(QueryError::OverVertices { .. })));
         assert!(over, "{found:?}");
         return;
     };
@@ -96,9 +96,11 @@ fn check_box(made: &Layers, seed: u64) {
     let query = plain.clone().level(VertexBudget::new(max));
     let top = u32::try_from(made.coarse.len()).unwrap();
     match block_on(dataset.query(&query)) {
-        Err(Error::Query(QueryError::OverVertices {
-            vertices, level, ..
-        })) => {
+        Err(error)
+            if let Some(&QueryError::OverVertices {
+                vertices, level, ..
+            }) = error.cause() =>
+        {
             assert_eq!(level.number(), top);
             let coarsest = plain.level(LevelChoice::Number(level));
             let counts = block_on(dataset.count(&coarsest)).unwrap();

@@ -419,7 +419,7 @@ fn a_damaged_dense_index_is_not_changed() {
             let store = in_memory(&files);
             let editor = Editor::open(store.clone()).await.unwrap();
             let error = editor.remove(&[40]).await.unwrap_err();
-            let is_damage = matches!(error, zvf::Error::Edit(EditError::Damaged { .. }));
+            let is_damage = matches!(error.cause(), Some(EditError::Damaged { .. }));
             assert!(is_damage && error.to_string().contains(about), "{error}");
             let mut before = files.clone();
             let mut after = files_of(&store).await;

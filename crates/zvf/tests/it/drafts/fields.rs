@@ -86,7 +86,7 @@ fn an_unfinished_level_is_refused() {
             let store = in_memory(&files);
             let dataset = Dataset::open(store.clone()).await.unwrap();
             let is_unfinished = |error: Error| {
-                let is = matches!(error, Error::Query(QueryError::Unfinished(_)));
+                let is = matches!(error.cause(), Some(QueryError::Unfinished(_)));
                 assert!(is && error.kind() == ErrorKind::Conflict, "{error}");
                 assert!(error.to_string().starts_with("0: the level is being built"));
             };

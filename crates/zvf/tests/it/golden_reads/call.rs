@@ -128,15 +128,15 @@ impl Work<'_> {
         if unknown == 0 {
             return whole(self.dataset, query, found, tally, self.at);
         }
-        match found {
-            Err(zvf::Error::Query(QueryError::NoObject { id, .. })) => {
-                tally.same(requested.contains(&id), true, self.at);
+        match found.as_ref().err().and_then(zvf::Error::cause) {
+            Some(QueryError::NoObject { id, .. }) => {
+                tally.same(requested.contains(id), true, self.at);
             }
-            Err(zvf::Error::Query(QueryError::NoObjects(_))) => {
+            Some(QueryError::NoObjects(_)) => {
                 tally.same(self.level.objects.is_none(), true, self.at);
                 return None;
             }
-            other => tally.differs(format!("{}: {other:?}", self.at)),
+            _ => tally.differs(format!("{}: {found:?}", self.at)),
         }
         let found = block_on(self.dataset.query(&query.clone().keep_going(true)));
         let result = found.unwrap_or_else(|error| panic!("{}: {error:?}", self.at));
@@ -160,7 +160,7 @@ pub(super) fn whole(
         }
         Err(error) => error,
     };
-    let zvf::Error::Query(QueryError::Damaged(damage)) = &error else {
+    let Some(QueryError::Damaged(damage)) = error.cause() else {
         tally.differs(format!("{at}: {error:?}"));
         return None;
     };

@@ -8,7 +8,7 @@ use std::{
 
 use core::time::Duration;
 
-use zvf::{Editor, Error, OpenOptions, Store};
+use zvf::{Editor, OpenOptions, StateError, Store};
 
 use super::{
     child::{self, End},
@@ -172,7 +172,12 @@ async fn recover(
     let left_none = states.old.is_none() && before == FoundState::Old;
     match opened {
         Ok(_) => assert!(!left_none || matches!(place, Place::Bucket(_))),
-        Err(Error::NoStore { .. } | Error::Unfinished { .. }) => assert!(left_none),
+        Err(error)
+            if let Some(StateError::NoStore { .. } | StateError::Unfinished { .. }) =
+                error.cause() =>
+        {
+            assert!(left_none);
+        }
         Err(error) => panic!("cannot be recovered: {error:?}"),
     }
     assert!(

@@ -66,7 +66,7 @@ fn w13_a_session_without_retries_gets_the_conflict() {
     };
     let open = OpenOptions::default().write_hook(once(between));
     let error = block_on(append(&address, &open, 0, 0)).unwrap_err();
-    let Error::Conflict(CommitError::Conflict { names }) = error else {
+    let Some(CommitError::Conflict { names }) = error.cause() else {
         panic!("{error:?}")
     };
     assert!(

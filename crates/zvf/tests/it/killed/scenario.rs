@@ -205,9 +205,8 @@ impl Scenario {
                 let objects = files.into_iter();
                 let objects =
                     objects.map(|(name, bytes)| (Key::parse(&name).unwrap(), bytes.into()));
-                let store = open.open(address).map_err(Error::Open)?;
-                let put = store.put_many(objects.collect()).await;
-                put.map_err(|error| Error::Source(error.into()))
+                let store = open.open(address)?;
+                Ok(store.put_many(objects.collect()).await?)
             }
         }
     }

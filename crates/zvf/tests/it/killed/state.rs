@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use zvf::{Dataset, Error, Store, StoreInfo};
+use zvf::{Dataset, Error, StateError, Store, StoreInfo};
 use zvf_model::key::Key;
 use zvf_store::Read;
 
@@ -24,7 +24,12 @@ impl State {
     /// Reads a store without changing it; `None` if there is no store.
     pub(crate) async fn read(address: &str) -> Result<Option<Self>, Error> {
         let dataset = match Dataset::open(address).await {
-            Err(Error::NoStore { .. } | Error::Unfinished { .. }) => return Ok(None),
+            Err(error)
+                if let Some(StateError::NoStore { .. } | StateError::Unfinished { .. }) =
+                    error.cause() =>
+            {
+                return Ok(None);
+            }
             dataset => dataset?,
         };
         let info = dataset.info().await?;
@@ -34,7 +39,7 @@ impl State {
             advertised.eq([Some(content.vertices.len() as u64)]),
             "{info:?}"
         );
-        let store = Store::open(address).map_err(Error::Open)?;
+        let store = Store::open(address)?;
         let files = Self::files(&store).await?;
         Ok(Some(Self {
             content,
@@ -47,25 +52,17 @@ impl State {
     pub(super) async fn files(store: &Store) -> Result<BTreeMap<String, Vec<u8>>, Error> {
         let root = store
             .read_one(Read::full(Key::parse("zarr.json").unwrap()))
-            .await
-            .map_err(Error::Read)?;
+            .await?;
         let Some(root) = root else {
             return Ok(BTreeMap::new());
         };
-        let committed = store.committed_view(&root).await;
-        let store = committed.map_err(|error| Error::Source(error.into()))?;
-        let names = store
-            .list_all(&Key::root(), usize::MAX)
-            .await
-            .map_err(Error::List)?;
+        let store = store.committed_view(&root).await?;
+        let names = store.list_all(&Key::root(), usize::MAX).await?;
         let names: Vec<String> = names.into_iter().map(|file| file.name).collect();
         let reads = names
             .iter()
             .map(|name| Read::full(Key::parse(name).unwrap()));
-        let found = store
-            .read(&reads.collect::<Vec<_>>())
-            .await
-            .map_err(Error::Read)?;
+        let found = store.read(&reads.collect::<Vec<_>>()).await?;
         let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
         for (name, bytes) in names.into_iter().zip(found) {
             files.insert(name, bytes.unwrap().to_vec());

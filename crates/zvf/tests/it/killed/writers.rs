@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use zvf::{CreateOptions, Dataset, Editor, Error};
+use zvf::{CreateOptions, Dataset, Editor};
 use zvf_build::{ColumnValues, Design, Geometry, GeometryKind, NumericColumn, OutOfBounds};
 use zvf_format::numeric::Kind;
 use zvf_store::CommitError;
@@ -248,7 +248,7 @@ pub(super) fn write(job: &str, address: &str) {
                     let ids = changed.objects.iter().map(|id| format!(" {id}"));
                     format!("{}{}", changed.transaction, ids.collect::<String>())
                 }
-                Err(Error::Conflict(CommitError::Conflict { names })) => {
+                Err(ref error) if let Some(CommitError::Conflict { names }) = error.cause() => {
                     assert!(!names.is_empty());
                     "0".to_owned()
                 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use futures_util::StreamExt;
-use zvf::{BatchOptions, Error, ErrorKind, OpenOptions};
+use zvf::{BatchOptions, ErrorKind, OpenOptions};
 use zvf_query::{
     Column, ColumnValues, Counts, Links, NumericColumn, Query, QueryReport, QueryResult,
 };
@@ -39,7 +39,7 @@ pub(super) async fn batches(
     });
     let outcome = match outcome.await {
         Ok(outcome) => outcome,
-        Err(Error::Query(error)) if error.kind() == ErrorKind::OverBudget => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::OverBudget => return Ok(()),
         Err(error) => return Err(format!("in batches: {error:?}")),
     };
     check(pieces, &outcome, result)?;

@@ -459,10 +459,7 @@ fn compacting_outdates_levels_if_it_drops_vertices() {
         assert!(stale(&store).await);
         let refused = reached().await;
         assert!(
-            matches!(
-                refused,
-                Err(zvf::Error::Query(QueryError::OutdatedLinks(_)))
-            ),
+            matches!(&refused, Err(error) if matches!(error.cause(), Some(QueryError::OutdatedLinks(_)))),
             "{refused:?}"
         );
         options.overwrite = true;
@@ -531,10 +528,11 @@ fn links_to_stale_levels_are_refused() {
         editor.remove(&[0]).await.unwrap();
         for query in [up.clone(), here(1).drill(-1)] {
             let refused = reached(query).await;
-            let Err(zvf::Error::Query(QueryError::OutdatedLinks(level))) = refused else {
-                panic!("{refused:?}");
+            let error = refused.unwrap_err();
+            let Some(QueryError::OutdatedLinks(level)) = error.cause() else {
+                panic!("{error:?}");
             };
-            assert_eq!(level, LevelId::new(1));
+            assert_eq!(*level, LevelId::new(1));
         }
         let report = validate(store.clone(), &ValidateOptions::default()).await;
         let findings = report.unwrap().findings;

@@ -1,7 +1,7 @@
 //! Failed builds leave the completed levels. Killed builds are tested with the other kills.
 
 use zvf::{
-    CreateOptions, CrossLevel, LevelDesign, OpenOptions, PyramidLevels, PyramidOptions,
+    CreateOptions, CrossLevel, ErrorKind, LevelDesign, OpenOptions, PyramidLevels, PyramidOptions,
     build_pyramid,
     coarsen::{CoarsenMethod, Placement},
 };
@@ -67,7 +67,10 @@ fn a_failed_level_leaves_the_previous_ones() {
             // Existing levels are replaced only on request.
             options.levels = PyramidLevels::Explicit(vec![bins(8.0)]);
             let made = build_pyramid(&two, &options).await;
-            assert!(matches!(made, Err(zvf::Error::Pyramid(_))), "{made:?}");
+            assert!(
+                matches!(&made, Err(error) if error.kind() == ErrorKind::InvalidInput),
+                "{made:?}"
+            );
             assert!(files(&one).await == files(&two).await, "{kind:?}");
         });
     }
@@ -93,7 +96,7 @@ fn collapse_is_rejected_without_triangles() {
             let mut options = PyramidOptions::default();
             options.levels = PyramidLevels::Explicit(vec![design]);
             let made = build_pyramid(&store, &options).await;
-            let is_refused = matches!(made, Err(zvf::Error::Pyramid(_)));
+            let is_refused = matches!(&made, Err(error) if error.kind() == ErrorKind::InvalidInput);
             assert!(is_refused, "{kind:?}: {made:?}");
             assert!(files(&store).await == before, "{kind:?}");
         });

@@ -1,7 +1,7 @@
 //! Results in batches, each within a memory budget.
 
 use futures_util::StreamExt;
-use zvf::{BatchOptions, Dataset, Error, OpenOptions, Query, QueryResult};
+use zvf::{BatchOptions, Dataset, OpenOptions, Query, QueryResult};
 use zvf_model::error_chain::error_chain;
 use zvf_query::{Column, ColumnValues, QueryError, Selection};
 use zvf_testkit::stores::{Made, Recipe, StoreKind, make, wide};
@@ -122,7 +122,7 @@ fn check(name: &str, made: &Made, query: &Query, part: u64) {
     // A single result does not fit into a budget below its size.
     let min = of_size(made, budget.min(size(&expected) / 2));
     let error = block_on(min.query(query)).unwrap_err();
-    let is_over = matches!(error, Error::Query(QueryError::OverBudget { .. }));
+    let is_over = matches!(error.cause(), Some(QueryError::OverBudget { .. }));
     assert!(is_over, "{name}: {error:?}");
 }
 

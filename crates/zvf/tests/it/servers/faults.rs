@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use zvf::{Dataset, Error, OpenOptions};
+use zvf::{Dataset, OpenOptions};
 use zvf_model::key::Key;
 use zvf_store::{CellError, ListError, ListedFile, ReadError, Store};
 use zvf_testkit::proxy::{Plan, Proxy, ProxyFault};
@@ -135,7 +135,7 @@ fn permanent_list_faults(place: Place) {
         let store = place.through(&proxy, STORE, &options(fault).retries(2));
         let counted = async { Dataset::open(store).await?.info().await };
         let error = block_on(counted).unwrap_err();
-        let Error::List(error) = error else {
+        let Some(error) = error.cause::<ListError>() else {
             panic!("{place:?} {fault:?}: {error:?}")
         };
         assert!(error.is_transient(), "{place:?} {fault:?}: {error:?}");

@@ -6,11 +6,11 @@ use core::{
 };
 use std::{sync::Mutex, thread};
 
-use zvf::{Dataset, Editor, Error, Follow, Location, OpenOptions, OutOfBounds, Query};
+use zvf::{Dataset, Editor, Follow, Location, OpenOptions, OutOfBounds, Query};
 use zvf_testkit::{sample, stores::Random};
 
 use super::{
-    bucket,
+    bucket, is_changed,
     model::{Content, Model, content},
     object,
 };
@@ -93,7 +93,7 @@ async fn read(
             let first = history.len().saturating_sub(2);
             match open(&mut random, &location).await {
                 Ok(dataset) => handles.push((dataset, first)),
-                Err(Error::Changed { .. }) => continue,
+                Err(error) if is_changed(&error) => continue,
                 Err(error) => panic!("{error:?}"),
             }
             if handles.len() > 3 {
@@ -146,8 +146,11 @@ async fn read(
         };
         match outcome {
             // An object may be absent from the state.
-            Ok(()) | Err(Error::Query(zvf_query::QueryError::NoObject { .. })) => results += 1,
-            Err(Error::Changed { .. }) => match random.chance(50) {
+            Ok(()) => results += 1,
+            Err(error) if matches!(error.cause(), Some(zvf_query::QueryError::NoObject { .. })) => {
+                results += 1;
+            }
+            Err(error) if is_changed(&error) => match random.chance(50) {
                 true => drop(dataset.reload().await),
                 false => drop(handles.remove(at)),
             },

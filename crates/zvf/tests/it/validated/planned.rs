@@ -131,11 +131,9 @@ fn plans_compare_sealed_stores_with_their_inventory() {
 
 #[track_caller]
 fn problem<T>(result: Result<T, Error>) -> TaskPlanError {
-    match result {
-        Err(Error::Tasks { source, .. }) => source,
-        Err(error) => panic!("{error}"),
-        Ok(_) => panic!("no error"),
-    }
+    let error = result.map(|_| ()).unwrap_err();
+    let problem = error.cause::<TaskPlanError>().cloned();
+    problem.unwrap_or_else(|| panic!("{error}"))
 }
 
 #[test]

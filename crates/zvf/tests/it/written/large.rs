@@ -290,7 +290,7 @@ impl Stored {
 }
 
 fn is_all_outside<T>(made: &Result<T, zvf::Error>) -> bool {
-    matches!(made, Err(zvf::Error::Rejected(BuildError::AllOutside)))
+    matches!(&made, Err(error) if matches!(error.cause(), Some(BuildError::AllOutside)))
 }
 
 /// Checks a random case. Returns whether it has been created with attributes of paths in the batches.

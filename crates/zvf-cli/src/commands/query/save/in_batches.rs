@@ -165,7 +165,7 @@ async fn object_groups(
         return Ok(None);
     };
     let objects = dataset.session().object_list(level).await;
-    let Some(objects) = objects.map_err(zvf::Error::Query)? else {
+    let Some(objects) = objects.map_err(zvf::Error::from)? else {
         return Ok(None);
     };
     let ids: Option<Vec<i64>> = (0..objects.len()).map(|at| objects.id(at)).collect();
