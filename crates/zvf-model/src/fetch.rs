@@ -15,29 +15,30 @@ use crate::{
     zarr::{Array, Node},
 };
 
+mod array;
 mod cached;
 pub mod contract;
 mod maybe_send;
+mod options;
 mod port;
 
+pub use array::{AnyArray, CellSource};
 pub use cached::CachedFetch;
 pub use maybe_send::{BoxFuture, MaybeSend, MaybeSync};
-pub use port::{AnyArray, Port};
+pub use options::CellOptions;
+pub use port::Port;
 
 /// Reads nodes and cells of one store.
 ///
 /// The module [`contract`] says what implementations have to do, and tests them. Implementations
 /// and their futures are [`Send`] and [`Sync`], except in browsers; see [`MaybeSend`].
 pub trait Fetch: MaybeSync {
-    /// An array whose cells can be read.
-    type Array: CellSource;
-
     /// Prepares the array at `node` for reading, without I/O.
     ///
     /// # Errors
     ///
     /// [`FetchError`] if its cells cannot be read, for example because of an unknown codec.
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<Self::Array, FetchError>;
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError>;
 
     /// Reads the nodes at `keys` in order; `None` where there is no `zarr.json`.
     ///
@@ -50,20 +51,13 @@ pub trait Fetch: MaybeSync {
     ) -> impl Future<Output = Result<Vec<Option<Node>>, FetchError>> + MaybeSend;
 
     /// Reads the payloads of cells in the requested order, `None` for absent ones. Each may fail
-    /// separately. Common parts of two requests are fetched once.
+    /// separately. Common parts of two requests are fetched once. Cells of an array that another
+    /// implementation opened are unavailable.
     fn cells(
         &self,
-        wanted: &[CellRequest<Self::Array>],
+        wanted: &[CellRequest],
+        options: CellOptions,
     ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + MaybeSend;
-
-    /// Like [`cells`](Self::cells), but bypasses the cache of the port, for scans that read each
-    /// cell once.
-    fn cells_once(
-        &self,
-        wanted: &[CellRequest<Self::Array>],
-    ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + MaybeSend {
-        self.cells(wanted)
-    }
 
     /// Prepares reads of cells of these arrays that will follow: over a network, reads the indexes
     /// of all of their shards, unless this takes more than `max_requests`. Takes at most one round
@@ -72,7 +66,7 @@ pub trait Fetch: MaybeSync {
     /// Returns no error: a later read of an unreadable cell does.
     fn prepare(
         &self,
-        arrays: &[Self::Array],
+        arrays: &[AnyArray],
         max_requests: usize,
     ) -> impl Future<Output = ()> + MaybeSend {
         let _ = (arrays, max_requests);
@@ -151,36 +145,34 @@ pub trait Fetch: MaybeSync {
     }
 }
 
-/// An array whose cells can be read. Cloning is cheap.
-pub trait CellSource: Clone + Send + Sync + 'static {
-    /// Returns the key of the array.
-    fn node(&self) -> &Key;
-
-    /// Returns its metadata.
-    fn metadata(&self) -> &Arc<Array>;
-
-    /// Returns whether a part of a cell can be read without the rest.
-    fn is_plain(&self) -> bool;
-}
-
 /// A requested cell.
 #[derive(Clone, Debug)]
-pub struct CellRequest<A> {
+pub struct CellRequest {
     /// The cell.
-    pub cell: CellRef<A>,
+    pub cell: CellRef,
     /// The requested range of its payload; all if `None`.
     pub part: Option<Range<u64>>,
 }
 
 /// Identity of a cell.
 #[derive(Clone, Debug)]
-pub enum CellRef<A> {
+pub enum CellRef {
     /// An element of an array, with one index per axis from 0. In a sharded array the element is an
     /// inner chunk.
-    Element(A, Vec<u64>),
+    Element(AnyArray, Vec<u64>),
     /// A whole array of bytes, known by its key only: its metadata and its single chunk are
     /// read concurrently.
     Child(Key),
+}
+
+impl CellRef {
+    /// Returns the key of the array.
+    pub fn node(&self) -> &Key {
+        match self {
+            Self::Element(array, _) => array.node(),
+            Self::Child(node) => node,
+        }
+    }
 }
 
 /// A payload, or a part of one.

@@ -10,7 +10,10 @@ use futures_util::FutureExt;
 use serde_json::{Value as Json, json};
 use zvf_format::vlen::{self, VlenFrame};
 use zvf_model::{
-    fetch::{CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port},
+    fetch::{
+        AnyArray, CellOptions, CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem,
+        Fetched, Port,
+    },
     generation::Generation,
     key::Key,
     layout::Layout,
@@ -33,7 +36,6 @@ pub(crate) struct MemoryStore {
     levels: LevelCache,
 }
 
-#[derive(Clone, Debug)]
 pub(crate) struct MemoryStoreArray(Key, Arc<Array>);
 
 impl CellSource for MemoryStoreArray {
@@ -210,7 +212,7 @@ impl MemoryStore {
         self.rounds.lock().unwrap().push(requested.collect());
     }
 
-    fn one(&self, wanted: &CellRequest<MemoryStoreArray>) -> Result<Option<Fetched>, FetchError> {
+    fn one(&self, wanted: &CellRequest) -> Result<Option<Fetched>, FetchError> {
         let path = path_of(wanted);
         let Some(bytes) = self.files.get(&path) else {
             return Ok(None);
@@ -221,8 +223,8 @@ impl MemoryStore {
         }
         let mut bytes = bytes.as_slice();
         if let CellRef::Element(array, _) = &wanted.cell
-            && array.1.data_type == DataType::VariableBytes
-            && array.1.chunk_shape.iter().all(|rows| *rows == 1)
+            && array.metadata().data_type == DataType::VariableBytes
+            && array.metadata().chunk_shape.iter().all(|rows| *rows == 1)
         {
             bytes = VlenFrame::parse(bytes).unwrap().only().unwrap();
         }
@@ -243,10 +245,11 @@ fn cell_path(key: &str, element: &[u64]) -> String {
     format!("{key}/c{}", coords.collect::<String>())
 }
 
-fn path_of(wanted: &CellRequest<MemoryStoreArray>) -> String {
+fn path_of(wanted: &CellRequest) -> String {
     match &wanted.cell {
         CellRef::Element(array, element) => {
-            array.1.chunk_key(&array.0, element).unwrap().to_string()
+            let key = array.metadata().chunk_key(array.node(), element);
+            key.unwrap().to_string()
         }
         CellRef::Child(key) => cell_path(key.as_str(), &[0]),
     }
@@ -261,10 +264,8 @@ fn failed(key: Key, problem: FetchProblem) -> FetchError {
 }
 
 impl Fetch for MemoryStore {
-    type Array = MemoryStoreArray;
-
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<MemoryStoreArray, FetchError> {
-        Ok(MemoryStoreArray(node.clone(), array))
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
+        Ok(AnyArray::new(MemoryStoreArray(node.clone(), array)))
     }
 
     async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
@@ -278,7 +279,8 @@ impl Fetch for MemoryStore {
 
     async fn cells(
         &self,
-        wanted: &[CellRequest<MemoryStoreArray>],
+        wanted: &[CellRequest],
+        _options: CellOptions,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         self.round(wanted.iter().map(|wanted| match &wanted.part {
             Some(part) => format!("{} {part:?}", path_of(wanted)),

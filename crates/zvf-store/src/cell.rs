@@ -4,7 +4,7 @@
 //!
 //! | step | type | what it decides |
 //! |---|---|---|
-//! | group | [`Target`] | requests for the same cell become one |
+//! | group | [`CellRequest`] | requests for the same cell become one |
 //! | locate | [`Located`] | the object of the cell and, in a shard, its number |
 //! | look up | [`PayloadCache`] | payloads that need no read |
 //! | look up | [`ShardIndexes`] | ranges of cells in shards: one round trip for unknown indexes |
@@ -15,14 +15,15 @@
 //! A child, an array known only by its key, may need another round trip when its chunk
 //! has an unusual name.
 
-use core::{
-    hash::{Hash, Hasher},
-    ops::Range,
-};
+use core::ops::Range;
 use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
-use zvf_model::{fetch::Fetched, key::Key, payload_cache::PayloadCache};
+use zvf_model::{
+    fetch::{AnyArray, CellRef, CellRequest, Fetched},
+    key::Key,
+    payload_cache::PayloadCache,
+};
 
 use crate::{
     io::{ByteBudget, Read},
@@ -70,15 +71,6 @@ pub struct CellReader {
     store: Store,
     shard_indexes: Arc<ShardIndexes>,
     cache: Option<Arc<PayloadCache<CacheKey>>>,
-}
-
-/// The cell that a request is for.
-#[derive(Clone, Copy, Debug)]
-enum Target<'a> {
-    /// A cell of a known array.
-    Element(&'a CellArray, &'a [u64]),
-    /// The only cell of an array that is known only by its key.
-    Child(&'a Key),
 }
 
 /// The bytes of a payload that a request is for; `None` for all.
@@ -165,10 +157,11 @@ impl CellReader {
     ///
     /// The first [`CellError`].
     pub async fn read(&self, cells: &[CellRead<'_>]) -> Result<Vec<Option<Bytes>>, CellError> {
-        let requests: Vec<_> = cells
-            .iter()
-            .map(|cell| (Target::Element(cell.array, cell.index), cell.part.clone()))
-            .collect();
+        let requests = cells.iter().map(|cell| CellRequest {
+            cell: CellRef::Element(AnyArray::new(cell.array.clone()), cell.index.to_vec()),
+            part: cell.part.clone(),
+        });
+        let requests: Vec<CellRequest> = requests.collect();
         let results = self.read_each(&requests, CacheMode::Fill).await.into_iter();
         results
             .map(|result| result.map(|fetched| fetched.map(|fetched| fetched.bytes)))
@@ -187,15 +180,17 @@ impl CellReader {
 
     /// Reads the indexes of all shards of arrays over the network, if they are few. Cells in these
     /// shards then take one round trip.
-    async fn prepare_shards(&self, arrays: &[CellArray], max_requests: usize) {
-        let counts = arrays.iter().map(CellArray::shard_count);
+    async fn prepare_shards(&self, arrays: &[AnyArray], max_requests: usize) {
+        let arrays = arrays.iter().filter_map(|array| array.downcast().ok());
+        let arrays: Vec<&CellArray> = arrays.collect();
+        let counts = arrays.iter().map(|array| array.shard_count());
         let count = counts.fold(0, usize::saturating_add);
-        let sizes = arrays.iter().map(CellArray::shard_index_bytes);
+        let sizes = arrays.iter().map(|array| array.shard_index_bytes());
         let bytes = sizes.fold(0, u64::saturating_add);
         if self.store.is_near() || count > max_requests || bytes > MAX_PREPARED_BYTES {
             return;
         }
-        let shards: Vec<_> = arrays.iter().flat_map(CellArray::shards).collect();
+        let shards: Vec<_> = arrays.iter().flat_map(|array| array.shards()).collect();
         let shards = shards.iter().map(|(key, sharding)| (key, *sharding));
         self.shard_indexes.prepare(shards, &self.store).await;
     }
@@ -203,11 +198,7 @@ impl CellReader {
     /// Reads cells and children, with a separate result for each request.
     ///
     /// Takes one more round trip when the chunk of a child has an unusual name.
-    async fn read_each(
-        &self,
-        requests: &[(Target<'_>, Part)],
-        cache_mode: CacheMode,
-    ) -> Vec<CellResult> {
+    async fn read_each(&self, requests: &[CellRequest], cache_mode: CacheMode) -> Vec<CellResult> {
         let (cells, positions) = group(requests);
         let cached = self.cached_payloads(&cells);
         let missing = cells.iter().zip(&cached);
@@ -330,55 +321,24 @@ impl CellReader {
     }
 }
 
-impl Target<'_> {
-    /// Returns the key of the array.
-    fn node(&self) -> &Key {
-        match self {
-            Self::Element(array, _) => array.node(),
-            Self::Child(key) => key,
-        }
-    }
-
-    fn locate(&self) -> Result<Located, CellError> {
-        match *self {
-            Self::Element(array, index) => {
-                Element::new(array.description(), index).map(Located::Element)
-            }
-            Self::Child(key) => Child::new(key).map(Located::Child),
-        }
-    }
-}
-
-/// Clones of an array share their description, so arrays are compared by its address.
-impl PartialEq for Target<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Element(array, index), Self::Element(other, other_index)) => {
-                Arc::ptr_eq(array.description(), other.description()) && index == other_index
-            }
-            (Self::Child(key), Self::Child(other)) => key == other,
-            _ => false,
-        }
-    }
-}
-
-impl Eq for Target<'_> {}
-
-impl Hash for Target<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        match self {
-            Self::Element(array, index) => {
-                (Arc::as_ptr(array.description()).addr(), index).hash(state);
-            }
-            Self::Child(key) => key.hash(state),
-        }
-    }
-}
-
 /// A cell whose object is known.
 enum Located {
     Element(Element),
     Child(Child),
+}
+
+impl Located {
+    fn new(cell: &CellRef) -> Result<Self, CellError> {
+        match cell {
+            CellRef::Element(array, index) => {
+                let array: &CellArray = array
+                    .downcast()
+                    .map_err(|_| CellError::ForeignArray(array.node().clone()))?;
+                Element::new(array.description(), index).map(Self::Element)
+            }
+            CellRef::Child(key) => Child::new(key).map(Self::Child),
+        }
+    }
 }
 
 /// A cell and the parts of it that are requested.
@@ -391,34 +351,54 @@ struct Position {
     part: usize,
 }
 
+/// The cell of a request. Clones of an array share their description, so arrays are compared by its
+/// address; an array of another port has none.
+#[derive(PartialEq, Eq, Hash)]
+enum CellId<'a> {
+    Element(Option<usize>, &'a [u64]),
+    Child(&'a Key),
+}
+
+impl<'a> CellId<'a> {
+    fn new(cell: &'a CellRef) -> Self {
+        match cell {
+            CellRef::Element(array, index) => {
+                let array = array.downcast::<CellArray>().ok();
+                let address = array.map(|array| Arc::as_ptr(array.description()).addr());
+                Self::Element(address, index)
+            }
+            CellRef::Child(key) => Self::Child(key),
+        }
+    }
+}
+
 /// Groups requests by cell, and returns the position of each request.
-fn group(requests: &[(Target<'_>, Part)]) -> (Vec<GroupedCell>, Vec<Position>) {
-    let mut cell_of: HashMap<Target<'_>, usize> = HashMap::new();
+fn group(requests: &[CellRequest]) -> (Vec<GroupedCell>, Vec<Position>) {
+    let mut cell_of: HashMap<CellId<'_>, usize> = HashMap::new();
     let mut cells: Vec<GroupedCell> = Vec::new();
     let mut positions = Vec::with_capacity(requests.len());
-    for (target, part) in requests {
-        let cell = *cell_of.entry(*target).or_insert(cells.len());
+    for request in requests {
+        let cell = *cell_of
+            .entry(CellId::new(&request.cell))
+            .or_insert(cells.len());
         if cell == cells.len() {
-            cells.push((target.locate(), Vec::new()));
+            cells.push((Located::new(&request.cell), Vec::new()));
         }
         if let Some((_, parts)) = cells.get_mut(cell) {
-            let part_index = parts.len();
-            positions.push(Position {
-                cell,
-                part: part_index,
-            });
-            parts.push(part.clone());
+            let part = parts.len();
+            positions.push(Position { cell, part });
+            parts.push(request.part.clone());
         }
     }
     (cells, positions)
 }
 
 /// Returns the results of requests whose decoding panicked.
-fn interrupted(requests: &[(Target<'_>, Part)], source: TaskPanicked) -> Vec<CellResult> {
+fn interrupted(requests: &[CellRequest], source: TaskPanicked) -> Vec<CellResult> {
     let source: Arc<dyn core::error::Error + Send + Sync> = Arc::new(source);
-    let result = |(target, _): &(Target<'_>, Part)| {
+    let result = |request: &CellRequest| {
         Err(CellError::Interrupted {
-            key: target.node().clone(),
+            key: request.cell.node().clone(),
             source: Arc::clone(&source),
         })
     };

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures_util::future::join;
 use zvf_model::{
     error_chain::error_chain,
-    fetch::{AnyArray, CellRequest, FetchError, FetchProblem, Fetched},
+    fetch::{CellRequest, FetchError, FetchProblem, Fetched},
     grid::ChunkCoord,
 };
 
@@ -82,7 +82,7 @@ struct ChunkBatch<'c> {
     chunks: &'c [ChunkCoord],
     /// The chunks after this batch.
     rest: &'c [ChunkCoord],
-    wanted: Vec<CellRequest<AnyArray>>,
+    wanted: Vec<CellRequest>,
     /// Whether each part has a cell for each chunk.
     requested: Vec<bool>,
 }

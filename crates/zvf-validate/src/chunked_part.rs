@@ -148,7 +148,7 @@ impl ChunkedPart {
     }
 
     /// Returns the request for a cell, or `None` if the part lists no such cell.
-    pub(crate) fn cell_request(&self, chunk: &ChunkCoord) -> Option<CellRequest<AnyArray>> {
+    pub(crate) fn cell_request(&self, chunk: &ChunkCoord) -> Option<CellRequest> {
         let (cell, part) = match &self.form {
             CellStorage::Elements {
                 array,

@@ -10,7 +10,7 @@ use std::{env, error::Error, sync::Arc};
 
 use zvf::{FetchDataset, Query, Store};
 use zvf_model::{
-    fetch::{CellRequest, Fetch, FetchError, Fetched},
+    fetch::{AnyArray, CellOptions, CellRequest, Fetch, FetchError, Fetched},
     key::Key,
     zarr::{Array, Node},
 };
@@ -20,9 +20,7 @@ use zvf_store::CellReader;
 struct Printing(CellReader);
 
 impl Fetch for Printing {
-    type Array = <CellReader as Fetch>::Array;
-
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<Self::Array, FetchError> {
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
         self.0.array(node, array)
     }
     async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
@@ -31,10 +29,11 @@ impl Fetch for Printing {
     }
     async fn cells(
         &self,
-        wanted: &[CellRequest<Self::Array>],
+        wanted: &[CellRequest],
+        options: CellOptions,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         println!("{} cells", wanted.len());
-        self.0.cells(wanted).await
+        self.0.cells(wanted, options).await
     }
     async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
         self.0.children(key).await

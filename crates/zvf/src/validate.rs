@@ -8,11 +8,11 @@ use std::sync::{
 use bytes::Bytes;
 use zvf_model::{
     error_chain::error_chain,
-    fetch::{BoxFuture, CellRequest, Fetch, FetchError, Fetched, Port},
+    fetch::{AnyArray, BoxFuture, CellOptions, CellRequest, Fetch, FetchError, Fetched, Port},
     key::Key,
     zarr::{Array, Node},
 };
-use zvf_store::{CellArray, CellReader, OpenOptions, Read, Store};
+use zvf_store::{CellReader, OpenOptions, Read, Store};
 use zvf_validate::{Depth, Finding, ValidateOptions, ValidationReport, rules::consistency};
 
 use crate::{
@@ -205,9 +205,7 @@ impl CountedReads {
 }
 
 impl Fetch for CountedReads {
-    type Array = CellArray;
-
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
         self.cells.array(node, array)
     }
 
@@ -217,18 +215,10 @@ impl Fetch for CountedReads {
 
     async fn cells(
         &self,
-        wanted: &[CellRequest<CellArray>],
+        wanted: &[CellRequest],
+        options: CellOptions,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        let found = self.cells.cells(wanted).await;
-        self.report();
-        found
-    }
-
-    async fn cells_once(
-        &self,
-        wanted: &[CellRequest<CellArray>],
-    ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        let found = self.cells.cells_once(wanted).await;
+        let found = self.cells.cells(wanted, options).await;
         self.report();
         found
     }

@@ -13,12 +13,15 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use zvf_model::{
     base64,
-    fetch::{BoxFuture, CellRequest, Fetch, FetchError, FetchProblem, Fetched, Port},
+    fetch::{
+        AnyArray, BoxFuture, CellOptions, CellRequest, Fetch, FetchError, FetchProblem, Fetched,
+        Port,
+    },
     key::Key,
     zarr::{Array, Node},
 };
 use zvf_store::{
-    CellArray, CellReader, ListedFile, OpenOptions, Read, Store, absolute_address, path_in_folder,
+    CellReader, ListedFile, OpenOptions, Read, Store, absolute_address, path_in_folder,
 };
 use zvf_validate::{
     Depth, ShareReport, ValidateOptions, ValidationReport, ValidationShare, validate_joined,
@@ -662,9 +665,7 @@ impl SurveyedCells {
 }
 
 impl Fetch for SurveyedCells {
-    type Array = CellArray;
-
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
         self.cells.array(node, array)
     }
 
@@ -682,16 +683,10 @@ impl Fetch for SurveyedCells {
 
     async fn cells(
         &self,
-        wanted: &[CellRequest<CellArray>],
+        wanted: &[CellRequest],
+        options: CellOptions,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        self.cells.cells(wanted).await
-    }
-
-    async fn cells_once(
-        &self,
-        wanted: &[CellRequest<CellArray>],
-    ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        self.cells.cells_once(wanted).await
+        self.cells.cells(wanted, options).await
     }
 
     async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{
-    CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, MaybeSend,
+    AnyArray, CellOptions, CellRef, CellRequest, Fetch, FetchError, FetchProblem, Fetched,
+    MaybeSend,
 };
 use crate::{
     key::Key,
@@ -45,13 +46,6 @@ impl PayloadKey for CellKey {
         let index = self.index.len().saturating_mul(size_of::<u64>());
         self.node.as_str().len().saturating_add(index)
     }
-}
-
-/// Treatment of payloads that the cache lacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Misses {
-    Fill,
-    Pass,
 }
 
 impl<F: Fetch> CachedFetch<F> {
@@ -108,14 +102,11 @@ impl<F: Fetch> CachedFetch<F> {
 
     async fn read(
         &self,
-        wanted: &[CellRequest<F::Array>],
-        misses: Misses,
+        wanted: &[CellRequest],
+        options: CellOptions,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         let Some(cache) = &self.cells else {
-            return match misses {
-                Misses::Fill => self.inner.cells(wanted).await,
-                Misses::Pass => self.inner.cells_once(wanted).await,
-            };
+            return self.inner.cells(wanted, options).await;
         };
         let keys: Vec<CellKey> = wanted.iter().map(|wanted| wanted.cell.key()).collect();
         let cached = cache.get(keys.iter().map(Some));
@@ -125,16 +116,13 @@ impl<F: Fetch> CachedFetch<F> {
         let missing = results.iter().zip(wanted).zip(&keys);
         let missing = missing.filter(|((result, _), _)| result.is_none());
         let (requests, keys): (Vec<_>, Vec<_>) = missing
-            .map(|((_, wanted), key)| (wanted.request(misses), key))
+            .map(|((_, wanted), key)| (wanted.request(options), key))
             .unzip();
         if requests.is_empty() {
             return results.into_iter().map(Ok).collect();
         }
-        let fetched = match misses {
-            Misses::Fill => self.inner.cells(&requests).await,
-            Misses::Pass => self.inner.cells_once(&requests).await,
-        };
-        if misses == Misses::Fill {
+        let fetched = self.inner.cells(&requests, options).await;
+        if !options.bypasses_cache {
             let whole = keys.into_iter().zip(&requests).zip(&fetched);
             let whole = whole.filter_map(|((key, request), fetched)| match fetched {
                 // A copy, because the bytes may be a small part of a large buffer.
@@ -151,7 +139,7 @@ impl<F: Fetch> CachedFetch<F> {
                 return Ok(Some(cached));
             }
             let Some(fetched) = fetched.next() else {
-                let key = wanted.cell.key().node;
+                let key = wanted.cell.node().clone();
                 let (problem, source) = (
                     FetchProblem::Unavailable,
                     "the port returned no response".into(),
@@ -163,7 +151,7 @@ impl<F: Fetch> CachedFetch<F> {
                 });
             };
             // Only requests without a part stand for those with one.
-            match (fetched?, wanted.request(misses).part) {
+            match (fetched?, wanted.request(options).part) {
                 (Some(whole), None) => match whole.bytes.part(wanted.part.as_ref()) {
                     Some(part) => Ok(Some(part)),
                     None => Err(beyond(wanted)),
@@ -195,7 +183,7 @@ impl Payload for Bytes {
     }
 }
 
-impl<A: CellSource> CellRef<A> {
+impl CellRef {
     fn key(&self) -> CellKey {
         match self {
             Self::Element(array, index) => CellKey {
@@ -210,10 +198,10 @@ impl<A: CellSource> CellRef<A> {
     }
 }
 
-impl<A: CellSource> CellRequest<A> {
+impl CellRequest {
     /// Returns the request to the port behind the cache: for a part of a cell that is decoded as a
     /// whole, the whole cell, if it is going to be cached.
-    fn request(&self, misses: Misses) -> Self {
+    fn request(&self, options: CellOptions) -> Self {
         let is_whole = match &self.cell {
             CellRef::Element(array, _) => !array.is_plain(),
             CellRef::Child(_) => false,
@@ -221,7 +209,7 @@ impl<A: CellSource> CellRequest<A> {
         let part = self.part.clone();
         Self {
             cell: self.cell.clone(),
-            part: part.filter(|_| !is_whole || misses == Misses::Pass),
+            part: part.filter(|_| !is_whole || options.bypasses_cache),
         }
     }
 }
@@ -238,18 +226,16 @@ fn damaged(key: &Key, source: impl core::error::Error + Send + Sync + 'static) -
     }
 }
 
-fn beyond<A: CellSource>(wanted: &CellRequest<A>) -> FetchError {
+fn beyond(wanted: &CellRequest) -> FetchError {
     FetchError {
-        key: wanted.cell.key().node,
+        key: wanted.cell.node().clone(),
         problem: FetchProblem::Damaged,
         source: "the requested part is beyond the end of the cell".into(),
     }
 }
 
 impl<F: Fetch + MaybeSend> Fetch for CachedFetch<F> {
-    type Array = F::Array;
-
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<F::Array, FetchError> {
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
         self.inner.array(node, array)
     }
 
@@ -278,19 +264,13 @@ impl<F: Fetch + MaybeSend> Fetch for CachedFetch<F> {
 
     async fn cells(
         &self,
-        wanted: &[CellRequest<F::Array>],
+        wanted: &[CellRequest],
+        options: CellOptions,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        self.read(wanted, Misses::Fill).await
+        self.read(wanted, options).await
     }
 
-    async fn cells_once(
-        &self,
-        wanted: &[CellRequest<F::Array>],
-    ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        self.read(wanted, Misses::Pass).await
-    }
-
-    async fn prepare(&self, arrays: &[F::Array], max_requests: usize) {
+    async fn prepare(&self, arrays: &[AnyArray], max_requests: usize) {
         self.inner.prepare(arrays, max_requests).await;
     }
 

@@ -1,12 +1,9 @@
 //! A type-erased port, so that plans are compiled once.
 
-use core::{any::Any, fmt};
+use core::fmt;
 use std::sync::Arc;
 
-use super::{
-    BoxFuture, CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched,
-    MaybeSync,
-};
+use super::{AnyArray, BoxFuture, CellOptions, CellRequest, Fetch, FetchError, Fetched, MaybeSync};
 use crate::{
     key::Key,
     zarr::{Array, Node},
@@ -15,33 +12,35 @@ use crate::{
 /// A handle on any [`Fetch`].
 ///
 /// Plans take this handle instead of a type parameter: generic plans would be compiled again for
-/// each port, in the crate that uses it. A call costs an allocation for its future, and requests
-/// for cells are copied. Dropping a future drops that of the port.
+/// each port, in the crate that uses it. A call costs an allocation for its future. Dropping a
+/// future drops that of the port.
+///
+/// The handle carries the [`CellOptions`] of its reads.
 #[derive(Clone, Copy)]
 pub struct Port<'a> {
     fetch: &'a dyn AnyFetch,
-    bypasses_cache: bool,
+    options: CellOptions,
 }
 
 impl<'a> Port<'a> {
     /// Creates a handle on `fetch`.
     pub fn new(fetch: &'a impl Fetch) -> Self {
-        let bypasses_cache = false;
-        Self {
-            fetch,
-            bypasses_cache,
-        }
+        let options = CellOptions::default();
+        Self { fetch, options }
     }
 
-    /// Returns a handle whose cells are not cached, for a scan that reads each of them once: see
-    /// [`Fetch::cells_once`].
+    /// Returns a handle whose cells are not cached, for a scan that reads each of them once.
     #[must_use]
-    pub fn bypass_cache(self) -> Self {
-        let bypasses_cache = true;
-        Self {
-            bypasses_cache,
-            ..self
-        }
+    pub fn bypass_cache(mut self) -> Self {
+        self.options.bypasses_cache = true;
+        self
+    }
+
+    /// Returns a handle whose reads are attributed to an operator of a plan.
+    #[must_use]
+    pub fn for_operator(mut self, operator: &'static str) -> Self {
+        self.options.operator = Some(operator);
+        self
     }
 
     /// See [`Fetch::array`].
@@ -63,11 +62,8 @@ impl<'a> Port<'a> {
     }
 
     /// See [`Fetch::cells`]. Cells of an array that another kind of port opened are unavailable.
-    pub async fn cells(
-        self,
-        wanted: &[CellRequest<AnyArray>],
-    ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        self.fetch.cells(wanted, self.bypasses_cache).await
+    pub async fn cells(self, wanted: &[CellRequest]) -> Vec<Result<Option<Fetched>, FetchError>> {
+        self.fetch.cells(wanted, self.options).await
     }
 
     /// See [`Fetch::prepare`].
@@ -140,68 +136,6 @@ impl fmt::Debug for Port<'_> {
     }
 }
 
-/// An array of any [`Port`]. Cloning is cheap.
-#[derive(Clone)]
-pub struct AnyArray(Arc<dyn AnySource>);
-
-impl AnyArray {
-    /// Returns the key of the array.
-    pub fn node(&self) -> &Key {
-        self.0.node()
-    }
-
-    /// Returns its metadata.
-    pub fn metadata(&self) -> &Arc<Array> {
-        self.0.metadata()
-    }
-
-    /// Returns whether a part of a cell can be read without the rest.
-    pub fn is_plain(&self) -> bool {
-        self.0.is_plain()
-    }
-
-    /// Returns the array in the type of its port.
-    fn of<A: CellSource>(&self) -> Result<&A, FetchError> {
-        self.0.as_any().downcast_ref().ok_or_else(|| FetchError {
-            key: self.node().clone(),
-            problem: FetchProblem::Unavailable,
-            source: "the array was opened by another kind of port".into(),
-        })
-    }
-}
-
-impl fmt::Debug for AnyArray {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AnyArray").field(self.node()).finish()
-    }
-}
-
-/// The object-safe part of [`CellSource`].
-trait AnySource: Send + Sync {
-    fn as_any(&self) -> &dyn Any;
-    fn node(&self) -> &Key;
-    fn metadata(&self) -> &Arc<Array>;
-    fn is_plain(&self) -> bool;
-}
-
-impl<A: CellSource> AnySource for A {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn node(&self) -> &Key {
-        CellSource::node(self)
-    }
-
-    fn metadata(&self) -> &Arc<Array> {
-        CellSource::metadata(self)
-    }
-
-    fn is_plain(&self) -> bool {
-        CellSource::is_plain(self)
-    }
-}
-
 /// The object-safe part of [`Fetch`].
 trait AnyFetch: MaybeSync {
     fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError>;
@@ -209,8 +143,8 @@ trait AnyFetch: MaybeSync {
     -> BoxFuture<'f, Result<Vec<Option<Node>>, FetchError>>;
     fn cells<'f>(
         &'f self,
-        wanted: &'f [CellRequest<AnyArray>],
-        bypasses_cache: bool,
+        wanted: &'f [CellRequest],
+        options: CellOptions,
     ) -> BoxFuture<'f, Vec<Result<Option<Fetched>, FetchError>>>;
     fn prepare<'f>(&'f self, arrays: &'f [AnyArray], max_requests: usize) -> BoxFuture<'f, ()>;
     fn children<'f>(&'f self, key: &'f Key) -> BoxFuture<'f, Result<Vec<String>, FetchError>>;
@@ -227,7 +161,7 @@ trait AnyFetch: MaybeSync {
 
 impl<F: Fetch> AnyFetch for F {
     fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
-        Ok(AnyArray(Arc::new(Fetch::array(self, node, array)?)))
+        Fetch::array(self, node, array)
     }
 
     fn nodes<'f>(
@@ -239,37 +173,14 @@ impl<F: Fetch> AnyFetch for F {
 
     fn cells<'f>(
         &'f self,
-        wanted: &'f [CellRequest<AnyArray>],
-        bypasses_cache: bool,
+        wanted: &'f [CellRequest],
+        options: CellOptions,
     ) -> BoxFuture<'f, Vec<Result<Option<Fetched>, FetchError>>> {
-        Box::pin(async move {
-            let mut own = Vec::with_capacity(wanted.len());
-            let mut others = Vec::new();
-            for (at, wanted) in wanted.iter().enumerate() {
-                match wanted.of() {
-                    Ok(wanted) => own.push(wanted),
-                    Err(error) => others.push((at, error)),
-                }
-            }
-            let mut responses = if bypasses_cache {
-                Fetch::cells_once(self, &own).await
-            } else {
-                Fetch::cells(self, &own).await
-            };
-            // In order, so that each error is inserted at the position of its request.
-            for (at, error) in others {
-                responses.insert(at.min(responses.len()), Err(error));
-            }
-            responses
-        })
+        Box::pin(Fetch::cells(self, wanted, options))
     }
 
     fn prepare<'f>(&'f self, arrays: &'f [AnyArray], max_requests: usize) -> BoxFuture<'f, ()> {
-        Box::pin(async move {
-            let own = arrays.iter().filter_map(|array| array.of().ok());
-            let own: Vec<F::Array> = own.cloned().collect();
-            Fetch::prepare(self, &own, max_requests).await;
-        })
+        Box::pin(Fetch::prepare(self, arrays, max_requests))
     }
 
     fn children<'f>(&'f self, key: &'f Key) -> BoxFuture<'f, Result<Vec<String>, FetchError>> {
@@ -301,19 +212,5 @@ impl<F: Fetch> AnyFetch for F {
 
     fn at_once(&self) -> u64 {
         Fetch::at_once(self)
-    }
-}
-
-impl CellRequest<AnyArray> {
-    /// Returns the request with the array in the type of its port.
-    fn of<A: CellSource>(&self) -> Result<CellRequest<A>, FetchError> {
-        let cell = match &self.cell {
-            CellRef::Element(array, element) => {
-                CellRef::Element(array.of::<A>()?.clone(), element.clone())
-            }
-            CellRef::Child(key) => CellRef::Child(key.clone()),
-        };
-        let part = self.part.clone();
-        Ok(CellRequest { cell, part })
     }
 }

@@ -4,7 +4,7 @@ use std::{
     future::pending,
     pin::pin,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, Waker},
@@ -13,7 +13,8 @@ use std::{
 use bytes::Bytes;
 use zvf_model::{
     fetch::{
-        AnyArray, CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port,
+        AnyArray, CellOptions, CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem,
+        Fetched, Port,
     },
     key::Key,
     zarr::{Array, Node},
@@ -23,9 +24,10 @@ use zvf_model::{
 #[derive(Default)]
 struct Echo<const KIND: u8> {
     dropped: AtomicBool,
+    /// The options of the last call for cells.
+    options: Mutex<CellOptions>,
 }
 
-#[derive(Clone)]
 struct EchoArray<const KIND: u8>(Key, Arc<Array>);
 
 impl<const KIND: u8> CellSource for EchoArray<KIND> {
@@ -59,13 +61,11 @@ fn error(key: &Key, problem: FetchProblem) -> FetchError {
 }
 
 impl<const KIND: u8> Fetch for Echo<KIND> {
-    type Array = EchoArray<KIND>;
-
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<Self::Array, FetchError> {
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
         if node.is_root() {
             Err(error(node, FetchProblem::Damaged))
         } else {
-            Ok(EchoArray(node.clone(), array))
+            Ok(AnyArray::new(EchoArray::<KIND>(node.clone(), array)))
         }
     }
 
@@ -76,10 +76,13 @@ impl<const KIND: u8> Fetch for Echo<KIND> {
 
     async fn cells(
         &self,
-        wanted: &[CellRequest<Self::Array>],
+        wanted: &[CellRequest],
+        options: CellOptions,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        let response = |wanted: &CellRequest<Self::Array>| match &wanted.cell {
+        *self.options.lock().unwrap() = options;
+        let response = |wanted: &CellRequest| match &wanted.cell {
             CellRef::Element(array, element) => {
+                let array: &EchoArray<KIND> = array.downcast()?;
                 let text = format!("{} {element:?} {:?}", array.0, wanted.part);
                 let bytes = Bytes::from(text);
                 Ok(Some(Fetched { bytes, size: 7 }))
@@ -137,7 +140,7 @@ fn array(port: Port<'_>, path: &str) -> Result<AnyArray, FetchError> {
     port.array(&node, Arc::new(array))
 }
 
-fn element(array: &AnyArray, at: u64) -> CellRequest<AnyArray> {
+fn element(array: &AnyArray, at: u64) -> CellRequest {
     CellRequest {
         cell: CellRef::Element(array.clone(), vec![at, at]),
         part: (at > 1).then_some(0..at),
@@ -177,6 +180,22 @@ fn cells_arrive_in_order_and_fail_separately() {
     ];
     assert_eq!(responses.collect::<Vec<_>>(), expected);
     assert!(now(port.cells(&[])).is_empty());
+}
+
+#[test]
+fn a_port_passes_its_options_on() {
+    let echo = Echo::<0>::default();
+    let port = Port::new(&echo).for_operator("ChunkScan");
+    now(port.cells(&[]));
+    let options = *echo.options.lock().unwrap();
+    assert_eq!(options.operator, Some("ChunkScan"));
+    assert!(!options.bypasses_cache);
+    now(port.bypass_cache().cells(&[]));
+    let options = *echo.options.lock().unwrap();
+    assert_eq!(options.operator, Some("ChunkScan"));
+    assert!(options.bypasses_cache);
+    now(Port::new(&echo).cells(&[]));
+    assert_eq!(*echo.options.lock().unwrap(), CellOptions::default());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use zvf_format::fragment::FragmentIndexError;
 use zvf_model::{
     draco::VertexOrder,
-    fetch::{AnyArray, CellRequest, FetchError, Fetched, Port},
+    fetch::{CellRequest, FetchError, Fetched, Port},
     grid::ChunkCoord,
     key::Key,
 };
@@ -187,7 +187,7 @@ type Responses = Vec<Option<Result<Option<Fetched>, FetchError>>>;
 
 /// Requests that are made together, in one round trip.
 struct RoundTrip {
-    wanted: Vec<CellRequest<AnyArray>>,
+    wanted: Vec<CellRequest>,
 }
 
 /// The index of a response.

@@ -212,7 +212,7 @@ impl ChunkedArray {
         &self,
         chunk: &ChunkCoord,
         part: Option<Range<u64>>,
-    ) -> Option<CellRequest<AnyArray>> {
+    ) -> Option<CellRequest> {
         match &self.form {
             ChunkStorage::Cells { array, presence } => {
                 let cell = presence.grid().cell_of(chunk.coords()).ok()?;

@@ -10,14 +10,14 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
 };
 
 use zvf_model::{
     fetch::{
-        AnyArray, BoxFuture, CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem,
-        Fetched, MaybeSend, Port,
+        AnyArray, BoxFuture, CellOptions, CellRef, CellRequest, CellSource, Fetch, FetchError,
+        FetchProblem, Fetched, MaybeSend, Port,
     },
     key::Key,
     level::LevelId,
@@ -170,7 +170,8 @@ impl Session<'_> {
                     }
                 }
                 let reports = of_part.operators.into_iter();
-                operators.extend(reports.map(|(id, report)| ((number, id), report)));
+                let operator = |report: &OperatorReport| (number, Some(report.name));
+                operators.extend(reports.map(|report| (operator(&report), report)));
                 requested.extend(
                     of_part
                         .requested
@@ -239,10 +240,9 @@ impl Session<'_> {
             is_over: AtomicBool::new(false),
             metadata: Metadata::default(),
         };
-        let planning = recording.port_of(usize::MAX);
         let levels = LevelCache::default();
         let session = Session {
-            fetch: Port::new(&planning),
+            fetch: Port::new(&recording),
             layout: self.layout,
             root: self.root,
             levels: &levels,
@@ -274,8 +274,7 @@ impl Session<'_> {
         if let Some(groups) = &query.groups {
             plan.requested_groups(groups, &diagnostics).await?;
         }
-        let recorders: Vec<_> = (0..=root.id).map(|id| recording.port_of(id)).collect();
-        let ports: Vec<Port<'_>> = recorders.iter().map(Port::new).collect();
+        let ports = operator_ports(Port::new(recording), &root);
         let context = ExecContext {
             ports: &ports,
             ..ExecContext::new(&plan, &diagnostics)
@@ -313,29 +312,26 @@ impl Session<'_> {
             for part in parts {
                 let query = part.query(query);
                 let levels = LevelCache::default();
-                let planning = CountingPort::new(self.fetch);
+                let counting = CountingPort::new(self.fetch);
                 let session = Session {
-                    fetch: Port::new(&planning),
+                    fetch: Port::new(&counting),
                     levels: &levels,
                     ..*self
                 };
                 let plan = session.resolve(&query).await?;
                 let root = Box::pin(plan.physical_plan(&diagnostics)).await?;
-                let fetch = plan_port(self, &query);
-                let counters: Vec<_> = (0..=root.id).map(|_| CountingPort::new(fetch)).collect();
-                let ports: Vec<Port<'_>> = counters.iter().map(Port::new).collect();
+                let ports = operator_ports(plan_port(&session, &query), &root);
                 let context = ExecContext {
                     ports: &ports,
                     ..ExecContext::new(&plan, &diagnostics)
                 };
                 let mut emit = |_| ControlFlow::Continue(());
                 root.execute(context, &mut emit).await?;
-                for (id, mut report) in reports(&root, &plan) {
-                    if let Some(counter) = counters.get(id) {
-                        report.requests = counter.cells.load(Ordering::Relaxed);
-                        report.bytes = Some(counter.bytes.load(Ordering::Relaxed));
-                        report.round_trips = counter.round_trips.load(Ordering::Relaxed);
-                    }
+                for mut report in reports(&root, &plan) {
+                    let counts = counting.counts(report.name);
+                    report.requests = counts.cells;
+                    report.bytes = Some(counts.bytes);
+                    report.round_trips = counts.round_trips;
                     operators.push(report);
                 }
             }
@@ -352,17 +348,28 @@ fn plan_port<'a>(session: &Session<'a>, query: &Query) -> Port<'a> {
     session.fetch
 }
 
+/// Returns the port of each operator of a plan, by its id.
+fn operator_ports<'a>(port: Port<'a>, root: &PlanNode) -> Vec<Port<'a>> {
+    let mut ports = vec![port; root.id.saturating_add(1)];
+    root.walk(0, &mut |node, _| {
+        if let Some(own) = ports.get_mut(node.id) {
+            *own = port.for_operator(node.operator.name());
+        }
+    });
+    ports
+}
+
 /// The outcome of a dry run.
 #[derive(Default)]
 struct DryRun {
     requested: Vec<RecordedRead>,
-    /// Reports of the operators with their ids, each before its inputs.
-    operators: Vec<(usize, OperatorReport)>,
+    /// Reports of the operators, each before its inputs.
+    operators: Vec<OperatorReport>,
     later: Vec<LaterRead>,
 }
 
-/// Returns the operators of a plan with their ids, each before its inputs.
-fn reports(root: &PlanNode, query: &LevelQuery<'_>) -> Vec<(usize, OperatorReport)> {
+/// Returns the operators of a plan, each before its inputs.
+fn reports(root: &PlanNode, query: &LevelQuery<'_>) -> Vec<OperatorReport> {
     let mut reports = Vec::new();
     root.walk(0, &mut |node, depth| {
         let report = OperatorReport {
@@ -372,7 +379,7 @@ fn reports(root: &PlanNode, query: &LevelQuery<'_>) -> Vec<(usize, OperatorRepor
             details: node.operator.details(query),
             ..OperatorReport::default()
         };
-        reports.push((node.id, report));
+        reports.push(report);
     });
     reports
 }
@@ -505,8 +512,8 @@ struct RecordedRead {
     object: Key,
     /// Bytes; `None` for the whole object.
     bytes: Option<u64>,
-    /// Index of the level in the plan, and id of the operator.
-    operator: (usize, usize),
+    /// Index of the level in the plan, and name of the operator.
+    operator: (usize, Option<&'static str>),
 }
 
 impl RecordedRead {
@@ -620,7 +627,6 @@ impl Drop for PendingRead<'_> {
     }
 }
 
-#[derive(Clone, Debug)]
 struct DryArray {
     array: AnyArray,
     whole: bool,
@@ -640,49 +646,33 @@ impl CellSource for DryArray {
     }
 }
 
-impl<'a> Recording<'a> {
-    fn port_of(&'a self, operator: usize) -> Recorder<'a> {
-        let recording = self;
-        Recorder {
-            recording,
-            operator,
-        }
-    }
-}
-
-/// The port of one operator of a dry run.
-struct Recorder<'a> {
-    recording: &'a Recording<'a>,
-    operator: usize,
-}
-
-impl Fetch for Recorder<'_> {
-    type Array = DryArray;
-
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<Self::Array, FetchError> {
-        let (array, whole) = (
-            self.recording.fetch.array(node, array)?,
-            self.recording.whole,
-        );
-        Ok(DryArray { array, whole })
+impl Fetch for Recording<'_> {
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
+        let array = self.fetch.array(node, array)?;
+        let whole = self.whole;
+        Ok(AnyArray::new(DryArray { array, whole }))
     }
 
     fn nodes(
         &self,
         keys: &[Key],
     ) -> impl Future<Output = Result<Vec<Option<Node>>, FetchError>> + MaybeSend {
-        self.recording
-            .metadata
-            .count(self.recording.fetch.nodes(keys))
+        self.metadata.count(self.fetch.nodes(keys))
     }
 
     fn cells(
         &self,
-        wanted: &[CellRequest<Self::Array>],
+        wanted: &[CellRequest],
+        options: CellOptions,
     ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + MaybeSend {
+        let read = |object, bytes| RecordedRead {
+            object,
+            bytes,
+            operator: (0, options.operator),
+        };
         let mut keys = Vec::with_capacity(wanted.len());
-        let is_over = self.recording.is_over.load(Ordering::Relaxed);
-        let mut requested = lock(&self.recording.requested);
+        let is_over = self.is_over.load(Ordering::Relaxed);
+        let mut requested = lock(&self.requested);
         let before = requested.len();
         for wanted in wanted {
             let part = wanted.part.as_ref();
@@ -694,18 +684,14 @@ impl Fetch for Recorder<'_> {
                     let first = element.iter().zip(extents);
                     // `element` counts cells, but `object_of` takes the index of an item.
                     let first = first.map(|(cell, extent)| cell.saturating_mul(*extent));
-                    if let Some(object) = object_of(&array.array, &first.collect::<Vec<_>>()) {
-                        requested.push(self.read(object, part));
+                    if let Some(object) = object_of(array, &first.collect::<Vec<_>>()) {
+                        requested.push(read(object, part));
                     }
                 }
                 CellRef::Child(key) => {
                     keys.push(key.clone());
-                    requested.extend(key.metadata().ok().map(|object| self.read(object, None)));
-                    requested.extend(
-                        key.join_path("c/0")
-                            .ok()
-                            .map(|object| self.read(object, None)),
-                    );
+                    requested.extend(key.metadata().ok().map(|object| read(object, None)));
+                    requested.extend(key.join_path("c/0").ok().map(|object| read(object, None)));
                 }
             }
         }
@@ -717,7 +703,7 @@ impl Fetch for Recorder<'_> {
         // Concurrent futures issue their requests before the first round trip ends, including
         // futures that wait for metadata first.
         let turn = poll_fn(move |context| {
-            if self.recording.metadata.is_awaited(context.waker()) {
+            if self.metadata.is_awaited(context.waker()) {
                 waited = false;
                 return Poll::Pending;
             }
@@ -730,7 +716,7 @@ impl Fetch for Recorder<'_> {
         });
         async move {
             turn.await;
-            self.recording.is_over.store(true, Ordering::Relaxed);
+            self.is_over.store(true, Ordering::Relaxed);
             let unread = |key| {
                 Err(FetchError {
                     key,
@@ -746,77 +732,52 @@ impl Fetch for Recorder<'_> {
         &self,
         key: &Key,
     ) -> impl Future<Output = Result<Vec<String>, FetchError>> + MaybeSend {
-        self.recording
-            .metadata
-            .count(self.recording.fetch.children(key))
+        self.metadata.count(self.fetch.children(key))
     }
 
     fn sizes(
         &self,
         keys: &[Key],
     ) -> impl Future<Output = Result<Vec<Option<u64>>, FetchError>> + MaybeSend {
-        self.recording
-            .metadata
-            .count(self.recording.fetch.sizes(keys))
+        self.metadata.count(self.fetch.sizes(keys))
     }
 
     fn budget(&self) -> u64 {
-        self.recording.fetch.budget()
+        self.fetch.budget()
     }
 }
 
-impl Recorder<'_> {
-    fn read(&self, object: Key, bytes: Option<u64>) -> RecordedRead {
-        let operator = (0, self.operator);
-        RecordedRead {
-            object,
-            bytes,
-            operator,
-        }
-    }
-}
-
-/// A port that counts cells, bytes and round trips.
+/// A port that counts the cells, bytes and round trips of each operator.
 struct CountingPort<'a> {
     port: Port<'a>,
-    cells: AtomicU64,
-    bytes: AtomicU64,
-    round_trips: AtomicU64,
+    counts: Mutex<BTreeMap<&'static str, ReadCounts>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct ReadCounts {
+    cells: u64,
+    bytes: u64,
+    round_trips: u64,
 }
 
 impl<'a> CountingPort<'a> {
     fn new(port: Port<'a>) -> Self {
-        Self {
-            port,
-            cells: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-            round_trips: AtomicU64::new(0),
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-struct CountedArray(AnyArray);
-
-impl CellSource for CountedArray {
-    fn node(&self) -> &Key {
-        self.0.node()
+        let counts = Mutex::default();
+        Self { port, counts }
     }
 
-    fn metadata(&self) -> &Arc<Array> {
-        self.0.metadata()
-    }
-
-    fn is_plain(&self) -> bool {
-        self.0.is_plain()
+    /// Returns the reads of an operator so far.
+    fn counts(&self, operator: &str) -> ReadCounts {
+        lock(&self.counts)
+            .get(operator)
+            .copied()
+            .unwrap_or_default()
     }
 }
 
 impl Fetch for CountingPort<'_> {
-    type Array = CountedArray;
-
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<Self::Array, FetchError> {
-        self.port.array(node, array).map(CountedArray)
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
+        self.port.array(node, array)
     }
 
     fn nodes(
@@ -828,36 +789,38 @@ impl Fetch for CountingPort<'_> {
 
     async fn cells(
         &self,
-        wanted: &[CellRequest<Self::Array>],
+        wanted: &[CellRequest],
+        options: CellOptions,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        let wanted = wanted.iter().map(|wanted| {
-            let cell = match &wanted.cell {
-                CellRef::Element(array, element) => {
-                    CellRef::Element(array.0.clone(), element.clone())
-                }
-                CellRef::Child(key) => CellRef::Child(key.clone()),
-            };
-            let part = wanted.part.clone();
-            CellRequest { cell, part }
-        });
-        let wanted: Vec<CellRequest<AnyArray>> = wanted.collect();
-        let fetched = self.port.cells(&wanted).await;
+        let port = if options.bypasses_cache {
+            self.port.bypass_cache()
+        } else {
+            self.port
+        };
+        let fetched = port.cells(wanted).await;
+        let Some(operator) = options.operator.filter(|_| !wanted.is_empty()) else {
+            return fetched;
+        };
         let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         let cells = fetched
             .iter()
             .filter_map(|cell| cell.as_ref().ok()?.as_ref());
-        let bytes = cells.map(|cell| count(cell.bytes.len())).sum();
-        self.cells.fetch_add(count(wanted.len()), Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        if !wanted.is_empty() {
-            self.round_trips.fetch_add(1, Ordering::Relaxed);
-        }
+        let bytes = cells.map(|cell| count(cell.bytes.len()));
+        let bytes = bytes.fold(0, u64::saturating_add);
+        let mut counts = lock(&self.counts);
+        let counts = counts.entry(operator).or_default();
+        counts.cells = counts.cells.saturating_add(count(wanted.len()));
+        counts.bytes = counts.bytes.saturating_add(bytes);
+        counts.round_trips = counts.round_trips.saturating_add(1);
         fetched
     }
 
-    async fn prepare(&self, arrays: &[Self::Array], max_requests: usize) {
-        let arrays: Vec<AnyArray> = arrays.iter().map(|array| array.0.clone()).collect();
-        self.port.prepare(&arrays, max_requests).await;
+    fn prepare(
+        &self,
+        arrays: &[AnyArray],
+        max_requests: usize,
+    ) -> impl Future<Output = ()> + MaybeSend {
+        self.port.prepare(arrays, max_requests)
     }
 
     fn children(

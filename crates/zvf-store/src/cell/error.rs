@@ -110,6 +110,9 @@ pub enum CellError {
         /// The cause.
         source: CellArrayError,
     },
+    /// The array was opened by another kind of port.
+    #[error("{0} was opened by another kind of port")]
+    ForeignArray(Key),
     /// One of the two objects of a child is absent although the other exists.
     #[error("{key}: is missing although {other} exists")]
     CounterpartMissing {
@@ -128,6 +131,7 @@ impl CellError {
             Self::OverBudget { .. } => ErrorKind::OverBudget,
             Self::Array { source, .. } => source.kind(),
             Self::Interrupted { .. } => ErrorKind::Interrupted,
+            Self::ForeignArray(_) => ErrorKind::Unavailable,
             Self::Index { .. }
             | Self::Decode { .. }
             | Self::Frame { .. }
@@ -144,9 +148,10 @@ impl CellError {
     /// Returns the array or object of the cell.
     pub fn key(&self) -> &Key {
         match self {
-            Self::Index { node, .. } | Self::NotABlob { node, .. } | Self::Array { node, .. } => {
-                node
-            }
+            Self::Index { node, .. }
+            | Self::NotABlob { node, .. }
+            | Self::Array { node, .. }
+            | Self::ForeignArray(node) => node,
             Self::Read(error) => error.key(),
             Self::Metadata(error) => &error.key,
             Self::Decode { key, .. }
@@ -166,7 +171,7 @@ impl CellError {
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Read(read) => read.is_damage(),
-            Self::Interrupted { .. } => false,
+            Self::Interrupted { .. } | Self::ForeignArray(_) => false,
             _ => !self.is_over_budget() && !self.is_unsupported(),
         }
     }

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use serde_json::Value;
 use zvf_model::{
-    fetch::{CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port},
+    fetch::{
+        AnyArray, CellOptions, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched,
+        Port,
+    },
     key::Key,
     node_copy::CopiedNode,
     zarr::{Array, Node},
 };
 
-use super::{
-    CacheMode, CellReader, PARALLEL_DECODE_BYTES, Target, array::CellArray, error::CellError,
-};
+use super::{CacheMode, CellReader, PARALLEL_DECODE_BYTES, array::CellArray, error::CellError};
 use crate::{
     io::{ListError, Read},
     threads::run_blocking,
@@ -43,11 +44,9 @@ impl CellSource for CellArray {
 }
 
 impl Fetch for CellReader {
-    type Array = CellArray;
-
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
         let array = CellArray::new(node.clone(), array);
-        array.map_err(|source| {
+        array.map(AnyArray::new).map_err(|source| {
             let problem = match source.is_unsupported() {
                 true => FetchProblem::Unsupported,
                 false => FetchProblem::Damaged,
@@ -80,19 +79,22 @@ impl Fetch for CellReader {
 
     async fn cells(
         &self,
-        wanted: &[CellRequest<CellArray>],
+        wanted: &[CellRequest],
+        options: CellOptions,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        self.read_wanted(wanted, CacheMode::Fill).await
+        let cache_mode = if options.bypasses_cache {
+            CacheMode::Bypass
+        } else {
+            CacheMode::Fill
+        };
+        let results = self.read_each(wanted, cache_mode).await;
+        let results = results.into_iter().zip(wanted).map(|(result, wanted)| {
+            result.map_err(|source| cell_error(wanted.cell.node(), source))
+        });
+        results.collect()
     }
 
-    async fn cells_once(
-        &self,
-        wanted: &[CellRequest<CellArray>],
-    ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        self.read_wanted(wanted, CacheMode::Bypass).await
-    }
-
-    async fn prepare(&self, arrays: &[CellArray], max_requests: usize) {
+    async fn prepare(&self, arrays: &[AnyArray], max_requests: usize) {
         self.prepare_shards(arrays, max_requests).await;
     }
 
@@ -148,31 +150,6 @@ impl Fetch for CellReader {
 }
 
 impl CellReader {
-    async fn read_wanted(
-        &self,
-        wanted: &[CellRequest<CellArray>],
-        cache_mode: CacheMode,
-    ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        let targets: Vec<_> = wanted
-            .iter()
-            .map(|wanted| {
-                let target = match &wanted.cell {
-                    CellRef::Element(array, index) => Target::Element(array, index),
-                    CellRef::Child(key) => Target::Child(key),
-                };
-                (target, wanted.part.clone())
-            })
-            .collect();
-        let results = self.read_each(&targets, cache_mode).await;
-        let results = results.into_iter().zip(wanted).map(|(result, wanted)| {
-            result.map_err(|source| match &wanted.cell {
-                CellRef::Element(array, _) => cell_error(array.node(), source),
-                CellRef::Child(key) => cell_error(key, source),
-            })
-        });
-        results.collect()
-    }
-
     /// Returns this reader as the port of query plans.
     // Inlining would compile the whole reader again in every calling crate.
     #[inline(never)]

@@ -4,7 +4,7 @@ use core::{ops::Range, time::Duration};
 
 use serde_json::{Value as Json, json};
 use zvf_format::vlen;
-use zvf_model::fetch::Fetch;
+use zvf_model::fetch::{AnyArray, Fetch};
 use zvf_store::{
     CellArray, CellArrayError, CellError, CellRead, CellReader, CodecsError, OpenOptions,
     ReadError, SimulatedNetwork,
@@ -293,24 +293,29 @@ fn indexes_of_few_shards_are_prepared_over_a_network() {
     let near = CellReader::new(options.from_memory(objects).unwrap());
     let array = square(4);
 
-    block_on(near.prepare(core::slice::from_ref(&array), 4));
+    let prepare = |reader: &CellReader, arrays: &[CellArray], max_requests| {
+        let arrays = arrays.iter().cloned().map(AnyArray::new);
+        block_on(reader.prepare(&arrays.collect::<Vec<_>>(), max_requests));
+    };
+
+    prepare(&near, core::slice::from_ref(&array), 4);
     assert_eq!(log(near.store()).len(), 0);
 
-    block_on(far.prepare(&[square(1 << 22)], 100));
-    block_on(far.prepare(&[square(6), array.clone()], 12));
+    prepare(&far, &[square(1 << 22)], 100);
+    prepare(&far, &[square(6), array.clone()], 12);
     // The index of one shard of 256 × 256 cells has more than a megabyte.
     let mut large = sharded_metadata("end", None);
     large["shape"] = json!([256, 256]);
     large["chunk_grid"]["configuration"]["chunk_shape"] = json!([256, 256]);
-    block_on(far.prepare(&[described("0/vertices", large).unwrap()], 12));
+    prepare(&far, &[described("0/vertices", large).unwrap()], 12);
     assert_eq!(log(far.store()).len(), 0);
 
-    block_on(far.prepare(&[vlen_array(None), array.clone()], 4));
+    prepare(&far, &[vlen_array(None), array.clone()], 4);
     let index = "the last 68 bytes";
     let shards = ["0/0", "0/1", "1/0", "1/1"];
     let want = shards.map(|shard| format!("0/vertices/c/{shard} {index}"));
     assert_eq!(log(far.store()), want);
-    block_on(far.prepare(core::slice::from_ref(&array), 4));
+    prepare(&far, core::slice::from_ref(&array), 4);
     let read = |index: [u64; 2]| block_on(far.read_one(cell(&array, &index, None)));
     assert_eq!(read([0, 2]).unwrap().unwrap(), numbered(100));
     assert!(read([2, 2]).unwrap().is_none());

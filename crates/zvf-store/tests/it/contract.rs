@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use zvf_model::{
-    fetch::{CachedFetch, CellRequest, Fetch, FetchError, FetchProblem, Fetched, contract},
+    fetch::{
+        AnyArray, CachedFetch, CellOptions, CellRequest, Fetch, FetchError, FetchProblem, Fetched,
+        contract,
+    },
     key::Key,
     zarr::{Array, Node},
 };
-use zvf_store::{CellArray, CellReader, Store};
+use zvf_store::{CellReader, Store};
 
 use crate::support::{block_on, key};
 
@@ -64,9 +67,7 @@ enum Mistake {
 }
 
 impl Fetch for FaultyReader {
-    type Array = CellArray;
-
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
         self.reader.array(node, array)
     }
 
@@ -76,9 +77,10 @@ impl Fetch for FaultyReader {
 
     async fn cells(
         &self,
-        wanted: &[CellRequest<CellArray>],
+        wanted: &[CellRequest],
+        options: CellOptions,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        let mut responses = self.reader.cells(wanted).await;
+        let mut responses = self.reader.cells(wanted, options).await;
         let fails = responses.iter().any(Result::is_err);
         for response in &mut responses {
             match (self.mistake, &mut *response) {

@@ -10,7 +10,7 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
-use zvf_model::fetch::{CellRef, CellRequest, Fetch, FetchProblem};
+use zvf_model::fetch::{CellOptions, CellRef, CellRequest, Fetch, FetchProblem};
 use zvf_store::{
     ByteRange, CellReader, ListError, MergeLimits, OpenError, OpenOptions, Read, ReadError, Store,
 };
@@ -442,7 +442,8 @@ fn server_errors_are_reported_to_queries_as_unavailable() {
         let store: Store = OpenOptions::default().retries(0).open(&address).unwrap();
         let reader = CellReader::new(store);
         let cell = CellRef::Child(key("a"));
-        let got = reader.cells(&[CellRequest { cell, part: None }]).await;
+        let wanted = [CellRequest { cell, part: None }];
+        let got = reader.cells(&wanted, CellOptions::default()).await;
         let error = got.into_iter().next().unwrap().unwrap_err();
         assert_eq!(error.problem, FetchProblem::Unavailable);
         assert_eq!(error.key, key("a"));

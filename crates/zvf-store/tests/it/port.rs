@@ -5,8 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use zvf_model::{
-    fetch::{CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched},
-    zarr::Node,
+    fetch::{
+        AnyArray, CellOptions, CellRef, CellRequest, CellSource, Fetch, FetchError, FetchProblem,
+        Fetched,
+    },
+    key::Key,
+    zarr::{Array, Node},
 };
 use zvf_store::{CellArray, CellReader, OpenOptions};
 
@@ -18,23 +22,20 @@ use crate::{
 type Objects<'a> = Vec<(&'a str, Vec<u8>)>;
 type Responses = Vec<Result<Option<Fetched>, FetchError>>;
 
-fn element(array: &CellArray, index: [u64; 2], part: Option<Range<u64>>) -> CellRequest<CellArray> {
-    let cell = CellRef::Element(array.clone(), index.to_vec());
+fn element(array: &CellArray, index: [u64; 2], part: Option<Range<u64>>) -> CellRequest {
+    let cell = CellRef::Element(AnyArray::new(array.clone()), index.to_vec());
     CellRequest { cell, part }
 }
 
-fn child(text: &str, part: Option<Range<u64>>) -> CellRequest<CellArray> {
+fn child(text: &str, part: Option<Range<u64>>) -> CellRequest {
     let cell = CellRef::Child(key(text));
     CellRequest { cell, part }
 }
 
 /// Fetches cells from a store of `objects`. Returns the results and the requests.
-fn cells(
-    objects: &[(&str, Vec<u8>)],
-    wanted: &[CellRequest<CellArray>],
-) -> (Responses, Vec<String>) {
+fn cells(objects: &[(&str, Vec<u8>)], wanted: &[CellRequest]) -> (Responses, Vec<String>) {
     let reader = CellReader::new(recorded(objects));
-    let responses = block_on(reader.cells(wanted));
+    let responses = block_on(reader.cells(wanted, CellOptions::default()));
     assert_eq!(responses.len(), wanted.len());
     (responses, log(reader.store()))
 }
@@ -272,7 +273,7 @@ fn a_batch_shares_requests_and_fetches_nothing_twice() {
 fn elements_and_children_share_requests() {
     let node = key(CHILD);
     let array = CellArray::new(node, array(blob_metadata(40))).unwrap();
-    let cell = CellRef::Element(array, vec![0]);
+    let cell = CellRef::Element(AnyArray::new(array), vec![0]);
     let part = Some(3..9);
     let wanted = [child(CHILD, None), CellRequest { cell, part }];
     let (responses, requested) = cells(&blob(numbered(40)), &wanted);
@@ -284,6 +285,36 @@ fn elements_and_children_share_requests() {
         "0/vertices/0.0.0/c/0 all bytes",
     ];
     assert_eq!(requested, want);
+}
+
+struct Foreign(Key, Arc<Array>);
+
+impl CellSource for Foreign {
+    fn node(&self) -> &Key {
+        &self.0
+    }
+
+    fn metadata(&self) -> &Arc<Array> {
+        &self.1
+    }
+
+    fn is_plain(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn cells_of_arrays_of_another_port_are_unavailable() {
+    let foreign = AnyArray::new(Foreign(key("a"), Arc::new(array(blob_metadata(40)))));
+    let cell = CellRef::Element(foreign, vec![0]);
+    let wanted = [child(CHILD, None), CellRequest { cell, part: None }];
+    let (responses, _) = cells(&blob(numbered(40)), &wanted);
+    assert!(responses[0].is_ok());
+    check_problem(
+        &responses[1],
+        FetchProblem::Unavailable,
+        "another kind of port",
+    );
 }
 
 #[test]
@@ -439,14 +470,15 @@ fn a_cell_over_the_budget_does_not_affect_other_cells() {
         element(&packed, [0, 2], None),
         element(&plain, [0, 1], None),
     ];
-    let responses = block_on(reader.cells(&wanted));
+    let responses = block_on(reader.cells(&wanted, CellOptions::default()));
     check_problem(&responses[0], FetchProblem::OverBudget, "2008 more bytes");
     check_problem(&responses[1], FetchProblem::OverBudget, "memory budget");
     assert_eq!(responses[2].as_ref().unwrap(), &fetched(b"small", 5));
     assert!(reader.store().activity().bytes_read < 100);
     // The range alone exceeds the budget, so nothing is requested.
     log(reader.store());
-    let responses = block_on(reader.cells(&[element(&plain, [0, 0], Some(0..1500))]));
+    let wanted = [element(&plain, [0, 0], Some(0..1500))];
+    let responses = block_on(reader.cells(&wanted, CellOptions::default()));
     check_problem(&responses[0], FetchProblem::OverBudget, "budget of 1000");
     assert!(log(reader.store()).is_empty());
 }
@@ -499,9 +531,9 @@ fn arrays_are_prepared_or_rejected() {
     let reader = CellReader::new(recorded(&[]));
     let good = Arc::new(array(blob_metadata(3)));
     let prepared = reader.array(&key("a"), Arc::clone(&good)).unwrap();
-    assert_eq!(CellSource::node(&prepared), &key("a"));
-    assert_eq!(CellSource::metadata(&prepared), &good);
-    assert!(CellSource::is_plain(&prepared));
+    assert_eq!(prepared.node(), &key("a"));
+    assert_eq!(prepared.metadata(), &good);
+    assert!(prepared.is_plain());
     let mut odd = blob_metadata(3);
     odd["codecs"] = json!(["pcodec"]);
     let error = reader.array(&key("a"), Arc::new(array(odd))).unwrap_err();

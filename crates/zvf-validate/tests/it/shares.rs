@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use zvf_model::{
-    fetch::{CellRequest, Fetch, FetchError, FetchProblem, Fetched, Port},
+    fetch::{AnyArray, CellOptions, CellRequest, Fetch, FetchError, FetchProblem, Fetched, Port},
     key::Key,
     zarr::{Array, Node},
 };
-use zvf_store::{Activity, CellArray, CellReader};
+use zvf_store::{Activity, CellReader};
 use zvf_testkit::{
     corpus::cases,
     golden::{Files, Golden},
@@ -169,9 +169,7 @@ fn pyramids_have_the_findings_of_one_process() {
 struct NoCells(CellReader);
 
 impl Fetch for NoCells {
-    type Array = CellArray;
-
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
         self.0.array(node, array)
     }
 
@@ -181,7 +179,8 @@ impl Fetch for NoCells {
 
     async fn cells(
         &self,
-        wanted: &[CellRequest<CellArray>],
+        wanted: &[CellRequest],
+        _options: CellOptions,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         let errors = wanted.iter().map(|_| {
             Err(FetchError {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use zvf_model::{
-    fetch::{CellRequest, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port},
+    fetch::{AnyArray, CellOptions, CellRequest, Fetch, FetchError, FetchProblem, Fetched, Port},
     key::Key,
     zarr::{Array, Node},
 };
@@ -16,23 +16,6 @@ use zvf_validate::{Depth, ValidateOptions, validate};
 /// A store of two nodes that fails to deliver one of them, or fails to list.
 struct FailingStore {
     lists: bool,
-}
-
-#[derive(Clone)]
-struct NoArray;
-
-impl CellSource for NoArray {
-    fn node(&self) -> &Key {
-        unreachable!("no array was opened")
-    }
-
-    fn metadata(&self) -> &Arc<Array> {
-        unreachable!("no array was opened")
-    }
-
-    fn is_plain(&self) -> bool {
-        unreachable!("no array was opened")
-    }
 }
 
 fn error(key: &Key, problem: FetchProblem) -> FetchError {
@@ -44,9 +27,7 @@ fn error(key: &Key, problem: FetchProblem) -> FetchError {
 }
 
 impl Fetch for FailingStore {
-    type Array = NoArray;
-
-    fn array(&self, node: &Key, _array: Arc<Array>) -> Result<NoArray, FetchError> {
+    fn array(&self, node: &Key, _array: Arc<Array>) -> Result<AnyArray, FetchError> {
         Err(error(node, FetchProblem::Unavailable))
     }
 
@@ -63,7 +44,8 @@ impl Fetch for FailingStore {
 
     async fn cells(
         &self,
-        _wanted: &[CellRequest<NoArray>],
+        _wanted: &[CellRequest],
+        _options: CellOptions,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         Vec::new()
     }

@@ -7,11 +7,10 @@ use std::sync::{
 
 use zvf::Dataset;
 use zvf_model::{
-    fetch::{CellRequest, Fetch, FetchError, FetchProblem, Fetched},
+    fetch::{AnyArray, CellOptions, CellRequest, Fetch, FetchError, FetchProblem, Fetched},
     key::Key,
     zarr::{Array, Node},
 };
-use zvf_store::CellArray;
 
 /// Delegates to a store, except for listings.
 pub(crate) struct FromStore {
@@ -42,9 +41,7 @@ impl FromStore {
 }
 
 impl Fetch for FromStore {
-    type Array = CellArray;
-
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
         self.dataset.cells().array(node, array)
     }
 
@@ -55,10 +52,11 @@ impl Fetch for FromStore {
 
     async fn cells(
         &self,
-        wanted: &[CellRequest<CellArray>],
+        wanted: &[CellRequest],
+        options: CellOptions,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         self.cells.fetch_add(wanted.len(), Ordering::Relaxed);
-        self.dataset.cells().cells(wanted).await
+        self.dataset.cells().cells(wanted, options).await
     }
 
     async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {

@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc, sync::Mutex, sync::atomic};
 
-use zvf_model::fetch::{CellRef, CellRequest, CellSource, Fetch, FetchError, Fetched};
+use zvf_model::fetch::{AnyArray, CellOptions, CellRef, CellRequest, Fetch, FetchError, Fetched};
 use zvf_model::{key::Key, zarr::Array, zarr::Node};
 
 type Name = (Key, Vec<u64>, Option<std::ops::Range<u64>>);
@@ -15,7 +15,7 @@ pub struct Cached<F> {
     pub requested: atomic::AtomicUsize,
 }
 
-fn name<A: CellSource>(CellRequest { cell, part }: &CellRequest<A>) -> Name {
+fn name(CellRequest { cell, part }: &CellRequest) -> Name {
     match cell {
         CellRef::Element(array, index) => (array.node().clone(), index.clone(), part.clone()),
         CellRef::Child(node) => (node.clone(), Vec::new(), part.clone()),
@@ -23,20 +23,19 @@ fn name<A: CellSource>(CellRequest { cell, part }: &CellRequest<A>) -> Name {
 }
 
 impl<F: Fetch + Send> Fetch for Cached<F> {
-    type Array = F::Array;
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<F::Array, FetchError> {
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
         self.inner.array(node, array)
     }
     async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
         self.inner.nodes(keys).await
     }
-    async fn cells(&self, wanted: &[CellRequest<F::Array>]) -> Vec<Cell> {
+    async fn cells(&self, wanted: &[CellRequest], options: CellOptions) -> Vec<Cell> {
         let known = |wanted| self.cells.lock().unwrap().get(&name(wanted)).cloned();
         let cached: Vec<_> = wanted.iter().map(known).collect();
         let missing = wanted.iter().zip(&cached).filter(|(_, cached)| cached.is_none());
         let missing: Vec<_> = missing.map(|(wanted, _)| wanted.clone()).collect();
         self.requested.fetch_add(missing.len(), atomic::Ordering::Relaxed);
-        let fetched = self.inner.cells(&missing).await;
+        let fetched = self.inner.cells(&missing, options).await;
         for (wanted, fetched) in missing.iter().zip(&fetched) {
             if let Ok(fetched) = fetched {
                 self.cells.lock().unwrap().insert(name(wanted), fetched.clone());

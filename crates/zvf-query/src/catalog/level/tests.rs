@@ -5,14 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::FutureExt;
 use serde_json::{Value as Json, json};
 use zvf_model::{
-    fetch::{CellRequest, CellSource, Fetch, FetchError, Fetched},
+    fetch::{AnyArray, CellOptions, CellRequest, CellSource, Fetch, FetchError, Fetched},
     generation::Generation,
     zarr::Array,
 };
 
 use super::*;
 
-#[derive(Clone, Debug)]
 struct Opened(Key, Arc<Array>);
 
 impl CellSource for Opened {
@@ -37,10 +36,8 @@ struct Nodes {
 }
 
 impl Fetch for Nodes {
-    type Array = Opened;
-
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<Opened, FetchError> {
-        Ok(Opened(node.clone(), array))
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
+        Ok(AnyArray::new(Opened(node.clone(), array)))
     }
 
     async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
@@ -49,7 +46,11 @@ impl Fetch for Nodes {
         Ok(keys.iter().map(node).collect())
     }
 
-    async fn cells(&self, _: &[CellRequest<Opened>]) -> Vec<Result<Option<Fetched>, FetchError>> {
+    async fn cells(
+        &self,
+        _: &[CellRequest],
+        _: CellOptions,
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
         unreachable!("no cell is wanted")
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::try_join;
-use zvf_model::fetch::{AnyArray, CellRequest, Fetched};
+use zvf_model::fetch::{CellRequest, Fetched};
 
 use super::{
     AttributeCells, LinkCellForm, LinkCellSource, LinkRecords, LinkSet, LinkSource, LinkStorage,
@@ -209,7 +209,7 @@ fn partial_cell<'s>(
 fn request<'p, 's>(
     partial: &'p PartialCell<'s>,
     table: Arc<FragmentTable>,
-    wanted: &mut Vec<CellRequest<AnyArray>>,
+    wanted: &mut Vec<CellRequest>,
 ) -> Option<PartialRequest<'p, 's>> {
     // Each row is in one group.
     if table.total() != table.extent() {

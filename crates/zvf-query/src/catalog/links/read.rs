@@ -5,9 +5,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use zvf_format::path::Delta;
 use zvf_model::{
-    fetch::{
-        AnyArray, CellRef, CellRequest, FetchError, FetchProblem, Fetched, MaybeSend, MaybeSync,
-    },
+    fetch::{CellRef, CellRequest, FetchError, FetchProblem, Fetched, MaybeSend, MaybeSync},
     grid::ChunkCoord,
     key::Key,
     layout::ArrayRole,
@@ -163,7 +161,7 @@ impl Session<'_> {
             let Some(source) = set.sources.get(cell.source) else {
                 continue;
             };
-            let mut push = |request: Option<CellRequest<AnyArray>>| {
+            let mut push = |request: Option<CellRequest>| {
                 wanted.push(request?);
                 Some(wanted.len().saturating_sub(1))
             };
@@ -202,7 +200,7 @@ impl Session<'_> {
     }
 }
 
-pub(super) fn cell_request(cells: &LinkStorage, at: &ChunkCoord) -> Option<CellRequest<AnyArray>> {
+pub(super) fn cell_request(cells: &LinkStorage, at: &ChunkCoord) -> Option<CellRequest> {
     match cells {
         LinkStorage::Each(family) => family.cell_request(at, None),
         LinkStorage::Table(key, _) => Some(CellRequest {

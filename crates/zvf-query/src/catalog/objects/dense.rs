@@ -9,7 +9,7 @@
 use core::ops::Range;
 
 use zvf_format::manifest::ObjectManifestBuilder;
-use zvf_model::fetch::{AnyArray, CellRequest};
+use zvf_model::fetch::CellRequest;
 
 use super::{
     ObjectIds, ObjectSet, ObjectTable,
@@ -80,7 +80,7 @@ impl Session<'_> {
         self.check_budget(sizes.into_iter().fold(0, u64::saturating_add))?;
         let requests: [RowRequest; 3] = [spans, blocks, ids].map(|array| array.request(None));
         let wanted = requests.iter().flat_map(|request| &request.wanted);
-        let wanted: Vec<CellRequest<AnyArray>> = wanted.cloned().collect();
+        let wanted: Vec<CellRequest> = wanted.cloned().collect();
         let mut results = self.fetch.bypass_cache().cells(&wanted).await.into_iter();
         let [of_spans, of_blocks, of_ids] = requests;
         let mut next = |request: &RowRequest| -> Vec<_> {

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::{collections::BTreeMap, sync::Arc};
 
 use zvf_format::int64s::Int64s;
-use zvf_model::fetch::{AnyArray, CellRequest};
+use zvf_model::fetch::CellRequest;
 
 use super::{
     ObjectCache, ObjectIds, ObjectSet, ObjectTable,
@@ -143,7 +143,7 @@ impl Session<'_> {
         table: &ObjectTable,
         array: &RowArray,
         (ids, parts): (&[i64], bool),
-        also: &[CellRequest<AnyArray>],
+        also: &[CellRequest],
         diagnostics: &Diagnostics,
     ) -> Result<(Option<Rows>, Vec<FetchResult>), QueryError> {
         // Ids equal rows in most stores, so the check usually succeeds.
@@ -302,7 +302,7 @@ impl Session<'_> {
         let mut missing = wanted_cells(manifests, few, &of_found);
         missing.retain(|cell| !cells.contains_key(cell));
         if !missing.is_empty() {
-            let wanted: Vec<CellRequest<AnyArray>> = missing
+            let wanted: Vec<CellRequest> = missing
                 .iter()
                 .map(|cell| manifests.cell_request(*cell))
                 .collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zvf_format::{int64s::Int64s, open_rows::OpenRows};
 use zvf_model::{
-    fetch::{AnyArray, CellRequest, FetchError, FetchProblem, Fetched},
+    fetch::{CellRequest, FetchError, FetchProblem, Fetched},
     key::Key,
 };
 
@@ -102,7 +102,7 @@ impl Session<'_> {
         let (mut next, mut stored, mut lost_ids) = (0_u64, false, false);
         while next < cells || requested.is_some() {
             let end = next.saturating_add(batch).min(cells);
-            let mut wanted: Vec<CellRequest<AnyArray>> = Vec::new();
+            let mut wanted: Vec<CellRequest> = Vec::new();
             if let Some((_, request)) = &requested {
                 wanted.extend(request.wanted.iter().cloned());
             }
@@ -163,7 +163,7 @@ impl Session<'_> {
         self.check_budget(bytes)?;
         let (of_data, of_offsets) = (data.request(None), offsets.request(None));
         let wanted = of_data.wanted.iter().chain(&of_offsets.wanted);
-        let wanted: Vec<CellRequest<AnyArray>> = wanted.cloned().collect();
+        let wanted: Vec<CellRequest> = wanted.cloned().collect();
         let mut results = self.fetch.bypass_cache().cells(&wanted).await;
         let after = results.split_off(of_data.wanted.len().min(results.len()));
         let data_read = data.finish(&of_data, results);

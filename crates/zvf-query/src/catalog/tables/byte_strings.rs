@@ -73,7 +73,7 @@ impl ByteStringArray {
         (first, self.rows.saturating_sub(first).min(self.per_cell))
     }
 
-    pub(crate) fn cell_request(&self, cell: u64) -> CellRequest<AnyArray> {
+    pub(crate) fn cell_request(&self, cell: u64) -> CellRequest {
         CellRequest {
             cell: CellRef::Element(self.array.clone(), vec![cell]),
             part: None,

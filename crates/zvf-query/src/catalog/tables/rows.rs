@@ -66,7 +66,7 @@ impl TableElement {
 /// A request for rows.
 #[derive(Debug)]
 pub(crate) struct RowRequest {
-    pub(crate) wanted: Vec<CellRequest<AnyArray>>,
+    pub(crate) wanted: Vec<CellRequest>,
     /// The rows of each fetched cell, ascending.
     parts: Vec<Part>,
     /// The requested rows in order; `None` for all.
@@ -269,7 +269,7 @@ impl RowArray {
         Part { cell, rows, size }
     }
 
-    fn cell_request(&self, part: &Part) -> CellRequest<AnyArray> {
+    fn cell_request(&self, part: &Part) -> CellRequest {
         let mut cell = vec![part.cell];
         cell.resize(self.array.metadata().rank(), 0);
         let start = part.cell.saturating_mul(self.per_cell);

@@ -10,12 +10,12 @@ use std::{
 use futures_util::future::join_all;
 use zvf::{Dataset, OpenOptions};
 use zvf_model::{
-    fetch::{CellRequest, Fetch, FetchError, Fetched, Port},
+    fetch::{AnyArray, CellOptions, CellRequest, Fetch, FetchError, Fetched, Port},
     key::Key,
     zarr::{Array, Node},
 };
 use zvf_query::{LevelCache, Session};
-use zvf_store::{CellArray, CellReader};
+use zvf_store::CellReader;
 use zvf_testkit::stores::{Cells, Random};
 
 use super::{
@@ -55,9 +55,7 @@ impl Scattered {
 }
 
 impl Fetch for Scattered {
-    type Array = CellArray;
-
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
         self.cells.array(node, array)
     }
 
@@ -68,11 +66,13 @@ impl Fetch for Scattered {
 
     async fn cells(
         &self,
-        wanted: &[CellRequest<CellArray>],
+        wanted: &[CellRequest],
+        options: CellOptions,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
         let each = wanted.iter().map(|wanted| async {
             self.wait().await;
-            let results = Fetch::cells(&self.cells, core::slice::from_ref(wanted)).await;
+            let one = core::slice::from_ref(wanted);
+            let results = self.cells.cells(one, options).await;
             results.into_iter().next().unwrap()
         });
         join_all(each).await

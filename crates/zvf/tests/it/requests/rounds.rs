@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use zvf::Dataset;
 use zvf_model::{
-    fetch::{CellRequest, Fetch, FetchError, Fetched},
+    fetch::{AnyArray, CellOptions, CellRequest, Fetch, FetchError, Fetched},
     key::Key,
     zarr::{Array, Node},
 };
-use zvf_store::{CellArray, CellReader, Read};
+use zvf_store::{CellReader, Read};
 
 /// A call of the port.
 #[derive(Debug)]
@@ -86,9 +86,7 @@ impl Rounds {
 }
 
 impl Fetch for Rounds {
-    type Array = CellArray;
-
-    fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
         self.cells.array(node, array)
     }
 
@@ -98,9 +96,10 @@ impl Fetch for Rounds {
 
     async fn cells(
         &self,
-        wanted: &[CellRequest<CellArray>],
+        wanted: &[CellRequest],
+        options: CellOptions,
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        self.call(CallKind::Cells, Fetch::cells(&self.cells, wanted))
+        self.call(CallKind::Cells, self.cells.cells(wanted, options))
             .await
     }
 
