@@ -1,35 +1,75 @@
-//! Scan of chunks in their order, which drives the operators on vertices above it.
+//! Scan of chunks in their order.
 
-use futures_util::future::try_join;
+use std::sync::Arc;
+
 use zvf_model::{
     fetch::FetchProblem, geometry_kind::GeometryKind, grid::ChunkCoord, level::LevelId,
 };
 
 use super::{
-    context::ExecContext, filter::Filter, gather::VertexGather, operator::ChunkScan,
-    pipeline::Pipeline,
+    context::ExecContext,
+    operator::{Details, LaterRead, Operator},
 };
 use crate::{
     catalog::{
         chunk::{Chunk, ChunkRequest, RequestedRows},
         schema::Schema,
     },
-    cores::on_cores,
-    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    resolve::query::{Emit, LevelQuery},
+    query::Shape,
+    resolve::query::LevelQuery,
+    sync::lock,
 };
 
 /// Chunks read at once where their size is not known.
 const DEFAULT_CHUNKS_PER_GROUP: usize = 256;
+
+/// The operator that reads, in order, the chunks that neither the region nor the lists of chunks
+/// exclude.
+#[derive(Debug)]
+pub(crate) struct ChunkScan {
+    pub(crate) schema: Arc<Schema>,
+    /// Reads fragment indexes even if rows do not depend on them.
+    pub(crate) fragments: bool,
+    /// The fragments of a chunk are its bins, and only bins that touch the region are read.
+    pub(crate) bins: bool,
+}
+
+impl Operator for ChunkScan {
+    const NAME: &'static str = "ChunkScan";
+
+    fn details(&self, query: &LevelQuery<'_>, details: &mut Details) {
+        let chunks = query.scanned_chunks(&self.schema);
+        details.add("chunks", chunks.map_or(0, |chunks| chunks.len()));
+        if self.bins {
+            details.add("rows", "bins");
+        }
+        if !query.read.vertex.is_empty() {
+            details.list("columns", &query.read.vertex);
+        }
+    }
+
+    fn later_reads(&self, query: &LevelQuery<'_>, later: &mut Vec<LaterRead>) {
+        if query.selects_objects() {
+            later.push(LaterRead::always(
+                "fragment indexes of the chunks of the objects, and the links between them",
+            ));
+            later.push(LaterRead {
+                what: "the rows of their fragments",
+                is_always: self.schema.has_rows_in_part(),
+            });
+        } else if query.shape == Shape::Points {
+            later.push(LaterRead {
+                what: "the rows of the bins that the region touches",
+                is_always: false,
+            });
+        }
+    }
+}
+
 impl ChunkScan {
-    /// Returns the request for one chunk.
-    fn request(&self, query: &LevelQuery<'_>, chunk: &ChunkCoord) -> ChunkRequest {
-        let area = query.area.as_ref().filter(|_| self.bins);
-        let rows = match area.and_then(|area| area.bins_of(chunk)) {
-            Some((bins, of)) => RequestedRows::Bins { bins, of },
-            None => RequestedRows::All,
-        };
+    /// Returns the request for rows of a chunk.
+    pub(crate) fn request(&self, chunk: &ChunkCoord, rows: RequestedRows) -> ChunkRequest {
         ChunkRequest {
             chunk: chunk.clone(),
             fragments: self.fragments,
@@ -37,69 +77,18 @@ impl ChunkScan {
         }
     }
 
-    /// Emits the vertices of the chunks that are selected.
-    ///
-    /// One round trip, two where fragments tell which rows to read; more only when the chunks
-    /// do not fit into memory at once. Objects and the columns of the filter are read beside
-    /// the first chunks. Without a filter and a limit, all vertices of chunks are copied in
-    /// bulk and no selection is made.
-    pub(crate) async fn execute(
+    /// Returns the request for the rows of a chunk that can be in the region.
+    pub(crate) fn request_in_region(
         &self,
-        pipeline: Pipeline<'_>,
-        context: ExecContext<'_>,
-        emit: &mut Emit<'_>,
-    ) -> Result<(), QueryError> {
-        let (query, diagnostics, schema) = (context.query, context.diagnostics, &*self.schema);
-        let scan = context.scope(pipeline.source.id);
-        let scope = context.scope(pipeline.objects());
-        let has_owners = !pipeline.source.inputs.is_empty();
-        let chunks = query.scanned_chunks(schema)?;
-        let objects = scope.objects_if(has_owners, diagnostics);
-        let filter = Filter::open(pipeline.filter, schema, None, context);
-        let request = |chunk: &ChunkCoord| self.request(query, chunk);
-        let at_once = query.session.fetch.at_once();
-        let group_size = query.group_size(schema, chunks.len(), at_once);
-        let mut groups = ChunkGroups::new(&chunks, group_size);
-        let first = groups.read(&scan, schema, &request, diagnostics);
-        let ((objects, filter), mut group) = try_join(try_join(objects, filter), first).await?;
-        query.check_chunks(schema, objects.as_ref(), diagnostics)?;
-        let mut limit = pipeline.limit();
-        let passes_all = filter.passes_all() && limit.passes_all();
-        let mut gather = VertexGather::new(query, schema, chunks.len(), self.owners);
-        loop {
-            for portion in gather.portions(&group) {
-                if !(passes_all && gather.push_chunks(portion)) {
-                    let chunks: Vec<&Chunk> = portion.iter().flatten().collect();
-                    let bytes = chunks.iter().map(|chunk| chunk.positions.len()).sum();
-                    let selected = on_cores(chunks, bytes, |chunk| {
-                        let owners = query.owners_of(objects.as_ref(), chunk, diagnostics)?;
-                        filter.select(chunk, owners)
-                    });
-                    for selected in selected {
-                        let mut selected = selected?;
-                        limit.truncate(&mut selected.rows);
-                        gather.push(&selected, objects.as_deref(), diagnostics)?;
-                    }
-                }
-                if let Some(batch) = gather.full_batch() {
-                    if emit(batch).is_break() {
-                        return Ok(());
-                    }
-                    query.pause().await;
-                }
-            }
-            if limit.is_reached() || groups.is_done() {
-                break;
-            }
-            group = groups.read(&scan, schema, &request, diagnostics).await?;
-        }
-        let (mut batch, ids) = gather.finish();
-        let columns = context.scope(pipeline.columns());
-        columns
-            .add_objects(&mut batch, objects.as_ref(), &ids, diagnostics)
-            .await?;
-        let _ = emit(batch);
-        Ok(())
+        query: &LevelQuery<'_>,
+        chunk: &ChunkCoord,
+    ) -> ChunkRequest {
+        let area = query.area.as_ref().filter(|_| self.bins);
+        let rows = match area.and_then(|area| area.bins_of(chunk)) {
+            Some((bins, of)) => RequestedRows::Bins { bins, of },
+            None => RequestedRows::All,
+        };
+        self.request(chunk, rows)
     }
 }
 
@@ -138,6 +127,39 @@ impl LevelQuery<'_> {
     }
 }
 
+impl ExecContext<'_> {
+    /// Reads chunks, except those in the cache.
+    pub(crate) async fn read_chunks(
+        &self,
+        schema: &Schema,
+        mut requests: Vec<ChunkRequest>,
+    ) -> Result<Vec<Option<Chunk>>, QueryError> {
+        let (session, diagnostics) = (self.session, self.diagnostics);
+        let Some(cache) = &self.query.cache else {
+            return session.chunks(schema, requests, diagnostics).await;
+        };
+        // Cached chunks must be whole.
+        for request in &mut requests {
+            request.rows = RequestedRows::All;
+        }
+        let is_cached = |request: &ChunkRequest| lock(&cache.chunks).contains_key(&request.chunk);
+        let order: Vec<ChunkCoord> = requests
+            .iter()
+            .map(|request| request.chunk.clone())
+            .collect();
+        requests.retain(|request| !is_cached(request));
+        let read = session.chunks(schema, requests, diagnostics).await?;
+        let mut chunks = lock(&cache.chunks);
+        for chunk in read.into_iter().flatten() {
+            chunks.insert(chunk.chunk.clone(), chunk);
+        }
+        Ok(order
+            .iter()
+            .map(|chunk| chunks.get(chunk).cloned())
+            .collect())
+    }
+}
+
 /// Chunks read in groups that fit into memory.
 pub(crate) struct ChunkGroups<'c> {
     left: &'c [ChunkCoord],
@@ -159,16 +181,18 @@ impl<'c> ChunkGroups<'c> {
     /// Reads the next group. One that does not fit into memory is read in halves.
     pub(crate) async fn read(
         &mut self,
-        plan: &LevelQuery<'_>,
+        context: ExecContext<'_>,
         schema: &Schema,
         request: &impl Fn(&ChunkCoord) -> ChunkRequest,
-        diagnostics: &Diagnostics,
     ) -> Result<Vec<Option<Chunk>>, QueryError> {
         loop {
             let count = self.size.min(self.left.len());
             let (group, left) = self.left.split_at(count);
             let requests = group.iter().map(request).collect();
-            match plan.session.chunks(schema, requests, diagnostics).await {
+            let chunks = context
+                .session
+                .chunks(schema, requests, context.diagnostics);
+            match chunks.await {
                 Err(error) if count > 1 && is_over_budget(&error) => {
                     self.size = count.div_ceil(2);
                 }

@@ -7,6 +7,7 @@ use zvf_format::numeric::Kind;
 use super::{
     filter::ranges,
     links::{LinkBuilder, LinkGraph, LinkVertices, SelectedEnd, SelectedLinks},
+    operator::{Details, Operator},
 };
 use crate::{
     batch::loaded::LoadedChunks,
@@ -19,6 +20,19 @@ use crate::{
 };
 
 /// The operator that splits or drops what crosses the border of the region.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClipOperator;
+
+impl Operator for ClipOperator {
+    const NAME: &'static str = "Clip";
+
+    fn details(&self, query: &LevelQuery<'_>, details: &mut Details) {
+        let by = format!("{:?}", query.query.border_clip()).to_lowercase();
+        details.add("by", by);
+    }
+}
+
+/// A [`ClipOperator`] of one execution.
 ///
 /// Its input are parts of paths, or links with their gathered vertices; its output are the parts
 /// inside.
@@ -52,11 +66,11 @@ impl<'c> BorderClip<'c> {
     ///
     /// [`QueryError::Unsupported`] if the region or the type of positions cannot be split.
     pub(crate) fn open(
-        is_planned: bool,
+        clip: Option<ClipOperator>,
         query: &'c LevelQuery<'_>,
         schema: &'c Schema,
     ) -> Result<Option<Self>, QueryError> {
-        let Some(area) = query.area.as_ref().filter(|_| is_planned) else {
+        let Some(area) = query.area.as_ref().filter(|_| clip.is_some()) else {
             return Ok(None);
         };
         let bbox = match query.query.border_clip() {

@@ -2,43 +2,64 @@
 
 use zvf_model::layout::ArrayRole;
 
-use super::{filter::Filter, limit::Limit};
+use super::{
+    context::ExecContext,
+    filter::RowFilter,
+    limit::Limit,
+    operator::{Details, Operator},
+};
 use crate::{
     batch::vertices::Owners,
     catalog::chunk::{ChunkRequest, RequestedRows},
     catalog::schema::{Schema, position_dtype},
-    diagnostics::Diagnostics,
     error::QueryError,
     query::Selection,
     resolve::query::{Emit, LevelQuery},
 };
 
-impl LevelQuery<'_> {
+/// The operator that reads an additional geometry of a composite store, by its name.
+#[derive(Debug)]
+pub(crate) struct GeometryScan(pub(crate) String);
+
+impl Operator for GeometryScan {
+    const NAME: &'static str = "GeometryScan";
+
+    fn details(&self, _: &LevelQuery<'_>, details: &mut Details) {
+        details.add("geometry", &self.0);
+    }
+}
+
+impl GeometryScan {
     /// Reads the vertices of an additional geometry and its links. Stored links number the vertices
     /// in the order in which the writer received them; the store does not keep that order.
-    pub(crate) async fn composite_geometry(
+    pub(crate) async fn execute(
         &self,
-        name: &str,
-        diagnostics: &Diagnostics,
+        context: ExecContext<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
-        let query = self.query;
-        let beyond_position = query.filter.is_some()
-            || self.selects_objects()
-            || query.nearest.is_some()
-            || query.drill.is_some()
-            || matches!(&query.columns, Selection::Named(names) if !names.is_empty());
+        let name = self.0.as_str();
+        let ExecContext {
+            query,
+            session,
+            diagnostics,
+        } = context.of(self);
+        let request = query.query;
+        let beyond_position = request.filter.is_some()
+            || query.selects_objects()
+            || request.nearest.is_some()
+            || request.drill.is_some()
+            || matches!(&request.columns, Selection::Named(names) if !names.is_empty());
         if beyond_position {
             return Err(QueryError::Unsupported(
                 "an additional geometry has no objects, attributes or levels; select it by region only",
             ));
         }
         let part = ArrayRole::CompositeVertices(name);
-        let vertices = self.session.chunked_array(&self.level, &part).await?;
+        let vertices = session.chunked_array(&query.level, &part).await?;
         let vertices = vertices.ok_or_else(|| QueryError::NoGeometry(name.to_owned()))?;
         let metadata =
             zvf_model::array::Vertices::parse(&vertices.node, &vertices.attributes)?.value;
-        let axes = self.space.axes();
+        let axes = query.space.axes();
         let schema = Schema {
             dtype: position_dtype(&vertices, &metadata, axes)?,
             axes,
@@ -48,9 +69,9 @@ impl LevelQuery<'_> {
             fragment: Vec::new(),
             chunks: std::sync::OnceLock::new(),
         };
-        let filter = Filter::by_area(&schema, self.area.as_ref());
-        let mut chunks = self.chunks(&schema)?;
-        if let Some(area) = &self.area {
+        let filter = RowFilter::by_area(&schema, query.area.as_ref());
+        let mut chunks = query.chunks(&schema)?;
+        if let Some(area) = &query.area {
             chunks.retain(|chunk| area.may_contain(chunk));
         }
         let requests = chunks.into_iter().map(|chunk| ChunkRequest {
@@ -58,25 +79,21 @@ impl LevelQuery<'_> {
             fragments: false,
             rows: RequestedRows::All,
         });
-        let chunks = self
-            .session
-            .chunks(&schema, requests.collect(), diagnostics)
-            .await?;
-        let mut builder = self.vertices(&schema, false);
-        let mut limit = Limit::new(self.query.limit);
+        let requests = requests.collect();
+        let chunks = session.chunks(&schema, requests, diagnostics).await?;
+        let mut builder = query.vertices(&schema, false);
+        let mut limit = Limit::new(request.limit);
         for chunk in chunks.iter().flatten() {
             let mut selected = filter.select(chunk, Owners::default())?;
             limit.truncate(&mut selected.rows);
             let object = |_| crate::NO_OBJECT;
             builder.push(&schema, chunk, &selected.rows, object, diagnostics)?;
         }
-        let mut result = self.empty_result();
+        let mut result = query.empty_result();
         builder.finish(&mut result);
-        let is_whole = self.area.is_none() && self.allowed()?.is_everything();
-        if is_whole && self.query.limit.is_none() {
-            let links = self
-                .session
-                .composite_link_rows(&self.level, name, diagnostics);
+        let is_whole = query.area.is_none() && query.allowed()?.is_everything();
+        if is_whole && request.limit.is_none() {
+            let links = session.composite_link_rows(&query.level, name, diagnostics);
             result.links = links.await?;
         }
         let _ = emit(result);

@@ -1,42 +1,37 @@
-//! The query that an execution works on, and the port of each operator.
+//! The environment of an execution.
 
-use std::borrow::Cow;
+use zvf_model::fetch::BoxFuture;
 
-use zvf_model::fetch::Port;
+use super::operator::Operator;
+use crate::{
+    catalog::level::Session, diagnostics::Diagnostics, error::QueryError,
+    resolve::query::LevelQuery,
+};
 
-use crate::{catalog::level::Session, diagnostics::Diagnostics, resolve::query::LevelQuery};
+/// An execution of a plan.
+pub(crate) type Execution<'f> = BoxFuture<'f, Result<(), QueryError>>;
 
-/// The environment of one execution.
+/// The query that an execution works on, and the session that its operators read through.
 #[derive(Clone, Copy)]
 pub(crate) struct ExecContext<'c> {
     pub(crate) query: &'c LevelQuery<'c>,
-    /// A port for each operator, by its id, when requests are attributed to operators. Empty
-    /// otherwise: all operators then read through the port of the query.
-    pub(crate) ports: &'c [Port<'c>],
+    pub(crate) session: Session<'c>,
     pub(crate) diagnostics: &'c Diagnostics,
 }
 
 impl<'c> ExecContext<'c> {
-    /// Returns a context whose operators read through the port of the query.
+    /// Returns the context of a query, whose reads are attributed to no operator.
     pub(crate) fn new(query: &'c LevelQuery<'c>, diagnostics: &'c Diagnostics) -> Self {
-        let ports = &[];
         Self {
             query,
-            ports,
+            session: query.session,
             diagnostics,
         }
     }
 
-    /// Returns the query, reading through the port of an operator.
-    pub(crate) fn scope(&self, operator: usize) -> Cow<'c, LevelQuery<'c>> {
-        let Some(fetch) = self.ports.get(operator).copied() else {
-            return Cow::Borrowed(self.query);
-        };
-        let mut query = self.query.clone();
-        query.session = Session {
-            fetch,
-            ..query.session
-        };
-        Cow::Owned(query)
+    /// Returns the context of an operator: reads through it are attributed to the operator.
+    pub(crate) fn of<O: Operator>(mut self, _: &O) -> Self {
+        self.session.fetch = self.session.fetch.for_operator(O::NAME);
+        self
     }
 }

@@ -1,11 +1,14 @@
 //! Selection of rows by region and predicate.
 
-use core::ops::Range;
+use core::{fmt, ops::Range};
 
 use zvf_format::numeric::NumericRows;
 use zvf_model::column::Column;
 
-use super::context::ExecContext;
+use super::{
+    context::ExecContext,
+    operator::{Details, Operator},
+};
 use crate::{
     batch::{
         columns::{AxisView, CellView, ColumnView, ColumnViews, FinishedView, RowIndices},
@@ -16,7 +19,8 @@ use crate::{
     error::QueryError,
     geometry::{Mode, Primitive},
     predicate::{Predicate, Scope},
-    resolve::{area::Area, axes::AxisColumns},
+    query::{Region, Shape},
+    resolve::{area::Area, axes::AxisColumns, query::LevelQuery},
     selection::{RowRun, RowSelection},
 };
 
@@ -26,11 +30,66 @@ const ROWS_PER_EVALUATION: usize = 1 << 12;
 const LONG_RUN: usize = 64;
 
 /// The operator that selects rows by region and predicate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Filter;
+
+impl Operator for Filter {
+    const NAME: &'static str = "Filter";
+
+    fn details(&self, query: &LevelQuery<'_>, details: &mut Details) {
+        let is_point = query.shape == Shape::Points;
+        if let Some(nearest) = query.query.nearest.filter(|_| !is_point) {
+            let count = nearest.count;
+            details.add("region", format_args!("sphere of the nearest {count}"));
+        }
+        if let Some(region) = &query.query.region {
+            details.add("region", RegionText(region));
+            if !is_point {
+                details.add("mode", mode_name(query.area_mode));
+            }
+        }
+        if let Some(predicate) = &query.filter.vertex {
+            details.add("predicate", predicate);
+            if !is_point && query.predicate_mode() != Mode::Clip {
+                details.add("predicate_mode", mode_name(query.predicate_mode()));
+            }
+        }
+    }
+}
+
+fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Touch => "touch",
+        Mode::Within => "within",
+        Mode::Clip => "clip",
+    }
+}
+
+/// A region as text.
+struct RegionText<'r>(&'r Region);
+
+impl fmt::Display for RegionText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |numbers: &[f64]| {
+            let numbers: Vec<String> = numbers.iter().map(f64::to_string).collect();
+            numbers.join(", ")
+        };
+        match self.0 {
+            Region::Box(bbox) => write!(f, "box({} to {})", list(bbox.lo()), list(bbox.hi())),
+            Region::Sphere(sphere) => {
+                let (centre, radius) = (list(sphere.centre()), sphere.radius());
+                write!(f, "sphere({centre}, radius {radius})")
+            }
+        }
+    }
+}
+
+/// A [`Filter`] of one execution.
 ///
 /// Its input is a chunk, or a segment of a path in loaded chunks; its output are the selected
 /// rows. It reads nothing: [`open`](Self::open) reads the columns of objects that the predicate
 /// needs.
-pub(crate) struct Filter<'f> {
+pub(crate) struct RowFilter<'f> {
     schema: &'f Schema,
     area: Option<&'f Area>,
     /// The way in which the region selects paths and links.
@@ -103,7 +162,7 @@ impl RowMarks {
     }
 }
 
-impl<'f> Filter<'f> {
+impl<'f> RowFilter<'f> {
     /// Creates a filter that passes all rows.
     pub(crate) fn all(schema: &'f Schema) -> Self {
         Self {
@@ -125,22 +184,21 @@ impl<'f> Filter<'f> {
         }
     }
 
-    /// Opens the filter of a plan; without a node, it passes all rows. Takes one round trip if the
+    /// Opens the filter of a plan; without one, all rows pass. Takes one round trip if the
     /// predicate on vertices reads attributes of `objects`, and none otherwise.
     pub(crate) async fn open(
-        node: Option<usize>,
+        filter: Option<Filter>,
         schema: &'f Schema,
         objects: Option<&ObjectSet>,
         context: ExecContext<'f>,
     ) -> Result<Self, QueryError> {
-        let Some(node) = node else {
+        let Some(filter) = filter else {
             return Ok(Self::all(schema));
         };
         let query = context.query;
         let object_columns = if query.filter.vertex_needs_objects() {
-            let scope = context.scope(node);
-            let columns = scope.object_columns_of_filter(objects, context.diagnostics);
-            columns.await?
+            let context = context.of(&filter);
+            context.object_columns_of_filter(objects).await?
         } else {
             Vec::new()
         };
@@ -397,7 +455,7 @@ impl<'f> Filter<'f> {
 
 /// The evaluation of a predicate on vertices of a chunk.
 struct Evaluation<'e> {
-    filter: &'e Filter<'e>,
+    filter: &'e RowFilter<'e>,
     predicate: &'e Predicate,
     chunk: &'e Chunk,
 }

@@ -8,6 +8,7 @@ use super::{
     filter::SelectedRows,
     limit::Limit,
     links::{LinkGraph, LinkNode, LinkVertices, SelectedLinks},
+    operator::{Details, Operator},
 };
 use crate::{
     batch::{
@@ -30,6 +31,61 @@ const MAX_PREALLOC_BYTES: u64 = 8 << 30;
 /// Bytes of vertices copied into a batch at once, by all cores.
 const PORTION_BYTES: u64 = 8 << 20;
 
+/// The operator that copies the selected rows into columns of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gather {
+    /// Returns the object of each row.
+    pub(crate) owners: bool,
+}
+
+impl Operator for Gather {
+    const NAME: &'static str = "Gather";
+
+    fn details(&self, query: &LevelQuery<'_>, details: &mut Details) {
+        details.list("columns", &query.shown.vertex);
+    }
+}
+
+impl Gather {
+    /// Gathers vertices of `chunks` chunks.
+    pub(crate) fn chunks<'g>(
+        self,
+        query: &'g LevelQuery<'g>,
+        schema: &'g Schema,
+        chunks: usize,
+    ) -> VertexGather<'g> {
+        VertexGather {
+            query,
+            schema,
+            owners: self.owners,
+            chunks,
+            builder: query.vertices(schema, self.owners),
+            objects: BTreeSet::new(),
+        }
+    }
+
+    /// Gathers parts of paths.
+    pub(crate) fn paths<'g>(
+        self,
+        query: &LevelQuery<'_>,
+        schema: &'g Schema,
+        loaded: &'g LoadedChunks,
+        clip: Option<&'g BorderClip<'g>>,
+    ) -> PathGather<'g> {
+        PathGather {
+            schema,
+            loaded,
+            clip,
+            builder: query.vertices(schema, self.owners),
+            kept: RowOrder::default(),
+            parts: Parts {
+                offsets: vec![0],
+                objects: Vec::new(),
+            },
+        }
+    }
+}
+
 /// The gather of vertices of chunks, in the order of the chunks.
 ///
 /// Its input are selections of chunks; its output are batches of about
@@ -45,25 +101,7 @@ pub(crate) struct VertexGather<'g> {
     objects: BTreeSet<i64>,
 }
 
-impl<'g> VertexGather<'g> {
-    /// Creates an empty gather. `chunks` is the number of chunks of the scan, `owners` whether
-    /// rows come with their objects.
-    pub(crate) fn new(
-        query: &'g LevelQuery<'g>,
-        schema: &'g Schema,
-        chunks: usize,
-        owners: bool,
-    ) -> Self {
-        Self {
-            query,
-            schema,
-            owners,
-            chunks,
-            builder: query.vertices(schema, owners),
-            objects: BTreeSet::new(),
-        }
-    }
-
+impl VertexGather<'_> {
     /// Splits a group of chunks into portions that are copied at once, of about
     /// [`PORTION_BYTES`].
     pub(crate) fn portions<'c>(
@@ -182,28 +220,7 @@ pub(crate) struct PathGather<'g> {
     parts: Parts,
 }
 
-impl<'g> PathGather<'g> {
-    /// Creates an empty gather. `owners` is whether rows come with their objects.
-    pub(crate) fn new(
-        query: &LevelQuery<'_>,
-        schema: &'g Schema,
-        loaded: &'g LoadedChunks,
-        clip: Option<&'g BorderClip<'g>>,
-        owners: bool,
-    ) -> Self {
-        Self {
-            schema,
-            loaded,
-            clip,
-            builder: query.vertices(schema, owners),
-            kept: RowOrder::default(),
-            parts: Parts {
-                offsets: vec![0],
-                objects: Vec::new(),
-            },
-        }
-    }
-
+impl PathGather<'_> {
     /// Appends a part of a segment of an object, with the new vertices at its ends.
     pub(crate) fn push(
         &mut self,

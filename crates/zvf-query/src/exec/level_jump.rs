@@ -9,14 +9,20 @@ use std::{
 use zvf_format::path::Delta;
 use zvf_model::{grid::ChunkCoord, row_id::RowId};
 
-use super::{context::ExecContext, limit::Limit, operator::PlanNode};
+use super::{
+    context::ExecContext,
+    empty::Empty,
+    limit::Limit,
+    operator::{Details, LaterRead, Operator, OperatorTree},
+    selection_plan::SelectionPlan,
+};
 use crate::{
     catalog::chunk::{ChunkRequest, RequestedRows},
     catalog::level::Level,
-    catalog::links::LinkView,
-    diagnostics::Diagnostics,
+    catalog::links::{LinkSet, LinkView},
+    catalog::schema::Schema,
     error::{Damage, Fault, QueryError},
-    query::Query,
+    query::{LevelChoice, Query, Shape},
     resolve::query::{Emit, LevelQuery},
     result::{NO_OBJECT, QueryResult, SEVERAL_OBJECTS},
     selection::{RowRun, RowSelection},
@@ -40,108 +46,137 @@ fn source_last(ends: &[LinkEnd]) -> Option<(&[LinkEnd], &[LinkEnd])> {
     Some((sources, targets))
 }
 
-/// Emits the vertices `levels` on that the vertices of the input are linked to, by chunk and row.
-///
-/// Follows the links stored at the level of the query, or those of the target in reverse where
-/// only these are stored, and otherwise goes level by level.
-pub(crate) async fn execute(
-    levels: i32,
-    node: &PlanNode,
-    context: ExecContext<'_>,
-    emit: &mut Emit<'_>,
-) -> Result<(), QueryError> {
-    let (query, diagnostics) = (context.query, context.diagnostics);
-    let mut rows = RowsByChunk::new();
-    let mut ids = Vec::new();
-    let mut collect = |batch: QueryResult| {
-        ids.extend(batch.row_ids.unwrap_or_default());
-        ControlFlow::Continue(())
-    };
-    // The limit applies to the vertices reached, not to those they are reached from.
-    let start = Query {
-        limit: None,
-        ..query.query.clone()
-    };
-    let start = query.session.resolve(&start).await?;
-    let inner = ExecContext {
-        query: &start,
-        ..context
-    };
-    let mut chunks: Arc<[ChunkCoord]> = Arc::default();
-    if let Some(input) = node.inputs.first() {
-        if let Some(schema) = input.schema() {
-            chunks = schema.all_chunks();
-        }
-        input.execute(inner, &mut collect).await?;
+/// The operator that follows links to another level, by the number of levels.
+#[derive(Debug)]
+pub(crate) struct LevelJump(pub(crate) i32);
+
+impl Operator for LevelJump {
+    const NAME: &'static str = "LevelJump";
+
+    fn details(&self, _: &LevelQuery<'_>, details: &mut Details) {
+        details.add("levels", self.0);
     }
-    for id in ids.into_iter().map(RowId::from) {
-        let rank = usize::try_from(id.chunk()).unwrap_or(usize::MAX);
-        if let Some(chunk) = chunks.get(rank) {
-            rows.entry(chunk.clone()).or_default().insert(id.row());
-        }
+
+    fn later_reads(&self, _: &LevelQuery<'_>, later: &mut Vec<LaterRead>) {
+        later.push(LaterRead::always("links between the levels"));
+        later.push(LaterRead::always("the vertices at their other ends"));
     }
-    let scope = context.scope(node.id);
-    let session = scope.session;
-    let from = query.level.id();
-    let no_level = || QueryError::NoFinerLevel {
-        level: from,
-        levels: levels.unsigned_abs(),
-    };
-    let target = from.offset(levels).ok_or_else(no_level)?;
-    let target = session.level(target).await?;
-    // Edits of a level renumber its rows, but not the links of coarser levels to them.
-    let (finer, coarser) = (from.min(target.id()), from.max(target.id()));
-    let stale = session.stale();
-    if let Some(level) = stale
-        .iter()
-        .find(|level| finer < **level && **level <= coarser)
-    {
-        return Err(QueryError::OutdatedLinks(*level));
-    }
-    let direct = scope
-        .linked_rows(&query.level, &target, &rows, levels, diagnostics)
-        .await?;
-    let reached = match direct {
-        Some(reached) => reached,
-        None => {
-            let step = levels.signum();
-            let mut level = Arc::clone(&query.level);
-            for _ in 0..levels.unsigned_abs() {
-                let next = level.id().offset(step).ok_or_else(no_level)?;
-                let next = session.level(next).await?;
-                let reached = scope
-                    .linked_rows(&level, &next, &rows, step, diagnostics)
-                    .await?;
-                rows = reached.ok_or(QueryError::Unsupported(
-                    "the store has no links between these levels",
-                ))?;
-                level = next;
-            }
-            rows
-        }
-    };
-    let at_target = Query {
-        level: crate::query::LevelChoice::Number(target.id()),
-        columns: query.query.columns.clone(),
-        owners: query.query.owners,
-        limit: query.query.limit,
-        shape: Some(crate::query::Shape::Points),
-        ..Query::default()
-    };
-    let at_target = session.resolve(&at_target).await?;
-    at_target.gather_rows(&reached, diagnostics, emit).await
 }
 
-impl LevelQuery<'_> {
+/// A jump to the vertices of another level that vertices are linked to.
+#[derive(Debug)]
+pub(crate) struct LevelJumpPlan {
+    pub(crate) jump: LevelJump,
+    pub(crate) input: SelectionPlan,
+}
+
+impl LevelJumpPlan {
+    /// Adds the operators of the plan to `tree`.
+    pub(crate) fn describe(&self, tree: &mut OperatorTree<'_>) {
+        tree.push(&self.jump);
+        self.input.describe(tree);
+    }
+
+    /// Returns the rows of the vertices of the input.
+    async fn start_rows(&self, context: ExecContext<'_>) -> Result<RowsByChunk, QueryError> {
+        let query = context.query;
+        // The limit applies to the vertices reached, not to those they are reached from.
+        let start = Query {
+            limit: None,
+            ..query.query.clone()
+        };
+        let start = query.session.resolve(&start).await?;
+        let mut ids = Vec::new();
+        let mut collect = |batch: QueryResult| {
+            ids.extend(batch.row_ids.unwrap_or_default());
+            ControlFlow::Continue(())
+        };
+        let inner = ExecContext::new(&start, context.diagnostics);
+        self.input.execute(inner, &mut collect).await?;
+        let chunks = self.input.schema().map(Schema::all_chunks);
+        let chunks = chunks.unwrap_or_default();
+        let mut rows = RowsByChunk::new();
+        for id in ids.into_iter().map(RowId::from) {
+            let rank = usize::try_from(id.chunk()).unwrap_or(usize::MAX);
+            if let Some(chunk) = chunks.get(rank) {
+                rows.entry(chunk.clone()).or_default().insert(id.row());
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Emits the vertices that the vertices of the input are linked to, by chunk and row.
+    ///
+    /// Follows the links stored at the level of the query, or those of the target in reverse where
+    /// only these are stored, and otherwise goes level by level.
+    pub(crate) async fn execute(
+        &self,
+        context: ExecContext<'_>,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let mut rows = self.start_rows(context).await?;
+        let (query, levels) = (context.query, self.jump.0);
+        let scope = context.of(&self.jump);
+        let session = scope.session;
+        let from = query.level.id();
+        let no_level = || QueryError::NoFinerLevel {
+            level: from,
+            levels: levels.unsigned_abs(),
+        };
+        let target = from.offset(levels).ok_or_else(no_level)?;
+        let target = session.level(target).await?;
+        // Edits of a level renumber its rows, but not the links of coarser levels to them.
+        let (finer, coarser) = (from.min(target.id()), from.max(target.id()));
+        let stale = session.stale();
+        if let Some(level) = stale
+            .iter()
+            .find(|level| finer < **level && **level <= coarser)
+        {
+            return Err(QueryError::OutdatedLinks(*level));
+        }
+        let direct = scope
+            .linked_rows(&query.level, &target, &rows, levels)
+            .await?;
+        let reached = match direct {
+            Some(reached) => reached,
+            None => {
+                let step = levels.signum();
+                let mut level = Arc::clone(&query.level);
+                for _ in 0..levels.unsigned_abs() {
+                    let next = level.id().offset(step).ok_or_else(no_level)?;
+                    let next = session.level(next).await?;
+                    let reached = scope.linked_rows(&level, &next, &rows, step).await?;
+                    rows = reached.ok_or(QueryError::Unsupported(
+                        "the store has no links between these levels",
+                    ))?;
+                    level = next;
+                }
+                rows
+            }
+        };
+        let at_target = Query {
+            level: LevelChoice::Number(target.id()),
+            columns: query.query.columns.clone(),
+            owners: query.query.owners,
+            limit: query.query.limit,
+            shape: Some(Shape::Points),
+            ..Query::default()
+        };
+        let at_target = session.resolve(&at_target).await?;
+        let at_target = ExecContext::new(&at_target, context.diagnostics);
+        at_target.gather_rows(&reached, emit).await
+    }
+}
+
+impl ExecContext<'_> {
     /// Returns the rows of `target` that rows of `from` are linked to; `None` when no links are
     /// stored in either direction.
     async fn linked_rows(
-        &self,
+        self,
         from: &Level,
         target: &Level,
         rows: &RowsByChunk,
         levels: i32,
-        diagnostics: &Diagnostics,
     ) -> Result<Option<RowsByChunk>, QueryError> {
         if levels == 0 {
             return Ok(Some(rows.clone()));
@@ -149,7 +184,7 @@ impl LevelQuery<'_> {
         let onward = (from, target, Delta::new(levels));
         let back = (target, from, Delta::new(levels.saturating_neg()));
         let splits: [EndSplit; 2] = [source_first, source_last];
-        let session = &self.session;
+        let (session, diagnostics) = (self.session, self.diagnostics);
         let mut is_stored = false;
         for ((owner, other, delta), split) in [onward, back].into_iter().zip(splits) {
             if !session.link_deltas(owner).await?.contains(&delta) {
@@ -159,8 +194,7 @@ impl LevelQuery<'_> {
             let view = LinkView::Logical;
             let set = session.links(owner, Some(other), delta, &[], view, diagnostics);
             if let Some(set) = set.await? {
-                let reached = self.follow(owner, &set, rows, split, diagnostics);
-                return reached.await.map(Some);
+                return self.follow(owner, &set, rows, split).await.map(Some);
             }
         }
         // A family without arrays links nothing.
@@ -169,12 +203,11 @@ impl LevelQuery<'_> {
 
     /// Returns the ends of links that start at `rows`.
     async fn follow(
-        &self,
+        self,
         owner: &Level,
-        set: &crate::catalog::links::LinkSet,
+        set: &LinkSet,
         rows: &RowsByChunk,
         split: EndSplit,
-        diagnostics: &Diagnostics,
     ) -> Result<RowsByChunk, QueryError> {
         let cells: Vec<usize> = (0..set.cells.len())
             .filter(|at| {
@@ -185,7 +218,7 @@ impl LevelQuery<'_> {
         let mut reached = RowsByChunk::new();
         for records in self
             .session
-            .link_cells(owner, set, &cells, diagnostics)
+            .link_cells(owner, set, &cells, self.diagnostics)
             .await?
         {
             for link in records.ends.chunks(records.width.max(1)) {
@@ -211,19 +244,19 @@ impl LevelQuery<'_> {
     }
 
     /// Emits the vertices in these rows of chunks.
-    async fn gather_rows(
-        &self,
-        rows: &RowsByChunk,
-        diagnostics: &Diagnostics,
-        emit: &mut Emit<'_>,
-    ) -> Result<(), QueryError> {
-        let index = self.session.object_index(&self.level).await?;
-        let shows_objects = self.shows_objects() && index.is_some();
-        let with_fragments = shows_objects || !self.read.fragment.is_empty();
-        let Some(schema) = self.schema(with_fragments).await? else {
-            return self.no_vertices(emit).await;
+    async fn gather_rows(self, rows: &RowsByChunk, emit: &mut Emit<'_>) -> Result<(), QueryError> {
+        let (query, diagnostics) = (self.query, self.diagnostics);
+        let index = self.session.object_index(&query.level).await?;
+        let shows_objects = query.shows_objects() && index.is_some();
+        let with_fragments = shows_objects || !query.read.fragment.is_empty();
+        let Some(schema) = query.schema(with_fragments).await? else {
+            return Empty::without_links().execute(self, emit).await;
         };
-        let objects = self.objects_if(shows_objects, diagnostics).await?;
+        let objects = if shows_objects {
+            self.all_objects().await?
+        } else {
+            None
+        };
         let mut requests = Vec::with_capacity(rows.len());
         for (chunk, rows) in rows {
             if !schema.vertices.has(chunk) {
@@ -238,8 +271,8 @@ impl LevelQuery<'_> {
             };
             requests.push((rows.len(), request));
         }
-        let mut limit = Limit::new(self.query.limit);
-        let mut vertices = self.vertices(&schema, shows_objects);
+        let mut limit = Limit::new(query.query.limit);
+        let mut vertices = query.vertices(&schema, shows_objects);
         let mut requests = requests.into_iter();
         // Reads as many chunks at once as the limit needs.
         while let Some((rows, request)) = requests.next().filter(|_| !limit.is_reached()) {
@@ -252,7 +285,7 @@ impl LevelQuery<'_> {
             }
             let chunks = self.session.chunks(&schema, part, diagnostics).await?;
             for chunk in chunks.into_iter().flatten() {
-                let owners = self.owners_of(objects.as_ref(), &chunk, diagnostics)?;
+                let owners = self.owners_of(objects.as_ref(), &chunk)?;
                 // Each row once, even if several fragments name it.
                 let mut rows: Vec<RowRun> = chunk.runs().iter().collect();
                 rows.sort_by_key(|run| run.row);
@@ -280,10 +313,10 @@ impl LevelQuery<'_> {
                 }
             }
         }
-        let mut result = self.empty_result();
+        let mut result = query.empty_result();
         vertices.finish(&mut result);
         let ids = result.owners_of_rows().collect();
-        self.add_objects(&mut result, objects.as_ref(), &ids, diagnostics)
+        self.add_objects(&mut result, objects.as_ref(), &ids)
             .await?;
         let _ = emit(result);
         Ok(())

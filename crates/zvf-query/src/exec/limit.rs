@@ -1,6 +1,7 @@
 //! The first rows of a result.
 
-use crate::selection::RowSelection;
+use super::operator::{Details, Operator};
+use crate::{resolve::query::LevelQuery, selection::RowSelection};
 
 /// The operator that passes the first vertices, paths or links on.
 ///
@@ -11,11 +12,24 @@ pub(crate) struct Limit {
     left: u64,
 }
 
+impl Operator for Limit {
+    const NAME: &'static str = "Limit";
+
+    fn details(&self, _: &LevelQuery<'_>, details: &mut Details) {
+        details.add("rows", self.left);
+    }
+}
+
 impl Limit {
     /// Creates a limit; `None` passes everything.
     pub(crate) fn new(rows: Option<u64>) -> Self {
         let left = rows.unwrap_or(u64::MAX);
         Self { left }
+    }
+
+    /// Returns the limit as an operator of a plan; `None` if it passes everything.
+    pub(crate) fn as_operator(&self) -> Option<&Self> {
+        (!self.passes_all()).then_some(self)
     }
 
     /// Returns whether the limit passes everything.

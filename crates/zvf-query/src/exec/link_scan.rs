@@ -5,10 +5,13 @@ use std::sync::Arc;
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{grid::ChunkCoord, root::LinksConvention, word::Word};
 
-use super::operator::LinkScan;
+use super::{
+    context::ExecContext,
+    operator::{Details, Operator},
+};
 use crate::{
     catalog::level::Session,
-    catalog::links::{LinkCellSource, LinkSet, LinkSetCache, LinkView},
+    catalog::links::{LinkCellSource, LinkRecords, LinkSet, LinkSetCache, LinkView},
     catalog::objects::FragmentsByChunk,
     catalog::schema::advise_naming_attributes,
     diagnostics::Diagnostics,
@@ -19,6 +22,27 @@ use crate::{
     sync::lock,
 };
 
+/// The operator that reads cells of links.
+#[derive(Debug)]
+pub(crate) struct LinkScan {
+    /// The links of the level; `None` when it stores none.
+    pub(crate) set: Option<Arc<LinkSet>>,
+    /// True if consecutive rows of a fragment are linked.
+    pub(crate) implied: bool,
+}
+
+impl Operator for LinkScan {
+    const NAME: &'static str = "LinkScan";
+
+    fn details(&self, _: &LevelQuery<'_>, details: &mut Details) {
+        let cells = self.set.as_ref().map_or(0, |set| set.cells.len());
+        details.add("cells", cells);
+        if self.implied {
+            details.add("implied", true);
+        }
+    }
+}
+
 impl LinkScan {
     /// Creates a scan of the links of a level.
     pub(crate) fn new(set: Option<Arc<LinkSet>>, convention: &Word<LinksConvention>) -> Self {
@@ -28,6 +52,16 @@ impl LinkScan {
         Self {
             set,
             implied: are_edges && *convention == LinksConvention::ImplicitWithBranches,
+        }
+    }
+
+    /// Reports links that cannot be read.
+    pub(crate) fn note_unknown_rows(&self, context: ExecContext<'_>) {
+        if self.set.as_ref().is_some_and(|set| !set.rows_are_known) {
+            context.diagnostics.note(
+                "links between chunks are left out: writers of paths did not store the rows of \
+                 their ends; read the store as paths",
+            );
         }
     }
 
@@ -79,6 +113,41 @@ impl LinkScan {
             true => chunks.iter().any(is_scanned),
             false => chunks.iter().all(is_scanned),
         }
+    }
+}
+
+impl ExecContext<'_> {
+    /// Reads cells of links, except those in the cache. With `members`, the fragments of objects by
+    /// chunk, cells may contain only the links of these fragments.
+    pub(crate) async fn read_links(
+        self,
+        set: &LinkSet,
+        cells: &[usize],
+        members: Option<&FragmentsByChunk>,
+    ) -> Result<Vec<LinkRecords>, QueryError> {
+        let (session, level, diagnostics) = (self.session, &self.query.level, self.diagnostics);
+        let Some(cache) = &self.query.cache else {
+            return match members {
+                Some(members) => {
+                    let read = session.member_links(level, set, cells, members, diagnostics);
+                    read.await
+                }
+                None => session.link_cells(level, set, cells, diagnostics).await,
+            };
+        };
+        let is_cached = |cell: &&usize| lock(&cache.links).contains_key(*cell);
+        let new: Vec<usize> = cells
+            .iter()
+            .filter(|cell| !is_cached(cell))
+            .copied()
+            .collect();
+        let read = session.link_cells(level, set, &new, diagnostics).await?;
+        let mut links = lock(&cache.links);
+        links.extend(new.into_iter().zip(read));
+        Ok(cells
+            .iter()
+            .filter_map(|cell| links.get(cell).cloned())
+            .collect())
     }
 }
 

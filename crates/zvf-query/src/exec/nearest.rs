@@ -9,11 +9,14 @@ use zvf_format::numeric::{ByteOrder, Dtype};
 use zvf_model::grid::ChunkCoord;
 
 use super::{
-    chunk_scan::ChunkGroups,
+    chunk_scan::{ChunkGroups, ChunkScan},
     context::ExecContext,
-    filter::Filter,
-    operator::{ChunkScan, Operator, PlanNode},
-    pipeline::Pipeline,
+    filter::{Filter, RowFilter},
+    gather::Gather,
+    items_plan::ItemsPlan,
+    object_columns::ObjectColumns,
+    object_scan::OwnerScan,
+    operator::{Details, LaterRead, Operator, OperatorTree},
 };
 use crate::{
     batch::merge::CollectedResult,
@@ -21,7 +24,6 @@ use crate::{
         chunk::{Chunk, ChunkRequest, RequestedRows},
         coordinates::Coordinates,
     },
-    diagnostics::Diagnostics,
     error::QueryError,
     geometry::{
         KNearest, Mode, Sphere, squared_distance_to_point, squared_distance_to_segment,
@@ -33,97 +35,103 @@ use crate::{
     selection::RowSelection,
 };
 
-/// Emits the nearest vertices, paths or links, the nearest first.
-///
-/// Chunks are read in the order of their distance until no remaining chunk can contain a nearer
-/// item. Paths and links are selected by the input of the operator, in a sphere around the position
-/// that grows until it contains enough items; chunks and links of smaller spheres are cached.
-pub(crate) async fn execute(
-    nearest: &NearestTo,
-    pipeline: Pipeline<'_>,
-    context: ExecContext<'_>,
-    emit: &mut Emit<'_>,
-) -> Result<(), QueryError> {
-    let node = pipeline.source;
-    let Some(input) = node.inputs.first() else {
-        return Ok(());
-    };
-    if context.query.shape != Shape::Points {
-        return nearest_in_spheres(nearest, node, input, context, emit).await;
+/// The operator that keeps the rows nearest to a position.
+#[derive(Debug)]
+pub(crate) struct Nearest(pub(crate) NearestTo);
+
+impl Operator for Nearest {
+    const NAME: &'static str = "Nearest";
+
+    fn details(&self, _: &LevelQuery<'_>, details: &mut Details) {
+        let position: Vec<String> = self.0.position.iter().map(f64::to_string).collect();
+        details.add("count", self.0.count);
+        details.add("position", format_args!("({})", position.join(", ")));
     }
-    let below = pipeline.below(input);
-    let Operator::ChunkScan(scan) = &below.source.operator else {
-        return input.execute(context, emit).await;
-    };
-    nearest_points(nearest, scan, below, context, emit).await
+
+    fn later_reads(&self, _: &LevelQuery<'_>, later: &mut Vec<LaterRead>) {
+        later.push(LaterRead::always(
+            "the next nearest chunks, until no other chunk can hold a nearer item",
+        ));
+    }
 }
 
-/// Emits the nearest paths or links: first from a sphere that reaches the nearest `count`
-/// vertices, then from larger spheres until there are enough.
-async fn nearest_in_spheres(
-    nearest: &NearestTo,
-    node: &PlanNode,
-    input: &PlanNode,
-    context: ExecContext<'_>,
-    emit: &mut Emit<'_>,
-) -> Result<(), QueryError> {
-    let (query, session) = (context.query, context.query.session);
-    let max_count = usize::try_from(query.limit()).unwrap_or(usize::MAX);
-    let count = nearest.count.min(max_count);
-    let cache = Arc::new(ChunkCache::default());
-    let scope = context.scope(node.id);
-    let radius = scope.first_radius(nearest, &cache, context.diagnostics);
-    let Some((mut radius, furthest)) = radius.await? else {
-        let query = Query {
-            nearest: None,
-            limit: Some(0),
-            ..query.query.clone()
+/// A search for the nearest paths or links.
+#[derive(Debug)]
+pub(crate) struct NearestPlan {
+    pub(crate) nearest: Nearest,
+    pub(crate) input: ItemsPlan,
+}
+
+impl NearestPlan {
+    /// Adds the operators of the plan to `tree`.
+    pub(crate) fn describe(&self, tree: &mut OperatorTree<'_>) {
+        tree.push(&self.nearest);
+        tree.repeat_inputs();
+        self.input.describe(tree);
+    }
+
+    /// Emits the nearest paths or links, the nearest first.
+    ///
+    /// The input selects them in a sphere around the position, at first one that reaches the
+    /// nearest vertices, which grows until it contains enough items. Chunks and links of smaller
+    /// spheres are cached.
+    pub(crate) async fn execute(
+        &self,
+        context: ExecContext<'_>,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let (nearest, query, session) = (&self.nearest.0, context.query, context.query.session);
+        let max_count = usize::try_from(query.limit()).unwrap_or(usize::MAX);
+        let count = nearest.count.min(max_count);
+        let cache = Arc::new(ChunkCache::default());
+        let search = context.of(&self.nearest);
+        let radius = search.first_radius(nearest, &cache).await?;
+        let Some((mut radius, furthest)) = radius else {
+            let query = Query {
+                nearest: None,
+                limit: Some(0),
+                ..query.query.clone()
+            };
+            let query = session.resolve(&query).await?;
+            let context = ExecContext::new(&query, context.diagnostics);
+            return self.input.execute(context, emit).await;
         };
-        let query = session.resolve(&query).await?;
-        let context = ExecContext {
-            query: &query,
-            ..context
-        };
-        return input.execute(context, emit).await;
-    };
-    loop {
-        let sphere = Sphere::new(&nearest.position, radius);
-        let in_sphere = Query {
-            region: sphere.ok().map(Into::into),
-            nearest: None,
-            limit: None,
-            ..query.query.clone()
-        };
-        let mut in_sphere = session.resolve(&in_sphere).await?;
-        in_sphere.cache = Some(Arc::clone(&cache));
-        in_sphere.area_mode = Mode::Touch;
-        let mut collected = CollectedResult::default();
-        let mut collect = |batch: QueryResult| collected.push(batch, u64::MAX);
-        let inner = ExecContext {
-            query: &in_sphere,
-            ..context
-        };
-        input.execute(inner, &mut collect).await?;
-        let mut result = collected.finish()?.unwrap_or_else(|| query.empty_result());
-        let mut best = KNearest::new(count);
-        let distances = distances(&result, &nearest.position);
-        for (at, squared) in distances.into_iter().enumerate() {
-            best.push(squared, at);
+        loop {
+            let sphere = Sphere::new(&nearest.position, radius);
+            let in_sphere = Query {
+                region: sphere.ok().map(Into::into),
+                nearest: None,
+                limit: None,
+                ..query.query.clone()
+            };
+            let mut in_sphere = session.resolve(&in_sphere).await?;
+            in_sphere.cache = Some(Arc::clone(&cache));
+            in_sphere.area_mode = Mode::Touch;
+            let mut collected = CollectedResult::default();
+            let mut collect = |batch: QueryResult| collected.push(batch, u64::MAX);
+            let inner = ExecContext::new(&in_sphere, context.diagnostics);
+            self.input.execute(inner, &mut collect).await?;
+            let mut result = collected.finish()?.unwrap_or_else(|| query.empty_result());
+            let mut best = KNearest::new(count);
+            let distances = distances(&result, &nearest.position);
+            for (at, squared) in distances.into_iter().enumerate() {
+                best.push(squared, at);
+            }
+            if best.len() < count && radius < furthest {
+                radius = next_radius(radius, furthest);
+                continue;
+            }
+            let best = best.into_sorted();
+            result.distances = Some(best.iter().map(|(squared, _)| squared.sqrt()).collect());
+            let chosen: Vec<usize> = best.into_iter().map(|(_, at)| at).collect();
+            if result.parts.is_some() {
+                keep_parts(&mut result, &chosen);
+            } else {
+                keep_links(&mut result, &chosen);
+            }
+            let _ = emit(result);
+            return Ok(());
         }
-        if best.len() < count && radius < furthest {
-            radius = next_radius(radius, furthest);
-            continue;
-        }
-        let best = best.into_sorted();
-        result.distances = Some(best.iter().map(|(squared, _)| squared.sqrt()).collect());
-        let chosen: Vec<usize> = best.into_iter().map(|(_, at)| at).collect();
-        if result.parts.is_some() {
-            keep_parts(&mut result, &chosen);
-        } else {
-            keep_links(&mut result, &chosen);
-        }
-        let _ = emit(result);
-        return Ok(());
     }
 }
 
@@ -134,34 +142,38 @@ fn next_radius(radius: f64, furthest: f64) -> f64 {
     (radius * 2.0).max(furthest * 1e-6).min(furthest)
 }
 
-impl LevelQuery<'_> {
+impl ExecContext<'_> {
     /// Returns the distance of the nearest `count` vertices, of different objects for paths,
     /// and of the furthest corner of a chunk. `None` without vertices.
     async fn first_radius(
-        &self,
+        self,
         nearest: &NearestTo,
         cache: &Arc<ChunkCache>,
-        diagnostics: &Diagnostics,
     ) -> Result<Option<(f64, f64)>, QueryError> {
-        let Some(schema) = self.schema(true).await? else {
+        let query = self.query;
+        let Some(schema) = query.schema(true).await? else {
             return Ok(None);
         };
-        let chunks = self.chunks(&schema)?;
+        let chunks = query.chunks(&schema)?;
         let mut order: Vec<(f64, usize)> = (0..)
             .zip(&chunks)
-            .map(|(at, chunk)| (self.space.squared_distance(&nearest.position, [chunk]), at))
+            .map(|(at, chunk)| (query.space.squared_distance(&nearest.position, [chunk]), at))
             .collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let Some(hull) = self.space.hull(&chunks) else {
+        let Some(hull) = query.space.hull(&chunks) else {
             return Ok(None);
         };
         let furthest = nearest.position.iter().zip(hull.lo().iter().zip(hull.hi()));
         let furthest = furthest.map(|(x, (lo, hi))| (x - lo).abs().max((x - hi).abs()));
         let furthest = furthest.map(|away| away * away).sum::<f64>().sqrt() * 1.001;
-        let by_object = self.shape == Shape::Paths;
-        let objects = self.objects_if(by_object, diagnostics).await?;
-        let mut reading = self.session.resolve(self.query).await?;
-        reading.cache = Some(Arc::clone(cache));
+        let objects = if query.shape == Shape::Paths {
+            self.all_objects().await?
+        } else {
+            None
+        };
+        let mut cached = self.session.resolve(query.query).await?;
+        cached.cache = Some(Arc::clone(cache));
+        let reading = ExecContext::new(&cached, self.diagnostics);
         // The nearest vertex of each object, or all vertices.
         let mut of_objects: HashMap<usize, f64> = HashMap::new();
         let mut of_vertices: KNearest<(usize, usize)> = KNearest::new(nearest.count.max(1));
@@ -196,9 +208,7 @@ impl LevelQuery<'_> {
                     rows: RequestedRows::All,
                 })
             });
-            let read = reading
-                .read_chunks(&schema, requests.collect(), diagnostics)
-                .await?;
+            let read = reading.read_chunks(&schema, requests.collect()).await?;
             for ((_, number), chunk) in now.iter().zip(read) {
                 let Some(chunk) = chunk else { continue };
                 let coordinates = chunk.coordinates(&schema);
@@ -221,102 +231,120 @@ impl LevelQuery<'_> {
     }
 }
 
-/// Emits the nearest vertices. Reads chunks in the order of their distance, four times as many in
-/// each round, until no remaining chunk can contain a nearer vertex.
-async fn nearest_points(
-    nearest: &NearestTo,
-    scan: &ChunkScan,
-    pipeline: Pipeline<'_>,
-    context: ExecContext<'_>,
-    emit: &mut Emit<'_>,
-) -> Result<(), QueryError> {
-    let (query, diagnostics, schema) = (context.query, context.diagnostics, &*scan.schema);
-    let reading = context.scope(pipeline.source.id);
-    let objects_scope = context.scope(pipeline.objects());
-    let columns = context.scope(pipeline.columns());
-    let has_owners = !pipeline.source.inputs.is_empty();
-    let objects = objects_scope.objects_if(has_owners, diagnostics).await?;
-    let filter = Filter::open(pipeline.filter, schema, None, context).await?;
-    let chunks = query.scanned_chunks(schema)?;
-    let mut order: Vec<(f64, usize)> = chunks
-        .iter()
-        .enumerate()
-        .map(|(at, chunk)| (query.space.squared_distance(&nearest.position, [chunk]), at))
-        .collect();
-    order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let count = nearest
-        .count
-        .min(usize::try_from(query.limit()).unwrap_or(usize::MAX));
-    if count == 0 {
-        order.clear();
+/// A search for the nearest points.
+#[derive(Debug)]
+pub(crate) struct NearestPointsPlan {
+    pub(crate) columns: ObjectColumns,
+    pub(crate) nearest: Nearest,
+    /// The search gathers its rows itself.
+    pub(crate) gather: Gather,
+    pub(crate) filter: Option<Filter>,
+    pub(crate) scan: ChunkScan,
+    pub(crate) owners: Option<OwnerScan>,
+}
+
+impl NearestPointsPlan {
+    /// Adds the operators of the plan to `tree`.
+    pub(crate) fn describe(&self, tree: &mut OperatorTree<'_>) {
+        tree.push(&self.columns);
+        tree.push(&self.nearest);
+        tree.repeat_inputs();
+        tree.push(self.filter.as_ref());
+        tree.push(&self.scan);
+        tree.push(self.owners.as_ref());
     }
-    let mut best: KNearest<(usize, usize)> = KNearest::new(count);
-    let mut read: HashMap<usize, (Chunk, RowSelection)> = HashMap::new();
-    let mut next = 0_usize;
-    let mut at_once = 1_usize;
-    loop {
-        // Once there are enough candidates, read all chunks that may contain a nearer vertex.
-        let left = order.get(next..).unwrap_or_default();
-        let near = left.iter().take_while(|(squared, _)| best.admits(*squared));
-        let wanted = match best.len() < count {
-            true => left.len().min(at_once),
-            false => near.count(),
-        };
-        if wanted == 0 {
-            break;
+
+    /// Emits the nearest vertices, the nearest first.
+    ///
+    /// Reads chunks in the order of their distance, four times as many in each round, until no
+    /// remaining chunk can contain a nearer vertex.
+    pub(crate) async fn execute(
+        &self,
+        context: ExecContext<'_>,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let (query, schema) = (context.query, &*self.scan.schema);
+        let (nearest, scan) = (&self.nearest.0, context.of(&self.scan));
+        let objects = OwnerScan::read(self.owners.as_ref(), context).await?;
+        let filter = RowFilter::open(self.filter, schema, None, context).await?;
+        let chunks = query.scanned_chunks(schema)?;
+        let mut order: Vec<(f64, usize)> = chunks
+            .iter()
+            .enumerate()
+            .map(|(at, chunk)| (query.space.squared_distance(&nearest.position, [chunk]), at))
+            .collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let count = nearest
+            .count
+            .min(usize::try_from(query.limit()).unwrap_or(usize::MAX));
+        if count == 0 {
+            order.clear();
         }
-        at_once = at_once.saturating_mul(4);
-        let now = left.get(..wanted).unwrap_or_default();
-        next = next.saturating_add(wanted);
-        let near = now.iter().filter_map(|(_, at)| chunks.get(*at).cloned());
-        let near: Vec<ChunkCoord> = near.collect();
-        let mut numbers = now.iter().map(|(_, number)| *number);
-        let request = |chunk: &ChunkCoord| ChunkRequest {
-            chunk: chunk.clone(),
-            fragments: scan.fragments,
-            rows: RequestedRows::All,
-        };
-        let mut groups = ChunkGroups::new(&near, wanted);
-        while !groups.is_done() {
-            let found = groups.read(&reading, schema, &request, diagnostics).await?;
-            for (chunk, number) in found.into_iter().zip(numbers.by_ref()) {
-                let Some(chunk) = chunk else { continue };
-                let owners = query.owners_of(objects.as_ref(), &chunk, diagnostics)?;
-                let selected = filter.select(&chunk, owners)?.rows;
-                let coordinates = chunk.coordinates(schema);
-                for (at, run) in selected.iter().enumerate() {
-                    let squared =
-                        squared_distance_to_point(&nearest.position, coordinates.at(run.index));
-                    best.push(squared, (number, at));
-                }
-                read.insert(number, (chunk, selected));
+        let mut best: KNearest<(usize, usize)> = KNearest::new(count);
+        let mut read: HashMap<usize, (Chunk, RowSelection)> = HashMap::new();
+        let mut next = 0_usize;
+        let mut at_once = 1_usize;
+        loop {
+            // Once there are enough candidates, read all chunks that may contain a nearer vertex.
+            let left = order.get(next..).unwrap_or_default();
+            let near = left.iter().take_while(|(squared, _)| best.admits(*squared));
+            let wanted = match best.len() < count {
+                true => left.len().min(at_once),
+                false => near.count(),
+            };
+            if wanted == 0 {
+                break;
             }
-            // Other chunks have no vertex of the result.
-            let kept: BTreeSet<usize> = best.items().map(|(number, _)| *number).collect();
-            read.retain(|number, _| kept.contains(number));
+            at_once = at_once.saturating_mul(4);
+            let now = left.get(..wanted).unwrap_or_default();
+            next = next.saturating_add(wanted);
+            let near = now.iter().filter_map(|(_, at)| chunks.get(*at).cloned());
+            let near: Vec<ChunkCoord> = near.collect();
+            let mut numbers = now.iter().map(|(_, number)| *number);
+            let request = |chunk: &ChunkCoord| self.scan.request(chunk, RequestedRows::All);
+            let mut groups = ChunkGroups::new(&near, wanted);
+            while !groups.is_done() {
+                let found = groups.read(scan, schema, &request).await?;
+                for (chunk, number) in found.into_iter().zip(numbers.by_ref()) {
+                    let Some(chunk) = chunk else { continue };
+                    let owners = context.owners_of(objects.as_ref(), &chunk)?;
+                    let selected = filter.select(&chunk, owners)?.rows;
+                    let coordinates = chunk.coordinates(schema);
+                    for (at, run) in selected.iter().enumerate() {
+                        let squared =
+                            squared_distance_to_point(&nearest.position, coordinates.at(run.index));
+                        best.push(squared, (number, at));
+                    }
+                    read.insert(number, (chunk, selected));
+                }
+                // Other chunks have no vertex of the result.
+                let kept: BTreeSet<usize> = best.items().map(|(number, _)| *number).collect();
+                read.retain(|number, _| kept.contains(number));
+            }
         }
+        let mut vertices = query.vertices(schema, self.gather.owners);
+        let mut distances = Vec::with_capacity(best.len());
+        for (squared, (number, at)) in best.into_sorted() {
+            let Some((chunk, selected)) = read.get(&number) else {
+                continue;
+            };
+            distances.push(squared.sqrt());
+            let owners = context.owners_of(objects.as_ref(), chunk)?;
+            let object = |fragment| owners.id(fragment, objects.as_deref());
+            let row: RowSelection = selected.part(at..at.saturating_add(1)).collect();
+            vertices.push(schema, chunk, &row, object, context.diagnostics)?;
+        }
+        let mut result = query.empty_result();
+        vertices.finish(&mut result);
+        result.distances = Some(distances);
+        let ids = result.owners_of_rows().collect();
+        let columns = context.of(&self.columns);
+        columns
+            .add_objects(&mut result, objects.as_ref(), &ids)
+            .await?;
+        let _ = emit(result);
+        Ok(())
     }
-    let mut vertices = query.vertices(schema, scan.owners);
-    let mut distances = Vec::with_capacity(best.len());
-    for (squared, (number, at)) in best.into_sorted() {
-        let Some((chunk, selected)) = read.get(&number) else {
-            continue;
-        };
-        distances.push(squared.sqrt());
-        let owners = query.owners_of(objects.as_ref(), chunk, diagnostics)?;
-        let object = |fragment| owners.id(fragment, objects.as_deref());
-        let row: RowSelection = selected.part(at..at.saturating_add(1)).collect();
-        vertices.push(schema, chunk, &row, object, diagnostics)?;
-    }
-    let mut result = query.empty_result();
-    vertices.finish(&mut result);
-    result.distances = Some(distances);
-    let ids = result.owners_of_rows().collect();
-    columns
-        .add_objects(&mut result, objects.as_ref(), &ids, diagnostics)
-        .await?;
-    let _ = emit(result);
-    Ok(())
 }
 
 /// Returns the `count`th smallest distance; `None` if there are fewer distances.

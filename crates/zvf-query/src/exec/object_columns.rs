@@ -4,6 +4,10 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use zvf_model::column::{Column, ColumnValues};
 
+use super::{
+    context::ExecContext,
+    operator::{Details, LaterRead, Operator},
+};
 use crate::{
     catalog::objects::ObjectSet, diagnostics::Diagnostics, error::QueryError,
     resolve::query::LevelQuery, result::QueryResult,
@@ -17,15 +21,37 @@ const BUDGET_SHARE: usize = 16;
 /// Estimated size of a value.
 const BYTES_PER_VALUE: usize = 16;
 
-/// Attributes of objects that batches may list, read beside the vertices that decide it.
+/// The operator that appends the attributes of the objects in the result.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectColumns {
+    /// Reads attributes beside the vertices that decide which objects are in the result, where it
+    /// can.
+    pub(crate) reads_ahead: bool,
+}
+
+impl Operator for ObjectColumns {
+    const NAME: &'static str = "ObjectColumns";
+
+    fn details(&self, query: &LevelQuery<'_>, details: &mut Details) {
+        details.list("columns", &query.shown.object);
+    }
+
+    fn later_reads(&self, query: &LevelQuery<'_>, later: &mut Vec<LaterRead>) {
+        if !query.shown.object.is_empty() && !self.reads_ahead {
+            later.push(LaterRead::always("attributes of the objects found"));
+        }
+    }
+}
+
+/// Attributes of objects that batches may list, read beside the vertices that decide it.
+pub(crate) struct ColumnsAhead {
     /// Rows of the object index, ascending.
     rows: Vec<u64>,
     /// A column for each shown attribute.
     columns: Vec<Column>,
 }
 
-impl ObjectColumns {
+impl ColumnsAhead {
     /// Returns the values of these rows; `None` if one of them was not read.
     fn take(&self, rows: &[u64]) -> Option<Vec<Column>> {
         if *rows == *self.rows {
@@ -48,7 +74,7 @@ fn take(column: &Column, positions: &[usize]) -> Column {
     taken
 }
 
-impl LevelQuery<'_> {
+impl ExecContext<'_> {
     /// Reads the attributes of objects that the next batches may list, while their vertices are
     /// read. One round trip.
     ///
@@ -56,10 +82,10 @@ impl LevelQuery<'_> {
     /// many, no attribute is shown, or something cannot be read, which matters only if a batch
     /// lists the object.
     pub(crate) async fn object_columns_ahead(
-        &self,
+        self,
         rows: impl IntoIterator<Item = u64>,
-    ) -> Option<ObjectColumns> {
-        let names = &self.shown.object;
+    ) -> Option<ColumnsAhead> {
+        let names = &self.query.shown.object;
         if names.is_empty() {
             return None;
         }
@@ -74,29 +100,28 @@ impl LevelQuery<'_> {
         rows.sort_unstable();
         rows.dedup();
         let diagnostics = Diagnostics::new(false);
-        let columns = self
-            .session
-            .object_columns(&self.level, names, Some(&rows), &diagnostics);
+        let columns =
+            self.session
+                .object_columns(&self.query.level, names, Some(&rows), &diagnostics);
         let columns = columns.await.ok().filter(|_| diagnostics.is_empty())?;
-        Some(ObjectColumns { rows, columns })
+        Some(ColumnsAhead { rows, columns })
     }
 
     /// Reads the attributes of all objects, as
     /// [`object_columns_ahead`](Self::object_columns_ahead) does.
-    pub(crate) async fn object_columns_of_all(&self) -> Option<ObjectColumns> {
-        let table = self.session.object_index(&self.level).await.ok()??;
+    pub(crate) async fn object_columns_of_all(self) -> Option<ColumnsAhead> {
+        let table = self.session.object_index(&self.query.level).await.ok()??;
         self.object_columns_ahead(0..table.rows()).await
     }
 
     /// Sets the objects of a batch, by their indices, and their attributes. Takes one round trip,
     /// and none if the attributes are read `ahead`.
     pub(crate) async fn show_objects(
-        &self,
+        self,
         result: &mut QueryResult,
         objects: &ObjectSet,
         indices: &[usize],
-        ahead: Option<&ObjectColumns>,
-        diagnostics: &Diagnostics,
+        ahead: Option<&ColumnsAhead>,
     ) -> Result<(), QueryError> {
         result.objects = indices
             .iter()
@@ -108,29 +133,27 @@ impl LevelQuery<'_> {
             result.object = columns;
             return Ok(());
         }
-        let names = &self.shown.object;
+        let (level, names) = (&self.query.level, &self.query.shown.object);
         let columns = self
             .session
-            .object_columns(&self.level, names, Some(&rows), diagnostics);
+            .object_columns(level, names, Some(&rows), self.diagnostics);
         result.object = columns.await?;
         Ok(())
     }
 
     /// Sets the objects of a batch, by their ids, and reads their attributes. One round trip.
     pub(crate) async fn add_objects(
-        &self,
+        self,
         result: &mut QueryResult,
         objects: Option<&Arc<ObjectSet>>,
         ids: &BTreeSet<i64>,
-        diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         let Some(objects) = objects else {
             return Ok(());
         };
         let indices = ids.iter().filter_map(|id| objects.find(*id));
         let indices: Vec<usize> = indices.collect();
-        self.show_objects(result, objects, &indices, None, diagnostics)
-            .await
+        self.show_objects(result, objects, &indices, None).await
     }
 }
 
@@ -144,7 +167,7 @@ mod tests {
     fn taken_columns_equal_columns_of_these_rows() {
         let lanes = |lanes: &[i64]| Column::new("lanes", NumericColumn::int64(1, lanes.to_vec()));
         let names = |names: &[Option<&str>]| Column::text("name", names.iter().copied());
-        let ahead = ObjectColumns {
+        let ahead = ColumnsAhead {
             rows: vec![3, 5, 9],
             columns: vec![
                 lanes(&[30, 50, 90]),

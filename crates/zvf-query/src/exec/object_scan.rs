@@ -2,10 +2,14 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use zvf_model::key::Key;
+use zvf_model::{column::Column, key::Key};
 
+use super::{
+    context::ExecContext,
+    operator::{Details, LaterRead, Operator},
+};
 use crate::{
-    batch::vertices::Owners,
+    batch::{columns::ColumnViews, vertices::Owners},
     catalog::{
         chunk::Chunk,
         chunked_array::child,
@@ -13,12 +17,74 @@ use crate::{
         objects::{FragmentsByChunk, ObjectSet},
         schema::Schema,
     },
-    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
+    predicate::Scope,
     resolve::query::LevelQuery,
     result::ObjectGroup,
     sync::lock,
 };
+
+/// The operator that reads all objects of the level, to name the owners of vertices.
+#[derive(Debug)]
+pub(crate) struct OwnerScan;
+
+impl Operator for OwnerScan {
+    const NAME: &'static str = "ObjectScan";
+
+    fn details(&self, _: &LevelQuery<'_>, details: &mut Details) {
+        details.add("objects", "all");
+    }
+}
+
+impl OwnerScan {
+    /// Reads the objects, if the plan has a scan of them.
+    pub(crate) async fn read(
+        scan: Option<&Self>,
+        context: ExecContext<'_>,
+    ) -> Result<Option<Arc<ObjectSet>>, QueryError> {
+        match scan {
+            Some(scan) => context.of(scan).all_objects().await,
+            None => Ok(None),
+        }
+    }
+}
+
+/// The operator that reads manifests of objects, and selects objects by id, group and predicate.
+#[derive(Debug)]
+pub(crate) struct ObjectScan;
+
+impl Operator for ObjectScan {
+    const NAME: &'static str = "ObjectScan";
+
+    fn details(&self, query: &LevelQuery<'_>, details: &mut Details) {
+        let ids = query.query.objects.as_ref();
+        let groups = query.query.groups.as_ref();
+        if let Some(ids) = ids {
+            details.add("objects", ids.len());
+        }
+        if let Some(groups) = groups {
+            details.add("groups", groups.len());
+        }
+        if ids.is_none() && groups.is_none() {
+            details.add("objects", "all");
+        }
+        if let Some(predicate) = &query.filter.object {
+            details.add("predicate", predicate);
+        }
+        for predicate in &query.filter.group {
+            details.add("predicate", predicate);
+        }
+    }
+
+    fn later_reads(&self, query: &LevelQuery<'_>, later: &mut Vec<LaterRead>) {
+        if query.query.groups.is_some() {
+            later.push(LaterRead::always("manifests of the members of the groups"));
+        }
+        if query.filter.selects_by_object() {
+            later.push(LaterRead::always("attributes of objects in the predicate"));
+        }
+    }
+}
 
 /// Objects that a query reads.
 pub(crate) struct SelectedObjects {
@@ -39,16 +105,21 @@ impl SelectedObjects {
 }
 
 impl LevelQuery<'_> {
+    /// Returns the node of the object index.
+    pub(crate) fn manifests(&self) -> Result<Key, QueryError> {
+        child(&Session::node_of(&self.level)?, "object_index")
+    }
+}
+
+impl ExecContext<'_> {
     /// Reads the objects that the query names, or all, and tests the predicate on them.
-    pub(crate) async fn selected_objects(
-        &self,
-        diagnostics: &Diagnostics,
-    ) -> Result<Option<SelectedObjects>, QueryError> {
-        let Some(wanted) = self.wanted_ids(diagnostics).await? else {
-            let Some(objects) = self.session.objects(&self.level, diagnostics).await? else {
+    pub(crate) async fn selected_objects(self) -> Result<Option<SelectedObjects>, QueryError> {
+        let (session, level, diagnostics) = (self.session, &self.query.level, self.diagnostics);
+        let Some(wanted) = self.wanted_ids().await? else {
+            let Some(objects) = self.all_objects().await? else {
                 return Ok(None);
             };
-            let passes = self.filtered_objects(&objects, diagnostics).await?;
+            let passes = self.filtered_objects(&objects).await?;
             let indices = (0..objects.len()).collect();
             return Ok(Some(SelectedObjects {
                 objects,
@@ -56,35 +127,33 @@ impl LevelQuery<'_> {
                 passes,
             }));
         };
-        if self.session.object_index(&self.level).await?.is_none() {
-            return match wanted.is_empty() {
-                true => Ok(None),
-                false => Err(QueryError::NoObjects(self.level.id())),
+        if session.object_index(level).await?.is_none() {
+            return if wanted.is_empty() {
+                Ok(None)
+            } else {
+                Err(QueryError::NoObjects(level.id()))
             };
         }
-        let found = self
-            .session
-            .lookup_objects(&self.level, &wanted, diagnostics)
-            .await?;
+        let found = session.lookup_objects(level, &wanted, diagnostics).await?;
         let objects = found.objects;
         let mut indices = Vec::with_capacity(wanted.len());
         for (id, index) in wanted.into_iter().zip(found.indices) {
             match index {
                 Some(index) => indices.push(index),
                 None if objects.is_incomplete() => {}
-                None => match &self.absent {
+                None => match &self.query.absent {
                     Some(absent) => {
                         lock(absent).insert(id);
                     }
                     None => {
-                        let level = self.level.id();
+                        let level = level.id();
                         let error = QueryError::NoObject { id, level };
-                        diagnostics.absent(&self.manifests()?, error)?;
+                        diagnostics.absent(&self.query.manifests()?, error)?;
                     }
                 },
             }
         }
-        let passes = self.filtered_objects(&objects, diagnostics).await?;
+        let passes = self.filtered_objects(&objects).await?;
         Ok(Some(SelectedObjects {
             objects,
             indices,
@@ -94,15 +163,15 @@ impl LevelQuery<'_> {
 
     /// Returns the ids that the query names: of objects in their order, then of members of
     /// groups, ascending.
-    async fn wanted_ids(&self, diagnostics: &Diagnostics) -> Result<Option<Vec<i64>>, QueryError> {
-        let query = self.query;
+    async fn wanted_ids(self) -> Result<Option<Vec<i64>>, QueryError> {
+        let query = self.query.query;
         if query.objects.is_none() && query.groups.is_none() {
             return Ok(None);
         }
         let mut wanted = query.objects.clone().unwrap_or_default();
         if let Some(ids) = &query.groups {
             let mut members = BTreeSet::new();
-            for group in self.requested_groups(ids, diagnostics).await? {
+            for group in self.requested_groups(ids).await? {
                 members.extend(group.members);
             }
             for id in &wanted {
@@ -112,63 +181,50 @@ impl LevelQuery<'_> {
         }
         Ok(Some(wanted))
     }
-}
 
-impl LevelQuery<'_> {
     /// Reports chunks that manifests name and that have no vertices.
     pub(crate) fn check_chunks(
-        &self,
+        self,
         schema: &Schema,
         objects: Option<&Arc<ObjectSet>>,
-        diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
-        let allowed = self.allowed()?;
+        let query = self.query;
+        let allowed = query.allowed()?;
         let named = objects.into_iter().flat_map(|objects| objects.chunks());
         let absent = named.filter(|chunk| !schema.vertices.has(chunk));
         for chunk in absent {
-            let is_scanned = self
-                .area
-                .as_ref()
-                .is_none_or(|area| area.may_contain(chunk));
+            let area = query.area.as_ref();
+            let is_scanned = area.is_none_or(|area| area.may_contain(chunk));
             if is_scanned && allowed.allows(chunk) {
                 let fault = Fault::NoChunk(chunk.clone());
-                diagnostics.skip(Damage::new(&self.manifests()?, fault))?;
+                self.diagnostics
+                    .skip(Damage::new(&query.manifests()?, fault))?;
             }
         }
         Ok(())
     }
 
     /// Returns the fragments of the selected objects, by chunk.
-    pub(crate) async fn members(
-        &self,
-        diagnostics: &Diagnostics,
-    ) -> Result<(FragmentsByChunk, Arc<ObjectSet>), QueryError> {
-        let selected = self.selected_objects(diagnostics).await?;
-        let selected = selected.ok_or(QueryError::NoObjects(self.level.id()))?;
+    pub(crate) async fn members(self) -> Result<(FragmentsByChunk, Arc<ObjectSet>), QueryError> {
+        let selected = self.selected_objects().await?;
+        let selected = selected.ok_or(QueryError::NoObjects(self.query.level.id()))?;
         let indices = selected.indices.iter().copied();
         let indices = indices.filter(|index| selected.is_selected(*index));
         let members = FragmentsByChunk::of(&selected.objects, indices);
         Ok((members, selected.objects))
     }
 
-    /// Reads all objects, if they are needed.
-    pub(crate) async fn objects_if(
-        &self,
-        needed: bool,
-        diagnostics: &Diagnostics,
-    ) -> Result<Option<Arc<ObjectSet>>, QueryError> {
-        if !needed {
-            return Ok(None);
-        }
-        self.session.objects(&self.level, diagnostics).await
+    /// Reads all objects; `None` for a level without an object index.
+    pub(crate) async fn all_objects(self) -> Result<Option<Arc<ObjectSet>>, QueryError> {
+        let (level, diagnostics) = (&self.query.level, self.diagnostics);
+        self.session.objects(level, diagnostics).await
     }
 
     /// Returns the objects of the fragments of a chunk.
     pub(crate) fn owners_of(
-        &self,
+        self,
         objects: Option<&Arc<ObjectSet>>,
         chunk: &Chunk,
-        diagnostics: &Diagnostics,
     ) -> Result<Owners, QueryError> {
         let Some(objects) = objects else {
             return Ok(Owners::default());
@@ -181,25 +237,21 @@ impl LevelQuery<'_> {
                 fragment,
                 fragments,
             };
-            diagnostics.skip(Damage::in_chunk(&self.manifests()?, &chunk.chunk, fault))?;
+            let manifests = self.query.manifests()?;
+            self.diagnostics
+                .skip(Damage::in_chunk(&manifests, &chunk.chunk, fault))?;
         }
         let present = pairs.iter().filter(|(fragment, _)| *fragment < fragments);
-        let owners = Owners::new(present);
-        Ok(owners)
-    }
-
-    /// Returns the node of the object index.
-    pub(crate) fn manifests(&self) -> Result<Key, QueryError> {
-        child(&Session::node_of(&self.level)?, "object_index")
+        Ok(Owners::new(present))
     }
 
     /// Reads the groups with these numbers.
     pub(crate) async fn requested_groups(
-        &self,
+        self,
         ids: &[u64],
-        diagnostics: &Diagnostics,
     ) -> Result<Vec<ObjectGroup>, QueryError> {
-        let groups = self.session.groups(&self.level, diagnostics).await?;
+        let (level, diagnostics) = (&self.query.level, self.diagnostics);
+        let groups = self.session.groups(level, diagnostics).await?;
         let mut requested = Vec::with_capacity(ids.len());
         for id in ids {
             let budget = self.session.fetch.budget();
@@ -207,12 +259,82 @@ impl LevelQuery<'_> {
             match group.transpose()?.flatten() {
                 Some(group) => requested.push(group),
                 None => {
-                    let (id, level) = (*id, self.level.id());
-                    let node = Session::node_of(&self.level)?;
+                    let node = Session::node_of(level)?;
+                    let (id, level) = (*id, level.id());
                     diagnostics.absent(&node, QueryError::NoGroup { id, level })?;
                 }
             }
         }
         Ok(requested)
+    }
+
+    /// Reads the columns of objects that the predicate uses, for `objects` or for all.
+    pub(crate) async fn object_columns_of_filter(
+        self,
+        objects: Option<&ObjectSet>,
+    ) -> Result<Vec<Column>, QueryError> {
+        let rows = objects.and_then(ObjectSet::rows);
+        let (level, names) = (&self.query.level, &self.query.filter.names.object);
+        self.session
+            .object_columns(level, names, rows, self.diagnostics)
+            .await
+    }
+
+    /// Evaluates the parts of the predicate about objects and groups, for each row of the object
+    /// index; `None` if there are no such parts.
+    async fn filtered_objects(self, objects: &ObjectSet) -> Result<Option<Vec<bool>>, QueryError> {
+        let (level, filter) = (&self.query.level, &self.query.filter);
+        if !filter.selects_by_object() {
+            return Ok(None);
+        }
+        let mut selected = vec![true; objects.len()];
+        if let Some(predicate) = &filter.object {
+            let columns = self.object_columns_of_filter(Some(objects)).await?;
+            let views = ColumnViews::of(Scope::Object, &columns);
+            let bound = predicate.bind(&views)?;
+            for (row, selected) in selected.iter_mut().enumerate() {
+                *selected &= bound.evaluate(&views, row).is_true();
+            }
+        }
+        for predicate in &filter.group {
+            let groups = self.session.groups(level, self.diagnostics).await?;
+            let names = &filter.names.group;
+            let columns = self
+                .session
+                .group_columns(level, names, None, self.diagnostics);
+            let columns = columns.await?;
+            let views = ColumnViews::of(Scope::Group, &columns);
+            let bound = predicate.bind(&views)?;
+            let Some(groups) = groups else {
+                selected.fill(false);
+                break;
+            };
+            let mut of_groups = vec![false; objects.len()];
+            for group in 0..groups.len() {
+                let row = usize::try_from(group).unwrap_or(usize::MAX);
+                if !bound.evaluate(&views, row).is_true() {
+                    continue;
+                }
+                let Some(members) = groups.members(group) else {
+                    continue;
+                };
+                // A range may be longer than the list of objects.
+                if let Some(range) = members.as_range() {
+                    for (index, flag) in of_groups.iter_mut().enumerate() {
+                        *flag |= objects.id(index).is_some_and(|id| range.contains(&id));
+                    }
+                    continue;
+                }
+                for index in members.iter().filter_map(|id| objects.find(id)) {
+                    if let Some(flag) = of_groups.get_mut(index) {
+                        *flag = true;
+                    }
+                }
+            }
+            for (selected, of_groups) in selected.iter_mut().zip(of_groups) {
+                *selected &= of_groups;
+            }
+        }
+        Ok(Some(selected))
     }
 }

@@ -1,27 +1,27 @@
-//! Scan of the chunks that paths, or points of selected objects, go through. It drives the
-//! operators on paths above it.
+//! The plan of paths, or of points of selected objects, and the scan of the chunks that they go
+//! through.
 
 mod load;
 mod overlap;
 mod sweep;
 
 use core::ops::ControlFlow;
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use futures_util::future::{join, try_join};
 use zvf_model::{grid::ChunkCoord, key::Key};
 
 use super::{
-    clip::{BorderClip, PathPart},
+    clip::{BorderClip, ClipOperator, PathPart},
     context::ExecContext,
-    filter::Filter,
-    gather::PathGather,
+    empty::Empty,
+    filter::{Filter, RowFilter},
+    gather::Gather,
     limit::Limit,
-    object_columns::ObjectColumns,
-    object_scan::SelectedObjects,
-    operator::PathScan,
+    object_columns::{ColumnsAhead, ObjectColumns},
+    object_scan::{ObjectScan, SelectedObjects},
+    operator::{Details, LaterRead, Operator, OperatorTree},
     path::{BYTES_PER_PIECE, Path, check_shared},
-    pipeline::Pipeline,
     whole_paths::WholePathGather,
 };
 use crate::{
@@ -32,11 +32,10 @@ use crate::{
         schema::Schema,
     },
     cores::on_cores,
-    diagnostics::Diagnostics,
     error::QueryError,
     query::Shape,
     resolve::query::{Allowed, Batching, Emit, LevelQuery},
-    result::{NO_OBJECT, Parts},
+    result::NO_OBJECT,
     selection::RowSelection,
 };
 
@@ -50,7 +49,74 @@ const PATHS_PER_YIELD: usize = 1024;
 /// Number of blocks of paths that are filtered on all cores between two such points.
 const BLOCKS_PER_YIELD: usize = 256;
 
-impl PathScan {
+/// A selection of paths, or of points of objects.
+#[derive(Debug)]
+pub(crate) struct PathsPlan {
+    pub(crate) columns: ObjectColumns,
+    pub(crate) gather: Gather,
+    pub(crate) limit: Limit,
+    pub(crate) clip: Option<ClipOperator>,
+    pub(crate) filter: Option<Filter>,
+    pub(crate) scan: PathScan,
+    pub(crate) objects: ObjectScan,
+}
+
+/// The operator that reads the chunks that the paths or points of its objects go through.
+#[derive(Debug)]
+pub(crate) struct PathScan {
+    pub(crate) schema: Arc<Schema>,
+}
+
+impl Operator for PathScan {
+    const NAME: &'static str = "PathScan";
+
+    fn details(&self, query: &LevelQuery<'_>, details: &mut Details) {
+        if let (Some(_), Ok(chunks)) = (&query.area, query.region_chunks(&self.schema)) {
+            details.add("nearby_chunks", chunks.len());
+        }
+        if !query.read.vertex.is_empty() {
+            details.list("columns", &query.read.vertex);
+        }
+    }
+
+    fn later_reads(&self, query: &LevelQuery<'_>, later: &mut Vec<LaterRead>) {
+        let is_path = query.shape == Shape::Paths;
+        let is_region = is_path && query.area.is_some() && !query.names_objects();
+        let all = query.all_at_once(&self.schema);
+        if !is_region && all.is_ok_and(|all| !all.is_empty()) {
+            return;
+        }
+        let shows_attributes = query.query.limit.is_none() && !query.shown.object.is_empty();
+        later.push(LaterRead::always(match (is_region, shows_attributes) {
+            (true, true) => {
+                "fragment indexes of other chunks that the paths go through, and attributes of the \
+                 objects"
+            }
+            (true, false) => "fragment indexes of other chunks that the paths go through",
+            (false, true) => {
+                "fragment indexes of the chunks of the objects, and attributes of the objects"
+            }
+            (false, false) => "fragment indexes of the chunks of the objects",
+        }));
+        later.push(LaterRead {
+            what: "the rows of their fragments",
+            is_always: self.schema.has_rows_in_part(),
+        });
+    }
+}
+
+impl PathsPlan {
+    /// Adds the operators of the plan to `tree`.
+    pub(crate) fn describe(&self, tree: &mut OperatorTree<'_>) {
+        tree.push(&self.columns);
+        tree.push(&self.gather);
+        tree.push(self.limit.as_operator());
+        tree.push(self.clip.as_ref());
+        tree.push(self.filter.as_ref());
+        tree.push(&self.scan);
+        tree.push(&self.objects);
+    }
+
     /// Emits the paths, or the points of objects, that are selected.
     ///
     /// Three round trips: manifests; fragment indexes; rows. With a region, its chunks are
@@ -59,33 +125,22 @@ impl PathScan {
     /// may be in the result are read beside the chunks.
     pub(crate) async fn execute(
         &self,
-        pipeline: Pipeline<'_>,
         context: ExecContext<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
-        let (query, diagnostics, schema) = (context.query, context.diagnostics, &*self.schema);
-        let scan = context.scope(pipeline.source.id);
-        let shown = context.scope(pipeline.columns());
+        let (query, schema) = (context.query, &*self.scan.schema);
         let allowed = query.allowed()?;
-        let named = query.query.objects.is_some() || query.query.groups.is_some();
+        let named = query.names_objects();
         let regional = query.area.as_ref().filter(|_| !named);
-        let limit = pipeline.limit();
-        let objects = context.scope(pipeline.objects());
-        let first = FirstReads {
-            schema,
-            diagnostics,
-            in_region: regional.is_some(),
-            of_all: regional.is_none() && query.is_everything() && limit.passes_all(),
-        };
         let FirstResults {
             nearby,
             selected,
             columns,
-        } = first.read(query, &scan, &objects, &shown).await?;
+        } = self.first_reads(context, regional.is_some()).await?;
         let Some(selected) = selected else {
             let is_empty = schema.vertices.count().is_none_or(|count| count == 0);
             if nearby.is_empty() && is_empty {
-                return query.no_paths(emit).await;
+                return Empty::without_links().execute(context, emit).await;
             }
             return Err(QueryError::NoObjects(query.level.id()));
         };
@@ -115,90 +170,77 @@ impl PathScan {
         if query.filter.is_never {
             paths.clear();
         }
-        let filter = Filter::open(pipeline.filter, schema, Some(objects), context).await?;
         let work = PathWork {
             context,
+            plan: self,
             manifests: query.manifests()?,
             schema,
             objects,
-            filter,
-            clip: BorderClip::open(pipeline.clips, query, schema)?,
-            shown,
+            filter: RowFilter::open(self.filter, schema, Some(objects), context).await?,
+            clip: BorderClip::open(self.clip, query, schema)?,
         };
         let mut emitted = Emitted {
-            limit,
+            limit: self.limit,
             objects: vec![false; objects.len()],
             columns,
         };
         if let Some(area) = regional {
-            let near = scan.near_paths(&work, area, &mut paths, &loaded)?;
-            let load = scan.load(&work, near, &mut loaded, diagnostics);
-            let columns = work.columns_ahead(&paths, limit);
-            let (read, columns) = join(load, columns).await;
+            let near = work.near_paths(area, &mut paths, &loaded)?;
+            let load = work.load(near, &mut loaded);
+            let (read, columns) = join(load, work.columns_ahead(&paths)).await;
             read?;
             emitted.columns = columns;
             let done = work.emit_batches(&paths, &loaded, &mut emitted, emit);
             return done.await.map(|_| ());
         }
         let source = PathGroups {
-            scan: &scan,
             work: &work,
             paths: &paths,
             named,
         };
         source.emit(loaded, emitted, emit).await
     }
-}
 
-/// The reads that no other read has to wait for.
-struct FirstReads<'f> {
-    schema: &'f Schema,
-    diagnostics: &'f Diagnostics,
-    /// Reads the chunks of the region.
-    in_region: bool,
-    /// Reads the attributes of all objects.
-    of_all: bool,
-}
-
-impl FirstReads<'_> {
-    /// Reads chunks that need no manifest, manifests, and attributes of objects, through the ports
-    /// of three operators.
-    async fn read(
+    /// Reads what no other read has to wait for: chunks that need no manifest, which are those of
+    /// the region or of a whole level, manifests, and attributes of all objects of a whole level.
+    async fn first_reads(
         &self,
-        query: &LevelQuery<'_>,
-        scan: &LevelQuery<'_>,
-        objects: &LevelQuery<'_>,
-        shown: &LevelQuery<'_>,
+        context: ExecContext<'_>,
+        in_region: bool,
     ) -> Result<FirstResults, QueryError> {
-        let (schema, diagnostics) = (self.schema, self.diagnostics);
+        let (query, schema) = (context.query, &*self.scan.schema);
+        let scan = context.of(&self.scan);
+        let of_all = !in_region && query.is_everything() && self.columns.reads_ahead;
         let nearby = async {
-            let chunks = match self.in_region {
-                true => query.near_chunks_where(schema, |_| true)?,
-                false => query.all_at_once(schema)?,
+            let chunks = if in_region {
+                query.region_chunks(schema)?
+            } else {
+                query.all_at_once(schema)?
             };
             let requests = chunks.into_iter().map(|chunk| ChunkRequest {
                 chunk,
                 fragments: true,
                 rows: RequestedRows::All,
             });
-            let requests = requests.collect();
-            scan.read_chunks(schema, requests, diagnostics).await
+            scan.read_chunks(schema, requests.collect()).await
         };
         let selected = async {
-            if !self.of_all {
-                return Ok((objects.selected_objects(diagnostics).await?, None));
+            let objects = context.of(&self.objects);
+            if !of_all {
+                return Ok((objects.selected_objects().await?, None));
             }
-            objects.session.object_index(&objects.level).await?;
-            let selected = objects.selected_objects(diagnostics);
-            let (selected, columns) = join(selected, shown.object_columns_of_all()).await;
+            objects.session.object_index(&query.level).await?;
+            let columns = context.of(&self.columns).object_columns_of_all();
+            let (selected, columns) = join(objects.selected_objects(), columns).await;
             Ok((selected?, columns))
         };
         let prepared = async {
-            let max_requests = match self.in_region {
-                true => MAX_PREPARED_OF_REGION,
-                false => MAX_PREPARED_OF_OBJECTS,
+            let max_requests = if in_region {
+                MAX_PREPARED_OF_REGION
+            } else {
+                MAX_PREPARED_OF_OBJECTS
             };
-            if !self.of_all {
+            if !of_all {
                 let arrays = schema.cell_arrays();
                 scan.session.fetch.prepare(&arrays, max_requests).await;
             }
@@ -217,12 +259,11 @@ impl FirstReads<'_> {
 struct FirstResults {
     nearby: Vec<Option<Chunk>>,
     selected: Option<SelectedObjects>,
-    columns: Option<ObjectColumns>,
+    columns: Option<ColumnsAhead>,
 }
 
 /// Paths that are read group by group.
 struct PathGroups<'g> {
-    scan: &'g LevelQuery<'g>,
     work: &'g PathWork<'g>,
     paths: &'g [Path<'g>],
     /// True if the query names objects, so that only their fragments are read.
@@ -236,13 +277,8 @@ impl PathGroups<'_> {
         mut emitted: Emitted,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
-        let Self {
-            scan,
-            work,
-            paths,
-            named,
-        } = *self;
-        let (query, diagnostics) = (work.context.query, work.context.diagnostics);
+        let Self { work, paths, named } = *self;
+        let query = work.context.query;
         let mut first = 0;
         let max_chunks = query.path_group_size(work.schema);
         loop {
@@ -274,10 +310,10 @@ impl PathGroups<'_> {
                 let new = chunks.iter().filter(|chunk| !loaded.knows(**chunk));
                 new.map(|chunk| (*chunk, RequestedRows::All)).collect()
             };
-            let load = scan.load(work, wanted, &mut loaded, diagnostics);
+            let load = work.load(wanted, &mut loaded);
             let columns = async {
                 match &emitted.columns {
-                    None => work.columns_ahead(now, emitted.limit).await,
+                    None => work.columns_ahead(now).await,
                     Some(_) => None,
                 }
             };
@@ -303,15 +339,14 @@ impl PathGroups<'_> {
 }
 
 impl LevelQuery<'_> {
-    /// Returns the chunks that are read beside the manifests: those of the region.
-    pub(crate) fn nearby_chunks(
-        &self,
-        schema: &Schema,
-    ) -> Result<Option<Vec<ChunkCoord>>, QueryError> {
-        match &self.area {
-            None => Ok(None),
-            Some(_) => self.near_chunks_where(schema, |_| true).map(Some),
-        }
+    /// Returns the chunks of the region, which are read beside the manifests.
+    fn region_chunks(&self, schema: &Schema) -> Result<Vec<ChunkCoord>, QueryError> {
+        self.near_chunks_where(schema, |_| true)
+    }
+
+    /// Returns whether the query names objects or groups.
+    fn names_objects(&self) -> bool {
+        self.query.objects.is_some() || self.query.groups.is_some()
     }
 
     /// Returns the number of chunks that paths may hold at once. Other paths may return to an
@@ -333,32 +368,18 @@ impl LevelQuery<'_> {
         }
         Ok(chunks)
     }
-
-    /// Emits the only batch of a level without paths.
-    async fn no_paths(&self, emit: &mut Emit<'_>) -> Result<(), QueryError> {
-        let mut result = self.without_vertices().await?;
-        if self.shape == Shape::Paths {
-            result.parts = Some(Parts {
-                offsets: vec![0],
-                objects: Vec::new(),
-            });
-        }
-        let _ = emit(result);
-        Ok(())
-    }
 }
 
 /// The operators above a scan of paths, and what they share.
-pub(crate) struct PathWork<'w> {
+struct PathWork<'w> {
     context: ExecContext<'w>,
+    plan: &'w PathsPlan,
     /// The node of the object index.
     manifests: Key,
     schema: &'w Schema,
     objects: &'w ObjectSet,
-    filter: Filter<'w>,
+    filter: RowFilter<'w>,
     clip: Option<BorderClip<'w>>,
-    /// The query, reading through the port of the operator that appends columns of objects.
-    shown: Cow<'w, LevelQuery<'w>>,
 }
 
 /// Progress of a query on paths over its batches.
@@ -367,18 +388,19 @@ struct Emitted {
     /// Marks, by object, if a batch has listed it.
     objects: Vec<bool>,
     /// Attributes of the objects of loaded paths, if they were read beside the chunks.
-    columns: Option<ObjectColumns>,
+    columns: Option<ColumnsAhead>,
 }
 
 impl PathWork<'_> {
     /// Reads the attributes of the objects of paths that are about to be emitted. Not if a limit
     /// may leave most of them out.
-    async fn columns_ahead(&self, paths: &[Path<'_>], limit: Limit) -> Option<ObjectColumns> {
-        if !limit.passes_all() {
+    async fn columns_ahead(&self, paths: &[Path<'_>]) -> Option<ColumnsAhead> {
+        let columns = &self.plan.columns;
+        if !columns.reads_ahead {
             return None;
         }
         let rows = paths.iter().filter_map(|path| self.objects.row(path.index));
-        self.shown.object_columns_ahead(rows).await
+        self.context.of(columns).object_columns_ahead(rows).await
     }
 
     /// Emits loaded paths in batches of about [`batch_size`](LevelQuery::batch_size) bytes.
@@ -467,9 +489,9 @@ impl PathWork<'_> {
             builder.finish(&mut batch);
             parts
         } else {
-            let owners = !is_path && query.shows_objects();
             let clip = self.clip.as_ref();
-            let mut gather = PathGather::new(query, self.schema, loaded, clip, owners);
+            let gather = self.plan.gather;
+            let mut gather = gather.paths(query, self.schema, loaded, clip);
             for (at, path) in paths.iter().enumerate() {
                 if at > 0 && at.is_multiple_of(PATHS_PER_YIELD) {
                     query.yield_now().await;
@@ -495,9 +517,9 @@ impl PathWork<'_> {
         };
         batch.parts = is_path.then_some(parts);
         let columns = columns.as_ref();
-        let shown = &self.shown;
-        shown
-            .show_objects(&mut batch, self.objects, &listed, columns, diagnostics)
+        let context = self.context.of(&self.plan.columns);
+        context
+            .show_objects(&mut batch, self.objects, &listed, columns)
             .await?;
         let flow = emit(batch);
         query.pause().await;

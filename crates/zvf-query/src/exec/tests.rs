@@ -31,7 +31,7 @@ use zvf_model::{
     grid::ChunkCoord,
 };
 
-use super::context::ExecContext;
+use super::{context::ExecContext, operator::OperatorTree};
 use crate::{
     catalog::{
         chunk::{Chunk, ChunkRequest, RequestedRows},
@@ -177,10 +177,11 @@ fn run(memory: &MemoryStore, query: &Query) -> (QueryResult, Vec<Vec<String>>, V
     let mut query = resolved(memory, query);
     query.batching = Batching::Whole;
     let plan = poll_ready(query.physical_plan(&diagnostics)).unwrap();
-    let mut operators = Vec::new();
-    plan.walk(0, &mut |node, depth| {
-        operators.push(format!("{}{}", " ".repeat(depth), node.operator.name()));
-    });
+    let mut tree = OperatorTree::new(&query);
+    plan.describe(&mut tree);
+    let operators = tree.operators.iter();
+    let operators = operators.map(|text| format!("{}{}", " ".repeat(text.depth), text.name));
+    let operators = operators.collect();
     memory.rounds();
     let mut batches = Vec::new();
     let mut emit = |batch| {

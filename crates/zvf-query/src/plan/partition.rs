@@ -11,7 +11,7 @@ use crate::{
     catalog::{level::Session, schema::Schema},
     diagnostics::Diagnostics,
     error::QueryError,
-    exec::operator::LinkScan,
+    exec::{context::ExecContext, link_scan::LinkScan},
     geometry::Bbox,
     query::{LevelChoice, Query, Shape},
     resolve::query::LevelQuery,
@@ -286,7 +286,8 @@ impl Division<'_> {
     /// Divides the objects, in the order of the query or of the object index.
     async fn by_object(&self) -> Result<Divided, QueryError> {
         let (plan, diagnostics) = (self.plan, self.diagnostics);
-        let Some(selected) = plan.selected_objects(diagnostics).await? else {
+        let context = ExecContext::new(plan, diagnostics);
+        let Some(selected) = context.selected_objects().await? else {
             return Ok(None);
         };
         let objects = &selected.objects;

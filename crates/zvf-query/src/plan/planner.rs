@@ -1,18 +1,36 @@
-//! The planner: turns a resolved query into a tree of operators.
+//! The planner: turns a resolved query into a plan.
 
 use std::sync::Arc;
 
 use futures_util::future::try_join;
-use zvf_format::links::LinkWidth;
 use zvf_model::root::LinksConvention;
 
 use crate::{
     catalog::links::LinkSet,
     diagnostics::Diagnostics,
     error::QueryError,
-    exec::operator::{ChunkScan, Empty, LinkScan, ObjectScan, Operator, PathScan, PlanNode},
+    exec::{
+        chunk_scan::ChunkScan,
+        clip::ClipOperator,
+        composite::GeometryScan,
+        empty::Empty,
+        filter::Filter,
+        gather::Gather,
+        items_plan::ItemsPlan,
+        level_jump::{LevelJump, LevelJumpPlan},
+        limit::Limit,
+        link_join::{LinkJoin, LinkObjects, LinksPlan, StreamedLinkJoin, WholeLinksPlan},
+        link_scan::LinkScan,
+        nearest::{Nearest, NearestPlan, NearestPointsPlan},
+        object_columns::ObjectColumns,
+        object_scan::{ObjectScan, OwnerScan},
+        paths::{PathScan, PathsPlan},
+        points::PointsPlan,
+        query_plan::QueryPlan,
+        selection_plan::SelectionPlan,
+    },
     geometry::Mode,
-    query::{Query, Shape},
+    query::{NearestTo, Query, Shape},
     resolve::query::LevelQuery,
 };
 
@@ -21,10 +39,15 @@ impl LevelQuery<'_> {
     pub(crate) async fn physical_plan(
         &self,
         diagnostics: &Diagnostics,
-    ) -> Result<PlanNode, QueryError> {
-        let drill = self.query.drill.filter(|_| self.query.geometry.is_none());
-        let Some(levels) = drill else {
-            return Planner::new(self, diagnostics).plan().await;
+    ) -> Result<QueryPlan, QueryError> {
+        if let Some(name) = &self.query.geometry {
+            return Ok(QueryPlan::Geometry(GeometryScan(name.clone())));
+        }
+        let Some(levels) = self.query.drill else {
+            return Planner::new(self, diagnostics)
+                .plan()
+                .await
+                .map(QueryPlan::Selection);
         };
         // The limit applies to the vertices that are reached.
         let start = Query {
@@ -32,64 +55,47 @@ impl LevelQuery<'_> {
             ..self.query.clone()
         };
         let start = self.session.resolve(&start).await?;
-        let mut planner = Planner::new(&start, diagnostics);
-        let input = planner.plan().await?;
-        Ok(planner.above(Operator::LevelJump(levels), input))
+        let input = Planner::new(&start, diagnostics).plan().await?;
+        let jump = LevelJump(levels);
+        Ok(QueryPlan::LevelJump(LevelJumpPlan { jump, input }))
     }
 }
 
-/// The scan of chunks of a query on points or links.
+/// What the scans of points and links need to know.
 struct ScanInputs {
     /// `None` when the level has no vertices.
     scan: Option<ChunkScan>,
     links: Option<Arc<LinkSet>>,
     /// Reads objects to name the owners of vertices.
-    needs_owners: bool,
+    owners: Option<OwnerScan>,
+    gather: Gather,
 }
 
-/// A plan under construction.
+/// The choice of a plan for a query.
 struct Planner<'p, 'q> {
     query: &'p LevelQuery<'q>,
     diagnostics: &'p Diagnostics,
-    nodes: usize,
 }
 
 impl<'p, 'q> Planner<'p, 'q> {
     fn new(query: &'p LevelQuery<'q>, diagnostics: &'p Diagnostics) -> Self {
-        Self {
-            query,
-            diagnostics,
-            nodes: 0,
-        }
+        Self { query, diagnostics }
     }
 
-    fn node(&mut self, operator: Operator, inputs: Vec<PlanNode>) -> PlanNode {
-        let id = self.nodes;
-        self.nodes = self.nodes.saturating_add(1);
-        PlanNode {
-            id,
-            operator,
-            inputs,
+    async fn plan(&self) -> Result<SelectionPlan, QueryError> {
+        if let Some(nearest) = self.query.query.nearest {
+            return self.nearest(nearest).await;
         }
-    }
-
-    fn above(&mut self, operator: Operator, input: PlanNode) -> PlanNode {
-        self.node(operator, vec![input])
-    }
-
-    async fn plan(&mut self) -> Result<PlanNode, QueryError> {
-        let query = self.query.query;
-        if let Some(name) = &query.geometry {
-            return Ok(self.node(Operator::GeometryScan(name.clone()), Vec::new()));
+        match self.query.shape {
+            Shape::Points if !self.query.selects_objects() => self.points().await,
+            Shape::Points | Shape::Paths => self.paths().await.map(SelectionPlan::Items),
+            Shape::Links if self.query.is_everything() => self.whole_links().await,
+            Shape::Links => self.links().await.map(SelectionPlan::Items),
         }
-        if query.nearest.is_some() {
-            return self.nearest().await;
-        }
-        self.select().await
     }
 
     /// Plans a search for the nearest rows.
-    async fn nearest(&mut self) -> Result<PlanNode, QueryError> {
+    async fn nearest(&self, nearest: NearestTo) -> Result<SelectionPlan, QueryError> {
         let query = self.query;
         if query.selects_objects() {
             return Err(QueryError::Unsupported(
@@ -97,85 +103,121 @@ impl<'p, 'q> Planner<'p, 'q> {
                  use one or the other",
             ));
         }
-        let nearest = query.query.nearest.ok_or(QueryError::NoScale)?;
-        if query.shape != Shape::Points {
-            if query.area.is_some() {
-                return Err(QueryError::Unsupported(
-                    "a search for the nearest paths or links cannot be combined with a region: \
-                     use one or the other",
-                ));
-            }
-            let input = self.select().await?;
-            return Ok(self.above(Operator::Nearest(nearest), input));
+        let nearest = Nearest(nearest);
+        if query.shape == Shape::Points {
+            return self.nearest_points(nearest).await;
         }
-        let mut inputs = self.scan_inputs().await?;
-        let Some(input) = self.scan(&mut inputs) else {
-            return Ok(self.empty(None));
-        };
-        let input = self.filtered(input);
-        let plan = self.above(Operator::Nearest(nearest), input);
-        Ok(self.with_object_columns(plan))
-    }
-
-    /// Plans the selection by region, objects and predicate.
-    async fn select(&mut self) -> Result<PlanNode, QueryError> {
-        match self.query.shape {
-            Shape::Links => self.links().await,
-            Shape::Paths => self.paths().await,
-            Shape::Points if self.query.selects_objects() => self.paths().await,
-            Shape::Points => self.points().await,
+        if query.area.is_some() {
+            return Err(QueryError::Unsupported(
+                "a search for the nearest paths or links cannot be combined with a region: \
+                 use one or the other",
+            ));
         }
-    }
-
-    async fn points(&mut self) -> Result<PlanNode, QueryError> {
-        let mut inputs = self.scan_inputs().await?;
-        let Some(scan) = self.scan(&mut inputs) else {
-            return Ok(self.empty(None));
+        let input = match query.shape {
+            Shape::Links => self.links().await?,
+            Shape::Points | Shape::Paths => self.paths().await?,
         };
-        let plan = self.filtered(scan);
-        let plan = self.limited(plan);
-        let plan = self.above(Operator::Gather, plan);
-        Ok(self.with_object_columns(plan))
+        Ok(SelectionPlan::Nearest(NearestPlan { nearest, input }))
     }
 
-    async fn paths(&mut self) -> Result<PlanNode, QueryError> {
+    async fn nearest_points(&self, nearest: Nearest) -> Result<SelectionPlan, QueryError> {
+        let inputs = self.scan_inputs().await?;
+        let Some(scan) = inputs.scan else {
+            return Ok(SelectionPlan::Empty(Empty::without_links()));
+        };
+        Ok(SelectionPlan::NearestPoints(NearestPointsPlan {
+            columns: ObjectColumns { reads_ahead: false },
+            nearest,
+            gather: inputs.gather,
+            filter: self.filter(),
+            scan,
+            owners: inputs.owners,
+        }))
+    }
+
+    async fn points(&self) -> Result<SelectionPlan, QueryError> {
+        let inputs = self.scan_inputs().await?;
+        let Some(scan) = inputs.scan else {
+            return Ok(SelectionPlan::Empty(Empty::without_links()));
+        };
+        Ok(SelectionPlan::Points(PointsPlan {
+            columns: ObjectColumns { reads_ahead: false },
+            gather: inputs.gather,
+            limit: self.limit(),
+            filter: self.filter(),
+            scan,
+            owners: inputs.owners,
+        }))
+    }
+
+    async fn paths(&self) -> Result<ItemsPlan, QueryError> {
         let Some(schema) = self.query.schema(true).await? else {
-            return Ok(self.empty(None));
+            return Ok(ItemsPlan::Empty(Empty::without_links()));
         };
-        let schema = Arc::new(schema);
-        let objects = self.node(Operator::ObjectScan(ObjectScan::Selected), Vec::new());
-        let plan = self.above(Operator::PathScan(PathScan { schema }), objects);
-        let plan = self.filtered(plan);
-        let plan = self.clipped(plan);
-        let plan = self.limited(plan);
-        let plan = self.above(Operator::Gather, plan);
-        Ok(self.with_object_columns(plan))
+        let limit = self.limit();
+        Ok(ItemsPlan::Paths(PathsPlan {
+            columns: ObjectColumns {
+                reads_ahead: limit.passes_all(),
+            },
+            gather: Gather {
+                owners: self.query.shape == Shape::Points && self.query.shows_objects(),
+            },
+            limit,
+            clip: self.clip(),
+            filter: self.filter(),
+            scan: PathScan {
+                schema: Arc::new(schema),
+            },
+            objects: ObjectScan,
+        }))
     }
 
-    async fn links(&mut self) -> Result<PlanNode, QueryError> {
-        let mut inputs = self.scan_inputs().await?;
+    async fn links(&self) -> Result<ItemsPlan, QueryError> {
+        let inputs = self.link_inputs().await?;
+        let Some(scan) = inputs.scan else {
+            return Ok(ItemsPlan::Empty(Empty::of_links(inputs.links.as_deref())));
+        };
+        let objects = match inputs.owners {
+            _ if self.query.selects_objects() => LinkObjects::Selected(ObjectScan),
+            Some(owners) => LinkObjects::Owners(owners),
+            None => LinkObjects::None,
+        };
+        Ok(ItemsPlan::Links(LinksPlan {
+            columns: ObjectColumns { reads_ahead: false },
+            clip: self.clip(),
+            gather: inputs.gather,
+            limit: self.limit(),
+            join: LinkJoin,
+            filter: self.filter(),
+            scan,
+            objects,
+            links: LinkScan::new(inputs.links, &self.query.convention),
+        }))
+    }
+
+    async fn whole_links(&self) -> Result<SelectionPlan, QueryError> {
+        let inputs = self.link_inputs().await?;
+        let Some(scan) = inputs.scan else {
+            return Ok(SelectionPlan::Empty(Empty::of_links(
+                inputs.links.as_deref(),
+            )));
+        };
+        Ok(SelectionPlan::WholeLinks(WholeLinksPlan {
+            columns: ObjectColumns { reads_ahead: false },
+            join: StreamedLinkJoin {
+                gather: inputs.gather,
+            },
+            scan,
+            owners: inputs.owners,
+            links: LinkScan::new(inputs.links, &self.query.convention),
+        }))
+    }
+
+    async fn link_inputs(&self) -> Result<ScanInputs, QueryError> {
+        let inputs = self.scan_inputs().await?;
         let set = inputs.links.as_deref();
         self.query.check_link_attributes(set).await?;
-        let Some(scan) = self.scan(&mut inputs) else {
-            let width = inputs.links.as_ref();
-            let width = width.and_then(|set| set.width().ok().flatten());
-            let width = width.map_or(2, LinkWidth::get);
-            return Ok(self.empty(Some(u32::try_from(width).unwrap_or(2))));
-        };
-        let vertices = self.filtered(scan);
-        let scan = LinkScan::new(inputs.links, &self.query.convention);
-        let links = self.node(Operator::LinkScan(scan), Vec::new());
-        let inputs = vec![vertices, links];
-        if self.query.is_everything() {
-            let plan = self.node(Operator::StreamedLinkJoin, inputs);
-            return Ok(self.with_object_columns(plan));
-        }
-        let plan = self.node(Operator::LinkJoin, inputs);
-        // Links are limited before they are split, so that a limit counts links of the store.
-        let plan = self.limited(plan);
-        let plan = self.above(Operator::Gather, plan);
-        let plan = self.clipped(plan);
-        Ok(self.with_object_columns(plan))
+        Ok(inputs)
     }
 
     /// Reads what the scans of points and links need to know. The object index and the links
@@ -202,12 +244,14 @@ impl<'p, 'q> Planner<'p, 'q> {
             schema,
             fragments,
             bins,
-            owners: query.shows_objects() && has_index,
         });
         Ok(ScanInputs {
             scan,
             links,
-            needs_owners,
+            owners: needs_owners.then_some(OwnerScan),
+            gather: Gather {
+                owners: query.shows_objects() && has_index,
+            },
         })
     }
 
@@ -215,51 +259,23 @@ impl<'p, 'q> Planner<'p, 'q> {
         self.query.convention == LinksConvention::ImplicitWithBranches
     }
 
-    /// Plans the scan of chunks with the objects it needs; `None` without vertices.
-    fn scan(&mut self, inputs: &mut ScanInputs) -> Option<PlanNode> {
-        let scan = inputs.scan.take()?;
-        let objects = if self.query.selects_objects() {
-            Some(ObjectScan::Selected)
-        } else {
-            inputs.needs_owners.then_some(ObjectScan::Owners)
-        };
-        let objects = objects.map(|scan| self.node(Operator::ObjectScan(scan), Vec::new()));
-        Some(self.node(Operator::ChunkScan(scan), objects.into_iter().collect()))
-    }
-
-    fn empty(&mut self, links: Option<u32>) -> PlanNode {
-        self.node(Operator::Empty(Empty { links }), Vec::new())
-    }
-
-    fn filtered(&mut self, input: PlanNode) -> PlanNode {
+    fn filter(&self) -> Option<Filter> {
         let query = self.query;
         // The search for the nearest paths and links runs its input in spheres.
         let is_searched = query.query.nearest.is_some() && query.shape != Shape::Points;
-        if query.area.is_none() && query.filter.vertex.is_none() && !is_searched {
-            return input;
-        }
-        self.above(Operator::Filter, input)
+        let is_filtered = query.area.is_some() || query.filter.vertex.is_some() || is_searched;
+        is_filtered.then_some(Filter)
     }
 
-    fn clipped(&mut self, input: PlanNode) -> PlanNode {
+    fn clip(&self) -> Option<ClipOperator> {
         let query = self.query;
         let is_clipped = query.area_mode == Mode::Clip && query.shape != Shape::Points;
-        if query.area.is_none() || !is_clipped {
-            return input;
-        }
-        self.above(Operator::Clip, input)
+        (query.area.is_some() && is_clipped).then_some(ClipOperator)
     }
 
-    fn limited(&mut self, input: PlanNode) -> PlanNode {
+    fn limit(&self) -> Limit {
         // The nearest are limited by their count.
         let query = self.query.query;
-        match query.limit.filter(|_| query.nearest.is_none()) {
-            Some(rows) => self.above(Operator::Limit(rows), input),
-            None => input,
-        }
-    }
-
-    fn with_object_columns(&mut self, input: PlanNode) -> PlanNode {
-        self.above(Operator::ObjectColumns, input)
+        Limit::new(query.limit.filter(|_| query.nearest.is_none()))
     }
 }

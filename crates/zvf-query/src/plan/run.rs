@@ -393,7 +393,8 @@ impl Session<'_> {
                 plan.show_common(common);
             }
             if let (Some(ids), 0) = (&query.groups, at) {
-                groups = Some(plan.requested_groups(ids, diagnostics).await?);
+                let context = ExecContext::new(&plan, diagnostics);
+                groups = Some(context.requested_groups(ids).await?);
             }
             let mut emit = |mut batch: QueryResult| {
                 batch.first_row = first_row;

@@ -12,7 +12,6 @@ use std::{
 
 use zvf_model::{
     array::Vertices,
-    column::Column,
     fetch::MaybeSend,
     grid::ChunkCoord,
     layout::ArrayRole,
@@ -21,15 +20,12 @@ use zvf_model::{
 };
 
 use crate::{
-    batch::columns::ColumnViews,
     batch::vertices::VertexBuilder,
-    catalog::chunk::{Chunk, ChunkRequest, RequestedRows},
+    catalog::chunk::Chunk,
     catalog::chunked_array::EVERYWHERE,
     catalog::level::{Level, Session},
-    catalog::links::{LinkRecords, LinkSet},
-    catalog::objects::{FragmentsByChunk, ObjectSet},
+    catalog::links::LinkRecords,
     catalog::schema::{Names, Schema, advise_naming_attributes},
-    diagnostics::Diagnostics,
     error::QueryError,
     geometry::Mode,
     predicate::{BindError, FindError, Predicate, Scope},
@@ -38,7 +34,6 @@ use crate::{
     resolve::axes::{AxisColumns, axis_of_column, axis_spelling},
     resolve::filter::{ScopedPredicates, with_scopes},
     result::QueryResult,
-    sync::lock,
 };
 
 /// A query resolved against a level.
@@ -123,8 +118,8 @@ impl LevelQuery<'_> {
 /// Chunks and links that were read, for operators that select repeatedly.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkCache {
-    chunks: Mutex<HashMap<ChunkCoord, Chunk>>,
-    links: Mutex<HashMap<usize, LinkRecords>>,
+    pub(crate) chunks: Mutex<HashMap<ChunkCoord, Chunk>>,
+    pub(crate) links: Mutex<HashMap<usize, LinkRecords>>,
 }
 
 /// Returns the elements that a query reads by default, by the kind of geometry.
@@ -410,74 +405,6 @@ impl LevelQuery<'_> {
         self.level.metadata.fragments_tile
     }
 
-    /// Reads chunks, except those in the cache.
-    pub(crate) async fn read_chunks(
-        &self,
-        schema: &Schema,
-        mut requests: Vec<ChunkRequest>,
-        diagnostics: &Diagnostics,
-    ) -> Result<Vec<Option<Chunk>>, QueryError> {
-        let Some(cache) = &self.cache else {
-            return self.session.chunks(schema, requests, diagnostics).await;
-        };
-        // Cached chunks must be whole.
-        for request in &mut requests {
-            request.rows = RequestedRows::All;
-        }
-        let is_cached = |request: &ChunkRequest| lock(&cache.chunks).contains_key(&request.chunk);
-        let order: Vec<ChunkCoord> = requests
-            .iter()
-            .map(|request| request.chunk.clone())
-            .collect();
-        requests.retain(|request| !is_cached(request));
-        let read = self.session.chunks(schema, requests, diagnostics).await?;
-        let mut chunks = lock(&cache.chunks);
-        for chunk in read.into_iter().flatten() {
-            chunks.insert(chunk.chunk.clone(), chunk);
-        }
-        Ok(order
-            .iter()
-            .map(|chunk| chunks.get(chunk).cloned())
-            .collect())
-    }
-
-    /// Reads cells of links, except those in the cache. With `members`, the fragments of objects by
-    /// chunk, cells may contain only the links of these fragments.
-    pub(crate) async fn read_links(
-        &self,
-        set: &LinkSet,
-        cells: &[usize],
-        members: Option<&FragmentsByChunk>,
-        diagnostics: &Diagnostics,
-    ) -> Result<Vec<LinkRecords>, QueryError> {
-        let Some(cache) = &self.cache else {
-            let (session, level) = (self.session, &self.level);
-            return match members {
-                Some(members) => {
-                    let read = session.member_links(level, set, cells, members, diagnostics);
-                    read.await
-                }
-                None => session.link_cells(level, set, cells, diagnostics).await,
-            };
-        };
-        let is_cached = |cell: &&usize| lock(&cache.links).contains_key(*cell);
-        let new: Vec<usize> = cells
-            .iter()
-            .filter(|cell| !is_cached(cell))
-            .copied()
-            .collect();
-        let read = self
-            .session
-            .link_cells(&self.level, set, &new, diagnostics)
-            .await?;
-        let mut links = lock(&cache.links);
-        links.extend(new.into_iter().zip(read));
-        Ok(cells
-            .iter()
-            .filter_map(|cell| links.get(cell).cloned())
-            .collect())
-    }
-
     /// Creates the builder of the vertices of a batch.
     pub(crate) fn vertices(&self, schema: &Schema, objects: bool) -> VertexBuilder {
         let builder = VertexBuilder::new(schema, &self.shown, objects);
@@ -502,13 +429,6 @@ impl LevelQuery<'_> {
         self.shows_objects() || self.filter.vertex_needs_objects()
     }
 
-    /// Emits the only batch of a level without vertices.
-    pub(crate) async fn no_vertices(&self, emit: &mut Emit<'_>) -> Result<(), QueryError> {
-        let result = self.without_vertices().await?;
-        let _ = emit(result);
-        Ok(())
-    }
-
     /// Returns an empty batch with the type of positions.
     pub(crate) async fn without_vertices(&self) -> Result<QueryResult, QueryError> {
         let mut result = self.empty_result();
@@ -526,82 +446,6 @@ impl LevelQuery<'_> {
         };
         result.positions = zvf_model::column::NumericColumn::new(kind, axes);
         Ok(result)
-    }
-
-    /// Reads the columns of objects that the predicate uses, for `objects` or for all.
-    pub(crate) async fn object_columns_of_filter(
-        &self,
-        objects: Option<&ObjectSet>,
-        diagnostics: &Diagnostics,
-    ) -> Result<Vec<Column>, QueryError> {
-        let rows = objects.and_then(ObjectSet::rows);
-        let names = &self.filter.names.object;
-        self.session
-            .object_columns(&self.level, names, rows, diagnostics)
-            .await
-    }
-
-    /// Evaluates the parts of the predicate about objects and groups, for each row of the object
-    /// index; `None` if there are no such parts.
-    pub(crate) async fn filtered_objects(
-        &self,
-        objects: &ObjectSet,
-        diagnostics: &Diagnostics,
-    ) -> Result<Option<Vec<bool>>, QueryError> {
-        if !self.filter.selects_by_object() {
-            return Ok(None);
-        }
-        let mut selected = vec![true; objects.len()];
-        if let Some(predicate) = &self.filter.object {
-            let columns = self
-                .object_columns_of_filter(Some(objects), diagnostics)
-                .await?;
-            let views = ColumnViews::of(Scope::Object, &columns);
-            let bound = predicate.bind(&views)?;
-            for (row, selected) in selected.iter_mut().enumerate() {
-                *selected &= bound.evaluate(&views, row).is_true();
-            }
-        }
-        for predicate in &self.filter.group {
-            let groups = self.session.groups(&self.level, diagnostics).await?;
-            let names = &self.filter.names.group;
-            let columns = self
-                .session
-                .group_columns(&self.level, names, None, diagnostics);
-            let columns = columns.await?;
-            let views = ColumnViews::of(Scope::Group, &columns);
-            let bound = predicate.bind(&views)?;
-            let Some(groups) = groups else {
-                selected.fill(false);
-                break;
-            };
-            let mut of_groups = vec![false; objects.len()];
-            for group in 0..groups.len() {
-                let row = usize::try_from(group).unwrap_or(usize::MAX);
-                if !bound.evaluate(&views, row).is_true() {
-                    continue;
-                }
-                let Some(members) = groups.members(group) else {
-                    continue;
-                };
-                // A range may be longer than the list of objects.
-                if let Some(range) = members.as_range() {
-                    for (index, flag) in of_groups.iter_mut().enumerate() {
-                        *flag |= objects.id(index).is_some_and(|id| range.contains(&id));
-                    }
-                    continue;
-                }
-                for index in members.iter().filter_map(|id| objects.find(id)) {
-                    if let Some(flag) = of_groups.get_mut(index) {
-                        *flag = true;
-                    }
-                }
-            }
-            for (selected, of_groups) in selected.iter_mut().zip(of_groups) {
-                *selected &= of_groups;
-            }
-        }
-        Ok(Some(selected))
     }
 }
 

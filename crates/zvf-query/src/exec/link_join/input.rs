@@ -8,7 +8,7 @@ use std::{
 use futures_util::future::try_join;
 use zvf_model::grid::ChunkCoord;
 
-use super::LinkWork;
+use super::{LinkObjects, LinksPlan};
 use crate::{
     batch::vertices::Owners,
     catalog::chunk::{Chunk, RequestedRows},
@@ -16,9 +16,9 @@ use crate::{
     catalog::objects::ObjectSet,
     catalog::schema::Schema,
     cores::on_cores,
-    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    exec::filter::Filter,
+    exec::context::ExecContext,
+    exec::filter::RowFilter,
     exec::links::{LinkGraph, LinkNode},
     geometry::Mode,
     resolve::area::Area,
@@ -35,31 +35,27 @@ pub(super) struct LinkInput {
     pub(super) owners: Vec<Owners>,
 }
 
-impl LevelQuery<'_> {
+impl LinksPlan {
     /// Reads the chunks and links that a selection needs, and marks the selected vertices.
     ///
     /// Two round trips: chunks, links, objects and columns of the filter; then the ends of links
     /// in other chunks.
-    pub(super) async fn link_input(
-        &self,
-        work: &LinkWork<'_>,
-        diagnostics: &Diagnostics,
-    ) -> Result<LinkInput, QueryError> {
-        let schema = work.schema;
-        let allowed = self.allowed()?;
-        let (members, named) = match self.selects_objects() {
-            true => {
-                let (members, objects) = work.objects.members(diagnostics).await?;
+    pub(super) async fn input(&self, context: ExecContext<'_>) -> Result<LinkInput, QueryError> {
+        let (query, diagnostics, schema) = (context.query, context.diagnostics, &*self.scan.schema);
+        let allowed = query.allowed()?;
+        let (members, named) = match &self.objects {
+            LinkObjects::Selected(scan) => {
+                let (members, objects) = context.of(scan).members().await?;
                 (Some(members), Some(objects))
             }
-            false => (None, None),
+            LinkObjects::None | LinkObjects::Owners(_) => (None, None),
         };
-        let mut chunks = self.near_chunks_where(schema, |chunk| {
+        let mut chunks = query.near_chunks_where(schema, |chunk| {
             let members = members.as_ref();
             members.is_none_or(|members| members.contains(chunk))
         })?;
-        let mut cells = work.links.cells(self, members.as_ref())?;
-        if self.filter.is_never {
+        let mut cells = self.links.cells(query, members.as_ref())?;
+        if query.filter.is_never {
             chunks.clear();
             cells.clear();
         }
@@ -68,39 +64,39 @@ impl LevelQuery<'_> {
             let rows = match fragments.map(<[u32]>::to_vec) {
                 None => RequestedRows::All,
                 // A region also asks for ends of links in other fragments, if they are in memory.
-                Some(fragments) if self.area.is_some() => RequestedRows::Fragments(fragments),
+                Some(fragments) if query.area.is_some() => RequestedRows::Fragments(fragments),
                 Some(fragments) => RequestedRows::Covering(fragments),
             };
-            work.request(chunk, rows)
+            self.scan.request(chunk, rows)
         });
-        let requests = requests.collect();
-        let read = work.chunks.read_chunks(schema, requests, diagnostics);
+        let scan = context.of(&self.scan);
+        let read = scan.read_chunks(schema, requests.collect());
         let records = async {
-            match &work.links.set {
+            match &self.links.set {
                 Some(set) => {
-                    let cells = work
-                        .cells
-                        .read_links(set, &cells, members.as_ref(), diagnostics);
-                    cells.await
+                    let scan = context.of(&self.links);
+                    scan.read_links(set, &cells, members.as_ref()).await
                 }
                 None => Ok(Vec::new()),
             }
         };
-        let filter = Filter::open(work.filter, schema, named.as_deref(), work.context);
+        let filter = RowFilter::open(self.filter, schema, named.as_deref(), context);
         // Vertices of selected objects belong to these; no others are read.
         let objects = async {
-            match &named {
-                Some(objects) => Ok(Some(Arc::clone(objects))),
-                None => work.objects.objects_if(work.has_owners, diagnostics).await,
+            match &self.objects {
+                LinkObjects::Selected(_) => Ok(named.clone()),
+                LinkObjects::Owners(scan) => context.of(scan).all_objects().await,
+                LinkObjects::None => Ok(None),
             }
         };
         let objects = try_join(objects, filter);
         let ((objects, filter), (read, mut records)) =
             try_join(objects, try_join(read, records)).await?;
-        self.check_chunks(schema, objects.as_ref(), diagnostics)?;
-        let mut graph = LinkGraph::new(self.nodes(schema, chunks.into_iter().zip(read), true));
-        reread_other_groups(work, &cells, &mut records, &graph, diagnostics).await?;
-        self.load_ends(work, &records, &allowed, &mut graph, diagnostics)
+        context.check_chunks(schema, objects.as_ref())?;
+        let mut graph = LinkGraph::new(query.nodes(schema, chunks.into_iter().zip(read), true));
+        self.reread_other_groups(context, &cells, &mut records, &graph)
+            .await?;
+        self.load_ends(context, &records, &allowed, &mut graph)
             .await?;
         let loaded = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
         let bytes = loaded.map(|node| node.chunk.positions.len()).sum();
@@ -109,8 +105,8 @@ impl LevelQuery<'_> {
             let Some(node) = node else {
                 return Ok(Owners::default());
             };
-            let owners = self.owners_of(objects.as_ref(), &node.chunk, diagnostics)?;
-            if let Some(set) = &work.links.set {
+            let owners = context.owners_of(objects.as_ref(), &node.chunk)?;
+            if let Some(set) = &self.links.set {
                 set.note_fragments(coord, node.chunk.fragments.len(), diagnostics);
             }
             node.rows = match &members {
@@ -132,16 +128,16 @@ impl LevelQuery<'_> {
     /// Reads ends of links in other chunks, if the link may be selected.
     async fn load_ends(
         &self,
-        work: &LinkWork<'_>,
+        context: ExecContext<'_>,
         records: &[LinkRecords],
         allowed: &Allowed,
         graph: &mut LinkGraph,
-        diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
-        let Some(area) = &self.area else {
+        let (query, schema) = (context.query, &*self.scan.schema);
+        let Some(area) = &query.area else {
             return Ok(());
         };
-        if self.link_mode() == Mode::Within {
+        if query.link_mode() == Mode::Within {
             return Ok(());
         }
         let mut wanted: BTreeMap<ChunkCoord, BTreeSet<u64>> = BTreeMap::new();
@@ -186,21 +182,65 @@ impl LevelQuery<'_> {
         let mut present = Vec::with_capacity(wanted.len());
         let mut more = Vec::with_capacity(wanted.len());
         for (chunk, rows) in wanted {
-            if !work.schema.vertices.has(&chunk) {
+            if !schema.vertices.has(&chunk) {
                 let fault = Fault::NoChunk(chunk.clone());
-                diagnostics.skip(Damage::new(&work.schema.vertices.node, fault))?;
+                context
+                    .diagnostics
+                    .skip(Damage::new(&schema.vertices.node, fault))?;
                 more.push((chunk, None));
                 continue;
             }
-            requests.push(work.request(&chunk, RequestedRows::Rows(rows.into_iter().collect())));
+            let rows = RequestedRows::Rows(rows.into_iter().collect());
+            requests.push(self.scan.request(&chunk, rows));
             present.push(chunk);
         }
-        let read = self.read_chunks(work.schema, requests, diagnostics).await?;
-        more.extend(self.nodes(work.schema, present.into_iter().zip(read), false));
+        let read = context.read_chunks(schema, requests).await?;
+        more.extend(query.nodes(schema, present.into_iter().zip(read), false));
         graph.extend(more);
         Ok(())
     }
 
+    /// Reads cells again, as a whole, if their groups of links do not follow the fragments of the chunk
+    /// although the level declares it.
+    async fn reread_other_groups(
+        &self,
+        context: ExecContext<'_>,
+        cells: &[usize],
+        records: &mut [LinkRecords],
+        graph: &LinkGraph,
+    ) -> Result<(), QueryError> {
+        let follows = |read: &LinkRecords| {
+            let Some(groups) = read.groups else {
+                return true;
+            };
+            // All ends of such a cell are in one chunk.
+            let number = graph.numbers(read).into_iter().next().flatten();
+            let Some(node) = number.and_then(|number| graph.node(number)) else {
+                return true;
+            };
+            let is_loaded = |end: &(u32, u64)| node.chunk.loaded.index_of(end.1).is_some();
+            node.chunk.fragments.len() == groups && read.ends.iter().all(is_loaded)
+        };
+        let wrong = records.iter().enumerate();
+        let wrong = wrong.filter(|(_, read)| !follows(read)).map(|(at, _)| at);
+        let wrong: Vec<usize> = wrong.collect();
+        let (Some(set), false) = (&self.links.set, wrong.is_empty()) else {
+            return Ok(());
+        };
+        let again = wrong.iter().filter_map(|at| cells.get(*at).copied());
+        let again: Vec<usize> = again.collect();
+        let scan = context.of(&self.links);
+        let read = scan.read_links(set, &again, None).await?;
+        for (at, read) in wrong.into_iter().zip(read) {
+            if let Some(records) = records.get_mut(at) {
+                *records = read;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl LevelQuery<'_> {
     /// Returns the nodes of chunks, with positions if links are tested against the region.
     fn nodes(
         &self,
@@ -223,45 +263,4 @@ impl LevelQuery<'_> {
         }
         nodes
     }
-}
-
-/// Reads cells again, as a whole, if their groups of links do not follow the fragments of the chunk
-/// although the level declares it.
-async fn reread_other_groups(
-    work: &LinkWork<'_>,
-    cells: &[usize],
-    records: &mut [LinkRecords],
-    graph: &LinkGraph,
-    diagnostics: &Diagnostics,
-) -> Result<(), QueryError> {
-    let follows = |read: &LinkRecords| {
-        let Some(groups) = read.groups else {
-            return true;
-        };
-        // All ends of such a cell are in one chunk.
-        let number = graph.numbers(read).into_iter().next().flatten();
-        let Some(node) = number.and_then(|number| graph.node(number)) else {
-            return true;
-        };
-        let is_loaded = |end: &(u32, u64)| node.chunk.loaded.index_of(end.1).is_some();
-        node.chunk.fragments.len() == groups && read.ends.iter().all(is_loaded)
-    };
-    let wrong = records.iter().enumerate();
-    let wrong = wrong.filter(|(_, read)| !follows(read)).map(|(at, _)| at);
-    let wrong: Vec<usize> = wrong.collect();
-    let (Some(set), false) = (&work.links.set, wrong.is_empty()) else {
-        return Ok(());
-    };
-    let again = wrong.iter().filter_map(|at| cells.get(*at).copied());
-    let again: Vec<usize> = again.collect();
-    let read = work
-        .cells
-        .read_links(set, &again, None, diagnostics)
-        .await?;
-    for (at, read) in wrong.into_iter().zip(read) {
-        if let Some(records) = records.get_mut(at) {
-            *records = read;
-        }
-    }
-    Ok(())
 }

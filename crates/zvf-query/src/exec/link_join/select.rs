@@ -2,13 +2,14 @@
 
 use zvf_model::draco::VertexOrder;
 
-use super::{LinkWork, unreadable::UnreadableChunks};
+use super::unreadable::UnreadableChunks;
 use crate::{
     batch::columns::{CellView, ColumnView, ColumnViews, RowIndices},
     catalog::links::LinkRecords,
     cores::on_cores,
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
+    exec::link_scan::LinkScan,
     exec::links::{LinkGraph, LinkNode, LinkRun, SelectedEnd, SelectedLinks},
     geometry::{Mode, Primitive},
     predicate::{Scope, Truth},
@@ -46,7 +47,7 @@ impl LevelQuery<'_> {
     /// Returns the selected links: stored ones in their order, then implied ones.
     pub(super) fn selected_links(
         &self,
-        work: &LinkWork<'_>,
+        scan: &LinkScan,
         records: &[LinkRecords],
         graph: &LinkGraph,
         diagnostics: &Diagnostics,
@@ -60,7 +61,7 @@ impl LevelQuery<'_> {
         let bytes = ends.sum::<usize>().saturating_mul(BYTES_PER_END);
         let cells = records.iter().enumerate().collect();
         let stored = on_cores(cells, bytes, |(cell, read)| {
-            self.stored_links(work, (cell, read), graph, &allowed, diagnostics)
+            self.stored_links(scan, (cell, read), graph, &allowed, diagnostics)
         });
         for (read, stored) in records.iter().zip(stored) {
             unreadable.add(read);
@@ -73,7 +74,7 @@ impl LevelQuery<'_> {
             }
         }
         // An implied link has no attributes.
-        if work.links.implied && self.passes_without_attributes(work)? {
+        if scan.implied && self.passes_without_attributes(scan)? {
             let nodes = graph.chunks.iter().zip(children);
             let nodes = (0_u32..).zip(nodes).collect();
             let loaded = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
@@ -98,13 +99,13 @@ impl LevelQuery<'_> {
     /// Returns the selected links of a cell.
     fn stored_links(
         &self,
-        work: &LinkWork<'_>,
+        scan: &LinkScan,
         (cell, read): (usize, &LinkRecords),
         graph: &LinkGraph,
         allowed: &Allowed,
         diagnostics: &Diagnostics,
     ) -> Result<Stored, QueryError> {
-        let passes = self.links_pass(work, read)?;
+        let passes = self.links_pass(scan, read)?;
         let slots: Vec<EndChunk<'_>> = graph.numbers(read).into_iter().map(slot(graph)).collect();
         let chunk = match slots.as_slice() {
             [EndChunk::Read(number, _)] => Some(*number),
@@ -122,7 +123,7 @@ impl LevelQuery<'_> {
         let mut link = Vec::with_capacity(read.width);
         let slot_of = |end: (u32, u64)| slots.get(usize::try_from(end.0).ok()?);
         'records: for (at, ends) in read.ends.chunks(read.width.max(1)).enumerate() {
-            if work.links.implied
+            if scan.implied
                 && let Some(child) = ends.first()
                 && let Some(EndChunk::Read(number, node)) = slot_of(*child)
                 && let Some(index) = node.chunk.loaded.index_of(child.1)
@@ -234,8 +235,8 @@ impl LevelQuery<'_> {
     }
 
     /// Returns whether the predicate on links is true for a link without attributes.
-    fn passes_without_attributes(&self, work: &LinkWork) -> Result<bool, QueryError> {
-        let (Some(predicate), Some(set)) = (&self.filter.link, &work.links.set) else {
+    fn passes_without_attributes(&self, scan: &LinkScan) -> Result<bool, QueryError> {
+        let (Some(predicate), Some(set)) = (&self.filter.link, &scan.set) else {
             return Ok(self.filter.link.is_none());
         };
         let none = RowIndices::Run { first: 0, len: 0 };
@@ -253,10 +254,10 @@ impl LevelQuery<'_> {
     /// Evaluates the predicate on the links of a cell; `None` without a predicate.
     fn links_pass(
         &self,
-        work: &LinkWork<'_>,
+        scan: &LinkScan,
         records: &LinkRecords,
     ) -> Result<Option<Vec<bool>>, QueryError> {
-        let (Some(predicate), Some(set)) = (&self.filter.link, &work.links.set) else {
+        let (Some(predicate), Some(set)) = (&self.filter.link, &scan.set) else {
             return Ok(None);
         };
         let len = records.len();

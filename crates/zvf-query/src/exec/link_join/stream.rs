@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use futures_util::future::try_join;
 use zvf_model::{column::NumericColumn, grid::ChunkCoord};
 
-use super::{LinkWork, numbering::Numbering, row_map::RowMap, unreadable::UnreadableChunks};
+use super::{numbering::Numbering, row_map::RowMap, unreadable::UnreadableChunks};
 use crate::{
     catalog::{
         chunk::RequestedRows,
@@ -13,59 +13,99 @@ use crate::{
     },
     error::QueryError,
     exec::{
-        chunk_scan::ChunkGroups,
+        chunk_scan::{ChunkGroups, ChunkScan},
         context::ExecContext,
         filter::SelectedRows,
-        gather::VertexGather,
+        gather::Gather,
+        link_scan::LinkScan,
         links::{LinkBuilder, UnstoredLinks},
-        pipeline::Pipeline,
+        object_columns::ObjectColumns,
+        object_scan::OwnerScan,
+        operator::{LaterRead, Operator, OperatorTree},
     },
-    resolve::query::{Batching, Emit},
+    resolve::query::{Batching, Emit, LevelQuery},
     result::Links,
 };
 
 /// Cells of links read at once.
 const BATCH_CELLS: usize = 256;
 
-/// Emits a whole level: vertices chunk by chunk, then links cell by cell. Only the rows that the
-/// vertices of each chunk went to are held.
-pub(crate) async fn execute(
-    pipeline: Pipeline<'_>,
-    context: ExecContext<'_>,
-    emit: &mut Emit<'_>,
-) -> Result<(), QueryError> {
-    let Some(work) = LinkWork::new(pipeline, context) else {
-        return Ok(());
-    };
-    let mut map = RowMap::default();
-    match work.stream_vertices(pipeline, &mut map, emit).await? {
-        ControlFlow::Continue(max_bytes) => work.stream_links(&map, max_bytes, emit).await,
-        ControlFlow::Break(()) => Ok(()),
+/// All links of a level with its vertices.
+#[derive(Debug)]
+pub(crate) struct WholeLinksPlan {
+    pub(crate) columns: ObjectColumns,
+    pub(crate) join: StreamedLinkJoin,
+    pub(crate) scan: ChunkScan,
+    pub(crate) owners: Option<OwnerScan>,
+    pub(crate) links: LinkScan,
+}
+
+/// The operator that joins all links of a level with its vertices, batch by batch.
+///
+/// Also gathers the vertices: keeps the output rows of each chunk, not its vertices.
+#[derive(Debug)]
+pub(crate) struct StreamedLinkJoin {
+    pub(crate) gather: Gather,
+}
+
+impl Operator for StreamedLinkJoin {
+    const NAME: &'static str = "StreamedLinkJoin";
+
+    fn later_reads(&self, _: &LevelQuery<'_>, later: &mut Vec<LaterRead>) {
+        later.push(LaterRead::always("links"));
     }
 }
 
-impl LinkWork<'_> {
+impl WholeLinksPlan {
+    /// Adds the operators of the plan to `tree`.
+    pub(crate) fn describe(&self, tree: &mut OperatorTree<'_>) {
+        tree.push(&self.columns);
+        tree.push(&self.join);
+        let vertices = |tree: &mut OperatorTree<'_>| {
+            tree.push(&self.scan);
+            tree.push(self.owners.as_ref());
+        };
+        tree.inputs(vertices, |tree| tree.push(&self.links));
+    }
+
+    /// Emits a whole level: vertices chunk by chunk, then links cell by cell. Only the rows that
+    /// the vertices of each chunk went to are held.
+    pub(crate) async fn execute(
+        &self,
+        context: ExecContext<'_>,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        self.links.note_unknown_rows(context);
+        let mut map = RowMap::default();
+        match self.stream_vertices(context, &mut map, emit).await? {
+            ControlFlow::Continue(max_bytes) => {
+                self.stream_links(context, &map, max_bytes, emit).await
+            }
+            ControlFlow::Break(()) => Ok(()),
+        }
+    }
+
     /// Emits all vertices and records their rows in `map`. Returns the bytes that a batch of links
     /// may have.
     async fn stream_vertices(
         &self,
-        pipeline: Pipeline<'_>,
+        context: ExecContext<'_>,
         map: &mut RowMap,
         emit: &mut Emit<'_>,
     ) -> Result<ControlFlow<(), u64>, QueryError> {
-        let (query, diagnostics, schema) =
-            (self.context.query, self.context.diagnostics, self.schema);
+        let (query, diagnostics, schema) = (context.query, context.diagnostics, &*self.scan.schema);
         let set = self.links.set.as_deref();
         let chunks = query.chunks(schema)?;
-        let request = |chunk: &ChunkCoord| self.request(chunk, RequestedRows::All);
+        let scan = context.of(&self.scan);
+        let request = |chunk: &ChunkCoord| self.scan.request(chunk, RequestedRows::All);
         let at_once = query.session.fetch.at_once();
         let group_size = query.group_size(schema, chunks.len(), at_once);
         let mut groups = ChunkGroups::new(&chunks, group_size);
-        let first = groups.read(&self.chunks, schema, &request, diagnostics);
-        let objects = self.objects.objects_if(self.has_owners, diagnostics);
+        let first = groups.read(scan, schema, &request);
+        let objects = OwnerScan::read(self.owners.as_ref(), context);
         let (objects, mut group) = try_join(objects, first).await?;
-        query.check_chunks(schema, objects.as_ref(), diagnostics)?;
-        let mut gather = VertexGather::new(query, schema, chunks.len(), self.scan.owners);
+        context.check_chunks(schema, objects.as_ref())?;
+        let mut gather = self.join.gather.chunks(query, schema, chunks.len());
         loop {
             for portion in gather.portions(&group) {
                 for chunk in portion.iter().flatten() {
@@ -78,7 +118,7 @@ impl LinkWork<'_> {
                     for chunk in portion.iter().flatten() {
                         let selected = SelectedRows {
                             chunk,
-                            owners: query.owners_of(objects.as_ref(), chunk, diagnostics)?,
+                            owners: context.owners_of(objects.as_ref(), chunk)?,
                             rows: chunk.runs(),
                         };
                         gather.push(&selected, objects.as_deref(), diagnostics)?;
@@ -95,13 +135,12 @@ impl LinkWork<'_> {
             if groups.is_done() {
                 break;
             }
-            let next = groups.read(&self.chunks, schema, &request, diagnostics);
-            group = next.await?;
+            group = groups.read(scan, schema, &request).await?;
         }
         let (mut batch, ids) = gather.finish();
-        let columns = self.context.scope(pipeline.columns());
+        let columns = context.of(&self.columns);
         columns
-            .add_objects(&mut batch, objects.as_ref(), &ids, diagnostics)
+            .add_objects(&mut batch, objects.as_ref(), &ids)
             .await?;
         batch.links = Some(no_links(set));
         // A result in one piece shares the budget between vertices and links.
@@ -120,12 +159,12 @@ impl LinkWork<'_> {
     /// Emits all links, numbered by `map`, in batches of about `max_bytes`.
     async fn stream_links(
         &self,
+        context: ExecContext<'_>,
         map: &RowMap,
         max_bytes: u64,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
-        let (query, diagnostics, schema) =
-            (self.context.query, self.context.diagnostics, self.schema);
+        let (query, diagnostics, schema) = (context.query, context.diagnostics, &*self.scan.schema);
         let set = self.links.set.as_deref();
         let (allowed, chunks) = (query.allowed()?, query.chunks(schema)?);
         let numbering = Numbering {
@@ -143,7 +182,7 @@ impl LinkWork<'_> {
         let (mut cells, mut at_once) = (cells.as_slice(), BATCH_CELLS);
         while let Some(set) = set.filter(|_| !cells.is_empty()) {
             let (now, rest) = cells.split_at(at_once.min(cells.len()));
-            let session = self.cells.session;
+            let session = context.of(&self.links).session;
             let read = session.fetch_links(&query.level, set, now).await?;
             // Cells that exceed the budget are read in halves.
             if now.len() > 1 && read.is_over_budget() {
@@ -190,7 +229,8 @@ impl LinkWork<'_> {
             });
         }
         let mut last = query.empty_result();
-        query.vertices(schema, self.scan.owners).finish(&mut last);
+        let owners = self.join.gather.owners;
+        query.vertices(schema, owners).finish(&mut last);
         links.finish(&mut last);
         let _ = emit(last);
         Ok(())

@@ -11,31 +11,28 @@ use crate::{
     catalog::chunk::{ChunkRequest, RequestedRows},
     catalog::objects::ObjectFragment,
     cores::on_cores,
-    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     exec::path::{BYTES_PER_PIECE, Path, check_shared},
     geometry::Mode,
     resolve::area::Area,
-    resolve::query::LevelQuery,
 };
 
-impl LevelQuery<'_> {
+impl PathWork<'_> {
     /// Drops paths that a region cannot select, and returns the rows that the others need.
     pub(super) fn near_paths(
         &self,
-        work: &PathWork<'_>,
         area: &Area,
         paths: &mut Vec<Path<'_>>,
         loaded: &LoadedChunks,
     ) -> Result<Vec<(u32, RequestedRows)>, QueryError> {
-        let mode = self.area_mode;
-        check_shared(paths, loaded, self.session.fetch.budget())?;
+        let mode = self.context.query.area_mode;
+        check_shared(paths, loaded, self.context.session.fetch.budget())?;
         let pieces = paths.iter().map(|path| path.pieces.len());
         let bytes = pieces.sum::<usize>().saturating_mul(BYTES_PER_PIECE);
         let near = on_cores(
             paths.chunks_mut(PATHS_PER_BLOCK).collect(),
             bytes,
-            |paths| NearPaths::of(paths, work, loaded, area, mode),
+            |paths| NearPaths::of(paths, self, loaded, area, mode),
         );
         let mut is_near = near.iter().flat_map(|near| near.is_near.iter().copied());
         paths.retain(|_| is_near.next().unwrap_or(false));
@@ -46,19 +43,18 @@ impl LevelQuery<'_> {
     /// Reads rows of chunks by the numbers of the chunks.
     pub(super) async fn load(
         &self,
-        work: &PathWork<'_>,
         wanted: impl IntoIterator<Item = (u32, RequestedRows)>,
         loaded: &mut LoadedChunks,
-        diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
+        let scan = self.context.of(&self.plan.scan);
         let (mut numbers, mut requests) = (Vec::new(), Vec::new());
         for (number, rows) in wanted {
-            let Some(chunk) = work.objects.chunk(number) else {
+            let Some(chunk) = self.objects.chunk(number) else {
                 continue;
             };
-            if !work.schema.vertices.has(chunk) {
+            if !self.schema.vertices.has(chunk) {
                 let fault = Fault::NoChunk(chunk.clone());
-                diagnostics.skip(Damage::new(&work.manifests, fault))?;
+                scan.diagnostics.skip(Damage::new(&self.manifests, fault))?;
                 loaded.add(number, None);
                 continue;
             }
@@ -69,7 +65,7 @@ impl LevelQuery<'_> {
                 rows,
             });
         }
-        let chunks = self.read_chunks(work.schema, requests, diagnostics).await?;
+        let chunks = scan.read_chunks(self.schema, requests).await?;
         for (number, chunk) in numbers.into_iter().zip(chunks) {
             loaded.add(number, chunk);
         }

@@ -74,12 +74,7 @@ impl PathGroups<'_> {
         let (mut left, mut count) = (wanted.as_slice(), max_chunks.max(1));
         while !left.is_empty() {
             let (now, later) = left.split_at(count.min(left.len()));
-            let read = self.scan.load(
-                self.work,
-                now.iter().cloned(),
-                &mut swept.loaded,
-                self.work.context.diagnostics,
-            );
+            let read = self.work.load(now.iter().cloned(), &mut swept.loaded);
             match read.await {
                 Err(error) if now.len() > 1 && is_over_budget(&error) => {
                     count = now.len().div_ceil(2);

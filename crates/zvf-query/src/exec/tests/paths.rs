@@ -9,10 +9,10 @@ use crate::{
     catalog::objects::{ObjectFragment, ObjectSet},
     diagnostics::Diagnostics,
     exec::{
-        clip::{BorderClip, PathPart},
+        clip::{BorderClip, ClipOperator, InterpolatedVertex, PathPart},
         context::ExecContext,
-        filter::Filter,
-        gather::PathGather,
+        filter::{Filter, RowFilter},
+        gather::Gather,
         limit::Limit,
         path::Path,
         whole_paths::WholePathGather,
@@ -28,24 +28,23 @@ use crate::{
 /// Calls `test` with the operators of a query and object 7 as one segment of five vertices.
 fn with_segment(
     query: &Query,
-    test: impl FnOnce(&Filter<'_>, Option<&BorderClip<'_>>, &RowSelection, &LoadedChunks),
+    test: impl FnOnce(&RowFilter<'_>, Option<&BorderClip<'_>>, &RowSelection, &LoadedChunks),
 ) {
     let memory = store("polyline", "implicit_sequential");
     let query = resolved(&memory, query);
     let (schema, chunks) = chunks(&query);
     let diagnostics = Diagnostics::new(false);
-    let objects = poll_ready(query.objects_if(true, &diagnostics))
-        .unwrap()
-        .unwrap();
+    let context = ExecContext::new(&query, &diagnostics);
+    let objects = poll_ready(context.all_objects()).unwrap().unwrap();
     let mut loaded = LoadedChunks::default();
     for chunk in chunks {
         let number = objects.number_of(&chunk.chunk).unwrap();
         loaded.add(number, Some(chunk));
     }
-    let context = ExecContext::new(&query, &diagnostics);
-    let filter = poll_ready(Filter::open(Some(0), &schema, Some(&objects), context)).unwrap();
-    let clips = query.area_mode == Mode::Clip;
-    let clip = BorderClip::open(clips, &query, &schema).unwrap();
+    let filter = RowFilter::open(Some(Filter), &schema, Some(&objects), context);
+    let filter = poll_ready(filter).unwrap();
+    let clip = (query.area_mode == Mode::Clip).then_some(ClipOperator);
+    let clip = BorderClip::open(clip, &query, &schema).unwrap();
     let path = Path::new(0, objects.fragments(0));
     let manifests = query.manifests().unwrap();
     let segments = path.segments(&loaded, &manifests, &diagnostics).unwrap();
@@ -139,7 +138,7 @@ fn clip_splits_paths_at_the_border() {
             let parts = clip.unwrap().path(all, segment, loaded);
             assert_eq!(parts.len(), 1);
             assert_eq!(parts[0].rows, 3..3);
-            let t = |end: &Option<crate::exec::clip::InterpolatedVertex>| end.as_ref().unwrap().t;
+            let t = |end: &Option<InterpolatedVertex>| end.as_ref().unwrap().t;
             assert_eq!(
                 (t(&parts[0].ends.start), t(&parts[0].ends.end)),
                 (0.25, 0.75)
@@ -201,7 +200,7 @@ fn gather_blends_new_vertices_at_the_ends_of_parts() {
     let query = resolved(&memory, &query);
     let (schema, _) = chunks(&query);
     with_segment(query.query, |_, clip, segment, loaded| {
-        let mut gather = PathGather::new(&query, &schema, loaded, clip, false);
+        let mut gather = Gather { owners: false }.paths(&query, &schema, loaded, clip);
         let diagnostics = Diagnostics::new(false);
         let all = core::iter::once(0..5).collect();
         for part in clip.unwrap().path(all, segment, loaded) {
@@ -229,9 +228,8 @@ fn copied(
     let query = resolved(&memory, &query);
     let (schema, chunks) = chunks(&query);
     let diagnostics = Diagnostics::new(true);
-    let objects = poll_ready(query.objects_if(true, &diagnostics))
-        .unwrap()
-        .unwrap();
+    let context = ExecContext::new(&query, &diagnostics);
+    let objects = poll_ready(context.all_objects()).unwrap().unwrap();
     let mut loaded = LoadedChunks::default();
     for chunk in chunks {
         let number = objects.number_of(&chunk.chunk).unwrap();

@@ -4,7 +4,12 @@ use super::{chunks, resolved, run, store, values, xs};
 use crate::{
     batch::vertices::Owners,
     diagnostics::Diagnostics,
-    exec::{context::ExecContext, filter::Filter, gather::VertexGather, limit::Limit},
+    exec::{
+        context::ExecContext,
+        filter::{Filter, RowFilter},
+        gather::Gather,
+        limit::Limit,
+    },
     geometry::{Bbox, Mode, Sphere},
     memory::poll_ready,
     predicate::Predicate,
@@ -18,10 +23,11 @@ fn selected(query: &Query) -> Vec<Vec<u64>> {
     let (schema, chunks) = chunks(&query);
     let diagnostics = Diagnostics::new(false);
     let context = ExecContext::new(&query, &diagnostics);
-    let objects = poll_ready(query.objects_if(true, &diagnostics)).unwrap();
-    let filter = poll_ready(Filter::open(Some(0), &schema, objects.as_deref(), context)).unwrap();
+    let objects = poll_ready(context.all_objects()).unwrap();
+    let filter = RowFilter::open(Some(Filter), &schema, objects.as_deref(), context);
+    let filter = poll_ready(filter).unwrap();
     let rows = chunks.iter().map(|chunk| {
-        let owners = query.owners_of(objects.as_ref(), chunk, &diagnostics);
+        let owners = context.owners_of(objects.as_ref(), chunk);
         let selected = filter.select(chunk, owners.unwrap()).unwrap();
         selected.rows.iter().map(|run| run.row).collect()
     });
@@ -61,7 +67,7 @@ fn filter_without_a_node_passes_all() {
     let query = filtered("radius > 2");
     let query = resolved(&memory, &query);
     let (schema, chunks) = chunks(&query);
-    let filter = Filter::all(&schema);
+    let filter = RowFilter::all(&schema);
     assert!(filter.passes_all());
     let selected = filter.select(&chunks[0], Owners::default()).unwrap();
     assert_eq!(selected.rows.len(), 4);
@@ -75,7 +81,8 @@ fn filter_marks_rows_for_joins() {
     let (schema, chunks) = chunks(&query);
     let diagnostics = Diagnostics::new(false);
     let context = ExecContext::new(&query, &diagnostics);
-    let filter = poll_ready(Filter::open(Some(0), &schema, None, context)).unwrap();
+    let filter = RowFilter::open(Some(Filter), &schema, None, context);
+    let filter = poll_ready(filter).unwrap();
     let chunk = &chunks[0];
     // Only the first fragment is requested.
     let runs = chunk.runs();
@@ -101,14 +108,13 @@ fn gather_copies_selections_in_their_order() {
     let query = resolved(&memory, &query);
     let (schema, chunks) = chunks(&query);
     let diagnostics = Diagnostics::new(false);
-    let objects = poll_ready(query.objects_if(true, &diagnostics)).unwrap();
-    let filter = Filter::all(&schema);
-    let mut gather = VertexGather::new(&query, &schema, 2, true);
+    let context = ExecContext::new(&query, &diagnostics);
+    let objects = poll_ready(context.all_objects()).unwrap();
+    let filter = RowFilter::all(&schema);
+    let mut gather = Gather { owners: true }.chunks(&query, &schema, 2);
     let mut limit = Limit::new(Some(2));
     for chunk in chunks.iter().rev() {
-        let owners = query
-            .owners_of(objects.as_ref(), chunk, &diagnostics)
-            .unwrap();
+        let owners = context.owners_of(objects.as_ref(), chunk).unwrap();
         let mut selected = filter.select(chunk, owners).unwrap();
         selected.rows.keep_indices(&[false, true, true, true]);
         limit.truncate(&mut selected.rows);
@@ -130,11 +136,12 @@ fn object_columns_follow_the_ids_of_a_batch() {
     let query = Query::new();
     let query = resolved(&memory, &query);
     let diagnostics = Diagnostics::new(false);
-    let objects = poll_ready(query.objects_if(true, &diagnostics)).unwrap();
+    let context = ExecContext::new(&query, &diagnostics);
+    let objects = poll_ready(context.all_objects()).unwrap();
     let mut batch = query.empty_result();
     let ids = [9, 7, -1].into();
     memory.rounds();
-    poll_ready(query.add_objects(&mut batch, objects.as_ref(), &ids, &diagnostics)).unwrap();
+    poll_ready(context.add_objects(&mut batch, objects.as_ref(), &ids)).unwrap();
     assert_eq!(batch.objects, [7, 9]);
     assert_eq!(values(&batch.object[0]), [2.0, 1.0]);
     let rounds = memory.rounds();

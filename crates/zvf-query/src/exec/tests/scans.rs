@@ -3,7 +3,7 @@
 use super::{resolved, run, store, xs};
 use crate::{
     diagnostics::Diagnostics,
-    exec::operator::LinkScan,
+    exec::{context::ExecContext, link_scan::LinkScan},
     geometry::{Bbox, Mode},
     memory::poll_ready,
     predicate::Predicate,
@@ -57,11 +57,13 @@ fn an_object_scan_selects_by_predicate() {
     let memory = store("polyline", "implicit_sequential");
     let query = Query::new().filter(Predicate::parse("object.lanes = 1").unwrap());
     let query = resolved(&memory, &query);
-    let selected = poll_ready(query.selected_objects(&Diagnostics::new(false)));
+    let diagnostics = Diagnostics::new(false);
+    let context = ExecContext::new(&query, &diagnostics);
+    let selected = poll_ready(context.selected_objects());
     let selected = selected.unwrap().unwrap();
     assert_eq!(selected.indices, [0, 1]);
     assert!(!selected.is_selected(0) && selected.is_selected(1));
-    let (members, objects) = poll_ready(query.members(&Diagnostics::new(false))).unwrap();
+    let (members, objects) = poll_ready(context.members()).unwrap();
     assert_eq!(objects.len(), 2);
     let fragments = |x| members.get(&zvf_model::grid::ChunkCoord::new(vec![x, 0]));
     assert_eq!([0, 1, 2].map(fragments), [Some(&[1][..]), Some(&[1]), None]);

@@ -15,6 +15,7 @@ use crate::{
     catalog::schema::{Names, Schema},
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
+    exec::context::ExecContext,
     geometry::Mode,
     query::{LevelChoice, Query, Selection, Shape},
     resolve::query::LevelQuery,
@@ -262,7 +263,8 @@ impl LevelQuery<'_> {
         diagnostics: &Diagnostics,
     ) -> Result<CountedFragments, QueryError> {
         let mut wanted = CountedFragments::new();
-        let Some(selected) = self.selected_objects(diagnostics).await? else {
+        let context = ExecContext::new(self, diagnostics);
+        let Some(selected) = context.selected_objects().await? else {
             return Ok(wanted);
         };
         let allowed = self.allowed()?;
