@@ -19,15 +19,15 @@ class _PlanFile:
 
     __slots__ = ("_address", "_described", "_options", "_raw")
 
-    _kind: ClassVar[type[_zvf.ValidationPlan] | type[_zvf.ExportPlan]]
+    _is_export: ClassVar[bool]
 
     def __init__(
         self,
-        raw: _zvf.ValidationPlan | _zvf.ExportPlan,
+        raw: _zvf.PlanFile,
         address: str,
         options: Mapping[str, Any],
     ) -> None:
-        self._raw: _zvf.ValidationPlan | _zvf.ExportPlan = raw
+        self._raw = raw
         self._address = address
         # The plan says whether requests for the store are signed. Those for the plan are.
         left = ("anonymous", "level", "limit")
@@ -41,7 +41,7 @@ class _PlanFile:
     def read(cls, address: str | os.PathLike[str], /, **options: Unpack[OpenOptions]) -> Self:
         """Read a plan of this kind, which Python or `zvf task plan` wrote."""
         full = absolute(address)
-        return cls(cls._kind(full, plain(options)), full, options)
+        return cls(_zvf.PlanFile(cls._is_export, full, plain(options)), full, options)
 
     @property
     def store(self) -> str:
@@ -84,7 +84,7 @@ class ValidationPlan(_PlanFile):
 
     __slots__ = ()
 
-    _kind = _zvf.ValidationPlan
+    _is_export = False
 
     @property
     def level(self) -> int:
@@ -126,7 +126,7 @@ class ExportPlan(_PlanFile):
 
     __slots__ = ()
 
-    _kind = _zvf.ExportPlan
+    _is_export = True
 
     @property
     def target(self) -> str:

@@ -3,6 +3,7 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
+use zvf::TaskPlanError;
 use zvf_cli::{
     CommandFailure, StopFlag,
     commands::query::{SaveError, save},
@@ -10,8 +11,8 @@ use zvf_cli::{
 use zvf_files::{OutputFile, OutputFileError, ResultWriteError};
 use zvf_model::error_chain::error_chain;
 use zvf_serve::{
-    ExportError, ExportOptions, ExportPlanError, ExportReport, ExportTarget, LayerError, LayerKind,
-    MeshFormat, export,
+    ExportError, ExportOptions, ExportReport, ExportTarget, LayerError, LayerKind, MeshFormat,
+    export,
 };
 
 use crate::{
@@ -52,7 +53,7 @@ impl IntoException for ExportError {
                 "ExistsError"
             }
             Self::Plan {
-                source: ExportPlanError::Missing { .. } | ExportPlanError::Outdated,
+                source: TaskPlanError::Missing { .. } | TaskPlanError::Replaced,
                 ..
             } => "ConflictError",
             Self::Folder { .. } | Self::File { .. } | Self::Bucket { .. } => "AccessError",

@@ -27,11 +27,11 @@ mod dense;
 mod edit;
 mod engine;
 mod errors;
-mod export_plan;
 mod files;
 mod options;
 mod picture;
 mod plan;
+mod plan_file;
 mod progress;
 mod query;
 mod result;
@@ -40,7 +40,6 @@ mod serve;
 mod store;
 mod task;
 mod unfinished;
-mod validation_plan;
 
 use std::ffi::OsString;
 
@@ -88,10 +87,9 @@ fn _zvf(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan::plan_sample, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan_migrate, module)?)?;
     module.add_function(wrap_pyfunction!(plan::read_plan, module)?)?;
-    module.add_class::<validation_plan::PyValidationPlan>()?;
-    module.add_function(wrap_pyfunction!(validation_plan::plan_validation, module)?)?;
-    module.add_class::<export_plan::PyExportPlan>()?;
-    module.add_function(wrap_pyfunction!(export_plan::plan_export, module)?)?;
+    module.add_class::<plan_file::PyPlanFile>()?;
+    module.add_function(wrap_pyfunction!(plan_file::plan_validation, module)?)?;
+    module.add_function(wrap_pyfunction!(plan_file::plan_export, module)?)?;
     module.add_function(wrap_pyfunction!(plan::partitions, module)?)?;
     module.add_function(wrap_pyfunction!(dense::open_dense, module)?)?;
     module.add_function(wrap_pyfunction!(files::save_result, module)?)?;

@@ -57,7 +57,7 @@ impl PyTaskPlan {
         found.set_item("store", self.plan.store())?;
         found.set_item("level", self.plan.level())?;
         found.set_item("tasks", self.plan.tasks())?;
-        let report = self.plan.report().cloned().map(serde_json::Value::Object);
+        let report = self.plan.report().map(serde_json::Value::Object);
         let report = report.map(|report| from_json(py, &report)).transpose()?;
         found.set_item("report", report)?;
         Ok(found)
@@ -225,7 +225,7 @@ pub(crate) fn other_work(py: Python<'_>, address: &str, open: &OpenOptions) -> P
     let find = || async {
         Ok(if ValidationPlan::find(address, open).await?.is_some() {
             ("validate", "zvf.ValidationPlan.read")
-        } else if let Ok(Some(_)) = ExportPlan::read(address, open).await {
+        } else if let Ok(Some(_)) = ExportPlan::find(address, open).await {
             ("export precomputed", "zvf.ExportPlan.read")
         } else {
             let plan = TaskPlan::read(address, open).await?;

@@ -116,7 +116,7 @@ pub(crate) fn run_task(
     let sampling = Sampling::new(py, Arc::from(array), axes, &recipe.options)?;
     let (plan, open, values) = (plan.clone(), open.clone(), sampling.values());
     engine::run_on_own_thread(py, &ProgressCallback::default(), async move {
-        plan.run_with(index, values, &open).await
+        plan.run_with(index, Some(values), &open).await
     })
 }
 

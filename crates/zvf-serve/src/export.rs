@@ -16,7 +16,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use zvf::{Dataset, StateError};
+use zvf::{Dataset, PlanCause, PlanError, StateError, TaskPlanError};
 use zvf_model::{key::Key, level::LevelId};
 use zvf_precomputed::{PrecomputedError, ShardError};
 
@@ -30,7 +30,7 @@ use crate::{
 use output::ExportOutput;
 use planned_layer::LayerPlanner;
 
-pub use plan::{ExportPlan, ExportPlanOptions, ExportStatus, plan_export};
+pub use plan::{ExportPlan, ExportWork, plan_export};
 
 /// Bytes of entries that are grouped in memory.
 const BUFFERED: usize = 128 << 20;
@@ -84,6 +84,8 @@ pub struct ExportOptions {
     pub sharded: bool,
     /// The form of meshes.
     pub mesh_format: MeshFormat,
+    /// Address at which the export of a plan will be served, for [`ExportWork::viewer_link`].
+    pub url: Option<String>,
     /// About the bytes of a shard, if not those of [`ShardingSpec`](zvf_precomputed::ShardingSpec).
     shard_bytes: Option<u64>,
 }
@@ -106,24 +108,17 @@ impl ExportOptions {
         Self::default()
     }
 
+    zvf_model::setters! {
+        properties: Option<Vec<String>>,
+        sharded: bool,
+        mesh_format: MeshFormat,
+        url: Option<String>,
+    }
+
     /// Sets the layers.
     #[must_use]
     pub fn layers(mut self, layers: impl Into<Vec<LayerKind>>) -> Self {
         self.layers = layers.into();
-        self
-    }
-
-    /// Sets the attributes by name.
-    #[must_use]
-    pub fn properties(mut self, names: Option<Vec<String>>) -> Self {
-        self.properties = names;
-        self
-    }
-
-    /// Sets whether small indexes are written as shards.
-    #[must_use]
-    pub fn sharded(mut self, sharded: bool) -> Self {
-        self.sharded = sharded;
         self
     }
 
@@ -141,13 +136,6 @@ impl ExportOptions {
             Some(shard) => bytes.div_ceil(shard.max(1)).saturating_mul(SHARD_BYTES),
             None => bytes,
         }
-    }
-
-    /// Sets the form of meshes.
-    #[must_use]
-    pub fn mesh_format(mut self, format: MeshFormat) -> Self {
-        self.mesh_format = format;
-        self
     }
 }
 
@@ -239,7 +227,7 @@ pub enum ExportError {
         /// The plan, or the place that it has reserved.
         address: String,
         /// The problem.
-        source: ExportPlanError,
+        source: TaskPlanError,
     },
     /// The store cannot be converted.
     #[error(transparent)]
@@ -264,55 +252,22 @@ pub enum ExportError {
     Cell(#[from] zvf_precomputed::MortonError),
 }
 
-/// A problem of an [`ExportPlan`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExportPlanError {
-    /// There is no plan at the address.
-    #[error("there is no plan; write it with `zvf task plan`")]
-    Absent,
-    /// The file is not a plan, or is damaged.
-    #[error("it is not a plan that `zvf task plan` of this version wrote")]
-    Invalid,
-    /// The plan has fewer tasks.
-    #[error("there is no task {index}; the plan has {tasks} tasks, counted from 0")]
-    NoTask {
-        /// The requested task.
-        index: usize,
-        /// Number of tasks.
-        tasks: usize,
-    },
-    /// Not every task is done.
-    #[error("{} of {tasks} tasks are not done, the first is {}; run them and commit again",
-        missing.len(), missing.first().copied().unwrap_or_default())]
-    Missing {
-        /// The missing tasks.
-        missing: Vec<usize>,
-        /// Number of tasks.
-        tasks: usize,
-    },
-    /// The store was changed, or the plan replaced.
-    #[error("the store was changed, or the plan replaced, since the plan was made; plan again")]
-    Outdated,
-    /// An object that the tasks share is not as it was written.
-    #[error("{0} is damaged; plan again with `--restart`")]
-    Damaged(String),
-    /// A file is missing, or has another size than the task wrote.
-    #[error("{0} is not as its task wrote it; plan again with `--restart`")]
-    File(String),
-    /// Two tasks have written a file.
-    #[error("{0} was written by two tasks; plan again with `--restart`")]
-    Twice(String),
-    /// The target has a file that no task has written.
-    #[error("{0} was not written by a task of the plan; remove it and commit again")]
-    Foreign(String),
-}
-
 impl ExportError {
     fn bucket(address: &str, source: impl core::error::Error + Send + Sync + 'static) -> Self {
         Self::Bucket {
             address: address.to_owned(),
             source: Box::new(source),
+        }
+    }
+}
+
+impl From<PlanError> for ExportError {
+    fn from(PlanError { address, cause }: PlanError) -> Self {
+        match cause {
+            PlanCause::Problem(source) => Self::Plan { address, source },
+            PlanCause::Open(error) => Self::bucket(&address, error),
+            PlanCause::Read(error) => Self::bucket(&address, error),
+            PlanCause::Write(error) => Self::bucket(&address, error),
         }
     }
 }

@@ -31,8 +31,8 @@ mod spill;
 mod view;
 
 pub use export::{
-    ExportError, ExportOptions, ExportPlan, ExportPlanError, ExportPlanOptions, ExportReport,
-    ExportStatus, ExportTarget, MeshFormat, export, plan_export,
+    ExportError, ExportOptions, ExportPlan, ExportReport, ExportTarget, ExportWork, MeshFormat,
+    export, plan_export,
 };
 pub use layers::{Layer, LayerError, LayerKind};
 #[cfg(feature = "server")]

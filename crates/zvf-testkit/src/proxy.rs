@@ -52,7 +52,7 @@ impl ProxyFault {
 
 /// Selection of the responses with a fault.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct FaultPlan {
     /// The fault.
     pub fault: ProxyFault,
     /// Substring of the affected targets (path and query, unescaped); all targets if empty.
@@ -61,7 +61,7 @@ pub struct Plan {
     pub times: usize,
 }
 
-impl Plan {
+impl FaultPlan {
     /// Affects the first response for each target.
     pub fn once(fault: ProxyFault) -> Self {
         Self::times(fault, 1)
@@ -99,7 +99,7 @@ pub struct Proxy {
 #[derive(Debug)]
 struct Shared {
     upstream: SocketAddr,
-    plan: Plan,
+    plan: FaultPlan,
     stopped: AtomicBool,
     seen: Mutex<Seen>,
 }
@@ -117,7 +117,7 @@ impl Proxy {
     /// # Panics
     ///
     /// Panics if there is no free port.
-    pub fn start(upstream: SocketAddr, plan: Plan) -> Self {
+    pub fn start(upstream: SocketAddr, plan: FaultPlan) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = listener.local_addr().expect("its number");
         let shared = Arc::new(Shared {

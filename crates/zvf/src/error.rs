@@ -11,7 +11,7 @@ use zvf_model::{
 use zvf_query::QueryError;
 use zvf_store::{ListError, OpenError, ReadError, TransactionError, WriteError};
 
-use crate::{failure::Failure, state_error::StateError};
+use crate::{failure::Failure, plan_file::PlanError, state_error::StateError};
 
 /// The error of every operation on a store.
 ///
@@ -117,6 +117,12 @@ from_causes!(
     TransactionError,
     WriteError,
 );
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        Failure::from(error).into()
+    }
+}
 
 /// Boxes the future of a public method.
 pub(crate) fn boxed<'a, T>(

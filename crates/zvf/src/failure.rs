@@ -24,9 +24,11 @@ use zvf_store::{
     ReadError, TransactionError, WriteError,
 };
 
-use crate::state_error::StateError;
-#[cfg(feature = "write")]
-use crate::task_plan_error::TaskPlanError;
+use crate::{
+    plan_file::{PlanCause, PlanError},
+    state_error::StateError,
+    task_plan_error::TaskPlanError,
+};
 
 /// The cause of a failed operation.
 #[derive(Debug, thiserror::Error)]
@@ -339,7 +341,6 @@ pub(crate) enum Failure {
     #[error("the geometry cannot be read")]
     Source(#[source] Box<dyn core::error::Error + Send + Sync>),
     /// A plan of tasks cannot be used.
-    #[cfg(feature = "write")]
     #[error("{address}")]
     Plan {
         /// The plan, or the store that it is for.
@@ -372,6 +373,17 @@ impl From<OpenError> for Failure {
     }
 }
 
+impl From<PlanError> for Failure {
+    fn from(PlanError { address, cause }: PlanError) -> Self {
+        match cause {
+            PlanCause::Problem(source) => Self::Plan { address, source },
+            PlanCause::Open(error) => error.into(),
+            PlanCause::Read(error) => error.into(),
+            PlanCause::Write(error) => error.into(),
+        }
+    }
+}
+
 impl From<CellError> for Failure {
     fn from(error: CellError) -> Self {
         match error {
@@ -398,7 +410,6 @@ impl Failure {
             Self::Create { source, .. } => source.kind(),
             Self::Transaction(error) => error.kind(),
             Self::Commit(error) => error.kind(),
-            #[cfg(feature = "write")]
             Self::Plan { source, .. } => source.kind(),
             Self::Index { .. }
             | Self::Unlisted { .. }

@@ -71,6 +71,8 @@ mod migrate;
 mod nodes;
 #[cfg(feature = "write")]
 mod options;
+mod plan;
+mod plan_file;
 mod progress;
 #[cfg(feature = "pyramid")]
 mod pyramid;
@@ -85,7 +87,6 @@ mod stale;
 mod state_error;
 #[cfg(feature = "pyramid")]
 mod task_plan;
-#[cfg(feature = "write")]
 mod task_plan_error;
 #[cfg(feature = "write")]
 mod task_runner;
@@ -136,11 +137,9 @@ pub use seal::seal;
 pub use task_plan::plan_migrate;
 #[cfg(feature = "pyramid")]
 pub use task_plan::{
-    TaskKind, TaskPhase, TaskPlan, TaskPlanOptions, TaskStatus, plan_create, plan_object_attribute,
-    plan_pyramid, plan_shares, plan_vertex_attribute,
+    StoreWork, TaskKind, TaskPhase, TaskPlan, plan_create, plan_object_attribute, plan_pyramid,
+    plan_shares, plan_vertex_attribute,
 };
-#[cfg(feature = "write")]
-pub use task_plan_error::TaskPlanError;
 #[cfg(feature = "write")]
 pub use task_runner::TaskRunner;
 #[cfg(feature = "write")]
@@ -174,14 +173,17 @@ pub use seal::seal_validated;
 #[cfg(feature = "validate")]
 pub use validate::{validate, validate_with_progress};
 #[cfg(all(feature = "validate", feature = "pyramid"))]
-pub use validation_plan::{ValidationPlan, ValidationPlanOptions, plan_validation};
+pub use validation_plan::{ValidationPlan, ValidationWork, plan_validation};
 #[cfg(feature = "migrate")]
 pub use zvf_build::migrate::MigrationNote;
 #[cfg(feature = "validate")]
 pub use zvf_validate::{Depth, Finding, Remedy, Rule, Severity, ValidateOptions, ValidationReport};
 
 pub use error::Error;
+pub use plan::{Plan, TaskPlanOptions, TaskStatus, Work};
+pub use plan_file::{PlanCause, PlanError};
 pub use state_error::StateError;
+pub use task_plan_error::TaskPlanError;
 
 /// Methods that reduce vertices, for the [levels](LevelDesign) of a pyramid.
 #[cfg(feature = "pyramid")]

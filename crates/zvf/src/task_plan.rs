@@ -1,12 +1,11 @@
-//! Plans of tasks for schedulers of clusters.
+//! Plans of the tasks that write a store: creation, levels, attributes, migration.
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use zvf_build::{Design, Geometry};
-use zvf_model::{fetch::BoxFuture, key::Key};
-use zvf_store::{CreateError, OpenError, OpenOptions, Read, Store, absolute_address};
+use zvf_model::fetch::BoxFuture;
+use zvf_store::{CreateError, OpenOptions, Store, absolute_address};
 
 #[cfg(feature = "migrate")]
 use crate::migrate::{MigrateOptions, tasks as migration};
@@ -16,15 +15,14 @@ use crate::{
     failure::Failure,
     job::{Job, PlannedJob},
     location::Location,
+    plan::{Plan, TaskPlanOptions, Work},
     pyramid::{self, PyramidOptions, tasks as level_tasks},
     task_plan_error::TaskPlanError,
     writer::{CreateOptions, GeometrySource, job as creation, shares as input},
 };
 
-/// Version of the file, in its member `zvf_task_plan`.
-pub(crate) const VERSION: u64 = 3;
-/// Default number of tasks.
-pub(crate) const TASKS: usize = 16;
+/// A plan of the tasks that write a store.
+pub type TaskPlan = Plan<StoreWork>;
 
 /// The work that a plan distributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,93 +120,19 @@ impl TaskPhase {
     }
 }
 
-/// Options of [`plan_create`], [`plan_pyramid`] and the other plans.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TaskPlanOptions {
-    /// Number of tasks. A task may have nothing to do. Default: 16.
-    pub tasks: Option<usize>,
-    /// Replaces an unfinished creation of the same store, such as that of an earlier plan.
-    pub replaces_unfinished: bool,
-}
-
-impl TaskPlanOptions {
-    /// Returns the default options.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    zvf_model::setters! {
-        replaces_unfinished: bool,
-        tasks: usize,
-    }
-}
-
-/// Work on a store, divided into independent tasks that other processes run.
-///
-/// A plan is one JSON file, on disk or in any store. [`run`](Self::run) does one task, on any
-/// machine that reaches the store. A task may be killed, and may run again or twice at once. After
-/// all tasks, [`commit`](Self::commit) publishes the result, which equals that of one process, such
-/// as [`create_from_source`](crate::create_from_source) or [`build_pyramid`](crate::build_pyramid),
-/// byte for byte. Until then readers see no change.
-///
-/// ```
-/// use zvf::{AutoLevels, Design, Geometry, GeometryKind, NumericColumn, OpenOptions};
-/// use zvf::{PyramidOptions, TaskPlan, plan_pyramid};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let folder = tempfile::tempdir()?;
-/// # let address = folder.path().join("points.zv").display().to_string();
-/// # let address = address.as_str();
-/// # let plan = folder.path().join("plan.json").display().to_string();
-/// let positions = (0..3000).map(|at| at as f32);
-/// let points = Geometry::new(NumericColumn::float32(3, positions));
-/// zvf::create(address, &points, Design::new(GeometryKind::Points), &Default::default()).await?;
-///
-/// let open = OpenOptions::default();
-/// let options = PyramidOptions::new().levels(AutoLevels::new().levels(1));
-/// let planned = plan_pyramid(address, &options, &Default::default()).await?;
-/// planned.write(&plan, &open).await?;
-///
-/// let planned = TaskPlan::read(&plan, &open).await?;
-/// for index in 0..planned.tasks() {
-///     planned.run(index, &open).await?;
-/// }
-/// assert!(TaskPlan::commit(&plan, &open).await?.is_committed());
-/// # Ok(()) }
-/// ```
+/// A change or creation of a store, the work of a [`TaskPlan`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct TaskPlan {
+pub struct StoreWork {
     kind: TaskKind,
     phase: TaskPhase,
-    store: String,
-    /// Identifier of the creation or transaction.
-    id: String,
     /// Level that is built.
     level: Option<u32>,
     /// Description of the function of an attribute, for the program that runs the tasks.
     recipe: Value,
     /// Number of parts of the phase.
     parts: usize,
-    /// Number of tasks of the phase.
-    tasks: usize,
     /// Number of tasks of the last phase.
     writers: usize,
-    /// Report of the commit.
-    committed: Option<Map<String, Value>>,
-}
-
-/// The progress of a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TaskStatus {
-    /// Number of tasks.
-    pub tasks: usize,
-    /// Tasks that are not done, ascending.
-    pub missing: Vec<usize>,
-    /// True if the result is published.
-    pub is_committed: bool,
 }
 
 /// Plans the creation of a store. Reads the geometry twice, partitions it into the reserved folder
@@ -230,7 +154,7 @@ pub fn plan_create<'a>(
     boxed(async move {
         let address = absolute_address(address);
         let store = Location::from(&address).create(&options.open)?;
-        let count = tasks.tasks.unwrap_or(TASKS).max(1);
+        let count = tasks.count();
         let replaces = tasks.replaces_unfinished;
         let name = Some(address.as_str());
         let planned = match design.kind.is_linked() {
@@ -243,20 +167,20 @@ pub fn plan_create<'a>(
                 creation::plan(&store, &address, source, design, options, count, replaces).await?
             }
         };
-        Ok(TaskPlan::new(TaskKind::Create, address, planned, count))
+        Ok(planned_work(TaskKind::Create, address, planned, count))
     })
 }
 
 /// Plans the creation of a store from `shares` shares of input, which tasks read: files, or batches
 /// that other programs make.
 ///
-/// 1. [`fill`](TaskPlan::fill) reads a share, once for each share.
-/// 2. [`advance`](TaskPlan::advance) joins what was found and chooses the shapes.
-/// 3. [`run`](TaskPlan::run) divides a share among the parts of the store.
+/// 1. [`fill`](Plan::fill) reads a share, once for each share.
+/// 2. [`advance`](Plan::advance) joins what was found and chooses the shapes.
+/// 3. [`run`](Plan::run) divides a share among the parts of the store.
 /// 4. `advance` joins the divisions.
 /// 5. For skeletons, graphs and meshes, `run` divides the links of a share, and `advance` joins
 ///    them.
-/// 6. `run` writes parts, and [`commit`](TaskPlan::commit) publishes the store.
+/// 6. `run` writes parts, and [`commit`](Plan::commit) publishes the store.
 ///
 /// The store equals that of [`create_from_source`](crate::create_from_source) for the shares in
 /// their order, with the same chunk shape and shards. Until the commit, the reserved folder of the
@@ -333,24 +257,21 @@ pub fn plan_shares<'a>(
     boxed(async move {
         let address = absolute_address(address);
         let store = Location::from(&address).create(&options.open)?;
-        let count = tasks.tasks.unwrap_or(TASKS).max(1);
+        let count = tasks.count();
         let replaces = tasks.replaces_unfinished;
         let name = Some(address.as_str());
         let reserved = input::reserve(&store, name, design, tables, options, count, replaces);
-        let reserved = PlannedJob {
-            parts: shares,
-            ..reserved.await?
-        };
-        Ok(TaskPlan {
-            phase: TaskPhase::Fill,
-            tasks: shares,
-            ..TaskPlan::new(TaskKind::Create, address, reserved, count)
-        })
+        let reserved = reserved.await?;
+        let mut plan = planned_work(TaskKind::Create, address, reserved, count);
+        plan.work.phase = TaskPhase::Fill;
+        plan.work.parts = shares;
+        plan.tasks = shares;
+        Ok(plan)
     })
 }
 
 /// Plans the first coarser level of a store that does not exist. A plan without tasks that is
-/// [committed](TaskPlan::is_committed) means that all levels exist.
+/// [committed](Plan::is_committed) means that all levels exist.
 ///
 /// The options `runner` and `progress` are not used.
 ///
@@ -365,28 +286,24 @@ pub fn plan_pyramid<'a>(
     boxed(async move {
         let address = absolute_address(address);
         let store = Location::from(&address).open(&options.open)?;
-        let count = tasks.tasks.unwrap_or(TASKS).max(1);
+        let count = tasks.count();
         let planned = pyramid::plan_level(&store, options, count).await?;
-        Ok(match planned {
-            Some((level, planned)) => TaskPlan {
-                level: Some(level.number()),
-                ..TaskPlan::new(TaskKind::Pyramid, address, planned, count)
-            },
-            None => {
-                let (id, parts) = (String::new(), 0);
-                let nothing = PlannedJob { id, parts };
-                TaskPlan {
-                    committed: Some(Map::new()),
-                    ..TaskPlan::new(TaskKind::Pyramid, address, nothing, 0)
-                }
-            }
-        })
+        let Some((level, planned)) = planned else {
+            let (id, parts) = (String::new(), 0);
+            let nothing = PlannedJob { id, parts };
+            let mut plan = planned_work(TaskKind::Pyramid, address, nothing, 0);
+            plan.committed = Some(json!({}));
+            return Ok(plan);
+        };
+        let mut plan = planned_work(TaskKind::Pyramid, address, planned, count);
+        plan.work.level = Some(level.number());
+        Ok(plan)
     })
 }
 
 /// Plans an attribute of the vertices of level 0, as
 /// [`write_vertex_attribute`](crate::write_vertex_attribute) writes it. Tasks compute values with a
-/// function that is passed to [`run_with`](TaskPlan::run_with); the plan keeps `recipe`, from which
+/// function that is passed to [`run_with`](Plan::run_with); the plan keeps `recipe`, from which
 /// the program that runs them can make it.
 ///
 /// ```
@@ -412,7 +329,7 @@ pub fn plan_pyramid<'a>(
 ///     Ok(rows.flat_map(|row| row[axis].to_le_bytes()).collect())
 /// });
 /// for index in 0..plan.tasks() {
-///     plan.run_with(index, of_each.clone(), &open).await?;
+///     plan.run_with(index, Some(of_each.clone()), &open).await?;
 /// }
 /// let plan = plan.commit_in_memory(&open).await?;
 /// plan.clean(&open).await?;
@@ -464,12 +381,11 @@ async fn plan_attribute(
 ) -> Result<TaskPlan, Failure> {
     let address = absolute_address(address);
     let store = Location::from(&address).open(open)?;
-    let count = tasks.tasks.unwrap_or(TASKS).max(1);
+    let count = tasks.count();
     let planned = attribute::plan(&store, spec, reduction, count).await?;
-    Ok(TaskPlan {
-        recipe,
-        ..TaskPlan::new(TaskKind::Sample, address, planned, count)
-    })
+    let mut plan = planned_work(TaskKind::Sample, address, planned, count);
+    plan.work.recipe = recipe;
+    Ok(plan)
 }
 
 /// Plans a migration of the store at `source` to a new store at `target`, whose address is reserved.
@@ -478,27 +394,6 @@ async fn plan_attribute(
 /// memory.
 ///
 /// The source must not change until the commit. The options `overwrite` and `progress` are not used.
-///
-/// ```
-/// # use zvf::{Design, Geometry, GeometryKind, NumericColumn};
-/// use zvf::{Dataset, MigrateOptions, OpenOptions, Profile, plan_migrate};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let folder = tempfile::tempdir()?;
-/// # let path = |name: &str| folder.path().join(name).display().to_string();
-/// # let (source, target) = (path("points.zv"), path("older.zv"));
-/// # let points = Geometry::new(NumericColumn::float32(3, (0..3000).map(|at| at as f32)));
-/// # zvf::create(&source, &points, Design::new(GeometryKind::Points), &Default::default()).await?;
-/// let (open, options) = (OpenOptions::default(), MigrateOptions::new(Profile::V08));
-/// let plan = plan_migrate(&source, &target, &options, &Default::default()).await?;
-/// for index in 0..plan.tasks() {
-///     plan.run(index, &open).await?;
-/// }
-/// plan.commit_in_memory(&open).await?.clean(&open).await?;
-/// assert_eq!(Dataset::open(&target).await?.levels().len(), 1);
-/// # Ok(()) }
-/// ```
 ///
 /// # Errors
 ///
@@ -512,117 +407,46 @@ pub fn plan_migrate<'a>(
 ) -> BoxFuture<'a, Result<TaskPlan, Error>> {
     boxed(async move {
         let (source, target) = (absolute_address(source), absolute_address(target));
-        let count = tasks.tasks.unwrap_or(TASKS).max(1);
+        let count = tasks.count();
         let replaces = tasks.replaces_unfinished;
         let planned = migration::plan(&source, &target, options, count, replaces);
         let planned = planned.await?;
-        Ok(TaskPlan::new(TaskKind::Migrate, target, planned, count))
+        Ok(planned_work(TaskKind::Migrate, target, planned, count))
     })
 }
 
-impl TaskPlan {
-    fn new(kind: TaskKind, store: String, planned: PlannedJob, tasks: usize) -> Self {
-        Self {
-            kind,
-            phase: TaskPhase::Write,
-            store,
-            id: planned.id,
-            level: None,
-            recipe: Value::Null,
-            parts: planned.parts,
-            tasks,
-            writers: tasks,
-            committed: None,
-        }
-    }
+fn planned_work(kind: TaskKind, store: String, planned: PlannedJob, tasks: usize) -> TaskPlan {
+    let work = StoreWork {
+        kind,
+        phase: TaskPhase::Write,
+        level: None,
+        recipe: Value::Null,
+        parts: planned.parts,
+        writers: tasks,
+    };
+    Plan::new(store, planned.id, tasks, work)
+}
 
+impl TaskPlan {
     /// Returns the work that the plan distributes.
     pub fn kind(&self) -> TaskKind {
-        self.kind
-    }
-
-    /// Returns the address of the store.
-    pub fn store(&self) -> &str {
-        &self.store
+        self.work.kind
     }
 
     /// Returns the level that is built; `None` unless the plan is of a pyramid.
     pub fn level(&self) -> Option<u32> {
-        self.level
+        self.work.level
     }
 
     /// Returns the description that [`plan_vertex_attribute`] or [`plan_object_attribute`] was
     /// given; null for other plans.
     pub fn recipe(&self) -> &Value {
-        &self.recipe
+        &self.work.recipe
     }
 
     /// Returns the phase, to which tasks and status belong.
     pub fn phase(&self) -> TaskPhase {
-        self.phase
-    }
-
-    /// Returns the number of tasks.
-    pub fn tasks(&self) -> usize {
-        self.tasks
-    }
-
-    /// Returns whether the result is published.
-    pub fn is_committed(&self) -> bool {
-        self.committed.is_some()
-    }
-
-    /// Returns the counts that [`commit`](Self::commit) reported; `None` before it.
-    pub fn report(&self) -> Option<&Map<String, Value>> {
-        self.committed.as_ref()
-    }
-
-    /// Returns the plan as JSON.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "zvf_task_plan": VERSION,
-            "job": self.kind.name(),
-            "store": self.store,
-            "id": self.id,
-            "level": self.level,
-            "recipe": self.recipe,
-            "parts": self.parts,
-            "tasks": self.tasks,
-            "phase": self.phase.name(),
-            "writers": self.writers,
-            "committed": self.committed,
-        })
-    }
-
-    /// Parses the output of [`to_json`](Self::to_json).
-    ///
-    /// # Errors
-    ///
-    /// [`TaskPlanError::Invalid`].
-    pub fn from_json(json: &Value) -> Result<Self, TaskPlanError> {
-        parse(json).ok_or(TaskPlanError::Invalid)
-    }
-
-    /// Reads a plan: the path of a file, or the address of an object.
-    ///
-    /// # Errors
-    ///
-    /// [`TaskPlanError`] when there is no plan at the address.
-    pub fn read<'a>(address: &'a str, open: &'a OpenOptions) -> BoxFuture<'a, Result<Self, Error>> {
-        boxed(read(address, open))
-    }
-
-    /// Writes the plan to a file or an object, which appears whole.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the address cannot be written.
-    pub fn write<'a>(
-        &'a self,
-        address: &'a str,
-        open: &'a OpenOptions,
-    ) -> BoxFuture<'a, Result<(), Error>> {
-        boxed(write(self, address, open))
+        self.work.phase
     }
 
     /// Reads a share of the input, counted from 0, once and to its end, and keeps it in the job.
@@ -643,8 +467,7 @@ impl TaskPlan {
         boxed(async move {
             self.check_phase(TaskPhase::Fill)?;
             let store = self.open(open)?;
-            let done = Job::open(&store, &self.id)?;
-            if done.done(self.phase.done()).await?.contains(&share) {
+            if self.done(&store).await?.contains(&share) {
                 return Ok(false);
             }
             input::fill(&store, &self.id, share, source).await?;
@@ -662,7 +485,7 @@ impl TaskPlan {
     /// design.
     pub fn advance<'a>(&'a self, open: &'a OpenOptions) -> BoxFuture<'a, Result<Self, Error>> {
         boxed(async move {
-            let shares: Vec<usize> = (0..self.parts).collect();
+            let shares: Vec<usize> = (0..self.work.parts).collect();
             self.next_phase(&shares, open).await
         })
     }
@@ -686,60 +509,47 @@ impl TaskPlan {
 
     async fn next_phase(&self, shares: &[usize], open: &OpenOptions) -> Result<Self, Failure> {
         let store = self.open(open)?;
-        let (phase, parts) = match self.phase {
+        if self.work.phase != TaskPhase::Fill && self.work.phase != TaskPhase::Write {
+            self.check_missing(self.missing_tasks(&store).await?, self.tasks)?;
+        }
+        let (phase, parts) = match self.work.phase {
             TaskPhase::Fill => {
-                let done = Job::open(&store, &self.id)?;
-                let done = done.done(self.phase.done()).await?;
+                let done = self.done(&store).await?;
                 let missing = shares.iter().filter(|share| !done.contains(share));
                 self.check_missing(missing.copied().collect(), shares.len())?;
                 let parts = input::decide_shapes(&store, &self.id, shares, None).await?;
                 (TaskPhase::Divide, parts)
             }
             TaskPhase::Divide => {
-                self.check_missing(self.missing(&store).await?, self.tasks)?;
                 let phase = match input::has_links(&store, &self.id).await? {
                     true => TaskPhase::Link,
                     false => TaskPhase::Write,
                 };
                 (phase, input::join(&store, &self.id).await?)
             }
-            TaskPhase::Link => {
-                self.check_missing(self.missing(&store).await?, self.tasks)?;
-                (TaskPhase::Write, input::join_links(&store, &self.id).await?)
-            }
+            TaskPhase::Link => (TaskPhase::Write, input::join_links(&store, &self.id).await?),
             TaskPhase::Write => return Err(self.wrong_phase()),
         };
-        Ok(Self {
-            phase,
-            parts,
-            tasks: match phase {
-                TaskPhase::Write => self.writers,
-                _ => parts,
-            },
-            ..self.clone()
-        })
+        let mut next = self.clone();
+        next.work.phase = phase;
+        next.work.parts = parts;
+        next.tasks = match phase {
+            TaskPhase::Write => self.work.writers,
+            _ => parts,
+        };
+        Ok(next)
     }
 
     fn check_phase(&self, phase: TaskPhase) -> Result<(), Failure> {
-        match self.phase == phase && !self.is_committed() {
+        match self.work.phase == phase && !self.is_committed() {
             true => Ok(()),
             false => Err(self.wrong_phase()),
         }
     }
 
     fn wrong_phase(&self) -> Failure {
-        let (phase, advice) = (self.phase.name(), self.phase.advice());
-        problem(&self.store, TaskPlanError::Phase { phase, advice })
-    }
-
-    fn check_missing(&self, missing: Vec<usize>, tasks: usize) -> Result<(), Failure> {
-        match missing.is_empty() {
-            true => Ok(()),
-            false => Err(problem(
-                &self.store,
-                TaskPlanError::Missing { missing, tasks },
-            )),
-        }
+        let (phase, advice) = (self.work.phase.name(), self.work.phase.advice());
+        self.problem(TaskPlanError::Phase { phase, advice }).into()
     }
 
     /// Discards the work: deletes everything that tasks have written, and the reservation of a new
@@ -756,230 +566,33 @@ impl TaskPlan {
                 return Ok(());
             }
             let store = self.open(open)?;
-            match self.kind {
-                kind if kind.is_creation() => creation::abandon(&store, &self.id).await,
-                _ => Job::open(&store, &self.id)?.delete().await,
+            match self.work.kind.is_creation() {
+                true => creation::abandon(&store, &self.id).await,
+                false => Job::open(&store, &self.id)?.delete().await,
             }
         })
     }
 
-    /// Runs one task of the phase, counted from 0. Returns whether there was something to do: a
-    /// task that is done already is not repeated.
-    ///
-    /// # Errors
-    ///
-    /// [`TaskPlanError`] when there is no such task, the store was changed or replaced since the
-    /// plan was made, or the task needs a [function](Self::run_with); [`Error`] when the store
-    /// cannot be written.
-    pub fn run<'a>(
-        &'a self,
-        index: usize,
-        open: &'a OpenOptions,
-    ) -> BoxFuture<'a, Result<bool, Error>> {
-        boxed(self.run_parts(index, None, open))
+    /// Returns the parts of the phase that are done.
+    async fn done(&self, store: &Store) -> Result<BTreeSet<usize>, Failure> {
+        Job::open(store, &self.id)?
+            .done(self.work.phase.done())
+            .await
     }
 
-    /// Runs one task of the plan of an attribute, as [`run`](Self::run), with the function that
-    /// computes the values. All tasks must be given the same function: the
-    /// [recipe](Self::recipe) describes it. Plans of other kinds do not use it.
-    ///
-    /// # Errors
-    ///
-    /// See [`run`](Self::run); an error [from the caller](Error::is_from_caller) with the error of
-    /// `values`; [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) when the number of
-    /// values is wrong.
-    pub fn run_with<'a>(
-        &'a self,
-        index: usize,
-        values: Arc<VertexFn>,
-        open: &'a OpenOptions,
-    ) -> BoxFuture<'a, Result<bool, Error>> {
-        boxed(self.run_parts(index, Some(values), open))
+    async fn missing_tasks(&self, store: &Store) -> Result<Vec<usize>, Failure> {
+        let done = self.done(store).await?;
+        let parts = (0..self.work.parts).filter(|part| !done.contains(part));
+        let tasks: BTreeSet<usize> = parts.map(|part| part % self.tasks.max(1)).collect();
+        Ok(tasks.into_iter().collect())
     }
 
-    async fn run_parts(
-        &self,
-        index: usize,
-        values: Option<Arc<VertexFn>>,
-        open: &OpenOptions,
-    ) -> Result<bool, Failure> {
-        if index >= self.tasks {
-            let tasks = self.tasks;
-            return Err(problem(&self.store, TaskPlanError::NoTask { index, tasks }));
-        }
-        if self.is_committed() {
-            return Ok(false);
-        }
-        if self.phase == TaskPhase::Fill {
-            return Err(self.wrong_phase());
-        }
-        let store = self.open(open)?;
-        let done = Job::open(&store, &self.id)?;
-        let done = done.done(self.phase.done()).await?;
-        let parts = (index..self.parts).step_by(self.tasks);
-        let parts: Vec<usize> = parts.filter(|part| !done.contains(part)).collect();
-        if parts.is_empty() {
-            return Ok(false);
-        }
-        match (self.kind, self.phase) {
-            (TaskKind::Create, TaskPhase::Divide) => {
-                input::divide(&store, &self.id, &parts).await?;
-            }
-            (TaskKind::Create, TaskPhase::Link) => {
-                Box::pin(input::divide_links(&store, &self.id, &parts)).await?;
-            }
-            (TaskKind::Create, _) => creation::run_parts(&store, &self.id, &parts).await?,
-            (TaskKind::Pyramid, _) => level_tasks::run_parts(&store, &self.id, &parts).await?,
-            (TaskKind::Sample, _) => {
-                let values = values.ok_or_else(|| problem(&self.store, TaskPlanError::NoValues))?;
-                Box::pin(attribute::run_parts(&store, &self.id, &parts, &values)).await?;
-            }
-            #[cfg(feature = "migrate")]
-            (TaskKind::Migrate, _) => {
-                Box::pin(migration::run_parts(&store, &self.id, &parts, open)).await?;
-            }
-        }
-        Ok(true)
-    }
-
-    /// Returns the tasks that are done and missing.
-    ///
-    /// # Errors
-    ///
-    /// [`TaskPlanError`] when the store was replaced since the plan was made; [`Error`] when the
-    /// store cannot be read.
-    pub fn status<'a>(&'a self, open: &'a OpenOptions) -> BoxFuture<'a, Result<TaskStatus, Error>> {
-        boxed(async move {
-            let missing = match self.is_committed() {
-                true => Vec::new(),
-                false => self.missing(&self.open(open)?).await?,
-            };
-            Ok(TaskStatus {
-                tasks: self.tasks,
-                missing,
-                is_committed: self.is_committed(),
-            })
-        })
-    }
-
-    /// Publishes the result of the plan at an address, and records that in the plan. Returns the
-    /// plan with its [report](Self::report). Repeating a commit has no effect.
-    ///
-    /// # Errors
-    ///
-    /// [`TaskPlanError`] when a task is not done, or the store was changed or replaced since the
-    /// plan was made; [`Error`] when the store or the plan cannot be written. The commit may then
-    /// be repeated.
-    pub fn commit<'a>(
-        address: &'a str,
-        open: &'a OpenOptions,
-    ) -> BoxFuture<'a, Result<Self, Error>> {
-        boxed(async move {
-            let mut plan = read(address, open).await?;
-            if !plan.is_committed() {
-                plan.committed = Some(plan.publish(open).await?);
-                write(&plan, address, open).await?;
-            }
-            // The files tell a repeated commit that this one published the result, so they are
-            // deleted after the plan is written.
-            plan.delete_files(open).await?;
-            Ok(plan)
-        })
-    }
-
-    /// Publishes the result of a plan that is in memory only, and returns the plan with its
-    /// [report](Self::report). It may be repeated until [`clean`](Self::clean).
-    ///
-    /// # Errors
-    ///
-    /// See [`commit`](Self::commit).
-    pub fn commit_in_memory<'a>(
-        &'a self,
-        open: &'a OpenOptions,
-    ) -> BoxFuture<'a, Result<Self, Error>> {
-        boxed(async move {
-            let mut plan = self.clone();
-            if !plan.is_committed() {
-                plan.committed = Some(plan.publish(open).await?);
-            }
-            Ok(plan)
-        })
-    }
-
-    /// Deletes what the tasks shared, after [`commit_in_memory`](Self::commit_in_memory).
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] when the store cannot be written.
-    pub fn clean<'a>(&'a self, open: &'a OpenOptions) -> BoxFuture<'a, Result<(), Error>> {
-        boxed(self.delete_files(open))
-    }
-
-    async fn delete_files(&self, open: &OpenOptions) -> Result<(), Failure> {
-        match self.is_committed() && self.parts > 0 {
-            true => Job::open(&self.open(open)?, &self.id)?.delete().await,
-            false => Ok(()),
-        }
-    }
-
-    /// Publishes the result and returns the report, which is empty if the process that published it
-    /// died before it wrote the plan.
-    async fn publish(&self, open: &OpenOptions) -> Result<Map<String, Value>, Failure> {
-        if self.phase != TaskPhase::Write {
-            return Err(self.wrong_phase());
-        }
-        let store = &self.open(open)?;
-        self.check_missing(self.missing(store).await?, self.tasks)?;
-        let is_published = match self.kind.is_creation() {
-            true => self.is_published(store).await?,
-            false => store.is_last_transaction(&self.id).await?,
-        };
-        if is_published {
-            return Ok(Map::new());
-        }
-        let report = match self.kind {
-            TaskKind::Create => {
-                let written = Box::pin(creation::commit(store, &self.id)).await?;
-                json!({
-                    "vertices": written.summary.vertices,
-                    "objects": written.summary.objects,
-                    "chunks": written.summary.chunks,
-                    "chunk_shape": written.summary.chunk_shape,
-                    "bytes_written": written.bytes,
-                })
-            }
-            TaskKind::Pyramid => {
-                let level = Box::pin(level_tasks::commit(store, &self.id)).await?;
-                json!({
-                    "level": level.level.number(),
-                    "vertices": level.vertices,
-                    "objects": level.objects,
-                    "chunks": level.chunks,
-                    "bytes_written": level.bytes,
-                    "transaction": level.transaction,
-                })
-            }
-            TaskKind::Sample => {
-                let written = Box::pin(attribute::commit(store, &self.id)).await?;
-                json!({
-                    "vertices": written.vertices,
-                    "chunks": written.chunks,
-                    "batches": written.batches,
-                    "bytes_written": written.bytes,
-                    "transaction": written.transaction,
-                })
-            }
-            #[cfg(feature = "migrate")]
-            TaskKind::Migrate => Box::pin(migration::commit(store, &self.id, open))
-                .await?
-                .to_json(),
-        };
-        Ok(report.as_object().cloned().unwrap_or_default())
-    }
-
-    /// Returns whether the creation is complete. Its process died before it deleted the files of
-    /// the job, which no other creation keeps.
+    /// Returns whether a process published the result and died before it wrote the plan.
     async fn is_published(&self, store: &Store) -> Result<bool, Failure> {
+        if !self.work.kind.is_creation() {
+            return Ok(store.is_last_transaction(&self.id).await?);
+        }
+        // It did not delete the files of the job either, which no other creation keeps.
         match store.check_suspended(&self.id).await {
             Ok(()) => Ok(false),
             Err(CreateError::AlreadyExists) => Ok(true),
@@ -990,106 +603,157 @@ impl TaskPlan {
         }
     }
 
-    async fn missing(&self, store: &Store) -> Result<Vec<usize>, Failure> {
-        let done = Job::open(store, &self.id)?;
-        let done = done.done(self.phase.done()).await?;
-        let parts = (0..self.parts).filter(|part| !done.contains(part));
-        let tasks: BTreeSet<usize> = parts.map(|part| part % self.tasks.max(1)).collect();
-        Ok(tasks.into_iter().collect())
-    }
-
     fn open(&self, open: &OpenOptions) -> Result<Store, Failure> {
         let location = Location::from(&self.store);
-        match self.kind.is_creation() {
+        match self.work.kind.is_creation() {
             true => location.create(open),
             false => location.open(open),
         }
     }
 }
 
-pub(crate) fn problem(address: &str, source: TaskPlanError) -> Failure {
-    Failure::Plan {
-        address: address.to_owned(),
-        source,
+impl Work for StoreWork {
+    type Error = Error;
+    /// The function that computes the values of an attribute. All tasks must be given the same one,
+    /// which the [recipe](TaskPlan::recipe) describes.
+    type Input = Option<Arc<VertexFn>>;
+    /// Counts; empty if the process that published the result died before it wrote the plan.
+    type Report = Map<String, Value>;
+    const VERSION: u64 = 3;
+
+    fn has_job(job: &str) -> bool {
+        TaskKind::ALL.iter().any(|kind| kind.name() == job)
     }
-}
 
-async fn read(address: &str, open: &OpenOptions) -> Result<TaskPlan, Failure> {
-    let json = read_json(address, open).await?;
-    TaskPlan::from_json(&json).map_err(|source| problem(address, source))
-}
-
-/// Reads the file of a plan.
-pub(crate) async fn read_json(address: &str, open: &OpenOptions) -> Result<Value, Failure> {
-    let problem = |source| problem(address, source);
-    let (folder, name) = split(address).map_err(problem)?;
-    let store = match open.open(&folder) {
-        Err(OpenError::NotFound(_)) => return Err(problem(TaskPlanError::Absent)),
-        opened => opened?,
-    };
-    let found = store.read(&[Read::full(name)]).await?;
-    let found = found.into_iter().next().flatten();
-    let bytes = found.ok_or_else(|| problem(TaskPlanError::Absent))?;
-    let json = serde_json::from_slice(&bytes);
-    json.map_err(|_| problem(TaskPlanError::Invalid))
-}
-
-async fn write(plan: &TaskPlan, address: &str, open: &OpenOptions) -> Result<(), Failure> {
-    write_json(&plan.to_json(), address, open).await
-}
-
-/// Writes the file of a plan.
-pub(crate) async fn write_json(
-    json: &Value,
-    address: &str,
-    open: &OpenOptions,
-) -> Result<(), Failure> {
-    let parts = split(address).map_err(|source| problem(address, source));
-    let (folder, name) = parts?;
-    let text = format!("{json:#}\n");
-    let store = open.create(&folder)?;
-    Ok(store.put_many(vec![(name, Bytes::from(text))]).await?)
-}
-
-fn parse(json: &Value) -> Option<TaskPlan> {
-    if json["zvf_task_plan"].as_u64()? != VERSION {
-        return None;
+    fn to_json(&self) -> Value {
+        json!({
+            "job": self.kind.name(),
+            "level": self.level,
+            "recipe": self.recipe,
+            "parts": self.parts,
+            "phase": self.phase.name(),
+            "writers": self.writers,
+        })
     }
-    let count = |member: &str| usize::try_from(json[member].as_u64()?).ok();
-    let kind = json["job"].as_str()?;
-    let mut kinds = TaskKind::ALL.iter().copied();
-    let (parts, tasks) = (count("parts")?, count("tasks")?);
-    let phase = json["phase"].as_str()?;
-    let mut phases = TaskPhase::ALL.into_iter();
-    // Task numbers of parts count from 0 to `tasks`.
-    (tasks > 0 || parts == 0).then_some(())?;
-    Some(TaskPlan {
-        kind: kinds.find(|known| known.name() == kind)?,
-        phase: phases.find(|known| known.name() == phase)?,
-        store: json["store"].as_str()?.to_owned(),
-        id: json["id"].as_str()?.to_owned(),
-        level: match &json["level"] {
-            Value::Null => None,
-            level => Some(u32::try_from(level.as_u64()?).ok()?),
-        },
-        recipe: json["recipe"].clone(),
-        parts,
-        tasks,
-        writers: count("writers")?,
-        committed: match &json["committed"] {
-            Value::Null => None,
-            report => Some(report.as_object()?.clone()),
-        },
-    })
-}
 
-/// Splits an address into those of its folder and the name in it.
-pub(crate) fn split(address: &str) -> Result<(String, Key), TaskPlanError> {
-    let address = absolute_address(address);
-    let (folder, name) = address
-        .rsplit_once(['/', std::path::MAIN_SEPARATOR])
-        .ok_or(TaskPlanError::Invalid)?;
-    let folder = if folder.is_empty() { "/" } else { folder };
-    let name = Key::parse(name).ok().filter(|name| !name.is_root());
-    Ok((folder.to_owned(), name.ok_or(TaskPlanError::Invalid)?))
+    fn from_json(json: &Value) -> Option<Self> {
+        let count = |member: &str| usize::try_from(json[member].as_u64()?).ok();
+        let kind = json["job"].as_str()?;
+        let mut kinds = TaskKind::ALL.iter().copied();
+        let (parts, tasks) = (count("parts")?, count("tasks")?);
+        let phase = json["phase"].as_str()?;
+        let mut phases = TaskPhase::ALL.into_iter();
+        // Task numbers of parts count from 0 to `tasks`.
+        (tasks > 0 || parts == 0).then_some(())?;
+        Some(Self {
+            kind: kinds.find(|known| known.name() == kind)?,
+            phase: phases.find(|known| known.name() == phase)?,
+            level: match &json["level"] {
+                Value::Null => None,
+                level => Some(u32::try_from(level.as_u64()?).ok()?),
+            },
+            recipe: json["recipe"].clone(),
+            parts,
+            writers: count("writers")?,
+        })
+    }
+
+    fn report(json: &Value) -> Option<Self::Report> {
+        json.as_object().cloned()
+    }
+
+    async fn missing(plan: &TaskPlan, open: &OpenOptions) -> Result<Vec<usize>, Error> {
+        Ok(plan.missing_tasks(&plan.open(open)?).await?)
+    }
+
+    async fn run(
+        plan: &TaskPlan,
+        index: usize,
+        values: Self::Input,
+        open: &OpenOptions,
+    ) -> Result<bool, Error> {
+        let StoreWork { kind, phase, .. } = plan.work;
+        if phase == TaskPhase::Fill {
+            return Err(plan.wrong_phase().into());
+        }
+        let (store, id) = (plan.open(open)?, &plan.id);
+        let done = plan.done(&store).await?;
+        let parts = (index..plan.work.parts).step_by(plan.tasks);
+        let parts: Vec<usize> = parts.filter(|part| !done.contains(part)).collect();
+        if parts.is_empty() {
+            return Ok(false);
+        }
+        let work: BoxFuture<'_, Result<(), Failure>> = match (kind, phase) {
+            (TaskKind::Create, TaskPhase::Divide) => Box::pin(input::divide(&store, id, &parts)),
+            (TaskKind::Create, TaskPhase::Link) => {
+                Box::pin(input::divide_links(&store, id, &parts))
+            }
+            (TaskKind::Create, _) => Box::pin(creation::run_parts(&store, id, &parts)),
+            (TaskKind::Pyramid, _) => Box::pin(level_tasks::run_parts(&store, id, &parts)),
+            (TaskKind::Sample, _) => {
+                let values = values.ok_or_else(|| plan.problem(TaskPlanError::NoValues))?;
+                attribute::run_parts(&store, id, &parts, &values).await?;
+                return Ok(true);
+            }
+            #[cfg(feature = "migrate")]
+            (TaskKind::Migrate, _) => Box::pin(migration::run_parts(&store, id, &parts, open)),
+        };
+        work.await?;
+        Ok(true)
+    }
+
+    async fn publish(plan: &TaskPlan, _: Self::Input, open: &OpenOptions) -> Result<Value, Error> {
+        if plan.work.phase != TaskPhase::Write {
+            return Err(plan.wrong_phase().into());
+        }
+        let (store, id) = (&plan.open(open)?, &plan.id);
+        plan.check_missing(plan.missing_tasks(store).await?, plan.tasks)?;
+        if plan.is_published(store).await? {
+            return Ok(json!({}));
+        }
+        Ok(match plan.work.kind {
+            TaskKind::Create => {
+                let written = Box::pin(creation::commit(store, id)).await?;
+                json!({
+                    "vertices": written.summary.vertices,
+                    "objects": written.summary.objects,
+                    "chunks": written.summary.chunks,
+                    "chunk_shape": written.summary.chunk_shape,
+                    "bytes_written": written.bytes,
+                })
+            }
+            TaskKind::Pyramid => {
+                let level = Box::pin(level_tasks::commit(store, id)).await?;
+                json!({
+                    "level": level.level.number(),
+                    "vertices": level.vertices,
+                    "objects": level.objects,
+                    "chunks": level.chunks,
+                    "bytes_written": level.bytes,
+                    "transaction": level.transaction,
+                })
+            }
+            TaskKind::Sample => {
+                let written = Box::pin(attribute::commit(store, id)).await?;
+                json!({
+                    "vertices": written.vertices,
+                    "chunks": written.chunks,
+                    "batches": written.batches,
+                    "bytes_written": written.bytes,
+                    "transaction": written.transaction,
+                })
+            }
+            #[cfg(feature = "migrate")]
+            TaskKind::Migrate => Box::pin(migration::commit(store, id, open))
+                .await?
+                .to_json(),
+        })
+    }
+
+    async fn clean(plan: &TaskPlan, open: &OpenOptions) -> Result<(), Error> {
+        match plan.is_committed() && plan.work.parts > 0 {
+            true => Ok(Job::open(&plan.open(open)?, &plan.id)?.delete().await?),
+            false => Ok(()),
+        }
+    }
 }

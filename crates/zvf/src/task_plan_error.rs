@@ -58,6 +58,21 @@ pub enum TaskPlanError {
     /// The store was changed, replaced or swept since the plan was made.
     #[error("the store was changed or replaced since the plan was made; plan again")]
     Outdated,
+    /// The store of an export was changed, or the plan replaced.
+    #[error("the store was changed, or the plan replaced, since the plan was made; plan again")]
+    Replaced,
+    /// An object that the tasks of an export share is not as it was written.
+    #[error("{0} is damaged; plan again with `--restart`")]
+    Object(String),
+    /// A file of an export is missing, or has another size than the task wrote.
+    #[error("{0} is not as its task wrote it; plan again with `--restart`")]
+    File(String),
+    /// Two tasks have written a file of an export.
+    #[error("{0} was written by two tasks; plan again with `--restart`")]
+    Twice(String),
+    /// The target of an export has a file that no task has written.
+    #[error("{0} was not written by a task of the plan; remove it and commit again")]
+    Foreign(String),
 }
 
 impl TaskPlanError {
@@ -65,14 +80,18 @@ impl TaskPlanError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Absent => ErrorKind::NotFound,
-            Self::Outdated | Self::Missing { .. } => ErrorKind::Conflict,
+            Self::Outdated | Self::Replaced | Self::Missing { .. } => ErrorKind::Conflict,
             Self::Invalid
             | Self::NoTask { .. }
             | Self::Damaged { .. }
             | Self::InStore
             | Self::Phase { .. }
             | Self::NoValues
-            | Self::NoShares => ErrorKind::InvalidInput,
+            | Self::NoShares
+            | Self::Object(_)
+            | Self::File(_)
+            | Self::Twice(_)
+            | Self::Foreign(_) => ErrorKind::InvalidInput,
         }
     }
 }

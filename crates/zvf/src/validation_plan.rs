@@ -34,7 +34,8 @@ use crate::{
     job::Job,
     location::Location,
     nodes,
-    task_plan::{TASKS, TaskStatus, VERSION, problem, read_json, split, write_json},
+    plan::{Plan, TaskPlanOptions, Work},
+    plan_file::PlanFile,
     task_plan_error::TaskPlanError,
     validate::{add_seal_differences, committed_state, read_root},
 };
@@ -42,91 +43,64 @@ use crate::{
 /// The name of the job in the file of a plan.
 const JOB: &str = "validate";
 
-/// Options of [`plan_validation`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ValidationPlanOptions {
-    /// Deepest level of checks that runs. Default: [`Depth::Semantics`].
-    pub depth: Depth,
-    /// Maximum number of findings listed per rule. Default: chosen by the commit.
-    pub limit: Option<usize>,
-    /// Number of tasks. Default: 16.
-    pub tasks: usize,
-    /// The store is read with unsigned requests, for public buckets. The plan is not.
-    pub anonymous: bool,
-}
-
-impl Default for ValidationPlanOptions {
-    fn default() -> Self {
-        Self {
-            depth: Depth::Semantics,
-            limit: None,
-            tasks: TASKS,
-            anonymous: false,
-        }
-    }
-}
-
-impl ValidationPlanOptions {
-    /// Returns the default options.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    zvf_model::setters! {
-        depth: Depth,
-        limit: usize,
-        tasks: usize,
-        anonymous: bool,
-    }
-}
-
-/// A validation, divided into independent tasks that other processes run.
+/// A plan of the tasks that validate a store.
 ///
-/// A plan is one JSON file, on disk or in any store. [`run`](Self::run) checks the cells of a share of
-/// the chunks, on any machine that reaches the store. A task may be killed, and may run again or twice
-/// at once. After all tasks, [`commit`](Self::commit) does the other checks and joins the outcomes into
-/// the report of [`validate`](crate::validate()). Nothing is written into the store: until the commit,
-/// the outcomes are in the folder `.zvf` beside the plan.
+/// Each task checks the cells of a share of the chunks. The [commit](Plan::commit) does the checks that
+/// are not divided and joins the outcomes of all tasks into the report of
+/// [`validate`](crate::validate()). It lists at most the given number of findings of a rule, or as many
+/// as the plan says. Nothing is written into the store: until the commit, the outcomes are in the
+/// folder `.zvf` beside the plan.
 ///
 /// ```
 /// use zvf::{Design, Geometry, GeometryKind, NumericColumn, OpenOptions};
-/// use zvf::{ValidationPlan, ValidationPlanOptions, plan_validation};
+/// use zvf::{TaskPlanOptions, ValidationPlan, ValidationWork, plan_validation};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// # let address = folder.path().join("points.zv").display().to_string();
-/// # let address = address.as_str();
 /// # let plan = folder.path().join("plan.json").display().to_string();
-/// let positions = (0..3000).map(|at| at as f32);
-/// let points = Geometry::new(NumericColumn::float32(3, positions));
-/// zvf::create(address, &points, Design::new(GeometryKind::Points), &Default::default()).await?;
-///
-/// let open = OpenOptions::default();
-/// let options = ValidationPlanOptions::new().tasks(4);
-/// plan_validation(address, &plan, &options, &open).await?;
-///
-/// let planned = ValidationPlan::read(&plan, &open).await?;
+/// # let points = Geometry::new(NumericColumn::float32(3, (0..3000).map(|at| at as f32)));
+/// # zvf::create(&address, &points, Design::new(GeometryKind::Points), &Default::default()).await?;
+/// let (open, tasks) = (OpenOptions::default(), TaskPlanOptions::new().tasks(4));
+/// let planned = plan_validation(&address, &plan, ValidationWork::default(), &tasks, &open).await?;
 /// for index in 0..planned.tasks() {
 ///     planned.run(index, &open).await?;
 /// }
-/// let committed = ValidationPlan::commit(&plan, 1000, &open).await?;
+/// let committed = ValidationPlan::commit(&plan, &open).await?;
 /// assert!(committed.report().is_some_and(|report| report.is_ok()));
 /// # Ok(()) }
 /// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct ValidationPlan {
-    /// Address of the plan.
-    address: String,
-    store: String,
-    /// Identifier of the job.
-    id: String,
-    depth: Depth,
-    limit: Option<usize>,
-    anonymous: bool,
-    tasks: usize,
-    committed: Option<ValidationReport>,
+pub type ValidationPlan = Plan<ValidationWork>;
+
+/// A validation, the work of a [`ValidationPlan`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ValidationWork {
+    /// Deepest level of checks that runs. Default: [`Depth::Semantics`].
+    pub depth: Depth,
+    /// Maximum number of findings listed per rule. Default: chosen by the commit.
+    pub limit: Option<usize>,
+    /// The store is read with unsigned requests, for public buckets. The plan is not.
+    pub anonymous: bool,
+}
+
+impl Default for ValidationWork {
+    fn default() -> Self {
+        Self {
+            depth: Depth::Semantics,
+            limit: None,
+            anonymous: false,
+        }
+    }
+}
+
+impl ValidationWork {
+    zvf_model::setters! {
+        depth: Depth,
+        limit: usize,
+        anonymous: bool,
+    }
 }
 
 /// Plans the validation of a store: lists it, reads its nodes, and writes the plan to the address
@@ -139,186 +113,144 @@ pub struct ValidationPlan {
 pub fn plan_validation<'a>(
     address: &'a str,
     plan: &'a str,
-    options: &'a ValidationPlanOptions,
+    work: ValidationWork,
+    tasks: &'a TaskPlanOptions,
     open: &'a OpenOptions,
 ) -> BoxFuture<'a, Result<ValidationPlan, Error>> {
     boxed(async move {
-        let planned = ValidationPlan {
-            address: plan.to_owned(),
-            store: absolute_address(address),
-            id: Store::new_job_id(),
-            depth: options.depth,
-            limit: options.limit,
-            anonymous: options.anonymous,
-            tasks: options.tasks.max(1),
-            committed: None,
-        };
+        let (store, id) = (absolute_address(address), Store::new_job_id());
+        let planned = Plan::new(store, id, tasks.count(), work).at(plan);
         if path_in_folder(plan, &planned.store).is_some() {
-            return Err(planned.problem(TaskPlanError::InStore));
+            return Err(planned.problem(TaskPlanError::InStore).into());
         }
         let survey = planned.survey(open).await?;
         // A file that is not such a plan is overwritten.
-        if let Ok(Some(earlier)) = find(plan, open).await {
+        if let Ok(Some(earlier)) = ValidationPlan::find(plan, open).await {
             earlier.job(open)?.delete().await?;
         }
         planned.job(open)?.describe(&survey.to_json()).await?;
-        planned.write(open).await?;
+        PlanFile::parse(plan)?
+            .write(&planned.to_json(), open)
+            .await?;
         Ok(planned)
     })
 }
 
-impl ValidationPlan {
-    /// Returns the address of the store.
-    pub fn store(&self) -> &str {
-        &self.store
+impl Work for ValidationWork {
+    type Error = Error;
+    /// Number of findings of a rule that the commit lists, at most and by default 1000.
+    type Input = Option<usize>;
+    type Report = ValidationReport;
+    const VERSION: u64 = 3;
+
+    fn has_job(job: &str) -> bool {
+        job == JOB
     }
 
-    /// Returns the deepest level of checks that runs.
-    pub fn depth(&self) -> Depth {
-        self.depth
+    fn to_json(&self) -> Value {
+        json!({
+            "job": JOB,
+            "depth": self.depth.number(),
+            "limit": self.limit,
+            "anonymous": self.anonymous,
+        })
     }
 
-    /// Returns the number of tasks.
-    pub fn tasks(&self) -> usize {
-        self.tasks
+    fn from_json(json: &Value) -> Option<Self> {
+        let depth = json.get("depth")?.as_u64()?;
+        let mut depths = Depth::ALL.into_iter();
+        (json.get("tasks")?.as_u64()? > 0).then_some(())?;
+        Some(Self {
+            depth: depths.find(|known| u64::from(known.number()) == depth)?,
+            limit: match json.get("limit")? {
+                Value::Null => None,
+                limit => Some(usize::try_from(limit.as_u64()?).ok()?),
+            },
+            anonymous: json.get("anonymous")?.as_bool()?,
+        })
     }
 
-    /// Returns the joined report; `None` before the [commit](Self::commit).
-    pub fn report(&self) -> Option<&ValidationReport> {
-        self.committed.as_ref()
+    fn report(json: &Value) -> Option<ValidationReport> {
+        ValidationReport::from_json(json)
     }
 
-    /// Reads a plan: the path of a file, or the address of an object.
-    ///
-    /// # Errors
-    ///
-    /// [`TaskPlanError`] when there is no plan of a validation at the address.
-    pub fn read<'a>(address: &'a str, open: &'a OpenOptions) -> BoxFuture<'a, Result<Self, Error>> {
-        boxed(read(address, open))
+    fn place(plan: &ValidationPlan) -> &str {
+        plan.address.as_deref().unwrap_or(&plan.store)
     }
 
-    /// Reads a plan as [`read`](Self::read); `None` for the plan of another job.
-    ///
-    /// # Errors
-    ///
-    /// [`TaskPlanError`] when there is no plan at the address.
-    pub fn find<'a>(
-        address: &'a str,
-        open: &'a OpenOptions,
-    ) -> BoxFuture<'a, Result<Option<Self>, Error>> {
-        boxed(find(address, open))
+    async fn missing(plan: &ValidationPlan, open: &OpenOptions) -> Result<Vec<usize>, Error> {
+        let done = plan.job(open)?.done(RESULT).await?;
+        let tasks = 0..plan.tasks;
+        Ok(tasks.filter(|task| !done.contains(task)).collect())
     }
 
-    /// Runs one task, counted from 0. Returns whether there was something to do: a task that is done
-    /// already is not repeated.
-    ///
-    /// # Errors
-    ///
-    /// [`TaskPlanError`] when there is no such task, or the store was changed since the plan was
-    /// made; [`Error`] when the store cannot be opened or the outcome cannot be written.
-    pub fn run<'a>(
-        &'a self,
+    async fn run(
+        plan: &ValidationPlan,
         index: usize,
-        open: &'a OpenOptions,
-    ) -> BoxFuture<'a, Result<bool, Error>> {
-        boxed(async move {
-            let tasks = self.tasks;
-            let Some(share) = ValidationShare::new(index, tasks) else {
-                return Err(self.problem(TaskPlanError::NoTask { index, tasks }));
-            };
-            if self.committed.is_some() {
-                return Ok(false);
-            }
-            let job = self.job(open)?;
-            if job.done(RESULT).await?.contains(&index) {
-                return Ok(false);
-            }
-            let survey = self.read_survey(&job).await?;
-            let (store, root) = self.open(open).await?;
-            self.check_root(&survey, root.as_ref())?;
-            let shards = survey.shards();
-            let options = self.options(MAX_FINDINGS);
-            let cells = SurveyedCells::new(&store, survey);
-            let report = validate_share(Port::new(&cells), &options, share).await;
-            if root.is_some_and(|root| Store::is_sealed_by(&root)) && self.checks_cells() {
-                // Cells of shards are read in parts, which does not check the shards.
-                let own = shards.into_iter().enumerate();
-                let own = own.filter(|(at, _)| share.has(*at)).map(|(_, file)| file);
-                // The commit reads and reports what cannot be read here.
-                drop(store.keep_entries_of(own.collect()).await);
-            }
-            let kept = store.kept_entries();
-            let kept = kept.iter().map(|entries| base64::encode(entries));
-            let result = json!({
-                "outcomes": report.to_json(),
-                "inventory": kept.collect::<Vec<String>>(),
-            });
-            self.check_unchanged(&cells, open).await?;
-            job.put_result(index, result.to_string().into()).await?;
-            Ok(true)
-        })
+        _: Self::Input,
+        open: &OpenOptions,
+    ) -> Result<bool, Error> {
+        Ok(plan.check_share(index, open).await?)
     }
 
-    /// Returns the tasks that are done and missing.
-    ///
-    /// # Errors
-    ///
-    /// [`TaskPlanError`] when the files of the plan were deleted; [`Error`] when they cannot be
-    /// read.
-    pub fn status<'a>(&'a self, open: &'a OpenOptions) -> BoxFuture<'a, Result<TaskStatus, Error>> {
-        boxed(async move {
-            let is_committed = self.committed.is_some();
-            Ok(TaskStatus {
-                tasks: self.tasks,
-                missing: match is_committed {
-                    true => Vec::new(),
-                    false => self.missing(&self.job(open)?).await?,
-                },
-                is_committed,
-            })
-        })
+    async fn publish(
+        plan: &ValidationPlan,
+        limit: Self::Input,
+        open: &OpenOptions,
+    ) -> Result<Value, Error> {
+        plan.check_missing(Self::missing(plan, open).await?, plan.tasks)?;
+        Ok(plan.join(limit, open).await?.to_json())
     }
 
-    /// Does the checks that are not divided, joins the outcomes of all tasks, records the report in the
-    /// plan at the address, and deletes the outcomes. Repeating a commit has no effect.
-    ///
-    /// At most `limit` findings are listed per rule, or as many as the plan says, and never more than
-    /// 1000 unless the plan says so.
-    ///
-    /// # Errors
-    ///
-    /// [`TaskPlanError`] when a task is not done, or the store was changed since the plan was made;
-    /// [`Error`] when the store cannot be opened or the plan cannot be written. Faults of the store
-    /// are in the report.
-    pub fn commit<'a>(
-        address: &'a str,
-        limit: usize,
-        open: &'a OpenOptions,
-    ) -> BoxFuture<'a, Result<Self, Error>> {
-        boxed(async move {
-            let mut plan = read(address, open).await?;
-            let job = plan.job(open)?;
-            if plan.committed.is_none() {
-                plan.committed = Some(plan.join(&job, limit, open).await?);
-                plan.write(open).await?;
-            }
-            job.delete().await?;
-            Ok(plan)
-        })
+    async fn clean(plan: &ValidationPlan, open: &OpenOptions) -> Result<(), Error> {
+        Ok(plan.job(open)?.delete().await?)
+    }
+}
+
+impl ValidationPlan {
+    /// Checks the cells of a share, unless that is done.
+    async fn check_share(&self, index: usize, open: &OpenOptions) -> Result<bool, Failure> {
+        let job = self.job(open)?;
+        let Some(share) = ValidationShare::new(index, self.tasks) else {
+            return Ok(false);
+        };
+        if job.done(RESULT).await?.contains(&index) {
+            return Ok(false);
+        }
+        let survey = self.read_survey(&job).await?;
+        let (store, root) = self.open(open).await?;
+        self.check_root(&survey, root.as_ref())?;
+        let shards = survey.shards();
+        let options = self.options(MAX_FINDINGS);
+        let cells = SurveyedCells::new(&store, survey);
+        let report = validate_share(Port::new(&cells), &options, share).await;
+        let checks_cells = self.work.depth >= Depth::Consistency;
+        if root.is_some_and(|root| Store::is_sealed_by(&root)) && checks_cells {
+            // Cells of shards are read in parts, which does not check the shards.
+            let own = shards.into_iter().enumerate();
+            let own = own.filter(|(at, _)| share.has(*at)).map(|(_, file)| file);
+            // The commit reads and reports what cannot be read here.
+            drop(store.keep_entries_of(own.collect()).await);
+        }
+        let kept = store.kept_entries();
+        let kept = kept.iter().map(|entries| base64::encode(entries));
+        let result = json!({
+            "outcomes": report.to_json(),
+            "inventory": kept.collect::<Vec<String>>(),
+        });
+        self.check_unchanged(&cells, open).await?;
+        job.put_result(index, result.to_string().into()).await?;
+        Ok(true)
     }
 
-    /// Joins the outcomes of all tasks.
+    /// Does the checks that are not divided, and joins the outcomes of all tasks.
     async fn join(
         &self,
-        job: &Job,
-        limit: usize,
+        limit: Option<usize>,
         open: &OpenOptions,
     ) -> Result<ValidationReport, Failure> {
-        let (missing, tasks) = (self.missing(job).await?, self.tasks);
-        if !missing.is_empty() {
-            return Err(self.problem(TaskPlanError::Missing { missing, tasks }));
-        }
-        let survey = self.read_survey(job).await?;
+        let job = self.job(open)?;
+        let survey = self.read_survey(&job).await?;
         let (store, root) = self.open(open).await?;
         self.check_root(&survey, root.as_ref())?;
         let mut shares = ShareReport::default();
@@ -333,7 +265,7 @@ impl ValidationPlan {
             let added = store.add_kept_entries(entries);
             added.map_err(|_| self.problem(TaskPlanError::Outdated))?;
         }
-        let options = self.options(limit.min(MAX_FINDINGS));
+        let options = self.options(limit.unwrap_or(MAX_FINDINGS).min(MAX_FINDINGS));
         let cells = SurveyedCells::new(&store, survey);
         let mut report = validate_joined(Port::new(&cells), &options, &shares).await;
         add_seal_differences(&store, root.as_ref(), &options, &mut report).await;
@@ -342,14 +274,10 @@ impl ValidationPlan {
     }
 
     fn options(&self, limit: usize) -> ValidateOptions {
-        let limit = self.limit.unwrap_or(limit);
+        let limit = self.work.limit.unwrap_or(limit);
         ValidateOptions::default()
-            .depth(self.depth)
+            .depth(self.work.depth)
             .max_findings_per_rule(limit)
-    }
-
-    fn checks_cells(&self) -> bool {
-        self.depth >= Depth::Consistency
     }
 
     /// Lists the store and reads its nodes.
@@ -370,13 +298,13 @@ impl ValidationPlan {
 
     async fn read_survey(&self, job: &Job) -> Result<StoreSurvey, Failure> {
         let survey = StoreSurvey::from_json(&job.description().await?);
-        survey.ok_or_else(|| self.problem(TaskPlanError::Invalid))
+        Ok(survey.ok_or_else(|| self.problem(TaskPlanError::Invalid))?)
     }
 
     fn check_root(&self, survey: &StoreSurvey, root: Option<&Bytes>) -> Result<(), Failure> {
         match root.map(|root| text_of(root)) == survey.root {
             true => Ok(()),
-            false => Err(self.problem(TaskPlanError::Outdated)),
+            false => Err(self.problem(TaskPlanError::Outdated).into()),
         }
     }
 
@@ -390,50 +318,20 @@ impl ValidationPlan {
         self.check_root(&cells.survey(), root.as_ref())
     }
 
-    async fn missing(&self, job: &Job) -> Result<Vec<usize>, Failure> {
-        let done = job.done(RESULT).await?;
-        Ok((0..self.tasks)
-            .filter(|task| !done.contains(task))
-            .collect())
-    }
-
     /// Returns the last committed state of the store, and the root's `zarr.json`.
     async fn open(&self, open: &OpenOptions) -> Result<(Store, Option<Bytes>), Failure> {
-        committed_state(self.open_store(open)?, self.depth).await
+        committed_state(self.open_store(open)?, self.work.depth).await
     }
 
     fn open_store(&self, open: &OpenOptions) -> Result<Store, Failure> {
-        let open = match self.anonymous {
-            true => open.clone().anonymous(true),
-            false => open.clone(),
-        };
-        Location::from(&self.store).open(&open)
+        let anonymous = self.work.anonymous || open.anonymous;
+        Location::from(&self.store).open(&open.clone().anonymous(anonymous))
     }
 
     /// Returns the files that the processes share, beside the plan.
     fn job(&self, open: &OpenOptions) -> Result<Job, Failure> {
-        let folder = split(&self.address).map_err(|source| self.problem(source))?;
-        Job::open(&open.create(&folder.0)?, &self.id)
-    }
-
-    async fn write(&self, open: &OpenOptions) -> Result<(), Failure> {
-        let report = self.committed.as_ref();
-        let json = json!({
-            "zvf_task_plan": VERSION,
-            "job": JOB,
-            "store": self.store,
-            "id": self.id,
-            "depth": self.depth.number(),
-            "limit": self.limit,
-            "anonymous": self.anonymous,
-            "tasks": self.tasks,
-            "committed": report.map(ValidationReport::to_json),
-        });
-        write_json(&json, &self.address, open).await
-    }
-
-    fn problem(&self, source: TaskPlanError) -> Failure {
-        problem(&self.address, source)
+        let folder = PlanFile::parse(ValidationWork::place(self))?;
+        Job::open(&folder.create_folder(open)?, &self.id)
     }
 }
 
@@ -441,50 +339,6 @@ impl ValidationPlan {
 const RESULT: &str = "result";
 /// Number of findings listed per rule if neither the plan nor the commit asks for fewer.
 const MAX_FINDINGS: usize = 1000;
-
-async fn read(address: &str, open: &OpenOptions) -> Result<ValidationPlan, Failure> {
-    let found = find(address, open).await?;
-    found.ok_or_else(|| problem(address, TaskPlanError::Invalid))
-}
-
-async fn find(address: &str, open: &OpenOptions) -> Result<Option<ValidationPlan>, Failure> {
-    let json = read_json(address, open).await?;
-    if json.get("job").and_then(Value::as_str) != Some(JOB) {
-        return Ok(None);
-    }
-    let plan = parse(address, &json);
-    Ok(Some(
-        plan.ok_or_else(|| problem(address, TaskPlanError::Invalid))?,
-    ))
-}
-
-fn parse(address: &str, json: &Value) -> Option<ValidationPlan> {
-    if json.get("zvf_task_plan")?.as_u64()? != VERSION {
-        return None;
-    }
-    let text = |member: &str| Some(json.get(member)?.as_str()?.to_owned());
-    let count = |number: &Value| usize::try_from(number.as_u64()?).ok();
-    let depth = json.get("depth")?.as_u64()?;
-    let mut depths = Depth::ALL.into_iter();
-    let tasks = count(json.get("tasks")?)?;
-    (tasks > 0).then_some(())?;
-    Some(ValidationPlan {
-        address: address.to_owned(),
-        store: text("store")?,
-        id: text("id")?,
-        depth: depths.find(|known| u64::from(known.number()) == depth)?,
-        limit: match json.get("limit")? {
-            Value::Null => None,
-            limit => Some(count(limit)?),
-        },
-        anonymous: json.get("anonymous")?.as_bool()?,
-        tasks,
-        committed: match json.get("committed")? {
-            Value::Null => None,
-            report => Some(ValidationReport::from_json(report)?),
-        },
-    })
-}
 
 /// The result of a task.
 struct TaskResult {

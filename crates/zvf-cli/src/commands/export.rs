@@ -3,10 +3,10 @@
 use std::error::Error;
 
 use serde_json::{Value, json};
-use zvf::{Dataset, Follow, OpenOptions};
+use zvf::{Dataset, Follow, OpenOptions, TaskPlanOptions};
 use zvf_serve::{
-    ExportOptions, ExportPlan, ExportPlanOptions, ExportReport, ExportTarget, Layer, LayerKind,
-    MeshFormat, export, plan_export,
+    ExportOptions, ExportPlan, ExportReport, ExportTarget, Layer, LayerKind, MeshFormat, export,
+    plan_export,
 };
 
 use crate::{
@@ -151,7 +151,7 @@ pub(crate) async fn run(arguments: &ExportArgs) -> Result<CommandOutcome, Box<dy
 /// Plans the export as tasks.
 pub(crate) async fn plan(
     arguments: &ExportArgs,
-    options: ExportPlanOptions,
+    tasks: TaskPlanOptions,
 ) -> Result<ExportPlan, Box<dyn Error>> {
     let ExportForm::Precomputed(arguments) = &arguments.form;
     let open = OpenOptions::default().anonymous(arguments.anonymous);
@@ -160,9 +160,8 @@ pub(crate) async fn plan(
     let progress = ProgressLine::with_meter(arguments.quiet, message, meter.clone());
     let report = |done, total| meter.set(done, total);
     let target = ExportTarget::parse(&arguments.output);
-    let options = options.url(arguments.url.clone());
-    let choices = arguments.options();
-    let plan = plan_export(&arguments.store, target, &choices, &options, &open, &report).await?;
+    let options = arguments.options().url(arguments.url.clone());
+    let plan = plan_export(&arguments.store, target, &options, &tasks, &open, &report).await?;
     drop(progress);
     Ok(plan)
 }

@@ -209,7 +209,7 @@ pub(crate) async fn run_task(
         .axes
         .len();
     let sampling = Sampling::new(Arc::from(array), axes, recipe)?;
-    let is_new = plan.run_with(index, sampling.values(), open).await?;
+    let is_new = plan.run_with(index, Some(sampling.values()), open).await?;
     Ok(is_new.then(|| sampling.outside()))
 }
 

@@ -1,15 +1,16 @@
 //! `zvf task`: work divided into tasks for the scheduler of a cluster.
 
-mod exports;
-
 use std::{error::Error, io, path::PathBuf, process, thread};
 
 use serde_json::{Value, json};
-use zvf::{OpenOptions, TaskKind, TaskPlan, TaskPlanError, TaskPlanOptions, ValidationPlan};
+use zvf::{
+    OpenOptions, TaskKind, TaskPlan, TaskPlanError, TaskPlanOptions, TaskStatus, ValidationPlan,
+};
+use zvf_serve::{ExportPlan, ExportWork};
 
 use super::{
     create::{self, CreateArgs},
-    export::ExportArgs,
+    export::{self, ExportArgs},
     migrate::{self, MigrateArgs},
     pyramid::{self, PyramidArgs},
     sample::{self, SampleArgs},
@@ -172,33 +173,119 @@ fn exit_at_the_end_of_stdin() {
     process::exit(1);
 }
 
+/// A plan of any work.
+enum AnyPlan {
+    Store(TaskPlan),
+    Validation(ValidationPlan),
+    Export(ExportPlan),
+}
+
+impl AnyPlan {
+    async fn read(address: &str) -> Result<Self, Box<dyn Error>> {
+        let open = OpenOptions::default();
+        if let Some(plan) = ExportPlan::find(address, &open).await? {
+            return Ok(Self::Export(plan));
+        }
+        Ok(match ValidationPlan::find(address, &open).await? {
+            Some(plan) => Self::Validation(plan),
+            None => Self::Store(TaskPlan::read(address, &open).await?),
+        })
+    }
+
+    async fn status(&self) -> Result<TaskStatus, Box<dyn Error>> {
+        let open = OpenOptions::default();
+        Ok(match self {
+            Self::Store(plan) => plan.status(&open).await?,
+            Self::Validation(plan) => plan.status(&open).await?,
+            Self::Export(plan) => plan.status(&open).await?,
+        })
+    }
+
+    fn described(&self, address: &str) -> Value {
+        let (job, store, level, tasks, committed) = match self {
+            Self::Store(plan) => {
+                let (job, level) = (plan.kind().name(), plan.level());
+                (job, plan.store(), level, plan.tasks(), plan.is_committed())
+            }
+            Self::Validation(plan) => {
+                let committed = plan.is_committed();
+                ("validate", plan.store(), None, plan.tasks(), committed)
+            }
+            Self::Export(plan) => {
+                return json!({
+                    "plan": address,
+                    "job": "export precomputed",
+                    "store": plan.store(),
+                    "output": plan.work().target(),
+                    "tasks": plan.tasks(),
+                    "committed": plan.is_committed(),
+                });
+            }
+        };
+        json!({
+            "plan": address,
+            "job": job,
+            "store": store,
+            "level": level,
+            "tasks": tasks,
+            "committed": committed,
+        })
+    }
+
+    /// Returns what the tasks do and how many there are, as text.
+    fn summary(&self, address: &str) -> String {
+        let (tasks, work) = match self {
+            Self::Store(plan) => {
+                let store = plan.store();
+                if plan.tasks() == 0 {
+                    return format!("{store}: all levels exist");
+                }
+                let work = match (plan.kind(), plan.level()) {
+                    (TaskKind::Pyramid, Some(level)) => format!("build level {level} of {store}"),
+                    (TaskKind::Migrate, _) => format!("write {store}"),
+                    (kind, _) => format!("{} {store}", kind.name()),
+                };
+                (plan.tasks(), work)
+            }
+            Self::Validation(plan) => (plan.tasks(), format!("validate {}", plan.store())),
+            Self::Export(plan) => {
+                let (store, target) = (plan.store(), plan.work().target());
+                (plan.tasks(), format!("export {store} to {target}"))
+            }
+        };
+        let tasks = count_noun(len_u64(tasks), "task", "tasks");
+        format!("{address}: {tasks} to {work}")
+    }
+}
+
 async fn plan(arguments: &PlanArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let mut options = TaskPlanOptions::default();
     options.tasks = usize::try_from(arguments.tasks).ok();
     options.replaces_unfinished = arguments.restart;
-    let (plan, warnings) = match &arguments.job {
-        PlannedCommand::Create(args) => create::plan(args, &options).await?,
-        PlannedCommand::Pyramid(args) => (pyramid::plan(args, &options).await?, Vec::new()),
-        PlannedCommand::Sample(args) => (sample::plan(args, &options).await?, Vec::new()),
-        PlannedCommand::Migrate(args) => (migrate::plan(args, &options).await?, Vec::new()),
-        PlannedCommand::Export(args) => return exports::plan(arguments, args).await,
+    let (address, open) = (arguments.plan.as_str(), OpenOptions::default());
+    let mut warnings = Vec::new();
+    let planned = match &arguments.job {
+        PlannedCommand::Create(args) => {
+            let planned = create::plan(args, &options).await?;
+            warnings = planned.1;
+            AnyPlan::Store(planned.0)
+        }
+        PlannedCommand::Pyramid(args) => AnyPlan::Store(pyramid::plan(args, &options).await?),
+        PlannedCommand::Sample(args) => AnyPlan::Store(sample::plan(args, &options).await?),
+        PlannedCommand::Migrate(args) => AnyPlan::Store(migrate::plan(args, &options).await?),
+        PlannedCommand::Export(args) => AnyPlan::Export(export::plan(args, options).await?),
         PlannedCommand::Validate(args) => {
-            let plan = validate::plan(args, &arguments.plan, arguments.tasks).await?;
-            let tasks = count_noun(len_u64(plan.tasks()), "task", "tasks");
-            let text = format!("{}: {tasks} to validate {}", arguments.plan, plan.store());
-            let described = described_validation(&arguments.plan, &plan);
-            return Ok(outcome(arguments.json, &described, text));
+            AnyPlan::Validation(validate::plan(args, address, &options).await?)
         }
     };
-    plan.write(&arguments.plan, &OpenOptions::default()).await?;
-    let text = match plan.tasks() {
-        0 => format!("{}: all levels exist", plan.store()),
-        tasks => {
-            let tasks = count_noun(len_u64(tasks), "task", "tasks");
-            format!("{}: {tasks} to {}", arguments.plan, work(&plan))
-        }
-    };
-    let mut outcome = outcome(arguments.json, &described(&arguments.plan, &plan), text);
+    match &planned {
+        AnyPlan::Store(plan) => plan.write(address, &open).await?,
+        AnyPlan::Export(plan) => plan.write(address, &open).await?,
+        // It is written with its survey.
+        AnyPlan::Validation(_) => {}
+    }
+    let text = planned.summary(address);
+    let mut outcome = outcome(arguments.json, &planned.described(address), text);
     outcome.warnings = warnings;
     Ok(outcome)
 }
@@ -209,21 +296,17 @@ async fn run_one(arguments: &RunArgs) -> Result<CommandOutcome, Box<dyn Error>> 
     }
     let open = OpenOptions::default();
     let index = arguments.index;
-    let ran = if let Some(plan) = exports::read(&arguments.plan).await? {
-        (plan.run(index, &open, &|_, _| {}).await?, None)
-    } else if let Some(plan) = ValidationPlan::find(&arguments.plan, &open).await? {
-        (plan.run(index, &open).await?, None)
-    } else {
-        let plan = TaskPlan::read(&arguments.plan, &open).await?;
-        match plan.run(index, &open).await {
+    let (is_new, outside) = match AnyPlan::read(&arguments.plan).await? {
+        AnyPlan::Export(plan) => (plan.run(index, &open).await?, None),
+        AnyPlan::Validation(plan) => (plan.run(index, &open).await?, None),
+        AnyPlan::Store(plan) => match plan.run(index, &open).await {
             Err(error) if error.cause() == Some(&TaskPlanError::NoValues) => {
                 let outside = sample::run_task(&plan, index, &open).await?;
                 (outside.is_some(), outside)
             }
             ran => (ran?, None),
-        }
+        },
     };
-    let (is_new, outside) = ran;
     let mut text = match is_new {
         true => format!("{}: task {index} is done", arguments.plan),
         false => format!("{}: task {index} was done already", arguments.plan),
@@ -238,86 +321,70 @@ async fn run_one(arguments: &RunArgs) -> Result<CommandOutcome, Box<dyn Error>> 
 }
 
 async fn status(arguments: &StatusArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    if let Some(plan) = exports::read(&arguments.plan).await? {
-        return exports::status(arguments, &plan).await;
+    let plan = AnyPlan::read(&arguments.plan).await?;
+    let (status, mut report) = (plan.status().await?, plan.described(&arguments.plan));
+    let missing = status.missing.len();
+    let done = status.tasks.saturating_sub(missing);
+    let mut text = format!(
+        "{}: {done} of {} tasks are done",
+        arguments.plan, status.tasks
+    );
+    if missing > 0 {
+        let named: Vec<String> = status.missing.iter().map(ToString::to_string).collect();
+        let shown = named.get(..MAX_NAMED).unwrap_or(&named).join(", ");
+        let more = if missing > MAX_NAMED { ", …" } else { "" };
+        text = format!("{text}; missing: {shown}{more}");
+    } else if status.is_committed {
+        text.push_str(", and the result is committed");
     }
-    let open = OpenOptions::default();
-    let (status, described) = match ValidationPlan::find(&arguments.plan, &open).await? {
-        Some(plan) => {
-            let described = described_validation(&arguments.plan, &plan);
-            (plan.status(&open).await?, described)
-        }
-        None => {
-            let plan = TaskPlan::read(&arguments.plan, &open).await?;
-            (plan.status(&open).await?, described(&arguments.plan, &plan))
-        }
-    };
-    let progress = TaskProgress {
-        tasks: status.tasks,
-        missing: status.missing,
-        is_committed: status.is_committed,
-    };
-    Ok(progress.outcome(arguments, described))
-}
-
-/// The progress of a plan.
-struct TaskProgress {
-    tasks: usize,
-    missing: Vec<usize>,
-    is_committed: bool,
-}
-
-impl TaskProgress {
-    fn outcome(&self, arguments: &StatusArgs, mut report: Value) -> CommandOutcome {
-        let missing = self.missing.len();
-        let done = self.tasks.saturating_sub(missing);
-        let mut text = format!(
-            "{}: {done} of {} tasks are done",
-            arguments.plan, self.tasks
-        );
-        if missing > 0 {
-            let named: Vec<String> = self.missing.iter().map(ToString::to_string).collect();
-            let shown = named.get(..MAX_NAMED).unwrap_or(&named).join(", ");
-            let more = if missing > MAX_NAMED { ", …" } else { "" };
-            text = format!("{text}; missing: {shown}{more}");
-        } else if self.is_committed {
-            text.push_str(", and the result is committed");
-        }
-        report["missing"] = json!(self.missing);
-        let mut outcome = outcome(arguments.json, &report, text);
-        outcome.is_negative = missing > 0;
-        outcome
-    }
+    report["missing"] = json!(status.missing);
+    let mut outcome = outcome(arguments.json, &report, text);
+    outcome.is_negative = missing > 0;
+    Ok(outcome)
 }
 
 async fn commit(arguments: &CommitArgs) -> Result<CommandOutcome, Box<dyn Error>> {
-    if exports::read(&arguments.plan).await?.is_some() {
-        return exports::commit(arguments).await;
-    }
-    let open = OpenOptions::default();
-    if ValidationPlan::find(&arguments.plan, &open)
-        .await?
-        .is_some()
-    {
-        return validate::commit(&arguments.plan, arguments.json).await;
-    }
-    let plan = TaskPlan::commit(&arguments.plan, &open).await?;
-    let mut report = described(&arguments.plan, &plan);
-    let mut text = format!("{}: committed", plan.store());
-    let counts = plan.report().cloned().unwrap_or_default();
-    for (name, noun, nouns) in [
-        ("vertices", "vertex", "vertices"),
-        ("chunks", "chunk", "chunks"),
-    ] {
-        if let Some(count) = counts.get(name).and_then(Value::as_u64) {
-            text = format!("{text}, {}", count_noun(count, noun, nouns));
+    let (address, open) = (arguments.plan.as_str(), OpenOptions::default());
+    match AnyPlan::read(address).await? {
+        AnyPlan::Validation(_) => validate::commit(address, arguments.json).await,
+        AnyPlan::Export(_) => {
+            let plan = ExportPlan::commit(address, &open).await?;
+            let target = plan.work().target();
+            let mut text = format!("{target}: committed");
+            let (report, link) = (plan.report(), ExportWork::viewer_link(&plan));
+            let mut object = AnyPlan::Export(plan.clone()).described(address);
+            let mut warnings = Vec::new();
+            if let Some(report) = report {
+                object["report"] = export::object(target, link.as_deref(), &report);
+                text = format!("{text}\n{}", export::summary(target, link, &report));
+                warnings = report.notes;
+            }
+            let mut done = outcome(arguments.json, &object, text);
+            if !arguments.json {
+                done.warnings = warnings;
+            }
+            Ok(done)
+        }
+        AnyPlan::Store(_) => {
+            let plan = TaskPlan::commit(address, &open).await?;
+            let mut text = format!("{}: committed", plan.store());
+            let counts = plan.report().unwrap_or_default();
+            for (name, noun, nouns) in [
+                ("vertices", "vertex", "vertices"),
+                ("chunks", "chunk", "chunks"),
+            ] {
+                if let Some(count) = counts.get(name).and_then(Value::as_u64) {
+                    text = format!("{text}, {}", count_noun(count, noun, nouns));
+                }
+            }
+            let counts = Value::Object(counts);
+            let notes = migrate::notes(&counts);
+            let mut report = AnyPlan::Store(plan).described(address);
+            report["report"] = counts;
+            text = [&[text][..], &notes].concat().join("\n");
+            Ok(outcome(arguments.json, &report, text))
         }
     }
-    let counts = Value::Object(counts);
-    let notes = migrate::notes(&counts);
-    text = [&[text][..], &notes].concat().join("\n");
-    report["report"] = counts;
-    Ok(outcome(arguments.json, &report, text))
 }
 
 fn outcome(json: bool, report: &Value, text: String) -> CommandOutcome {
@@ -325,34 +392,4 @@ fn outcome(json: bool, report: &Value, text: String) -> CommandOutcome {
         true => format!("{report:#}"),
         false => text,
     })
-}
-
-fn described(address: &str, plan: &TaskPlan) -> Value {
-    json!({
-        "plan": address,
-        "job": plan.kind().name(),
-        "store": plan.store(),
-        "level": plan.level(),
-        "tasks": plan.tasks(),
-        "committed": plan.is_committed(),
-    })
-}
-
-fn described_validation(address: &str, plan: &ValidationPlan) -> Value {
-    json!({
-        "plan": address,
-        "job": "validate",
-        "store": plan.store(),
-        "level": null,
-        "tasks": plan.tasks(),
-        "committed": plan.report().is_some(),
-    })
-}
-
-fn work(plan: &TaskPlan) -> String {
-    match (plan.kind(), plan.level()) {
-        (TaskKind::Pyramid, Some(level)) => format!("build level {level} of {}", plan.store()),
-        (TaskKind::Migrate, _) => format!("write {}", plan.store()),
-        (kind, _) => format!("{} {}", kind.name(), plan.store()),
-    }
 }

@@ -7,8 +7,8 @@ mod sarif;
 use std::{error::Error, path};
 
 use zvf::{
-    Depth, OpenOptions, RepairReport, Severity, ValidateOptions, ValidationPlan,
-    ValidationPlanOptions, ValidationReport,
+    Depth, OpenOptions, RepairReport, Severity, TaskPlanOptions, ValidateOptions, ValidationPlan,
+    ValidationReport, ValidationWork,
 };
 
 use crate::{
@@ -189,26 +189,25 @@ pub(crate) async fn run(arguments: &ValidateArgs) -> Result<CommandOutcome, Box<
 pub(crate) async fn plan(
     arguments: &PlanValidateArgs,
     address: &str,
-    tasks: u32,
+    tasks: &TaskPlanOptions,
 ) -> Result<ValidationPlan, Box<dyn Error>> {
     let checks = &arguments.checks;
-    let mut options = ValidationPlanOptions::default()
+    let mut work = ValidationWork::default()
         .depth(depth(checks.level))
-        .tasks(usize::try_from(tasks)?)
         .anonymous(checks.anonymous);
-    options.limit = checks.limit;
+    work.limit = checks.limit;
     let open = OpenOptions::default();
-    Ok(zvf::plan_validation(&arguments.store, address, &options, &open).await?)
+    Ok(zvf::plan_validation(&arguments.store, address, work, tasks, &open).await?)
 }
 
 /// Joins the outcomes of the tasks of a plan.
 pub(crate) async fn commit(address: &str, is_json: bool) -> Result<CommandOutcome, Box<dyn Error>> {
-    let limit = if is_json { usize::MAX } else { MAX_SHOWN };
-    let plan = ValidationPlan::commit(address, limit, &OpenOptions::default()).await?;
-    let report = plan.report().cloned().unwrap_or_default();
+    let limit = (!is_json).then_some(MAX_SHOWN);
+    let plan = ValidationPlan::commit_with(address, limit, &OpenOptions::default()).await?;
+    let report = plan.report().unwrap_or_default();
     let validated = Validated {
         store: plan.store(),
-        depth: plan.depth(),
+        depth: plan.work().depth,
         report: &report,
         repaired: None,
     };

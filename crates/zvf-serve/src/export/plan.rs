@@ -1,18 +1,19 @@
 //! Exports that are divided into tasks for the scheduler of a cluster.
 
-mod file;
-
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use zvf::Dataset;
+use zvf::{Dataset, Plan, TaskPlanError, TaskPlanOptions, Work};
 use zvf_model::key::Key;
 use zvf_store::{Follow, OpenOptions, absolute_address};
 
 use super::{
-    Export, ExportError, ExportOptions, ExportPlanError, ExportReport, ExportTarget, LayerReceiver,
-    add_layers, annotations, check_layers, check_outside, chosen_layers, is_unchanged,
+    Export, ExportError, ExportOptions, ExportReport, ExportTarget, LayerReceiver, add_layers,
+    annotations, check_layers, check_outside, chosen_layers, is_unchanged,
     output::{ExportJob, ExportOutput},
     planned_layer::{LayerPlanner, LayerShare, PlannedLayer, ShareResult, sizes, with_limits},
     report::numbers,
@@ -22,118 +23,50 @@ use crate::{
     layers::{LayerInput, LayerKind, Report, space::ViewerSpace, survey},
     view::StoreView,
 };
-use file::PlanAddress;
 
-/// Version of the file, in its member `zvf_task_plan`.
-const VERSION: u64 = 1;
 /// The work in the member `job` of the file.
 const JOB: &str = "export precomputed";
-/// Default number of tasks.
-const TASKS: usize = 16;
 /// The object of the job that describes the layers.
 const LAYERS: &str = "plan.json";
 /// The object of the job with the summary.
 const REPORT: &str = "report.json";
 
-/// Options of [`plan_export`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ExportPlanOptions {
-    /// Number of tasks. A task may have nothing to do. Default: 16.
-    pub tasks: Option<usize>,
-    /// Replaces an unfinished plan for the same target.
-    pub replaces_unfinished: bool,
-    /// Address at which the export will be served, for [`ExportPlan::viewer_link`].
-    pub url: Option<String>,
-}
-
-impl ExportPlanOptions {
-    /// Creates the default options.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the number of tasks.
-    #[must_use]
-    pub fn tasks(mut self, tasks: usize) -> Self {
-        self.tasks = Some(tasks);
-        self
-    }
-
-    /// Sets whether an unfinished plan for the same target is replaced.
-    #[must_use]
-    pub fn replaces_unfinished(mut self, replaces_unfinished: bool) -> Self {
-        self.replaces_unfinished = replaces_unfinished;
-        self
-    }
-
-    /// Sets the address at which the export will be served.
-    #[must_use]
-    pub fn url(mut self, url: Option<String>) -> Self {
-        self.url = url;
-        self
-    }
-}
-
-/// An export, divided into independent tasks that other processes run.
-///
-/// A plan is one JSON file, on disk or in any store. [`run`](Self::run) does one task, on any machine
-/// that reaches the store and the target. A task may be killed, and may run again or twice at once.
-/// After all tasks, [`commit`](Self::commit) publishes the export, whose files equal those of
-/// [`export`](crate::export). Until then no program opens a layer of it.
+/// A plan of the tasks that export a store. Their files equal those of [`export`](crate::export).
+/// Until the [commit](Plan::commit) no program opens a layer.
 ///
 /// ```
 /// use zvf::{Design, Geometry, GeometryKind, NumericColumn, OpenOptions};
-/// use zvf_serve::{ExportOptions, ExportPlan, ExportPlanOptions, ExportTarget, plan_export};
+/// use zvf_serve::{ExportOptions, ExportPlan, ExportTarget, plan_export};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// # let address = |name: &str| folder.path().join(name).display().to_string();
 /// # let (store, plan) = (address("points.zv"), address("plan.json"));
-/// let points = Geometry::new(NumericColumn::float32(3, (0..3000).map(|at| at as f32)));
-/// let design = Design::new(GeometryKind::Points);
-/// zvf::create(store.as_str(), &points, design, &Default::default()).await?;
-///
-/// let open = OpenOptions::default();
+/// # let points = Geometry::new(NumericColumn::float32(3, (0..3000).map(|at| at as f32)));
+/// # let design = Design::new(GeometryKind::Points);
+/// # zvf::create(store.as_str(), &points, design, &Default::default()).await?;
+/// let (open, options) = (OpenOptions::default(), ExportOptions::new());
 /// let target = ExportTarget::parse(&address("points.precomputed"));
-/// let options = ExportOptions::new();
-/// let tasks = ExportPlanOptions::default();
-/// let planned = plan_export(&store, target, &options, &tasks, &open, &|_, _| {}).await?;
+/// let planned =
+///     plan_export(&store, target, &options, &Default::default(), &open, &|_, _| {}).await?;
 /// planned.write(&plan, &open).await?;
-///
-/// if let Some(planned) = ExportPlan::read(&plan, &open).await? {
-///     for index in 0..planned.tasks() {
-///         planned.run(index, &open, &|_, _| {}).await?;
-///     }
+/// for index in 0..planned.tasks() {
+///     planned.run(index, &open).await?;
 /// }
 /// let report = ExportPlan::commit(&plan, &open).await?.report();
 /// assert_eq!(report.map(|report| report.view.layers()[0].items), Some(1000));
 /// # Ok(()) }
 /// ```
+pub type ExportPlan = Plan<ExportWork>;
+
+/// An export, the work of an [`ExportPlan`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct ExportPlan {
-    store: String,
+pub struct ExportWork {
     target: String,
-    id: String,
-    tasks: usize,
     /// Sends unsigned requests to the store.
     anonymous: bool,
     url: Option<String>,
-    /// Summary of the commit.
-    committed: Option<Value>,
-}
-
-/// The progress of an [`ExportPlan`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ExportStatus {
-    /// Number of tasks.
-    pub tasks: usize,
-    /// Tasks that are not done, ascending.
-    pub missing: Vec<usize>,
-    /// True if the export is published.
-    pub is_committed: bool,
 }
 
 /// Plans the export of a store, and reserves the target.
@@ -151,7 +84,7 @@ pub async fn plan_export(
     store: &str,
     target: impl Into<ExportTarget>,
     options: &ExportOptions,
-    plan: &ExportPlanOptions,
+    tasks: &TaskPlanOptions,
     open: &OpenOptions,
     report: &(dyn Fn(u64, u64) + Send + Sync),
 ) -> Result<ExportPlan, ExportError> {
@@ -167,9 +100,9 @@ pub async fn plan_export(
     let dataset = opened(&store, open).await?;
     let kinds = chosen_layers(&dataset, options)?;
     let source = source(&dataset, options).await?;
-    let replaces = plan.replaces_unfinished;
+    let replaces = tasks.replaces_unfinished;
     let job = ExportJob::reserve(&target, &source, replaces).await?;
-    let tasks = plan.tasks.unwrap_or(TASKS).max(1);
+    let tasks = tasks.count();
     let planned = plan_layers(&dataset, &job, kinds, options, tasks, report).await;
     let planned = match unless_changed(&dataset, &source, &job, planned).await {
         Ok(planned) => planned,
@@ -181,18 +114,15 @@ pub async fn plan_export(
     };
     let description = json!({ "source": source, "export": planned });
     job.put(LAYERS, description.to_string().into()).await?;
-    Ok(ExportPlan {
+    let work = ExportWork {
         target: match &target {
             ExportTarget::Folder(folder) => folder.display().to_string(),
             ExportTarget::Bucket(address) => address.clone(),
         },
-        store,
-        id: job.id().to_owned(),
-        tasks,
         anonymous: open.anonymous,
-        url: plan.url.clone(),
-        committed: None,
-    })
+        url: options.url.clone(),
+    };
+    Ok(Plan::new(store, job.id().to_owned(), tasks, work))
 }
 
 /// Plans the layers, and returns their description.
@@ -250,7 +180,7 @@ async fn unless_changed<T>(
 ) -> Result<T, ExportError> {
     match is_unchanged(dataset, source).await? {
         true => read,
-        false => Err(job.problem(ExportPlanError::Outdated)),
+        false => Err(job.problem(TaskPlanError::Replaced)),
     }
 }
 
@@ -321,120 +251,96 @@ struct PlannedShare<'a> {
     name: String,
 }
 
-impl ExportPlan {
-    /// Returns the address of the store.
-    pub fn store(&self) -> &str {
-        &self.store
-    }
-
+impl ExportWork {
     /// Returns the target: a folder, or an address.
     pub fn target(&self) -> &str {
         &self.target
     }
 
-    /// Returns the number of tasks.
-    pub fn tasks(&self) -> usize {
-        self.tasks
-    }
-
-    /// Returns whether the export is published.
-    pub fn is_committed(&self) -> bool {
-        self.committed.is_some()
-    }
-
-    /// Returns the summary of the export; `None` before the commit.
-    pub fn report(&self) -> Option<ExportReport> {
-        self.committed.as_ref().and_then(ExportReport::from_json)
-    }
-
     /// Returns the link to Neuroglancer that shows the export; `None` before the commit, or without
     /// the address at which it is served.
-    pub fn viewer_link(&self) -> Option<String> {
-        let url = self.url.as_deref()?;
-        Some(self.report()?.viewer_link(&self.store, url))
+    pub fn viewer_link(plan: &ExportPlan) -> Option<String> {
+        let url = plan.work().url.as_deref()?;
+        Some(plan.report()?.viewer_link(plan.store(), url))
     }
 
-    /// Returns the plan as JSON.
-    pub fn to_json(&self) -> Value {
+    /// Opens the job of a plan.
+    async fn job(plan: &ExportPlan) -> Result<(ExportJob, Place), ExportError> {
+        let target = ExportTarget::parse(&plan.work().target);
+        if let Some(job) = ExportJob::open(&target, plan.id()).await? {
+            return Ok((job, Place::Reserved));
+        }
+        match ExportJob::open_published(&target, plan.id()).await? {
+            Some(job) => Ok((job, Place::Published)),
+            None => Err(plan.problem(TaskPlanError::Replaced).into()),
+        }
+    }
+
+    async fn dataset(plan: &ExportPlan, open: &OpenOptions) -> Result<Dataset, ExportError> {
+        let anonymous = plan.work().anonymous || open.anonymous;
+        opened(plan.store(), &open.clone().anonymous(anonymous)).await
+    }
+}
+
+impl Work for ExportWork {
+    type Error = ExportError;
+    /// A callback for progress: the number of finished parts of a layer, and of all its parts.
+    type Input = Option<Arc<Report<'static>>>;
+    type Report = ExportReport;
+    const VERSION: u64 = 1;
+
+    fn has_job(job: &str) -> bool {
+        job == JOB
+    }
+
+    fn to_json(&self) -> Value {
         json!({
-            "zvf_task_plan": VERSION,
             "job": JOB,
-            "store": self.store,
             "target": self.target,
-            "id": self.id,
-            "tasks": self.tasks,
             "anonymous": self.anonymous,
             "url": self.url,
-            "committed": self.committed,
         })
     }
 
-    /// Parses the output of [`to_json`](Self::to_json). Returns `None` for the plan of other work.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportPlanError::Invalid`].
-    pub fn from_json(json: &Value) -> Result<Option<Self>, ExportPlanError> {
-        match json.get("job").and_then(Value::as_str) {
-            Some(JOB) => parse(json).map(Some).ok_or(ExportPlanError::Invalid),
-            Some(_) => Ok(None),
-            None => Err(ExportPlanError::Invalid),
-        }
+    fn from_json(json: &Value) -> Option<Self> {
+        // The identifier is a part of paths.
+        let id = json.get("id")?.as_str()?;
+        let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        ((1..=64).contains(&id.len()) && id.bytes().all(is_hex)).then_some(())?;
+        Some(Self {
+            target: json.get("target")?.as_str()?.to_owned(),
+            anonymous: json.get("anonymous")?.as_bool()?,
+            url: match json.get("url")? {
+                Value::Null => None,
+                url => Some(url.as_str()?.to_owned()),
+            },
+        })
     }
 
-    /// Reads a plan: the path of a file, or the address of an object. Returns `None` for the plan of
-    /// other work, which `zvf::TaskPlan` reads.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportError::Plan`] if there is no plan at the address.
-    pub async fn read(address: &str, open: &OpenOptions) -> Result<Option<Self>, ExportError> {
-        let json = PlanAddress::parse(address)?.read(open).await?;
-        let plan = Self::from_json(&json);
-        plan.map_err(|source| problem(address, source))
+    fn report(json: &Value) -> Option<ExportReport> {
+        ExportReport::from_json(json)
     }
 
-    /// Writes the plan to a file or an object, which appears whole.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportError`] if the address cannot be written.
-    pub async fn write(&self, address: &str, open: &OpenOptions) -> Result<(), ExportError> {
-        let text = format!("{:#}\n", self.to_json());
-        PlanAddress::parse(address)?
-            .write(Bytes::from(text), open)
-            .await
+    fn place(plan: &ExportPlan) -> &str {
+        &plan.work().target
     }
 
-    /// Runs one task, counted from 0. Returns whether there was something to do: what is done already
-    /// is not repeated. `report` is called with the number of finished parts of a layer, and of all its
-    /// parts.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportError::Plan`] if there is no such task, or the store was changed, or the plan replaced,
-    /// since the plan was made; [`ExportError`] if the store cannot be read, or the target not written.
-    pub async fn run(
-        &self,
+    async fn missing(plan: &ExportPlan, _: &OpenOptions) -> Result<Vec<usize>, ExportError> {
+        let (job, _) = Self::job(plan).await?;
+        missing_tasks(&PlannedExport::read(&job).await?, &job).await
+    }
+
+    async fn run(
+        plan: &ExportPlan,
         index: usize,
+        report: Self::Input,
         open: &OpenOptions,
-        report: &(dyn Fn(u64, u64) + Send + Sync),
     ) -> Result<bool, ExportError> {
-        if index >= self.tasks {
-            let tasks = self.tasks;
-            return Err(self.problem(ExportPlanError::NoTask { index, tasks }));
-        }
-        if self.is_committed() {
+        let (job, place) = Self::job(plan).await?;
+        if place == Place::Published {
+            // A commit that has published the export died before it wrote the plan.
             return Ok(false);
         }
-        let target = ExportTarget::parse(&self.target);
-        let Some(job) = ExportJob::open(&target, &self.id).await? else {
-            // A commit that has published the export may have died before it wrote the plan.
-            return match ExportJob::open_published(&target, &self.id).await? {
-                Some(_) => Ok(false),
-                None => Err(self.problem(ExportPlanError::Outdated)),
-            };
-        };
         let planned = PlannedExport::read(&job).await?;
         let done = job.results().await?;
         let missing = planned.shares().filter(|planned| {
@@ -445,11 +351,12 @@ impl ExportPlan {
         if missing.is_empty() {
             return Ok(false);
         }
-        let dataset = self.opened(open).await?;
+        let dataset = Self::dataset(plan, open).await?;
         unless_changed(&dataset, &planned.source, &job, Ok(())).await?;
         let (properties, options) = (planned.properties(), ExportOptions::default());
         let space = ViewerSpace::of(&dataset);
         let output = ExportOutput::reserved(job.address())?;
+        let report = report.as_deref().unwrap_or(&|_, _| {});
         let work = Export {
             reading: LayerInput::new(&dataset, properties.as_deref(), &space, report),
             options: &options,
@@ -465,53 +372,14 @@ impl ExportPlan {
         Ok(true)
     }
 
-    /// Returns the tasks that are done and missing.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportError::Plan`] if the plan was replaced; [`ExportError`] if the target cannot be read.
-    pub async fn status(&self) -> Result<ExportStatus, ExportError> {
-        let mut missing = Vec::new();
-        if !self.is_committed() {
-            let (job, _) = self.job().await?;
-            missing = missing_tasks(&PlannedExport::read(&job).await?, &job).await?;
-        }
-        Ok(ExportStatus {
-            tasks: self.tasks,
-            missing,
-            is_committed: self.is_committed(),
-        })
-    }
-
-    /// Publishes the export of the plan at an address, and records that in the plan. Checks that each
-    /// file is there, and that exactly one task has written it. Writes the `info` documents, without
-    /// which no program opens a layer, last. Returns the plan with its [report](Self::report).
-    /// Repeating a commit has no effect.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportError::Plan`] if a task is not done, a file is missing, or the store was changed since
-    /// the plan was made; [`ExportError`] if the target or the plan cannot be written. The commit may
-    /// then be repeated.
-    pub async fn commit(address: &str, open: &OpenOptions) -> Result<Self, ExportError> {
-        let plan = Self::read(address, open).await?;
-        let mut plan = plan.ok_or_else(|| problem(address, ExportPlanError::Invalid))?;
-        if !plan.is_committed() {
-            plan.committed = Some(plan.publish(open).await?);
-            plan.write(address, open).await?;
-        }
-        // They tell a repeated commit that this one has published the export, so they are deleted
-        // after the plan is written.
-        let target = ExportTarget::parse(&plan.target);
-        if let Some(job) = ExportJob::open_published(&target, &plan.id).await? {
-            job.clean().await?;
-        }
-        Ok(plan)
-    }
-
-    /// Publishes the export, and returns its summary.
-    async fn publish(&self, open: &OpenOptions) -> Result<Value, ExportError> {
-        let (job, place) = self.job().await?;
+    /// Checks that each file is there, and that exactly one task has written it. Writes the `info`
+    /// documents, without which no program opens a layer, last.
+    async fn publish(
+        plan: &ExportPlan,
+        _: Self::Input,
+        open: &OpenOptions,
+    ) -> Result<Value, ExportError> {
+        let (job, place) = Self::job(plan).await?;
         let report = job.find(REPORT).await?;
         let report = report.map(|bytes| {
             let report: Option<Value> = serde_json::from_slice(&bytes).ok();
@@ -525,8 +393,8 @@ impl ExportPlan {
         let planned = PlannedExport::read(&job).await?;
         let missing = missing_tasks(&planned, &job).await?;
         if !missing.is_empty() {
-            let tasks = self.tasks;
-            return Err(job.problem(ExportPlanError::Missing { missing, tasks }));
+            let tasks = plan.tasks();
+            return Err(job.problem(TaskPlanError::Missing { missing, tasks }));
         }
         let complete = CompleteExport::read(&planned, &job).await?;
         let documents = complete.documents(&planned, &job).await?;
@@ -534,7 +402,7 @@ impl ExportPlan {
             // A commit that was killed has checked everything.
             Some(report) => report,
             None => {
-                let dataset = self.opened(open).await?;
+                let dataset = Self::dataset(plan, open).await?;
                 unless_changed(&dataset, &planned.source, &job, Ok(())).await?;
                 complete.check(&job).await?;
                 let sizes = documents.iter().map(|(_, bytes)| bytes.len());
@@ -548,25 +416,12 @@ impl ExportPlan {
         Ok(report)
     }
 
-    /// Opens the job of the plan.
-    async fn job(&self) -> Result<(ExportJob, Place), ExportError> {
-        let target = ExportTarget::parse(&self.target);
-        if let Some(job) = ExportJob::open(&target, &self.id).await? {
-            return Ok((job, Place::Reserved));
+    async fn clean(plan: &ExportPlan, _: &OpenOptions) -> Result<(), ExportError> {
+        let target = ExportTarget::parse(&plan.work().target);
+        match ExportJob::open_published(&target, plan.id()).await? {
+            Some(job) => job.clean().await,
+            None => Ok(()),
         }
-        match ExportJob::open_published(&target, &self.id).await? {
-            Some(job) => Ok((job, Place::Published)),
-            None => Err(self.problem(ExportPlanError::Outdated)),
-        }
-    }
-
-    async fn opened(&self, open: &OpenOptions) -> Result<Dataset, ExportError> {
-        let open = open.clone().anonymous(self.anonymous || open.anonymous);
-        opened(&self.store, &open).await
-    }
-
-    fn problem(&self, source: ExportPlanError) -> ExportError {
-        problem(&self.target, source)
     }
 }
 
@@ -577,39 +432,6 @@ enum Place {
     Reserved,
     /// A commit has moved it to the target, and was killed before it wrote the plan.
     Published,
-}
-
-fn problem(address: &str, source: ExportPlanError) -> ExportError {
-    ExportError::Plan {
-        address: address.to_owned(),
-        source,
-    }
-}
-
-fn parse(json: &Value) -> Option<ExportPlan> {
-    if json.get("zvf_task_plan")?.as_u64()? != VERSION {
-        return None;
-    }
-    let text = |name: &str| json.get(name)?.as_str().map(str::to_owned);
-    let id = text("id")?;
-    // The identifier is a part of paths.
-    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    let is_id = (1..=64).contains(&id.len()) && id.bytes().all(is_hex);
-    Some(ExportPlan {
-        store: text("store")?,
-        target: text("target")?,
-        id: is_id.then_some(id)?,
-        tasks: usize::try_from(json.get("tasks")?.as_u64()?).ok()?,
-        anonymous: json.get("anonymous")?.as_bool()?,
-        url: match json.get("url")? {
-            Value::Null => None,
-            url => Some(url.as_str()?.to_owned()),
-        },
-        committed: match json.get("committed")? {
-            Value::Null => None,
-            report => Some(ExportReport::from_json(report).map(|_| report.clone())?),
-        },
-    })
 }
 
 async fn missing_tasks(
@@ -645,7 +467,7 @@ impl CompleteExport {
                 let mut result = result.ok_or_else(|| job.damaged(&name))?;
                 for (file, size) in core::mem::take(&mut result.files) {
                     if files.insert(file.clone(), size).is_some() {
-                        return Err(job.problem(ExportPlanError::Twice(file)));
+                        return Err(job.problem(TaskPlanError::Twice(file)));
                     }
                 }
                 shares.push(result);
@@ -660,14 +482,14 @@ impl CompleteExport {
         let found = job.files().await?;
         for (file, size) in &self.files {
             if found.get(file) != Some(size) {
-                return Err(job.problem(ExportPlanError::File(file.clone())));
+                return Err(job.problem(TaskPlanError::File(file.clone())));
             }
         }
         match found
             .into_keys()
             .find(|file| !self.files.contains_key(file))
         {
-            Some(file) => Err(job.problem(ExportPlanError::Foreign(file))),
+            Some(file) => Err(job.problem(TaskPlanError::Foreign(file))),
             None => Ok(()),
         }
     }

@@ -14,11 +14,11 @@ use std::{
 
 use zvf::{
     AutoLevels, Dataset, Editor, Geometry, GeometryKind, OpenOptions, OutOfBounds, PyramidOptions,
-    build_pyramid,
+    TaskPlanError, TaskPlanOptions, TaskStatus, build_pyramid,
 };
 use zvf_serve::{
-    ExportError, ExportOptions, ExportPlan, ExportPlanError, ExportPlanOptions, ExportReport,
-    ExportTarget, LayerKind, MeshFormat, export, plan_export,
+    ExportError, ExportOptions, ExportPlan, ExportReport, ExportTarget, ExportWork, LayerKind,
+    MeshFormat, export, plan_export,
 };
 
 use crate::{
@@ -33,20 +33,19 @@ struct PlanFile {
 
 impl PlanFile {
     fn plan(&self) -> ExportPlan {
-        let plan = block_on(ExportPlan::read(&self.address, &OpenOptions::default()));
-        plan.unwrap().unwrap()
+        block_on(ExportPlan::read(&self.address, &OpenOptions::default())).unwrap()
     }
 
     fn run(&self, task: usize) -> Result<bool, ExportError> {
-        block_on(self.plan().run(task, &OpenOptions::default(), &|_, _| {}))
+        block_on(self.plan().run(task, &OpenOptions::default()))
     }
 
     fn commit(&self) -> Result<ExportPlan, ExportError> {
         block_on(ExportPlan::commit(&self.address, &OpenOptions::default()))
     }
 
-    fn plan_status(&self) -> Result<zvf_serve::ExportStatus, ExportError> {
-        block_on(self.plan().status())
+    fn plan_status(&self) -> Result<TaskStatus, ExportError> {
+        block_on(self.plan().status(&OpenOptions::default()))
     }
 
     fn missing(&self) -> Vec<usize> {
@@ -57,13 +56,14 @@ impl PlanFile {
     /// it did: a task with little to do ends before.
     fn kill(&self, task: usize, last: usize) -> bool {
         let reports = AtomicUsize::new(0);
-        let report = |_, _| {
+        let report = Arc::new(move |_, _| {
             if reports.fetch_add(1, Ordering::Relaxed) >= last {
                 // Without a message of the panic.
                 resume_unwind(Box::new("killed by the test"));
             }
-        };
-        let work = || block_on(self.plan().run(task, &OpenOptions::default(), &report));
+        });
+        let open = OpenOptions::default();
+        let work = || block_on(self.plan().run_with(task, Some(report), &open));
         match catch_unwind(AssertUnwindSafe(work)) {
             Ok(ended) => {
                 ended.unwrap();
@@ -79,7 +79,7 @@ fn planned(
     address: &str,
     target: &ExportTarget,
     options: &ExportOptions,
-    plan: &ExportPlanOptions,
+    plan: &TaskPlanOptions,
 ) -> Result<PlanFile, ExportError> {
     let open = OpenOptions::default();
     let planned = plan_export(address, target.clone(), options, plan, &open, &|_, _| {});
@@ -122,9 +122,9 @@ fn check_tasks(
             bucket(stores, &name),
         ];
         for (target, folder) in targets {
-            let plan = ExportPlanOptions::new().tasks(tasks);
+            let plan = TaskPlanOptions::new().tasks(tasks);
             let url = Some("http://localhost".to_owned());
-            let plan = planned(stores, address, &target, options, &plan.url(url)).unwrap();
+            let plan = planned(stores, address, &target, &options.clone().url(url), &plan).unwrap();
             let working: Vec<usize> = plan.missing();
             let case = format!("{address} {target:?} {options:?} {working:?} of {tasks}");
             for (at, task) in working.iter().rev().enumerate() {
@@ -132,7 +132,7 @@ fn check_tasks(
                 let left = working.len() - at;
                 match refused {
                     Err(ExportError::Plan {
-                        source: ExportPlanError::Missing { missing, .. },
+                        source: TaskPlanError::Missing { missing, .. },
                         ..
                     }) => assert_eq!(missing, working[..left], "{case}"),
                     other => panic!("{case}: {other:?}"),
@@ -170,7 +170,7 @@ fn check_tasks(
                 "{case}"
             );
             let link = whole.viewer_link(address, "http://localhost");
-            assert_eq!(committed.viewer_link(), Some(link), "{case}");
+            assert_eq!(ExportWork::viewer_link(&committed), Some(link), "{case}");
             // What a scheduler repeats has no effect.
             assert_eq!(plan.commit().unwrap(), committed, "{case}");
             assert!(!plan.run(0).unwrap(), "{case}");
@@ -262,7 +262,7 @@ fn plans(stores: &TestStores) -> (String, Vec<(ExportTarget, PathBuf)>) {
     (address, targets)
 }
 
-fn problem<T: core::fmt::Debug>(result: Result<T, ExportError>) -> ExportPlanError {
+fn problem<T: core::fmt::Debug>(result: Result<T, ExportError>) -> TaskPlanError {
     match result {
         Err(ExportError::Plan { source, .. }) => source,
         other => panic!("{other:?}"),
@@ -287,17 +287,17 @@ fn a_changed_store_needs_another_plan() {
         block_on(editor.append(&more, OutOfBounds::Expand)).unwrap();
     };
     for ((target, folder), number) in targets.into_iter().zip(1..) {
-        let restart = ExportPlanOptions::new().tasks(2);
+        let restart = TaskPlanOptions::new().tasks(2);
         let plan = planned(&stores, &address, &target, &options, &restart).unwrap();
         plan.run(0).unwrap();
         append(number * 1000);
-        assert_eq!(problem(plan.run(1)), ExportPlanError::Outdated);
+        assert_eq!(problem(plan.run(1)), TaskPlanError::Replaced);
         // Between the last task and the commit.
         let restart = restart.replaces_unfinished(true);
         let plan = planned(&stores, &address, &target, &options, &restart).unwrap();
         run_all(&plan);
         append(number * 1000 + 500);
-        assert_eq!(problem(plan.commit()), ExportPlanError::Outdated);
+        assert_eq!(problem(plan.commit()), TaskPlanError::Replaced);
         let plan = planned(&stores, &address, &target, &options, &restart).unwrap();
         run_all(&plan);
         plan.commit().unwrap();
@@ -313,7 +313,7 @@ fn a_plan_reserves_its_target() {
     let (address, targets) = plans(&stores);
     let options = ExportOptions::new();
     for (target, folder) in targets {
-        let once = ExportPlanOptions::new().tasks(2);
+        let once = TaskPlanOptions::new().tasks(2);
         let old = planned(&stores, &address, &target, &options, &once).unwrap();
         let old = PlanFile {
             address: {
@@ -337,15 +337,15 @@ fn a_plan_reserves_its_target() {
             "{refused:?}"
         );
         old.run(0).unwrap();
-        let restart = once.clone().replaces_unfinished(true);
+        let restart = once.replaces_unfinished(true);
         let sharded = options.clone().sharded(true);
         let plan = planned(&stores, &address, &target, &sharded, &restart).unwrap();
-        assert_eq!(problem(old.run(1)), ExportPlanError::Outdated);
-        assert_eq!(problem(old.commit()), ExportPlanError::Outdated);
-        assert_eq!(problem(old.plan_status()), ExportPlanError::Outdated);
+        assert_eq!(problem(old.run(1)), TaskPlanError::Replaced);
+        assert_eq!(problem(old.commit()), TaskPlanError::Replaced);
+        assert_eq!(problem(old.plan_status()), TaskPlanError::Replaced);
         run_all(&plan);
         plan.commit().unwrap();
-        assert_eq!(problem(old.run(1)), ExportPlanError::Outdated);
+        assert_eq!(problem(old.run(1)), TaskPlanError::Replaced);
         let reference = stores.folder.path().join("reference");
         whole(&address, &reference, &sharded);
         assert!(files(&folder) == files(&reference), "{target:?}");
@@ -368,7 +368,7 @@ fn a_plan_that_fails_leaves_nothing() {
     let (address, targets) = plans(&stores);
     let options = ExportOptions::new().properties(Some(vec!["none".to_owned()]));
     for (target, folder) in targets {
-        let plan = ExportPlanOptions::new();
+        let plan = TaskPlanOptions::new();
         let refused = planned(&stores, &address, &target, &options, &plan).err();
         assert!(
             matches!(refused, Some(ExportError::Layer(_))),
@@ -385,7 +385,7 @@ fn files_of_others_are_left_alone() {
     let (address, targets) = plans(&stores);
     let (options, restart) = (
         ExportOptions::new(),
-        ExportPlanOptions::new().replaces_unfinished(true),
+        TaskPlanOptions::new().replaces_unfinished(true),
     );
     for (target, folder) in targets {
         let place = place(&target, &folder);
@@ -417,11 +417,11 @@ fn a_commit_checks_what_tasks_have_written() {
     let (address, targets) = plans(&stores);
     let options = ExportOptions::new().layers([LayerKind::Skeletons]);
     for (target, folder) in targets {
-        let plan = ExportPlanOptions::new().tasks(2);
+        let plan = TaskPlanOptions::new().tasks(2);
         let plan = planned(&stores, &address, &target, &options, &plan).unwrap();
         assert!(matches!(
             problem(plan.run(2)),
-            ExportPlanError::NoTask { index: 2, tasks: 2 }
+            TaskPlanError::NoTask { index: 2, tasks: 2 }
         ));
         let place = place(&target, &folder);
         let own = |wanted: &str| {
@@ -432,11 +432,11 @@ fn a_commit_checks_what_tasks_have_written() {
         let list = own("/parts/");
         let bytes = fs::read(&list).unwrap();
         fs::write(&list, &bytes[8..]).unwrap();
-        assert!(matches!(problem(plan.run(0)), ExportPlanError::Damaged(_)));
+        assert!(matches!(problem(plan.run(0)), TaskPlanError::Object(_)));
         let mut other = bytes.clone();
         other[0] ^= 1;
         fs::write(&list, &other).unwrap();
-        assert!(matches!(problem(plan.run(0)), ExportPlanError::Damaged(_)));
+        assert!(matches!(problem(plan.run(0)), TaskPlanError::Object(_)));
         fs::write(&list, &bytes).unwrap();
         run_all(&plan);
 
@@ -447,25 +447,22 @@ fn a_commit_checks_what_tasks_have_written() {
                 None => fs::remove_file(&skeleton).unwrap(),
                 Some(other) => fs::write(&skeleton, other).unwrap(),
             }
-            let expected = ExportPlanError::File("skeletons/7".to_owned());
+            let expected = TaskPlanError::File("skeletons/7".to_owned());
             assert_eq!(problem(plan.commit()), expected);
         }
         fs::write(&skeleton, &bytes).unwrap();
         fs::write(place.join("skeletons/600"), "").unwrap();
-        let expected = ExportPlanError::Foreign("skeletons/600".to_owned());
+        let expected = TaskPlanError::Foreign("skeletons/600".to_owned());
         assert_eq!(problem(plan.commit()), expected);
         fs::remove_file(place.join("skeletons/600")).unwrap();
         // A result that names the file of another task.
         let result = own("/results/");
         let bytes = fs::read_to_string(&result).unwrap();
         fs::write(&result, bytes.replace("skeletons/7\"", "skeletons/59\"")).unwrap();
-        let expected = ExportPlanError::Twice("skeletons/59".to_owned());
+        let expected = TaskPlanError::Twice("skeletons/59".to_owned());
         assert_eq!(problem(plan.commit()), expected);
         fs::write(&result, &bytes[1..]).unwrap();
-        assert!(matches!(
-            problem(plan.commit()),
-            ExportPlanError::Damaged(_)
-        ));
+        assert!(matches!(problem(plan.commit()), TaskPlanError::Object(_)));
         fs::write(&result, bytes).unwrap();
         plan.commit().unwrap();
         let reference = stores.folder.path().join("reference");
@@ -484,7 +481,7 @@ fn a_killed_commit_is_repeated() {
     let reference = stores.folder.path().join("reference");
     whole(&address, &reference, &options);
     for (target, folder) in targets {
-        let plan = ExportPlanOptions::new();
+        let plan = TaskPlanOptions::new();
         let plan = planned(&stores, &address, &target, &options, &plan).unwrap();
         run_all(&plan);
         if let ExportTarget::Folder(folder) = &target {
@@ -523,12 +520,12 @@ fn files_that_are_not_plans_are_refused() {
         if let Some(text) = text {
             fs::write(&address, text).unwrap();
         }
-        block_on(ExportPlan::read(&address, &OpenOptions::default()))
+        block_on(ExportPlan::find(&address, &OpenOptions::default()))
     };
-    assert_eq!(problem(read(None)), ExportPlanError::Absent);
-    assert_eq!(problem(read(Some("{"))), ExportPlanError::Invalid);
-    assert_eq!(problem(read(Some("{}"))), ExportPlanError::Invalid);
+    assert_eq!(problem(read(None)), TaskPlanError::Absent);
+    assert_eq!(problem(read(Some("{"))), TaskPlanError::Invalid);
+    assert_eq!(problem(read(Some("{}"))), TaskPlanError::Invalid);
     let job = r#"{"job": "export precomputed"}"#;
-    assert_eq!(problem(read(Some(job))), ExportPlanError::Invalid);
+    assert_eq!(problem(read(Some(job))), TaskPlanError::Invalid);
     assert_eq!(read(Some(r#"{"job": "create"}"#)).unwrap(), None);
 }

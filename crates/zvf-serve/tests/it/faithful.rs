@@ -11,8 +11,8 @@ use zvf_precomputed::{
     SegmentProperties, SegmentPropertyValues,
 };
 use zvf_serve::{
-    ExportError, ExportOptions, ExportPlanOptions, ExportReport, ExportTarget, Layer, LayerKind,
-    LayerSource, ServeOptions, Server, export, plan_export,
+    ExportError, ExportOptions, ExportReport, ExportTarget, Layer, LayerKind, LayerSource,
+    ServeOptions, Server, export, plan_export,
 };
 use zvf_testkit::golden::Golden;
 
@@ -377,7 +377,7 @@ fn layers_without_content_are_noted() {
     let graph = create(&stores, &graph, Design::new(GeometryKind::Graphs));
     let options = ExportOptions::new();
     let target = ExportTarget::from(stores.folder.path().join("planned"));
-    let (tasks, open) = (ExportPlanOptions::new(), OpenOptions::default());
+    let (tasks, open) = (zvf::TaskPlanOptions::new(), OpenOptions::default());
     let planned = plan_export(&graph, target, &options, &tasks, &open, &|_, _| {});
     for error in [
         exported(&stores, &graph, &options).unwrap_err(),
@@ -398,7 +398,7 @@ fn a_target_in_the_store_is_refused() {
     std::os::unix::fs::symlink(&address, &link).unwrap();
     let dataset = block_on(Dataset::open(address.as_str())).unwrap();
     let inside = Path::new(&address).join("out/deep");
-    let (options, tasks) = (ExportOptions::new(), ExportPlanOptions::new());
+    let (options, tasks) = (ExportOptions::new(), zvf::TaskPlanOptions::new());
     let open = OpenOptions::default();
     let mut targets = vec![
         ExportTarget::from(inside.as_path()),

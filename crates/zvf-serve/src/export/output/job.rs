@@ -23,6 +23,7 @@ use std::{
 
 use bytes::Bytes;
 use serde_json::{Value, json};
+use zvf::TaskPlanError;
 use zvf_model::key::Key;
 use zvf_store::{OpenError, Read, Store};
 
@@ -31,7 +32,7 @@ use super::{
     journal::JOURNAL,
     staged_folder::{hidden_folder, remove_others},
 };
-use crate::export::{ExportError, ExportPlanError, ExportTarget};
+use crate::export::{ExportError, ExportTarget};
 
 /// The folder of the objects of jobs.
 const FOLDER: &str = "zvf-export";
@@ -144,7 +145,7 @@ impl ExportJob {
         let plan = marker.as_ref().and_then(|marker| marker.get("plan"));
         match plan.and_then(Value::as_str) == Some(&self.id) {
             true => Ok(()),
-            false => Err(self.problem(ExportPlanError::Outdated)),
+            false => Err(self.problem(TaskPlanError::Replaced)),
         }
     }
 
@@ -174,7 +175,7 @@ impl ExportJob {
     /// Reads an object of the job. If it does not exist, the plan was replaced.
     pub(crate) async fn get(&self, name: &str) -> Result<Bytes, ExportError> {
         let found = self.find(name).await?;
-        found.ok_or_else(|| self.problem(ExportPlanError::Outdated))
+        found.ok_or_else(|| self.problem(TaskPlanError::Replaced))
     }
 
     /// Puts a document, which the commit publishes.
@@ -277,7 +278,7 @@ impl ExportJob {
     }
 
     /// Returns an error of the plan.
-    pub(crate) fn problem(&self, source: ExportPlanError) -> ExportError {
+    pub(crate) fn problem(&self, source: TaskPlanError) -> ExportError {
         ExportError::Plan {
             address: self.address.clone(),
             source,
@@ -287,7 +288,7 @@ impl ExportJob {
     /// Returns the error of an object of the job that is not as it was written.
     pub(crate) fn damaged(&self, name: &str) -> ExportError {
         let name = format!("{FOLDER}/{}/{name}", self.id);
-        self.problem(ExportPlanError::Damaged(name))
+        self.problem(TaskPlanError::Object(name))
     }
 
     /// Returns the error of a document that cannot be parsed.

@@ -6,7 +6,7 @@ use core::time::Duration;
 use zvf::{Dataset, OpenOptions};
 use zvf_model::key::Key;
 use zvf_store::{CellError, ListError, ListedFile, ReadError, Store};
-use zvf_testkit::proxy::{Plan, Proxy, ProxyFault};
+use zvf_testkit::proxy::{FaultPlan, Proxy, ProxyFault};
 
 use super::{Contents, Place, Responses, block_on, contents, on_disk, report, responses};
 
@@ -45,7 +45,7 @@ async fn everything(
 }
 
 /// Occasional faults: the data are equal, and faults occurred.
-fn transient_faults(place: Place, plans: &[Plan]) -> usize {
+fn transient_faults(place: Place, plans: &[FaultPlan]) -> usize {
     let files = files();
     let disk = || Store::open(&on_disk(STORE)).unwrap();
     let (want, there) = block_on(everything(place, disk(), &files)).unwrap();
@@ -87,7 +87,7 @@ fn permanent_faults(place: Place, cases: &[(ProxyFault, ErrorTest)]) {
     const KEY: &str = "0/vertices/c/0/0/0";
     let files = files();
     for (fault, is_expected) in cases {
-        let plan = Plan::always(*fault).of(KEY);
+        let plan = FaultPlan::always(*fault).of(KEY);
         let proxy = Proxy::start(place.server(), plan);
         let store = || place.through(&proxy, STORE, &options(*fault).retries(2));
         let read = block_on(contents(&store(), &files)).unwrap_err();
@@ -131,7 +131,7 @@ fn permanent_list_faults(place: Place) {
         (ProxyFault::Cut, false),
         (ProxyFault::Stall, false),
     ] {
-        let proxy = Proxy::start(place.server(), Plan::always(fault).of(lists));
+        let proxy = Proxy::start(place.server(), FaultPlan::always(fault).of(lists));
         let store = place.through(&proxy, STORE, &options(fault).retries(2));
         let counted = async { Dataset::open(store).await?.info().await };
         let error = block_on(counted).unwrap_err();
@@ -152,7 +152,7 @@ fn truncated_objects(place: Place) -> usize {
     }
     let mut detected = 0;
     for file in files() {
-        let plan = Plan::always(ProxyFault::Shrunk).of(&file.name);
+        let plan = FaultPlan::always(ProxyFault::Shrunk).of(&file.name);
         let proxy = Proxy::start(place.server(), plan);
         let store = place.through(&proxy, STORE, &options(ProxyFault::Shrunk));
         let response = async {
@@ -175,7 +175,7 @@ fn truncated_objects(place: Place) -> usize {
 
 /// The Google client reads the same server through the same code as the S3 client, so one fault of
 /// each category is enough.
-fn is_relevant(place: Place, plan: &Plan) -> bool {
+fn is_relevant(place: Place, plan: &FaultPlan) -> bool {
     let few = [
         ProxyFault::Status(503),
         ProxyFault::Cut,
@@ -189,21 +189,21 @@ fn is_relevant(place: Place, plan: &Plan) -> bool {
 
 fn faults(place: Place) {
     let all = [
-        Plan::times(ProxyFault::Status(503), 2),
-        Plan::times(ProxyFault::Status(429), 2),
-        Plan::once(ProxyFault::Status(500)),
-        Plan::once(ProxyFault::Hangup),
-        Plan::once(ProxyFault::Cut),
-        Plan::always(ProxyFault::Late(Duration::from_millis(10))),
+        FaultPlan::times(ProxyFault::Status(503), 2),
+        FaultPlan::times(ProxyFault::Status(429), 2),
+        FaultPlan::once(ProxyFault::Status(500)),
+        FaultPlan::once(ProxyFault::Hangup),
+        FaultPlan::once(ProxyFault::Cut),
+        FaultPlan::always(ProxyFault::Late(Duration::from_millis(10))),
         // These take two seconds each, so they apply to few objects.
-        Plan::once(ProxyFault::Stall).of("0/vertices/"),
-        Plan::once(ProxyFault::Late(LATE)).of("0/vertex_fragments/"),
-        Plan::once(ProxyFault::Short),
-        Plan::once(ProxyFault::Elsewhere),
-        Plan::once(ProxyFault::Whole),
-        Plan::always(ProxyFault::Whole),
+        FaultPlan::once(ProxyFault::Stall).of("0/vertices/"),
+        FaultPlan::once(ProxyFault::Late(LATE)).of("0/vertex_fragments/"),
+        FaultPlan::once(ProxyFault::Short),
+        FaultPlan::once(ProxyFault::Elsewhere),
+        FaultPlan::once(ProxyFault::Whole),
+        FaultPlan::always(ProxyFault::Whole),
     ];
-    let all: Vec<Plan> = all
+    let all: Vec<FaultPlan> = all
         .into_iter()
         .filter(|plan| is_relevant(place, plan))
         .collect();

@@ -63,8 +63,8 @@ async fn finish(plan: &TaskPlan, axes: usize) {
         let other = again(plan);
         assert_eq!(other.recipe(), &json!({"n": 1}));
         let ran = join(
-            plan.run_with(task, values(axes), &open),
-            other.run_with(task, values(axes), &open),
+            plan.run_with(task, Some(values(axes)), &open),
+            other.run_with(task, Some(values(axes)), &open),
         );
         let (one, two) = ran.await;
         // One may find that the other is done, or both that there is nothing to do.
@@ -157,10 +157,10 @@ fn plans_of_attributes_are_checked() {
         assert_eq!(problem(first.run(0, &open).await), TaskPlanError::NoValues);
         let expected = TaskPlanError::NoTask { index: 2, tasks: 2 };
         assert_eq!(
-            problem(first.run_with(2, values(axes), &open).await),
+            problem(first.run_with(2, Some(values(axes)), &open).await),
             expected
         );
-        assert!(first.run_with(0, values(axes), &open).await.unwrap());
+        assert!(first.run_with(0, Some(values(axes)), &open).await.unwrap());
         let missing = TaskPlanError::Missing {
             missing: vec![1],
             tasks: 2,
@@ -168,10 +168,10 @@ fn plans_of_attributes_are_checked() {
         assert_eq!(problem(first.commit_in_memory(&open).await), missing);
         // A function that fails or returns too few values leaves the task undone.
         let fails: Arc<VertexFn> = Arc::new(|_| Err("no volume".into()));
-        let failed = first.run_with(1, fails, &open).await.unwrap_err();
+        let failed = first.run_with(1, Some(fails), &open).await.unwrap_err();
         assert!(failed.is_from_caller(), "{failed}");
         let short: Arc<VertexFn> = Arc::new(|_| Ok(vec![0; 3]));
-        let failed = first.run_with(1, short, &open).await.unwrap_err();
+        let failed = first.run_with(1, Some(short), &open).await.unwrap_err();
         assert!(failed.kind() == ErrorKind::InvalidInput, "{failed}");
         assert_eq!(first.status(&open).await.unwrap().missing, [1]);
         // Readers see no change.
@@ -179,12 +179,12 @@ fn plans_of_attributes_are_checked() {
         assert_eq!(dataset.transaction(), 0);
         // Another change invalidates the plan.
         write(&store, &spec("w"), None, axes).await;
-        let outdated = first.run_with(1, values(axes), &open).await;
+        let outdated = first.run_with(1, Some(values(axes)), &open).await;
         assert_eq!(problem(outdated), TaskPlanError::Outdated);
         first.discard(&open).await.unwrap();
         assert_eq!(problem(first.status(&open).await), TaskPlanError::Outdated);
         let second = plan(&store, &spec("v"), None, 1).await;
-        assert!(second.run_with(0, values(axes), &open).await.unwrap());
+        assert!(second.run_with(0, Some(values(axes)), &open).await.unwrap());
         write(&store, &spec("x"), None, axes).await;
         let outdated = second.commit_in_memory(&open).await;
         assert_eq!(problem(outdated), TaskPlanError::Outdated);

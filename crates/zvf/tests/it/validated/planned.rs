@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use zvf::{
     CreateOptions, Design, Error, Geometry, GeometryKind, NumericColumn, OpenOptions,
-    ShardingPolicy, TaskPlan, TaskPlanError, ValidateOptions, ValidationPlan,
-    ValidationPlanOptions, ValidationReport, plan_validation, validate,
+    ShardingPolicy, TaskPlan, TaskPlanError, TaskPlanOptions, ValidateOptions, ValidationPlan,
+    ValidationReport, ValidationWork, plan_validation, validate,
 };
 use zvf_testkit::{
     corpus::cases,
@@ -43,8 +43,8 @@ fn read(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 
 /// Validates a store with a plan whose tasks run in reverse order and twice.
 async fn planned(store: &str, plan: &str, tasks: usize, limit: usize) -> ValidationReport {
-    let options = ValidationPlanOptions::default().tasks(tasks);
-    plan_validation(store, plan, &options, &open())
+    let tasks_of = TaskPlanOptions::new().tasks(tasks);
+    plan_validation(store, plan, ValidationWork::default(), &tasks_of, &open())
         .await
         .unwrap();
     let planned = ValidationPlan::read(plan, &open()).await.unwrap();
@@ -53,8 +53,10 @@ async fn planned(store: &str, plan: &str, tasks: usize, limit: usize) -> Validat
         assert!(planned.run(task, &open()).await.unwrap());
         assert!(!planned.run(task, &open()).await.unwrap());
     }
-    let committed = ValidationPlan::commit(plan, limit, &open()).await.unwrap();
-    committed.report().unwrap().clone()
+    let committed = ValidationPlan::commit_with(plan, Some(limit), &open())
+        .await
+        .unwrap();
+    committed.report().unwrap()
 }
 
 /// Compares the report of a plan with that of one process.
@@ -145,12 +147,19 @@ fn plans_are_used_in_order() {
         create(&store, ShardingPolicy::None).await;
         let absent = problem(ValidationPlan::read(&plan, &open()).await);
         assert_eq!(absent, TaskPlanError::Absent);
-        let options = ValidationPlanOptions::default().tasks(4);
-        let planned = plan_validation(&store, &plan, &options, &open())
+        let tasks_of = TaskPlanOptions::new().tasks(4);
+        let planned = plan_validation(&store, &plan, ValidationWork::default(), &tasks_of, &open())
             .await
             .unwrap();
         let inside = format!("{store}/plan.json");
-        let inside = plan_validation(&store, &inside, &options, &open()).await;
+        let inside = plan_validation(
+            &store,
+            &inside,
+            ValidationWork::default(),
+            &tasks_of,
+            &open(),
+        )
+        .await;
         assert_eq!(problem(inside), TaskPlanError::InStore);
         // The plan of one job is not that of another.
         let other = problem(TaskPlan::read(&plan, &open()).await);
@@ -161,17 +170,17 @@ fn plans_are_used_in_order() {
         };
         let none = problem(planned.run(4, &open()).await);
         assert_eq!(none, TaskPlanError::NoTask { index: 4, tasks: 4 });
-        let early = problem(ValidationPlan::commit(&plan, 9, &open()).await);
+        let early = problem(ValidationPlan::commit_with(&plan, Some(9), &open()).await);
         assert_eq!(early, missing(&[0, 1, 2, 3]));
         planned.run(0, &open()).await.unwrap();
         planned.run(2, &open()).await.unwrap();
         let status = planned.status(&open()).await.unwrap();
         assert_eq!((status.tasks, status.missing), (4, vec![1, 3]));
-        let early = problem(ValidationPlan::commit(&plan, 9, &open()).await);
+        let early = problem(ValidationPlan::commit_with(&plan, Some(9), &open()).await);
         assert_eq!(early, missing(&[1, 3]));
 
         // Another plan at the address replaces this one, whose tasks then fail.
-        let again = plan_validation(&store, &plan, &options, &open())
+        let again = plan_validation(&store, &plan, ValidationWork::default(), &tasks_of, &open())
             .await
             .unwrap();
         assert_eq!(
@@ -186,16 +195,16 @@ fn plans_are_used_in_order() {
         let result = results.next().unwrap();
         let whole = fs::read(&result).unwrap();
         fs::write(&result, &whole[..whole.len() - 1]).unwrap();
-        let damaged = problem(ValidationPlan::commit(&plan, 9, &open()).await);
+        let damaged = problem(ValidationPlan::commit_with(&plan, Some(9), &open()).await);
         assert_eq!(damaged, TaskPlanError::Damaged { task: 1 });
         fs::write(&result, whole).unwrap();
 
         // A transaction outdates tasks and the commit.
         zvf::seal(store.as_str()).await.unwrap();
-        let outdated = problem(ValidationPlan::commit(&plan, 9, &open()).await);
+        let outdated = problem(ValidationPlan::commit_with(&plan, Some(9), &open()).await);
         assert_eq!(outdated, TaskPlanError::Outdated);
-        let options = ValidationPlanOptions::default().tasks(1);
-        let planned = plan_validation(&store, &plan, &options, &open())
+        let tasks_of = TaskPlanOptions::new().tasks(1);
+        let planned = plan_validation(&store, &plan, ValidationWork::default(), &tasks_of, &open())
             .await
             .unwrap();
         zvf::seal(store.as_str()).await.unwrap();
@@ -204,15 +213,19 @@ fn plans_are_used_in_order() {
             TaskPlanError::Outdated
         );
 
-        let planned = plan_validation(&store, &plan, &options, &open())
+        let planned = plan_validation(&store, &plan, ValidationWork::default(), &tasks_of, &open())
             .await
             .unwrap();
         planned.run(0, &open()).await.unwrap();
-        let first = ValidationPlan::commit(&plan, 9, &open()).await.unwrap();
+        let first = ValidationPlan::commit_with(&plan, Some(9), &open())
+            .await
+            .unwrap();
         assert!(first.report().unwrap().is_ok());
         assert_eq!(
             first,
-            ValidationPlan::commit(&plan, 9, &open()).await.unwrap()
+            ValidationPlan::commit_with(&plan, Some(9), &open())
+                .await
+                .unwrap()
         );
         let after = ValidationPlan::read(&plan, &open()).await.unwrap();
         assert!(!after.run(0, &open()).await.unwrap());
