@@ -72,6 +72,10 @@ rules! { Structure;
     /// `arrays_present` of a level does not name an existing part. Readers do not rely on the list.
     PRESENT_UNDECLARED = "ZV-L1-021", Note, "an existing part is not listed",
         Repair("adds the name to the list");
+    /// The name of a cell of links between chunks is not the chunks of as many ends as its family
+    /// declares. Readers refuse all links of the family, because such a name belongs to another layout.
+    LINK_CELL_NAME = "ZV-L1-022", Error, "a cell of links with a malformed name",
+        Advice("restore the name from a backup, or delete the cell; its links are lost then");
     /// An entry of `headers` is not a group, so it has no attributes to hold the header of a file.
     HEADER = "ZV-L1-050", Warning, "a header is not a group",
         Advice("write the header again; the geometry does not need it");

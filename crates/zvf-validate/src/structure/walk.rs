@@ -1,9 +1,12 @@
 //! Comparison of every node and file with the layout.
 
+use zvf_format::path::Delta;
 use zvf_model::{
+    array::LinkFamily,
     generation::Generation,
     grid::ChunkCoord,
     key::Key,
+    layout::ArrayRole,
     zarr::{Array, Node},
 };
 
@@ -12,7 +15,7 @@ use crate::{
     context::Context,
     node_role::{NodeRole, NodeType, level_of},
     rules::structure as rules,
-    store::StoreMetadata,
+    store::{LevelNode, StoreMetadata},
     tree::FolderEntry,
 };
 
@@ -102,12 +105,24 @@ fn cell(context: &Context<'_>, store: &StoreMetadata, key: &Key) {
     let level = level_of(key.as_str()).and_then(|id| store.level(id));
     let arity = level.map_or(0, |level| level.arity);
     let name = key.name().unwrap_or_default();
-    // Keys of links between chunks consist of several chunk keys; their number depends on the
-    // family.
-    let crosses = key.as_str().contains("/cross_chunk_link");
-    if arity > 0 && !crosses && ChunkCoord::parse(name, arity).is_err() {
-        let message = format!("{name} is not a chunk key of {arity} coordinates");
-        return context.report(&rules::UNKNOWN_ENTRY, key, message);
+    let folder = key.parent().unwrap_or_else(Key::root);
+    match NodeRole::of(*store.layout(), folder.as_str()) {
+        NodeRole::CrossChunkLinks(delta) | NodeRole::CrossChunkAttribute(_, delta) => {
+            let ends = level.and_then(|level| ends_between(store, level, delta));
+            // Without its family, a cell is reported already.
+            if let Some(ends) = ends
+                && ChunkCoord::parse(name, ends.saturating_mul(arity)).is_err()
+            {
+                let message =
+                    format!("{name} is not a key of {ends} chunks of {arity} coordinates");
+                return context.report(&rules::LINK_CELL_NAME, key, message);
+            }
+        }
+        _ if arity > 0 && ChunkCoord::parse(name, arity).is_err() => {
+            let message = format!("{name} is not a chunk key of {arity} coordinates");
+            return context.report(&rules::UNKNOWN_ENTRY, key, message);
+        }
+        _ => {}
     }
     for (file, _) in store.tree.below(key) {
         let name = file.strip_prefix(key.as_str()).unwrap_or_default();
@@ -116,6 +131,14 @@ fn cell(context: &Context<'_>, store: &StoreMetadata, key: &Key) {
             stray_file(context, key, name);
         }
     }
+}
+
+/// Returns the number of ends of links between chunks up to 0.8.1; `None` if their family is unusable.
+fn ends_between(store: &StoreMetadata, level: &LevelNode, delta: Delta) -> Option<usize> {
+    let key = store.at(level, &ArrayRole::CrossChunkLinks(delta))?;
+    let attributes = store.tree.node(&key)?.attributes();
+    let family = LinkFamily::parse_cross_chunk(&key, delta, attributes);
+    Some(family.ok()?.value?.width.get())
 }
 
 /// Reports files below an array that are not one of its chunks.
