@@ -360,18 +360,6 @@ fn is_nan(kind: Kind, bytes: &[u8]) -> bool {
     }
 }
 
-/// Returns whether a value is the encoded fill value of a node, counting any two NaNs as equal.
-pub(crate) fn is_fill(kind: Kind, value: &[u8], fill: &[u8]) -> bool {
-    let part = match kind {
-        Kind::Complex64 => Kind::Float32,
-        Kind::Complex128 => Kind::Float64,
-        kind => kind,
-    };
-    let parts = value.chunks_exact(part.size());
-    let fills = fill.chunks_exact(part.size());
-    value.len() == fill.len() && parts.zip(fills).all(|(a, b)| same(part, a, b))
-}
-
 /// Encodes text as UTF-32, padded with zeros to `size` bytes.
 fn utf32(text: &str, size: usize) -> Vec<u8> {
     let letters = text.chars();

@@ -72,6 +72,7 @@ pub mod grid;
 pub mod key;
 pub mod layout;
 pub mod level;
+pub mod level_content;
 pub mod metadata;
 pub mod node_copy;
 pub mod payload_cache;

@@ -8,6 +8,7 @@ pub(crate) mod cell_rows;
 pub(crate) mod chunk;
 pub(crate) mod chunked_array;
 pub(crate) mod composite;
+pub(crate) mod content;
 pub(crate) mod coordinates;
 pub(crate) mod fragments;
 pub(crate) mod headers;

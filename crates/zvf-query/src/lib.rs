@@ -36,7 +36,9 @@ mod sync;
 pub mod geometry;
 pub mod predicate;
 
+pub use catalog::cell_rows::check_attribute_cell;
 pub use catalog::composite::{CompositeGeometry, CompositeGeometryLinks};
+pub use catalog::content::LevelCells;
 pub use catalog::headers::Header;
 pub use catalog::level::{LevelCache, Session};
 pub use catalog::links::{CellLinks, LinkBlobs, LinkCells, StoredLinkFamily, StoredLinks};

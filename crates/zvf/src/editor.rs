@@ -1,6 +1,7 @@
 //! Changes of a store: each one transaction, repeated after conflicts.
 
 mod load;
+mod recorded;
 mod rows;
 mod tables;
 
@@ -22,6 +23,7 @@ use zvf_store::{
     CellRead, CellReader, CommitError, OpenOptions, Store, Transaction, TransactionError,
 };
 
+use self::{load::OpenLevel, recorded::RecordedReads};
 use crate::{
     commit::{commit_or_abort, unfinished},
     dataset::Dataset,
@@ -503,12 +505,12 @@ impl Editor {
         let root = Node::parse(&key, transaction.root())?;
         // Cells written from damaged data would appear to be undamaged.
         let store = self.store.with_seal(transaction.root())?;
-        let reader = CellReader::new(store.clone());
-        let (before, mut image) = load::image(&store, &reader, root.attributes()).await?;
+        let reads = RecordedReads::new(CellReader::new(store.clone()));
+        let (level, before, mut image) = OpenLevel::open(&reads, &self.address, &root).await?;
         let change = make(&image)?;
         let writer = CellWriter::new(StagedTransaction::new(&mut *transaction))
             .with_progress(self.progress.clone());
-        load::cells(&reader, &before, &mut image, &change, &writer).await?;
+        level.load(&mut image, &change, &writer).await?;
         let edits = image.apply(&change)?;
         if conditions.keeps_links && edits.severed > 0 {
             return Err(EditError::Severed {
@@ -540,7 +542,7 @@ impl Editor {
             bytes: 0,
             unfinished: None,
         };
-        let (objects, gone) = self.objects(&reader, &before, &edits).await?;
+        let (objects, gone) = self.objects(reads.reader(), &before, &edits).await?;
         if change.compact && objects.is_empty() && gone.is_empty() {
             return Ok((None, changed));
         }

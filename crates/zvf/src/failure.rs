@@ -435,6 +435,8 @@ impl Failure {
             | Self::Encode { .. } => ErrorKind::Unsupported,
             Self::OverBudget { .. } => ErrorKind::OverBudget,
             #[cfg(feature = "write")]
+            Self::Edit(EditError::Damaged { .. } | EditError::Missing { .. }) => ErrorKind::Damaged,
+            #[cfg(feature = "write")]
             Self::Build(_) | Self::Edit(_) => ErrorKind::InvalidInput,
             #[cfg(feature = "pyramid")]
             Self::Sparsity(_) | Self::Coarsen(_) => ErrorKind::InvalidInput,
@@ -496,6 +498,9 @@ impl Failure {
             Self::Write(error) => Some(error.key()),
             Self::Query(QueryError::Damaged(damage)) => Some(&damage.key),
             Self::Query(QueryError::Fetch(error)) => Some(&error.key),
+            Self::Query(QueryError::Metadata(error)) => Some(&error.key),
+            #[cfg(feature = "write")]
+            Self::Edit(error) => error.node(),
             _ => None,
         }
     }

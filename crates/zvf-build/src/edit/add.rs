@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Value, json};
-use zvf_format::path::ChunkCoords;
 use zvf_model::column::{Column, NumericColumn};
 
 use super::{
@@ -303,12 +302,11 @@ pub(super) fn check_width(
     if cell.len() as u64 == expected {
         return Ok(());
     }
-    let name = format!("{path}, chunk {}", ChunkCoords(chunk));
     let why = format!(
         "{} bytes, but {rows} rows of {} x {} have {expected}",
         cell.len(),
         numbers.row_len(),
         numbers.kind.name()
     );
-    Err(damaged(&name, why))
+    Err(damaged(path, why).in_chunk(chunk))
 }

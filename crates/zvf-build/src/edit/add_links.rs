@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
-use zvf_format::links::RowForm;
+use zvf_format::links::{LinkWidth, RowForm};
 
 use super::{
     add::check_width,
     chunk::{Chunk, Fragment},
-    error::EditError,
-    image::{CellId, LevelSnapshot},
+    error::{EditError, missing},
+    image::{CellId, Family, LevelSnapshot},
     links,
 };
 use crate::{
@@ -32,10 +32,10 @@ impl LevelSnapshot {
         };
         let width = filed.width.get();
         if let Some(family) = &self.links
-            && family.width != width
+            && family.width != filed.width
         {
             return Err(EditError::LinkWidth {
-                expected: family.width,
+                expected: family.width.get(),
                 found: width,
             });
         }
@@ -76,7 +76,7 @@ impl LevelSnapshot {
                 .map(|chunk| plan.layout.chunks[*chunk as usize].as_slice())
                 .collect();
             let (segment, offsets) = link_placement::offsets(&coords);
-            let form = self.link_array(plan, &segment, &offsets)?;
+            let form = self.link_array(plan, filed.width, &segment, &offsets)?;
             let columns = self.link_columns(plan, &segment)?;
             let key = (segment.clone(), coords[0].to_vec());
             if !cells.contains_key(&key) {
@@ -98,12 +98,13 @@ impl LevelSnapshot {
     pub(super) fn link_array(
         &mut self,
         plan: &WritePlan,
+        width: LinkWidth,
         segment: &str,
         offsets: &[Vec<i64>],
     ) -> Result<RowForm, EditError> {
         let path = format!("0/links/0/{segment}");
-        let family = self.links.get_or_insert_with(|| super::image::Family {
-            width: offsets.len() + 1,
+        let family = self.links.get_or_insert(Family {
+            width,
             directed: plan.design.directed,
             duplicate: plan.design.duplicate,
         });
@@ -133,6 +134,9 @@ impl LevelSnapshot {
             "link_width": offsets.len() + 1, "level_delta": 0,
         });
         self.array_like_vertices(&path, crate::output::json_object(attributes))?;
+        if let Some(array) = self.arrays.get_mut(&path) {
+            array.row_form = form;
+        }
         if !crosses {
             let attributes = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
             self.array_like_vertices("0/link_fragments", crate::output::json_object(attributes))?;
@@ -213,10 +217,10 @@ impl LevelSnapshot {
             return Ok(());
         }
         let vertices = self.nodes.get("0/vertices").cloned();
-        let vertices = vertices.ok_or_else(|| EditError::NotLoaded("0/vertices".to_owned()))?;
+        let vertices = vertices.ok_or_else(|| missing("0/vertices"))?;
         let mut node = added_array(vertices, self.shards.as_deref())?;
         let array = self.arrays.get("0/vertices").cloned();
-        let mut array = array.ok_or_else(|| EditError::NotLoaded("0/vertices".to_owned()))?;
+        let mut array = array.ok_or_else(|| missing("0/vertices"))?;
         array.present.clear();
         let dtype = attributes.get("dtype").and_then(Value::as_str);
         array.dtype = dtype.and_then(|text| zvf_format::numeric::Dtype::parse(text).ok());

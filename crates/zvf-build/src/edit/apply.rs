@@ -7,7 +7,7 @@ use zvf_format::path::ChunkCoords;
 use super::{
     change::{Edits, LevelChange},
     chunk::{Chunk, Fragment},
-    error::{EditError, damaged},
+    error::{EditError, damaged, missing},
     image::{CellId, LevelSnapshot},
     links,
     remove::remove_rows,
@@ -91,17 +91,16 @@ impl LevelSnapshot {
             }
             return Ok(chunk);
         }
-        let name = |path: &str| format!("{path}, chunk {}", ChunkCoords(coords));
         let positions = cell("0/vertices");
-        let positions = positions.ok_or_else(|| EditError::NotLoaded(name("0/vertices")))?;
+        let positions = positions.ok_or_else(|| missing("0/vertices").in_chunk(coords))?;
         if !positions.len().is_multiple_of(row) {
-            return Err(damaged(&name("0/vertices"), "not a whole number of rows"));
+            return Err(damaged("0/vertices", "not a whole number of rows").in_chunk(coords));
         }
         chunk.rows = (positions.len() / row) as u64;
         chunk.positions.clone_from(positions);
         let index = cell("0/vertex_fragments");
-        let index = index.ok_or_else(|| EditError::NotLoaded(name("0/vertex_fragments")))?;
-        chunk.fragments = Chunk::fragments(&name("0/vertex_fragments"), index, chunk.rows)?;
+        let index = index.ok_or_else(|| missing("0/vertex_fragments").in_chunk(coords))?;
+        chunk.fragments = Chunk::fragments("0/vertex_fragments", coords, index, chunk.rows)?;
         for path in self.arrays.keys() {
             let of_vertices = path.starts_with("0/vertex_attributes/");
             let of_fragments = path.starts_with("0/fragment_attributes/");
@@ -117,12 +116,12 @@ impl LevelSnapshot {
             let bytes = match (bytes, rows) {
                 (Some(bytes), _) => bytes,
                 (None, 0) => Vec::new(),
-                (None, _) => return Err(EditError::NotLoaded(name(path))),
+                (None, _) => return Err(missing(path).in_chunk(coords)),
             };
             if rows == 0 && !bytes.is_empty()
                 || rows > 0 && !(bytes.len() as u64).is_multiple_of(rows)
             {
-                return Err(damaged(&name(path), "not a whole number of rows"));
+                return Err(damaged(path, "not a whole number of rows").in_chunk(coords));
             }
             if of_vertices {
                 chunk.vertex.insert(path.clone(), bytes)
@@ -143,8 +142,9 @@ impl LevelSnapshot {
     ) -> Result<BTreeMap<CellId, Chunk>, EditError> {
         let mut cells = BTreeMap::new();
         for (path, segment, offsets) in links::arrays(self)? {
-            let form = links::form(self, &path);
-            for source in &self.arrays[&path].present {
+            let array = &self.arrays[&path];
+            let form = array.row_form;
+            for source in &array.present {
                 if !links::touches(source, &offsets, touched) {
                     continue;
                 }

@@ -45,10 +45,12 @@ impl Chunk {
     /// Decodes a fragment index over `rows` rows.
     pub(super) fn fragments(
         path: &str,
+        coords: &[i64],
         bytes: &[u8],
         rows: u64,
     ) -> Result<Vec<Fragment>, EditError> {
-        let index = FragmentIndex::parse(bytes).map_err(|error| damaged(path, error))?;
+        let index = FragmentIndex::parse(bytes);
+        let index = index.map_err(|error| damaged(path, error).in_chunk(coords))?;
         let mut fragments = Vec::new();
         for rows_of in &index {
             let fragment = match rows_of {
@@ -57,7 +59,7 @@ impl Chunk {
             };
             if fragment.end() > rows && fragment.rows().next().is_some() {
                 let why = format!("a fragment ends at row {} of {rows}", fragment.end());
-                return Err(damaged(path, why));
+                return Err(damaged(path, why).in_chunk(coords));
             }
             fragments.push(fragment);
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::{
-    error::{EditError, damaged},
+    error::{EditError, damaged, missing},
     image::{CellId, LevelSnapshot},
     links,
 };
@@ -13,7 +13,7 @@ use crate::{
     plan::WritePlan,
     stored_column::{StoredColumn, set_nan},
 };
-use zvf_format::{fragment::FragmentIndex, numeric::Kind, path::ChunkCoords};
+use zvf_format::{fragment::FragmentIndex, numeric::Kind};
 use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
 const VERTEX: &str = "0/vertex_attributes/";
@@ -63,7 +63,7 @@ impl LevelSnapshot {
     ) -> Result<StoredColumn, EditError> {
         let columns = self.stored_columns(path)?;
         let node = self.nodes.get_mut(path);
-        let node = node.ok_or_else(|| EditError::NotLoaded(path.to_owned()))?;
+        let node = node.ok_or_else(|| missing(path))?;
         let attributes = node["attributes"].as_object_mut();
         let attributes = attributes.ok_or_else(|| damaged(path, "no attributes"))?;
         let columns = columns.unwrap_or_else(|| declared_columns(attributes));
@@ -92,8 +92,7 @@ impl LevelSnapshot {
                 continue;
             }
             if !cell.len().is_multiple_of(column) {
-                let name = format!("{path}, chunk {}", ChunkCoords(chunk));
-                return Err(damaged(&name, "not a whole number of rows"));
+                return Err(damaged(path, "not a whole number of rows").in_chunk(chunk));
             }
             return Ok(Some((cell.len() / column) as u64));
         }

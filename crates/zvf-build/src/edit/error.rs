@@ -1,5 +1,9 @@
 //! Error of changing a level.
 
+use core::fmt;
+
+use zvf_model::{grid::ChunkCoord, key::Key};
+
 use crate::error::BuildError;
 
 /// Error of changing a level.
@@ -13,16 +17,23 @@ pub enum EditError {
     #[error("{0}; such stores can be read but not edited")]
     Unsupported(&'static str),
     /// Data that the change needs is damaged.
-    #[error("{path} is damaged: {why}")]
+    #[error("{node}{} is damaged: {why}", in_chunk(chunk.as_ref()))]
     Damaged {
-        /// Node, and chunk if any.
-        path: String,
+        /// The node.
+        node: Key,
+        /// The chunk, if the damage is in one.
+        chunk: Option<ChunkCoord>,
         /// Description of the damage.
         why: String,
     },
-    /// A required node or cell was not loaded.
-    #[error("{0} is missing")]
-    NotLoaded(String),
+    /// A required node or cell is missing.
+    #[error("{node}{} is missing", in_chunk(chunk.as_ref()))]
+    Missing {
+        /// The node.
+        node: Key,
+        /// The chunk of a missing cell.
+        chunk: Option<ChunkCoord>,
+    },
     /// An object to change does not exist.
     #[error("there is no object {0}")]
     UnknownObject(i64),
@@ -145,10 +156,46 @@ pub enum EditError {
     },
 }
 
-/// Returns the error for damaged data.
-pub(super) fn damaged(path: &str, why: impl core::fmt::Display) -> EditError {
+impl EditError {
+    /// Returns the node that the error is about, if it is about the store.
+    pub fn node(&self) -> Option<&Key> {
+        match self {
+            Self::Damaged { node, .. } | Self::Missing { node, .. } => Some(node),
+            _ => None,
+        }
+    }
+
+    /// Names the chunk of damage.
+    pub(super) fn in_chunk(mut self, coords: &[i64]) -> Self {
+        if let Self::Damaged { chunk, .. } | Self::Missing { chunk, .. } = &mut self {
+            *chunk = Some(ChunkCoord::new(coords));
+        }
+        self
+    }
+}
+
+/// Returns the error for damaged data of the node at `path`.
+pub(super) fn damaged(path: &str, why: impl fmt::Display) -> EditError {
     EditError::Damaged {
-        path: path.to_owned(),
+        node: node(path),
+        chunk: None,
         why: why.to_string(),
     }
+}
+
+/// Returns the error for a missing node at `path`, or for a missing cell of it.
+pub(super) fn missing(path: &str) -> EditError {
+    EditError::Missing {
+        node: node(path),
+        chunk: None,
+    }
+}
+
+/// Returns the key of a node. Paths of a snapshot are keys.
+fn node(path: &str) -> Key {
+    Key::parse(path).unwrap_or_else(|_| Key::root())
+}
+
+fn in_chunk(chunk: Option<&ChunkCoord>) -> String {
+    chunk.map_or_else(String::new, |chunk| format!(", chunk {chunk}"))
 }

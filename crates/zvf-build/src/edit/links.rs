@@ -11,8 +11,8 @@ use zvf_format::{
 
 use super::{
     chunk::{Chunk, Fragment},
-    error::{EditError, damaged},
-    image::{CellId, LevelSnapshot},
+    error::{EditError, damaged, missing},
+    image::{CellId, Family, LevelSnapshot},
 };
 
 /// Link array: path, last segment, and chunk offsets of the ends after the first.
@@ -39,10 +39,9 @@ pub(super) fn arrays(image: &LevelSnapshot) -> Result<Vec<LinkArray>, EditError>
 fn offsets(
     path: &str,
     segment: &str,
-    width: usize,
+    width: LinkWidth,
     axes: usize,
 ) -> Result<Vec<Vec<i64>>, EditError> {
-    let width = LinkWidth::new(width as u64).map_err(|error| damaged(path, error))?;
     let offsets = Offsets::parse(segment, width, axes).map_err(|error| damaged(path, error))?;
     Ok(offsets.iter().map(Iterator::collect).collect())
 }
@@ -94,15 +93,6 @@ pub(super) fn is_zero(segment: &str) -> bool {
             .all(|letter| matches!(letter, b'0' | b'.' | b'_'))
 }
 
-/// Returns the row form of an array, which may have a permutation column.
-pub(super) fn form(image: &LevelSnapshot, path: &str) -> RowForm {
-    let node = image.nodes.get(path);
-    match node.and_then(|node| node["attributes"]["has_perm"].as_bool()) {
-        Some(true) => RowForm::Permuted,
-        _ => RowForm::Plain,
-    }
-}
-
 /// Decodes a link cell as a chunk whose fragments are the link groups.
 pub(super) fn load(
     image: &LevelSnapshot,
@@ -110,33 +100,30 @@ pub(super) fn load(
     source: &[i64],
 ) -> Result<Chunk, EditError> {
     let path = format!("0/links/0/{segment}");
-    let width = image.links.as_ref().map_or(2, |family| family.width);
-    let width = LinkWidth::new(width as u64).map_err(|error| damaged(&path, error))?;
-    let form = form(image, &path);
+    let width = image.links.map_or(LinkWidth::EDGE, |family| family.width);
+    let array = image.arrays.get(&path);
+    let form = array.map_or(RowForm::Plain, |array| array.row_form);
     let cell = |path: &str| image.cells.get(&(path.to_owned(), source.to_vec()));
     let Some(bytes) = cell(&path) else {
         return Ok(Chunk::default());
     };
-    if image
-        .arrays
-        .get(&path)
-        .and_then(|array| array.dtype)
-        .is_some_and(|dtype| dtype.size() != 8)
-    {
+    let dtype = array.and_then(|array| array.dtype);
+    if dtype.is_some_and(|dtype| dtype.size() != 8) {
         return Err(EditError::Unsupported("links are not stored as int64"));
     }
     let mut chunk = Chunk::default();
     if is_zero(segment) {
-        let rows = LinkRows::parse(bytes, width, form).map_err(|error| damaged(&path, error))?;
+        let rows = LinkRows::parse(bytes, width, form)
+            .map_err(|error| damaged(&path, error).in_chunk(source))?;
         chunk.rows = rows.len() as u64;
         chunk.positions.clone_from(bytes);
         chunk.fragments = match cell("0/link_fragments") {
-            Some(index) => Chunk::fragments("0/link_fragments", index, chunk.rows)?,
+            Some(index) => Chunk::fragments("0/link_fragments", source, index, chunk.rows)?,
             None => vec![Fragment::Range(0, chunk.rows)],
         };
     } else {
-        let links =
-            RaggedLinks::parse(bytes, width, form).map_err(|error| damaged(&path, error))?;
+        let links = RaggedLinks::parse(bytes, width, form)
+            .map_err(|error| damaged(&path, error).in_chunk(source))?;
         let mut start = 0;
         for group in links.groups() {
             let end = start + group.len() as u64;
@@ -145,10 +132,11 @@ pub(super) fn load(
         }
         chunk.rows = start;
         let row = (width.get() + usize::from(form == RowForm::Permuted)) * 8;
-        let data = ragged::RaggedBlob::parse(bytes).map_err(|error| damaged(&path, error))?;
+        let data = ragged::RaggedBlob::parse(bytes)
+            .map_err(|error| damaged(&path, error).in_chunk(source))?;
         chunk.positions = data.iter().flatten().copied().collect();
         if chunk.positions.len() as u64 != start.saturating_mul(row as u64) {
-            return Err(damaged(&path, "groups that do not follow each other"));
+            return Err(damaged(&path, "groups that do not follow each other").in_chunk(source));
         }
     }
     for path in attributes(image, segment) {
@@ -156,10 +144,10 @@ pub(super) fn load(
             Some(bytes) => bytes.clone(),
             None if chunk.rows == 0 => Vec::new(),
             // Appended values would be assigned to earlier links without one.
-            None => return Err(EditError::NotLoaded(path)),
+            None => return Err(missing(&path).in_chunk(source)),
         };
         if chunk.rows > 0 && !(bytes.len() as u64).is_multiple_of(chunk.rows) {
-            return Err(damaged(&path, "not a whole number of rows"));
+            return Err(damaged(&path, "not a whole number of rows").in_chunk(source));
         }
         chunk.vertex.insert(path, bytes);
     }
@@ -231,13 +219,8 @@ pub(super) fn count(node: &Value, name: &str) -> u64 {
 }
 
 /// Returns the rows of a cell, and the number that count as logical links.
-pub(super) fn counted(
-    bytes: &[u8],
-    segment: &str,
-    family: &super::image::Family,
-    form: RowForm,
-) -> (u64, u64) {
-    let columns = family.width + usize::from(form == RowForm::Permuted);
+pub(super) fn counted(bytes: &[u8], segment: &str, family: Family, form: RowForm) -> (u64, u64) {
+    let columns = family.width.get() + usize::from(form == RowForm::Permuted);
     let data: Vec<u8> = if is_zero(segment) {
         bytes.to_vec()
     } else {

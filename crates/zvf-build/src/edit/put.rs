@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use zvf_format::path::ChunkCoords;
+use zvf_format::{links::RowForm, path::ChunkCoords};
 
 use super::{
     change::Edits,
     chunk::{Chunk, Fragment},
-    error::EditError,
+    error::{EditError, missing},
     image::{CellId, LevelSnapshot, PerChunk},
     links,
     tables::{self},
@@ -74,9 +74,9 @@ impl LevelSnapshot {
         edits: &mut Edits,
     ) -> Result<(), EditError> {
         let array = self.arrays.get_mut(path);
-        let array = array.ok_or_else(|| EditError::NotLoaded(path.to_owned()))?;
+        let array = array.ok_or_else(|| missing(path))?;
         let node = self.nodes.get_mut(path);
-        let node = node.ok_or_else(|| EditError::NotLoaded(path.to_owned()))?;
+        let node = node.ok_or_else(|| missing(path))?;
         let key = (path.to_owned(), coords.to_vec());
         if bytes.is_empty() {
             if array.present.remove(coords) {
@@ -148,7 +148,7 @@ impl LevelSnapshot {
     /// Updates the link counts of a family by the difference of its cells before and after. Of
     /// duplicated links the leading copy counts.
     pub(super) fn recount_links(&mut self, edits: &Edits) {
-        let Some(family) = &self.links else {
+        let Some(family) = self.links else {
             return;
         };
         let mut rows = (0u64, 0u64);
@@ -157,7 +157,8 @@ impl LevelSnapshot {
             let Some(segment) = path.strip_prefix("0/links/0/") else {
                 continue;
             };
-            let form = links::form(self, path);
+            let form = self.arrays.get(path);
+            let form = form.map_or(RowForm::Plain, |array| array.row_form);
             let count = |bytes: &[u8]| links::counted(bytes, segment, family, form);
             let before = self.cells.get(&(path.clone(), source.clone()));
             let before = before.map_or((0, 0), |bytes| count(bytes));
@@ -190,7 +191,7 @@ impl LevelSnapshot {
                 .tables
                 .manifests
                 .iter()
-                .filter(|bytes| bytes.len() > 4)
+                .filter(|bytes| bytes.len() > tables::EMPTY_MANIFEST)
                 .count();
             let layout = match self.tables.is_dense {
                 true => tables::DENSE_LAYOUT,

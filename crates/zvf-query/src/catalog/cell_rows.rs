@@ -1,7 +1,10 @@
 //! The rows of one cell of an attribute.
 
 use bytes::{Bytes, BytesMut};
-use zvf_format::numeric::{NumericRows, columns_of};
+use zvf_format::{
+    dictionary::DictionaryCodes,
+    numeric::{NumericRows, columns_of},
+};
 use zvf_model::{array::CellAttribute, grid::ChunkCoord, key::Key};
 
 use crate::{
@@ -50,6 +53,41 @@ pub(crate) fn value_rows(
     })?;
     let columns = columns.get();
     Ok(CellRows { bytes, columns })
+}
+
+/// Checks the payload of an attribute's cell, for tools that copy cells: it divides into `rows` rows,
+/// and codes are words of the dictionary.
+///
+/// # Errors
+///
+/// Returns the [`Damage`] that a query of the values reports.
+pub fn check_attribute_cell(
+    metadata: &CellAttribute,
+    key: &Key,
+    chunk: &ChunkCoord,
+    bytes: &Bytes,
+    rows: u64,
+) -> Result<(), Damage> {
+    value_rows(metadata, key, chunk, bytes.clone(), rows)?;
+    check_codes(metadata, key, chunk, bytes)
+}
+
+/// Checks that the codes of a cell are words of the dictionary.
+pub(crate) fn check_codes(
+    metadata: &CellAttribute,
+    key: &Key,
+    chunk: &ChunkCoord,
+    bytes: &[u8],
+) -> Result<(), Damage> {
+    let Some(dictionary) = &metadata.dictionary else {
+        return Ok(());
+    };
+    let words = u32::try_from(dictionary.categories.len()).unwrap_or(u32::MAX);
+    let codes = DictionaryCodes::parse(bytes, metadata.dtype, words, dictionary.fill);
+    match codes {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Damage::in_chunk(key, chunk, Fault::Range)),
+    }
 }
 
 /// Concatenates buffers.

@@ -67,6 +67,14 @@ impl ChunkedArray {
         }
     }
 
+    /// Returns the chunks of an array of byte strings; `None` for other forms.
+    pub(crate) fn presence(&self) -> Option<&Presence> {
+        match &self.form {
+            ChunkStorage::Cells { presence, .. } => Some(presence),
+            _ => None,
+        }
+    }
+
     /// Opens the array described by the node at `key`.
     ///
     /// Reads the node, unless `read` has it, and lists its children where chunks may be children;

@@ -18,6 +18,7 @@
 
 mod by_chunk;
 mod cells;
+mod content;
 mod decode;
 mod groups;
 mod legacy;

@@ -10,6 +10,7 @@ use zvf_model::grid::ChunkCoord;
 use crate::catalog::level::CachedLookup;
 
 mod builder;
+mod content;
 mod dense;
 mod fragments_by_chunk;
 mod ids;

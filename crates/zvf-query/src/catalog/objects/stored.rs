@@ -47,6 +47,22 @@ impl StoredManifests {
     pub fn find(&self, id: i64) -> Option<u64> {
         u64::try_from(self.ids.find(id)?).ok()
     }
+
+    /// Returns the damage for a fault in the manifest of a row.
+    pub(super) fn damage(&self, row: u64, fault: Fault) -> Damage {
+        match &self.table.manifests {
+            Manifests::Items(items) => items.damage(items.cell_of(row), fault),
+            _ => Damage::new(self.node(), fault),
+        }
+    }
+
+    /// Returns whether the manifest of a row, which was never written, may not be empty.
+    pub(super) fn requires(&self, row: u64) -> bool {
+        match &self.table.manifests {
+            Manifests::Items(items) => self.table.requires(items, items.cell_of(row)),
+            _ => false,
+        }
+    }
 }
 
 impl Session<'_> {
@@ -121,20 +137,24 @@ impl Session<'_> {
         manifests: &'f StoredManifests,
         rows: Range<u64>,
     ) -> BoxFuture<'f, Result<Vec<Bytes>, QueryError>> {
-        Box::pin(self.read_manifests(manifests, rows))
+        Box::pin(async move {
+            let read = self.read_manifests(manifests, rows).await?.into_iter();
+            Ok(read.map(Option::unwrap_or_default).collect())
+        })
     }
 
-    async fn read_manifests(
+    /// Reads manifests as [`manifest_rows`](Self::manifest_rows) does; `None` if never written.
+    pub(super) async fn read_manifests(
         &self,
         manifests: &StoredManifests,
         rows: Range<u64>,
-    ) -> Result<Vec<Bytes>, QueryError> {
+    ) -> Result<Vec<Option<Bytes>>, QueryError> {
         let rows = rows.start..rows.end.min(manifests.rows());
         if let Some((data, spans)) = &manifests.open {
             let index = |row: u64| usize::try_from(row).unwrap_or(usize::MAX);
             let spans = spans.get(index(rows.start)..index(rows.end));
             let blobs = spans.unwrap_or_default().iter();
-            return Ok(blobs.map(|span| data.slice(span.clone())).collect());
+            return Ok(blobs.map(|span| Some(data.slice(span.clone()))).collect());
         }
         let Manifests::Items(items) = &manifests.table.manifests else {
             return Ok(Vec::new());
@@ -154,16 +174,12 @@ impl Session<'_> {
                 Err(error) => return Err(items.damage(cell, Fault::Fetch(error)).into()),
             };
             let Some(payload) = payload else {
-                read.extend(
-                    numbers
-                        .filter(|row| rows.contains(row))
-                        .map(|_| Bytes::new()),
-                );
+                read.extend(numbers.filter(|row| rows.contains(row)).map(|_| None));
                 continue;
             };
             for (row, item) in numbers.zip(items.items(cell, &payload)?) {
                 if rows.contains(&row) {
-                    read.push(payload.slice_ref(item));
+                    read.push(Some(payload.slice_ref(item)));
                 }
             }
         }

@@ -288,6 +288,19 @@ impl Session<'_> {
 }
 
 impl AttributeTable {
+    /// Returns the array of values.
+    pub(crate) fn array(&self) -> &AnyArray {
+        match &self.values {
+            Stored::Rows(rows) => rows.array(),
+            Stored::Text(texts, _) => texts.array(),
+        }
+    }
+
+    /// Returns whether rows that equal the fill value are null.
+    pub(crate) fn fill_is_null(&self) -> bool {
+        matches!(self.absent, Absent::Fill)
+    }
+
     /// Creates a table from an array that describes itself, from 0.8.1 on.
     fn of_array(name: &str, array: AnyArray, table: &Table) -> Result<Self, QueryError> {
         let text = match (&array.metadata().data_type, &array.metadata().fill_value) {

@@ -58,6 +58,10 @@ impl ByteStringArray {
         self.array.node()
     }
 
+    pub(crate) fn array(&self) -> &AnyArray {
+        &self.array
+    }
+
     pub(crate) fn cells(&self) -> u64 {
         self.rows.div_ceil(self.per_cell)
     }

@@ -183,6 +183,10 @@ impl RowArray {
         self.array.node()
     }
 
+    pub(crate) fn array(&self) -> &AnyArray {
+        &self.array
+    }
+
     /// Returns the kind of the numbers; `None` for text.
     pub(crate) fn kind(&self) -> Option<Kind> {
         match self.element {

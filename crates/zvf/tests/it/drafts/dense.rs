@@ -3,9 +3,9 @@
 use serde_json::json;
 use zvf::{
     Dataset, Design, Editor, ErrorKind, Geometry, GeometryKind, LevelId, MigrateOptions,
-    NumericColumn, Query,
+    NumericColumn, OpenOptions, Query,
 };
-use zvf_build::{WritePlan, edit::EditError};
+use zvf_build::WritePlan;
 use zvf_store::ByteRange;
 use zvf_testkit::golden::Files;
 
@@ -237,7 +237,7 @@ fn a_few_objects_of_a_dense_index_are_read_by_ranges() {
             let twin = many(zvf::ManifestForm::Manifests, offset).await;
             let twin = Dataset::open(in_memory(&twin)).await.unwrap();
             let mut files = many(zvf::ManifestForm::Dense, offset).await;
-            let options = zvf::OpenOptions::default().record_requests(true);
+            let options = OpenOptions::default().record_requests(true);
             let store = options.from_memory(files.clone()).unwrap();
             let dataset = Dataset::open_with(store.clone(), &options).await.unwrap();
             for ids in [vec![17_000], vec![39_000, 20, 21, 20], vec![5]] {
@@ -419,8 +419,8 @@ fn a_damaged_dense_index_is_not_changed() {
             let store = in_memory(&files);
             let editor = Editor::open(store.clone()).await.unwrap();
             let error = editor.remove(&[40]).await.unwrap_err();
-            let is_damage = matches!(error.cause(), Some(EditError::Damaged { .. }));
-            assert!(is_damage && error.to_string().contains(about), "{error}");
+            assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+            assert!(error.to_string().contains(about), "{error}");
             let mut before = files.clone();
             let mut after = files_of(&store).await;
             before.sort();
@@ -442,14 +442,18 @@ fn a_damaged_dense_index_is_not_changed() {
             let mut dense = healthy.clone();
             let first = usize::try_from(dense.spans[2][0]).unwrap();
             dense.blocks[first][3] = fragment;
-            check(with(&twin, &dense), "manifest_blocks").await;
+            check(with(&twin, &dense), "row 2").await;
         }
         // Spans that share blocks describe more blocks than the index stores.
         let mut dense = healthy.clone();
         dense.blocks.resize(1 << 14, [0, 0, 0, 0]);
         dense.ids = (0..1 << 12).collect();
         dense.spans = vec![[0, 1 << 14]; 1 << 12];
-        check(with(&twin, &dense), "share").await;
+        let options = OpenOptions::default().budget(16 << 20);
+        let store = options.from_memory(with(&twin, &dense)).unwrap();
+        let editor = Editor::open(store).await.unwrap();
+        let error = editor.remove(&[40]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OverBudget, "{error}");
         // Arrays that declare rows which they do not have.
         for (name, rows) in [("manifest_spans", 1_u64 << 50), ("manifest_blocks", 3)] {
             let mut files = with(&twin, &healthy);
@@ -519,7 +523,7 @@ fn a_damaged_dense_index_is_an_error_that_names_the_row() {
         dense.ids = (0..1 << 12).collect();
         dense.spans = vec![[0, 1 << 14]; 1 << 12];
         let files = with(&twin, &dense);
-        let options = zvf::OpenOptions::default().budget(8 << 20);
+        let options = OpenOptions::default().budget(8 << 20);
         let store = options.from_memory(files.clone()).unwrap();
         let error = Dataset::open_with(store, &options)
             .await
