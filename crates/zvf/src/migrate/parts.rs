@@ -10,11 +10,12 @@ use zvf_build::{
 };
 use zvf_format::{fragment::FragmentIndex, numeric::Dtype};
 use zvf_model::{
-    array::{CellAttribute, VertexEncoding, Vertices},
+    array::{CellAttribute, FragmentArray, VertexEncoding, Vertices},
     grid::ChunkCoord,
     layout::ArrayRole,
+    word::Word,
 };
-use zvf_query::{Damage, Fault, StoredArray, predicate::Scope};
+use zvf_query::{Damage, Fault, QueryError, StoredArray, check_attribute_cell, predicate::Scope};
 
 use super::{
     Migration,
@@ -199,6 +200,13 @@ impl Migration<'_> {
         match (vertices, fragments) {
             (Some(Some(vertices)), Some(fragments)) => {
                 let metadata = Vertices::parse(vertices.node(), vertices.attributes())?.value;
+                if let Word::Unknown(encoding) = &metadata.encoding {
+                    let (node, encoding) = (vertices.node().clone(), encoding.clone());
+                    return Err(QueryError::Encoding { node, encoding }.into());
+                }
+                if let Some(fragments) = &fragments {
+                    FragmentArray::parse(fragments.node(), fragments.attributes())?;
+                }
                 arrays.vertices = Some(VertexArrays {
                     vertices,
                     fragments,
@@ -435,6 +443,13 @@ impl Migration<'_> {
                     true => u64::from(facts.fragments),
                     false => facts.rows,
                 });
+                if facts.is_some_and(|facts| facts.rows > 0) {
+                    let (metadata, node) = (&attribute.metadata, part.node());
+                    if let Err(damage) = check_attribute_cell(metadata, node, chunk, &cell, rows) {
+                        self.damaged(damage)?;
+                        continue;
+                    }
+                }
                 columns = columns.or_else(|| columns_of(attribute.metadata.dtype, &cell, rows));
                 bytes += cell.len() as u64;
                 target.cell(self, chunk.coords(), Vec::from(cell), &mut waiting)?;

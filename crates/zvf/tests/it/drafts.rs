@@ -44,7 +44,7 @@ async fn findings(files: &Files) -> Vec<String> {
 }
 
 /// Creates a store in memory and returns its files.
-async fn created(geometry: Geometry, design: Design) -> Files {
+pub(crate) async fn created(geometry: Geometry, design: Design) -> Files {
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
     let plan = WritePlan::new(geometry, design).unwrap();

@@ -19,6 +19,7 @@ mod hostile;
 #[cfg(unix)]
 mod killed;
 mod links;
+mod meaning;
 mod migrated;
 mod node_copies;
 mod objects;

@@ -10,7 +10,10 @@ mod repaired;
 use zvf::{Dataset, Error, MigrateOptions, MigrateReport, Profile, Store};
 
 /// Migrates a store; returns the new store and the report.
-async fn migrated(source: &Dataset, profile: Profile) -> Result<(Dataset, MigrateReport), Error> {
+pub(crate) async fn migrated(
+    source: &Dataset,
+    profile: Profile,
+) -> Result<(Dataset, MigrateReport), Error> {
     let mut options = MigrateOptions::default();
     options.profile = profile;
     let none: [(&str, &[u8]); 0] = [];

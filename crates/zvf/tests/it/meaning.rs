@@ -1,0 +1,484 @@
+//! A document has one meaning: a member of a node that queries refuse is refused by edits and
+//! migration with the same error, and reported by validation.
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json, json};
+use zvf::{
+    Column, Dataset, Design, Editor, Error, ErrorKind, Geometry, GeometryKind, LevelId,
+    NumericColumn, OpenOptions, OutOfBounds, Profile, Query, Severity, ValidateOptions, validate,
+};
+use zvf_query::{QueryError, Session, predicate::Scope};
+use zvf_testkit::golden::Files;
+
+use crate::{block_on, drafts::created, migrated::migrated};
+
+/// One change of a member of a node.
+#[derive(Clone, Debug)]
+struct Damage {
+    /// Path of the node.
+    node: String,
+    /// Path of the member in the node.
+    member: String,
+    /// The change.
+    change: &'static str,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.node, self.member, self.change)
+    }
+}
+
+/// The error of a part of the library.
+#[derive(Clone, Debug)]
+struct Refusal {
+    kind: ErrorKind,
+    /// The node of the key.
+    node: Option<String>,
+    text: String,
+}
+
+impl Refusal {
+    fn is_same(&self, other: &Self) -> bool {
+        (self.kind, &self.node) == (other.kind, &other.node)
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let node = error.key().map(|key| {
+            let node = key.as_str().split("/c/").next().unwrap();
+            let node = node.strip_suffix("zarr.json").unwrap_or(node);
+            node.trim_end_matches('/').to_owned()
+        });
+        Self {
+            kind: error.kind(),
+            node,
+            text: error.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {:?}: {}", self.kind, self.node, self.text)
+    }
+}
+
+/// Returns geometry of a kind with attributes of every scope, and objects from `first` on.
+fn geometry(kind: GeometryKind, first: i64) -> Geometry {
+    let rows: [[f32; 2]; 8] = [
+        [1.0, 1.0],
+        [2.0, 1.5],
+        [3.0, 2.0],
+        [11.0, 2.0],
+        [12.0, 2.5],
+        [13.0, 3.0],
+        [14.0, 1.0],
+        [15.0, 2.0],
+    ];
+    let mut geometry = Geometry::new(NumericColumn::from(rows.to_vec()));
+    let heights = (0_u8..8).map(f32::from);
+    let texts = ["a", "b", "a", "c", "a", "b", "a", "c"].map(Some);
+    geometry.vertex = vec![
+        Column::new("height", NumericColumn::float32(1, heights)),
+        Column::text("label", texts),
+    ];
+    if kind.is_paths() {
+        let ends = match kind {
+            GeometryKind::Lines => vec![0, 2, 4, 6, 8],
+            _ => vec![0, 5, 8],
+        };
+        let count = i64::try_from(ends.len()).unwrap() - 1;
+        geometry.part_offsets = Some(ends);
+        geometry.part_objects = Some((first..first + count).collect());
+    } else {
+        let owners = [0, 0, 0, 0, 0, 1, 1, 1].map(|owner| first + owner);
+        geometry.object_ids = Some(owners.to_vec());
+    }
+    match kind {
+        GeometryKind::Skeletons => geometry.links = vec![1, 0, 2, 1, 3, 2, 4, 3, 6, 5, 7, 6],
+        GeometryKind::Graphs => geometry.links = vec![0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 6, 7],
+        GeometryKind::Mesh => {
+            geometry.link_width = 3;
+            geometry.links = vec![0, 1, 2, 2, 3, 4, 5, 6, 7];
+        }
+        _ => {}
+    }
+    if matches!(kind, GeometryKind::Graphs | GeometryKind::Mesh) {
+        let links = u8::try_from(geometry.link_count()).unwrap();
+        let weights = (0..links).map(f32::from);
+        geometry.link = vec![Column::new("weight", NumericColumn::float32(1, weights))];
+    }
+    let rows = match geometry.part_offsets.as_ref() {
+        Some(ends) => ends.len() - 1,
+        None => 2,
+    };
+    let rows = u8::try_from(rows).unwrap();
+    let of_objects = |add: u8| NumericColumn::float32(1, (0..rows).map(|row| f32::from(row + add)));
+    geometry.fragment = vec![Column::new("quality", of_objects(1))];
+    geometry.object = vec![
+        Column::new("score", of_objects(2)),
+        Column::text(
+            "name",
+            (0..rows).map(|row| Some(["x", "yy"][usize::from(row % 2)])),
+        ),
+    ];
+    geometry.groups = BTreeMap::from([(0, vec![first]), (1, vec![first, first + 1])]);
+    geometry.group = vec![Column::new("share", NumericColumn::float64(1, [0.5, 1.0]))];
+    geometry
+}
+
+/// Returns a created store of a kind, without the copy of its nodes.
+async fn store(kind: GeometryKind) -> Files {
+    let mut design = Design::new(kind);
+    design.chunk_shape = Some(vec![10.0; 2]);
+    let mut files = created(geometry(kind, 10), design).await;
+    edit(&mut files, "", |root| {
+        let attributes = root["attributes"].as_object_mut().unwrap();
+        attributes.remove("zvf_nodes");
+    });
+    files
+}
+
+/// Changes the node at `path`.
+fn edit(files: &mut Files, path: &str, change: impl FnOnce(&mut Json)) {
+    let key = match path {
+        "" => "zarr.json".to_owned(),
+        path => format!("{path}/zarr.json"),
+    };
+    let (_, bytes) = files.iter_mut().find(|(name, _)| *name == key).unwrap();
+    let mut node = serde_json::from_slice(bytes).unwrap();
+    change(&mut node);
+    *bytes = node.to_string().into_bytes();
+}
+
+/// Returns every change of every member of every node.
+fn all_damage(files: &Files) -> Vec<Damage> {
+    let mut all = Vec::new();
+    for (key, bytes) in files {
+        let Some(node) = key.strip_suffix("zarr.json") else {
+            continue;
+        };
+        let json: Json = serde_json::from_slice(bytes).unwrap();
+        let mut members = Vec::new();
+        members_of(&json, "", &mut members);
+        for member in members {
+            for change in ["removed", "another type", "another value"] {
+                all.push(Damage {
+                    node: node.trim_end_matches('/').to_owned(),
+                    member: member.clone(),
+                    change,
+                });
+            }
+        }
+    }
+    all
+}
+
+fn members_of(json: &Json, above: &str, members: &mut Vec<String>) {
+    let mut push = |name: &str, value: &Json| {
+        let member = format!("{above}/{name}");
+        members.push(member.clone());
+        members_of(value, &member, members);
+    };
+    match json {
+        Json::Object(object) => object.iter().for_each(|(name, value)| push(name, value)),
+        // The others of a list are like the first.
+        Json::Array(list) => list.iter().take(1).for_each(|value| push("0", value)),
+        _ => {}
+    }
+}
+
+/// Applies a change; `false` if it changes nothing.
+fn damaged(files: &mut Files, damage: &Damage) -> bool {
+    let mut is_changed = false;
+    edit(files, &damage.node, |node| {
+        let (above, name) = damage.member.rsplit_once('/').unwrap();
+        let parent = node.pointer_mut(above).unwrap();
+        if damage.change == "removed" {
+            match parent {
+                Json::Object(object) => is_changed = object.remove(name).is_some(),
+                Json::Array(list) => {
+                    list.remove(0);
+                    is_changed = true;
+                }
+                _ => {}
+            }
+            return;
+        }
+        let value = node.pointer_mut(&damage.member).unwrap();
+        let new = if damage.change == "another type" {
+            of_another_type(value)
+        } else {
+            another_value(value)
+        };
+        is_changed = *value != new;
+        *value = new;
+    });
+    is_changed
+}
+
+fn of_another_type(value: &Json) -> Json {
+    match value {
+        Json::String(_) => json!(7),
+        Json::Number(_) => json!("seven"),
+        Json::Bool(_) => json!([]),
+        Json::Array(_) => json!({}),
+        Json::Object(_) | Json::Null => json!(true),
+    }
+}
+
+fn another_value(value: &Json) -> Json {
+    match value {
+        Json::String(text) if text == "float32" => json!("float64"),
+        Json::String(text) => json!(format!("{text}x")),
+        Json::Number(number) if number.is_f64() => json!(number.as_f64().unwrap() + 1.5),
+        Json::Number(number) => json!(number.as_i64().unwrap() + 1),
+        Json::Bool(flag) => json!(!flag),
+        Json::Array(list) => {
+            let mut list = list.clone();
+            list.extend(list.first().cloned());
+            json!(list)
+        }
+        Json::Object(object) => {
+            let unknown = [("unknown".to_owned(), json!("member"))];
+            let all = object.clone().into_iter().chain(unknown);
+            json!(all.collect::<Map<String, Json>>())
+        }
+        Json::Null => json!(0),
+    }
+}
+
+fn in_memory(files: &Files) -> zvf::Store {
+    OpenOptions::default().from_memory(files.clone()).unwrap()
+}
+
+/// Reads everything.
+async fn read(files: &Files) -> Result<(), Error> {
+    let dataset = Dataset::open(in_memory(files)).await?;
+    dataset.query(&Query::new()).await?;
+    Ok(tables(&dataset.session()).await?)
+}
+
+async fn tables(session: &Session<'_>) -> Result<(), QueryError> {
+    let level = LevelId::FULL;
+    session.object_list(level).await?;
+    session.group_list(level).await?;
+    for name in session.attribute_list(level, Scope::Object).await?.iter() {
+        session.object_values(level, name, None).await?;
+    }
+    for name in session.attribute_list(level, Scope::Group).await?.iter() {
+        session.group_values(level, name, None).await?;
+    }
+    Ok(())
+}
+
+/// Adds geometry to each chunk, removes an object, and compacts the store.
+async fn change(files: &Files, kind: GeometryKind) -> Result<(), Error> {
+    let editor = Editor::open(in_memory(files)).await?;
+    editor
+        .append(&geometry(kind, 20), OutOfBounds::Reject)
+        .await?;
+    editor.remove(&[20]).await?;
+    editor.compact().await?;
+    Ok(())
+}
+
+async fn migrate(files: &Files) -> Result<(), Error> {
+    let dataset = Dataset::open(in_memory(files)).await?;
+    migrated(&dataset, Profile::V09).await?;
+    Ok(())
+}
+
+/// Returns whether validation reports an error.
+async fn is_reported(files: &Files) -> bool {
+    let report = validate(in_memory(files), &ValidateOptions::default()).await;
+    report.map_or(true, |report| {
+        let mut findings = report.findings.iter();
+        findings.any(|finding| finding.rule.severity == Severity::Error)
+    })
+}
+
+/// A part of the library that need not agree with queries about some damage.
+struct Exemption {
+    /// `editor` or `migration`.
+    part: &'static str,
+    /// Prefix of the node and the member.
+    damage: &'static str,
+    reason: &'static str,
+}
+
+/// Nodes that queries never read, but a change or a migration writes again.
+const UNREAD: &str = "queries do not read the node; it is written again, with its unknown members";
+
+const EXEMPTIONS: &[Exemption] = &[
+    Exemption {
+        part: "migration",
+        damage: "0/fragment_attributes /",
+        reason: UNREAD,
+    },
+    Exemption {
+        part: "migration",
+        damage: "0/vertex_attributes /",
+        reason: UNREAD,
+    },
+    Exemption {
+        part: "migration",
+        damage: "0/links /",
+        reason: UNREAD,
+    },
+    Exemption {
+        part: "migration",
+        damage: "0/link_attributes /",
+        reason: UNREAD,
+    },
+    Exemption {
+        part: "migration",
+        damage: "0/link_attributes/weight /",
+        reason: UNREAD,
+    },
+    Exemption {
+        part: "both",
+        damage: "0/link_attributes/weight/0 /",
+        reason: UNREAD,
+    },
+    Exemption {
+        part: "both",
+        damage: "0/object_attributes /",
+        reason: UNREAD,
+    },
+    Exemption {
+        part: "both",
+        damage: "0/group_attributes /",
+        reason: UNREAD,
+    },
+    Exemption {
+        part: "both",
+        damage: "0/link_fragments /",
+        reason: "queries read cells of links whole without their groups, which are written again",
+    },
+    Exemption {
+        part: "migration",
+        damage: "0/vertices /attributes/nonempty_chunks/0 removed",
+        reason: "fragments disagree as well, and are read before the object index",
+    },
+];
+
+fn is_exempt(part: &str, damage: &str) -> bool {
+    let mut exemptions = EXEMPTIONS.iter();
+    exemptions.any(|exemption| {
+        (exemption.part == part || exemption.part == "both")
+            && damage.starts_with(exemption.damage)
+            && !exemption.reason.is_empty()
+    })
+}
+
+/// Reasons why a store that is read cannot be changed, beside the capabilities of edits.
+const OWN_REASONS: &[&str] = &[
+    // Queries need no bounds, but a vertex must not be written outside them.
+    "no bounds",
+    "lies outside the bounds",
+    // Queries take links and paths as they are, but a plan of a change depends on the kind.
+    "does not declare its kind of geometry",
+    "only stores of 0.9 can be changed",
+    // Queries return no value, but appended values would be assigned to earlier rows.
+    "chunk 0.0 is missing",
+    // Queries ignore rows without an object, which a change would drop.
+    "more rows than there are objects",
+    // Codes without a dictionary are numbers.
+    "in the store, but text in the addition",
+];
+
+/// Number of the damages of a store that are skipped between two that are tested.
+fn step() -> usize {
+    let scale = usize::from(zvf_testkit::sample::cases(1_u16));
+    12_usize.div_ceil(scale)
+}
+
+fn check(kind: GeometryKind, first: usize) {
+    block_on(async {
+        let whole = store(kind).await;
+        read(&whole).await.unwrap();
+        change(&whole, kind).await.unwrap();
+        migrate(&whole).await.unwrap();
+        assert!(!is_reported(&whole).await);
+        let (mut faults, mut refused) = (Vec::new(), 0);
+        for damage in all_damage(&whole).iter().skip(first).step_by(step()) {
+            let mut files = whole.clone();
+            if !damaged(&mut files, damage) {
+                continue;
+            }
+            let found = compare(&files, kind, &damage.to_string(), &mut faults).await;
+            refused += usize::from(found);
+        }
+        assert!(refused > 10, "{refused}");
+        let count = faults.len();
+        assert!(faults.is_empty(), "{count} faults\n{}", faults.join("\n"));
+    });
+}
+
+/// Compares what the parts of the library say. Returns whether queries refuse the store.
+async fn compare(
+    files: &Files,
+    kind: GeometryKind,
+    damage: &str,
+    faults: &mut Vec<String>,
+) -> bool {
+    let reader = read(files).await.map_err(Refusal::from);
+    let editor = change(files, kind).await.map_err(Refusal::from);
+    let target = migrate(files).await.map_err(Refusal::from);
+    let parts = [("editor", editor), ("migration", target)];
+    let parts = parts.iter().filter(|(part, _)| !is_exempt(part, damage));
+    match &reader {
+        Err(reader) => {
+            for (part, other) in parts {
+                if !other.as_ref().is_err_and(|other| reader.is_same(other)) {
+                    faults.push(format!("{damage}: queries {reader}, {part} {other:?}"));
+                }
+            }
+            if !is_reported(files).await {
+                faults.push(format!("{damage}: not reported: {reader}"));
+            }
+        }
+        Ok(()) => {
+            for (part, other) in parts {
+                let Err(other) = other else {
+                    continue;
+                };
+                let mut reasons = OWN_REASONS.iter();
+                if !reasons.any(|reason| other.text.contains(reason)) {
+                    faults.push(format!("{damage}: read, but {part} {other}"));
+                }
+            }
+        }
+    }
+    reader.is_err()
+}
+
+#[test]
+fn nodes_of_points_have_one_meaning() {
+    check(GeometryKind::Points, 0);
+}
+
+#[test]
+fn nodes_of_polylines_have_one_meaning() {
+    check(GeometryKind::Polylines, 2);
+}
+
+#[test]
+fn nodes_of_skeletons_have_one_meaning() {
+    check(GeometryKind::Skeletons, 4);
+}
+
+#[test]
+fn nodes_of_graphs_have_one_meaning() {
+    check(GeometryKind::Graphs, 6);
+}
+
+#[test]
+fn nodes_of_meshes_have_one_meaning() {
+    check(GeometryKind::Mesh, 8);
+}
