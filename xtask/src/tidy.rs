@@ -8,6 +8,7 @@ mod archives;
 mod book;
 mod cycles;
 mod files;
+mod hidden;
 mod layers;
 mod module_docs;
 mod modules;
@@ -21,11 +22,12 @@ pub(crate) use archives::write as write_manifest;
 
 type Check = fn() -> Result<Vec<String>>;
 
-const CHECKS: [(&str, Check); 10] = [
+const CHECKS: [(&str, Check); 11] = [
     ("layering", layers::findings),
     ("import cycles", cycles::findings),
     ("type names", type_names::findings),
     ("module docs", module_docs::findings),
+    ("hidden items", hidden::findings),
     ("pages and their links", book::findings),
     ("programs of the guide", programs::findings),
     ("recipes", recipes::findings),
