@@ -6,6 +6,7 @@ Neuroglancer's own reader decodes the annotations whose order of properties it s
 server are copied into a folder and read in the same way.
 """
 
+import functools
 import json
 import re
 import struct
@@ -701,7 +702,9 @@ class Stores:
             if name in PYRAMIDS:
                 zvf("pyramid", self.paths[name], *PYRAMIDS[name], "--quiet")
 
+    @functools.cache
     def levels(self, name):
+        """Returns the results of queries of all levels of a store."""
         store = self.paths[name]
         numbers = range(len(self.zvf.json("info", store)["levels"]))
         return [self.zvf.query(store, *(["--level", level] if level else [])) for level in numbers]
