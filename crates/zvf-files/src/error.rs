@@ -174,7 +174,7 @@ pub enum FileFault {
     Empty,
     /// No format is known for a name.
     #[error("this command has no format with this extension; use {0}")]
-    Extension(&'static str),
+    Extension(String),
     /// This build lacks the format.
     #[error("this build does not support {0}; build it with the feature `{0}`")]
     NotBuilt(&'static str),

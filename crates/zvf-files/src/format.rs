@@ -2,6 +2,8 @@
 
 use std::{fmt, fs, path::Path};
 
+use serde_json::Value;
+
 use crate::{
     folder_array::is_group_with,
     length::{LengthUnit, MICROMETER, MILLIMETER},
@@ -19,98 +21,184 @@ const SURFACES: [&str; 8] = [
     "midthickness",
 ];
 
-/// Endings of the names of edge lists.
-const EDGE_LISTS: [&str; 2] = ["edgelist", "edges"];
+/// The facts of a format.
+#[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
+struct FormatFacts {
+    /// Endings of file names in any case; the first one names the format.
+    extensions: &'static [&'static str],
+    /// Further endings, in this case only.
+    exact_extensions: &'static [&'static str],
+    content: FormatContent,
+    /// Name of the header in a store, if it differs from the first extension.
+    header: Option<&'static str>,
+    /// The unit of coordinates that the format implies.
+    unit: Option<LengthUnit>,
+    holds_crs: bool,
+    takes_further_files: bool,
+    is_built: bool,
+    is_read: bool,
+}
 
-/// A format of files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum FileFormat {
+/// The part of a query result that a format holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FormatContent {
+    /// All of it, for other programs and for a new store.
+    Everything,
+    /// The geometry and attributes that rendering programs read, without groups.
+    Picture,
+    /// What the programs of a field exchange.
+    Field,
+}
+
+impl FormatFacts {
+    /// Returns the facts of a format of a field.
+    const fn field(extensions: &'static [&'static str]) -> Self {
+        Self {
+            extensions,
+            exact_extensions: &[],
+            content: FormatContent::Field,
+            header: None,
+            unit: None,
+            holds_crs: false,
+            takes_further_files: false,
+            is_built: true,
+            is_read: true,
+        }
+    }
+
+    /// Returns the facts of a format that holds everything.
+    const fn interchange(extensions: &'static [&'static str], is_built: bool) -> Self {
+        Self {
+            content: FormatContent::Everything,
+            is_built,
+            ..Self::field(extensions)
+        }
+    }
+
+    /// Returns the facts of a format of rendering programs.
+    const fn picture(extensions: &'static [&'static str]) -> Self {
+        Self {
+            content: FormatContent::Picture,
+            ..Self::field(extensions)
+        }
+    }
+}
+
+/// Declares the formats: a variant and the facts of each.
+macro_rules! formats {
+    ($($(#[$doc:meta])* $name:ident = $facts:expr;)*) => {
+        /// A format of files.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum FileFormat {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl FileFormat {
+            /// All formats.
+            pub const ALL: [Self; [$(stringify!($name)),*].len()] = [$(Self::$name),*];
+
+            const fn facts(self) -> FormatFacts {
+                match self {
+                    $(Self::$name => $facts,)*
+                }
+            }
+        }
+    };
+}
+
+formats! {
+    /// Comma-separated text, one line per row.
+    Csv = FormatFacts::interchange(&["csv"], true);
+    /// A zip file of NumPy arrays.
+    Npz = FormatFacts::interchange(&["npz"], true);
+    /// Arrow's IPC file format.
+    Arrow = FormatFacts::interchange(&["arrow"], cfg!(feature = "arrow"));
+    /// Parquet.
+    Parquet = FormatFacts::interchange(&["parquet"], cfg!(feature = "parquet"));
     /// TrackVis.
-    Trk,
+    Trk = FormatFacts { unit: Some(MILLIMETER), ..FormatFacts::field(&["trk"]) };
     /// MRtrix tracks.
-    Tck,
+    Tck = FormatFacts {
+        unit: Some(MILLIMETER),
+        takes_further_files: true,
+        ..FormatFacts::field(&["tck"])
+    };
     /// Tractography exchange: a zip file or a folder of arrays.
-    Trx,
+    Trx = FormatFacts { unit: Some(MILLIMETER), ..FormatFacts::field(&["trx"]) };
     /// Skeletons of neurons: a file, or a folder of files.
-    Swc,
+    Swc = FormatFacts {
+        unit: Some(MICROMETER),
+        takes_further_files: true,
+        ..FormatFacts::field(&["swc"])
+    };
     /// The polygon format of Stanford.
-    Ply,
+    Ply = FormatFacts::picture(&["ply"]);
     /// The text format of Wavefront.
-    Obj,
+    Obj = FormatFacts::picture(&["obj"]);
     /// Triangles.
-    Stl,
+    Stl = FormatFacts::field(&["stl"]);
     /// Points of laser scanners.
-    Las,
+    Las = FormatFacts { holds_crs: true, ..FormatFacts::field(&["las"]) };
     /// Compressed points of laser scanners.
-    Laz,
+    Laz = FormatFacts { holds_crs: true, header: Some("las"), ..FormatFacts::field(&["laz"]) };
     /// Surfaces as XML, with values of their vertices.
-    Gii,
+    Gii = FormatFacts {
+        header: Some("gifti"),
+        unit: Some(MILLIMETER),
+        takes_further_files: true,
+        ..FormatFacts::field(&["gii"])
+    };
     /// Surfaces of `FreeSurfer`, which are read only.
-    FreeSurfer,
+    FreeSurfer = FormatFacts {
+        exact_extensions: &SURFACES,
+        header: Some("freesurfer"),
+        takes_further_files: true,
+        ..FormatFacts::field(&["pial"])
+    };
     /// The binary form of glTF, which is written only.
-    Glb,
+    Glb = FormatFacts { is_read: false, ..FormatFacts::field(&["glb"]) };
     /// Graphs as XML.
-    GraphMl,
+    GraphMl = FormatFacts::field(&["graphml"]);
     /// Edges as text, beside a table of nodes.
-    EdgeList,
+    EdgeList = FormatFacts { takes_further_files: true, ..FormatFacts::field(&["edgelist", "edges"]) };
     /// Graphs of tracked cells: a folder of Zarr.
-    Geff,
+    Geff = FormatFacts::field(&["geff"]);
     /// Tables with a column of geometry.
-    GeoParquet,
+    GeoParquet = FormatFacts {
+        holds_crs: true,
+        is_built: cfg!(feature = "geoparquet"),
+        ..FormatFacts::field(&["geoparquet"])
+    };
     /// Folders of Neuroglancer, which are read only. No extension names them.
-    Precomputed,
+    Precomputed = FormatFacts { header: Some("precomputed"), ..FormatFacts::field(&[]) };
 }
 
 impl FileFormat {
-    /// All formats.
-    pub const ALL: [Self; 17] = [
-        Self::Trk,
-        Self::Tck,
-        Self::Trx,
-        Self::Swc,
-        Self::Ply,
-        Self::Obj,
-        Self::Stl,
-        Self::Las,
-        Self::Laz,
-        Self::Gii,
-        Self::FreeSurfer,
-        Self::Glb,
-        Self::GraphMl,
-        Self::EdgeList,
-        Self::Geff,
-        Self::GeoParquet,
-        Self::Precomputed,
-    ];
-
-    /// Returns the format that the extension of `path` names. An extension `.gz` is skipped.
+    /// Returns the format that the extension of `path` names. An extension `.gz` is skipped, but not
+    /// after that of a table.
     pub fn of_path(path: &Path) -> Option<Self> {
         let extension = path.extension()?;
         if extension.eq_ignore_ascii_case("gz") {
-            return Self::of_path(Path::new(path.file_stem()?));
-        }
-        if SURFACES.iter().any(|surface| extension == *surface) {
-            return Some(Self::FreeSurfer);
-        }
-        if EDGE_LISTS
-            .iter()
-            .any(|end| extension.eq_ignore_ascii_case(end))
-        {
-            return Some(Self::EdgeList);
+            let unpacked = Self::of_path(Path::new(path.file_stem()?));
+            return unpacked.filter(|format| !format.is_interchange());
         }
         let mut formats = Self::ALL.into_iter();
         formats.find(|format| {
-            *format != Self::Precomputed && extension.eq_ignore_ascii_case(format.extension())
+            let facts = format.facts();
+            let mut extensions = facts.extensions.iter();
+            extensions.any(|end| extension.eq_ignore_ascii_case(end))
+                || facts.exact_extensions.iter().any(|end| extension == *end)
         })
     }
 
     /// Returns the format of an existing file, as [`of_path`](Self::of_path) does. A folder without
     /// such an extension has the format of the files in it that are read together.
     pub fn of_input(path: &Path) -> Option<Self> {
-        let found = Self::of_path(path);
-        if found.is_some() || !path.is_dir() {
-            return found;
+        let named = Self::of_path(path);
+        if named.is_some() || !path.is_dir() {
+            return named;
         }
         let mut entries = fs::read_dir(path).ok()?.flatten();
         let is_swc = |entry: fs::DirEntry| Self::of_path(&entry.path()) == Some(Self::Swc);
@@ -125,52 +213,59 @@ impl FileFormat {
 
     /// Returns the extension of file names, and for folders the name of the format.
     pub fn extension(self) -> &'static str {
-        match self {
-            Self::Trk => "trk",
-            Self::Tck => "tck",
-            Self::Trx => "trx",
-            Self::Swc => "swc",
-            Self::Ply => "ply",
-            Self::Obj => "obj",
-            Self::Stl => "stl",
-            Self::Las => "las",
-            Self::Laz => "laz",
-            Self::Gii => "gii",
-            Self::FreeSurfer => "pial",
-            Self::Glb => "glb",
-            Self::GraphMl => "graphml",
-            Self::EdgeList => "edgelist",
-            Self::Geff => "geff",
-            Self::GeoParquet => "geoparquet",
-            Self::Precomputed => "precomputed",
+        match self.facts().extensions {
+            [first, ..] => first,
+            [] => self.header_name(),
         }
+    }
+
+    /// Returns whether the format holds everything that a query returns.
+    pub fn is_interchange(self) -> bool {
+        self.facts().content == FormatContent::Everything
     }
 
     /// Returns whether files of the format are read.
     pub fn is_readable(self) -> bool {
-        self != Self::Glb
+        self.facts().is_read
+    }
+
+    /// Returns whether files of the format are written in batches.
+    pub fn is_in_batches(self) -> bool {
+        !self.is_interchange() && self != Self::Obj
+    }
+
+    /// Returns whether a file holds groups of objects and their attributes, or a note of what the
+    /// format lacks of them.
+    pub fn has_groups(self) -> bool {
+        self.is_readable() && self.facts().content != FormatContent::Picture
+    }
+
+    /// Returns whether the format holds a header of the store.
+    pub fn has_header(self) -> bool {
+        self == Self::Ply || self.has_groups()
+    }
+
+    /// Returns the line that reports that the format does not hold a coordinate reference system.
+    /// Frames that formats imply, as that of tractograms, are no loss.
+    pub(crate) fn crs_left_out(self, crs: Option<&Value>) -> Option<String> {
+        let crs = crs.filter(|crs| crs.get("frame").is_none() && !crs.is_null());
+        let is_lost = !self.is_interchange() && !self.facts().holds_crs && crs.is_some();
+        is_lost.then(|| format!("coordinate reference system: not supported by {self}"))
     }
 
     /// Returns whether further files belong to a file of the format.
     pub fn takes_further_files(self) -> bool {
-        matches!(
-            self,
-            Self::Tck | Self::Swc | Self::Gii | Self::FreeSurfer | Self::EdgeList
-        )
+        self.facts().takes_further_files
     }
 
     /// Returns whether this build has the format.
     pub fn is_built(self) -> bool {
-        self != Self::GeoParquet || cfg!(feature = "geoparquet")
+        self.facts().is_built
     }
 
     /// Returns the unit of coordinates that the format implies; `None` for formats of any unit.
     pub(crate) fn length_unit(self) -> Option<LengthUnit> {
-        match self {
-            Self::Trk | Self::Tck | Self::Trx | Self::Gii => Some(MILLIMETER),
-            Self::Swc => Some(MICROMETER),
-            _ => None,
-        }
+        self.facts().unit
     }
 
     /// Returns the name of the unit of coordinates that the format implies.
@@ -180,12 +275,7 @@ impl FileFormat {
 
     /// Returns the name of the header in a store.
     pub fn header_name(self) -> &'static str {
-        match self {
-            Self::Laz => "las",
-            Self::Gii => "gifti",
-            Self::FreeSurfer => "freesurfer",
-            other => other.extension(),
-        }
+        self.facts().header.unwrap_or_else(|| self.extension())
     }
 }
 
@@ -201,5 +291,19 @@ fn is_precomputed(path: &Path) -> bool {
 impl fmt::Display for FileFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.extension())
+    }
+}
+
+/// Lists extensions, with `or` before the last one.
+pub(crate) fn extensions(formats: impl Fn(FileFormat) -> bool) -> String {
+    let names = FileFormat::ALL
+        .into_iter()
+        .filter(|format| formats(*format));
+    let names = names.filter(|format| !format.facts().extensions.is_empty());
+    let names: Vec<String> = names.map(|format| format!(".{format}")).collect();
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
     }
 }

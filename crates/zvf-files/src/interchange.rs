@@ -83,10 +83,10 @@ use crate::arrow;
 #[cfg(feature = "parquet")]
 use crate::parquet;
 use crate::{
-    csv, npz, obj,
+    FileFormat, csv, npz, obj,
     table::{
-        Format, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, OutputFile,
-        Rename, ResultWriteError, StoreDescription, TableReadOptions, WrittenFiles,
+        GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, OutputFile, Rename,
+        ResultWriteError, StoreDescription, TableReadOptions, WrittenFiles,
         arrays::{self, InterchangeArrays},
         column::NullPolicy,
         consistency,
@@ -106,11 +106,11 @@ pub fn read(
     file: &InputFile,
     options: &GeometryReadOptions,
 ) -> Result<GeometryInput, GeometryReadError> {
-    if let Format::Field(_) = file.format() {
+    if !file.format().is_interchange() {
         return contained(file.path(), || field::read(file, options));
     }
     let (mut arrays, renames) = match file.format() {
-        Format::Npz => {
+        FileFormat::Npz => {
             let arrays = contained(file.path(), || npz::read(file, options))?;
             (arrays, options.renames.clone())
         }
@@ -176,7 +176,7 @@ fn read_description(
     file: &InputFile,
 ) -> Result<(Option<StoreDescription>, Option<PathBuf>), GeometryReadError> {
     let path = file.path().with_extension("metadata.json");
-    if file.format() != Format::Csv || !path.is_file() {
+    if file.format() != FileFormat::Csv || !path.is_file() {
         return Ok((None, None));
     }
     let text =
@@ -194,11 +194,11 @@ fn read_table(
     options: TableReadOptions,
 ) -> Result<InputTable, GeometryReadError> {
     contained(file.path(), || match file.format() {
-        Format::Csv => csv::read_table(file.path(), options.nulls),
+        FileFormat::Csv => csv::read_table(file.path(), options.nulls),
         #[cfg(feature = "arrow")]
-        Format::Arrow => arrow::read_table(file.path(), options),
+        FileFormat::Arrow => arrow::read_table(file.path(), options),
         #[cfg(feature = "parquet")]
-        Format::Parquet => parquet::read_table(file.path(), options),
+        FileFormat::Parquet => parquet::read_table(file.path(), options),
         _ => Err(GeometryReadError::NotBuilt {
             path: file.path().to_path_buf(),
         }),
@@ -251,16 +251,16 @@ fn write_one(
     }
     let mut staged = Staged::new(file.path());
     let mut left_out = match file.format() {
-        Format::Csv => csv::write(result, description, &mut staged)?,
-        Format::Npz => npz::write(result, description, &mut staged)?,
-        Format::Obj => obj::write(result, &mut staged)?,
+        FileFormat::Csv => csv::write(result, description, &mut staged)?,
+        FileFormat::Npz => npz::write(result, description, &mut staged)?,
+        FileFormat::Obj => obj::write(result, &mut staged)?,
         #[cfg(feature = "arrow")]
-        Format::Arrow => arrow::write(result, description, &mut staged)?,
+        FileFormat::Arrow => arrow::write(result, description, &mut staged)?,
         #[cfg(feature = "parquet")]
-        Format::Parquet => parquet::write(result, description, &mut staged)?,
+        FileFormat::Parquet => parquet::write(result, description, &mut staged)?,
         // Written above.
         #[cfg(all(feature = "arrow", feature = "parquet"))]
-        Format::Ply | Format::Field(_) => Vec::new(),
+        _ => Vec::new(),
         #[cfg(not(all(feature = "arrow", feature = "parquet")))]
         format => {
             return Err(ResultWriteError::NotBuilt(format));

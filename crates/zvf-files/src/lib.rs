@@ -106,10 +106,10 @@ pub use open::{create, open};
 pub use reader::{FileReadOptions, GeometryReader, read_whole};
 pub use rename::AttributeRename;
 pub use table::{
-    ColumnError, CsvError, Format, GeometryInput, GeometryReadError, GeometryReadOptions,
-    InputFile, InputFileError, MissingPolicy, NpyReadError, OutputColumn, OutputFile,
-    OutputFileError, OutputTable, Rename, ResultWriteError, RowIdPolicy, StoreDescription,
-    WrittenFiles, output_file::check_writable,
+    ColumnError, CsvError, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
+    InputFileError, MissingPolicy, NpyReadError, OutputColumn, OutputFile, OutputFileError,
+    OutputTable, Rename, ResultWriteError, RowIdPolicy, StoreDescription, WrittenFiles,
+    output_file::check_writable,
 };
 pub use whole::WholeReader;
 pub use writer::{ResultWriter, WrittenResult};

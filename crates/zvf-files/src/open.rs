@@ -7,7 +7,9 @@ use std::{
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
-    ResultDescription, ResultWriter, edge_list, freesurfer, geff,
+    ResultDescription, ResultWriter, edge_list,
+    format::extensions,
+    freesurfer, geff,
     gifti::{self, GiftiWriter},
     glb::GlbWriter,
     graphml,
@@ -52,7 +54,7 @@ impl FileReadOptions {
 /// [`FileError`] if the format is not known, or the header is damaged. Damage after the header is
 /// an error of the batch that contains it.
 pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryReader>, FileError> {
-    let format = FileFormat::of_input(path);
+    let format = FileFormat::of_input(path).filter(|format| !format.is_interchange());
     // Most writers name tables with geometry like other tables.
     #[cfg(feature = "geoparquet")]
     let format = format.or_else(|| {
@@ -60,7 +62,7 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
         is_table.then_some(FileFormat::GeoParquet)
     });
     let Some(format) = format.filter(|format| format.is_readable()) else {
-        return Err(FileFault::Extension(EXTENSIONS).of(path));
+        return Err(unreadable().of(path));
     };
     check_distinct(path, &options.with)?;
     let reader: Box<dyn GeometryReader> = match format {
@@ -82,7 +84,11 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
         #[cfg(not(feature = "geoparquet"))]
         FileFormat::GeoParquet => return Err(FileFault::NotBuilt("geoparquet").of(path)),
         FileFormat::Precomputed => precomputed::open(path, options)?,
-        FileFormat::Glb => return Err(FileFault::Extension(EXTENSIONS).of(path)),
+        FileFormat::Csv
+        | FileFormat::Npz
+        | FileFormat::Arrow
+        | FileFormat::Parquet
+        | FileFormat::Glb => return Err(unreadable().of(path)),
     };
     options.check(path, reader.description())?;
     if options.ids.is_some() && format != FileFormat::Swc {
@@ -163,9 +169,13 @@ fn is_table(path: &Path) -> bool {
         .is_some_and(|end| TABLES.iter().any(|table| end.eq_ignore_ascii_case(table)))
 }
 
-/// Extensions that can be read.
-const EXTENSIONS: &str = ".trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz, .gii, .pial, .graphml, .edgelist, \
-    .geff or .geoparquet, also with .gz, a folder of .swc files, or a folder of precomputed data";
+/// Returns the fault of a file whose extension no reader has.
+fn unreadable() -> FileFault {
+    let names = extensions(|format| format.is_readable() && !format.is_interchange());
+    FileFault::Extension(format!(
+        "{names}, also with .gz, a folder of .swc files, or a folder of precomputed data"
+    ))
+}
 
 /// Creates the writer of a file. The extension names the format.
 ///
@@ -181,8 +191,8 @@ pub fn create(
     path: &Path,
     description: &ResultDescription,
 ) -> Result<Box<dyn ResultWriter>, FileError> {
-    let Some(format) = FileFormat::of_path(path) else {
-        return Err(FileFault::Extension(WRITTEN).of(path));
+    let Some(format) = FileFormat::of_path(path).filter(|format| !format.is_interchange()) else {
+        return Err(FileFault::Extension(WRITTEN.to_owned()).of(path));
     };
     if path
         .extension()
@@ -208,14 +218,18 @@ pub fn create(
         )?),
         #[cfg(not(feature = "geoparquet"))]
         FileFormat::GeoParquet => return Err(FileFault::NotBuilt("geoparquet").of(path)),
-        FileFormat::Ply
+        FileFormat::Csv
+        | FileFormat::Npz
+        | FileFormat::Arrow
+        | FileFormat::Parquet
+        | FileFormat::Ply
         | FileFormat::Obj
         | FileFormat::FreeSurfer
         | FileFormat::GraphMl
         | FileFormat::EdgeList
         | FileFormat::Geff
         | FileFormat::Precomputed => {
-            return Err(FileFault::Extension(WRITTEN).of(path));
+            return Err(FileFault::Extension(WRITTEN.to_owned()).of(path));
         }
     };
     Ok(UnitWriter::wrap(writer, path, format, description))

@@ -7,7 +7,6 @@ pub(crate) mod consistency;
 pub(crate) mod contained;
 mod description;
 pub(crate) mod error;
-mod format;
 mod input_file;
 pub(crate) mod input_table;
 pub(crate) mod output_file;
@@ -22,12 +21,12 @@ use zvf::{Geometry, GeometryKind, LevelUse, QueryResult};
 pub use column::MissingPolicy;
 pub use description::StoreDescription;
 pub use error::{ColumnError, CsvError, GeometryReadError, NpyReadError, ResultWriteError};
-pub use format::Format;
 pub use input_file::{InputFile, InputFileError};
 pub use output_file::{OutputFile, OutputFileError};
 pub use output_table::{OutputColumn, OutputTable};
 pub use rename::Rename;
 
+use crate::FileFormat;
 use column::NullPolicy;
 
 /// Options for reading a file of geometry.
@@ -147,7 +146,7 @@ pub(crate) fn level_list(levels: &[LevelUse]) -> String {
 /// Lists the object attributes and groups of a result, which rendering formats cannot hold.
 pub(crate) fn object_data_left_out(
     result: &QueryResult,
-    format: Format,
+    format: FileFormat,
 ) -> impl Iterator<Item = String> + '_ {
     let attributes = result.object.iter();
     let attributes =

@@ -17,7 +17,7 @@ use zvf::{
     WriteReport, numeric::Kind,
 };
 use zvf_files::{
-    FileReadOptions, Format, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
+    FileReadOptions, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
     InputFileError,
 };
 use zvf_model::error_chain::error_chain;
@@ -70,8 +70,7 @@ pub(crate) fn create_from_file<'py>(
     let extension = file.extension().unwrap_or_default();
     let is_table = TABLES.iter().any(|own| extension.eq_ignore_ascii_case(own));
     // A table may have a geometry of its own, as GeoParquet has.
-    let is_field =
-        || InputFile::new(&file).is_ok_and(|input| matches!(input.format(), Format::Field(_)));
+    let is_field = || InputFile::new(&file).is_ok_and(|input| !input.format().is_interchange());
     if is_table && !is_field() {
         return create_from_tables(py, address, &file, keywords);
     }

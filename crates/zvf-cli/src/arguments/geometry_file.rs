@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use zvf::{GeometryKind, OutOfBounds};
 use zvf_files::{
-    FileReadOptions, Format, GeometryReadOptions, InputFile, InputFileError, MissingPolicy, Rename,
+    FileReadOptions, GeometryReadOptions, InputFile, InputFileError, MissingPolicy, Rename,
 };
 
 use super::{name_of, named};
@@ -39,7 +39,7 @@ impl GeometryFileArgs {
 
     /// Returns whether `zvf-files` reads the input. Only its formats take several files.
     pub(crate) fn is_field(&self) -> bool {
-        matches!(self.from.format(), Format::Field(_)) || !self.further.is_empty()
+        !self.from.format().is_interchange() || !self.further.is_empty()
     }
 }
 

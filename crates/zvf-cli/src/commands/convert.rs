@@ -5,7 +5,7 @@ use std::{error::Error, path::PathBuf};
 use serde_json::json;
 use zvf::GeometryKind;
 use zvf_files::{
-    FileReadOptions, FileResults, Format, GeometryReadError, GeometryReadOptions, InputFile,
+    FileReadOptions, FileResults, GeometryReadError, GeometryReadOptions, InputFile,
     InputFileError, LosslessTarget, OutputFile, ResultSink, ResultTables, WrittenFiles,
 };
 
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &FileConvertArgs) -> Result<CommandOutcome, Box<dyn
     let progress =
         ProgressLine::with_message(arguments.quiet || arguments.json, move || message.clone());
     let lossless = LosslessTarget::new(&arguments.to, arguments.strict)?;
-    let is_streamed = matches!(input.format(), Format::Field(_))
+    let is_streamed = !input.format().is_interchange()
         && arguments.to.format().is_in_batches()
         && arguments.to.of_objects().is_none();
     let mut converted = if is_streamed {
@@ -130,7 +130,7 @@ fn whole(
     target: &OutputFile,
 ) -> Result<Converted, Box<dyn Error>> {
     let format = file.format();
-    let input = if let Format::Field(_) = format {
+    let input = if !format.is_interchange() {
         let mut reader = zvf_files::open_field(file, arguments.reading())?;
         let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
         zvf_files::input_of(reader.description(), geometry, Vec::new())

@@ -5,7 +5,7 @@ use std::{env, error::Error, io::Write, path::PathBuf, thread};
 use serde_json::{Value, json};
 use zvf::{Dataset, Generation, OpenOptions};
 use zvf_dense::tet::available_memory;
-use zvf_files::Format;
+use zvf_files::FileFormat;
 use zvf_model::error_chain::error_chain;
 
 use crate::{
@@ -176,8 +176,10 @@ fn generations() -> Vec<String> {
 }
 
 fn formats() -> Vec<&'static str> {
-    let built_in = Format::ALL.into_iter().filter(|format| format.is_built());
-    built_in.map(Format::extension).collect()
+    use FileFormat::{Arrow, Csv, Npz, Obj, Parquet, Ply};
+    let formats = [Csv, Npz, Arrow, Parquet, Ply, Obj].into_iter();
+    let built_in = formats.filter(|format| format.is_built());
+    built_in.map(FileFormat::extension).collect()
 }
 
 impl DoctorReport {

@@ -4,7 +4,7 @@
 use std::error::Error;
 
 use zvf::{Geometry, Query, TableOptions};
-use zvf_files::{Format, InputFile, RowIdPolicy, TableKey, read_keyed};
+use zvf_files::{FileFormat, InputFile, RowIdPolicy, TableKey, read_keyed};
 
 use crate::{
     arguments::named,
@@ -145,7 +145,7 @@ async fn write_attributes(
         return Err(EditError::NoAttributes(file.path().display().to_string()).into());
     }
     let opened = work.open(Operation::Attributes).await?;
-    if file.format() == Format::Csv && !arguments.replace {
+    if file.format() == FileFormat::Csv && !arguments.replace {
         let like = opened.dataset.query(&Query::new().limit(1)).await?;
         let like = match table.key {
             TableKey::Row => &like.vertex,

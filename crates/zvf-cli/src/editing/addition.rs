@@ -3,7 +3,7 @@
 use std::{error::Error, sync::Arc};
 
 use zvf::{PlanCheck, Query};
-use zvf_files::{Format, GeometryInput, InputFile, RowIdPolicy};
+use zvf_files::{FileFormat, GeometryInput, InputFile, RowIdPolicy};
 
 use super::{EditTargetArgs, match_space, match_types, session::EditSession};
 use crate::{
@@ -78,7 +78,7 @@ impl AdditionArgs {
             return Err(AdditionError::GroupName(name.clone()).into());
         }
         match_space::to(root, &axes, from.format(), &mut input);
-        if from.format() == Format::Csv {
+        if from.format() == FileFormat::Csv {
             // One row suffices to learn the type of every column.
             let like = opened.dataset.query(&Query::new().limit(1)).await?;
             match_types::to(&like, &mut input.geometry);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use zvf::AxisSpec;
-use zvf_files::{FileFormat, Format, GeometryInput, LengthConversion, convert_lengths};
+use zvf_files::{FileFormat, GeometryInput, LengthConversion, convert_lengths};
 use zvf_model::root::RootMetadata;
 
 /// Brings the coordinates of the input into the order and the units of the store's axes. `wanted` are
@@ -10,7 +10,7 @@ use zvf_model::root::RootMetadata;
 pub(super) fn to(
     root: &RootMetadata,
     wanted: &[String],
-    format: Format,
+    format: FileFormat,
     input: &mut GeometryInput,
 ) {
     let Some(names) = input.axes.clone() else {
@@ -43,10 +43,7 @@ pub(super) fn to(
             .copied()
             .collect();
     }
-    let implied = match format {
-        Format::Field(format) => format.implied_unit(),
-        _ => None,
-    };
+    let implied = format.implied_unit();
     let conversions: Vec<LengthConversion> = order
         .iter()
         .zip(&root.axes)
@@ -75,7 +72,7 @@ pub(super) fn to(
 fn convert(
     conversions: &[LengthConversion],
     root: &RootMetadata,
-    format: Format,
+    format: FileFormat,
     input: &mut GeometryInput,
 ) {
     if conversions.iter().all(LengthConversion::is_identity) {
@@ -88,7 +85,7 @@ fn convert(
             input.notes.push(format!("{name} converted {conversion}"));
         }
     }
-    if format != Format::Field(FileFormat::Swc) {
+    if format != FileFormat::Swc {
         return;
     }
     let mut radii = input.geometry.vertex.iter_mut();

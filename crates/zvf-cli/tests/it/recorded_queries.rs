@@ -123,9 +123,9 @@ fn every_format_contains_all_rows() {
     ] {
         let place = Place::of(name);
         for end in ["csv", "npz", "arrow", "parquet", "ply", "obj"] {
-            let format = zvf_files::Format::ALL.into_iter();
+            let format = zvf_files::FileFormat::ALL.into_iter();
             let mut format = format.filter(|format| format.extension() == end);
-            if !format.all(zvf_files::Format::is_built) {
+            if !format.all(zvf_files::FileFormat::is_built) {
                 continue;
             }
             let file = place.file(&format!("a.{end}"));

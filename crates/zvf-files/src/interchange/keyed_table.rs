@@ -4,9 +4,9 @@ use zvf::Column;
 
 use super::{read_description, read_table};
 use crate::{
-    npz,
+    FileFormat, npz,
     table::{
-        ColumnError, Format, GeometryReadError, InputFile, MissingPolicy, Rename, StoreDescription,
+        ColumnError, GeometryReadError, InputFile, MissingPolicy, Rename, StoreDescription,
         TableReadOptions,
         column::{FileColumn, NullPolicy, attribute},
         has_scope,
@@ -193,11 +193,11 @@ struct FileColumns {
 /// Reads all columns. Missing numbers are kept, because columns without a use may have them.
 fn columns(file: &InputFile, missing: MissingPolicy) -> Result<FileColumns, GeometryReadError> {
     let nulls = NullPolicy::of_tables(missing);
-    if let Format::Field(_) = file.format() {
+    if !file.format().is_interchange() {
         let path = file.path().to_path_buf();
         return Err(GeometryReadError::NoTable { path });
     }
-    if file.format() == Format::Npz {
+    if file.format() == FileFormat::Npz {
         let (columns, description) = npz::read_columns(file.path(), nulls)?;
         return Ok(FileColumns {
             columns,

@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use crate::{GroupTables, ResultDescription, ResultWriter};
+use crate::{FileFormat, GroupTables, ResultDescription, ResultWriter};
 use zvf::{Column, LevelUse, ObjectGroup, QueryResult};
 
 use crate::{
     ply::PlyWriter,
     table::{
-        Format, OutputFile, ResultWriteError, StoreDescription, WrittenFiles, consistency,
-        staged::Staged,
+        OutputFile, ResultWriteError, StoreDescription, WrittenFiles, consistency, staged::Staged,
     },
 };
 
@@ -48,7 +47,7 @@ pub struct ResultTables<'a> {
 }
 
 impl ResultSink {
-    /// Creates the file, of a [format](Format::is_in_batches) that is written in batches.
+    /// Creates the file, of a [format](FileFormat::is_in_batches) that is written in batches.
     ///
     /// # Errors
     ///
@@ -58,7 +57,7 @@ impl ResultSink {
         description: &StoreDescription,
     ) -> Result<Self, ResultWriteError> {
         let left_out = file.format().crs_left_out(description.crs.as_ref());
-        let target = if file.format() == Format::Ply {
+        let target = if file.format() == FileFormat::Ply {
             BatchTarget::Ply {
                 writer: Box::new(PlyWriter::new(file.path())),
                 description: Box::new(description.clone()),

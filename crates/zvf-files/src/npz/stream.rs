@@ -15,10 +15,11 @@ use zvf::{
 
 use super::{ends, ids, member_spans, read_tables};
 use crate::{
+    FileFormat,
     display::len_u64,
     npy::ColumnHeader,
     table::{
-        Format, GeometryReadError, GeometryReadOptions, InputFile, StoreDescription, arrays,
+        GeometryReadError, GeometryReadOptions, InputFile, StoreDescription, arrays,
         rename::Renaming,
     },
 };
@@ -95,7 +96,7 @@ impl NpzStream {
         options: &GeometryReadOptions,
     ) -> Result<Result<Self, WholeFile>, GeometryReadError> {
         let kind = options.kind;
-        if input.format() != Format::Npz {
+        if input.format() != FileFormat::Npz {
             return Ok(Err(WholeFile::Format));
         }
         // Trees have to be whole in a batch, which takes all links to find out.

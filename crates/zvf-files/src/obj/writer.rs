@@ -22,8 +22,9 @@ use std::{
 
 use zvf::{Parts, QueryResult, numeric::Kind};
 
+use crate::FileFormat;
 use crate::table::{
-    Format, ResultWriteError,
+    ResultWriteError,
     output_table::{OutputColumn, axes},
     staged::Staged,
 };
@@ -40,7 +41,7 @@ pub(crate) fn write(
         && matches!(kind, Kind::Bool | Kind::Complex64 | Kind::Complex128)
     {
         return Err(ResultWriteError::Coordinates {
-            format: Format::Obj,
+            format: FileFormat::Obj,
             kind: kind.name(),
         });
     }
@@ -240,8 +241,8 @@ fn left_out(result: &QueryResult, names: Option<&BTreeMap<i64, &str>>) -> Vec<St
         lines
             .extend(columns.map(|column| format!("{scope}.{}: not supported by obj", column.name)));
     }
-    let name = names.map(|_| format!("object.name: not supported by {}", Format::Obj));
-    let others = crate::table::object_data_left_out(result, Format::Obj);
+    let name = names.map(|_| format!("object.name: not supported by {}", FileFormat::Obj));
+    let others = crate::table::object_data_left_out(result, FileFormat::Obj);
     lines.extend(others.filter(|line| Some(line) != name.as_ref()));
     lines
 }

@@ -19,9 +19,10 @@ use zvf::{
     numeric::{Kind, Value},
 };
 
+use crate::FileFormat;
 use crate::display::len_u64;
 use crate::table::{
-    Format, OutputTable, ResultWriteError, StoreDescription,
+    OutputTable, ResultWriteError, StoreDescription,
     error::FillError,
     output_table::OutputColumn,
     staged::{Sink, Staged},
@@ -88,12 +89,12 @@ impl PlyWriter {
         let table = OutputTable::vertices_after(batch, self.parts.unwrap_or(0))?;
         let rows = self.vertices.rows.saturating_add(len_u64(table.rows));
         if i32::try_from(rows).is_err() {
-            let (format, what) = (Format::Ply, format!("{rows} vertices"));
+            let (format, what) = (FileFormat::Ply, format!("{rows} vertices"));
             return Err(ResultWriteError::Beyond { format, what }.into());
         }
         let mut axes = table.columns.iter().take(batch.axes.len());
         if let Some(axis) = axes.find(|axis| PlyType::of(axis).is_none()) {
-            let (format, kind) = (Format::Ply, axis.kind().map_or("text", Kind::name));
+            let (format, kind) = (FileFormat::Ply, axis.kind().map_or("text", Kind::name));
             return Err(ResultWriteError::Coordinates { format, kind }.into());
         }
         self.vertices
@@ -124,7 +125,11 @@ impl PlyWriter {
         }
         self.level = batch.level.to_string();
         for column in &batch.object {
-            let line = format!("object.{}: not supported by {}", column.name, Format::Ply);
+            let line = format!(
+                "object.{}: not supported by {}",
+                column.name,
+                FileFormat::Ply
+            );
             if !self.of_objects.contains(&line) {
                 self.of_objects.push(line);
             }

@@ -7,8 +7,8 @@ use std::{
 
 use zvf_query::closest;
 
-use super::{Format, OutputFileError};
-use crate::display::shell_word;
+use super::OutputFileError;
+use crate::{FileFormat, display::shell_word};
 
 /// A file of geometry that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -475,7 +475,7 @@ pub enum ResultWriteError {
     },
     /// This build lacks the format.
     #[error("this build of zvf cannot write {0}; build zvf with the feature `{0}`")]
-    NotBuilt(Format),
+    NotBuilt(FileFormat),
     /// A column has an unexpected number of rows.
     #[error("{column} has {found} rows, but needs {needed}")]
     Rows {
@@ -518,7 +518,7 @@ pub enum ResultWriteError {
     #[error("{format} cannot hold coordinates of kind {kind} exactly; write csv, npz or arrow")]
     Coordinates {
         /// The format.
-        format: Format,
+        format: FileFormat,
         /// Type of the coordinates.
         kind: &'static str,
     },
@@ -526,7 +526,7 @@ pub enum ResultWriteError {
     #[error("{format} cannot hold {what}; write csv, npz or arrow")]
     Beyond {
         /// The format.
-        format: Format,
+        format: FileFormat,
         /// The items.
         what: String,
     },

@@ -5,15 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::FileFormat;
-
-use super::Format;
+use crate::{FileFormat, format::extensions};
 
 /// An existing file in a format that this build reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputFile {
     path: PathBuf,
-    format: Format,
+    format: FileFormat,
     /// Files that are read together with the first one, from a pattern of names.
     further: Vec<PathBuf>,
 }
@@ -28,22 +26,20 @@ impl InputFile {
         let mut files = matching(path.into())?.into_iter();
         let path = files.next().ok_or(InputFileError::NoFile)?;
         let further: Vec<PathBuf> = files.collect();
-        let of_name = Format::of_path(&path).filter(|format| format.is_readable());
+        // A folder can be read that has no extension.
+        let named = FileFormat::of_input(&path).filter(|format| format.is_readable());
         // Most writers name tables with geometry like other tables.
         #[cfg(feature = "geoparquet")]
-        let of_name = match of_name {
-            Some(Format::Parquet) if crate::geoparquet::is_geoparquet(&path) => {
-                Some(Format::Field(FileFormat::GeoParquet))
+        let named = match named {
+            Some(FileFormat::Parquet) if crate::geoparquet::is_geoparquet(&path) => {
+                Some(FileFormat::GeoParquet)
             }
             other => other,
         };
-        // A folder can be read that has no extension.
-        let found = of_name.or_else(|| FileFormat::of_input(&path).map(Format::Field));
-        let found = found.filter(|format| format.is_readable());
-        if path.is_dir() && !matches!(found, Some(Format::Field(_))) {
+        if path.is_dir() && named.is_none_or(FileFormat::is_interchange) {
             return Err(InputFileError::Folder);
         }
-        let Some(format) = found else {
+        let Some(format) = named else {
             let extension = path.extension().ok_or(InputFileError::NoExtension)?;
             let extension = extension.to_string_lossy().into_owned();
             return Err(InputFileError::Extension(extension));
@@ -52,11 +48,11 @@ impl InputFile {
             return Err(InputFileError::NotBuilt(format));
         }
         // A TRX file, a collection of SWC files and precomputed data may be folders.
-        let is_folder = matches!(format, Format::Field(_)) && path.is_dir();
+        let is_folder = !format.is_interchange() && path.is_dir();
         if !path.is_file() && !is_folder {
             return Err(InputFileError::NoFile);
         }
-        if !further.is_empty() && format != Format::Field(FileFormat::Swc) {
+        if !further.is_empty() && format != FileFormat::Swc {
             return Err(InputFileError::Several(further.len().saturating_add(1)));
         }
         Ok(Self {
@@ -78,7 +74,7 @@ impl InputFile {
             self.further.push(more.path);
             self.further.extend(more.further);
         }
-        if !further.is_empty() && self.format != Format::Field(FileFormat::Swc) {
+        if !further.is_empty() && self.format != FileFormat::Swc {
             return Err(InputFileError::Several(
                 self.further.len().saturating_add(1),
             ));
@@ -111,7 +107,7 @@ impl InputFile {
     }
 
     /// Returns the format.
-    pub fn format(&self) -> Format {
+    pub fn format(&self) -> FileFormat {
         self.format
     }
 
@@ -225,14 +221,14 @@ mod tests {
 #[non_exhaustive]
 pub enum InputFileError {
     /// The name has no extension.
-    #[error("the file name has no extension; it must end in {EXTENSIONS}")]
+    #[error("the file name has no extension; it must end in {}", readable())]
     NoExtension,
     /// The extension names no format.
-    #[error(".{0} files cannot be read; use {EXTENSIONS}")]
+    #[error(".{0} files cannot be read; use {names}", names = readable())]
     Extension(String),
     /// This build lacks the format.
     #[error("this build of zvf cannot read {0}; rebuild it with the feature `{0}`")]
-    NotBuilt(Format),
+    NotBuilt(FileFormat),
     /// The file does not exist.
     #[error("the file does not exist")]
     NoFile,
@@ -253,5 +249,8 @@ pub enum InputFileError {
     Folder,
 }
 
-const EXTENSIONS: &str = ".csv, .npz, .arrow, .parquet, .trk, .tck, .trx, .swc, .ply, .obj, .stl, .las, .laz, \
-     .gii, .pial, .graphml, .edgelist, .geff or .geoparquet, or name a folder of precomputed data";
+/// Lists what can be read.
+fn readable() -> String {
+    let names = extensions(FileFormat::is_readable);
+    format!("{names}, or name a folder of precomputed data")
+}

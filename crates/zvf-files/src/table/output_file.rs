@@ -8,8 +8,6 @@ use std::{
 
 use crate::{FileFormat, ObjectFiles};
 
-use super::Format;
-
 /// Parts of the file names of the tables beside that of the vertices.
 pub(crate) const SIDECARS: [&str; 4] = ["links", "objects", "groups", "group_attributes"];
 
@@ -17,7 +15,7 @@ pub(crate) const SIDECARS: [&str; 4] = ["links", "objects", "groups", "group_att
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputFile {
     path: PathBuf,
-    format: Format,
+    format: FileFormat,
     /// The folder to which the complete file is moved, if it is written elsewhere.
     destination: Option<PathBuf>,
 }
@@ -35,7 +33,7 @@ impl OutputFile {
         let Some(extension) = path.extension() else {
             return Err(OutputFileError::NoExtension);
         };
-        let Some(format) = Format::of_path(&path) else {
+        let Some(format) = FileFormat::of_path(&path) else {
             let extension = extension.to_string_lossy().into_owned();
             return Err(OutputFileError::Extension(extension));
         };
@@ -62,11 +60,14 @@ impl OutputFile {
         siblings: &HashSet<PathBuf>,
     ) -> Result<(), OutputFileError> {
         let target = self.published();
-        let tables = matches!(self.format, Format::Csv | Format::Arrow | Format::Parquet);
+        let tables = matches!(
+            self.format,
+            FileFormat::Csv | FileFormat::Arrow | FileFormat::Parquet
+        );
         let tables = SIDECARS.into_iter().filter(|_| tables);
         let tables = tables.map(|part| sidecar(&target, part));
         let description =
-            (self.format == Format::Csv).then(|| target.with_extension("metadata.json"));
+            (self.format == FileFormat::Csv).then(|| target.with_extension("metadata.json"));
         let mut found = tables.chain(description).filter(|path| path.is_file());
         match found.find(|path| !siblings.contains(path)) {
             Some(found) if !target.exists() => Err(OutputFileError::Sidecar { target, found }),
@@ -85,7 +86,7 @@ impl OutputFile {
     /// Returns the names of the files of objects, if the name has a placeholder. Writers of swc
     /// divide objects by themselves.
     pub fn of_objects(&self) -> Option<ObjectFiles> {
-        let is_divided = self.format != Format::Field(FileFormat::Swc);
+        let is_divided = self.format != FileFormat::Swc;
         ObjectFiles::parse(&self.path).filter(|_| is_divided)
     }
 
@@ -113,7 +114,7 @@ impl OutputFile {
     }
 
     /// Returns the format.
-    pub fn format(&self) -> Format {
+    pub fn format(&self) -> FileFormat {
         self.format
     }
 
@@ -193,7 +194,7 @@ pub enum OutputFileError {
     Extension(String),
     /// This build lacks the format.
     #[error("this build of zvf cannot write {0}; rebuild it with the feature `{0}`")]
-    NotBuilt(Format),
+    NotBuilt(FileFormat),
     /// A word in braces that is not a placeholder.
     #[error(
         "{{{0}}} is not a placeholder; in the name of a file, {{object}} stands for the id of an object and {{name}} for its attribute name"

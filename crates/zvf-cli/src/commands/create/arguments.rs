@@ -7,7 +7,7 @@ use zvf::{
     AxisSpec, CellChecksums, CellCompression, Design, GeometryKind, ManifestForm, Profile, Purpose,
     ShardingPolicy, numeric::Kind,
 };
-use zvf_files::{FileObjectIds, FileReadOptions, Format, GeometryReadOptions};
+use zvf_files::{FileFormat, FileObjectIds, FileReadOptions, GeometryReadOptions};
 
 use super::{
     CreateOutput, CreateSettings,
@@ -66,7 +66,7 @@ pub struct CreateArgs {
     #[arg(long)]
     keep_order: bool,
 
-    /// Format generation and profile of the store.
+    /// FileFormat generation and profile of the store.
     #[arg(long, help_heading = "Store", default_value = Profile::default().name(),
         value_parser = named(Profile::ALL, Profile::name))]
     profile: Profile,
@@ -254,20 +254,20 @@ pub enum CreateUsageError {
     #[error(
         "a {0} file does not say what its vertices form; name the kind of geometry, as in --kind points"
     )]
-    Kind(Format),
+    Kind(FileFormat),
     /// Further files are given for a format without any.
     #[error(
         "--with does not apply to {0} files, only to .tck, .swc, .gii, .edgelist and FreeSurfer surfaces; \
          to join several files, create a store from the first and add the others with zvf append"
     )]
-    With(Format),
+    With(FileFormat),
     /// An option that is for other formats.
     #[error("{option} does not apply to {format} files; leave it out")]
     Field {
         /// The option.
         option: &'static str,
         /// The format.
-        format: Format,
+        format: FileFormat,
     },
     /// An option that is for tables only.
     #[error("{option} applies to tables and npz files only; leave it out for {format} files")]
@@ -275,7 +275,7 @@ pub enum CreateUsageError {
         /// The option.
         option: &'static str,
         /// The format.
-        format: Format,
+        format: FileFormat,
     },
     /// A declaration of no attribute, or of several.
     #[error(transparent)]

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use zvf::{Design, GeometryKind};
 use zvf_files::{
-    FileError, FileFault, FileFormat, FilePlace, FileReadOptions, Format, GeometryReadError,
+    FileError, FileFault, FileFormat, FilePlace, FileReadOptions, GeometryReadError,
     GeometryReader, input_of, open_field,
 };
 
@@ -33,10 +33,7 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
         let format = file.format();
         return Err(CreateUsageError::Table { option, format }.into());
     }
-    if let Format::Field(format) = file.format()
-        && !format.takes_further_files()
-        && !arguments.with.is_empty()
-    {
+    if !file.format().takes_further_files() && !arguments.with.is_empty() {
         return Err(CreateUsageError::With(file.format()).into());
     }
     let name = file.path().display().to_string();
@@ -75,14 +72,12 @@ pub(super) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dy
 
 /// Returns the options for reading a file. If its format is read as a whole, `--memory` limits the
 /// bytes to which the file unpacks.
-fn reading(arguments: &CreateArgs, format: Format) -> FileReadOptions {
+fn reading(arguments: &CreateArgs, format: FileFormat) -> FileReadOptions {
     use FileFormat::{EdgeList, FreeSurfer, Geff, GeoParquet, Gii, GraphMl, Obj, Stl};
 
     let mut options = arguments.field_reading();
-    if let (
-        Some(memory),
-        Format::Field(Gii | FreeSurfer | Obj | Stl | GraphMl | EdgeList | Geff | GeoParquet),
-    ) = (arguments.memory(), format)
+    if let (Some(memory), Gii | FreeSurfer | Obj | Stl | GraphMl | EdgeList | Geff | GeoParquet) =
+        (arguments.memory(), format)
     {
         options.unpacked = memory;
     }

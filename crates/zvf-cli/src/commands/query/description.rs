@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use zvf::{AxisSpec, Dataset, ObjectGroup, QueryResult, Scope};
-use zvf_files::{Format, StoreDescription};
+use zvf_files::{FileFormat, StoreDescription};
 use zvf_query::{GroupList, QueryError};
 
 use crate::display::{count_noun, len_u64};
@@ -63,7 +63,7 @@ impl Described {
         &mut self,
         dataset: &Dataset,
         result: &QueryResult,
-        format: Format,
+        format: FileFormat,
     ) {
         if result.objects.is_empty() || !result.groups.is_empty() {
             return;

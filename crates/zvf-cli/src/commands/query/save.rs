@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use zvf::{Column, ColumnValues, Dataset, NumericColumn, Query, QueryResult, Word};
 
 use super::{QueryOutput, description::Described};
-use zvf_files::{self, Format, LosslessTarget, OutputFile, ResultWriteError};
+use zvf_files::{self, FileFormat, LosslessTarget, OutputFile, ResultWriteError};
 
 /// The reason why a result is not in a file.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +23,7 @@ pub enum SaveError {
     Changed,
     /// The format has no place for row ids.
     #[error(".{0} files do not hold row ids; write .csv, .npz, .arrow or .parquet")]
-    RowIds(Format),
+    RowIds(FileFormat),
     /// The file cannot be written.
     #[error(transparent)]
     Write(#[from] ResultWriteError),
@@ -56,7 +56,7 @@ pub async fn save(
     let mut described = Described::new(dataset, geometry(query, dataset));
     described.description.transaction = query.row_ids.then_some(transaction);
     if query.geometry.is_none() {
-        if target.format().is_readable() {
+        if target.format().has_groups() {
             described.read_groups(dataset, &mut result).await;
             described.read_attributes(dataset, &result).await;
         } else {

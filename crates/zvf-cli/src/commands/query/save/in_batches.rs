@@ -4,8 +4,7 @@ use std::ops::ControlFlow;
 
 use zvf::{Dataset, LevelChoice, Links, Query, QueryReport, QueryResult};
 use zvf_files::{
-    FileFormat, Format, LosslessTarget, ObjectFiles, OutputFile, ResultSink, ResultTables,
-    ResultWriteError,
+    FileFormat, LosslessTarget, ObjectFiles, OutputFile, ResultSink, ResultTables, ResultWriteError,
 };
 
 use super::{SaveError, geometry};
@@ -63,8 +62,10 @@ pub(super) async fn write(
     counts.objects = len_u64(selected.objects.len());
     if query.geometry.is_none() {
         match target.format() {
-            Format::Ply => {
-                described.list_groups(dataset, &selected, Format::Ply).await;
+            FileFormat::Ply => {
+                described
+                    .list_groups(dataset, &selected, FileFormat::Ply)
+                    .await;
             }
             _ => described.read_groups(dataset, &mut selected).await,
         }
@@ -142,8 +143,8 @@ async fn object_groups(
     query: &Query,
     target: &OutputFile,
 ) -> Result<Option<(Vec<Query>, u64)>, SaveError> {
-    let is_divided = target.format() == Format::Field(FileFormat::Swc)
-        && ObjectFiles::parse(target.path()).is_some();
+    let is_divided =
+        target.format() == FileFormat::Swc && ObjectFiles::parse(target.path()).is_some();
     let LevelChoice::Number(level) = query.level else {
         return Ok(None);
     };
