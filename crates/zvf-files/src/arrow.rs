@@ -10,9 +10,10 @@ use arrow_ipc::{reader::FileReader, root_as_footer, root_as_message, writer::Fil
 use arrow_schema::ArrowError;
 use zvf::QueryResult;
 
+use crate::StoreDescription;
 use crate::record_batch::{RecordBatches, TableBuilder, write_batches};
 use crate::table::{
-    GeometryReadError, ResultWriteError, StoreDescription, TableReadOptions,
+    GeometryReadError, ResultWriteError, TableReadOptions,
     error::FillError,
     input_table::InputTable,
     staged::{Sink, Staged},

@@ -18,8 +18,9 @@ use std::{
 
 use zvf::{ColumnValues, QueryResult};
 
+use crate::StoreDescription;
 use crate::table::{
-    ColumnError, CsvError, GeometryReadError, ResultWriteError, StoreDescription,
+    ColumnError, CsvError, GeometryReadError, ResultWriteError,
     column::{FileColumn, NullPolicy, fill_missing, join_channels},
     has_scope,
     input_table::InputTable,

@@ -90,29 +90,6 @@ impl FileDescription {
     }
 }
 
-/// Description of the store that a result comes from.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct ResultDescription {
-    /// Axes of the store.
-    pub axes: Vec<AxisSpec>,
-    /// Coordinate reference system.
-    pub crs: Option<Value>,
-    /// Headers of source files, by format.
-    pub headers: BTreeMap<String, FileHeader>,
-}
-
-impl ResultDescription {
-    /// Creates a description.
-    pub fn new(
-        axes: Vec<AxisSpec>,
-        crs: Option<Value>,
-        headers: BTreeMap<String, FileHeader>,
-    ) -> Self {
-        Self { axes, crs, headers }
-    }
-}
-
 /// Groups of the objects in a result.
 #[derive(Clone, Debug, Default)]
 pub struct GroupTables {

@@ -1,6 +1,6 @@
 //! File formats of geometry: each module reads and writes one format.
 //!
-//! The extension of the file name selects the [`Format`]. [`read`] accepts what [`write()`] writes,
+//! The extension of the file name selects the [`FileFormat`]. [`read`] accepts what [`write()`] writes,
 //! so a query result becomes a store again without conversion. All rows are written, in the order
 //! of the result. Files appear under their names only when all of them are complete, so a run that
 //! fails leaves earlier files untouched. They replace all files of an earlier result of that name.
@@ -72,7 +72,7 @@ use std::{
 
 use zvf::QueryResult;
 
-pub use field::{described, input_of, open_field};
+pub use field::{input_of, open_field};
 pub use keyed_table::{KeyedTable, TableKey, read_keyed, read_keys};
 pub use lossless::LosslessTarget;
 pub use per_object::unowned;
@@ -83,10 +83,10 @@ use crate::arrow;
 #[cfg(feature = "parquet")]
 use crate::parquet;
 use crate::{
-    FileFormat, csv, npz, obj,
+    FileFormat, StoreDescription, csv, npz, obj,
     table::{
         GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, OutputFile, Rename,
-        ResultWriteError, StoreDescription, TableReadOptions, WrittenFiles,
+        ResultWriteError, TableReadOptions, WrittenFiles,
         arrays::{self, InterchangeArrays},
         column::NullPolicy,
         consistency,

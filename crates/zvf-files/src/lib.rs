@@ -1,8 +1,9 @@
 //! Reads and writes tractograms, neurons, meshes, point clouds, graphs and other file formats.
 //!
 //! [`open`] reads a file in batches, as the source of [`zvf::create_from_source`]; [`create()`] makes
-//! a writer for the batches of a query. The extension of the name selects the format, the
-//! content of a folder otherwise:
+//! a writer for the batches of a query. [`read()`] and [`write()`] also know the tables of
+//! `csv`, `npz`, `arrow` and `parquet` that hold everything a query returns. The extension of the name
+//! selects the [format](FileFormat), the content of a folder otherwise:
 //!
 //! | format | module | geometry | read | written | kept without loss |
 //! |---|---|---|---|---|---|
@@ -10,8 +11,8 @@
 //! | `tck`, with `tsf` | [`tck`] | streamlines | yes | yes | records and header |
 //! | `trx` | [`trx`] | streamlines | yes | yes | arrays and header |
 //! | `swc` | [`swc`] | skeletons | yes | yes | samples and comments |
-//! | `ply` | [`ply`] | points, meshes, graphs, paths | yes | no | |
-//! | `obj` | [`obj`] | meshes, graphs | yes | no | |
+//! | `ply` | [`ply`] | points, meshes, graphs, paths | yes | yes, by [`write()`] | |
+//! | `obj` | [`obj`] | meshes, graphs | yes | yes, by [`write()`] | |
 //! | `stl` | [`stl`] | meshes | yes | yes | |
 //! | `las`, `laz` | [`las`] | points | yes | yes | points, scale, offset and records |
 //! | `gii` | [`gifti`] | meshes with values of vertices | yes | yes | arrays and metadata |
@@ -78,6 +79,7 @@ mod record_batch;
 mod rename;
 mod renamed;
 pub mod stl;
+mod store_description;
 pub mod swc;
 mod table;
 pub mod tck;
@@ -91,12 +93,12 @@ mod writer;
 mod xml;
 
 pub use batches::{FileResults, whole_result};
-pub use description::{FileDescription, FileHeader, GroupTables, ResultDescription};
+pub use description::{FileDescription, FileHeader, GroupTables};
 pub use error::{FileError, FileFault, FilePlace};
 pub use format::FileFormat;
 pub use interchange::{
-    KeyedTable, LosslessTarget, ResultSink, ResultTables, TableKey, described, input_of,
-    open_field, read, read_keyed, read_keys, unowned, write, write_bytes,
+    KeyedTable, LosslessTarget, ResultSink, ResultTables, TableKey, input_of, open_field, read,
+    read_keyed, read_keys, unowned, write, write_bytes,
 };
 pub use length::{LengthConversion, convert_lengths};
 pub use npz::{NpzStream, WholeFile};
@@ -105,11 +107,11 @@ pub use object_ids::FileObjectIds;
 pub use open::{create, open};
 pub use reader::{FileReadOptions, GeometryReader, read_whole};
 pub use rename::AttributeRename;
+pub use store_description::StoreDescription;
 pub use table::{
     ColumnError, CsvError, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
     InputFileError, MissingPolicy, NpyReadError, OutputColumn, OutputFile, OutputFileError,
-    OutputTable, Rename, ResultWriteError, RowIdPolicy, StoreDescription, WrittenFiles,
-    output_file::check_writable,
+    OutputTable, Rename, ResultWriteError, RowIdPolicy, WrittenFiles, output_file::check_writable,
 };
 pub use whole::WholeReader;
 pub use writer::{ResultWriter, WrittenResult};

@@ -11,10 +11,10 @@ use std::{collections::HashMap, fs::File, io::BufReader, path::Path, sync::Arc};
 use zip::{CompressionMethod, ZipArchive};
 use zvf::{ColumnValues, NumericColumn, numeric::Kind};
 
+use crate::StoreDescription;
 use crate::npy::{self, NpyColumn};
 use crate::table::{
     ColumnError, GeometryReadError, GeometryReadOptions, InputFile, MissingPolicy, NpyReadError,
-    StoreDescription,
     arrays::{InputGroup, InputLinks, InterchangeArrays},
     column::{FileColumn, NullPolicy, fill_missing},
 };

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     FileDescription, FileError, FileFault, FileFormat, FileReadOptions, GeometryReader,
-    ResultDescription, ResultWriter, edge_list,
+    ResultWriter, StoreDescription, edge_list,
     format::extensions,
     freesurfer, geff,
     gifti::{self, GiftiWriter},
@@ -26,6 +26,94 @@ use crate::{
     unit_writer::UnitWriter,
     whole::WholeReader,
 };
+
+type OpenFile = fn(&Path, &FileReadOptions) -> Result<Box<dyn GeometryReader>, FileError>;
+type CreateFile = fn(&Path, &StoreDescription) -> Result<Box<dyn ResultWriter>, FileError>;
+
+/// The functions that open and create files of a format, where they are read and written in batches
+/// or as geometry. Tables and `obj` are written, and tables read, by [`read`](crate::read()) and
+/// [`write`](crate::write()).
+#[derive(Clone, Copy, Default)]
+struct FormatHandlers {
+    open: Option<OpenFile>,
+    create: Option<CreateFile>,
+}
+
+/// Handlers of a format that is read by one function, and written by another.
+macro_rules! handlers {
+    ($open:expr) => {
+        FormatHandlers {
+            open: Some(|path, options| Ok(Box::new($open(path, options)?))),
+            create: None,
+        }
+    };
+    ($open:expr, $create:expr) => {
+        FormatHandlers {
+            create: Some(|path, description| Ok(Box::new($create(path, description)?))),
+            ..handlers!($open)
+        }
+    };
+}
+
+impl FormatHandlers {
+    fn of(format: FileFormat) -> Self {
+        match format {
+            FileFormat::Trk => handlers!(TrkReader::open, TrkWriter::create),
+            FileFormat::Tck => handlers!(TckReader::open, TckWriter::create),
+            FileFormat::Trx => handlers!(TrxReader::open, TrxWriter::create),
+            FileFormat::Swc => handlers!(SwcReader::open, SwcWriter::create),
+            FileFormat::Ply => Self {
+                open: Some(ply::open),
+                create: None,
+            },
+            FileFormat::Obj => handlers!(obj::open),
+            FileFormat::Stl => Self {
+                create: Some(|path, _| Ok(Box::new(StlWriter::new(path)))),
+                ..handlers!(stl::open)
+            },
+            FileFormat::Las => Self {
+                create: Some(|path, of| Ok(Box::new(LasWriter::create(path, of, false)?))),
+                ..handlers!(LasReader::open)
+            },
+            FileFormat::Laz => Self {
+                create: Some(|path, of| Ok(Box::new(LasWriter::create(path, of, true)?))),
+                ..handlers!(LasReader::open)
+            },
+            FileFormat::Gii => Self {
+                open: Some(|path, options| surface(path, options, gifti::open)),
+                create: Some(|path, description| Ok(Box::new(GiftiWriter::new(path, description)))),
+            },
+            FileFormat::FreeSurfer => Self {
+                open: Some(|path, options| surface(path, options, freesurfer::open)),
+                create: None,
+            },
+            FileFormat::Glb => Self {
+                open: None,
+                create: Some(|path, _| Ok(Box::new(GlbWriter::new(path)))),
+            },
+            FileFormat::GraphMl => handlers!(graphml::open),
+            FileFormat::EdgeList => handlers!(edge_list::open),
+            FileFormat::Geff => handlers!(geff::open),
+            #[cfg(feature = "geoparquet")]
+            FileFormat::GeoParquet => {
+                use crate::geoparquet::{GeoParquetWriter, open};
+                handlers!(open, GeoParquetWriter::create)
+            }
+            #[cfg(not(feature = "geoparquet"))]
+            FileFormat::GeoParquet => Self {
+                open: Some(|path, _| Err(FileFault::NotBuilt("geoparquet").of(path))),
+                create: Some(|path, _| Err(FileFault::NotBuilt("geoparquet").of(path))),
+            },
+            FileFormat::Precomputed => Self {
+                open: Some(precomputed::open),
+                create: None,
+            },
+            FileFormat::Csv | FileFormat::Npz | FileFormat::Arrow | FileFormat::Parquet => {
+                Self::default()
+            }
+        }
+    }
+}
 
 impl FileReadOptions {
     /// Checks that the kind of a format is the requested one, or one of the same structure.
@@ -65,31 +153,10 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<Box<dyn GeometryRe
         return Err(unreadable().of(path));
     };
     check_distinct(path, &options.with)?;
-    let reader: Box<dyn GeometryReader> = match format {
-        FileFormat::Trk => Box::new(TrkReader::open(path, options)?),
-        FileFormat::Tck => Box::new(TckReader::open(path, options)?),
-        FileFormat::Trx => Box::new(TrxReader::open(path, options)?),
-        FileFormat::Swc => Box::new(SwcReader::open(path, options)?),
-        FileFormat::Ply => ply::open(path, options)?,
-        FileFormat::Obj => Box::new(obj::open(path, options)?),
-        FileFormat::Stl => Box::new(stl::open(path, options)?),
-        FileFormat::Las | FileFormat::Laz => Box::new(LasReader::open(path, options)?),
-        FileFormat::Gii => Box::new(surface(path, options, gifti::open)?),
-        FileFormat::FreeSurfer => Box::new(surface(path, options, freesurfer::open)?),
-        FileFormat::GraphMl => Box::new(graphml::open(path, options)?),
-        FileFormat::EdgeList => Box::new(edge_list::open(path, options)?),
-        FileFormat::Geff => Box::new(geff::open(path, options)?),
-        #[cfg(feature = "geoparquet")]
-        FileFormat::GeoParquet => Box::new(crate::geoparquet::open(path, options)?),
-        #[cfg(not(feature = "geoparquet"))]
-        FileFormat::GeoParquet => return Err(FileFault::NotBuilt("geoparquet").of(path)),
-        FileFormat::Precomputed => precomputed::open(path, options)?,
-        FileFormat::Csv
-        | FileFormat::Npz
-        | FileFormat::Arrow
-        | FileFormat::Parquet
-        | FileFormat::Glb => return Err(unreadable().of(path)),
+    let Some(open) = FormatHandlers::of(format).open else {
+        return Err(unreadable().of(path));
     };
+    let reader = open(path, options)?;
     options.check(path, reader.description())?;
     if options.ids.is_some() && format != FileFormat::Swc {
         let why = "ids are given for .swc files; other formats have ids of their own, or none";
@@ -140,10 +207,12 @@ fn surface(
     path: &Path,
     options: &FileReadOptions,
     open: OpenSurface,
-) -> Result<WholeReader, FileError> {
+) -> Result<Box<dyn GeometryReader>, FileError> {
     let (again, reading) = (path.to_path_buf(), options.clone());
     let reader = open(path, options, overlays(options)?)?;
-    Ok(reader.reread(move || open(&again, &reading, overlays(&reading)?)))
+    Ok(Box::new(reader.reread(move || {
+        open(&again, &reading, overlays(&reading)?)
+    })))
 }
 
 /// Reads the files with values of vertices: GIFTI by the extension, else those of `FreeSurfer`.
@@ -189,7 +258,7 @@ fn unreadable() -> FileFault {
 /// [`FileError`] if the format is not known, or the file cannot be created.
 pub fn create(
     path: &Path,
-    description: &ResultDescription,
+    description: &StoreDescription,
 ) -> Result<Box<dyn ResultWriter>, FileError> {
     let Some(format) = FileFormat::of_path(path).filter(|format| !format.is_interchange()) else {
         return Err(FileFault::Extension(WRITTEN.to_owned()).of(path));
@@ -201,37 +270,10 @@ pub fn create(
         let why = "files are not written as .gz; leave out .gz, and compress the file afterwards";
         return Err(FileFault::Unsupported(why).of(path));
     }
-    let writer: Box<dyn ResultWriter> = match format {
-        FileFormat::Trk => Box::new(TrkWriter::create(path, description)?),
-        FileFormat::Tck => Box::new(TckWriter::create(path, description)?),
-        FileFormat::Trx => Box::new(TrxWriter::create(path, description)?),
-        FileFormat::Swc => Box::new(SwcWriter::create(path, description)?),
-        FileFormat::Stl => Box::new(StlWriter::new(path)),
-        FileFormat::Las => Box::new(LasWriter::create(path, description, false)?),
-        FileFormat::Laz => Box::new(LasWriter::create(path, description, true)?),
-        FileFormat::Glb => Box::new(GlbWriter::new(path)),
-        FileFormat::Gii => Box::new(GiftiWriter::new(path, description)),
-        #[cfg(feature = "geoparquet")]
-        FileFormat::GeoParquet => Box::new(crate::geoparquet::GeoParquetWriter::create(
-            path,
-            description,
-        )?),
-        #[cfg(not(feature = "geoparquet"))]
-        FileFormat::GeoParquet => return Err(FileFault::NotBuilt("geoparquet").of(path)),
-        FileFormat::Csv
-        | FileFormat::Npz
-        | FileFormat::Arrow
-        | FileFormat::Parquet
-        | FileFormat::Ply
-        | FileFormat::Obj
-        | FileFormat::FreeSurfer
-        | FileFormat::GraphMl
-        | FileFormat::EdgeList
-        | FileFormat::Geff
-        | FileFormat::Precomputed => {
-            return Err(FileFault::Extension(WRITTEN.to_owned()).of(path));
-        }
+    let Some(create) = FormatHandlers::of(format).create else {
+        return Err(FileFault::Extension(WRITTEN.to_owned()).of(path));
     };
+    let writer = create(path, description)?;
     Ok(UnitWriter::wrap(writer, path, format, description))
 }
 

@@ -14,9 +14,10 @@ use parquet::{
 };
 use zvf::QueryResult;
 
+use crate::StoreDescription;
 use crate::record_batch::{RecordBatches, TableBuilder, write_batches};
 use crate::table::{
-    GeometryReadError, ResultWriteError, StoreDescription, TableReadOptions,
+    GeometryReadError, ResultWriteError, TableReadOptions,
     error::FillError,
     input_table::InputTable,
     staged::{Sink, Staged},

@@ -5,7 +5,6 @@ pub(crate) mod arrays;
 pub(crate) mod column;
 pub(crate) mod consistency;
 pub(crate) mod contained;
-mod description;
 pub(crate) mod error;
 mod input_file;
 pub(crate) mod input_table;
@@ -19,14 +18,13 @@ use std::{collections::BTreeMap, path::PathBuf};
 use zvf::{Geometry, GeometryKind, LevelUse, QueryResult};
 
 pub use column::MissingPolicy;
-pub use description::StoreDescription;
 pub use error::{ColumnError, CsvError, GeometryReadError, NpyReadError, ResultWriteError};
 pub use input_file::{InputFile, InputFileError};
 pub use output_file::{OutputFile, OutputFileError};
 pub use output_table::{OutputColumn, OutputTable};
 pub use rename::Rename;
 
-use crate::FileFormat;
+use crate::{FileFormat, StoreDescription};
 use column::NullPolicy;
 
 /// Options for reading a file of geometry.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use zvf::{Column, ColumnValues, QueryResult};
 
 use crate::{
-    FileError, FileFault, FileFormat, GroupTables, ResultDescription, ResultWriter, WrittenResult,
+    FileError, FileFault, FileFormat, GroupTables, ResultWriter, StoreDescription, WrittenResult,
     length::{LengthFactor, LengthUnit, scale},
     values::not_finite,
 };
@@ -41,7 +41,7 @@ impl UnitWriter {
         writer: Box<dyn ResultWriter>,
         path: &Path,
         format: FileFormat,
-        description: &ResultDescription,
+        description: &StoreDescription,
     ) -> Box<dyn ResultWriter> {
         let Some(target) = format.length_unit() else {
             return writer;

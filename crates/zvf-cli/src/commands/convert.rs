@@ -6,7 +6,8 @@ use serde_json::json;
 use zvf::GeometryKind;
 use zvf_files::{
     FileReadOptions, FileResults, GeometryReadError, GeometryReadOptions, InputFile,
-    InputFileError, LosslessTarget, OutputFile, ResultSink, ResultTables, WrittenFiles,
+    InputFileError, LosslessTarget, OutputFile, ResultSink, ResultTables, StoreDescription,
+    WrittenFiles,
 };
 
 use crate::{
@@ -99,7 +100,7 @@ fn in_batches(
     target: &OutputFile,
 ) -> Result<Converted, Box<dyn Error>> {
     let mut reader = zvf_files::open_field(input, arguments.reading())?;
-    let mut sink = ResultSink::create(target, &zvf_files::described(reader.description()))?;
+    let mut sink = ResultSink::create(target, &StoreDescription::from(reader.description()))?;
     let mut batches = FileResults::new(reader.as_mut());
     let has_whole_objects = batches.has_whole_objects();
     let mut vertices = 0_u64;

@@ -26,7 +26,7 @@ use super::{
     wkb::{WkbEncoder, WkbKind},
 };
 use crate::{
-    FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult,
+    FileError, FileFault, GroupTables, ResultWriter, StoreDescription, WrittenResult,
     values::AxisOrder,
     writer::{OutputSink, PathRows, groups_left_out, paths},
 };
@@ -92,7 +92,7 @@ struct TableRows {
 
 impl GeoParquetWriter {
     /// Creates the file.
-    pub(crate) fn create(path: &Path, description: &ResultDescription) -> Result<Self, FileError> {
+    pub(crate) fn create(path: &Path, description: &StoreDescription) -> Result<Self, FileError> {
         let mut left_out = Vec::new();
         let crs = description.crs.clone();
         let crs = crs.filter(|crs| {

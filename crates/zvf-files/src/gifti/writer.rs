@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use zvf::{Column, NumericColumn, QueryResult, numeric::Kind};
 
 use crate::{
-    FileError, FileFault, FileHeader, GroupTables, ResultDescription, ResultWriter, WrittenResult,
+    FileError, FileFault, FileHeader, GroupTables, ResultWriter, StoreDescription, WrittenResult,
     collected::WholeMesh,
     names::original,
     values::{
@@ -37,7 +37,7 @@ pub struct GiftiWriter {
 
 impl GiftiWriter {
     /// Creates a writer.
-    pub(crate) fn new(path: &Path, description: &ResultDescription) -> Self {
+    pub(crate) fn new(path: &Path, description: &StoreDescription) -> Self {
         let kept = description.headers.get("gifti");
         let kept = kept.or_else(|| description.headers.get("freesurfer"));
         Self {

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use crate::StoreDescription;
 use crate::{FileDescription, FileError, FileFault, FileReadOptions, GeometryReader};
 use zvf::Geometry;
 
 use crate::table::{
     GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, MissingPolicy, Rename,
-    StoreDescription,
 };
 
 /// Opens a file that is read in batches, with the further ones of its pattern.
@@ -51,20 +51,9 @@ pub(crate) fn read(
     Ok(input_of(reader.description(), geometry, files))
 }
 
-/// Returns the description of a file as that of a store.
-pub fn described(of: &FileDescription) -> StoreDescription {
-    let mut description = StoreDescription::new(of.kind.name());
-    description.axes.clone_from(&of.axes);
-    description.crs.clone_from(&of.crs);
-    description.attributes.clone_from(&of.attributes);
-    let name = of.format.header_name().to_owned();
-    description.headers.insert(name, of.header.clone());
-    description
-}
-
 /// Returns geometry with the description of its file.
 pub fn input_of(of: &FileDescription, geometry: Geometry, files: Vec<PathBuf>) -> GeometryInput {
-    let description = described(of);
+    let description = StoreDescription::from(of);
     GeometryInput {
         geometry,
         group_names: std::collections::BTreeMap::default(),

@@ -4,10 +4,9 @@ use zvf::Column;
 
 use super::{read_description, read_table};
 use crate::{
-    FileFormat, npz,
+    FileFormat, StoreDescription, npz,
     table::{
-        ColumnError, GeometryReadError, InputFile, MissingPolicy, Rename, StoreDescription,
-        TableReadOptions,
+        ColumnError, GeometryReadError, InputFile, MissingPolicy, Rename, TableReadOptions,
         column::{FileColumn, NullPolicy, attribute},
         has_scope,
         input_table::{AXES, rename_columns},

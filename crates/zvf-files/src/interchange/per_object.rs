@@ -6,11 +6,12 @@ use std::{
 };
 
 use crate::ObjectFiles;
+use crate::StoreDescription;
 use zvf::{Column, Links, ObjectGroup, Parts, QueryResult};
 
 use super::write_one;
 use crate::display::{count_noun, len_u64};
-use crate::table::{OutputFile, ResultWriteError, StoreDescription, WrittenFiles};
+use crate::table::{OutputFile, ResultWriteError, WrittenFiles};
 
 /// Writes each object of a result to a file of its own.
 ///

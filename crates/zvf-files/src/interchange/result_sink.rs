@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use crate::{FileFormat, GroupTables, ResultDescription, ResultWriter};
+use crate::StoreDescription;
+use crate::{FileFormat, GroupTables, ResultWriter};
 use zvf::{Column, LevelUse, ObjectGroup, QueryResult};
 
 use crate::{
     ply::PlyWriter,
-    table::{
-        OutputFile, ResultWriteError, StoreDescription, WrittenFiles, consistency, staged::Staged,
-    },
+    table::{OutputFile, ResultWriteError, WrittenFiles, consistency, staged::Staged},
 };
 
 /// A file that is written in batches.
@@ -64,12 +63,7 @@ impl ResultSink {
                 staged: Staged::new(file.path()),
             }
         } else {
-            let description = ResultDescription::new(
-                description.axes.clone(),
-                description.crs.clone(),
-                description.headers.clone(),
-            );
-            BatchTarget::Field(crate::create(file.path(), &description)?)
+            BatchTarget::Field(crate::create(file.path(), description)?)
         };
         Ok(Self { target, left_out })
     }

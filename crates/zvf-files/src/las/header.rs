@@ -7,7 +7,7 @@ use super::{
     record::{HEADS, VariableRecord},
 };
 use crate::{
-    FileError, FileFault, FileHeader, ResultDescription,
+    FileError, FileFault, FileHeader, StoreDescription,
     input::{ByteReader, length_of},
 };
 use zvf_model::base64;
@@ -245,7 +245,7 @@ impl LasHeader {
     }
 
     /// Returns the header that a store has kept.
-    pub(super) fn of_result(description: &ResultDescription) -> Result<Option<Self>, FileFault> {
+    pub(super) fn of_result(description: &StoreDescription) -> Result<Option<Self>, FileFault> {
         let kept = description.headers.get("las");
         let bytes = |value: &Value| {
             let text = value.as_str().unwrap_or_default();

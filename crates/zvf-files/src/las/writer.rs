@@ -19,7 +19,7 @@ use super::{
     record::VariableRecord,
 };
 use crate::{
-    FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult,
+    FileError, FileFault, GroupTables, ResultWriter, StoreDescription, WrittenResult,
     input::length_of,
     names::original,
     values::{AxisOrder, numbers},
@@ -135,7 +135,7 @@ impl LasWriter {
     /// [`FileError`] if the kept header is damaged.
     pub fn create(
         path: &Path,
-        description: &ResultDescription,
+        description: &StoreDescription,
         is_compressed: bool,
     ) -> Result<Self, FileError> {
         let kept = LasHeader::of_result(description).map_err(|fault| fault.of(path))?;

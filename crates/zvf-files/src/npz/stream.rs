@@ -15,13 +15,10 @@ use zvf::{
 
 use super::{ends, ids, member_spans, read_tables};
 use crate::{
-    FileFormat,
+    FileFormat, StoreDescription,
     display::len_u64,
     npy::ColumnHeader,
-    table::{
-        GeometryReadError, GeometryReadOptions, InputFile, StoreDescription, arrays,
-        rename::Renaming,
-    },
+    table::{GeometryReadError, GeometryReadOptions, InputFile, arrays, rename::Renaming},
 };
 
 /// An npz file that is read in batches.

@@ -12,10 +12,11 @@ use zvf_format::numeric::{ByteOrder, NumericRows};
 use zvf_dense::{NumpyDtype, npy::NpyHeader};
 
 use crate::{
+    StoreDescription,
     display::len_u64,
     npy,
     table::{
-        ResultWriteError, StoreDescription,
+        ResultWriteError,
         error::FillError,
         level_names,
         staged::{Sink, Staged},

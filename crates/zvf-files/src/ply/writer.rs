@@ -20,9 +20,10 @@ use zvf::{
 };
 
 use crate::FileFormat;
+use crate::StoreDescription;
 use crate::display::len_u64;
 use crate::table::{
-    OutputTable, ResultWriteError, StoreDescription,
+    OutputTable, ResultWriteError,
     error::FillError,
     output_table::OutputColumn,
     staged::{Sink, Staged},

@@ -15,9 +15,10 @@ use zvf_model::column::NULL_CODE;
 
 use super::encode::METADATA_KEY;
 use crate::{
+    StoreDescription,
     display::len_u64,
     table::{
-        ColumnError, GeometryReadError, StoreDescription, TableReadOptions,
+        ColumnError, GeometryReadError, TableReadOptions,
         column::{FileColumn, NullPolicy, fill_missing},
         input_table::InputTable,
     },

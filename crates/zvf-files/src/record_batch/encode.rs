@@ -8,8 +8,9 @@ use zvf::{Column, ColumnValues, NumericColumn, QueryResult};
 use zvf_arrow::{ConversionError, array_of, text_of, words_of};
 use zvf_format::numeric::NumericRows;
 
+use crate::StoreDescription;
 use crate::table::{
-    OutputTable, ResultWriteError, StoreDescription,
+    OutputTable, ResultWriteError,
     error::FillError,
     level_names,
     output_table::{OutputCells, OutputColumn},

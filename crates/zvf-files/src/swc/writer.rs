@@ -11,7 +11,7 @@ use zvf::{Column, ColumnValues, NumericColumn, QueryResult, numeric::Kind};
 
 use super::sample::circle;
 use crate::{
-    FileError, FileFault, FileHeader, GroupTables, ObjectFiles, ResultDescription, ResultWriter,
+    FileError, FileFault, FileHeader, GroupTables, ObjectFiles, ResultWriter, StoreDescription,
     WrittenResult,
     values::{AxisOrder, fits_f32, narrow, numbers, to_f64},
     writer::{OutputSink, groups_left_out, object_ids_left_out},
@@ -84,7 +84,7 @@ impl SwcWriter {
     /// # Errors
     ///
     /// None; the signature is that of other writers.
-    pub fn create(path: &Path, description: &ResultDescription) -> Result<Self, FileError> {
+    pub fn create(path: &Path, description: &StoreDescription) -> Result<Self, FileError> {
         Ok(Self {
             path: path.to_path_buf(),
             of_objects: ObjectFiles::parse(path),

@@ -12,7 +12,7 @@ use zvf::{NumericColumn, QueryResult, numeric::Kind};
 
 use super::header::{TRACKS, end_line};
 use crate::{
-    FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult,
+    FileError, FileFault, GroupTables, ResultWriter, StoreDescription, WrittenResult,
     values::{AxisOrder, fits_f32, narrow, narrow_coordinate, to_f32_bytes, to_f64},
     writer::{ObjectNumbers, OutputSink, groups_left_out, left_out, paths},
 };
@@ -50,7 +50,7 @@ pub(super) fn row_of(value: f64, kind: Kind, width: usize) -> Vec<u8> {
 
 impl HeaderText {
     /// Takes the kept header, or makes a new one.
-    fn of(description: &ResultDescription) -> Result<Self, FileFault> {
+    fn of(description: &StoreDescription) -> Result<Self, FileFault> {
         let kept = description.headers.get("tck");
         let text = |key: &str| kept.and_then(|kept| kept.get(key)).and_then(Value::as_str);
         let bytes = match (text("header"), text("header_base64")) {
@@ -179,7 +179,7 @@ impl TckWriter {
     /// # Errors
     ///
     /// [`FileError`] if the file cannot be created, or the kept header is damaged.
-    pub fn create(path: &Path, description: &ResultDescription) -> Result<Self, FileError> {
+    pub fn create(path: &Path, description: &StoreDescription) -> Result<Self, FileError> {
         let header = HeaderText::of(description).map_err(|fault| fault.of(path))?;
         let mut sink = OutputSink::create(path)?;
         sink.write(&header.bytes)?;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    FileFault, FileHeader, ResultDescription,
+    FileFault, FileHeader, StoreDescription,
     affine::{Direction, VoxelMap},
     values::narrow,
 };
@@ -160,7 +160,7 @@ impl TrkHeader {
     }
 
     /// Returns a header for a result: that of the source file, or a new one.
-    pub(super) fn of_result(description: &ResultDescription) -> Result<Self, FileFault> {
+    pub(super) fn of_result(description: &StoreDescription) -> Result<Self, FileFault> {
         let kept = description
             .headers
             .get("trk")
@@ -313,7 +313,7 @@ impl NamedValues {
 }
 
 /// Returns the affine map and the numbers of voxels that the headers of a store contain.
-pub(crate) fn voxel_grid(description: &ResultDescription) -> (VoxelMap, [u64; 3]) {
+pub(crate) fn voxel_grid(description: &StoreDescription) -> (VoxelMap, [u64; 3]) {
     let header = ["trk", "trx"]
         .iter()
         .find_map(|name| description.headers.get(*name));

@@ -12,7 +12,7 @@ use zvf::{Column, ColumnValues, NumericColumn, QueryResult};
 
 use super::header::{NAMES, NamedValues, TrkHeader};
 use crate::{
-    FileError, FileFault, GroupTables, ResultDescription, ResultWriter, WrittenResult,
+    FileError, FileFault, GroupTables, ResultWriter, StoreDescription, WrittenResult,
     affine::VoxelMap,
     names::original,
     values::{
@@ -108,7 +108,7 @@ impl TrkWriter {
     /// # Errors
     ///
     /// [`FileError`] if the file cannot be created, or the kept header is damaged.
-    pub fn create(path: &Path, description: &ResultDescription) -> Result<Self, FileError> {
+    pub fn create(path: &Path, description: &StoreDescription) -> Result<Self, FileError> {
         let header = TrkHeader::of_result(description).map_err(|fault| fault.of(path))?;
         let Some(to_file) = header.to_world.inverse() else {
             return Err(FileFault::Broken("vox_to_ras has no inverse").of(path));

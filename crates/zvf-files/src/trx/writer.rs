@@ -14,7 +14,7 @@ use zvf::{ColumnValues, NumericColumn, QueryResult, numeric::Kind};
 
 use super::array::{ArrayRow, ArrayRows, ArrayType, SpilledArray, converted};
 use crate::{
-    FileError, FileFault, FileHeader, GroupTables, ResultDescription, ResultWriter, WrittenResult,
+    FileError, FileFault, FileHeader, GroupTables, ResultWriter, StoreDescription, WrittenResult,
     affine::VoxelMap,
     names::original,
     trk,
@@ -70,7 +70,7 @@ impl TrxWriter {
     /// # Errors
     ///
     /// [`FileError`] if the folder cannot be written.
-    pub fn create(path: &Path, description: &ResultDescription) -> Result<Self, FileError> {
+    pub fn create(path: &Path, description: &StoreDescription) -> Result<Self, FileError> {
         let (affine, dimensions) = trk::voxel_grid(description);
         Ok(Self {
             path: path.to_path_buf(),

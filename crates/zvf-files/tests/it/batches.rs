@@ -11,7 +11,7 @@ use zvf::{
     Column, ColumnValues, Geometry, GeometryKind, LinkNumbering, NumericColumn, Query, QueryResult,
 };
 use zvf_files::{
-    FileReadOptions, FileResults, GeometryReader, GroupTables, ResultDescription, read_whole,
+    FileReadOptions, FileResults, GeometryReader, GroupTables, StoreDescription, read_whole,
 };
 
 use crate::{
@@ -489,7 +489,7 @@ fn convert(reader: &mut dyn GeometryReader, vertices: usize, target: &Path) -> V
     let description = reader.description();
     let header = description.header.clone();
     let header = (description.format.header_name().to_owned(), header);
-    let description = ResultDescription::new(Vec::new(), None, [header].into());
+    let description = StoreDescription::from_parts(Vec::new(), None, [header].into());
     let mut writer = zvf_files::create(target, &description).unwrap();
     let mut batches = FileResults::new(reader);
     let has_whole_objects = batches.has_whole_objects();
@@ -544,7 +544,7 @@ fn objects_of_swc_are_written_when_they_are_complete() {
     assert!(batches.has_whole_objects());
     let description = batches.description();
     let header = ("swc".to_owned(), description.header.clone());
-    let description = ResultDescription::new(Vec::new(), None, [header].into());
+    let description = StoreDescription::from_parts(Vec::new(), None, [header].into());
     let mut writer = zvf_files::create(&target, &description).unwrap();
     let mut written = Vec::new();
     while let Some(batch) = batches.next(1).unwrap() {
@@ -647,7 +647,7 @@ fn types_of_trx_arrays_do_not_depend_on_batches() {
         &[&[0, 1], &[2, 3]],
         &[&[0], &[1, 2], &[3]],
     ] {
-        let mut writer = zvf_files::create(&path, &ResultDescription::default()).unwrap();
+        let mut writer = zvf_files::create(&path, &StoreDescription::default()).unwrap();
         let mut first_row = 0;
         for objects in batches {
             let mut batch = streamlines(objects);

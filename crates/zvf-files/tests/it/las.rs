@@ -4,7 +4,7 @@ use std::{fmt::Write, fs, path::Path};
 
 use serde_json::{Value, json};
 use zvf::{Column, Dataset, Geometry, GeometryKind, NumericColumn, Predicate, Query};
-use zvf_files::{FileDescription, FileReadOptions, GroupTables, ResultDescription};
+use zvf_files::{FileDescription, FileReadOptions, GroupTables, StoreDescription};
 
 use crate::{
     damage::{flips, prefixes, refused},
@@ -184,7 +184,7 @@ fn read(path: &Path) -> (Geometry, FileDescription) {
 }
 
 /// Writes points to a file, and returns what was left out.
-fn write(points: &Geometry, description: &ResultDescription, path: &Path) -> Vec<String> {
+fn write(points: &Geometry, description: &StoreDescription, path: &Path) -> Vec<String> {
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
     let result = zvf_files::whole_result(points.clone(), GeometryKind::Points, axes).unwrap();
     let mut writer = zvf_files::create(path, description).unwrap();
@@ -220,7 +220,7 @@ fn files_have_the_reference_system_of_the_store() {
             fs::write(at("a.las"), bytes).unwrap();
             let (points, description) = read(&at("a.las"));
             let header = ("las".to_owned(), description.header);
-            let description = ResultDescription::new(Vec::new(), Some(crs), [header].into());
+            let description = StoreDescription::from_parts(Vec::new(), Some(crs), [header].into());
             let lost = write(&points, &description, &at("b.las"));
             assert_eq!(lost.len(), left_out, "{lost:?}");
             let (back, description) = read(&at("b.las"));
@@ -254,7 +254,7 @@ fn colours_of_other_formats_have_16_bits() {
         ),
     ] {
         points.vertex = vec![Column::new("rgb", colours)];
-        let lost = write(&points, &ResultDescription::default(), &path);
+        let lost = write(&points, &StoreDescription::default(), &path);
         assert_eq!(lost, [""; 0]);
         let (back, _) = read(&path);
         let rgb = NumericColumn::from_values(3, expected.map(u16::try_from).map(Result::unwrap));

@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::Value;
 use zvf::{Column, Geometry, GeometryKind, NumericColumn, ObjectGroup, numeric::Kind};
-use zvf_files::{FileFault, FileReadOptions, GroupTables, ResultDescription};
+use zvf_files::{FileFault, FileReadOptions, GroupTables, StoreDescription};
 
 /// Writes geometry to a file, and reads it again.
 fn there_and_back(geometry: &Geometry, kind: GeometryKind, name: &str) -> Geometry {
@@ -19,7 +19,7 @@ fn there_and_back(geometry: &Geometry, kind: GeometryKind, name: &str) -> Geomet
 fn write(geometry: &Geometry, kind: GeometryKind, path: &Path) {
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
     let result = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
-    let mut writer = zvf_files::create(path, &ResultDescription::default()).unwrap();
+    let mut writer = zvf_files::create(path, &StoreDescription::default()).unwrap();
     writer.write(&result).unwrap();
     writer.finish(&GroupTables::default()).unwrap();
 }
@@ -28,7 +28,7 @@ fn write(geometry: &Geometry, kind: GeometryKind, path: &Path) {
 fn lost(geometry: &Geometry, kind: GeometryKind, path: &Path) -> Result<Vec<String>, FileFault> {
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
     let result = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
-    let mut writer = zvf_files::create(path, &ResultDescription::default()).unwrap();
+    let mut writer = zvf_files::create(path, &StoreDescription::default()).unwrap();
     let written = writer.write(&result);
     let written = written.and_then(|()| writer.finish(&GroupTables::default()));
     written
@@ -187,7 +187,7 @@ fn changed_names_of_groups_are_listed() {
     paths.part_offsets = Some(vec![0, 2, 4]);
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
     let result = zvf_files::whole_result(paths, GeometryKind::Streamlines, axes).unwrap();
-    let mut writer = zvf_files::create(&path, &ResultDescription::default()).unwrap();
+    let mut writer = zvf_files::create(&path, &StoreDescription::default()).unwrap();
     writer.write(&result).unwrap();
     let mut tables = GroupTables::default();
     for (id, members) in [(0, vec![0]), (1, vec![1]), (2, vec![0, 1]), (3, vec![1])] {
@@ -237,7 +237,7 @@ fn coordinates_out_of_range_are_refused() {
         let path = folder.path().join(name);
         let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
         let result = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
-        let mut writer = zvf_files::create(&path, &ResultDescription::default()).unwrap();
+        let mut writer = zvf_files::create(&path, &StoreDescription::default()).unwrap();
         let written = writer.write(&result);
         let written = written.and_then(|()| writer.finish(&GroupTables::default()).map(|_| ()));
         let error = written.unwrap_err();

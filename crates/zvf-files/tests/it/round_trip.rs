@@ -13,7 +13,7 @@ use zvf::{
     Column, ColumnValues, CreateOptions, Dataset, Design, Geometry, GeometryKind, NumericColumn,
     ObjectGroup, Query, Scope,
 };
-use zvf_files::{FileReadOptions, GroupTables, ResultDescription};
+use zvf_files::{FileReadOptions, GroupTables, StoreDescription};
 
 use crate::samples::{self, Random};
 
@@ -47,7 +47,7 @@ pub(crate) async fn export(store: &Path, file: &Path, query: &Query) -> Vec<Stri
     let dataset = Dataset::open(store.display().to_string()).await.unwrap();
     let headers = dataset.session().headers().await.unwrap().into_iter();
     let headers = headers.map(|header| (header.format, header.attributes));
-    let description = ResultDescription::new(Vec::new(), None, headers.collect());
+    let description = StoreDescription::from_parts(Vec::new(), None, headers.collect());
     let mut writer = zvf_files::create(file, &description).unwrap();
     let result = dataset.query(query).await.unwrap();
     writer.write(&result).unwrap();
@@ -182,7 +182,7 @@ fn kept_headers_of_tck_agree_with_the_data() {
         let result =
             zvf_files::whole_result(joined.clone(), GeometryKind::Streamlines, axes.collect());
         let header = ("tck".to_owned(), description.header);
-        let description = ResultDescription::new(Vec::new(), None, [header].into());
+        let description = StoreDescription::from_parts(Vec::new(), None, [header].into());
         let mut writer = zvf_files::create(&at("b.tck"), &description).unwrap();
         writer.write(&result.unwrap()).unwrap();
         let written = writer.finish(&GroupTables::default()).unwrap();
@@ -212,7 +212,7 @@ fn groups_of_trx_have_all_parts_of_an_object() {
     geometry.part_objects = Some(vec![7, 9, 7, 12]);
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
     let result = zvf_files::whole_result(geometry, GeometryKind::Streamlines, axes).unwrap();
-    let mut writer = zvf_files::create(&path, &ResultDescription::default()).unwrap();
+    let mut writer = zvf_files::create(&path, &StoreDescription::default()).unwrap();
     writer.write(&result).unwrap();
     let group = |id, members: &[i64]| ObjectGroup {
         id,

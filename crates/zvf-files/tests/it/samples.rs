@@ -549,7 +549,7 @@ pub(crate) fn geoparquet() -> Vec<u8> {
 /// Converts a file, and returns the bytes of the other.
 fn written(from: &std::path::Path, to: &std::path::Path) -> Vec<u8> {
     let mut reader = zvf_files::open(from, &zvf_files::FileReadOptions::default()).unwrap();
-    let description = zvf_files::ResultDescription::default();
+    let description = zvf_files::StoreDescription::default();
     let mut writer = zvf_files::create(to, &description).unwrap();
     let mut results = zvf_files::FileResults::new(reader.as_mut());
     while let Some(batch) = results.next(1 << 20).unwrap() {

@@ -122,7 +122,7 @@ fn many_arrays_keep_their_order_and_values() {
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
     let result = zvf_files::whole_result(surface.clone(), zvf::GeometryKind::Mesh, axes).unwrap();
     let headers = [("gifti".to_owned(), description.header.clone())].into();
-    let described = zvf_files::ResultDescription::new(Vec::new(), None, headers);
+    let described = zvf_files::StoreDescription::from_parts(Vec::new(), None, headers);
     let mut writer = zvf_files::create(&folder.path().join("b.gii"), &described).unwrap();
     writer.write(&result).unwrap();
     let written = writer.finish(&zvf_files::GroupTables::default()).unwrap();

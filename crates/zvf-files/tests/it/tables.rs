@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use zvf::{Column, Geometry, GeometryKind, NumericColumn};
-use zvf_files::{FileDescription, FileReadOptions, GroupTables, ResultDescription};
+use zvf_files::{FileDescription, FileReadOptions, GroupTables, StoreDescription};
 
 use crate::damage::{chain, flips, prefixes};
 
@@ -19,7 +19,7 @@ fn write(geometry: &Geometry, kind: GeometryKind, path: &Path) -> Vec<String> {
     let axes = ["x", "y", "z"].into_iter().take(geometry.axes());
     let axes = axes.map(str::to_owned).collect();
     let result = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
-    let mut writer = zvf_files::create(path, &ResultDescription::default()).unwrap();
+    let mut writer = zvf_files::create(path, &StoreDescription::default()).unwrap();
     writer.write(&result).unwrap();
     writer.finish(&GroupTables::default()).unwrap().left_out
 }

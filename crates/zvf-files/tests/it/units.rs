@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use zvf::{AxisSpec, Column, Geometry, GeometryKind, NumericColumn, numeric::Kind};
-use zvf_files::{FileFault, FileReadOptions, GroupTables, ResultDescription};
+use zvf_files::{FileFault, FileReadOptions, GroupTables, StoreDescription};
 
 use crate::samples::{self, Random};
 
@@ -47,7 +47,7 @@ fn write(
 ) -> Result<Vec<String>, FileFault> {
     let names = axes.iter().map(|axis| axis.name.clone()).collect();
     let result = zvf_files::whole_result(geometry.clone(), kind, names)?;
-    let description = ResultDescription::new(axes.to_vec(), None, [].into());
+    let description = StoreDescription::from_parts(axes.to_vec(), None, [].into());
     let fault = |error: zvf_files::FileError| error.fault;
     let mut writer = zvf_files::create(path, &description).map_err(fault)?;
     writer.write(&result).map_err(fault)?;
@@ -141,7 +141,7 @@ fn millimetres_and_numbers_without_a_unit_are_written_as_they_are() {
     let batch = results.next(1 << 20).unwrap().unwrap();
     let header = ("trk".to_owned(), results.description().header.clone());
     let axes = results.description().axes.clone();
-    let description = ResultDescription::new(axes, None, [header].into());
+    let description = StoreDescription::from_parts(axes, None, [header].into());
     let back = folder.path().join("back.trk");
     let mut writer = zvf_files::create(&back, &description).unwrap();
     writer.write(&batch).unwrap();

@@ -9,7 +9,7 @@ use std::{
 use tempfile::TempDir;
 use zvf::{Column, Geometry, GeometryKind};
 use zvf_files::{
-    FileReadOptions, FileResults, GeometryReader, GroupTables, ResultDescription, read_whole,
+    FileReadOptions, FileResults, GeometryReader, GroupTables, StoreDescription, read_whole,
 };
 
 /// Upper bound on an unpacked file: bombs are refused, and other input is shorter.
@@ -168,7 +168,7 @@ fn write(path: &Path, reader: &mut dyn GeometryReader, whole: &Geometry) {
         description.format.header_name().to_owned(),
         description.header.clone(),
     );
-    let from = ResultDescription::new(
+    let from = StoreDescription::from_parts(
         description.axes.clone(),
         description.crs.clone(),
         [header].into(),

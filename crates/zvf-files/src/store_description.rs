@@ -24,7 +24,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use zvf::{AttributeDeclarations, AxisSpec, Column, Design, Scope};
 
-/// Description of a store: everything of an interchange file that is not a row.
+use crate::{FileDescription, FileHeader};
+
+/// Description of the store that a result comes from: everything of a file that is not a row. Formats
+/// of a field take the axes, the coordinate reference system and their header from it.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct StoreDescription {
@@ -39,7 +42,7 @@ pub struct StoreDescription {
     /// Units, descriptions and channel names of attributes.
     pub attributes: AttributeDeclarations,
     /// Headers of source files, by format.
-    pub headers: BTreeMap<String, Map<String, Value>>,
+    pub headers: BTreeMap<String, FileHeader>,
     /// Number of the transaction to which row ids belong.
     pub transaction: Option<u64>,
     /// Attributes of groups, one row per group number from 0. They are written as columns.
@@ -51,6 +54,20 @@ impl StoreDescription {
     pub fn new(geometry: impl Into<String>) -> Self {
         Self {
             geometry: geometry.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Creates a description of axes, a coordinate reference system and headers by format.
+    pub fn from_parts(
+        axes: Vec<AxisSpec>,
+        crs: Option<Value>,
+        headers: BTreeMap<String, FileHeader>,
+    ) -> Self {
+        Self {
+            axes,
+            crs,
+            headers,
             ..Self::default()
         }
     }
@@ -203,6 +220,20 @@ impl StoreDescription {
             && let Some(declared) = attributes.remove(old)
         {
             attributes.insert(new.to_owned(), declared);
+        }
+    }
+}
+
+impl From<&FileDescription> for StoreDescription {
+    fn from(of: &FileDescription) -> Self {
+        let name = of.format.header_name().to_owned();
+        Self {
+            geometry: of.kind.name().to_owned(),
+            axes: of.axes.clone(),
+            crs: of.crs.clone(),
+            attributes: of.attributes.clone(),
+            headers: BTreeMap::from([(name, of.header.clone())]),
+            ..Self::default()
         }
     }
 }
