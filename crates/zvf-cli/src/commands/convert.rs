@@ -131,11 +131,7 @@ fn whole(
     target: &OutputFile,
 ) -> Result<Converted, Box<dyn Error>> {
     let format = file.format();
-    let input = if !format.is_interchange() {
-        let mut reader = zvf_files::open_field(file, arguments.reading())?;
-        let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
-        zvf_files::input_of(reader.description(), geometry, Vec::new())
-    } else {
+    let input = if format.is_interchange() {
         let kind = arguments.kind.ok_or(CreateUsageError::Kind(format))?;
         if !arguments.with.is_empty() {
             return Err(CreateUsageError::With(format).into());
@@ -143,6 +139,10 @@ fn whole(
         let mut input = zvf_files::read(file, &GeometryReadOptions::new(kind))?;
         input.separate_parts()?;
         input
+    } else {
+        let mut reader = zvf_files::open_field(file, arguments.reading())?;
+        let geometry = zvf_files::read_whole(reader.as_mut()).map_err(GeometryReadError::Batch)?;
+        zvf_files::input_of(reader.description(), geometry, Vec::new())
     };
     let mut kinds = GeometryKind::ALL.into_iter();
     let kind = kinds.find(|kind| kind.name() == input.description.geometry);

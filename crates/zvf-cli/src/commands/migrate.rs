@@ -39,7 +39,7 @@ pub struct MigrateArgs {
     /// Store to write.
     #[arg(value_name = "OUT")]
     out: String,
-    /// FileFormat generation of the new store.
+    /// Format generation of the new store.
     #[arg(long, default_value = Profile::default().name(),
         value_parser = named(PROFILES, Profile::name))]
     profile: Profile,

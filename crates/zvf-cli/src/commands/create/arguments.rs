@@ -66,7 +66,7 @@ pub struct CreateArgs {
     #[arg(long)]
     keep_order: bool,
 
-    /// FileFormat generation and profile of the store.
+    /// Format generation and profile of the store.
     #[arg(long, help_heading = "Store", default_value = Profile::default().name(),
         value_parser = named(Profile::ALL, Profile::name))]
     profile: Profile,
