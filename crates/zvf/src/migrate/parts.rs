@@ -445,9 +445,18 @@ impl Migration<'_> {
                 });
                 if facts.is_some_and(|facts| facts.rows > 0) {
                     let (metadata, node) = (&attribute.metadata, part.node());
-                    if let Err(damage) = check_attribute_cell(metadata, node, chunk, &cell, rows) {
-                        self.damaged(damage)?;
-                        continue;
+                    match check_attribute_cell(metadata, node, chunk, &cell, rows) {
+                        // Edits of zarr-vectors change vertices and leave their attributes. Such
+                        // cells are copied as they are: only queries of the attribute refuse them.
+                        Ok(())
+                        | Err(Damage {
+                            fault: Fault::Uneven { .. },
+                            ..
+                        }) => {}
+                        Err(damage) => {
+                            self.damaged(damage)?;
+                            continue;
+                        }
                     }
                 }
                 columns = columns.or_else(|| columns_of(attribute.metadata.dtype, &cell, rows));
