@@ -397,7 +397,7 @@ async fn plan_attribute(
 ///
 /// # Errors
 ///
-/// See [`migrate`].
+/// See [`migrate`](crate::migrate()).
 #[cfg(feature = "migrate")]
 pub fn plan_migrate<'a>(
     source: &'a str,

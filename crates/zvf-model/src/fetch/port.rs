@@ -102,7 +102,7 @@ impl<'a> Port<'a> {
     ///
     /// # Errors
     ///
-    /// [`FetchProblem::Changed`] if the store was changed meanwhile.
+    /// [`FetchProblem::Changed`](super::FetchProblem::Changed) if the store was changed meanwhile.
     pub fn confirm_now(self) -> Option<Result<(), FetchError>> {
         self.fetch.confirm_now()
     }
@@ -111,7 +111,7 @@ impl<'a> Port<'a> {
     ///
     /// # Errors
     ///
-    /// [`FetchProblem::Changed`] if the store was changed meanwhile.
+    /// [`FetchProblem::Changed`](super::FetchProblem::Changed) if the store was changed meanwhile.
     pub async fn confirm(self) -> Result<(), FetchError> {
         match self.fetch.confirm_now() {
             Some(confirmed) => confirmed,
