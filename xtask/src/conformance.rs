@@ -17,7 +17,7 @@ use crate::{
 };
 
 const MARK: &str = "conformance: ";
-/// What the modules of the suite import.
+/// Packages that the modules of the suite import.
 const REQUIREMENTS: &str = "conformance/requirements.txt";
 /// The previous release of the reference.
 const OLDER: &str = "conformance/requirements-020.txt";

@@ -38,7 +38,7 @@ pub(crate) struct FuzzOptions {
     /// Time for each target
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// As CI does: one seed, no inputs of earlier runs
+    /// Use one seed and no inputs of earlier runs, as CI does
     #[arg(long)]
     same: bool,
     /// Print the targets

@@ -47,7 +47,7 @@ enum FormatContent {
     Everything,
     /// The geometry and attributes that rendering programs read, without groups.
     Picture,
-    /// What the programs of a field exchange.
+    /// The geometry and attributes that programs of one field exchange.
     Field,
 }
 

@@ -62,7 +62,7 @@ pub struct Plan<W> {
 pub trait Work: Clone + 'static {
     /// The error of the work, and of the file of its plan.
     type Error: From<PlanError>;
-    /// What a task or a commit is given beside the plan.
+    /// The input of a task or a commit beside the plan.
     type Input: Default;
     /// The report of a commit.
     type Report;

@@ -84,7 +84,7 @@ pub enum MethodScale {
     Tolerance,
     /// The distance between kept vertices, in vertices.
     Step,
-    /// The ratio of the vertices to those that are kept.
+    /// The number of vertices for each vertex that is kept.
     Ratio,
 }
 
@@ -105,7 +105,7 @@ pub struct MethodOptions {
     pub tolerance: f64,
     /// Distance between kept vertices, in vertices.
     pub step: u32,
-    /// Ratio of the vertices to those that are kept.
+    /// Number of vertices for each vertex that is kept.
     pub ratio: f64,
     /// Pieces of meshes with fewer faces are dropped.
     pub cull: u32,

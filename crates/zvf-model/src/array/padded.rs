@@ -68,7 +68,7 @@ impl Padded {
         })
     }
 
-    /// Returns the attributes of an array of this origin, given those that do not depend on it.
+    /// Adds the origin of the array to its other attributes.
     pub fn to_attributes(&self, others: Attributes) -> Attributes {
         presence::with_origin(others, self.grid.origin())
     }

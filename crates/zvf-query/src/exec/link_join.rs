@@ -72,7 +72,7 @@ pub(crate) enum LinkObjects {
     None,
     /// All, to name the owners of vertices.
     Owners(OwnerScan),
-    /// Those that the query selects.
+    /// The objects that the query selects.
     Selected(ObjectScan),
 }
 

@@ -61,7 +61,7 @@ impl LevelQuery<'_> {
     }
 }
 
-/// What the scans of points and links need to know.
+/// Inputs of the scans of points and links.
 struct ScanInputs {
     /// `None` when the level has no vertices.
     scan: Option<ChunkScan>,

@@ -175,7 +175,7 @@ impl DemoOutput {
     }
 }
 
-/// Returns where the program is if `cargo run` started it, as it is then not in the search path.
+/// Returns the path of the program if `cargo run` started it: the search path does not have it then.
 fn program() -> String {
     let program = env::var_os("CARGO").and_then(|_| env::current_exe().ok());
     program.map_or_else(String::new, |path| format!(" (zvf is {})", path.display()))

@@ -65,7 +65,7 @@ fn the_page_matches_the_help_of_the_program() {
 
 type Sections = BTreeMap<&'static str, &'static str>;
 
-/// What the page says of commands beside their help.
+/// Texts of the page about commands, beside their help.
 struct Additions {
     python: Sections,
     notes: Sections,
