@@ -438,7 +438,7 @@ async fn compare(
         .as_ref()
         .is_err_and(|error| error.text.contains(COPIED));
     let parts = parts.iter().filter(|(part, result)| {
-        !is_exempt(part, damage) && !(copied && *part == "migration" && result.is_ok())
+        !(is_exempt(part, damage) || copied && *part == "migration" && result.is_ok())
     });
     match &reader {
         Err(reader) => {
