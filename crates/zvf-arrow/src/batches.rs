@@ -127,8 +127,8 @@ impl ResultBatches {
             (AXES, serde_json::Value::from(result.axes).to_string()),
             (LEVEL, result.level.to_string()),
             (FIRST_ROW, result.first_row.to_string()),
-        ];
-        let metadata = metadata.map(|(key, value)| (key.to_owned(), value));
+        ]
+        .map(|(key, value)| (key.to_owned(), value));
         if let Some(ids) = result.row_ids {
             vertices.push("row_id", uint64(ids));
         }
@@ -203,8 +203,9 @@ impl ResultBatches {
             result.first_row = first.map_err(|_| ConversionError::Metadata(FIRST_ROW))?;
         }
         let mut vertices = BatchColumns::new(self.vertices);
-        let position = vertices.take("position");
-        let position = position.ok_or(ConversionError::Missing("position"))?;
+        let position = vertices
+            .take("position")
+            .ok_or(ConversionError::Missing("position"))?;
         if position.null_count() > 0 {
             return Err(ConversionError::Nulls("position".to_owned()));
         }
@@ -329,12 +330,15 @@ fn parts_batch(
 }
 
 fn parts_of(batch: &mut BatchColumns) -> Result<Parts, ConversionError> {
-    let objects = batch.integers::<Int64Type>("object_id")?;
-    let objects = objects.ok_or(ConversionError::Missing("object_id"))?;
-    let starts = batch.integers::<UInt64Type>("start")?;
-    let starts = starts.ok_or(ConversionError::Missing("start"))?;
-    let ends = batch.integers::<UInt64Type>("end")?;
-    let ends = ends.ok_or(ConversionError::Missing("end"))?;
+    let objects = batch
+        .integers::<Int64Type>("object_id")?
+        .ok_or(ConversionError::Missing("object_id"))?;
+    let starts = batch
+        .integers::<UInt64Type>("start")?
+        .ok_or(ConversionError::Missing("start"))?;
+    let ends = batch
+        .integers::<UInt64Type>("end")?
+        .ok_or(ConversionError::Missing("end"))?;
     let mut offsets = Vec::with_capacity(ends.len().saturating_add(1));
     offsets.push(starts.first().copied().unwrap_or(0));
     for (part, (start, end)) in starts.iter().zip(ends.iter()).enumerate() {
@@ -351,10 +355,12 @@ fn parts_of(batch: &mut BatchColumns) -> Result<Parts, ConversionError> {
 
 fn groups_of(batch: RecordBatch) -> Result<Vec<ObjectGroup>, ConversionError> {
     let mut columns = BatchColumns::new(batch);
-    let ids = columns.integers::<UInt64Type>("group")?;
-    let ids = ids.ok_or(ConversionError::Missing("group"))?;
-    let members = columns.integers::<Int64Type>("object_id")?;
-    let members = members.ok_or(ConversionError::Missing("object_id"))?;
+    let ids = columns
+        .integers::<UInt64Type>("group")?
+        .ok_or(ConversionError::Missing("group"))?;
+    let members = columns
+        .integers::<Int64Type>("object_id")?
+        .ok_or(ConversionError::Missing("object_id"))?;
     let mut groups: Vec<ObjectGroup> = Vec::new();
     for (id, member) in ids.iter().zip(members.iter()) {
         match groups.last_mut() {

@@ -233,8 +233,10 @@ pub fn empty_column_of(name: &str, of: &DataType) -> Result<Column, ConversionEr
 /// [`ConversionError::Type`] for other types, and [`ConversionError::Nulls`] for lists with null
 /// values inside.
 pub fn column_of(name: &str, array: &ArrayRef) -> Result<Column, ConversionError> {
-    let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
-    let nulls = nulls.map(|valid| valid.iter().map(|is_valid| !is_valid).collect());
+    let nulls = array
+        .logical_nulls()
+        .filter(|nulls| nulls.null_count() > 0)
+        .map(|valid| valid.iter().map(|is_valid| !is_valid).collect());
     let values = match array.data_type() {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
             ColumnValues::text(texts(name, array, |_| true)?)
@@ -269,8 +271,10 @@ pub fn numbers_of(name: &str, array: &ArrayRef) -> Result<NumericColumn, Convers
     let DataType::FixedSizeList(_, width) = array.data_type() else {
         return plain(name, array, 1);
     };
-    let width = u32::try_from(*width).ok().filter(|width| *width > 0);
-    let width = width.ok_or_else(|| unsupported(name, array.data_type()))?;
+    let width = u32::try_from(*width)
+        .ok()
+        .filter(|width| *width > 0)
+        .ok_or_else(|| unsupported(name, array.data_type()))?;
     let values = array.as_fixed_size_list().values();
     if values.null_count() > 0 {
         return Err(ConversionError::Nulls(name.to_owned()));
@@ -279,8 +283,7 @@ pub fn numbers_of(name: &str, array: &ArrayRef) -> Result<NumericColumn, Convers
 }
 
 fn plain(name: &str, array: &ArrayRef, width: u32) -> Result<NumericColumn, ConversionError> {
-    let kind = kind_of(array.data_type());
-    let kind = kind.ok_or_else(|| unsupported(name, array.data_type()))?;
+    let kind = kind_of(array.data_type()).ok_or_else(|| unsupported(name, array.data_type()))?;
     if kind == Kind::Bool {
         let bytes = array.as_boolean().values().iter().map(u8::from).collect();
         return Ok(NumericColumn::new(kind, width).with_bytes(bytes));
@@ -291,12 +294,17 @@ fn plain(name: &str, array: &ArrayRef, width: u32) -> Result<NumericColumn, Conv
         start.saturating_mul(kind.size()),
         len.saturating_mul(kind.size()),
     );
-    let buffer = data.buffers().first().cloned().unwrap_or_default();
-    let buffer = buffer.slice_with_length(start, len);
+    let buffer = data
+        .buffers()
+        .first()
+        .cloned()
+        .unwrap_or_default()
+        .slice_with_length(start, len);
     drop(data);
     // A buffer that nothing else uses gives its memory away.
-    let bytes = buffer.into_vec::<u8>();
-    let bytes = bytes.unwrap_or_else(|shared| shared.as_slice().to_vec());
+    let bytes = buffer
+        .into_vec::<u8>()
+        .unwrap_or_else(|shared| shared.as_slice().to_vec());
     Ok(NumericColumn::new(kind, width).with_bytes(bytes))
 }
 

@@ -48,8 +48,10 @@ impl ResultSchemas {
         let empty = ResultBatches::new(empty)?;
         let crs = root.crs.as_ref();
         let units = root.axes.iter().map(|axis| axis.unit.as_deref());
-        let position = position_metadata(kind, &axes, crs).into_iter();
-        let position = position.chain(unit_of_axes(units)).collect();
+        let position = position_metadata(kind, &axes, crs)
+            .into_iter()
+            .chain(unit_of_axes(units))
+            .collect();
         let described = |schema: SchemaRef| {
             let fields = schema.fields().iter().map(|field| {
                 let metadata = match field.name().as_str() {
@@ -77,12 +79,13 @@ impl ResultSchemas {
 /// Returns the schema of objects from the descriptions of their attributes.
 fn objects(attributes: &[AttributeInfo]) -> Option<SchemaRef> {
     let of_objects = attributes.iter().filter(|info| info.scope == Scope::Object);
-    let fields = of_objects.map(|info| {
-        let name = format!("object.{}", info.name);
-        let metadata = attribute_metadata(attributes, &name);
-        Field::new(name, data_type(info), true).with_metadata(metadata)
-    });
-    let fields: Vec<Field> = fields.collect();
+    let fields: Vec<Field> = of_objects
+        .map(|info| {
+            let name = format!("object.{}", info.name);
+            let metadata = attribute_metadata(attributes, &name);
+            Field::new(name, data_type(info), true).with_metadata(metadata)
+        })
+        .collect();
     if fields.is_empty() {
         return None;
     }
@@ -159,14 +162,17 @@ impl ResultBatches {
 /// Gives a batch the metadata of a schema, by name.
 fn describe(batch: RecordBatch, schema: &Schema) -> Result<RecordBatch, ConversionError> {
     let (own, columns, rows) = batch.into_parts();
-    let fields = own.fields().iter().map(|field| {
-        let metadata = schema.field_with_name(field.name());
-        let metadata = metadata
-            .map(|field| field.metadata().clone())
-            .unwrap_or_default();
-        field.as_ref().clone().with_metadata(metadata)
-    });
-    let fields: Vec<Field> = fields.collect();
+    let fields: Vec<Field> = own
+        .fields()
+        .iter()
+        .map(|field| {
+            let metadata = schema.field_with_name(field.name());
+            let metadata = metadata
+                .map(|field| field.metadata().clone())
+                .unwrap_or_default();
+            field.as_ref().clone().with_metadata(metadata)
+        })
+        .collect();
     let mut metadata = schema.metadata().clone();
     metadata.extend(own.metadata().clone());
     let schema = Arc::new(Schema::new_with_metadata(fields, metadata));

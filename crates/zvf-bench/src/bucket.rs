@@ -115,8 +115,9 @@ pub(crate) fn measure(data: &Data, form: StoreForm, folder: &Path) -> Result<Vec
     let create = async { zvf::create(address, data.geometry(), design, &options).await };
     still()?.block_on(create)?;
     let queries = queries(data)?.into_iter();
-    let costs = queries.map(|query| cost(address, query, form == StoreForm::Bare));
-    let costs = costs.collect();
+    let costs = queries
+        .map(|query| cost(address, query, form == StoreForm::Bare))
+        .collect();
     std::fs::remove_dir_all(&path)?;
     costs
 }
@@ -139,8 +140,10 @@ fn queries(data: &Data) -> Result<Vec<NamedQuery>> {
     };
     for (name, share) in SHARES {
         let corners = data.boxes(share);
-        let boxes = corners.iter().map(|[low, high]| Bbox::new(low, high));
-        let boxes = boxes.collect::<Result<Vec<_>, _>>()?;
+        let boxes = corners
+            .iter()
+            .map(|[low, high]| Bbox::new(low, high))
+            .collect::<Result<Vec<_>, _>>()?;
         let [first, second, ..] = boxes.as_slice() else {
             continue;
         };
@@ -237,8 +240,10 @@ fn size(result: &QueryResult) -> u64 {
         &result.fragment,
         &result.link,
         &result.object,
-    ];
-    let columns = columns.into_iter().flatten().map(column_bytes);
+    ]
+    .into_iter()
+    .flatten()
+    .map(column_bytes);
     let parts = result.parts.as_ref();
     let words = parts.map_or(0, |parts| parts.offsets.len() + parts.objects.len())
         + result.links.as_ref().map_or(0, |links| links.ends.len())

@@ -169,8 +169,13 @@ impl Data {
 
     /// Returns the size of all columns in memory.
     pub(crate) fn raw_bytes(&self) -> usize {
-        let columns = self.vertex.iter().chain(&self.link).chain(&self.object);
-        let columns: usize = columns.map(DataColumn::size).sum();
+        let columns: usize = self
+            .vertex
+            .iter()
+            .chain(&self.link)
+            .chain(&self.object)
+            .map(DataColumn::size)
+            .sum();
         let offsets = self.offsets.as_ref().map_or(0, Vec::len) * 8;
         self.positions.len() * 12 + columns + offsets + self.links.len() * 8
     }
@@ -304,8 +309,7 @@ impl Data {
     fn queries(&self) -> Value {
         let boxes = SHARES.iter().map(|(name, share)| {
             let boxes = self.boxes(*share);
-            let vertices = boxes.iter().map(|corners| self.inside(corners));
-            let vertices: Vec<usize> = vertices.collect();
+            let vertices: Vec<usize> = boxes.iter().map(|corners| self.inside(corners)).collect();
             (
                 (*name).to_owned(),
                 json!({"corners": boxes, "vertices": vertices}),

@@ -78,8 +78,10 @@ pub(crate) fn column_bytes(column: &zvf::Column) -> usize {
 
 /// Returns the chunk of each vertex.
 fn chunks_of_vertices(result: &QueryResult, shape: &ChunkShape) -> Result<Vec<ChunkCoord>> {
-    let values = result.positions.bytes.chunks_exact(4);
-    let values: Vec<f64> = values
+    let values: Vec<f64> = result
+        .positions
+        .bytes
+        .chunks_exact(4)
         .map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
         .collect();
     let places = values.chunks_exact(shape.axes()).map(|at| {
@@ -129,17 +131,20 @@ impl<'a> Cells<'a> {
             return Ok(());
         }
         let json = fs::read(&metadata).with_context(|| metadata.display().to_string())?;
-        let node = Node::parse(&Key::parse("zarr.json")?, &json)?;
-        let node = node
+        let array_node = Node::parse(&Key::parse("zarr.json")?, &json)?;
+        let node = array_node
             .as_array()
             .with_context(|| format!("{array} is not an array"))?;
         let layout = ShardLayout::new(node)?;
         let origin = origin(node);
         let mut indexes = BTreeMap::new();
         for chunk in chunks {
-            let index = chunk.coords().iter().zip(origin.iter().chain(&[0; 8]));
-            let index = index.map(|(at, origin)| u64::try_from(at - origin));
-            let index = index.collect::<Result<Vec<_>, _>>()?;
+            let index = chunk
+                .coords()
+                .iter()
+                .zip(origin.iter().chain(&[0; 8]))
+                .map(|(at, origin)| u64::try_from(at - origin))
+                .collect::<Result<Vec<_>, _>>()?;
             let (file, size) = match &layout {
                 None => {
                     let file = path(&folder, &index);
@@ -176,8 +181,12 @@ impl<'a> Cells<'a> {
 
 /// Returns the chunk of element 0 of an array; zeros if it is not given.
 fn origin(array: &Array) -> Vec<i64> {
-    let origin = array.attributes.get("chunk_grid_origin");
-    let origin = origin.and_then(Value::as_array).into_iter().flatten();
+    let origin = array
+        .attributes
+        .get("chunk_grid_origin")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     origin.filter_map(Value::as_i64).collect()
 }
 

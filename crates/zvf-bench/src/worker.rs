@@ -110,8 +110,11 @@ pub(crate) fn steps(kind: Workload, form: StoreForm) -> Vec<String> {
         Workload::Mesh | Workload::Graph => &[],
     });
     let boxes = SHARES.iter().map(|(name, _)| format!("box {name}"));
-    let steps = steps.into_iter().map(str::to_owned).chain(boxes);
-    let steps = steps.chain([format!("box 0.1{UNCACHED}")]);
+    let steps = steps
+        .into_iter()
+        .map(str::to_owned)
+        .chain(boxes)
+        .chain([format!("box 0.1{UNCACHED}")]);
     let last = ["validate", "pyramid"].map(str::to_owned);
     steps.chain(last).collect()
 }
@@ -254,8 +257,10 @@ impl Worker {
         let found = SHARES.iter().find(|(name, _)| *name == share);
         let (_, share) = found.with_context(|| format!("no boxes of {share}"))?;
         let boxes = self.data.boxes(*share);
-        let queries = boxes.iter().map(|corners| self.box_query(corners));
-        let queries = queries.collect::<Result<Vec<_>>>()?;
+        let queries = boxes
+            .iter()
+            .map(|corners| self.box_query(corners))
+            .collect::<Result<Vec<_>>>()?;
         let open = self.dataset()?;
         self.repeat(|worker| {
             let (mut seconds, mut vertices) = (Vec::new(), 0);

@@ -20,10 +20,10 @@
 //! ```
 //!
 //! Chains start with `bytes`, `vlen-bytes` or `vlen-utf8`, or are `sharding_indexed`, which
-//! [`ShardLayout`] reads and writes. `crc32c` may follow, and compressions, each of which is a Cargo
-//! feature of its name. All of them decode and encode, except that the feature `ruzstd` only
-//! decodes, and that [`blosc`] encodes with LZ4 what names a compressor other than LZ4, zlib and
-//! zstd.
+//! [`ShardLayout`] reads and writes. `crc32c`, `blosc`, `gzip` and `zstd` may follow; each of the
+//! last three is a Cargo feature. They decode and encode, except that the feature `ruzstd` only
+//! decodes zstd, and that [`blosc`] encodes with LZ4 where metadata names a compressor other than
+//! LZ4, zlib and zstd.
 //!
 //! Every decoder takes a limit and never allocates more, whatever size a chunk declares.
 

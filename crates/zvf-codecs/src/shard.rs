@@ -40,12 +40,18 @@ impl ShardLayout {
             return Ok(None);
         };
         let Some(sharding) = array.codecs.plain_sharding() else {
-            let other = array.codecs.iter().find(|codec| codec.name != NAME);
-            let other = other.map_or(NAME, |codec| &codec.name);
+            let other = array
+                .codecs
+                .iter()
+                .find(|codec| codec.name != NAME)
+                .map_or(NAME, |codec| &codec.name);
             return Err(CodecsError::Unsupported(other.to_owned()));
         };
-        let along = array.chunk_shape.iter().zip(&declared.chunk_shape);
-        let along = along.map(|(shard, chunk)| shard.checked_div(*chunk));
+        let along = array
+            .chunk_shape
+            .iter()
+            .zip(&declared.chunk_shape)
+            .map(|(shard, chunk)| shard.checked_div(*chunk));
         let chunks: Option<Vec<u64>> = along.collect();
         let bad_shape = || unsupported_field(NAME, "chunk_shape");
         let chunks = chunks.ok_or_else(bad_shape)?;
@@ -114,8 +120,9 @@ impl ShardLayout {
         let size = sizes.fold(index_size, usize::saturating_add);
         let mut index = Vec::new();
         let mut shard = Vec::new();
-        let reserved = index.try_reserve_exact(index_size);
-        let reserved = reserved.and_then(|()| shard.try_reserve_exact(size));
+        let reserved = index
+            .try_reserve_exact(index_size)
+            .and_then(|()| shard.try_reserve_exact(size));
         reserved.map_err(|_| EncodeError::ShardSize)?;
 
         let entries = usize::try_from(self.count.saturating_mul(ENTRY_SIZE));
@@ -126,8 +133,9 @@ impl ShardLayout {
         };
         for (number, chunk) in &chunks {
             let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
-            let entry = entry_range(*number).filter(|_| *number < self.count);
-            let entry = entry.and_then(|range| index.get_mut(range));
+            let entry = entry_range(*number)
+                .filter(|_| *number < self.count)
+                .and_then(|range| index.get_mut(range));
             let Some(([start, len], _)) = entry.map(<[u8]>::as_chunks_mut::<8>) else {
                 let (number, cells) = (*number, self.count);
                 return Err(EncodeError::NoSuchCell { number, cells });
@@ -230,8 +238,9 @@ impl ShardIndex {
         if (offset, length) == (ABSENT, ABSENT) {
             return Ok(None);
         }
-        let end = offset.checked_add(length);
-        let end = end.ok_or(ShardEntryError { number })?;
+        let end = offset
+            .checked_add(length)
+            .ok_or(ShardEntryError { number })?;
         Ok(Some(offset..end))
     }
 }

@@ -60,8 +60,10 @@ fn chunks(criterion: &mut Criterion) {
         ("lz4 bitshuffle", BloscCodec::Lz4, BloscFilter::BitShuffle),
         ("zstd shuffle", BloscCodec::Zstd, BloscFilter::Shuffle),
     ] {
-        let encoder = ChunkEncoder::new(codec, 4, 16 << 10).with_level(3);
-        let encoder = encoder.with_filters(&[filter]).unwrap();
+        let encoder = ChunkEncoder::new(codec, 4, 16 << 10)
+            .with_level(3)
+            .with_filters(&[filter])
+            .unwrap();
         let stored = encoder.encode(&bytes).unwrap();
         let chunk = BloscChunk::parse(&stored).unwrap();
         let (mut decoder, mut into) = (Decoder::default(), vec![0; bytes.len()]);

@@ -113,8 +113,10 @@ fn copy(request: &Value) -> Result<String, Box<dyn Error>> {
 fn sample(request: &Value, path: &Path) -> Result<String, Box<dyn Error>> {
     let array = open(path)?;
     let count = usize::try_from(request["count"].as_u64().ok_or("no count")?)?;
-    let extents = array.shape().iter().map(|extent| u32::try_from(*extent));
-    let extents: Vec<f64> = extents
+    let extents: Vec<f64> = array
+        .shape()
+        .iter()
+        .map(|extent| u32::try_from(*extent))
         .map(|extent| extent.map(f64::from))
         .collect::<Result<_, _>>()?;
     let mut state = 1_u64;
@@ -226,8 +228,10 @@ fn selection(request: &Value, shape: &[u64]) -> Result<Hyperslab, Box<dyn Error>
         return Ok(Hyperslab::whole(shape));
     }
     let (start, stop) = (numbers(request, "start")?, numbers(request, "stop")?);
-    let step = request.get("step").map(|_| numbers(request, "step"));
-    let step = step.transpose()?;
+    let step = request
+        .get("step")
+        .map(|_| numbers(request, "step"))
+        .transpose()?;
     Ok(Hyperslab::new(&start, &stop, step.as_deref())?)
 }
 

@@ -152,8 +152,9 @@ pub(crate) fn check_elements(
     bytes: &[u8],
 ) -> Result<usize, DenseError> {
     let needed = selection.byte_len(size);
-    let needed = needed.and_then(|needed| usize::try_from(needed).ok());
-    let needed = needed.unwrap_or(usize::MAX);
+    let needed = needed
+        .and_then(|needed| usize::try_from(needed).ok())
+        .unwrap_or(usize::MAX);
     if needed != bytes.len() {
         return Err(DenseError::buffer_size(needed, bytes.len()));
     }

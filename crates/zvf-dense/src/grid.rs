@@ -105,12 +105,16 @@ impl ChunkGrid {
 
     /// Returns the elements of a chunk without padding; empty outside the grid.
     pub fn chunk_selection(&self, coordinate: &[u64]) -> Hyperslab {
-        let axes = self.shape.iter().zip(&self.chunk).zip(coordinate);
-        let axes = axes.map(|((&extent, &chunk), &at)| {
-            let start = at.saturating_mul(chunk).min(extent);
-            let end = start.saturating_add(chunk).min(extent);
-            AxisRange::whole(extent).portion(start..end)
-        });
+        let axes =
+            self.shape
+                .iter()
+                .zip(&self.chunk)
+                .zip(coordinate)
+                .map(|((&extent, &chunk), &at)| {
+                    let start = at.saturating_mul(chunk).min(extent);
+                    let end = start.saturating_add(chunk).min(extent);
+                    AxisRange::whole(extent).portion(start..end)
+                });
         axes.collect()
     }
 

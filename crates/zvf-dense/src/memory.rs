@@ -42,8 +42,7 @@ impl MemoryArray {
     ) -> Result<Self, DenseError> {
         check_elements(&Hyperslab::whole(&shape), dtype.size(), &bytes)?;
         let chunk = shape.iter().map(|extent| (*extent).max(1)).collect();
-        let grid = ChunkGrid::new(shape, chunk, None);
-        let grid = grid.map_err(|source| DenseError::Grid {
+        let grid = ChunkGrid::new(shape, chunk, None).map_err(|source| DenseError::Grid {
             name: name.clone(),
             source,
         })?;
@@ -92,13 +91,16 @@ impl DenseArray for MemoryArray {
         if needed == 0 {
             return Ok(plan);
         }
-        let parts = selection.axes().iter().map(|axis| CellPart {
-            cell: 0,
-            offset: axis.start(),
-            at: 0,
-            count: axis.count(),
-        });
-        let parts: Vec<CellPart> = parts.collect();
+        let parts: Vec<CellPart> = selection
+            .axes()
+            .iter()
+            .map(|axis| CellPart {
+                cell: 0,
+                offset: axis.start(),
+                at: 0,
+                count: axis.count(),
+            })
+            .collect();
         let piece = ScatterPiece {
             bytes: &self.bytes,
             extents: self.grid.shape(),

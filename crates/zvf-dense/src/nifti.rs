@@ -65,22 +65,23 @@ impl NiftiArray {
         let name = source.name().to_owned();
         let fail = |error| DenseError::nifti(&name, error);
         let is_compressed = gzip::is_gzip(&*source)?;
-        let head = match is_compressed {
-            true => gzip::first_bytes(&source, MAX_HEADER_LEN)?,
-            false => {
-                let len = source.len().min(MAX_HEADER_LEN);
-                source.read(0..len)?.into_owned()
-            }
+        let head = if is_compressed {
+            gzip::first_bytes(&source, MAX_HEADER_LEN)?
+        } else {
+            let len = source.len().min(MAX_HEADER_LEN);
+            source.read(0..len)?.into_owned()
         };
         let header = NiftiHeader::parse(&head).map_err(fail)?;
         let stored = numeric::Dtype::new(header.kind, header.order);
         let size = u64::try_from(header.kind.size()).unwrap_or(u64::MAX);
         let len = product(header.shape.iter().copied().chain([size]));
-        let end = len.and_then(|len| len.checked_add(header.start));
-        let end = end.ok_or_else(|| fail(NiftiError::Shape))?;
-        let source = match is_compressed {
-            true => gzip::decompressed(&source, end)?,
-            false => source,
+        let end = len
+            .and_then(|len| len.checked_add(header.start))
+            .ok_or_else(|| fail(NiftiError::Shape))?;
+        let source = if is_compressed {
+            gzip::decompressed(&source, end)?
+        } else {
+            source
         };
         if source.len() < end {
             return Err(fail(NiftiError::Size {
@@ -217,11 +218,12 @@ impl DenseArray for NiftiArray {
         let stored = self.voxels.slice_within(selection, given)?;
         let cost = self.voxels.read_plan(selection)?;
         if let Some(dtype) = self.voxels.dtype().number() {
-            let rows = NumericRows::parse(&stored, dtype, core::num::NonZeroU32::MIN);
-            let rows = rows.map_err(|source| DenseError::Numbers {
-                name: self.name().to_owned(),
-                source,
-            })?;
+            let rows = NumericRows::parse(&stored, dtype, core::num::NonZeroU32::MIN).map_err(
+                |source| DenseError::Numbers {
+                    name: self.name().to_owned(),
+                    source,
+                },
+            )?;
             scaling.apply(rows, into);
         }
         Ok(cost)

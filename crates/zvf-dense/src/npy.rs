@@ -99,8 +99,7 @@ impl NpyArray {
             let row = len.unwrap_or(0).checked_div(*extent).unwrap_or(0).max(1);
             *extent = (BATCH / row).clamp(1, (*extent).max(1));
         }
-        let grid = ChunkGrid::new(layout.shape, chunk, None);
-        let grid = grid.map_err(|fault| DenseError::Grid {
+        let grid = ChunkGrid::new(layout.shape, chunk, None).map_err(|fault| DenseError::Grid {
             name: source.name().to_owned(),
             source: fault,
         })?;
@@ -169,7 +168,7 @@ impl NpyArray {
         if self.is_fortran {
             extents.reverse();
         }
-        let parts = selection
+        let parts: Vec<_> = selection
             .axes()
             .iter()
             .zip(&extents)
@@ -178,8 +177,8 @@ impl NpyArray {
                 offset: axis.start().saturating_sub(*skipped),
                 at: 0,
                 count: axis.count(),
-            });
-        let parts: Vec<_> = parts.collect();
+            })
+            .collect();
         let extents: Vec<u64> = extents.into_iter().map(|(_, count)| count).collect();
         let size = usize::try_from(size).map_err(|_| ends())?;
         let piece = ScatterPiece {
@@ -269,8 +268,10 @@ impl DenseArray for NpyArray {
             self.read_part(selection, into)?;
             return Ok(plan);
         };
-        let row = needed.checked_div(usize::try_from(first.count()).unwrap_or(usize::MAX));
-        let row = row.unwrap_or(0).max(1);
+        let row = needed
+            .checked_div(usize::try_from(first.count()).unwrap_or(usize::MAX))
+            .unwrap_or(0)
+            .max(1);
         let slab = self.grid.chunk_shape().first().copied().unwrap_or(1);
         let mut left = into;
         for part in first.parts(slab) {

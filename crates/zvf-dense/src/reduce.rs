@@ -191,17 +191,21 @@ impl Task for Fold<'_> {
     fn run<T: Number>(self, array: &dyn DenseArray) -> Result<Vec<Scalar>, DenseError> {
         let kept = kept(array, self.axes)?;
         let budget = array.scratch();
-        let extents = array.shape().iter().zip(&kept);
-        let extents = extents
+        let extents = array
+            .shape()
+            .iter()
+            .zip(&kept)
             .filter(|(_, kept)| **kept)
             .map(|(extent, _)| *extent);
         let count = product(extents);
         let size = u64::try_from(size_of::<Cell>()).unwrap_or(u64::MAX);
-        let needed = count.and_then(|count| count.checked_mul(size));
-        let needed = needed.unwrap_or(u64::MAX);
-        let count = count.and_then(|count| usize::try_from(count).ok());
-        let count = count.filter(|_| needed <= budget);
-        let count = count.ok_or(DenseError::Budget { needed, budget })?;
+        let needed = count
+            .and_then(|count| count.checked_mul(size))
+            .unwrap_or(u64::MAX);
+        let count = count
+            .and_then(|count| usize::try_from(count).ok())
+            .filter(|_| needed <= budget)
+            .ok_or(DenseError::Budget { needed, budget })?;
         let mut cells = vec![Cell::default(); count];
         let wanted = Statistics::of(self.reduction);
         let strides = strides(array.shape(), &kept);

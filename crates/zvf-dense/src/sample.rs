@@ -189,8 +189,9 @@ where
             return Err(fail("the affine map has another number of axes"));
         }
         let columns = crate::hyperslab::product(channels.iter().copied());
-        let columns = columns.and_then(|columns| usize::try_from(columns).ok());
-        let columns = columns.ok_or_else(|| fail("a voxel has too many values"))?;
+        let columns = columns
+            .and_then(|columns| usize::try_from(columns).ok())
+            .ok_or_else(|| fail("a voxel has too many values"))?;
         let is_nearest = options.interpolation == Interpolation::Nearest;
         let is_float = matches!(dtype.kind(), Kind::Float16 | Kind::Float32 | Kind::Float64);
         let kind = match dtype.kind() {
@@ -206,8 +207,7 @@ where
             None if is_exact => (0.0, false),
             None => (f64::NAN, false),
         };
-        let fill = fill_of(kind, fill);
-        let fill = fill.ok_or_else(|| {
+        let fill = fill_of(kind, fill).ok_or_else(|| {
             fail("its type does not hold the value for vertices outside; give another one")
         })?;
         if columns
@@ -298,8 +298,8 @@ where
         let costs = needs.iter().map(|tile| tiling.cost(*tile));
         if costs.fold(0, u64::saturating_add) <= self.share {
             let tiles = self.load(&needs, &tiling, &mut sampled.reads)?;
-            let tiles = tiles.iter().map(|tile| &**tile);
-            self.all(&tiling, &Views::of(tiles), positions, &mut sampled);
+            let tiles = Views::of(tiles.iter().map(|tile| &**tile));
+            self.all(&tiling, &tiles, positions, &mut sampled);
         } else {
             self.in_parts(positions, &tiling, &mut sampled)?;
         }

@@ -72,8 +72,10 @@ pub(crate) fn scatter(
         .max(1);
     let windows = into.par_chunks_mut(bytes(rows)?.max(1)).enumerate();
     let done = windows.map(|(at, window)| {
-        let start = u64::try_from(at).ok()?.checked_mul(rows)?;
-        let start = start.checked_add(first)?;
+        let start = u64::try_from(at)
+            .ok()?
+            .checked_mul(rows)?
+            .checked_add(first)?;
         target.put(pieces, start..start.checked_add(rows)?.min(end), window)
     });
     done.collect::<Option<()>>()

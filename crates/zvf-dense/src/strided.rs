@@ -136,18 +136,20 @@ pub(crate) fn copy_row_by_row(copies: &[(&BoxCopy, &[u8])], to: &mut [u8]) -> Op
         [outer @ .., line, run] => (outer, *line, run.count),
         [] => return None,
     };
-    let sources = copies.iter().map(|(copy, from)| {
-        let outer = copy.axes.iter().take(outer.len()).map(|axis| axis.from);
-        let line = copy.axes.get(outer.len()).filter(|_| copy.axes.len() > 1);
-        CopySource {
-            from,
-            outer: outer.collect(),
-            line: line.map_or(0, |line| line.from),
-            at: copy.from,
-            to: copy.to,
-        }
-    });
-    let mut sources: Vec<CopySource<'_>> = sources.collect();
+    let mut sources: Vec<CopySource<'_>> = copies
+        .iter()
+        .map(|(copy, from)| {
+            let outer = copy.axes.iter().take(outer.len()).map(|axis| axis.from);
+            let line = copy.axes.get(outer.len()).filter(|_| copy.axes.len() > 1);
+            CopySource {
+                from,
+                outer: outer.collect(),
+                line: line.map_or(0, |line| line.from),
+                at: copy.from,
+                to: copy.to,
+            }
+        })
+        .collect();
     walk(outer, 0, line, run, &mut sources, to)
 }
 

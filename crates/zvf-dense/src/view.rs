@@ -38,13 +38,16 @@ impl<'a> ArrayView<'a> {
         // About as many elements of the box as in a chunk.
         let chunk = selection.axes().iter().zip(array.grid().chunk_shape());
         let chunk = chunk.map(|(axis, chunk)| chunk.div_ceil(axis.step()).max(1));
-        let grid = ChunkGrid::new(selection.shape(), chunk.collect(), None);
-        let grid = grid.map_err(|source| DenseError::Grid {
-            name: array.name().to_owned(),
-            source,
+        let grid = ChunkGrid::new(selection.shape(), chunk.collect(), None).map_err(|source| {
+            DenseError::Grid {
+                name: array.name().to_owned(),
+                source,
+            }
         })?;
-        let big = array.dtype().number();
-        let big = big.filter(|number| number.order() == ByteOrder::Big);
+        let big = array
+            .dtype()
+            .number()
+            .filter(|number| number.order() == ByteOrder::Big);
         let (dtype, swapped) = match big {
             Some(number) => {
                 let little = numeric::Dtype::new(number.kind(), ByteOrder::Little);
@@ -64,16 +67,20 @@ impl<'a> ArrayView<'a> {
     /// Translates a selection of the box into one of the array.
     fn inner(&self, selection: &Hyperslab) -> Result<Hyperslab, DenseError> {
         selection.check(self.grid.shape())?;
-        let axes = self.selection.axes().iter().zip(selection.axes());
-        let axes = axes.map(|(outer, inner)| {
-            let start = outer.position(inner.start());
-            // The last element is inside the array, so nothing wraps.
-            let step = outer.step().saturating_mul(inner.step()).max(1);
-            let last = inner.last().map(|last| outer.position(last));
-            let stop = last.map_or(start, |last| last.saturating_add(1));
-            AxisRange::new(start, stop, step)
-        });
-        let axes: Result<Hyperslab, HyperslabError> = axes.collect();
+        let axes: Result<Hyperslab, HyperslabError> = self
+            .selection
+            .axes()
+            .iter()
+            .zip(selection.axes())
+            .map(|(outer, inner)| {
+                let start = outer.position(inner.start());
+                // The last element is inside the array, so nothing wraps.
+                let step = outer.step().saturating_mul(inner.step()).max(1);
+                let last = inner.last().map(|last| outer.position(last));
+                let stop = last.map_or(start, |last| last.saturating_add(1));
+                AxisRange::new(start, stop, step)
+            })
+            .collect();
         Ok(axes?)
     }
 }

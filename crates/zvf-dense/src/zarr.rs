@@ -75,13 +75,14 @@ impl ZarrArray {
         };
         let store = FilesystemStore::new(path).map_err(|error| in_store(error.into()))?;
         let store = Arc::new(store);
-        let array = Array::open(Arc::clone(&store), "/");
-        let array = array.map_err(|error| in_store(error.into()))?;
-        let metadata = serde_json::to_value(array.metadata());
-        let metadata = metadata.map_err(|error| in_store(error.into()))?;
-        let text = metadata.get("data_type").or_else(|| metadata.get("dtype"));
-        let text = text.and_then(Value::as_str);
-        let text = text.ok_or_else(|| in_store("its data type is not a number".into()))?;
+        let array = Array::open(Arc::clone(&store), "/").map_err(|error| in_store(error.into()))?;
+        let metadata =
+            serde_json::to_value(array.metadata()).map_err(|error| in_store(error.into()))?;
+        let text = metadata
+            .get("data_type")
+            .or_else(|| metadata.get("dtype"))
+            .and_then(Value::as_str)
+            .ok_or_else(|| in_store("its data type is not a number".into()))?;
         let dtype = NumpyDtype::parse(text).map_err(|source| DenseError::Dtype {
             name: name.clone(),
             source,
@@ -91,12 +92,13 @@ impl ZarrArray {
             Some(number) => number.kind().into(),
             None => return Err(in_store("its data type is not a number".into())),
         };
-        let chunk = chunk_shape(&metadata);
-        let chunk = chunk.ok_or_else(|| in_store("its chunks are of no regular grid".into()))?;
-        let grid = ChunkGrid::new(array.shape().to_vec(), chunk, None);
-        let grid = grid.map_err(|source| DenseError::Grid {
-            name: name.clone(),
-            source,
+        let chunk = chunk_shape(&metadata)
+            .ok_or_else(|| in_store("its chunks are of no regular grid".into()))?;
+        let grid = ChunkGrid::new(array.shape().to_vec(), chunk, None).map_err(|source| {
+            DenseError::Grid {
+                name: name.clone(),
+                source,
+            }
         })?;
         let names = metadata.get("dimension_names").and_then(Value::as_array);
         let names = names.and_then(|names| {
@@ -124,9 +126,10 @@ impl ZarrArray {
 
 /// Returns the shape of chunks, or of shards.
 fn chunk_shape(metadata: &Value) -> Option<Vec<u64>> {
-    let of_v3 = metadata.get("chunk_grid");
-    let of_v3 = of_v3.filter(|grid| grid["name"] == "regular");
-    let of_v3 = of_v3.and_then(|grid| grid["configuration"].get("chunk_shape"));
+    let of_v3 = metadata
+        .get("chunk_grid")
+        .filter(|grid| grid["name"] == "regular")
+        .and_then(|grid| grid["configuration"].get("chunk_shape"));
     let extents = of_v3.or_else(|| metadata.get("chunks"))?.as_array()?;
     extents.iter().map(Value::as_u64).collect()
 }
@@ -234,8 +237,10 @@ impl Chunk {
 
 impl ZarrArray {
     fn read(&self, parts: &[CellPart], selection: &Hyperslab) -> Result<Chunk, DenseError> {
-        let axes = parts.iter().zip(selection.axes());
-        let axes = axes.zip(self.grid.chunk_shape());
+        let axes = parts
+            .iter()
+            .zip(selection.axes())
+            .zip(self.grid.chunk_shape());
         let ranges: Vec<_> = axes
             .map(|((part, axis), chunk)| {
                 let start = part.cell.saturating_mul(*chunk).saturating_add(part.offset);
@@ -245,8 +250,10 @@ impl ZarrArray {
             .collect();
         let subset = ArraySubset::new_with_ranges(&ranges);
         let bytes: Result<ArrayBytes<'_>, _> = self.array.retrieve_array_subset(&subset);
-        let bytes = bytes.map_err(|error| self.fault(error))?;
-        let bytes = bytes.into_fixed().map_err(|error| self.fault(error))?;
+        let bytes = bytes
+            .map_err(|error| self.fault(error))?
+            .into_fixed()
+            .map_err(|error| self.fault(error))?;
         let extents = ranges
             .iter()
             .map(|range| range.end.saturating_sub(range.start));

@@ -88,8 +88,8 @@ fn run(arguments: &[String]) -> Result<()> {
     }
     for file in &options.files {
         let bytes = fs::read(file).map_err(|error| format!("{file}: {error}"))?;
-        let shown = show(&bytes, options.kind.as_deref());
-        let shown = shown.map_err(|error| format!("{file}: {error}"))?;
+        let shown =
+            show(&bytes, options.kind.as_deref()).map_err(|error| format!("{file}: {error}"))?;
         options.print(file, bytes.len(), &shown)?;
     }
     Ok(())

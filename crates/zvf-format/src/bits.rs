@@ -16,8 +16,11 @@ pub(crate) fn test(words: &[U64], at: u32) -> bool {
 /// Returns the number of set bits in `0..end`.
 pub(crate) fn ones_before(words: &[U64], end: u32) -> u32 {
     let whole = usize::try_from(end / 64).unwrap_or(usize::MAX);
-    let full = words.get(..whole).unwrap_or(words);
-    let full = full.iter().map(|word| word.get().count_ones());
+    let full = words
+        .get(..whole)
+        .unwrap_or(words)
+        .iter()
+        .map(|word| word.get().count_ones());
     // A bitmap has at most 2^32 bits, all of them counted only when `end` is past them.
     full.fold(tail_ones(words, end), u32::wrapping_add)
 }

@@ -73,8 +73,8 @@ impl<'a> DictionaryCodes<'a> {
         missing: Option<i64>,
     ) -> Result<Self, DictionaryCodesError> {
         use DictionaryCodesError as E;
-        let codes = NumericRows::parse(bytes, dtype, NonZeroU32::MIN);
-        let codes = codes.map_err(|_| E::Length(bytes.len()))?;
+        let codes = NumericRows::parse(bytes, dtype, NonZeroU32::MIN)
+            .map_err(|_| E::Length(bytes.len()))?;
         let table = Table {
             categories,
             missing,

@@ -37,8 +37,8 @@ impl<'a> Int64s<'a> {
     /// [`Int64sError::Length`] if the length is not a multiple of eight.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Int64sError> {
         // I64 takes any bit pattern at any alignment: only the length can be wrong.
-        let numbers = <[I64]>::ref_from_bytes(bytes);
-        let numbers = numbers.map_err(|_| Int64sError::Length(bytes.len()))?;
+        let numbers =
+            <[I64]>::ref_from_bytes(bytes).map_err(|_| Int64sError::Length(bytes.len()))?;
         Ok(Self::new(numbers))
     }
 

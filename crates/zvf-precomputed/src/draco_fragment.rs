@@ -93,15 +93,19 @@ impl QuantizedMesh {
         }
         let values = attribute.buffer().data().as_chunks::<POSITION>().0;
         let vertices = count(mesh.num_points(), "vertices")?;
-        let positions = (0..vertices).map(|point| {
-            let row = usize::try_from(attribute.mapped_index(PointIndex(point)).0).ok()?;
-            let value = values.get(row)?.as_chunks::<4>().0;
-            let value = <[[u8; 4]; 3]>::try_from(value).ok()?;
-            Some(value.map(u32::from_le_bytes))
-        });
-        let positions: Option<Vec<[u32; 3]>> = positions.collect();
-        let triangles = mesh.faces().iter().map(|face| face.map(|corner| corner.0));
-        let triangles: Vec<[u32; 3]> = triangles.collect();
+        let positions: Option<Vec<[u32; 3]>> = (0..vertices)
+            .map(|point| {
+                let row = usize::try_from(attribute.mapped_index(PointIndex(point)).0).ok()?;
+                let value = values.get(row)?.as_chunks::<4>().0;
+                let value = <[[u8; 4]; 3]>::try_from(value).ok()?;
+                Some(value.map(u32::from_le_bytes))
+            })
+            .collect();
+        let triangles: Vec<[u32; 3]> = mesh
+            .faces()
+            .iter()
+            .map(|face| face.map(|corner| corner.0))
+            .collect();
         check_rows(triangles.as_flattened().iter().copied(), vertices)?;
         let positions = positions.ok_or(refused("it has fewer positions than points"))?;
         check_steps(&positions)?;
@@ -127,11 +131,11 @@ impl CutMesh {
     ///
     /// [`PrecomputedError`] if a fragment cannot be encoded.
     pub fn encode(&self) -> Result<MultilodMesh, PrecomputedError> {
-        let encoded = self
+        let encoded: Vec<Vec<u8>> = self
             .fragments()
             .iter()
-            .map(|fragment| fragment.mesh().encode());
-        let encoded: Vec<Vec<u8>> = encoded.collect::<Result<_, _>>()?;
+            .map(|fragment| fragment.mesh().encode())
+            .collect::<Result<_, _>>()?;
         self.join(&encoded)
     }
 }

@@ -76,12 +76,16 @@ impl<'a> InfoNode<'a> {
     }
 
     pub(crate) fn items(&self) -> Result<Vec<InfoNode<'a>>, InfoError> {
-        let items = self.value.as_array();
-        let items = items.ok_or_else(|| self.fault("", "a list"))?;
-        let items = items.iter().enumerate().map(|(index, value)| InfoNode {
-            path: format!("{}[{index}]", self.path),
-            value,
-        });
+        let items = self
+            .value
+            .as_array()
+            .ok_or_else(|| self.fault("", "a list"))?
+            .iter()
+            .enumerate()
+            .map(|(index, value)| InfoNode {
+                path: format!("{}[{index}]", self.path),
+                value,
+            });
         Ok(items.collect())
     }
 

@@ -103,8 +103,10 @@ impl CutFragment {
     /// Adds the triangles that [`write_triangles`](Self::write_triangles) wrote.
     pub fn read_triangles(&mut self, bytes: &[u8]) {
         let steps = bytes.as_chunks::<2>().0.as_chunks::<3>().0.as_chunks::<3>();
-        let triangles = steps.0.iter();
-        let triangles = triangles.map(|corners| corners.map(|at| at.map(u16::from_le_bytes)));
+        let triangles = steps
+            .0
+            .iter()
+            .map(|corners| corners.map(|at| at.map(u16::from_le_bytes)));
         self.triangles.extend(triangles);
     }
 
@@ -210,8 +212,9 @@ impl MeshCutter {
         let grid = self.grid.level(level, self.bits);
         let mut nodes = BTreeMap::new();
         for triangles in triangles.chunks(BATCH_TRIANGLES) {
-            let triangles = triangles.iter();
-            let triangles = triangles.map(|corners| corners.map(|corner| grid.lattice(corner)));
+            let triangles = triangles
+                .iter()
+                .map(|corners| corners.map(|corner| grid.lattice(corner)));
             grid.cut(triangles.collect(), &mut nodes);
         }
         in_order(level, nodes)
@@ -220,18 +223,20 @@ impl MeshCutter {
     /// Returns the manifest of fragments of these sizes, given for each level. A level without
     /// fragments is omitted, and so are the levels after it.
     pub fn manifest(&self, fragments: Vec<Vec<MeshNode>>) -> MultilodManifest {
-        let levels = self.levels.iter().zip(fragments);
-        let levels = levels.take_while(|(_, nodes)| !nodes.is_empty());
-        let levels = levels.map(|(level, nodes)| ManifestLevel {
-            scale: level.scale,
-            nodes,
-            ..ManifestLevel::default()
-        });
-        let mut levels: Vec<ManifestLevel> = levels.collect();
+        let mut levels: Vec<ManifestLevel> = self
+            .levels
+            .iter()
+            .zip(fragments)
+            .take_while(|(_, nodes)| !nodes.is_empty())
+            .map(|(level, nodes)| ManifestLevel {
+                scale: level.scale,
+                nodes,
+                ..ManifestLevel::default()
+            })
+            .collect();
         let mut below: Vec<[u32; 3]> = Vec::new();
         for level in &mut levels {
-            let known = level.nodes.iter().map(|node| node.position);
-            let known: BTreeSet<[u32; 3]> = known.collect();
+            let known: BTreeSet<[u32; 3]> = level.nodes.iter().map(|node| node.position).collect();
             let parents: BTreeSet<[u32; 3]> = below.iter().map(|node| parent_of(*node)).collect();
             let missing = parents.difference(&known).map(|position| MeshNode {
                 position: *position,
@@ -310,12 +315,14 @@ impl CutMesh {
 
 /// Returns the fragments of a level in Z order.
 fn in_order(level: usize, nodes: BTreeMap<[u32; 3], Vec<LocalTriangle>>) -> Vec<CutFragment> {
-    let fragments = nodes.into_iter().map(|(node, triangles)| CutFragment {
-        level,
-        node,
-        triangles,
-    });
-    let mut fragments: Vec<CutFragment> = fragments.collect();
+    let mut fragments: Vec<CutFragment> = nodes
+        .into_iter()
+        .map(|(node, triangles)| CutFragment {
+            level,
+            node,
+            triangles,
+        })
+        .collect();
     fragments.sort_by_cached_key(CutFragment::order);
     fragments
 }
@@ -328,9 +335,10 @@ fn mean_edge<S: TriangleSource>(triangles: &S) -> Result<f32, S::Error> {
         sum += distance(a, b) + distance(b, c) + distance(c, a);
         edges += 3.0;
     })?;
-    match is_finite {
-        true => Ok(narrow(if edges > 0.0 { sum / edges } else { 0.0 })),
-        false => Err(PrecomputedError::Manifest("position of a vertex").into()),
+    if is_finite {
+        Ok(narrow(if edges > 0.0 { sum / edges } else { 0.0 }))
+    } else {
+        Err(PrecomputedError::Manifest("position of a vertex").into())
     }
 }
 
@@ -340,9 +348,10 @@ impl TriangleMesh {
         let vertices = count(self.positions.len(), "vertices")?;
         check_rows(self.triangles.as_flattened().iter().copied(), vertices)?;
         let coordinates = self.positions.as_flattened();
-        match coordinates.iter().all(|along| along.is_finite()) {
-            true => Ok(()),
-            false => Err(PrecomputedError::Manifest("position of a vertex")),
+        if coordinates.iter().all(|along| along.is_finite()) {
+            Ok(())
+        } else {
+            Err(PrecomputedError::Manifest("position of a vertex"))
         }
     }
 }
@@ -392,8 +401,10 @@ impl OctreeGrid {
                 }
             })?;
         }
-        let widths = lower.iter().zip(&upper);
-        let widths = widths.map(|(lower, upper)| f64::from(*upper) - f64::from(*lower));
+        let widths = lower
+            .iter()
+            .zip(&upper)
+            .map(|(lower, upper)| f64::from(*upper) - f64::from(*lower));
         let widest = widths.clone().fold(0.0, f64::max);
         let Some(finest) = levels.first().filter(|_| widest > 0.0) else {
             return Ok(None);
@@ -506,17 +517,20 @@ impl LevelGrid {
     /// Returns the triangles of each node.
     fn cut_mesh(&self, mesh: &TriangleMesh) -> BTreeMap<[u32; 3], Vec<LocalTriangle>> {
         // Coordinates have fewer than 28 bits, and a large mesh is cut in limited memory.
-        let points = mesh.positions.iter().map(|position| {
-            let point = self.lattice(*position);
-            point.map(|along| i32::try_from(along).unwrap_or(i32::MAX))
-        });
-        let points: Vec<[i32; 3]> = points.collect();
+        let points: Vec<[i32; 3]> = mesh
+            .positions
+            .iter()
+            .map(|position| {
+                let point = self.lattice(*position);
+                point.map(|along| i32::try_from(along).unwrap_or(i32::MAX))
+            })
+            .collect();
         let point = |row: u32| Some(points.get(usize::try_from(row).ok()?)?.map(i64::from));
         let mut nodes = BTreeMap::new();
         for triangles in mesh.triangles.chunks(BATCH_TRIANGLES) {
-            let triangles = triangles.iter();
-            let triangles =
-                triangles.filter_map(|[a, b, c]| Some([point(*a)?, point(*b)?, point(*c)?]));
+            let triangles = triangles
+                .iter()
+                .filter_map(|[a, b, c]| Some([point(*a)?, point(*b)?, point(*c)?]));
             self.cut(triangles.collect(), &mut nodes);
         }
         nodes
@@ -549,12 +563,16 @@ impl LevelGrid {
 
     /// Rounds a position to the lattice.
     fn lattice(&self, position: [f32; 3]) -> Point {
-        let axes = position.iter().zip(&self.origin).zip(&self.nodes);
-        let mut axes = axes.map(|((along, origin), nodes)| {
-            let along = f64::from(*along) - f64::from(*origin);
-            let steps = as_integer((along / self.extent * as_float_of(self.last)).round());
-            steps.clamp(0, nodes * self.last)
-        });
+        let mut axes =
+            position
+                .iter()
+                .zip(&self.origin)
+                .zip(&self.nodes)
+                .map(|((along, origin), nodes)| {
+                    let along = f64::from(*along) - f64::from(*origin);
+                    let steps = as_integer((along / self.extent * as_float_of(self.last)).round());
+                    steps.clamp(0, nodes * self.last)
+                });
         let mut next = || axes.next().unwrap_or(0);
         [next(), next(), next()]
     }
@@ -592,11 +610,15 @@ impl LevelGrid {
     /// Returns the node of a triangle that no border divides. A triangle in a border belongs to the
     /// upper node.
     fn node_of(&self, [a, b, c]: &Triangle) -> Option<[u32; 3]> {
-        let axes = a.iter().zip(b).zip(c).zip(&self.nodes);
-        let mut axes = axes.map(|(((a, b), c), nodes)| {
-            let lowest = *a.min(b).min(c);
-            u32::try_from(lowest.div_euclid(self.last).min(nodes - 1)).ok()
-        });
+        let mut axes = a
+            .iter()
+            .zip(b)
+            .zip(c)
+            .zip(&self.nodes)
+            .map(|(((a, b), c), nodes)| {
+                let lowest = *a.min(b).min(c);
+                u32::try_from(lowest.div_euclid(self.last).min(nodes - 1)).ok()
+            });
         Some([axes.next()??, axes.next()??, axes.next()??])
     }
 }

@@ -243,8 +243,8 @@ impl MultilodManifest {
             .chunk_shape
             .iter()
             .zip(&self.grid_origin)
-            .zip(&level.vertex_offset);
-        let axes = axes.zip(place.node.iter().zip(&q));
+            .zip(&level.vertex_offset)
+            .zip(place.node.iter().zip(&q));
         let mut position = axes.map(|(((extent, origin), offset), (node, q))| {
             let along = f64::from(*node) + f64::from(*q) / f64::from(bits.last());
             f64::from(*origin) + f64::from(*offset) + f64::from(*extent) * doubled * along

@@ -73,8 +73,10 @@ impl SegmentPropertyValues {
             Self::Text(values) => json!({"type": "string", "values": values}),
             Self::Number { data_type, values } => {
                 let is_float = data_type == "float32";
-                let values = values.iter().map(|value| number(*value, is_float));
-                let values: Vec<Value> = values.collect();
+                let values: Vec<Value> = values
+                    .iter()
+                    .map(|value| number(*value, is_float))
+                    .collect();
                 json!({"type": "number", "data_type": data_type, "values": values})
             }
             Self::Tags {
@@ -118,15 +120,18 @@ impl SegmentProperties {
         if self.ids.is_empty() {
             return None;
         }
-        let properties = self.properties.iter().map(|property| {
-            let mut members = property.values.to_json();
-            members.insert("id".to_owned(), property.id.as_str().into());
-            if let Some(text) = &property.description {
-                members.insert("description".to_owned(), text.as_str().into());
-            }
-            Value::Object(members)
-        });
-        let properties: Vec<Value> = properties.collect();
+        let properties: Vec<Value> = self
+            .properties
+            .iter()
+            .map(|property| {
+                let mut members = property.values.to_json();
+                members.insert("id".to_owned(), property.id.as_str().into());
+                if let Some(text) = &property.description {
+                    members.insert("description".to_owned(), text.as_str().into());
+                }
+                Value::Object(members)
+            })
+            .collect();
         let ids: Vec<String> = self.ids.iter().map(ToString::to_string).collect();
         let inline = json!({"ids": ids, "properties": properties});
         Some(json!({"@type": TYPE, "inline": inline}).to_string())
@@ -141,12 +146,15 @@ impl SegmentProperties {
     pub fn parse(json: &[u8]) -> Result<Self, InfoError> {
         let value = serde_json::from_slice(json)?;
         let inline = InfoNode::document(&value, TYPE)?.need("inline", "an object")?;
-        let ids = inline.need("ids", "a list of ids")?.items()?;
-        let ids = ids.into_iter().map(|node| {
-            let id = node.text()?.parse();
-            id.map_err(|_| node.fault("", "the text of a 64-bit number"))
-        });
-        let ids: Vec<u64> = ids.collect::<Result<_, _>>()?;
+        let ids: Vec<u64> = inline
+            .need("ids", "a list of ids")?
+            .items()?
+            .into_iter()
+            .map(|node| {
+                let id = node.text()?.parse();
+                id.map_err(|_| node.fault("", "the text of a 64-bit number"))
+            })
+            .collect::<Result<_, _>>()?;
         let mut properties = Vec::new();
         for node in inline.need("properties", "a list of properties")?.items()? {
             let values = values(&node)?;
@@ -188,8 +196,10 @@ fn values(node: &InfoNode<'_>) -> Result<SegmentPropertyValues, InfoError> {
         }
         "tags" => {
             let tags = texts(&node.need("tags", "a list of tags")?)?;
-            let descriptions = node.get("tag_descriptions");
-            let descriptions = descriptions.map(|list| texts(&list)).transpose()?;
+            let descriptions = node
+                .get("tag_descriptions")
+                .map(|list| texts(&list))
+                .transpose()?;
             let rows = list.items()?.into_iter().map(|row| {
                 let tags = row.items()?.into_iter().map(|item| {
                     let tag = u32::try_from(item.unsigned()?).ok();

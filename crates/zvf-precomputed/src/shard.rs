@@ -139,15 +139,17 @@ impl ShardBuilder {
             let rows = minishards.entry(*minishard).or_default();
             rows.push((*key, *start, *size));
         }
-        let indexes = minishards.into_iter().map(|(minishard, rows)| {
-            let index = minishard_index(&rows);
-            let index = match self.spec.minishard_index_encoding {
-                ShardEncoding::Raw => index,
-                ShardEncoding::Gzip => gzip::compress(&index),
-            };
-            (minishard, index)
-        });
-        let indexes: BTreeMap<u64, Vec<u8>> = indexes.collect();
+        let indexes: BTreeMap<u64, Vec<u8>> = minishards
+            .into_iter()
+            .map(|(minishard, rows)| {
+                let index = minishard_index(&rows);
+                let index = match self.spec.minishard_index_encoding {
+                    ShardEncoding::Raw => index,
+                    ShardEncoding::Gzip => gzip::compress(&index),
+                };
+                (minishard, index)
+            })
+            .collect();
         let mut at = length(&self.values);
         let mut file = Vec::new();
         for minishard in 0..self.spec.index_size().checked_div(ENTRY).unwrap_or(0) {
@@ -241,8 +243,9 @@ impl<'a> ShardFile<'a> {
         if start == end {
             return Ok(Vec::new());
         }
-        let stored = self.slice(start, end.checked_sub(start).ok_or(damaged)?);
-        let stored = stored.ok_or(damaged)?;
+        let stored = self
+            .slice(start, end.checked_sub(start).ok_or(damaged)?)
+            .ok_or(damaged)?;
         let decoded;
         let index = match self.spec.minishard_index_encoding {
             ShardEncoding::Raw => stored,

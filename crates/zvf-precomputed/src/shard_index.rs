@@ -71,14 +71,17 @@ impl ShardFileIndex {
     /// [`ShardError::Minishard`] if an index ends before it starts.
     pub fn minishards(&self) -> Result<Vec<(u64, Range<u64>)>, ShardError> {
         let offset = self.offset();
-        let places = (0_u64..).zip(&self.places);
-        let places = places.filter(|(_, [start, end])| start != end);
-        let places = places.map(|(minishard, [start, end])| {
-            let place = start.checked_add(offset).zip(end.checked_add(offset));
-            let place = place.filter(|(start, end)| start < end);
-            let (start, end) = place.ok_or(ShardError::Minishard(minishard))?;
-            Ok((minishard, start..end))
-        });
+        let places = (0_u64..)
+            .zip(&self.places)
+            .filter(|(_, [start, end])| start != end)
+            .map(|(minishard, [start, end])| {
+                let place = start
+                    .checked_add(offset)
+                    .zip(end.checked_add(offset))
+                    .filter(|(start, end)| start < end);
+                let (start, end) = place.ok_or(ShardError::Minishard(minishard))?;
+                Ok((minishard, start..end))
+            });
         places.collect()
     }
 
@@ -113,8 +116,9 @@ impl ShardFileIndex {
                 return Err(ShardError::OtherShard { key, shard });
             }
             let start = start.checked_add(self.offset());
-            let start = start.filter(|start| start.checked_add(size).is_some());
-            let start = start.ok_or(ShardError::Outside(key))?;
+            let start = start
+                .filter(|start| start.checked_add(size).is_some())
+                .ok_or(ShardError::Outside(key))?;
             Ok(ShardEntry { key, start, size })
         });
         entries.collect()

@@ -93,8 +93,9 @@ impl ShardingSpec {
     fn divided(keys: u64, per_minishard: u64, bytes: u64, hash: ShardHash) -> Self {
         let minishards = bits(keys.div_ceil(per_minishard));
         let shard_bits = bits(bytes.div_ceil(Self::SHARD_BYTES)).min(minishards);
-        let minishard_bits = minishards.saturating_sub(shard_bits);
-        let minishard_bits = minishard_bits.min(Self::MAX_MINISHARD_BITS);
+        let minishard_bits = minishards
+            .saturating_sub(shard_bits)
+            .min(Self::MAX_MINISHARD_BITS);
         Self {
             preshift_bits: 0,
             hash,

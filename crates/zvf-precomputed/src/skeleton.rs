@@ -138,8 +138,9 @@ impl SkeletonInfo {
                 vertex_attributes.push(attribute(&item)?);
             }
         }
-        let sharding = node.get("sharding");
-        let sharding = sharding.map(|node| ShardingSpec::from_node(&node));
+        let sharding = node
+            .get("sharding")
+            .map(|node| ShardingSpec::from_node(&node));
         Ok(Self {
             transform: transform.transpose()?.unwrap_or(IDENTITY),
             vertex_attributes,

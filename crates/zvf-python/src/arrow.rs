@@ -110,12 +110,14 @@ fn array(column: PyColumn<'_>) -> PyResult<ArrayRef> {
     let nulls: Option<NullBuffer> = nulls;
     let is_list = column.width.is_some();
     let own = nulls.clone().filter(|_| !is_list);
-    let bytes = column
+    let buffer = column
         .bytes
         .extract::<AnyBufferProtocol>()?
         .into_arrow_array()?;
-    let bytes = bytes.as_any().downcast_ref::<UInt8Array>();
-    let bytes = bytes.ok_or_else(|| PyValueError::new_err("columns are bytes"))?;
+    let bytes = buffer
+        .as_any()
+        .downcast_ref::<UInt8Array>()
+        .ok_or_else(|| PyValueError::new_err("columns are bytes"))?;
     let values = if kind == DataType::Boolean {
         let bits = bytes.values().iter().map(|byte| *byte != 0).collect();
         Arc::new(BooleanArray::new(bits, own)) as ArrayRef
@@ -135,8 +137,10 @@ fn array(column: PyColumn<'_>) -> PyResult<ArrayRef> {
     let Some(words) = column.words else {
         return Ok(values);
     };
-    let codes = values.as_any().downcast_ref::<UInt32Array>();
-    let codes = codes.ok_or_else(|| PyValueError::new_err("codes of words are uint32"))?;
+    let codes = values
+        .as_any()
+        .downcast_ref::<UInt32Array>()
+        .ok_or_else(|| PyValueError::new_err("codes of words are uint32"))?;
     let words = Arc::new(StringArray::from(words));
     let text = DictionaryArray::<UInt32Type>::try_new(codes.clone(), words);
     Ok(Arc::new(text.map_err(conversion_error)?))

@@ -99,8 +99,9 @@ pub(crate) fn create_from_file<'py>(
     let raised = |error: zvf::Error| Python::attach(|py| error.into_exception(py));
     let (written, notes) = if is_divided {
         let work = || async {
-            let written = zvf::create_from_source(address, reader.as_mut(), design, &options);
-            let written = written.await.map_err(raised)?;
+            let written = zvf::create_from_source(address, reader.as_mut(), design, &options)
+                .await
+                .map_err(raised)?;
             Ok::<_, PyErr>((written, reader.description().notes.clone()))
         };
         engine::run_with_progress(py, work, &progress)?

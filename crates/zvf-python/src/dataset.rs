@@ -159,8 +159,10 @@ impl PyDataset {
         let found = PyDict::new(py);
         found.set_item("generation", dataset.detection().generation.to_string())?;
         found.set_item("kinds", texts(&root.geometry_kinds))?;
-        let axes = root.axes.iter();
-        let axes = axes.map(|axis| (axis.name.as_str(), axis.unit.as_deref()));
+        let axes = root
+            .axes
+            .iter()
+            .map(|axis| (axis.name.as_str(), axis.unit.as_deref()));
         found.set_item("axes", axes.collect::<Vec<_>>())?;
         let bounds = root.bounds.as_ref();
         let bounds = bounds.map(|bounds| (bounds.lower().to_vec(), bounds.upper().to_vec()));

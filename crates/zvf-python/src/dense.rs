@@ -190,8 +190,8 @@ impl PyDenseArray {
         steps: Vec<u64>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let selection = selection(py, &starts, &stops, &steps)?;
-        let cost = engine::compute(py, || self.0.read_plan(&selection))?;
-        let cost = cost.map_err(|error| error.into_exception(py))?;
+        let cost = engine::compute(py, || self.0.read_plan(&selection))?
+            .map_err(|error| error.into_exception(py))?;
         let found = PyDict::new(py);
         found.set_item("blocks", cost.blocks)?;
         found.set_item("bytes_read", cost.bytes_read)?;

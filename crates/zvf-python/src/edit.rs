@@ -282,9 +282,10 @@ pub(crate) fn pyramid<'py>(
     let dataset = dataset.get();
     options.open = dataset.options().clone();
     let work = || async {
-        match refresh {
-            true => zvf::refresh_pyramid(dataset.address(), &options).await,
-            false => zvf::build_pyramid(dataset.address(), &options).await,
+        if refresh {
+            zvf::refresh_pyramid(dataset.address(), &options).await
+        } else {
+            zvf::build_pyramid(dataset.address(), &options).await
         }
     };
     let report = engine::run_with_progress(py, work, &progress)?;

@@ -65,15 +65,16 @@ where
     F: Future<Output = Result<T, E>>,
 {
     let threads = threads()?;
-    let done = py.detach(|| match Handle::try_current() {
-        Err(_) => wait(&threads.runtime, work(), progress),
-        // A callback of a running operation starts another one. A runtime cannot wait in itself.
-        Ok(_) => thread::scope(|scope| {
-            let nested = scope.spawn(|| wait(&threads.runtime, work(), progress));
-            nested.join().unwrap_or_else(|_| Err(panicked()))
-        }),
-    });
-    let done = done?.map_err(|error| error.into_exception(py))?;
+    let done = py
+        .detach(|| match Handle::try_current() {
+            Err(_) => wait(&threads.runtime, work(), progress),
+            // A callback of a running operation starts another one. A runtime cannot wait in itself.
+            Ok(_) => thread::scope(|scope| {
+                let nested = scope.spawn(|| wait(&threads.runtime, work(), progress));
+                nested.join().unwrap_or_else(|_| Err(panicked()))
+            }),
+        })?
+        .map_err(|error| error.into_exception(py))?;
     if let Err(error) = progress.call(py) {
         // The work may have changed a store. An exception would hide that, and a caller that repeats
         // the call would change it twice. Ctrl-C still ends the program.

@@ -155,8 +155,11 @@ pub(crate) fn export_report<'py>(
     report: &ExportReport,
     link: Option<String>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let layers = report.view.layers().iter();
-    let layers = layers.map(|layer| (layer.folder(), layer.items));
+    let layers = report
+        .view
+        .layers()
+        .iter()
+        .map(|layer| (layer.folder(), layer.items));
     let found = PyDict::new(py);
     found.set_item("layers", layers.collect::<Vec<_>>())?;
     found.set_item("files", report.files)?;

@@ -76,9 +76,10 @@ impl<'py> Keywords<'py> {
             return Ok(None);
         };
         // Exceptions of a failed conversion take longer than the conversion.
-        let rows = match value.len().is_ok_and(|length| length == 2) {
-            true => value.extract::<Vec<Vec<f64>>>().ok(),
-            false => None,
+        let rows = if value.len().is_ok_and(|length| length == 2) {
+            value.extract::<Vec<Vec<f64>>>().ok()
+        } else {
+            None
         };
         if rows.is_none()
             && let Ok(flat) = value.extract::<Vec<f64>>()
@@ -154,8 +155,11 @@ fn wrong(name: &str, error: &PyErr) -> PyErr {
 
 /// Converts a value of Python's `json` to text and back.
 pub(crate) fn json(value: &Bound<'_, PyAny>) -> PyResult<serde_json::Value> {
-    let text = value.py().import("json")?.call_method1("dumps", (value,))?;
-    let text: String = text.extract()?;
+    let text: String = value
+        .py()
+        .import("json")?
+        .call_method1("dumps", (value,))?
+        .extract()?;
     serde_json::from_str(&text).map_err(|error| crate::errors::unusable(&error))
 }
 

@@ -75,13 +75,16 @@ impl PyTaskPlan {
         batches: Vec<Bound<'_, PyDict>>,
         numbers_input: bool,
     ) -> PyResult<bool> {
-        let batches = batches.into_iter().map(|batch| geometry(&batch));
-        let batches: Vec<Geometry> = batches.collect::<PyResult<_>>()?;
+        let batches: Vec<Geometry> = batches
+            .into_iter()
+            .map(|batch| geometry(&batch))
+            .collect::<PyResult<_>>()?;
         let mut source = ShareBatches {
             batches: batches.into_iter(),
-            numbering: match numbers_input {
-                true => LinkNumbering::Input,
-                false => LinkNumbering::Batch,
+            numbering: if numbers_input {
+                LinkNumbering::Input
+            } else {
+                LinkNumbering::Batch
             },
         };
         engine::run(py, self.plan.fill(share, &mut source, &self.open))
@@ -196,11 +199,12 @@ fn planned_options(given: &mut Keywords<'_>) -> PyResult<CreateOptions> {
 }
 
 fn check_overwrite(overwrite: bool) -> PyResult<()> {
-    match overwrite {
-        true => Err(PyValueError::new_err(
+    if overwrite {
+        Err(PyValueError::new_err(
             "tasks cannot overwrite a store: delete it first, or choose another address",
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

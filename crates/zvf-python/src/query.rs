@@ -22,8 +22,7 @@ pub(crate) fn query(keywords: &Bound<'_, PyDict>) -> PyResult<Query> {
     query.groups = groups(&mut given)?;
     query.chunks = chunks(&mut given)?;
     if let Some(text) = given.get::<String>("where")? {
-        let parsed = Predicate::parse(&text);
-        let parsed = parsed.map_err(|error| {
+        let parsed = Predicate::parse(&text).map_err(|error| {
             PyValueError::new_err(format!("where {text:?}: {}", error_chain(&error)))
         });
         query.filter = Some(parsed?);
@@ -114,9 +113,10 @@ fn level(given: &mut Keywords<'_>) -> PyResult<LevelChoice> {
     let scale: Option<f64> = given.get("scale")?;
     let vertices: Option<u64> = given.get("vertices")?;
     let budget: Option<u64> = given.get("budget")?;
-    let focus = given.numbers("focus")?;
-    let focus = focus.map(|place| Position::new(&place).map_err(|error| unusable(&error)));
-    let focus = focus.transpose()?;
+    let focus = given
+        .numbers("focus")?
+        .map(|place| Position::new(&place).map_err(|error| unusable(&error)))
+        .transpose()?;
     if focus.is_some() && budget.is_none() {
         return Err(PyValueError::new_err("focus needs a budget of vertices"));
     }

@@ -47,8 +47,10 @@ pub(crate) fn sample<'py>(
     spec.progress = progress.counter();
     let (values, reduction) = (sampling.values(), arguments.reduction);
     let dataset = dataset.get();
-    let store = dataset.options().open(dataset.address());
-    let store = store.map_err(|error| zvf::Error::from(error).into_exception(py))?;
+    let store = dataset
+        .options()
+        .open(dataset.address())
+        .map_err(|error| zvf::Error::from(error).into_exception(py))?;
     let report = engine::run_on_own_thread(py, &progress, async move {
         match reduction {
             None => write_vertex_attribute(store, &spec, values).await,
@@ -101,16 +103,14 @@ pub(crate) fn run_task(
     index: usize,
     open: &OpenOptions,
 ) -> PyResult<bool> {
-    let recipe = SampleRecipe::from_json(plan.recipe());
-    let recipe = recipe.ok_or_else(|| {
+    let recipe = SampleRecipe::from_json(plan.recipe()).ok_or_else(|| {
         PyValueError::new_err(
             "the plan does not sample a volume; run it in the program that made it",
         )
     })?;
     let (dataset, budget) = (recipe.dataset.as_deref(), recipe.options.budget);
     let open_volume = || open_array(&recipe.volume, dataset, budget);
-    let array = engine::compute(py, open_volume)?;
-    let array = array.map_err(|error| error.into_exception(py))?;
+    let array = engine::compute(py, open_volume)?.map_err(|error| error.into_exception(py))?;
     let dataset = engine::run(py, Dataset::open_with(plan.store(), open))?;
     let axes = dataset.root().axes.len();
     let sampling = Sampling::new(py, Arc::from(array), axes, &recipe.options)?;
@@ -245,13 +245,15 @@ fn volume(
     }
     let path: String = volume.extract()?;
     if !is_nifti(&path) {
-        let array = engine::compute(py, || open_array(&path, dataset, memory))?;
-        let array = array.map_err(|error| error.into_exception(py))?;
+        let array = engine::compute(py, || open_array(&path, dataset, memory))?
+            .map_err(|error| error.into_exception(py))?;
         return Ok((Arc::from(array), None));
     }
-    let array = engine::compute(py, || open_nifti(&path, memory))?;
-    let array: NiftiArray = array.map_err(|error| error.into_exception(py))?;
-    let map = array.world_to_voxel();
-    let map = map.map_err(|error| error.into_exception(py))?.clone();
+    let array: NiftiArray = engine::compute(py, || open_nifti(&path, memory))?
+        .map_err(|error| error.into_exception(py))?;
+    let map = array
+        .world_to_voxel()
+        .map_err(|error| error.into_exception(py))?
+        .clone();
     Ok((Arc::new(array), Some(map)))
 }

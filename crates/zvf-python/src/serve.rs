@@ -121,14 +121,16 @@ pub(crate) fn serve(
         options = options.viewer(viewer);
     }
     given.finish()?;
-    let stores = stores.iter().map(|store| match store.cast::<PyDataset>() {
-        Ok(dataset) => Ok(ServedStore::Open {
-            address: dataset.get().address().to_owned(),
-            options: dataset.get().options().clone(),
-        }),
-        Err(_) => store.extract().map(ServedStore::Address),
-    });
-    let stores = stores.collect::<PyResult<Vec<_>>>()?;
+    let stores = stores
+        .iter()
+        .map(|store| match store.cast::<PyDataset>() {
+            Ok(dataset) => Ok(ServedStore::Open {
+                address: dataset.get().address().to_owned(),
+                options: dataset.get().options().clone(),
+            }),
+            Err(_) => store.extract().map(ServedStore::Address),
+        })
+        .collect::<PyResult<Vec<_>>>()?;
     let counter = progress.counter();
     let report = move |done, total| {
         if let Some(counter) = &counter {

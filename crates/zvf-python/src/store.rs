@@ -64,9 +64,10 @@ pub(crate) fn repair<'py>(
     let store = opened(py, address, given)?;
     let progress = ProgressCallback::default();
     let report = engine::run_on_own_thread(py, &progress, async move {
-        match trusts_files {
-            true => zvf::repair_trusting_files(store, &options).await,
-            false => zvf::repair(store, &options).await,
+        if trusts_files {
+            zvf::repair_trusting_files(store, &options).await
+        } else {
+            zvf::repair(store, &options).await
         }
     })?;
     warn_unfinished(py, report.unfinished.as_ref())?;
@@ -197,8 +198,11 @@ pub(crate) fn migrate<'py>(
 
 fn notes(notes: &[MigrationNote]) -> Vec<String> {
     let texts = notes.iter().map(|note| {
-        let why = note.why.as_ref().map(|why| format!(": {why}"));
-        let why = why.unwrap_or_default();
+        let why = note
+            .why
+            .as_ref()
+            .map(|why| format!(": {why}"))
+            .unwrap_or_default();
         format!("{}: {} {}{why}", note.path, note.count, note.what)
     });
     texts.collect()

@@ -17,8 +17,10 @@ pub(crate) fn on_cores<T: MaybeSend, R: MaybeSend>(
 ) -> Vec<R> {
     #[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
     if items.len() > 1 && bytes >= MIN_PARALLEL_BYTES {
-        let tasks = items.into_iter();
-        let tasks: Vec<_> = tasks.map(|item| Mutex::new(Task::Waiting(item))).collect();
+        let tasks: Vec<_> = items
+            .into_iter()
+            .map(|item| Mutex::new(Task::Waiting(item)))
+            .collect();
         each(tasks.len(), &|at| {
             let Some(task) = tasks.get(at) else { return };
             // Each number is visited once, so that no thread waits for a lock.

@@ -219,9 +219,10 @@ pub enum QueryError {
 /// Formats the existing names as the end of a sentence.
 fn known(names: &[impl fmt::Display]) -> String {
     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-    match names.is_empty() {
-        true => String::new(),
-        false => format!("; there is {}", names.join(", ")),
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("; there is {}", names.join(", "))
     }
 }
 

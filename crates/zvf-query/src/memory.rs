@@ -185,9 +185,10 @@ impl MemoryStore {
     /// Writes the chunk of an element.
     pub(crate) fn cell(&mut self, key: &str, element: &[u64], payload: &[u8]) {
         let path = cell_path(key, element);
-        match self.node(key)["data_type"] == "variable_length_bytes" {
-            true => self.put(&path, &vlen::encode(&[payload]).unwrap()),
-            false => self.put(&path, payload),
+        if self.node(key)["data_type"] == "variable_length_bytes" {
+            self.put(&path, &vlen::encode(&[payload]).unwrap())
+        } else {
+            self.put(&path, payload)
         }
     }
 
@@ -300,8 +301,10 @@ impl Fetch for MemoryStore {
             .keys()
             .filter_map(|path| path.strip_suffix("/zarr.json"));
         let below = nodes.filter_map(|node| node.strip_prefix(&prefix));
-        let names = below.filter_map(|rest| rest.split('/').next());
-        let names: BTreeSet<String> = names.map(str::to_owned).collect();
+        let names: BTreeSet<String> = below
+            .filter_map(|rest| rest.split('/').next())
+            .map(str::to_owned)
+            .collect();
         Ok(names.into_iter().collect())
     }
 

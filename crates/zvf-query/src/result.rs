@@ -104,8 +104,11 @@ impl QueryResult {
         let is_new = |id: &i64| known.insert(*id);
         let new: Vec<bool> = self.objects.iter().map(is_new).collect();
         if new.contains(&false) {
-            let rows = new.iter().enumerate();
-            let rows: Vec<usize> = rows.filter_map(|(row, new)| new.then_some(row)).collect();
+            let rows: Vec<usize> = new
+                .iter()
+                .enumerate()
+                .filter_map(|(row, new)| new.then_some(row))
+                .collect();
             self.keep_objects(&rows);
         }
     }
@@ -120,16 +123,18 @@ impl QueryResult {
 
     /// Returns the size of the columns in bytes.
     pub(crate) fn size(&self) -> u64 {
-        let columns = [&self.vertex, &self.fragment, &self.link, &self.object];
-        let columns = columns
+        let columns = [&self.vertex, &self.fragment, &self.link, &self.object]
             .into_iter()
             .flatten()
             .map(|column| match &column.values {
                 ColumnValues::Numeric(rows) => rows.bytes.len(),
                 ColumnValues::Dictionary { codes, .. } => codes.len().saturating_mul(4),
             });
-        let ids = self.object_ids.as_ref().map_or(0, Vec::len);
-        let ids = ids.saturating_add(self.row_ids.as_ref().map_or(0, Vec::len));
+        let ids = self
+            .object_ids
+            .as_ref()
+            .map_or(0, Vec::len)
+            .saturating_add(self.row_ids.as_ref().map_or(0, Vec::len));
         let links = self.links.as_ref().map_or(0, |links| links.ends.len());
         let words = ids.saturating_add(links).saturating_mul(8);
         let size = columns.fold(self.positions.bytes.len(), usize::saturating_add);

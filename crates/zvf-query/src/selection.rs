@@ -87,8 +87,10 @@ impl RowSelection {
     /// Selects the union of ranges of rows of one chunk in ascending order, stored one after the
     /// other.
     pub(crate) fn ascending(ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
-        let ranges = ranges.into_iter().filter(|range| range.start < range.end);
-        let mut ranges: Vec<Range<u64>> = ranges.collect();
+        let mut ranges: Vec<Range<u64>> = ranges
+            .into_iter()
+            .filter(|range| range.start < range.end)
+            .collect();
         ranges.sort_unstable_by_key(|range| (range.start, range.end));
         let mut selection = Self::default();
         let mut end = 0_u64;
@@ -234,8 +236,12 @@ impl RowSelection {
         let first = self
             .runs
             .partition_point(|run| run.rows().end <= rows.start);
-        let runs = self.runs.get(first..).unwrap_or_default().iter();
-        let runs = runs.take_while(move |run| run.row < rows.end);
+        let runs = self
+            .runs
+            .get(first..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(move |run| run.row < rows.end);
         runs.filter_map(move |run| {
             let start = rows.start.max(run.row);
             let end = rows.end.min(run.rows().end);

@@ -183,8 +183,11 @@ impl Notes<'_> {
     }
 
     fn list_width(&self, paint: &Paint, list: &List) -> f32 {
-        let entries = list.entries.iter().map(|(_, name)| font::width(name, TEXT));
-        let entries = entries.map(|width| width + 24.0);
+        let entries = list
+            .entries
+            .iter()
+            .map(|(_, name)| font::width(name, TEXT))
+            .map(|width| width + 24.0);
         let title = font::width(List::title(paint), TEXT + 1.0);
         let rest = font::width(&list.rest(list.entries.len()), TEXT - 1.0);
         entries
@@ -326,8 +329,9 @@ impl Legend {
     /// Returns the legend of a colour scale; `None` if there is nothing to explain.
     fn of(paint: &Paint) -> Option<Self> {
         let listed = |names: &mut dyn Iterator<Item = String>, colors: &Categories| {
-            let entries = (0_u32..).zip(names.take(MAX_LISTED));
-            let entries = entries.map(|(rank, name)| (colors.color(rank), name));
+            let entries = (0_u32..)
+                .zip(names.take(MAX_LISTED))
+                .map(|(rank, name)| (colors.color(rank), name));
             entries.collect::<Vec<_>>()
         };
         let (entries, count, noun) = match &paint.scale {

@@ -142,31 +142,36 @@ impl<'a> Band<'a> {
         let (by_side, by_front) = (dot(side, LIGHT), dot(front, LIGHT));
         let is_flat = dx.abs() >= dy.abs();
         let reach = radius * length / dx.abs().max(dy.abs());
-        let sign = match is_flat {
-            true => -side[1].signum(),
-            false => side[0].signum(),
+        let sign = if is_flat {
+            -side[1].signum()
+        } else {
+            side[0].signum()
         };
         let round = 0.35 * radius;
         // Steps along the longer side; each step draws the samples across the tube.
-        let steps = match is_flat {
-            true => samples(a.x.min(b.x) - round, a.x.max(b.x) + round, self.width),
-            false => self.rows(a.y.min(b.y) - round, a.y.max(b.y) + round),
+        let steps = if is_flat {
+            samples(a.x.min(b.x) - round, a.x.max(b.x) + round, self.width)
+        } else {
+            self.rows(a.y.min(b.y) - round, a.y.max(b.y) + round)
         };
         for step in steps {
             let at = step as f32 + 0.5;
-            let share = match is_flat {
-                true => (at - a.x) / dx,
-                false => (at - a.y) / dy,
+            let share = if is_flat {
+                (at - a.x) / dx
+            } else {
+                (at - a.y) / dy
             };
             let share = share.clamp(0.0, 1.0);
             let near = a.near + (b.near - a.near) * share;
-            let middle = match is_flat {
-                true => a.y + dy * share,
-                false => a.x + dx * share,
+            let middle = if is_flat {
+                a.y + dy * share
+            } else {
+                a.x + dx * share
             };
-            let across = match is_flat {
-                true => self.rows(middle - reach, middle + reach),
-                false => samples(middle - reach, middle + reach, self.width),
+            let across = if is_flat {
+                self.rows(middle - reach, middle + reach)
+            } else {
+                samples(middle - reach, middle + reach, self.width)
             };
             for other in across {
                 let (x, y) = if is_flat {
@@ -221,9 +226,10 @@ impl<'a> Band<'a> {
                     ];
                     let normal = unit(normal).unwrap_or([0.0, 0.0, 1.0]);
                     // Lit on the side that the viewer sees.
-                    let normal = match area > 0.0 {
-                        true => normal.map(|part| -part),
-                        false => normal,
+                    let normal = if area > 0.0 {
+                        normal.map(|part| -part)
+                    } else {
+                        normal
                     };
                     let part = |at: usize| {
                         let of = |corner: &Corner| {

@@ -40,9 +40,10 @@ impl Color {
     pub(crate) fn linear(self) -> [f32; 3] {
         self.0.map(|part| {
             let part = f32::from(part) / 255.0;
-            match part <= 0.04045 {
-                true => part / 12.92,
-                false => ((part + 0.055) / 1.055).powf(2.4),
+            if part <= 0.04045 {
+                part / 12.92
+            } else {
+                ((part + 0.055) / 1.055).powf(2.4)
             }
         })
     }

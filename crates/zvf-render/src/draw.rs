@@ -61,8 +61,9 @@ fn paths(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stro
             };
             // Vertices closer than a sample add nothing; the last vertex is always drawn. Vertices
             // on one line of sight differ in depth, and the nearest one is visible.
-            let gap = (spot.x - from.x).hypot(spot.y - from.y);
-            let gap = gap.max(camera.depth_between(from, spot));
+            let gap = (spot.x - from.x)
+                .hypot(spot.y - from.y)
+                .max(camera.depth_between(from, spot));
             if gap < MIN_DISTANCE && row + 1 < path.len() {
                 continue;
             }
@@ -111,9 +112,12 @@ fn edges(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stro
             continue;
         }
         let along = minus(at_b, at_a);
-        let color = |row: usize| match paint.of_links {
-            true => paint.color(scene.link_color_codes.get(number).copied(), along),
-            false => paint.color(scene.color_codes.get(row).copied(), along),
+        let color = |row: usize| {
+            if paint.of_links {
+                paint.color(scene.link_color_codes.get(number).copied(), along)
+            } else {
+                paint.color(scene.color_codes.get(row).copied(), along)
+            }
         };
         let ends = [(from, a), (to, b)].map(|(spot, row)| End {
             spot,
@@ -201,13 +205,15 @@ fn faces(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, surf
                 .and_then(unit)
                 .unwrap_or([0.0, 0.0, 1.0]);
             // The first face of a vertex determines the side of its normal.
-            let normal = match dot(normal, of_face) < 0.0 {
-                true => normal.map(|part| -part),
-                false => normal,
+            let normal = if dot(normal, of_face) < 0.0 {
+                normal.map(|part| -part)
+            } else {
+                normal
             };
-            let color = match paint.of_links {
-                true => paint.color(scene.link_color_codes.get(face).copied(), normal),
-                false => paint.color(scene.color_codes.get(row).copied(), normal),
+            let color = if paint.of_links {
+                paint.color(scene.link_color_codes.get(face).copied(), normal)
+            } else {
+                paint.color(scene.color_codes.get(row).copied(), normal)
             };
             Corner {
                 spot,

@@ -159,9 +159,10 @@ fn light_of_bytes() -> [f32; 256] {
 }
 
 fn byte_of_light(light: f32) -> u8 {
-    let part = match light <= 0.003_130_8 {
-        true => light * 12.92,
-        false => 1.055 * light.powf(1.0 / 2.4) - 0.055,
+    let part = if light <= 0.003_130_8 {
+        light * 12.92
+    } else {
+        1.055 * light.powf(1.0 / 2.4) - 0.055
     };
     (part * 255.0).round() as u8
 }

@@ -335,9 +335,10 @@ impl ColorEncoder {
                         self.kind = Some(CodeKind::Integer);
                         let values = integers(rows).ok_or_else(broken)?;
                         for (row, value) in values.enumerate() {
-                            let code = match column.is_null(row) {
-                                true => NO_VALUE,
-                                false => self.integer(value, into),
+                            let code = if column.is_null(row) {
+                                NO_VALUE
+                            } else {
+                                self.integer(value, into)
                             };
                             into.push(code);
                         }
@@ -381,8 +382,9 @@ impl ColorEncoder {
         channels: usize,
         codes: &mut [u64],
     ) -> ChannelScale {
-        let colors = values.chunks_exact(channels.max(1));
-        let colors = colors.flat_map(|color| color.iter().take(3).copied());
+        let colors = values
+            .chunks_exact(channels.max(1))
+            .flat_map(|color| color.iter().take(3).copied());
         let largest = colors.filter(|value| value.is_finite()).fold(0.0, f64::max);
         let Some(known) = self.channels else {
             return *self
@@ -605,9 +607,10 @@ fn objects_of(result: &QueryResult) -> impl Iterator<Item = i64> + '_ {
         ids.take(rows)
     });
     let of_vertices = result.object_ids.as_ref().map(|ids| ids.iter().copied());
-    let of_vertices = match of_parts.is_some() {
-        true => None,
-        false => of_vertices,
+    let of_vertices = if of_parts.is_some() {
+        None
+    } else {
+        of_vertices
     };
     let known = of_parts
         .into_iter()
@@ -745,9 +748,10 @@ impl Paint {
                 is_requested,
                 ..
             } => {
-                let reason = match is_requested {
-                    true => "as requested",
-                    false => "2nd to 98th percentile",
+                let reason = if *is_requested {
+                    "as requested"
+                } else {
+                    "2nd to 98th percentile"
                 };
                 format!("{name}, {} ({reason})", range.describe())
             }
@@ -794,9 +798,10 @@ impl Paint {
                 ..
             } => {
                 let value = f64::from_bits(tint);
-                match value.is_nan() {
-                    true => palette::MISSING,
-                    false => ramp.on(*background, range.share(value)),
+                if value.is_nan() {
+                    palette::MISSING
+                } else {
+                    ramp.on(*background, range.share(value))
                 }
             }
             ColorScale::Fixed(_) | ColorScale::Orientation => palette::MISSING,
@@ -933,8 +938,11 @@ mod tests {
         let (mut found, scale) = painted(&batches, None);
         assert!(scale.starts_with("rgb, 0 to 100 "), "{scale}");
         assert_eq!(found.remove(1), palette::MISSING.0);
-        let floats = values.iter().map(|value| *value as f32);
-        let floats: Vec<u8> = floats.flat_map(f32::to_le_bytes).collect();
+        let floats: Vec<u8> = values
+            .iter()
+            .map(|value| *value as f32)
+            .flat_map(f32::to_le_bytes)
+            .collect();
         let mut batch = integers(Kind::UInt32, &values, None);
         let mut rows = NumericColumn::new(Kind::Float32, 1);
         rows.bytes = floats;

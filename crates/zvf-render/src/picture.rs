@@ -171,9 +171,10 @@ fn distance(at: Place, from: Place, to: Place) -> f32 {
     let along = [to[0] - from[0], to[1] - from[1]];
     let off = [at[0] - from[0], at[1] - from[1]];
     let length = along[0] * along[0] + along[1] * along[1];
-    let share = match length > 0.0 {
-        true => ((off[0] * along[0] + off[1] * along[1]) / length).clamp(0.0, 1.0),
-        false => 0.0,
+    let share = if length > 0.0 {
+        ((off[0] * along[0] + off[1] * along[1]) / length).clamp(0.0, 1.0)
+    } else {
+        0.0
     };
     (off[0] - share * along[0]).hypot(off[1] - share * along[1])
 }

@@ -142,22 +142,24 @@ pub async fn render_with_progress(
         unit,
         has_scale: is_one_unit && !view.is_perspective,
     };
-    let window = match !options.annotations {
-        true => Window {
+    let window = if !options.annotations {
+        Window {
             from: [8.0; 2],
             size: notes.size.map(|side| side - 16.0),
-        },
-        false => notes.window(&paint),
+        }
+    } else {
+        notes.window(&paint)
     };
     let dots = |by: f32| Window {
         from: window.from.map(|at| at * zoom * by),
         size: window.size.map(|side| (side * zoom * by).max(1.0)),
     };
-    let fitted = |window: Window| match view.is_perspective && survey.is_kept {
-        true => {
+    let fitted = |window: Window| {
+        if view.is_perspective && survey.is_kept {
             Camera::fit(view, &survey.extent, &window).tightened(&survey.scene.positions, &window)
+        } else {
+            Camera::fit(view, &survey.extent, &window)
         }
-        false => Camera::fit(view, &survey.extent, &window),
     };
     let (camera, flat) = (fitted(dots(fine as f32)), fitted(dots(1.0)));
     let stroke = match options.stroke {
@@ -165,20 +167,17 @@ pub async fn render_with_progress(
         None => survey.stroke(&camera, &dots(fine as f32), zoom * fine as f32),
     };
     let mut frame = Frame::new(width, height, fine);
-    match survey.is_kept {
-        true => {
-            draw(&mut frame, &camera, &paint, &survey.scene, stroke);
-            report(2 * survey.vertices, 2 * survey.vertices);
-        }
-        false => {
-            let (found, mut drawn) = (survey.vertices, 0);
-            let each = |scene: &Scene, vertices: u64| {
-                draw(&mut frame, &camera, &paint, scene, stroke);
-                drawn += vertices;
-                report(found + drawn, 2 * found);
-            };
-            again(dataset, &query, &mut survey, each).await?;
-        }
+    if survey.is_kept {
+        draw(&mut frame, &camera, &paint, &survey.scene, stroke);
+        report(2 * survey.vertices, 2 * survey.vertices);
+    } else {
+        let (found, mut drawn) = (survey.vertices, 0);
+        let each = |scene: &Scene, vertices: u64| {
+            draw(&mut frame, &camera, &paint, scene, stroke);
+            drawn += vertices;
+            report(found + drawn, 2 * found);
+        };
+        again(dataset, &query, &mut survey, each).await?;
     }
     let mut picture = frame.picture(&camera, options.background, options.depth_cue);
     let mut messages = outcome.notes;
@@ -201,9 +200,11 @@ pub async fn render_with_progress(
 /// Returns the number of samples per pixel along each side.
 fn samples_of_a_dot(width: usize, height: usize) -> Result<usize, RenderError> {
     let is_size = VALID_SIZES.contains(&width) && VALID_SIZES.contains(&height);
-    let dots = width.checked_mul(height).filter(|dots| *dots <= MAX_PIXELS);
-    let dots = dots.filter(|_| is_size);
-    let dots = dots.ok_or(RenderError::Size { width, height })?;
+    let dots = width
+        .checked_mul(height)
+        .filter(|dots| *dots <= MAX_PIXELS)
+        .filter(|_| is_size)
+        .ok_or(RenderError::Size { width, height })?;
     let fits = |fine: &usize| fine * fine * dots <= MAX_SAMPLES;
     Ok((1..=3_usize).rev().find(fits).unwrap_or(1))
 }
@@ -241,8 +242,10 @@ async fn vertex_color(dataset: &Dataset) -> Result<Option<String>, RenderError> 
     let mut common: Option<Vec<String>> = None;
     for level in dataset.levels() {
         let attributes = dataset.attributes(*level).await?;
-        let names = attributes.into_iter().filter(is_vertex_color);
-        let names = names.map(|attribute| attribute.name);
+        let names = attributes
+            .into_iter()
+            .filter(is_vertex_color)
+            .map(|attribute| attribute.name);
         let is_common = |name: &String| common.as_ref().is_none_or(|names| names.contains(name));
         common = Some(names.filter(is_common).collect());
     }
@@ -341,9 +344,10 @@ async fn declared_vertices(
 }
 
 fn levels(outcome: &QueryReport, only: LevelId) -> Vec<LevelId> {
-    match outcome.levels.is_empty() {
-        true => vec![only],
-        false => outcome.levels.iter().map(|used| used.level).collect(),
+    if outcome.levels.is_empty() {
+        vec![only]
+    } else {
+        outcome.levels.iter().map(|used| used.level).collect()
     }
 }
 
@@ -407,19 +411,23 @@ impl Survey {
     ) -> Result<QueryReport, RenderError> {
         let mut failed = None;
         let declared = declared_vertices(dataset, query).await?;
-        let outcome = dataset.batches(query, |result| match self.take(&result) {
-            Ok(()) => {
-                let known = declared.get(&self.level).copied().unwrap_or_default();
-                let known = known.max(self.vertices);
-                report(self.vertices, known.saturating_mul(2));
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        });
-        let outcome = outcome.await?;
+        let outcome = dataset
+            .batches(query, |result| match self.take(&result) {
+                Ok(()) => {
+                    let known = declared
+                        .get(&self.level)
+                        .copied()
+                        .unwrap_or_default()
+                        .max(self.vertices);
+                    report(self.vertices, known.saturating_mul(2));
+                    ControlFlow::Continue(())
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            })
+            .await?;
         match failed {
             Some(error) => Err(error),
             None => {
@@ -444,9 +452,10 @@ impl Survey {
         let new = self.scene.positions.get(before..).unwrap_or_default();
         for at in new {
             let rotated = self.rotation.apply(*at);
-            match rotated.iter().all(|part| part.is_finite()) {
-                true => self.extent.add(rotated),
-                false => self.skipped_vertices += 1,
+            if rotated.iter().all(|part| part.is_finite()) {
+                self.extent.add(rotated)
+            } else {
+                self.skipped_vertices += 1
             }
         }
         if self.scene.form == Form::Paths {

@@ -96,9 +96,10 @@ impl Notation {
             last,
         });
         let is_usual = (1e-3..1e6).contains(&largest);
-        match !is_usual && scientific.write(largest).len() < plain.write(largest).len() {
-            true => scientific,
-            false => plain,
+        if !is_usual && scientific.write(largest).len() < plain.write(largest).len() {
+            scientific
+        } else {
+            plain
         }
     }
 
@@ -121,9 +122,10 @@ impl Notation {
         }
         let places = places(0);
         let text = format!("{value:.places$}");
-        match text.trim_start_matches(['-', '0', '.']).is_empty() {
-            true => "0".to_owned(),
-            false => text,
+        if text.trim_start_matches(['-', '0', '.']).is_empty() {
+            "0".to_owned()
+        } else {
+            text
         }
     }
 }
@@ -154,8 +156,10 @@ pub(crate) fn rounded(value: f64, resolution: f64) -> String {
 /// Returns the symbol of a unit of length, or the unit itself.
 pub(crate) fn symbol(unit: &str) -> &str {
     let lower = unit.to_lowercase().replace('_', " ");
-    let known = METRES.iter().find(|(name, _, _)| *name == lower);
-    let known = known.map(|(_, symbol, _)| *symbol);
+    let known = METRES
+        .iter()
+        .find(|(name, _, _)| *name == lower)
+        .map(|(_, symbol, _)| *symbol);
     let feet = || FEET.iter().find(|(name, _)| *name == lower);
     known
         .or_else(|| feet().map(|(_, symbol)| *symbol))

@@ -105,8 +105,10 @@ impl Sheet {
                     width,
                     color,
                 } => {
-                    let places = places.iter().map(|[x, y]| format!("{x:.2},{y:.2}"));
-                    let places: Vec<String> = places.collect();
+                    let places: Vec<String> = places
+                        .iter()
+                        .map(|[x, y]| format!("{x:.2},{y:.2}"))
+                        .collect();
                     writeln!(
                         svg,
                         "<polyline points=\"{}\" fill=\"none\" stroke=\"{color}\" \

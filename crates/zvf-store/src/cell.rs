@@ -157,11 +157,13 @@ impl CellReader {
     ///
     /// The first [`CellError`].
     pub async fn read(&self, cells: &[CellRead<'_>]) -> Result<Vec<Option<Bytes>>, CellError> {
-        let requests = cells.iter().map(|cell| CellRequest {
-            cell: CellRef::Element(AnyArray::new(cell.array.clone()), cell.index.to_vec()),
-            part: cell.part.clone(),
-        });
-        let requests: Vec<CellRequest> = requests.collect();
+        let requests: Vec<CellRequest> = cells
+            .iter()
+            .map(|cell| CellRequest {
+                cell: CellRef::Element(AnyArray::new(cell.array.clone()), cell.index.to_vec()),
+                part: cell.part.clone(),
+            })
+            .collect();
         let results = self.read_each(&requests, CacheMode::Fill).await.into_iter();
         results
             .map(|result| result.map(|fetched| fetched.map(|fetched| fetched.bytes)))
@@ -181,8 +183,10 @@ impl CellReader {
     /// Reads the indexes of all shards of arrays over the network, if they are few. Cells in these
     /// shards then take one round trip.
     async fn prepare_shards(&self, arrays: &[AnyArray], max_requests: usize) {
-        let arrays = arrays.iter().filter_map(|array| array.downcast().ok());
-        let arrays: Vec<&CellArray> = arrays.collect();
+        let arrays: Vec<&CellArray> = arrays
+            .iter()
+            .filter_map(|array| array.downcast().ok())
+            .collect();
         let counts = arrays.iter().map(|array| array.shard_count());
         let count = counts.fold(0, usize::saturating_add);
         let sizes = arrays.iter().map(|array| array.shard_index_bytes());
@@ -207,16 +211,20 @@ impl CellReader {
             _ => None,
         });
         let indexes = self.shard_indexes.get(shards, &self.store).await;
-        let jobs = cells.into_iter().zip(cached);
-        let jobs = jobs.map(|((cell, parts), cached)| match (cell, cached) {
-            (Ok(Located::Element(element)), Some(payload)) => {
-                CellJob::cached(element, parts, payload)
-            }
-            (cell, _) => CellJob::plan(cell, parts, &indexes),
-        });
+        let jobs = cells
+            .into_iter()
+            .zip(cached)
+            .map(|((cell, parts), cached)| match (cell, cached) {
+                (Ok(Located::Element(element)), Some(payload)) => {
+                    CellJob::cached(element, parts, payload)
+                }
+                (cell, _) => CellJob::plan(cell, parts, &indexes),
+            });
         let budget = Arc::new(ByteBudget::new(self.store.budget()));
-        let cache = self.cache.as_deref();
-        let cache = cache.filter(|_| cache_mode == CacheMode::Fill);
+        let cache = self
+            .cache
+            .as_deref()
+            .filter(|_| cache_mode == CacheMode::Fill);
         let finished = self.run(jobs.collect(), &budget, cache.is_some()).await;
         let results = match finished {
             Ok(finished) => {
@@ -270,23 +278,26 @@ impl CellReader {
             let run = move |mut job: CellJob| {
                 let reads = job.take_reads();
                 let results = store.read_each_blocking(&folder, &reads, &read_budget);
-                let cost = job.decode_cost(&results);
-                let cost = cost.saturating_add(read_cost(&results));
+                let cost = job
+                    .decode_cost(&results)
+                    .saturating_add(read_cost(&results));
                 (job.finish(results, &budget, fills_cache), cost)
             };
             return par_map_above(jobs, PARALLEL_READ_COST, run).await;
         }
         let counts: Vec<usize> = jobs.iter().map(CellJob::read_count).collect();
-        let reads = jobs.iter_mut().flat_map(CellJob::take_reads);
-        let reads: Vec<Read> = reads.collect();
+        let reads: Vec<Read> = jobs.iter_mut().flat_map(CellJob::take_reads).collect();
         let mut results = self.store.read_each(&reads).await.into_iter();
         let mut cost = 0_usize;
-        let jobs = jobs.into_iter().zip(counts).map(|(job, reads)| {
-            let results: Vec<ReadResult> = results.by_ref().take(reads).collect();
-            cost = cost.saturating_add(job.decode_cost(&results));
-            (job, results)
-        });
-        let jobs: Vec<_> = jobs.collect();
+        let jobs: Vec<_> = jobs
+            .into_iter()
+            .zip(counts)
+            .map(|(job, reads)| {
+                let results: Vec<ReadResult> = results.by_ref().take(reads).collect();
+                cost = cost.saturating_add(job.decode_cost(&results));
+                (job, results)
+            })
+            .collect();
         let finish = move |(job, results): (CellJob, _)| job.finish(results, &budget, fills_cache);
         if cost < PARALLEL_DECODE_BYTES {
             return Ok(jobs.into_iter().map(finish).collect());
@@ -300,8 +311,7 @@ impl CellReader {
         outcomes: Vec<JobOutcome>,
         budget: Arc<ByteBudget>,
     ) -> Result<Vec<Vec<CellResult>>, TaskPanicked> {
-        let reads = outcomes.iter().filter_map(JobOutcome::next_read);
-        let reads: Vec<Read> = reads.collect();
+        let reads: Vec<Read> = outcomes.iter().filter_map(JobOutcome::next_read).collect();
         if reads.is_empty() {
             let finished = outcomes
                 .into_iter()

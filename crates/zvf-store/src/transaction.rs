@@ -353,12 +353,11 @@ impl Transaction {
         if self.finished {
             return Ok(());
         }
-        let mut staged = match self.is_part {
-            true => self.puts.into_values().map(|put| put.staged).collect(),
-            false => {
-                let folder = transaction_folder(&self.id)?;
-                self.store.reserved_keys(&folder).await?
-            }
+        let mut staged = if self.is_part {
+            self.puts.into_values().map(|put| put.staged).collect()
+        } else {
+            let folder = transaction_folder(&self.id)?;
+            self.store.reserved_keys(&folder).await?
         };
         staged.sort_unstable();
         staged.extend(self.seal_leaves);

@@ -99,8 +99,7 @@ pub fn cases() -> Vec<Case> {
 /// Panics if the file is missing or is not JSON.
 pub fn file(name: &str) -> Json {
     let path = testdata().join("corpus").join(name);
-    let bytes = std::fs::read(&path);
-    let bytes = bytes.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

@@ -163,8 +163,11 @@ impl FilingRules {
 /// Panics if it is malformed.
 pub fn record_from_json(record: &Value) -> Record {
     let end = |end: &Value| {
-        let chunk = end["chunk"].as_array().expect("a chunk").iter();
-        let chunk = chunk.map(|number| number.as_i64().expect("a number"));
+        let chunk = end["chunk"]
+            .as_array()
+            .expect("a chunk")
+            .iter()
+            .map(|number| number.as_i64().expect("a number"));
         (chunk.collect(), end["vertex"].as_u64().expect("a row"))
     };
     let ends = record.as_array().expect("a record").iter();

@@ -24,8 +24,7 @@ impl Golden {
     /// Panics if the archive is missing or damaged.
     pub fn open(name: &str) -> Self {
         let path = testdata().join(format!("{name}.tar.gz"));
-        let file = File::open(&path);
-        let file = file.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
         let mut files = BTreeMap::new();
         for entry in archive.entries().expect("a tar archive") {

@@ -71,8 +71,10 @@ fn path(
         let t = step as f64 / (steps - 1) as f64;
         let s = 1.0 - t;
         let weights = [s * s * s, 3.0 * s * s * t, 3.0 * s * t * t, t * t * t];
-        let on = control.iter().zip(weights);
-        let on = on.fold([0.0; 3], |sum, (at, weight)| plus(sum, *at, weight));
+        let on = control
+            .iter()
+            .zip(weights)
+            .fold([0.0; 3], |sum, (at, weight)| plus(sum, *at, weight));
         let at = placed(plus(on, random.normals(), 0.03), SIDE);
         if let Some(last) = last {
             let far = [0, 1, 2].map(|axis| f64::from(at[axis] - last[axis]).powi(2));

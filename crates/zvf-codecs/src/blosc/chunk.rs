@@ -54,17 +54,19 @@ impl BlockStarts {
             return Ok(());
         }
         let head = header.prefix_len();
-        let starts = prefix.get(header.header_len()..head);
-        let starts = starts.ok_or(ChunkError::Truncated)?;
+        let starts = prefix
+            .get(header.header_len()..head)
+            .ok_or(ChunkError::Truncated)?;
         let starts = <[I32]>::ref_from_bytes(starts).map_err(|_| ChunkError::Truncated)?;
         self.starts.reserve_exact(starts.len());
         let mut ascending = true;
         let mut before = 0;
         for (block, start) in (0..).zip(starts) {
             let start = start.get();
-            let valid = u32::try_from(start).ok();
-            let valid = valid.filter(|at| memory_len(*at) >= head && *at < self.end);
-            let valid = valid.ok_or(ChunkError::BlockStart { block, start })?;
+            let valid = u32::try_from(start)
+                .ok()
+                .filter(|at| memory_len(*at) >= head && *at < self.end)
+                .ok_or(ChunkError::BlockStart { block, start })?;
             ascending &= before < valid;
             before = valid;
             self.starts.push(valid);
@@ -108,9 +110,10 @@ impl ChunkHeader {
     pub fn dictionary(&self, length: &[u8]) -> Result<Range<usize>, ChunkError> {
         let (len, _) = I32::read_from_prefix(length).map_err(|_| ChunkError::Truncated)?;
         let len = len.get();
-        let valid = usize::try_from(len).ok();
-        let valid = valid.filter(|_| (1..=MAX_DICTIONARY).contains(&len));
-        let valid = valid.ok_or(ChunkError::Dictionary(len))?;
+        let valid = usize::try_from(len)
+            .ok()
+            .filter(|_| (1..=MAX_DICTIONARY).contains(&len))
+            .ok_or(ChunkError::Dictionary(len))?;
         let start = self.prefix_len().saturating_add(4);
         let span = start..start.saturating_add(valid);
         if span.end > memory_len(self.cbytes()) {
@@ -190,8 +193,9 @@ impl<'a> BloscChunk<'a> {
     /// [`ChunkError`] for the first invalid part.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ChunkError> {
         let header = ChunkHeader::parse(bytes)?;
-        let bytes = bytes.get(..memory_len(header.cbytes()));
-        let bytes = bytes.ok_or(ChunkError::Truncated)?;
+        let bytes = bytes
+            .get(..memory_len(header.cbytes()))
+            .ok_or(ChunkError::Truncated)?;
         let dictionary = if header.has_dictionary() {
             let length = bytes.get(header.prefix_len()..);
             let span = header.dictionary(length.unwrap_or_default())?;
@@ -294,8 +298,9 @@ impl<'a> BloscChunk<'a> {
             return Ok(());
         }
         let span = self.blocks.span(header, block);
-        let stored = span.and_then(|span| self.bytes.get(span));
-        let stored = stored.ok_or(ChunkError::Block(block))?;
+        let stored = span
+            .and_then(|span| self.bytes.get(span))
+            .ok_or(ChunkError::Block(block))?;
         let context = BlockContext {
             typesize,
             dictionary: self.dictionary,

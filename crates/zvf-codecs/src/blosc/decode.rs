@@ -183,8 +183,8 @@ impl Shuffled<'_> {
         let mut decoded: [&[u8]; 8] = [&[]; 8];
         let targets = self.scratch.chunks_exact_mut(len.max(1));
         for ((stream, target), decoded) in targets.enumerate().zip(&mut decoded) {
-            let coded = Stream::take(&mut rest, target.len(), self.form);
-            let coded = coded.map_err(|fault| (stream, fault))?;
+            let coded = Stream::take(&mut rest, target.len(), self.form)
+                .map_err(|fault| (stream, fault))?;
             *decoded = if let Stream::Raw(bytes) = coded {
                 bytes
             } else {
@@ -240,8 +240,10 @@ impl<'a> Stream<'a> {
             return Err(E::Length(size));
         }
         let Ok(stored) = usize::try_from(size) else {
-            let value = size.checked_neg().and_then(|size| u8::try_from(size).ok());
-            let value = value.ok_or(E::Length(size))?;
+            let value = size
+                .checked_neg()
+                .and_then(|size| u8::try_from(size).ok())
+                .ok_or(E::Length(size))?;
             let token = rest.split_off_first().ok_or(E::Truncated)?;
             if token & 1 == 0 {
                 return Err(E::Token(*token));

@@ -436,10 +436,12 @@ fn put(
     capacity: &mut [u8],
     stored: &mut Vec<u8>,
 ) {
-    let coded = encoder.and_then(|encoder| encoder.encode(stream, capacity));
-    let coded = coded.and_then(|len| capacity.get(..len));
-    let shorter = coded.filter(|coded| coded.len() < stream.len());
-    let shorter = shorter.unwrap_or(stream);
+    let coded = encoder
+        .and_then(|encoder| encoder.encode(stream, capacity))
+        .and_then(|len| capacity.get(..len));
+    let shorter = coded
+        .filter(|coded| coded.len() < stream.len())
+        .unwrap_or(stream);
     stored.extend_from_slice(I32::new(signed(shorter.len())).as_bytes());
     stored.extend_from_slice(shorter);
 }

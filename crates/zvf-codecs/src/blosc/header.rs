@@ -270,8 +270,9 @@ impl ChunkHeader {
     /// Returns the decoded length of a block in bytes; 0 past the last block.
     pub fn block_len(&self, block: u32) -> usize {
         let start = u64::from(block) * u64::from(self.blocksize);
-        let left = u64::from(self.nbytes).saturating_sub(start);
-        let left = left.min(u64::from(self.blocksize));
+        let left = u64::from(self.nbytes)
+            .saturating_sub(start)
+            .min(u64::from(self.blocksize));
         usize::try_from(left).unwrap_or(usize::MAX)
     }
 

@@ -118,8 +118,9 @@ impl Blosc {
             self.typesize,
             self.blocksize,
             bytes.len(),
-        );
-        let encoder = encoder.map_err(fail)?.with_level(self.level);
+        )
+        .map_err(fail)?
+        .with_level(self.level);
         encoder.encode(bytes).map_err(fail)
     }
 }

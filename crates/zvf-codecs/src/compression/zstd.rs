@@ -80,8 +80,8 @@ pub(super) fn decode(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
         /// spend their time on.
         static DECODER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
     }
-    let declared = zstd_safe::get_frame_content_size(bytes);
-    let declared = declared.map_err(|_| damaged(CODEC, "not a frame".into()))?;
+    let declared = zstd_safe::get_frame_content_size(bytes)
+        .map_err(|_| damaged(CODEC, "not a frame".into()))?;
     if let Some(declared) = declared {
         let encoded = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let possible = encoded.saturating_mul(MAX_BLOCK_BYTES / 4);
@@ -97,15 +97,16 @@ pub(super) fn decode(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
         }
         let single = zstd_safe::find_frame_compressed_size(bytes) == Ok(bytes.len());
         if let (true, Ok(size)) = (single, usize::try_from(declared)) {
-            let decoded = DECODER.with_borrow_mut(|cached| match cached {
-                Some(decoder) => decoder.decompress(bytes, size),
-                none => none.insert(Decompressor::new()?).decompress(bytes, size),
-            });
-            let decoded = decoded.map_err(|source| damaged(CODEC, source.into()))?;
+            let decoded = DECODER
+                .with_borrow_mut(|cached| match cached {
+                    Some(decoder) => decoder.decompress(bytes, size),
+                    none => none.insert(Decompressor::new()?).decompress(bytes, size),
+                })
+                .map_err(|source| damaged(CODEC, source.into()))?;
             return Ok(decoded.into());
         }
     }
-    let stream = zstd::stream::read::Decoder::with_buffer(&**bytes);
-    let stream = stream.map_err(|source| damaged(CODEC, source.into()))?;
+    let stream = zstd::stream::read::Decoder::with_buffer(&**bytes)
+        .map_err(|source| damaged(CODEC, source.into()))?;
     inflate(CODEC, stream, limit)
 }

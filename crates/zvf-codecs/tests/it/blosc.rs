@@ -74,8 +74,9 @@ impl Settings {
 
         let chunk = theirs.encode(payload.into(), &options).unwrap();
         let header = chunk.get(..16).map(<[u8]>::to_vec);
-        let got = ours.decode(Bytes::from(chunk.into_owned()), size);
-        let got = got.unwrap_or_else(|error| panic!("{error:?}: {self:?} {header:?}"));
+        let got = ours
+            .decode(Bytes::from(chunk.into_owned()), size)
+            .unwrap_or_else(|error| panic!("{error:?}: {self:?} {header:?}"));
         assert!(got == payload, "we misread C-Blosc: {self:?}");
 
         let chunk = ours.encode(payload).unwrap();

@@ -240,9 +240,10 @@ impl Lengths {
         let blocksize = block_bytes
             .filter(|len| *len <= MAX_BLOCK)
             .ok_or(large.clone())?;
-        let chunksize = blocks.and_then(|blocks| blocks.checked_mul(blocksize));
-        let chunksize = chunksize.filter(|len| *len <= MAX_CHUNK);
-        let chunksize = chunksize.ok_or(large.clone())?;
+        let chunksize = blocks
+            .and_then(|blocks| blocks.checked_mul(blocksize))
+            .filter(|len| *len <= MAX_CHUNK)
+            .ok_or(large.clone())?;
         let nbytes = chunks.and_then(|chunks| chunks.checked_mul(chunksize));
         let narrow = |len| u32::try_from(len).map_err(|_| B2ndError::Large);
         Ok(Self {

@@ -109,10 +109,12 @@ impl B2ndEditor {
             }
             None => array.facts.cbytes,
         };
-        let layers = metalayers.iter();
-        let layers = layers.map(|layer| (layer.name.to_owned(), layer.body.to_vec()));
-        let vlmetalayers = array.vlmetalayers();
-        let vlmetalayers = vlmetalayers.map(|(name, body)| (name.to_owned(), body.to_vec()));
+        let layers = metalayers
+            .iter()
+            .map(|layer| (layer.name.to_owned(), layer.body.to_vec()));
+        let vlmetalayers = array
+            .vlmetalayers()
+            .map(|(name, body)| (name.to_owned(), body.to_vec()));
         Ok(Self {
             path: path.to_owned(),
             file,
@@ -182,11 +184,12 @@ impl B2ndEditor {
         let broken = |error| DenseError::b2nd(&name, error);
         let chunk = old.chunk_shape().to_vec();
         let block = old.block_shape().unwrap_or_default().to_vec();
-        let new = ChunkGrid::new(shape.to_vec(), chunk.clone(), Some(block.clone()));
-        let new = new.map_err(|source| DenseError::Grid {
-            name: name.clone(),
-            source,
-        })?;
+        let new = ChunkGrid::new(shape.to_vec(), chunk.clone(), Some(block.clone())).map_err(
+            |source| DenseError::Grid {
+                name: name.clone(),
+                source,
+            },
+        )?;
         let typesize = self.array.facts.typesize;
         let lengths = Lengths::new(shape, &chunk, &block, typesize).map_err(broken)?;
         let chunks = new.chunk_count().unwrap_or(u64::MAX);
@@ -229,8 +232,11 @@ impl B2ndEditor {
     /// [`update`](Self::update).
     pub fn append(&mut self, axis: usize, bytes: &[u8]) -> Result<(), DenseError> {
         let mut shape = self.array.shape().to_vec();
-        let others = shape.iter().enumerate().filter(|(other, _)| *other != axis);
-        let others = others.map(|(_, extent)| *extent);
+        let others = shape
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != axis)
+            .map(|(_, extent)| *extent);
         let row = others.fold(u64::from(self.array.facts.typesize), u64::saturating_mul);
         let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let rows = len
@@ -345,8 +351,10 @@ impl B2ndEditor {
             };
             self.layout.metalayers.push(name, &body)?;
         }
-        let layers = self.vlmetalayers.iter();
-        let layers = layers.map(|(name, body)| (name.as_str(), body.as_slice()));
+        let layers = self
+            .vlmetalayers
+            .iter()
+            .map(|(name, body)| (name.as_str(), body.as_slice()));
         self.layout.trailer = design::trailer(layers)?;
         self.layout.spec.has_vlmetalayers = !self.vlmetalayers.is_empty();
         let tail = self.layout.tail(&self.entries)?;
@@ -405,8 +413,10 @@ impl B2ndEditor {
         let broken = |error| DenseError::b2nd(&name, error);
         let needed = u64::from(self.array.facts.chunksize);
         let budget = self.array.budget;
-        let len = usize::try_from(needed).ok().filter(|_| needed <= budget);
-        let len = len.ok_or(DenseError::Budget { needed, budget })?;
+        let len = usize::try_from(needed)
+            .ok()
+            .filter(|_| needed <= budget)
+            .ok_or(DenseError::Budget { needed, budget })?;
         let mut blocks = vec![0; len];
         let size = self.array.item_size();
         let shape = chunk.shape();
@@ -415,14 +425,18 @@ impl B2ndEditor {
         let entry = if blocks.iter().all(|byte| *byte == 0) {
             ZEROS
         } else {
-            let encoded = self.layout.encoder.encode(&blocks);
-            let encoded = encoded.map_err(|error| broken(error.into()))?;
+            let encoded = self
+                .layout
+                .encoder
+                .encode(&blocks)
+                .map_err(|error| broken(error.into()))?;
             self.store(&encoded)
                 .map_err(|error| DenseError::io(&name, error))?
         };
         let at = usize::try_from(number).ok();
-        let slot = at.and_then(|at| self.entries.get_mut(at));
-        let slot = slot.ok_or_else(|| broken(B2ndError::Order { chunk: number }))?;
+        let slot = at
+            .and_then(|at| self.entries.get_mut(at))
+            .ok_or_else(|| broken(B2ndError::Order { chunk: number }))?;
         self.stale.push(core::mem::replace(slot, entry));
         if let Index::Same(_) = self.array.index {
             self.array.index = Index::Each(self.entries.clone());
@@ -509,17 +523,20 @@ fn encoder(array: &B2nd) -> Result<ChunkEncoder, B2ndError> {
         5 => BloscCodec::Zstd,
         _ => BloscCodec::Lz4,
     };
-    let filters = facts.filters.iter().filter_map(|(filter, meta)| {
-        let all = [
-            BloscFilter::Shuffle,
-            BloscFilter::BitShuffle,
-            BloscFilter::Delta,
-            BloscFilter::ByteDelta,
-            BloscFilter::TruncPrec(meta.cast_signed()),
-        ];
-        all.into_iter().find(|known| known.numbers().0 == *filter)
-    });
-    let filters: Vec<BloscFilter> = filters.collect();
+    let filters: Vec<BloscFilter> = facts
+        .filters
+        .iter()
+        .filter_map(|(filter, meta)| {
+            let all = [
+                BloscFilter::Shuffle,
+                BloscFilter::BitShuffle,
+                BloscFilter::Delta,
+                BloscFilter::ByteDelta,
+                BloscFilter::TruncPrec(meta.cast_signed()),
+            ];
+            all.into_iter().find(|known| known.numbers().0 == *filter)
+        })
+        .collect();
     let encoder = ChunkEncoder::new(codec, facts.typesize, facts.blocksize)
         .with_level(facts.level)
         .with_split(Split::Auto);

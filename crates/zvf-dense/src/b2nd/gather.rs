@@ -22,8 +22,11 @@ pub(super) fn blocks(
     let from_strides = strides(shape, size)?;
     let to_strides = strides(block, size)?;
     let ranges: Vec<AxisRange> = shape.iter().copied().map(AxisRange::whole).collect();
-    let counts = grid.chunk_shape().iter().zip(block);
-    let counts = counts.map(|(chunk, &block)| chunk.div_ceil(block.max(1)));
+    let counts = grid
+        .chunk_shape()
+        .iter()
+        .zip(block)
+        .map(|(chunk, &block)| chunk.div_ceil(block.max(1)));
     let mut cells = GridCells::new(&ranges, block);
     while let Some(parts) = cells.next() {
         let mut number = 0_usize;

@@ -62,8 +62,8 @@ impl Index {
         let mut table = vec![0; len];
         let decoded = chunk.decode(ENTRY, &mut decoder, &mut table);
         decoded.map_err(E::Index)?;
-        let entries = <[U64]>::ref_from_bytes(&table);
-        let entries = entries.map_err(|_| E::Index(ChunkError::Truncated))?;
+        let entries =
+            <[U64]>::ref_from_bytes(&table).map_err(|_| E::Index(ChunkError::Truncated))?;
         Ok(Self::Each(
             entries.iter().map(|entry| entry.get()).collect(),
         ))
@@ -126,7 +126,8 @@ pub(super) fn encode(entries: &[u64]) -> Result<Vec<u8>, B2ndError> {
         return Ok(bytes);
     }
     let block = u32::try_from(bytes.len().min(BLOCK)).unwrap_or(u32::MAX);
-    let encoder = ChunkEncoder::new(BloscCodec::Lz4, ENTRY, block).with_split(Split::Never);
-    let encoder = encoder.with_filters(&[BloscFilter::Shuffle])?;
+    let encoder = ChunkEncoder::new(BloscCodec::Lz4, ENTRY, block)
+        .with_split(Split::Never)
+        .with_filters(&[BloscFilter::Shuffle])?;
     Ok(encoder.encode(&bytes)?)
 }

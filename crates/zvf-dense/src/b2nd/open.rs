@@ -86,8 +86,11 @@ pub struct FrameFacts {
 
 impl FrameFacts {
     fn new(header: FrameHeader<'_>) -> Self {
-        let filters = header.filters().iter().zip(header.filter_metas());
-        let filters = filters.filter(|(filter, _)| **filter != 0);
+        let filters = header
+            .filters()
+            .iter()
+            .zip(header.filter_metas())
+            .filter(|(filter, _)| **filter != 0);
         Self {
             frame_type: header.frame_type(),
             version: header.version(),
@@ -221,8 +224,10 @@ impl Opened {
         let left = source.len().saturating_sub(offset);
         let read = |start: u64, len: u64| {
             // A file that ends early is a damaged frame, not an I/O error.
-            let end = start.checked_add(len).filter(|end| *end <= left);
-            let end = end.ok_or_else(|| frame(FrameError::Truncated))?;
+            let end = start
+                .checked_add(len)
+                .filter(|end| *end <= left)
+                .ok_or_else(|| frame(FrameError::Truncated))?;
             source.read(offset.saturating_add(start)..offset.saturating_add(end))
         };
         let fixed = read(0, HEADER_LEN)?;
@@ -246,8 +251,8 @@ impl Opened {
             nd.shape().iter().collect(),
             wide(&mut nd.chunk_shape().iter()),
             Some(wide(&mut nd.block_shape().iter())),
-        );
-        let grid = grid.map_err(|source| DenseError::Grid {
+        )
+        .map_err(|source| DenseError::Grid {
             name: name.to_owned(),
             source,
         })?;
@@ -258,17 +263,21 @@ impl Opened {
         let tail = read(tail_start, TRAILER_TAIL_LEN)?;
         let tail = TrailerTail::parse(&tail).map_err(|error| frame(error.into()))?;
         let trailer_len = tail.trailer_len();
-        let index_len = header.frame_len().checked_sub(rest);
-        let index_len = index_len.and_then(|len| len.checked_sub(u64::from(trailer_len)));
-        let index_len = index_len.ok_or_else(|| frame(FrameError::TrailerLen(trailer_len)))?;
+        let index_len = header
+            .frame_len()
+            .checked_sub(rest)
+            .and_then(|len| len.checked_sub(u64::from(trailer_len)))
+            .ok_or_else(|| frame(FrameError::TrailerLen(trailer_len)))?;
         let trailer = read(rest.saturating_add(index_len), u64::from(trailer_len))?;
         let trailer = Trailer::parse(&trailer).map_err(|error| frame(error.into()))?;
         let index_chunk = read(rest, index_len)?;
-        let index = Index::parse(&index_chunk, header.chunk_count(), budget);
-        let index = index.map_err(|error| match error {
-            IndexError::Frame(error) => broken(error),
-            IndexError::Budget(needed) => DenseError::Budget { needed, budget },
-        })?;
+        let index =
+            Index::parse(&index_chunk, header.chunk_count(), budget).map_err(
+                |error| match error {
+                    IndexError::Frame(error) => broken(error),
+                    IndexError::Budget(needed) => DenseError::Budget { needed, budget },
+                },
+            )?;
 
         let kept = metalayers
             .iter()
@@ -351,9 +360,12 @@ fn vlmetalayers(name: &str, trailer: Trailer<'_>, budget: u64) -> Result<Vec<Lay
         let chunk = BloscChunk::parse(layer.body).map_err(broken)?;
         let needed = u64::from(chunk.header().nbytes());
         let within = left.checked_sub(needed);
-        left = within.ok_or_else(|| match budget < MAX_LAYERS {
-            true => DenseError::Budget { needed, budget },
-            false => DenseError::b2nd(name, B2ndError::Layers(MAX_LAYERS)),
+        left = within.ok_or_else(|| {
+            if budget < MAX_LAYERS {
+                DenseError::Budget { needed, budget }
+            } else {
+                DenseError::b2nd(name, B2ndError::Layers(MAX_LAYERS))
+            }
         })?;
         let len = usize::try_from(needed).unwrap_or(usize::MAX);
         let mut body = vec![0; len];

@@ -44,8 +44,9 @@ impl ChunkLocation {
         match self {
             Self::Frame { source, chunks } => {
                 let start = chunks.start.checked_add(at);
-                let start = start.filter(|start| *start < chunks.end);
-                let start = start.ok_or_else(nowhere)?;
+                let start = start
+                    .filter(|start| *start < chunks.end)
+                    .ok_or_else(nowhere)?;
                 Ok(Stored {
                     source: SourceOf::Shared(&**source),
                     start,
@@ -94,10 +95,13 @@ impl Stored<'_> {
             SourceOf::Own(file) => file,
         };
         let ends = || DenseError::io(source.name(), std::io::ErrorKind::UnexpectedEof.into());
-        let len = range.end.checked_sub(range.start);
-        let len = len.filter(|_| range.end <= self.space);
-        let len = len.and_then(|len| usize::try_from(len).ok());
-        let len = len.ok_or_else(ends)?;
+        let len = range
+            .end
+            .checked_sub(range.start)
+            .filter(|_| range.end <= self.space);
+        let len = len
+            .and_then(|len| usize::try_from(len).ok())
+            .ok_or_else(ends)?;
         let start = self.start.saturating_add(range.start);
         if let Some(bytes) = source.bytes() {
             let start = usize::try_from(start).ok();

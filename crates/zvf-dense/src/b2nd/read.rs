@@ -137,9 +137,9 @@ impl B2nd {
         };
         let cuts = self.cuts(selection, split, threads);
         let shape = selection.shape();
-        let row = strides(&shape, self.item_size());
-        let row = row.and_then(|strides| strides.get(split).copied());
-        let row = row.unwrap_or(1);
+        let row = strides(&shape, self.item_size())
+            .and_then(|strides| strides.get(split).copied())
+            .unwrap_or(1);
         let mut rest = into;
         let mut windows = Vec::with_capacity(cuts.len());
         for cut in cuts {
@@ -184,14 +184,15 @@ impl B2nd {
     /// Returns the decoded length of the touched blocks in bytes.
     fn decoded_bytes(&self, selection: &Hyperslab) -> u64 {
         let axes = selection.axes().iter().zip(self.block_shape());
-        let blocks = axes.map(|(axis, &block)| {
-            let span = axis
-                .last()
-                .map_or(0, |last| last.saturating_sub(axis.start()));
-            let spanned = (span / block.max(1)).saturating_add(1);
-            spanned.min(axis.count())
-        });
-        let blocks = blocks.fold(1, u64::saturating_mul);
+        let blocks = axes
+            .map(|(axis, &block)| {
+                let span = axis
+                    .last()
+                    .map_or(0, |last| last.saturating_sub(axis.start()));
+                let spanned = (span / block.max(1)).saturating_add(1);
+                spanned.min(axis.count())
+            })
+            .fold(1, u64::saturating_mul);
         blocks.saturating_mul(u64::from(self.facts.blocksize))
     }
 

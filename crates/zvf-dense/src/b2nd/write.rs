@@ -63,10 +63,14 @@ impl B2ndWriter {
     /// See [`create`](Self::create).
     pub fn create_directory(path: &Path, design: &B2ndDesign) -> Result<Self, DenseError> {
         let name = path.display().to_string();
-        let parent = path.parent().filter(|path| !path.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new("."));
-        let folder = tempfile::Builder::new().prefix(".zvf-").tempdir_in(parent);
-        let folder = folder.map_err(|error| DenseError::io(&name, error))?;
+        let parent = path
+            .parent()
+            .filter(|path| !path.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let folder = tempfile::Builder::new()
+            .prefix(".zvf-")
+            .tempdir_in(parent)
+            .map_err(|error| DenseError::io(&name, error))?;
         let target = Target::Directory(folder, path.to_owned());
         Self::new(name, design, FrameType::Sparse, target)
     }
@@ -81,11 +85,13 @@ impl B2ndWriter {
             name: name.clone(),
             source,
         })?;
-        let layout = design.layout(frame_type);
-        let layout = layout.map_err(|error| DenseError::b2nd(&name, error))?;
+        let layout = design
+            .layout(frame_type)
+            .map_err(|error| DenseError::b2nd(&name, error))?;
         // Reserve space for the header. Its length does not depend on the final values.
-        let header = layout.header(0, &layout.trailer);
-        let header = header.map_err(|error| DenseError::b2nd(&name, error))?;
+        let header = layout
+            .header(0, &layout.trailer)
+            .map_err(|error| DenseError::b2nd(&name, error))?;
         let capacity = vec![0; header.len()];
         let put = match &mut target {
             Target::File(file, _) => file.write_all(&capacity),
@@ -163,10 +169,14 @@ impl B2ndWriter {
             let chunk = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
             return Err(self.broken(B2ndError::Order { chunk }));
         }
-        let tail = self.layout.tail(&self.entries);
-        let tail = tail.map_err(|error| self.broken(error))?;
-        let header = self.layout.header(self.cbytes, &tail);
-        let header = header.map_err(|error| self.broken(error))?;
+        let tail = self
+            .layout
+            .tail(&self.entries)
+            .map_err(|error| self.broken(error))?;
+        let header = self
+            .layout
+            .header(self.cbytes, &tail)
+            .map_err(|error| self.broken(error))?;
         let Self {
             name, mut target, ..
         } = self;
@@ -199,8 +209,10 @@ impl DenseSink for B2ndWriter {
 
     fn put_chunk(&mut self, selection: &Hyperslab, bytes: &[u8]) -> Result<(), DenseError> {
         let chunk = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
-        let next = self.grid.chunk_coordinate(chunk);
-        let next = next.map(|coordinate| self.grid.chunk_selection(&coordinate));
+        let next = self
+            .grid
+            .chunk_coordinate(chunk)
+            .map(|coordinate| self.grid.chunk_selection(&coordinate));
         if next.as_ref() != Some(selection) {
             return Err(self.broken(B2ndError::Order { chunk }));
         }
@@ -216,8 +228,11 @@ impl DenseSink for B2ndWriter {
             self.entries.push(ZEROS);
             return Ok(());
         }
-        let encoded = self.layout.encoder.encode(&self.chunk);
-        let encoded = encoded.map_err(|error| self.broken(error.into()))?;
+        let encoded = self
+            .layout
+            .encoder
+            .encode(&self.chunk)
+            .map_err(|error| self.broken(error.into()))?;
         let (entry, put) = match &mut self.target {
             Target::File(file, _) => (self.cbytes, file.write_all(&encoded)),
             Target::Memory(frame) => (self.cbytes, frame.write_all(&encoded)),

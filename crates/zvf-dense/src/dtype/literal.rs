@@ -46,8 +46,10 @@ impl<'a> Literal<'a> {
 
     /// Parses text in single or double quotes, with the escapes that occur in names.
     pub(super) fn string(&mut self) -> Result<String, NumpyDtypeError> {
-        let quote = self.peek().filter(|mark| matches!(mark, '\'' | '"'));
-        let quote = quote.ok_or(NumpyDtypeError::Record)?;
+        let quote = self
+            .peek()
+            .filter(|mark| matches!(mark, '\'' | '"'))
+            .ok_or(NumpyDtypeError::Record)?;
         self.rest.next();
         let mut text = String::new();
         loop {
@@ -75,8 +77,11 @@ impl<'a> Literal<'a> {
         };
         let mut code = 0_u32;
         for _ in 0..digits {
-            let digit = self.rest.next().and_then(|mark| mark.to_digit(16));
-            let digit = digit.ok_or(NumpyDtypeError::Record)?;
+            let digit = self
+                .rest
+                .next()
+                .and_then(|mark| mark.to_digit(16))
+                .ok_or(NumpyDtypeError::Record)?;
             code = code.checked_mul(16).ok_or(NumpyDtypeError::Record)? | digit;
         }
         char::from_u32(code).ok_or(NumpyDtypeError::Record)

@@ -64,8 +64,10 @@ impl Iterator for CellParts {
     fn next(&mut self) -> Option<CellPart> {
         let left = self.count.checked_sub(self.done).filter(|left| *left > 0)?;
         // Does not saturate: all elements of an `AxisRange` are below 2^64.
-        let position = self.done.saturating_mul(self.step);
-        let position = position.saturating_add(self.start);
+        let position = self
+            .done
+            .saturating_mul(self.step)
+            .saturating_add(self.start);
         let cell = position.checked_div(self.cell_len)?;
         let offset = position.checked_rem(self.cell_len)?;
         let rest = self.cell_len.saturating_sub(offset).saturating_sub(1);

@@ -171,10 +171,11 @@ impl StoredHeader {
     fn shape(&self) -> Result<Vec<u64>, NiftiError> {
         let [count, extents @ ..] = self.dim;
         let count = usize::try_from(count).ok().filter(|count| *count > 0);
-        let extents = count.and_then(|count| extents.get(..count));
-        let extents = extents.ok_or(NiftiError::Shape)?.iter();
-        let extents =
-            extents.map(|extent| u64::try_from(*extent).ok().filter(|extent| *extent > 0));
+        let extents = count
+            .and_then(|count| extents.get(..count))
+            .ok_or(NiftiError::Shape)?
+            .iter()
+            .map(|extent| u64::try_from(*extent).ok().filter(|extent| *extent > 0));
         let mut shape: Vec<u64> = extents.collect::<Option<_>>().ok_or(NiftiError::Shape)?;
         while shape.len() > SPACE && shape.last() == Some(&1) {
             shape.pop();
@@ -263,8 +264,8 @@ fn inverted(rows: &[f64; 12]) -> Option<[f64; 16]> {
     if !determinant.is_finite() || !volume.is_finite() || is_flat {
         return None;
     }
-    let columns = [cross(y, z), cross(z, x), cross(x, y)];
-    let columns = columns.map(|column| column.map(|value| value / determinant));
+    let columns = [cross(y, z), cross(z, x), cross(x, y)]
+        .map(|column| column.map(|value| value / determinant));
     let [[a0, a1, a2], [b0, b1, b2], [c0, c1, c2]] = columns;
     let row = |row: SpaceVector| {
         let [first, second, third] = row;

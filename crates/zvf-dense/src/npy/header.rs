@@ -59,9 +59,10 @@ impl NpyHeader {
     /// type.
     pub fn parse(prefix: &[u8], bytes: &[u8]) -> Result<Self, NpyError> {
         let is_utf8 = prefix.get(6) == Some(&3);
-        match is_utf8 {
-            true => Self::parse_text(core::str::from_utf8(bytes).map_err(|_| NpyError::Header)?),
-            false => Self::parse_text(&bytes.iter().copied().map(char::from).collect::<String>()),
+        if is_utf8 {
+            Self::parse_text(core::str::from_utf8(bytes).map_err(|_| NpyError::Header)?)
+        } else {
+            Self::parse_text(&bytes.iter().copied().map(char::from).collect::<String>())
         }
     }
 
@@ -198,22 +199,27 @@ fn value(text: &str) -> Option<(&str, &str)> {
 }
 
 fn tuple(text: &str) -> Result<Vec<u64>, NpyError> {
-    let inner = text.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
-    let inner = inner.ok_or(NpyError::Header)?.trim();
+    let inner = text
+        .strip_prefix('(')
+        .and_then(|it| it.strip_suffix(')'))
+        .ok_or(NpyError::Header)?
+        .trim();
     let inner = inner.strip_suffix(',').unwrap_or(inner);
     if inner.is_empty() {
         return Ok(Vec::new());
     }
-    let extents = inner.split(',').map(|extent| {
-        // Python 2 appends an L to long integers.
-        let digits = extent.trim();
-        let digits = digits.strip_suffix('L').unwrap_or(digits);
-        if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
-            return Err(NpyError::Header);
-        }
-        digits.parse().map_err(|_| NpyError::Shape)
-    });
-    let extents: Vec<u64> = extents.collect::<Result<_, _>>()?;
+    let extents: Vec<u64> = inner
+        .split(',')
+        .map(|extent| {
+            // Python 2 appends an L to long integers.
+            let digits = extent.trim();
+            let digits = digits.strip_suffix('L').unwrap_or(digits);
+            if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+                return Err(NpyError::Header);
+            }
+            digits.parse().map_err(|_| NpyError::Shape)
+        })
+        .collect::<Result<_, _>>()?;
     if extents.len() > MAX_AXES {
         return Err(NpyError::Header);
     }

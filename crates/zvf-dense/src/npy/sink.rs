@@ -45,11 +45,13 @@ impl NpySink {
         let header = NpyHeader::encode(dtype, shape);
         file.write_all(&header).map_err(in_file)?;
         let size = dtype.size();
-        let grid = ChunkGrid::new(shape.to_vec(), slab(shape, chunk, size), None);
-        let grid = grid.map_err(|source| DenseError::Grid {
-            name: name.clone(),
-            source,
-        })?;
+        let grid =
+            ChunkGrid::new(shape.to_vec(), slab(shape, chunk, size), None).map_err(|source| {
+                DenseError::Grid {
+                    name: name.clone(),
+                    source,
+                }
+            })?;
         Ok(Self {
             target: path.to_path_buf(),
             file,
@@ -109,11 +111,13 @@ impl DenseSink for NpySink {
             selection.axes().get(..outer).unwrap_or_default(),
             &vec![1; outer],
         );
-        let inner = selection.axes().iter().zip(&strides).skip(outer);
-        let inner = inner.fold(self.start, |at, (axis, stride)| {
-            let stride = u64::try_from(*stride).unwrap_or(u64::MAX);
-            at.saturating_add(axis.start().saturating_mul(stride))
-        });
+        let inner = selection.axes().iter().zip(&strides).skip(outer).fold(
+            self.start,
+            |at, (axis, stride)| {
+                let stride = u64::try_from(*stride).unwrap_or(u64::MAX);
+                at.saturating_add(axis.start().saturating_mul(stride))
+            },
+        );
         let mut runs = bytes.chunks(run.max(1));
         while let (Some(parts), Some(run)) = (cells.next(), runs.next()) {
             let at = parts

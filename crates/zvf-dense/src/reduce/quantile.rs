@@ -62,11 +62,11 @@ pub fn quantiles(
             None
         };
         // One line per result.
-        let ones = shape
+        let ones: Vec<u64> = shape
             .iter()
             .zip(&kept)
-            .map(|(extent, kept)| if *kept { 1 } else { (*extent).max(1) });
-        let ones: Vec<u64> = ones.collect();
+            .map(|(extent, kept)| if *kept { 1 } else { (*extent).max(1) })
+            .collect();
         let mut lines = GridCells::new(Hyperslab::whole(&of_box.shape()).axes(), &ones);
         while let Some(parts) = lines.next() {
             let in_box: Hyperslab = of_box
@@ -110,9 +110,12 @@ fn empty_results(
     quantiles: usize,
     kept: &[bool],
 ) -> Result<Vec<Reduced>, DenseError> {
-    let shape = array.shape().iter().zip(kept);
-    let shape = shape.filter_map(|(extent, kept)| kept.then_some(*extent));
-    let shape: Vec<u64> = shape.collect();
+    let shape: Vec<u64> = array
+        .shape()
+        .iter()
+        .zip(kept)
+        .filter_map(|(extent, kept)| kept.then_some(*extent))
+        .collect();
     let count = product(shape.iter().copied()).unwrap_or(u64::MAX);
     let size = u64::try_from(size_of::<Scalar>()).unwrap_or(u64::MAX);
     let results = u64::try_from(quantiles).unwrap_or(u64::MAX);
@@ -133,8 +136,10 @@ fn empty_results(
 fn box_grid(array: &dyn DenseArray, kept: &[bool]) -> Result<ChunkGrid, DenseError> {
     let shape = array.shape();
     let chunk = array.grid().chunk_shape().iter().zip(shape).zip(kept);
-    let chunk = chunk.map(|((chunk, extent), kept)| if *kept { *chunk } else { *extent });
-    let chunk = chunk.map(|extent| extent.max(1)).collect();
+    let chunk = chunk
+        .map(|((chunk, extent), kept)| if *kept { *chunk } else { *extent })
+        .map(|extent| extent.max(1))
+        .collect();
     ChunkGrid::new(shape.to_vec(), chunk, None).map_err(|source| DenseError::Grid {
         name: array.name().to_owned(),
         source,
@@ -175,8 +180,7 @@ impl Task for Select<'_> {
             return Ok(vec![Scalar::Float(f64::NAN); self.at.len()]);
         };
         let last = Scalar::Int(last.into()).to_f64();
-        let places = self.at.iter().map(|at| at * last);
-        let places: Vec<f64> = places.collect();
+        let places: Vec<f64> = self.at.iter().map(|at| at * last).collect();
         let mut ranks: Vec<u64> = places
             .iter()
             .flat_map(|at| [rank(at.floor()), rank(at.ceil())])
@@ -293,13 +297,15 @@ mod tests {
     #[test]
     fn passes_find_what_sorting_finds() {
         let mut state = 7_u64;
-        let noise = core::iter::repeat_with(|| {
+        let noise: Vec<u8> = core::iter::repeat_with(|| {
             state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
             state.to_be_bytes()
-        });
-        let noise: Vec<u8> = noise.take(500).flatten().collect();
+        })
+        .take(500)
+        .flatten()
+        .collect();
         check::<f64>("<f8", noise.clone());
         check::<f32>("<f4", noise.clone());
         check::<half::f16>("<f2", noise.clone());

@@ -30,11 +30,12 @@ impl Affine {
     ///
     /// [`AffineError`] if the numbers are not an affine matrix.
     pub fn of(numbers: &[f64]) -> Result<Self, AffineError> {
-        let axes = (1..=super::MAX_AXES).find(|axes| {
-            let side = axes.saturating_add(1);
-            side.saturating_mul(side) == numbers.len()
-        });
-        let axes = axes.ok_or(AffineError::Square(numbers.len()))?;
+        let axes = (1..=super::MAX_AXES)
+            .find(|axes| {
+                let side = axes.saturating_add(1);
+                side.saturating_mul(side) == numbers.len()
+            })
+            .ok_or(AffineError::Square(numbers.len()))?;
         let split = numbers.len().saturating_sub(axes.saturating_add(1));
         let (rows, last) = numbers.split_at(split);
         if numbers.iter().any(|number| !number.is_finite()) {
@@ -66,8 +67,9 @@ impl Affine {
             });
             numbers.map(Value::as_f64).collect()
         } else {
-            let words = text.split(|at: char| at.is_whitespace() || at == ',' || at == ';');
-            let words = words.filter(|word| !word.is_empty());
+            let words = text
+                .split(|at: char| at.is_whitespace() || at == ',' || at == ';')
+                .filter(|word| !word.is_empty());
             words.map(|word| word.parse().ok()).collect()
         };
         Self::of(&numbers.ok_or(AffineError::Number)?)
@@ -92,8 +94,10 @@ impl Affine {
         if count > max {
             return Err(not(AffineError::Square(count)));
         }
-        let dtype = array.dtype().number();
-        let dtype = dtype.ok_or_else(|| not(AffineError::Number))?;
+        let dtype = array
+            .dtype()
+            .number()
+            .ok_or_else(|| not(AffineError::Number))?;
         let bytes = array.slice(&Hyperslab::whole(array.shape()))?;
         let numbers = float64(&bytes, dtype).map_err(|_| not(AffineError::Number))?;
         Self::of(&numbers).map_err(not)

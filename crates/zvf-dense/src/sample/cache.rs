@@ -95,8 +95,12 @@ impl Cache {
         if self.bytes <= max {
             return;
         }
-        let idle = self.kept.iter().filter(|(_, kept)| kept.used < self.clock);
-        let mut idle: Vec<(u64, u64)> = idle.map(|(number, kept)| (kept.used, *number)).collect();
+        let mut idle: Vec<(u64, u64)> = self
+            .kept
+            .iter()
+            .filter(|(_, kept)| kept.used < self.clock)
+            .map(|(number, kept)| (kept.used, *number))
+            .collect();
         idle.sort_unstable();
         for (_, number) in idle {
             if self.bytes <= max {

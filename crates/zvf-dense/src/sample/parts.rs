@@ -25,18 +25,19 @@ where
             tiles.dedup();
             tiles
         };
-        let runs = positions.par_chunks(axes.saturating_mul(POINTS_PER_TASK).max(1));
-        let runs = runs.map(|run| {
-            let mut tiles = Vec::new();
-            let mut previous = PreviousTile::default();
-            let mut spot = Spot::default();
-            for position in run.chunks_exact(axes) {
-                if self.kernel.spot(position, &mut spot) {
-                    previous.add(&spot, axes, tiling, &mut tiles);
+        let runs = positions
+            .par_chunks(axes.saturating_mul(POINTS_PER_TASK).max(1))
+            .map(|run| {
+                let mut tiles = Vec::new();
+                let mut previous = PreviousTile::default();
+                let mut spot = Spot::default();
+                for position in run.chunks_exact(axes) {
+                    if self.kernel.spot(position, &mut spot) {
+                        previous.add(&spot, axes, tiling, &mut tiles);
+                    }
                 }
-            }
-            sorted(tiles)
-        });
+                sorted(tiles)
+            });
         runs.reduce(Vec::new, |mut a, b| {
             a.extend(b);
             sorted(a)
@@ -76,8 +77,10 @@ where
             self.kernel.spot(position, &mut spot);
             around.clear();
             part.previous.add(&spot, axes, tiling, &mut around);
-            let more = around.iter().filter(|tile| !part.tiles.contains(tile));
-            let more = more.map(|tile| tiling.cost(*tile));
+            let more = around
+                .iter()
+                .filter(|tile| !part.tiles.contains(tile))
+                .map(|tile| tiling.cost(*tile));
             let cost = more.fold(part.cost, u64::saturating_add);
             if cost > self.share {
                 self.part(positions, tiling, &part, sampled)?;
@@ -106,13 +109,16 @@ where
         let tiles: Vec<u64> = part.tiles.iter().copied().collect();
         let tiles = self.load(&tiles, tiling, &mut sampled.reads)?;
         let views = Views::of(tiles.iter().map(|tile| &**tile));
-        let runs = part.points.par_chunks(POINTS_PER_TASK).map(|run| {
-            let mut values = vec![0; run.len().saturating_mul(row)];
-            let own = run.iter().map(|point| nth(positions, *point, axes));
-            self.run(tiling, &views, own, &mut values);
-            values
-        });
-        let runs: Vec<Vec<u8>> = runs.collect();
+        let runs: Vec<Vec<u8>> = part
+            .points
+            .par_chunks(POINTS_PER_TASK)
+            .map(|run| {
+                let mut values = vec![0; run.len().saturating_mul(row)];
+                let own = run.iter().map(|point| nth(positions, *point, axes));
+                self.run(tiling, &views, own, &mut values);
+                values
+            })
+            .collect();
         let rows = runs.iter().flat_map(|run| run.chunks_exact(row.max(1)));
         for (point, value) in part.points.iter().zip(rows) {
             let at = usize::try_from(*point)

@@ -112,8 +112,11 @@ impl Tiling {
             *longest = longest.div_ceil(2);
             is_fine = true;
         }
-        let counts = kernel.shape().iter().zip(&extents);
-        let counts = counts.map(|(extent, own)| extent.div_ceil(*own));
+        let counts = kernel
+            .shape()
+            .iter()
+            .zip(&extents)
+            .map(|(extent, own)| extent.div_ceil(*own));
         let mut strides = vec![1; axes];
         let mut stride = Some(1_u64);
         for (into, count) in strides.iter_mut().zip(counts).rev() {

@@ -250,8 +250,10 @@ impl<N, F: Fn(Value) -> N> KindVisitor for Numbers<'_, F> {
 
     fn visit<T: Element>(self) -> Vec<N> {
         // `visit` dispatches on the type of the rows, so `elements` is present.
-        let values = self.rows.elements::<T>();
-        let values = values.iter().flat_map(zvf_format::numeric::Elements::iter);
+        let elements = self.rows.elements::<T>();
+        let values = elements
+            .iter()
+            .flat_map(zvf_format::numeric::Elements::iter);
         values.map(|value| (self.number)(value.value())).collect()
     }
 }

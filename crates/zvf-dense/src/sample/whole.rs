@@ -104,9 +104,9 @@ impl WholeArray {
         read_all: impl Fn(&Tiling) -> Result<(Tile, ReadCost), DenseError>,
     ) -> Result<ReadCost, DenseError> {
         let numbers = (0_u64..).zip(marked.iter().zip(&self.has));
-        let wanted =
-            numbers.filter_map(|(number, (wanted, has))| (*wanted && !has).then_some(number));
-        let wanted: Vec<u64> = wanted.collect();
+        let wanted: Vec<u64> = numbers
+            .filter_map(|(number, (wanted, has))| (*wanted && !has).then_some(number))
+            .collect();
         if wanted.len() == self.has.len() {
             let (tile, plan) = read_all(&self.tiling)?;
             self.tile = tile;
@@ -117,26 +117,30 @@ impl WholeArray {
         let (tiles, voxels) = tiling.slab();
         let strides = self.strides();
         let row = strides.first().copied().unwrap_or(1);
-        let slab = usize::try_from(voxels).unwrap_or(usize::MAX);
-        let slab = slab.saturating_mul(row).saturating_mul(form.unit());
+        let slab = usize::try_from(voxels)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(row)
+            .saturating_mul(form.unit());
         let slabs = self.tile.voxels.bytes_mut().par_chunks_mut(slab.max(1));
-        let plans = slabs.enumerate().map(|(slab, bytes)| {
-            let mut reads = ReadCost::default();
-            let slab = u64::try_from(slab).unwrap_or(u64::MAX);
-            let own = slab.saturating_mul(tiles)..slab.saturating_add(1).saturating_mul(tiles);
-            let from = wanted.partition_point(|number| *number < own.start);
-            let until = wanted.partition_point(|number| *number < own.end);
-            for number in wanted.get(from..until).unwrap_or_default() {
-                let (tile, plan) = read(*number)?;
-                add(&mut reads, plan);
-                let start = slab.saturating_mul(voxels);
-                let placed = place(&tile, &strides, form, start, bytes);
-                let fault = || DenseError::sampling(name, "a tile is not within the array");
-                placed.ok_or_else(fault)?;
-            }
-            Ok(reads)
-        });
-        let plans: Result<Vec<ReadCost>, DenseError> = plans.collect();
+        let plans: Result<Vec<ReadCost>, DenseError> = slabs
+            .enumerate()
+            .map(|(slab, bytes)| {
+                let mut reads = ReadCost::default();
+                let slab = u64::try_from(slab).unwrap_or(u64::MAX);
+                let own = slab.saturating_mul(tiles)..slab.saturating_add(1).saturating_mul(tiles);
+                let from = wanted.partition_point(|number| *number < own.start);
+                let until = wanted.partition_point(|number| *number < own.end);
+                for number in wanted.get(from..until).unwrap_or_default() {
+                    let (tile, plan) = read(*number)?;
+                    add(&mut reads, plan);
+                    let start = slab.saturating_mul(voxels);
+                    let placed = place(&tile, &strides, form, start, bytes);
+                    let fault = || DenseError::sampling(name, "a tile is not within the array");
+                    placed.ok_or_else(fault)?;
+                }
+                Ok(reads)
+            })
+            .collect();
         let mut reads = ReadCost::default();
         for plan in plans? {
             add(&mut reads, plan);
@@ -168,8 +172,12 @@ impl WholeArray {
 /// of the first axis. Returns `None` if the tile does not fit.
 fn place(tile: &Tile, strides: &[usize], form: Form, start: u64, into: &mut [u8]) -> Option<()> {
     let unit = form.unit();
-    let axes = tile.span.start.iter().zip(&tile.span.end);
-    let axes = axes.zip(tile.strides.iter().zip(strides));
+    let axes = tile
+        .span
+        .start
+        .iter()
+        .zip(&tile.span.end)
+        .zip(tile.strides.iter().zip(strides));
     let mut to = 0_usize;
     let mut copied = Vec::new();
     let mut first = start;

@@ -47,8 +47,9 @@ impl StoreSource {
         let (folder, name) = address
             .rsplit_once('/')
             .ok_or_else(|| in_store(io::Error::other("an address has a folder and a name")))?;
-        let store = options.open(folder);
-        let store = store.map_err(|error| in_store(io::Error::other(error)))?;
+        let store = options
+            .open(folder)
+            .map_err(|error| in_store(io::Error::other(error)))?;
         Self::of(store, name, address.to_owned())
     }
 
@@ -143,8 +144,10 @@ impl ByteSource for StoreSource {
 
     fn read_into(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         let len = u64::try_from(into.len()).unwrap_or(u64::MAX);
-        let end = offset.checked_add(len).filter(|end| *end <= self.len);
-        let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let end = offset
+            .checked_add(len)
+            .filter(|end| *end <= self.len)
+            .ok_or(io::ErrorKind::UnexpectedEof)?;
         if into.is_empty() {
             return Ok(());
         }
@@ -166,24 +169,29 @@ impl ByteSource for StoreSource {
             return Err(in_store(io::ErrorKind::UnexpectedEof.into()));
         }
         // An empty range needs no request.
-        let wanted = ranges.iter().filter(|range| !range.is_empty()).cloned();
-        let wanted: Vec<Range<u64>> = wanted.collect();
+        let wanted: Vec<Range<u64>> = ranges
+            .iter()
+            .filter(|range| !range.is_empty())
+            .cloned()
+            .collect();
         let mut parts = if wanted.is_empty() {
             Vec::new()
         } else {
             self.fetch(wanted).map_err(in_store)?
         }
         .into_iter();
-        let parts = ranges.iter().map(|range| {
-            if range.is_empty() {
-                return Ok(Cow::Borrowed(&[][..]));
-            }
-            let part = parts.next().filter(|part| {
-                u64::try_from(part.len()) == Ok(range.end.saturating_sub(range.start))
-            });
-            part.map(Cow::Owned).ok_or(io::ErrorKind::UnexpectedEof)
-        });
-        let parts: Result<Vec<_>, _> = parts.collect();
+        let parts: Result<Vec<_>, _> = ranges
+            .iter()
+            .map(|range| {
+                if range.is_empty() {
+                    return Ok(Cow::Borrowed(&[][..]));
+                }
+                let part = parts.next().filter(|part| {
+                    u64::try_from(part.len()) == Ok(range.end.saturating_sub(range.start))
+                });
+                part.map(Cow::Owned).ok_or(io::ErrorKind::UnexpectedEof)
+            })
+            .collect();
         parts.map_err(|kind| in_store(kind.into()))
     }
 }

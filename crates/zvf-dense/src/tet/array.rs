@@ -145,14 +145,16 @@ impl TetArray {
         if batch.iter().all(|wanted| !wanted.tile.is_zstd) {
             return Ok(stored);
         }
-        let tiles = batch.par_iter().zip(stored);
-        let tiles = tiles.map_init(Decompressor::new, |decoder, (wanted, stored)| {
-            if wanted.tile.is_zstd {
-                self.decode(decoder, wanted, &stored).map(Cow::Owned)
-            } else {
-                Ok(stored)
-            }
-        });
+        let tiles = batch.par_iter().zip(stored).map_init(
+            Decompressor::new,
+            |decoder, (wanted, stored)| {
+                if wanted.tile.is_zstd {
+                    self.decode(decoder, wanted, &stored).map(Cow::Owned)
+                } else {
+                    Ok(stored)
+                }
+            },
+        );
         tiles.collect()
     }
 
@@ -178,13 +180,15 @@ impl TetArray {
     ) -> Result<(), DenseError> {
         let wanted: Vec<&TileRead> = batch.iter().collect();
         let decoded = self.decode_all(&wanted)?;
-        let pieces = batch.iter().zip(&decoded);
-        let pieces = pieces.map(|(wanted, bytes)| ScatterPiece {
-            bytes,
-            extents: &wanted.extents,
-            parts: &wanted.parts,
-        });
-        let pieces: Vec<ScatterPiece<'_>> = pieces.collect();
+        let pieces: Vec<ScatterPiece<'_>> = batch
+            .iter()
+            .zip(&decoded)
+            .map(|(wanted, bytes)| ScatterPiece {
+                bytes,
+                extents: &wanted.extents,
+                parts: &wanted.parts,
+            })
+            .collect();
         let size = usize::try_from(self.size()).unwrap_or(usize::MAX);
         let done = scatter(&pieces, selection, size, into);
         done.ok_or_else(|| self.ended())?;
@@ -236,8 +240,11 @@ impl TetArray {
 
     /// Reads the payload of a tile in its stored form.
     pub(super) fn stored(&self, number: u64) -> Result<Stored<'_>, DenseError> {
-        let tile = self.file.tiles.get(self.id, number);
-        let tile = tile.ok_or_else(|| self.ended())?;
+        let tile = self
+            .file
+            .tiles
+            .get(self.id, number)
+            .ok_or_else(|| self.ended())?;
         let whole = self.info.grid.chunk_selection(&self.coordinate(number));
         Ok(Stored {
             bytes: self.file.source.read(tile.span())?,
@@ -254,8 +261,10 @@ impl TetArray {
     ) -> Result<Cow<'_, [u8]>, DenseError> {
         let whole = self.info.grid.chunk_selection(coordinate);
         let mut cells = self.info.grid.chunks(&whole);
-        let wanted = cells.next().and_then(|parts| self.wanted(parts, &whole));
-        let wanted = wanted.ok_or_else(|| self.ended())?;
+        let wanted = cells
+            .next()
+            .and_then(|parts| self.wanted(parts, &whole))
+            .ok_or_else(|| self.ended())?;
         let needed = u64::try_from(wanted.raw_len).unwrap_or(u64::MAX);
         let budget = self.scratch();
         if wanted.tile.is_zstd && needed > budget {
@@ -324,8 +333,9 @@ impl DenseArray for TetArray {
             coordinate.clear();
             coordinate.extend(parts.iter().map(|part| part.cell));
             let number = grid.chunk_number(&coordinate);
-            let tile = number.and_then(|number| self.file.tiles.get(self.id, number));
-            let tile = tile.ok_or_else(|| self.ended())?;
+            let tile = number
+                .and_then(|number| self.file.tiles.get(self.id, number))
+                .ok_or_else(|| self.ended())?;
             plan.chunks = plan.chunks.saturating_add(1);
             plan.bytes_read = plan.bytes_read.saturating_add(tile.stored_len);
         }

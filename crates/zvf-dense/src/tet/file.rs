@@ -87,8 +87,8 @@ impl DatasetInfo {
             record.shape().iter().collect(),
             record.chunk_shape().iter().collect(),
             None,
-        );
-        let grid = grid.map_err(|source| DenseError::Grid {
+        )
+        .map_err(|source| DenseError::Grid {
             name: record.name().to_owned(),
             source,
         })?;
@@ -132,8 +132,8 @@ impl TetFile {
         let split = superblock.directory_span();
         let split = usize::try_from(split.end.saturating_sub(split.start)).unwrap_or(usize::MAX);
         let (records, rows) = region.split_at_checked(split).unwrap_or_default();
-        let directory = DatasetDirectory::parse(records, superblock.datasets());
-        let directory = directory.map_err(|error| in_file(error.into()))?;
+        let directory = DatasetDirectory::parse(records, superblock.datasets())
+            .map_err(|error| in_file(error.into()))?;
         let index = match superblock.datasets() {
             0 => Ok(ChunkIndex::EMPTY),
             _ => ChunkIndex::parse(rows),
@@ -149,9 +149,10 @@ impl TetFile {
         };
         let checked = index.check(&directory, payload_end);
         checked.map_err(|error| in_file(error.into()))?;
-        let datasets = directory.iter();
-        let datasets = datasets.map(|record| DatasetInfo::new(&record, footer.as_ref()));
-        let datasets = datasets.collect::<Result<Vec<_>, _>>()?;
+        let datasets = directory
+            .iter()
+            .map(|record| DatasetInfo::new(&record, footer.as_ref()))
+            .collect::<Result<Vec<_>, _>>()?;
         let grids: Vec<ChunkGrid> = datasets.iter().map(|info| info.grid.clone()).collect();
         let tiles = Tiles::new(&index, &grids).map_err(in_file)?;
         drop(region);
@@ -221,8 +222,8 @@ impl TetFile {
             return Ok(visit(ChunkIndex::EMPTY));
         }
         let bytes = self.source().read(self.superblock().index_span())?;
-        let index = ChunkIndex::parse(&bytes);
-        let index = index.map_err(|error| DenseError::tet(self.source().name(), error.into()))?;
+        let index = ChunkIndex::parse(&bytes)
+            .map_err(|error| DenseError::tet(self.source().name(), error.into()))?;
         Ok(visit(index))
     }
 }

@@ -83,8 +83,8 @@ impl FooterInfo {
         }
         let bytes = source.read(start..len)?;
         let footer = Footer::parse(&bytes).map_err(|error| in_file(error.into()))?;
-        let json = serde_json::from_slice(footer.json());
-        let json = json.map_err(|error| in_file(TetError::FooterJson(error)))?;
+        let json = serde_json::from_slice(footer.json())
+            .map_err(|error| in_file(TetError::FooterJson(error)))?;
         let info = Self::parse(json, tail, index_end, start, rows);
         let (mut info, payload_end) = info.map_err(in_file)?;
         if let Some(spill) = info.metadata_ref {

@@ -61,8 +61,9 @@ impl Tiles {
             let at = grid.and_then(|grid| grid.chunk_number(coordinate));
             let at = at.and_then(|at| usize::try_from(at).ok());
             let at = at.and_then(|at| starts.get(dataset)?.checked_add(at));
-            let place = at.and_then(|at| tiles.get_mut(at));
-            let place = place.filter(|tile| tile.is_none());
+            let place = at
+                .and_then(|at| tiles.get_mut(at))
+                .filter(|tile| tile.is_none());
             *place.ok_or_else(|| duplicate(coordinate))? = Some(Tile {
                 offset: row.payload_offset(),
                 stored_len: row.stored_len(),

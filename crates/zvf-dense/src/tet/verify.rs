@@ -88,15 +88,18 @@ impl Verification {
 
     /// Converts the results to JSON: `ok`, `findings`, and a `summary` if the file could be opened.
     pub fn to_json(&self) -> Value {
-        let findings = self.findings.iter().map(|finding| {
-            json!({
-                "check": finding.check,
-                "severity": finding.severity.name(),
-                "ok": finding.severity != TetSeverity::Error,
-                "detail": finding.detail,
+        let findings: Vec<Value> = self
+            .findings
+            .iter()
+            .map(|finding| {
+                json!({
+                    "check": finding.check,
+                    "severity": finding.severity.name(),
+                    "ok": finding.severity != TetSeverity::Error,
+                    "detail": finding.detail,
+                })
             })
-        });
-        let findings: Vec<Value> = findings.collect();
+            .collect();
         let summary = self.file.as_ref().map(|file| {
             json!({
                 "layout": 1,
@@ -243,16 +246,16 @@ fn payloads(file: &TetFile, deep: bool, findings: &mut Vec<TetFinding>) -> Resul
     let wanted: Vec<(usize, Vec<u64>)> = file.with_index(|index| {
         let rows = index
             .iter()
-            .take(usize::try_from(max).unwrap_or(usize::MAX));
-        let rows = rows.map(|row| {
-            let id = usize::try_from(row.dataset()).unwrap_or(usize::MAX);
-            let rank = file
-                .datasets()
-                .get(id)
-                .map_or(0, |info| info.grid().shape().len());
-            let coordinate = row.coordinate().into_iter().take(rank).collect();
-            (id, coordinate)
-        });
+            .take(usize::try_from(max).unwrap_or(usize::MAX))
+            .map(|row| {
+                let id = usize::try_from(row.dataset()).unwrap_or(usize::MAX);
+                let rank = file
+                    .datasets()
+                    .get(id)
+                    .map_or(0, |info| info.grid().shape().len());
+                let coordinate = row.coordinate().into_iter().take(rank).collect();
+                (id, coordinate)
+            });
         rows.collect()
     })?;
     let checksums = match file.footer().and_then(|footer| footer.checksums) {
@@ -296,9 +299,9 @@ fn payloads(file: &TetFile, deep: bool, findings: &mut Vec<TetFinding>) -> Resul
     for check in ["chunk_decode", "chunk_checksums"] {
         let of_check = faults.iter().filter(|(name, _)| *name == check);
         let count = of_check.clone().count();
-        let details = of_check.take(MAX_LISTED);
-        let details =
-            details.map(|(_, text)| TetFinding::new(check, TetSeverity::Error, text.clone()));
+        let details = of_check
+            .take(MAX_LISTED)
+            .map(|(_, text)| TetFinding::new(check, TetSeverity::Error, text.clone()));
         findings.extend(details);
         if count > MAX_LISTED {
             let detail = format!("{count} in all");

@@ -100,11 +100,13 @@ impl TetWriter {
                 };
                 DenseError::tet(&name, error)
             })?;
-            let grid = ChunkGrid::new(spec.shape.clone(), spec.chunk.clone(), None);
-            let grid = grid.map_err(|source| DenseError::Grid {
-                name: spec.name.clone(),
-                source,
-            })?;
+            let grid =
+                ChunkGrid::new(spec.shape.clone(), spec.chunk.clone(), None).map_err(|source| {
+                    DenseError::Grid {
+                        name: spec.name.clone(),
+                        source,
+                    }
+                })?;
             let chunks = grid.chunk_count();
             let sum = chunks.and_then(|chunks| rows.checked_add(chunks));
             rows = sum.ok_or_else(|| DenseError::tet(&name, TetError::Large))?;
@@ -118,11 +120,12 @@ impl TetWriter {
         }
         metadata::check(&datasets).map_err(|error| DenseError::tet(&name, error))?;
         let directory = directory.finish();
-        let at = head(&datasets, directory.len(), rows, 0).map(|superblock| {
-            let end = superblock.index_span().end;
-            end.max(SUPERBLOCK_LEN)
-        });
-        let at = at.map_err(|error| DenseError::tet(&name, error))?;
+        let at = head(&datasets, directory.len(), rows, 0)
+            .map(|superblock| {
+                let end = superblock.index_span().end;
+                end.max(SUPERBLOCK_LEN)
+            })
+            .map_err(|error| DenseError::tet(&name, error))?;
         let in_file = |error| DenseError::io(&name, error);
         let staged = staged::create(path).map_err(in_file)?;
         let mut file = BufWriter::with_capacity(1 << 20, staged);
@@ -234,8 +237,10 @@ impl TetWriter {
     ///
     /// See [`put_chunk`](Self::put_chunk).
     pub fn put_array(&mut self, dataset: usize, bytes: &[u8]) -> Result<(), DenseError> {
-        let known = self.datasets.get(dataset);
-        let known = known.ok_or_else(|| self.order(dataset, "there is no such dataset"))?;
+        let known = self
+            .datasets
+            .get(dataset)
+            .ok_or_else(|| self.order(dataset, "there is no such dataset"))?;
         let (grid, size) = (known.grid.clone(), known.dtype.size());
         let len = Hyperslab::whole(grid.shape()).byte_len(size);
         if len != u64::try_from(bytes.len()).ok() {
@@ -243,8 +248,8 @@ impl TetWriter {
         }
         let mut cells = grid.chunks(&Hyperslab::whole(grid.shape()));
         while let Some(parts) = cells.next() {
-            let cell = strided::extract_cell(bytes, grid.shape(), grid.chunk_shape(), parts, size);
-            let cell = cell.ok_or_else(|| self.tet(TetError::Large))?;
+            let cell = strided::extract_cell(bytes, grid.shape(), grid.chunk_shape(), parts, size)
+                .ok_or_else(|| self.tet(TetError::Large))?;
             self.put_chunk(dataset, &cell)?;
         }
         Ok(())
@@ -256,8 +261,11 @@ impl TetWriter {
     ///
     /// If the dataset does not exist.
     pub fn sink(&mut self, dataset: usize) -> Result<TetSink<'_>, DenseError> {
-        let grid = self.datasets.get(dataset).map(|known| known.grid.clone());
-        let grid = grid.ok_or_else(|| self.order(dataset, "there is no such dataset"))?;
+        let grid = self
+            .datasets
+            .get(dataset)
+            .map(|known| known.grid.clone())
+            .ok_or_else(|| self.order(dataset, "there is no such dataset"))?;
         Ok(TetSink {
             writer: self,
             dataset,
@@ -277,9 +285,9 @@ impl TetWriter {
         let first = dataset.put.saturating_sub(count);
         let encoded = waiting
             .into_par_iter()
-            .map(|bytes| encode(bytes, compression));
-        let encoded = encoded.collect::<Result<Vec<_>, _>>();
-        let encoded = encoded.map_err(|error| DenseError::io(&self.name(), error))?;
+            .map(|bytes| encode(bytes, compression))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| DenseError::io(&self.name(), error))?;
         for (number, encoded) in (first..).zip(encoded) {
             self.write_tile(number, &encoded)?;
         }
@@ -327,8 +335,8 @@ impl TetWriter {
         }
         let flags = self.write_footer()?;
         let rows = self.datasets.iter().map(|dataset| dataset.chunks).sum();
-        let superblock = head(&self.datasets, self.directory.len(), rows, flags);
-        let superblock = superblock.map_err(|error| self.tet(error))?;
+        let superblock = head(&self.datasets, self.directory.len(), rows, flags)
+            .map_err(|error| self.tet(error))?;
         let name = self.name();
         let in_file = |error| DenseError::io(&name, error);
         self.file.seek(SeekFrom::Start(0)).map_err(in_file)?;
@@ -355,8 +363,8 @@ impl TetWriter {
         };
         let metadata = metadata::metadata(&self.datasets, core::mem::take(&mut self.metadata));
         let history = core::mem::take(&mut self.options.history);
-        let footer = metadata::Footer::new(history, metadata, checksums);
-        let footer = footer.map_err(|error| self.tet(error))?;
+        let footer =
+            metadata::Footer::new(history, metadata, checksums).map_err(|error| self.tet(error))?;
         let Some(footer) = footer else {
             return Ok(0);
         };

@@ -86,8 +86,9 @@ impl ZarrSink {
                 std::io::ErrorKind::AlreadyExists.into(),
             ));
         }
-        let number = dtype.number();
-        let number = number.ok_or_else(|| in_store("elements are not numbers".into()))?;
+        let number = dtype
+            .number()
+            .ok_or_else(|| in_store("elements are not numbers".into()))?;
         let mut codecs = vec![json!({"name": "bytes", "configuration": {"endian": "little"}})];
         codecs.extend(compression.codec(dtype.size()));
         let kind = number.kind().name();
@@ -120,14 +121,15 @@ impl ZarrSink {
             use std::os::unix::fs::PermissionsExt;
             staged.permissions(std::fs::Permissions::from_mode(0o777));
         }
-        let staged = staged.tempdir_in(folder.unwrap_or(Path::new(".")));
-        let staged = staged.map_err(|error| DenseError::io(&name, error))?;
+        let staged = staged
+            .tempdir_in(folder.unwrap_or(Path::new(".")))
+            .map_err(|error| DenseError::io(&name, error))?;
         let store = FilesystemStore::new(staged.path());
         let store = Arc::new(store.map_err(|error| in_store(error.into()))?);
         let metadata: Result<ArrayMetadata, _> = serde_json::from_value(metadata);
         let metadata = metadata.map_err(|error| in_store(error.into()))?;
-        let array = Array::new_with_metadata(store, "/", metadata);
-        let array = array.map_err(|error| in_store(error.into()))?;
+        let array = Array::new_with_metadata(store, "/", metadata)
+            .map_err(|error| in_store(error.into()))?;
         // Omit the library version, so that equal input gives equal files.
         let options = ArrayMetadataOptions::default().with_include_zarrs_metadata(false);
         let stored = array.store_metadata_opt(&options);
@@ -169,15 +171,17 @@ impl DenseSink for ZarrSink {
             let shape = Hyperslab::whole(chunk);
             let len = shape
                 .byte_len(self.size)
-                .and_then(|len| usize::try_from(len).ok());
-            let len = len.ok_or_else(|| self.fault("a chunk larger than memory"))?;
-            let parts = extents.iter().map(|count| crate::CellPart {
-                cell: 0,
-                offset: 0,
-                at: 0,
-                count: *count,
-            });
-            let parts: Vec<_> = parts.collect();
+                .and_then(|len| usize::try_from(len).ok())
+                .ok_or_else(|| self.fault("a chunk larger than memory"))?;
+            let parts: Vec<_> = extents
+                .iter()
+                .map(|count| crate::CellPart {
+                    cell: 0,
+                    offset: 0,
+                    at: 0,
+                    count: *count,
+                })
+                .collect();
             let piece = ScatterPiece {
                 bytes,
                 extents: &extents,

@@ -151,8 +151,8 @@ fn sampled(array: &NiftiArray, positions: &[[f64; 3]]) -> Vec<f32> {
         budget: None,
     };
     let sampler = Sampler::new(array, 3, &options).unwrap();
-    let values = sampler.sample(&positions.concat()).unwrap().values;
-    let values = values.chunks_exact(4);
+    let sampled = sampler.sample(&positions.concat()).unwrap();
+    let values = sampled.values.chunks_exact(4);
     values
         .map(|v| f32::from_le_bytes([v[0], v[1], v[2], v[3]]))
         .collect()

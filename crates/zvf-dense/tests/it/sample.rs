@@ -99,14 +99,15 @@ impl DenseArray for Counted {
 /// Creates a volume of floats; one in `nans` is NaN on average.
 fn volume(draw: &mut Draw, shape: &[u64], nans: u64) -> (MemoryArray, Vec<f64>) {
     let count = shape.iter().product::<u64>();
-    let values = (0..count).map(|_| {
-        if nans > 0 && draw.below(nans) == 0 {
-            f64::NAN
-        } else {
-            draw.float(-5.0, 5.0)
-        }
-    });
-    let values: Vec<f64> = values.collect();
+    let values: Vec<f64> = (0..count)
+        .map(|_| {
+            if nans > 0 && draw.below(nans) == 0 {
+                f64::NAN
+            } else {
+                draw.float(-5.0, 5.0)
+            }
+        })
+        .collect();
     let bytes = values
         .iter()
         .flat_map(|value| value.to_be_bytes())

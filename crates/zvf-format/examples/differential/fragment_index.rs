@@ -13,11 +13,13 @@ pub(crate) const CODEC: Codec = Codec {
 
 fn decode(bytes: &[u8], _with: &Value) -> Outcome<Value> {
     let index = FragmentIndex::parse(bytes)?;
-    let fragments = index.iter().map(|rows| match rows {
-        Rows::Range(rows) => json!({ "range": [rows.start, rows.end - rows.start] }),
-        Rows::List(rows) => json!({ "list": rows.iter().collect::<Vec<_>>() }),
-    });
-    let fragments: Vec<_> = fragments.collect();
+    let fragments: Vec<_> = index
+        .iter()
+        .map(|rows| match rows {
+            Rows::Range(rows) => json!({ "range": [rows.start, rows.end - rows.start] }),
+            Rows::List(rows) => json!({ "list": rows.iter().collect::<Vec<_>>() }),
+        })
+        .collect();
     let (extent, canonical) = (index.extent(), index.is_canonical());
     Ok(json!({ "fragments": fragments, "extent": extent, "canonical": canonical }))
 }

@@ -38,8 +38,9 @@ fn decode(bytes: &[u8], with: &Value) -> Outcome<Value> {
             return Err("another family".into());
         }
         let offsets = Offsets::parse(offsets, family.width, family.scales.len())?;
-        let source = ChunkKey::parse(source, family.scales.len())?;
-        let source: Vec<i64> = source.coords().collect();
+        let source: Vec<i64> = ChunkKey::parse(source, family.scales.len())?
+            .coords()
+            .collect();
         let record = |row: LinkRow<'_>| {
             let stored: Vec<u64> = row.stored().collect();
             let record = family.record(&offsets, &source, row.order(), &stored);

@@ -58,8 +58,10 @@ fn main() -> Outcome<()> {
 }
 
 fn respond(request: &Value) -> Outcome<Value> {
-    let codec = CODECS.iter().find(|codec| request["codec"] == codec.name);
-    let codec = codec.ok_or_else(|| format!("no codec {}", request["codec"]))?;
+    let codec = CODECS
+        .iter()
+        .find(|codec| request["codec"] == codec.name)
+        .ok_or_else(|| format!("no codec {}", request["codec"]))?;
     let result = match request["op"].as_str() {
         Some("decode") => {
             let bytes = unhex(request["hex"].as_str().ok_or("no hex")?);
@@ -86,8 +88,10 @@ fn text(value: &Value) -> Outcome<&str> {
 }
 
 fn number<T: TryFrom<i128>>(value: &Value) -> Outcome<T> {
-    let number = value.as_i64().map(i128::from);
-    let number = number.or_else(|| value.as_u64().map(i128::from));
+    let number = value
+        .as_i64()
+        .map(i128::from)
+        .or_else(|| value.as_u64().map(i128::from));
     let number = number.and_then(|number| T::try_from(number).ok());
     Ok(number.ok_or_else(|| format!("{value} is no such number"))?)
 }

@@ -14,15 +14,17 @@ pub(crate) const CODEC: Codec = Codec {
 
 fn decode(bytes: &[u8], with: &Value) -> Outcome<Value> {
     let manifest = ObjectManifest::parse(bytes, number(&with["dims"])?)?;
-    let blocks = manifest.iter().map(|block| {
-        let fragments = match block.fragments {
-            FragmentRef::Single(fragment) => json!({ "one": fragment }),
-            FragmentRef::Range(range) => json!({ "range": [range.start, range.len()] }),
-            FragmentRef::List(list) => json!({ "list": list.iter().collect::<Vec<_>>() }),
-        };
-        json!({ "chunk": block.chunk.iter().collect::<Vec<_>>(), "fragments": fragments })
-    });
-    let blocks: Vec<_> = blocks.collect();
+    let blocks: Vec<_> = manifest
+        .iter()
+        .map(|block| {
+            let fragments = match block.fragments {
+                FragmentRef::Single(fragment) => json!({ "one": fragment }),
+                FragmentRef::Range(range) => json!({ "range": [range.start, range.len()] }),
+                FragmentRef::List(list) => json!({ "list": list.iter().collect::<Vec<_>>() }),
+            };
+            json!({ "chunk": block.chunk.iter().collect::<Vec<_>>(), "fragments": fragments })
+        })
+        .collect();
     Ok(json!({ "blocks": blocks, "canonical": manifest.is_canonical() }))
 }
 

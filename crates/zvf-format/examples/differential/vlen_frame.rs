@@ -18,7 +18,8 @@ fn decode(bytes: &[u8], _with: &Value) -> Outcome<Value> {
 }
 
 fn encode(input: &Value) -> Outcome<Vec<u8>> {
-    let cells = list(&input["cells"])?.iter();
-    let cells = cells.map(|cell| text(cell).map(unhex));
+    let cells = list(&input["cells"])?
+        .iter()
+        .map(|cell| text(cell).map(unhex));
     Ok(vlen::encode(&cells.collect::<Outcome<Vec<_>>>()?)?)
 }

@@ -471,13 +471,15 @@ impl<'a> Blosc2Frame<'a> {
         let metalayers = Metalayers::parse(head.ok_or(E::Truncated)?)?;
         let span = header.chunks_span();
         let chunks_len = usize::try_from(span.end.saturating_sub(span.start)).ok();
-        let chunks = chunks_len.and_then(|len| cursor.take_bytes(len));
-        let chunks = chunks.ok_or(E::Truncated)?;
+        let chunks = chunks_len
+            .and_then(|len| cursor.take_bytes(len))
+            .ok_or(E::Truncated)?;
         let tail = TrailerTail::parse(cursor.rest())?;
         let trailer_len = usize::try_from(tail.trailer_len()).ok();
         let index_len = trailer_len.and_then(|len| cursor.rest().len().checked_sub(len));
-        let index_chunk = index_len.and_then(|len| cursor.take_bytes(len));
-        let index_chunk = index_chunk.ok_or(E::TrailerLen(tail.trailer_len()))?;
+        let index_chunk = index_len
+            .and_then(|len| cursor.take_bytes(len))
+            .ok_or(E::TrailerLen(tail.trailer_len()))?;
         if header.chunk_count() > 0 && index_chunk.len() < MIN_CHUNK_LEN {
             return Err(E::IndexLen(index_chunk.len()));
         }

@@ -236,8 +236,7 @@ impl<'a> NdMetalayer<'a> {
 
 /// Returns the number of parts of `part` items that cover `whole`; 0 if either is 0.
 fn cells(whole: u64, part: u64) -> u64 {
-    let before_last = whole.checked_sub(1);
-    let before_last = before_last.and_then(|last| last.checked_div(part));
+    let before_last = whole.checked_sub(1).and_then(|last| last.checked_div(part));
     // At most 2^63 − 1, the largest shape.
     before_last.map_or(0, |count| count.wrapping_add(1))
 }
@@ -289,8 +288,9 @@ fn take_dtype<'a>(cursor: &mut Cursor<'a>) -> Result<(u8, &'a str), NdMetalayerE
         });
     }
     let len = usize::try_from(head.value.get()).ok();
-    let text = len.and_then(|len| cursor.take_bytes(len));
-    let text = text.ok_or(E::Truncated(PART))?;
+    let text = len
+        .and_then(|len| cursor.take_bytes(len))
+        .ok_or(E::Truncated(PART))?;
     let text = core::str::from_utf8(text).map_err(|_| E::DtypeText)?;
     Ok((*format, text))
 }

@@ -56,8 +56,9 @@ impl FragmentIndexBuilder {
     /// [`FragmentIndexLimit`] if a limit of the format is exceeded.
     pub fn push_range(&mut self, rows: Range<u64>) -> Result<&mut Self, FragmentIndexLimit> {
         let Range { start, end } = rows;
-        let count = end.checked_sub(start);
-        let count = count.ok_or(FragmentIndexLimit::Inverted { start, end })?;
+        let count = end
+            .checked_sub(start)
+            .ok_or(FragmentIndexLimit::Inverted { start, end })?;
         let last = i64::try_from(end).map_err(|_| FragmentIndexLimit::Row(end))?;
         let range = RawRange {
             start: I64::new(start.signed()),
@@ -101,8 +102,9 @@ impl FragmentIndexBuilder {
             return Err(FragmentIndexLimit::Row(row));
         }
         let end = self.rows.len().checked_add(rows.len());
-        let end = end.and_then(|end| u32::try_from(end).ok());
-        let end = end.ok_or(FragmentIndexLimit::ListRows)?;
+        let end = end
+            .and_then(|end| u32::try_from(end).ok())
+            .ok_or(FragmentIndexLimit::ListRows)?;
         self.push_kind(false)?;
         self.ends.push(U32::new(end));
         self.rows.extend(rows.map(|row| I64::new(row.signed())));
@@ -110,8 +112,10 @@ impl FragmentIndexBuilder {
     }
 
     fn push_kind(&mut self, is_range: bool) -> Result<(), FragmentIndexLimit> {
-        let len = self.len.checked_add(1);
-        let len = len.ok_or(FragmentIndexLimit::Fragments)?;
+        let len = self
+            .len
+            .checked_add(1)
+            .ok_or(FragmentIndexLimit::Fragments)?;
         if self.len % 64 == 0 {
             self.bitmap.push(U64::ZERO);
         }

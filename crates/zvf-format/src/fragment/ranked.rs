@@ -53,8 +53,10 @@ impl<'a> FragmentIndex<'a> {
     {
         let needed = self.rank_slots();
         let found = slots.as_mut().len();
-        let directory = slots.as_mut().get_mut(..needed);
-        let directory = directory.ok_or(SlotsTooFew { needed, found })?;
+        let directory = slots
+            .as_mut()
+            .get_mut(..needed)
+            .ok_or(SlotsTooFew { needed, found })?;
         let entries = directory.chunks_exact_mut(2);
         let mut rank = 0u32;
         for (entry, words) in entries.zip(self.bitmap.chunks(ENTRY_WORDS)) {

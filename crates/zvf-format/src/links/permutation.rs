@@ -82,8 +82,9 @@ impl Permutation {
     /// [`PermutationError::Slots`] if they are not 1 to 8 distinct positions.
     pub fn from_slots(slots: &[u8]) -> Result<Self, PermutationError> {
         let width = u64::try_from(slots.len()).ok();
-        let width = width.and_then(|width| LinkWidth::new(width).ok());
-        let width = width.ok_or(PermutationError::Slots)?;
+        let width = width
+            .and_then(|width| LinkWidth::new(width).ok())
+            .ok_or(PermutationError::Slots)?;
         let mut found = IDENTITY;
         let mut unused = u8::MAX;
         for (slot, &position) in found.iter_mut().zip(slots) {

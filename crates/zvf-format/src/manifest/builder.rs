@@ -125,8 +125,9 @@ impl ObjectManifestBuilder {
         fragments: Range<u32>,
     ) -> Result<&mut Self, ManifestLimit> {
         let Range { start, end } = fragments;
-        let count = end.checked_sub(start);
-        let count = count.ok_or(ManifestLimit::Inverted { start, end })?;
+        let count = end
+            .checked_sub(start)
+            .ok_or(ManifestLimit::Inverted { start, end })?;
         self.begin(chunk, RANGE)?;
         self.put(start);
         self.put(count);

@@ -157,8 +157,10 @@ impl Dtype {
             _ => return Err(DtypeError::of_foreign(text)),
         };
         let code = rest.as_str();
-        let kind = Kind::ALL.into_iter().find(|kind| kind.code() == code);
-        let kind = kind.ok_or_else(|| DtypeError::of_foreign(code))?;
+        let kind = Kind::ALL
+            .into_iter()
+            .find(|kind| kind.code() == code)
+            .ok_or_else(|| DtypeError::of_foreign(code))?;
         match order {
             Some(order) => Ok(Self::new(kind, order)),
             None if kind.size() == 1 => Ok(Self::new(kind, ByteOrder::Little)),

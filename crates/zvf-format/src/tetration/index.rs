@@ -91,9 +91,10 @@ impl<'a> ChunkIndex<'a> {
             return Err(E::Version(header.version.get()));
         }
         let count = header.rows.get();
-        let rows = usize::try_from(count).ok();
-        let rows = rows.and_then(|count| cursor.take_slice::<RawRow>(count));
-        let rows = rows.ok_or(E::Rows(count))?;
+        let rows = usize::try_from(count)
+            .ok()
+            .and_then(|count| cursor.take_slice::<RawRow>(count))
+            .ok_or(E::Rows(count))?;
         if !cursor.rest().is_empty() {
             return Err(E::TrailingBytes(cursor.rest().len()));
         }
@@ -403,8 +404,9 @@ impl ChunkRow<'_> {
                 }
                 continue;
             }
-            let extent = dataset.tile_extent(axis, at);
-            let extent = extent.ok_or(E::Coordinate { axis })?;
+            let extent = dataset
+                .tile_extent(axis, at)
+                .ok_or(E::Coordinate { axis })?;
             tile_len = tile_len.and_then(|len| len.checked_mul(extent));
         }
         if tile_len != Some(self.raw_len()) {

@@ -113,9 +113,11 @@ impl Superblock {
             return bare.then_some(self).ok_or(E::Empty);
         }
         // Records are multiples of 8 long, so the index follows them without padding.
-        let records = self.index_offset.checked_sub(RECORDS_OFFSET);
-        let records = records.filter(|len| len % 8 == 0);
-        let records = records.ok_or(E::IndexOffset(self.index_offset))?;
+        let records = self
+            .index_offset
+            .checked_sub(RECORDS_OFFSET)
+            .filter(|len| len % 8 == 0)
+            .ok_or(E::IndexOffset(self.index_offset))?;
         if u64::from(self.datasets) > records / MIN_RECORD_LEN {
             return Err(E::Datasets(self.datasets));
         }

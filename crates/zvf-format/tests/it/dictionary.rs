@@ -230,8 +230,8 @@ fn attributes_of_real_stores_are_codes_of_their_table() {
         assert_eq!(canonical.missing(), missing, "{array}");
         for (path, bytes) in chunks(&golden, &array) {
             let cell = VlenFrame::parse(bytes).unwrap().only().unwrap();
-            let codes = DictionaryCodes::parse(cell, stored, categories, missing);
-            let codes = codes.unwrap_or_else(|error| panic!("{path}: {error}"));
+            let codes = DictionaryCodes::parse(cell, stored, categories, missing)
+                .unwrap_or_else(|error| panic!("{path}: {error}"));
             let listed: Vec<_> = codes.iter().collect();
             assert_eq!(canonical.encode(&listed).unwrap(), cell, "{path}");
         }

@@ -181,8 +181,8 @@ fn check_header(name: &str, frame: &Blosc2Frame<'_>, want: &Value) {
 fn check_array(name: &str, frame: &Blosc2Frame<'_>, want: &Value) {
     let array = frame
         .nd()
-        .unwrap_or_else(|error| panic!("{name}: {error:?}"));
-    let array = array.unwrap_or_else(|| panic!("{name}: no array"));
+        .unwrap_or_else(|error| panic!("{name}: {error:?}"))
+        .unwrap_or_else(|| panic!("{name}: no array"));
     assert_eq!(array.form().name(), want["metalayer"], "{name}");
     let entries = if array.form() == NdForm::B2nd { 7 } else { 5 };
     assert_eq!(entries, int(&want["entries"]), "{name}");

@@ -228,8 +228,10 @@ impl Level<'_> {
         let links = self.cells(&format!("links/0/{}", OffsetCoords(&zero)));
         for (key, blob) in cells {
             let index = FragmentIndex::parse(blob).unwrap();
-            let rows = links.as_ref().and_then(|links| links.get(key));
-            let rows = rows.map_or(&[][..], Vec::as_slice);
+            let rows = links
+                .as_ref()
+                .and_then(|links| links.get(key))
+                .map_or(&[][..], Vec::as_slice);
             let rows = LinkRows::parse(rows, width, RowForm::Plain).unwrap();
             let named: u64 = index.iter().map(|rows| rows.len()).sum();
             tally.same(&named, &(rows.len() as u64), &self.what(key));
@@ -298,8 +300,8 @@ impl Level<'_> {
 
         let mut records = Vec::new();
         let mut values: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
-        let names = family["attributes"].as_object();
-        let names: Vec<&str> = names
+        let names: Vec<&str> = family["attributes"]
+            .as_object()
             .into_iter()
             .flatten()
             .map(|(name, _)| name.as_str())

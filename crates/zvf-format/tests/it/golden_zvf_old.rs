@@ -329,8 +329,8 @@ impl<'a> Store<'a> {
             tally.same(&records, want, what);
             let mut builder = CrossChunkTableBuilder::new(width, sid_ndim);
             for record in table.iter() {
-                let ends = record.endpoints();
-                let ends: Vec<_> = ends
+                let ends: Vec<_> = record
+                    .endpoints()
                     .map(|end| (end.chunk.iter().collect::<Vec<_>>(), end.vertex))
                     .collect();
                 builder.push(&ends).unwrap();
@@ -381,8 +381,10 @@ impl<'a> Store<'a> {
         let family = format!("{level}/cross_chunk_link_attributes/{name}/{delta}/");
         let attributes = self.attributes(family.trim_end_matches('/'));
         let want = &self.level(level)["cross_chunk_link_attributes"][name][delta]["values"];
-        let cells = self.blobs.range(family.clone()..);
-        let cells = cells.take_while(|(path, _)| path.starts_with(&family));
+        let cells = self
+            .blobs
+            .range(family.clone()..)
+            .take_while(|(path, _)| path.starts_with(&family));
         let all: Vec<u8> = cells.clone().flat_map(|(_, blob)| blob.clone()).collect();
         if cells.clone().next().is_some_and(|(first, _)| first == path) {
             assert_eq!(dtype(want), dtype(&attributes));
@@ -454,8 +456,10 @@ impl<'a> Store<'a> {
         assert_eq!(array, "vertices", "{what}: nothing reads this blob");
         let prefix = format!("{level}/{family}/");
         // All cells in reading order, at each cell.
-        let cells = self.blobs.range(prefix.clone()..);
-        let cells = cells.take_while(|(path, _)| path.starts_with(&prefix));
+        let cells = self
+            .blobs
+            .range(prefix.clone()..)
+            .take_while(|(path, _)| path.starts_with(&prefix));
         let all: Vec<u8> = cells.flat_map(|(_, blob)| blob.clone()).collect();
         let dtype = dtype(&self.attributes(&format!("{level}/{family}")));
         let rows = NumericRows::parse(&all, dtype, columns(self.axes())).unwrap();

@@ -20,8 +20,14 @@ fn packed_range(start: i64, stop: i64) -> Vec<u8> {
 
 #[test]
 fn items_of_a_store_are_lists() {
-    let bytes = LeBytes::new().u32s([4, 24]).i64s([0, 1, 2]).u32(8).i64(5);
-    let bytes = bytes.u32s([0, 16]).i64s([1, 3]).done();
+    let bytes = LeBytes::new()
+        .u32s([4, 24])
+        .i64s([0, 1, 2])
+        .u32(8)
+        .i64(5)
+        .u32s([0, 16])
+        .i64s([1, 3])
+        .done();
     let items = VlenFrame::parse(&bytes).unwrap();
     let groups = items.iter().map(|item| {
         let members = GroupMembers::parse_list(item).unwrap();

@@ -417,8 +417,10 @@ fn check_round_trip<T: Element + PartialEq>(values: &[T]) {
         assert_eq!(elements.len(), values.len());
         laws::numeric_rows(&packed(dtype, 1, &bytes));
     }
-    let turned = encode(values, ByteOrder::Big);
-    let mut turned: Vec<_> = turned.chunks(size_of::<T>()).map(<[u8]>::to_vec).collect();
+    let mut turned: Vec<_> = encode(values, ByteOrder::Big)
+        .chunks(size_of::<T>())
+        .map(<[u8]>::to_vec)
+        .collect();
     if !matches!(T::KIND, Kind::Complex64 | Kind::Complex128) {
         for value in &mut turned {
             value.reverse();

@@ -51,8 +51,10 @@ fn every_recorded_file_is_read() {
     let entries = fs::read_dir(testdata().join("codec")).unwrap();
     let there: BTreeSet<String> = entries.map(|entry| name(entry.unwrap())).collect();
     // The tests of zvf-model read the streams of Draco.
-    let read = READ.iter().chain(&["draco"]);
-    let read = read.map(|codec| format!("{codec}.json"));
+    let read = READ
+        .iter()
+        .chain(&["draco"])
+        .map(|codec| format!("{codec}.json"));
     assert_eq!(there, read.collect());
 }
 
@@ -74,8 +76,8 @@ fn check(codec: &str, compare: fn(&Json) -> Form) {
     assert!(!cases.is_empty(), "{codec} has no case");
     let (mut same, mut other, mut refused) = (0, 0, 0);
     for case in cases {
-        let compared = std::panic::catch_unwind(|| compare(case));
-        let compared = compared.unwrap_or_else(|_| panic!("{codec}: case {}", case["name"]));
+        let compared = std::panic::catch_unwind(|| compare(case))
+            .unwrap_or_else(|_| panic!("{codec}: case {}", case["name"]));
         *match compared {
             Form::Same => &mut same,
             Form::Other => &mut other,
@@ -144,11 +146,10 @@ fn object_manifest(case: &Json) -> Form {
             assert_eq!(block.fragments, FragmentRef::Range(start..start + count));
             builder.push_range(&chunk, start..start + count).unwrap();
         } else {
-            let want = unsigned(&given["list"]);
-            let want = want
+            let want: Vec<u32> = unsigned(&given["list"])
                 .into_iter()
-                .map(|number| u32::try_from(number).unwrap());
-            let want: Vec<u32> = want.collect();
+                .map(|number| u32::try_from(number).unwrap())
+                .collect();
             assert!(block.fragments.iter().eq(want.iter().copied()));
             builder.push_list(&chunk, &want).unwrap();
         }
@@ -214,8 +215,8 @@ fn link_placement(case: &Json) -> Form {
             want["segment"].as_str().unwrap(),
             family.width,
             copy.source.len(),
-        );
-        let offsets = offsets.unwrap();
+        )
+        .unwrap();
         let permuted = family.form(&offsets) == RowForm::Permuted;
         assert_eq!(permuted, want["perm_column"]);
         let code = want["perm"].as_i64().unwrap();
@@ -228,9 +229,10 @@ fn link_placement(case: &Json) -> Form {
 }
 
 fn permutation(case: &Json) -> Form {
-    let slots = unsigned(&case["input"]);
-    let slots = slots.into_iter().map(|slot| u8::try_from(slot).unwrap());
-    let slots: Vec<u8> = slots.collect();
+    let slots: Vec<u8> = unsigned(&case["input"])
+        .into_iter()
+        .map(|slot| u8::try_from(slot).unwrap())
+        .collect();
     let code = case["code"].as_i64().unwrap();
     let order = Permutation::from_slots(&slots).unwrap();
     assert_eq!(order.code(), code);
@@ -240,8 +242,10 @@ fn permutation(case: &Json) -> Form {
 }
 
 fn vlen_frame(case: &Json) -> Form {
-    let cells = list(&case["input"]["cells"]).iter();
-    let cells: Vec<_> = cells.map(|cell| unhex(cell.as_str().unwrap())).collect();
+    let cells: Vec<_> = list(&case["input"]["cells"])
+        .iter()
+        .map(|cell| unhex(cell.as_str().unwrap()))
+        .collect();
     let blob = blob(case);
     assert!(VlenFrame::parse(&blob).unwrap().iter().eq(&cells));
     assert_eq!(vlen::encode(&cells).unwrap(), blob);
@@ -349,8 +353,10 @@ fn encode(dtype: Dtype, rows: &[Json]) -> Vec<u8> {
 }
 
 fn integer<T: TryFrom<i128>>(value: &Json) -> T {
-    let number = value.as_i64().map(i128::from);
-    let number = number.or_else(|| value.as_u64().map(i128::from));
+    let number = value
+        .as_i64()
+        .map(i128::from)
+        .or_else(|| value.as_u64().map(i128::from));
     T::try_from(number.unwrap()).ok().unwrap()
 }
 

@@ -123,8 +123,10 @@ fn cells_of_real_stores_are_frames() {
     for array in uncompressed(&golden) {
         for (path, bytes) in chunks(&golden, &array) {
             let frame = VlenFrame::parse(bytes);
-            let item = frame.unwrap_or_else(|error| panic!("{path}: {error}"));
-            let item = item.only().unwrap_or_else(|| panic!("{path}"));
+            let item = frame
+                .unwrap_or_else(|error| panic!("{path}: {error}"))
+                .only()
+                .unwrap_or_else(|| panic!("{path}"));
             assert!(!item.is_empty(), "{path}: left out when empty");
             assert_eq!(encode(&[item]).unwrap(), bytes, "{path}");
             cells += 1;

@@ -261,8 +261,10 @@ fn unknown_storage_policies_are_rejected() {
 fn rows_have_a_permutation_where_the_order_is_lost() {
     let form = |delta: i32, directed: bool, store: &str, segment: &str| {
         let json = json!({"link_width": 2, "sid_ndim": 2, "directed": directed, "store": store});
-        let family = LinkFamily::parse(&key("k"), Delta::new(delta), &attributes(&json));
-        let family = family.unwrap().value.unwrap();
+        let family = LinkFamily::parse(&key("k"), Delta::new(delta), &attributes(&json))
+            .unwrap()
+            .value
+            .unwrap();
         let array = LinkArray::parse(&key("k"), segment, &Attributes::new(), &family);
         array.unwrap().value.row_form
     };

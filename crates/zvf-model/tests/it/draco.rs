@@ -37,13 +37,16 @@ fn recorded() -> Vec<Recorded> {
         cell.triangles = serde_json::from_value(value["triangles"].clone()).unwrap();
         cell
     };
-    let cases = file["cases"].as_array().unwrap().iter();
-    let cases = cases.map(|case| Recorded {
-        name: case["name"].as_str().unwrap().to_owned(),
-        input: cell(&case["input"]),
-        bytes: hex(&case["hex"]),
-        decoded: cell(&case["decoded"]),
-    });
+    let cases = file["cases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|case| Recorded {
+            name: case["name"].as_str().unwrap().to_owned(),
+            input: cell(&case["input"]),
+            bytes: hex(&case["hex"]),
+            decoded: cell(&case["decoded"]),
+        });
     cases.collect()
 }
 
@@ -78,9 +81,10 @@ fn streams_of_others_have_the_geometry_that_dracopy_decodes() {
         assert_eq!(shapes(&cell), shapes(&case.decoded), "{}", case.name);
         assert_eq!(cell.rows().len(), cell.positions.len() * 12);
         let is_ordered = case.name.contains("order") || case.name.contains("without_quant");
-        let order = match is_ordered {
-            true => VertexOrder::Kept,
-            false => VertexOrder::Lost,
+        let order = if is_ordered {
+            VertexOrder::Kept
+        } else {
+            VertexOrder::Lost
         };
         assert_eq!(cell.order, order, "{}", case.name);
         assert_eq!(VertexOrder::of(&case.bytes), Ok(order));

@@ -63,8 +63,10 @@ impl Tally {
 
 /// Returns the layouts detected with the correct version, a wrong version and no version.
 fn layouts(store: &Store) -> Vec<Layout> {
-    let versions = ["0.6", "0.7", "0.8.0", "0.8.1", "0.9.2"].map(|version| Some(json!(version)));
-    let versions = versions.into_iter().chain([None]);
+    let versions = ["0.6", "0.7", "0.8.0", "0.8.1", "0.9.2"]
+        .map(|version| Some(json!(version)))
+        .into_iter()
+        .chain([None]);
     let lying = versions.map(|version| {
         let evidence = Evidence {
             version,
@@ -82,8 +84,9 @@ fn layouts(store: &Store) -> Vec<Layout> {
 }
 
 fn array(store: &Store, node: &Key) -> Array {
-    let found = store.node(node.as_str());
-    let found = found.unwrap_or_else(|| panic!("{}: no node {node}", store.name));
+    let found = store
+        .node(node.as_str())
+        .unwrap_or_else(|| panic!("{}: no node {node}", store.name));
     found.as_array().unwrap().clone()
 }
 
@@ -262,8 +265,10 @@ fn check_old(store: &Store, layout: Layout, tally: &mut Tally) {
                 let family = format!("{level}/cross_chunk_links/{}", parts[parts.len() - 2]);
                 let attributes = store.attributes(&family);
                 let family =
-                    LinkFamily::parse_cross_chunk(&key(&family), Delta::INTRA, &attributes);
-                let family = family.unwrap().value.unwrap();
+                    LinkFamily::parse_cross_chunk(&key(&family), Delta::INTRA, &attributes)
+                        .unwrap()
+                        .value
+                        .unwrap();
                 let cell = CellKey::parse(cell, family.width, family.sid_ndim.unwrap()).unwrap();
                 let chunks: Vec<i64> = (0..family.width.get())
                     .flat_map(|slot| cell.chunk(slot).unwrap())
@@ -323,8 +328,11 @@ fn check_native(
         let file = array.chunk_of(&address.element).unwrap();
         let file = array.chunk_key(&address.array, &file).unwrap();
         assert!(store.files.contains_key(file.as_str()), "no {file}");
-        let linear = address.element.iter().zip(&array.shape);
-        let linear = linear.fold(0, |at, (index, extent)| at * extent + index);
+        let linear = address
+            .element
+            .iter()
+            .zip(&array.shape)
+            .fold(0, |at, (index, extent)| at * extent + index);
         elements.insert(usize::try_from(linear).unwrap());
         tally.cells += 1;
         tally.sharded += 1;

@@ -127,8 +127,10 @@ fn check_links(store: &Store, id: LevelId, tally: &mut Tally) {
     for delta in store.children(&links) {
         let family = format!("{links}/{delta}");
         let delta = Delta::parse(&delta).unwrap();
-        let policy = LinkFamily::parse(&key(&family), delta, &store.attributes(&family)).unwrap();
-        let policy = policy.value.unwrap();
+        let policy = LinkFamily::parse(&key(&family), delta, &store.attributes(&family))
+            .unwrap()
+            .value
+            .unwrap();
         let Some(target) = id.offset(delta.levels()) else {
             panic!("{family}: no level");
         };

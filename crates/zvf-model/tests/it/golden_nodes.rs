@@ -56,8 +56,8 @@ fn check_store(store: &Store, tally: &mut Tally) {
             continue;
         };
         let node = node.trim_end_matches('/');
-        let parsed = Node::parse(&key(path), bytes);
-        let parsed = parsed.unwrap_or_else(|error| panic!("{}: {error}", store.name));
+        let parsed = Node::parse(&key(path), bytes)
+            .unwrap_or_else(|error| panic!("{}: {error}", store.name));
         let raw: Json = serde_json::from_slice(bytes).unwrap();
         assert_eq!(raw["attributes"], Json::Object(parsed.attributes().clone()));
         match &parsed {

@@ -165,11 +165,12 @@ fn cells_arrive_in_order_and_fail_separately() {
         element(&own, 2),
         element(&strange, 3),
     ];
-    let responses = now(port.cells(&wanted)).into_iter();
-    let responses = responses.map(|response| match response {
-        Ok(cell) => String::from_utf8(cell.unwrap().bytes.into()).unwrap(),
-        Err(error) => format!("{error}"),
-    });
+    let responses = now(port.cells(&wanted))
+        .into_iter()
+        .map(|response| match response {
+            Ok(cell) => String::from_utf8(cell.unwrap().bytes.into()).unwrap(),
+            Err(error) => format!("{error}"),
+        });
     let expected = [
         "c: cannot be read",
         "a/b [1, 1] None",

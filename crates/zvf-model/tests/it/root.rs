@@ -208,8 +208,8 @@ fn tolerated_faults_are_noted() {
 #[track_caller]
 fn level(number: u32, block: &Json) -> LevelMetadata {
     let root = parse(&attributes()).unwrap();
-    let attributes = json!({"zarr_vectors_level": block, "user_metadata": {}});
-    let attributes = attributes.as_object().unwrap();
+    let written = json!({"zarr_vectors_level": block, "user_metadata": {}});
+    let attributes = written.as_object().unwrap();
     LevelMetadata::parse(&key("1/zarr.json"), LevelId::new(number), attributes, &root).unwrap()
 }
 

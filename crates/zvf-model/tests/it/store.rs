@@ -181,8 +181,8 @@ impl Store {
         evidence.object_index = self.exists(&index).then(|| self.attributes(&index));
         evidence.object_attribute =
             any_child("object_attributes").or_else(|| any_child("group_attributes"));
-        let composite = self.children(&level.to_string());
-        let mut composite = composite.iter().filter(|name| name.starts_with("links_"));
+        let children = self.children(&level.to_string());
+        let mut composite = children.iter().filter(|name| name.starts_with("links_"));
         evidence.composite_links = composite.next().and_then(|name| self.form(&at(name)));
         evidence.parametric_objects = self.form("parametric/objects");
         evidence.groups = self.form(&at("groups"));

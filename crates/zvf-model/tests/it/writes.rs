@@ -73,16 +73,18 @@ fn golden_every_node_is_written_as_it_was_read() {
 fn recorded(archive: &str) -> Vec<Recorded> {
     let golden = Golden::open(archive);
     let mut stores: BTreeMap<String, BTreeMap<String, Node>> = BTreeMap::new();
-    let files = golden
+    let files: Vec<_> = golden
         .files()
-        .filter_map(|(path, bytes)| Some((path.strip_suffix("zarr.json")?, bytes)));
-    let files: Vec<_> = files
+        .filter_map(|(path, bytes)| Some((path.strip_suffix("zarr.json")?, bytes)))
         .map(|(path, bytes)| (path.trim_end_matches('/'), bytes))
         .collect();
     let is_root = |json: &Json| json.pointer("/attributes/zarr_vectors").is_some();
     let json = |bytes: &[u8]| -> Json { serde_json::from_slice(bytes).unwrap() };
-    let roots = files.iter().filter(|(_, bytes)| is_root(&json(bytes)));
-    let roots: Vec<&str> = roots.map(|(path, _)| *path).collect();
+    let roots: Vec<&str> = files
+        .iter()
+        .filter(|(_, bytes)| is_root(&json(bytes)))
+        .map(|(path, _)| *path)
+        .collect();
     for (path, bytes) in &files {
         let inside = |root: &&str| {
             let rest = path.strip_prefix(*root);

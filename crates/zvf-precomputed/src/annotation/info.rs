@@ -196,10 +196,16 @@ fn property(node: &InfoNode<'_>) -> Result<PropertySpec, InfoError> {
     let kind = PropertyType::ALL
         .into_iter()
         .find(|kind| kind.name() == name);
-    let values = node.get("enum_values").map(|list| list.numbers());
-    let values = values.transpose()?.unwrap_or_default();
-    let names = node.get("enum_labels").map(|list| list.items());
-    let names = names.transpose()?.unwrap_or_default();
+    let values = node
+        .get("enum_values")
+        .map(|list| list.numbers())
+        .transpose()?
+        .unwrap_or_default();
+    let names = node
+        .get("enum_labels")
+        .map(|list| list.items())
+        .transpose()?
+        .unwrap_or_default();
     if values.len() != names.len() {
         return Err(node.fault("enum_labels", "a list with a name for each value"));
     }
@@ -216,8 +222,9 @@ fn property(node: &InfoNode<'_>) -> Result<PropertySpec, InfoError> {
 }
 
 fn level(node: &InfoNode<'_>, rank: usize) -> Result<SpatialLevel, InfoError> {
-    let grid = node.need("grid_shape", "positive numbers")?.items()?;
-    let grid: Vec<u64> = grid
+    let grid: Vec<u64> = node
+        .need("grid_shape", "positive numbers")?
+        .items()?
         .iter()
         .map(InfoNode::unsigned)
         .collect::<Result<_, _>>()?;

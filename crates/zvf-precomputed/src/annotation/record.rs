@@ -160,11 +160,12 @@ impl RecordLayout {
     ) -> Result<(Annotation, Vec<Vec<u64>>), PrecomputedError> {
         let mut cursor = FieldReader::new(bytes);
         let annotation = self.read(&mut cursor)?;
-        let related = (0..relationships).map(|_| {
-            let count = cursor.count("number of segments")?;
-            cursor.ids(count, "segments")
-        });
-        let related = related.collect::<Result<_, _>>()?;
+        let related = (0..relationships)
+            .map(|_| {
+                let count = cursor.count("number of segments")?;
+                cursor.ids(count, "segments")
+            })
+            .collect::<Result<_, _>>()?;
         cursor.finish()?;
         Ok((annotation, related))
     }
@@ -176,8 +177,9 @@ impl RecordLayout {
     ) -> Result<&'a [u8], PrecomputedError> {
         let whole = *cursor;
         let points = self.point_count(cursor)?;
-        let numbers = points.checked_mul(self.rank);
-        let numbers = numbers.ok_or(PrecomputedError::Truncated("coordinates"))?;
+        let numbers = points
+            .checked_mul(self.rank)
+            .ok_or(PrecomputedError::Truncated("coordinates"))?;
         cursor.elements(numbers, 4, "coordinates")?;
         cursor.take(self.size.next_multiple_of(4), "properties")?;
         let size = whole.len().saturating_sub(cursor.len());
@@ -204,8 +206,9 @@ impl RecordLayout {
         cursor: &mut FieldReader<'_>,
     ) -> Result<Annotation, PrecomputedError> {
         let points = self.point_count(cursor)?;
-        let numbers = points.checked_mul(self.rank);
-        let numbers = numbers.ok_or(PrecomputedError::Truncated("coordinates"))?;
+        let numbers = points
+            .checked_mul(self.rank)
+            .ok_or(PrecomputedError::Truncated("coordinates"))?;
         let coordinates = cursor.floats(numbers, "coordinates")?;
         let packed = cursor.take(self.size.next_multiple_of(4), "properties")?;
         let mut properties = vec![PropertyValue::Uint8(0); self.types.len()];

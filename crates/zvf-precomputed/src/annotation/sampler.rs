@@ -90,11 +90,14 @@ impl SpatialGrid {
         crossings.sort_by(f64::total_cmp);
         for pair in crossings.windows(2) {
             let at = pair.iter().sum::<f64>() / 2.0;
-            let middle = from.iter().zip(to).map(|(from, to)| {
-                let (from, to) = (f64::from(*from), f64::from(*to));
-                narrow(from + (to - from) * at)
-            });
-            let middle: Vec<f32> = middle.collect();
+            let middle: Vec<f32> = from
+                .iter()
+                .zip(to)
+                .map(|(from, to)| {
+                    let (from, to) = (f64::from(*from), f64::from(*to));
+                    narrow(from + (to - from) * at)
+                })
+                .collect();
             cells.push(self.cell_of(&middle));
         }
         cells.push(last);
@@ -160,24 +163,27 @@ impl SpatialSampler {
         // Clusters need finer cells than the same number of annotations evenly spread.
         let enough = annotations.div_ceil(limit.max(1)).saturating_mul(64);
         loop {
-            let cell = extent
+            let cell: Vec<f64> = extent
                 .iter()
                 .zip(&shape)
-                .map(|(extent, n)| extent / number(*n));
-            let cell: Vec<f64> = cell.collect();
+                .map(|(extent, n)| extent / number(*n))
+                .collect();
             let cells = shape
                 .iter()
                 .fold(1_u64, |cells, n| cells.saturating_mul(*n));
             let largest = cell.iter().copied().fold(0.0, f64::max);
-            let finer = cell.iter().zip(&shape).map(|(cell, n)| {
-                // Divides the axes whose cells are longest, towards cubes.
-                if *cell > largest * 0.7 {
-                    n.saturating_mul(2)
-                } else {
-                    *n
-                }
-            });
-            let finer: Vec<u64> = finer.collect();
+            let finer: Vec<u64> = cell
+                .iter()
+                .zip(&shape)
+                .map(|(cell, n)| {
+                    // Divides the axes whose cells are longest, towards cubes.
+                    if *cell > largest * 0.7 {
+                        n.saturating_mul(2)
+                    } else {
+                        *n
+                    }
+                })
+                .collect();
             grids.push(SpatialGrid {
                 lower: lower.to_vec(),
                 cell,

@@ -11,11 +11,14 @@ use zvf_precomputed::{CutMesh, PrecomputedError, QuantizedMesh, TriangleMesh, Ve
 /// The triangles as positions, each starting at its least corner, sorted.
 fn triangles(mesh: &QuantizedMesh) -> Vec<[[u32; 3]; 3]> {
     let at = |row: u32| mesh.positions[usize::try_from(row).unwrap()];
-    let triangles = mesh.triangles.iter().map(|rows| {
-        let [a, b, c] = rows.map(at);
-        [[a, b, c], [b, c, a], [c, a, b]].into_iter().min().unwrap()
-    });
-    let mut triangles: Vec<[[u32; 3]; 3]> = triangles.collect();
+    let mut triangles: Vec<[[u32; 3]; 3]> = mesh
+        .triangles
+        .iter()
+        .map(|rows| {
+            let [a, b, c] = rows.map(at);
+            [[a, b, c], [b, c, a], [c, a, b]].into_iter().min().unwrap()
+        })
+        .collect();
     triangles.sort_unstable();
     triangles
 }

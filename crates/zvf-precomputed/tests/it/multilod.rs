@@ -187,8 +187,10 @@ fn lattice(cut: &CutMesh, level: usize, bits: VertexBits) -> Vec<[[u32; 3]; 3]> 
             assert!(q.iter().all(|q| *q <= bits.last()));
             std::array::from_fn(|axis| fragment.node[axis] * bits.last() + q[axis])
         };
-        let triangles = mesh.triangles.iter();
-        let triangles = triangles.map(|corners| corners.each_ref().map(place));
+        let triangles = mesh
+            .triangles
+            .iter()
+            .map(|corners| corners.each_ref().map(place));
         triangles.collect::<Vec<[[u32; 3]; 3]>>()
     });
     triangles.collect()
@@ -295,8 +297,9 @@ fn levels_are_cut_without_gaps() {
 fn levels_that_are_not_coarser_are_left_out() {
     let (fine, coarse) = (torus(40, 20), torus(20, 10));
     let levels = [fine.clone(), fine, TriangleMesh::default(), coarse];
-    let cut = CutMesh::new(&levels, VertexBits::Sixteen, 20_000);
-    let cut = cut.unwrap().unwrap();
+    let cut = CutMesh::new(&levels, VertexBits::Sixteen, 20_000)
+        .unwrap()
+        .unwrap();
     let levels: Vec<usize> = cut.fragments().iter().map(|f| f.level).collect();
     assert_eq!(levels, [0, 1]);
     let manifest = cut.join(&vec![vec![0]; 2]).unwrap().manifest;

@@ -362,9 +362,10 @@ impl ColumnBuilder {
         };
         let removed = self.is_null(nearest);
         let code = self.codes.get(nearest).copied();
-        match removed {
-            true => self.count_nulls(1),
-            false => self.count_values(1),
+        if removed {
+            self.count_nulls(1)
+        } else {
+            self.count_values(1)
         }
         if self.words.is_some() {
             self.codes.push(code.unwrap_or(u32::MAX));

@@ -114,11 +114,14 @@ impl LoadedChunks {
 
     /// Checks that this many vertices fit into the budget, if they are more than were read.
     pub(crate) fn check_rows(&self, rows: u64, budget: u64) -> Result<(), QueryError> {
-        let read = self.chunks.iter().map(|state| match state {
-            State::Read(chunk) => chunk.rows,
-            State::Unread | State::Lost => 0,
-        });
-        let read = read.fold(0, u64::saturating_add);
+        let read = self
+            .chunks
+            .iter()
+            .map(|state| match state {
+                State::Read(chunk) => chunk.rows,
+                State::Unread | State::Lost => 0,
+            })
+            .fold(0, u64::saturating_add);
         let vertex = u64::try_from(size_of::<RowRun>()).unwrap_or(u64::MAX);
         let bytes = rows.saturating_mul(vertex);
         if rows <= read.saturating_mul(2) || bytes <= budget {

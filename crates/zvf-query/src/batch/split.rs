@@ -55,9 +55,10 @@ impl SplitResult {
         {
             part = part.saturating_add(1);
         }
-        let end = match part < parts.objects.len() {
-            true => end_of(part.saturating_sub(1)).max(self.next_vertex),
-            false => vertices,
+        let end = if part < parts.objects.len() {
+            end_of(part.saturating_sub(1)).max(self.next_vertex)
+        } else {
+            vertices
         };
         (self.next_vertex..end, self.next_part..part)
     }
@@ -65,9 +66,10 @@ impl SplitResult {
     /// Returns the rows of objects that a batch with these parts lists.
     fn objects(&mut self, whole: &QueryResult, parts: &Range<usize>, is_last: bool) -> Vec<usize> {
         let Some(all) = &whole.parts else {
-            return match is_last {
-                true => (0..whole.objects.len()).collect(),
-                false => Vec::new(),
+            return if is_last {
+                (0..whole.objects.len()).collect()
+            } else {
+                Vec::new()
             };
         };
         let unlisted = self.unlisted.get_or_insert_with(|| {

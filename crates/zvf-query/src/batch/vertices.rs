@@ -127,10 +127,16 @@ impl VertexBuilder {
 
     /// Returns the approximate size in bytes.
     pub(crate) fn size(&self) -> u64 {
-        let columns = self.vertex.iter().chain(&self.fragment);
-        let columns = columns.map(|(_, column)| column.size());
-        let ids = self.object_ids.as_ref().map_or(0, Vec::len);
-        let ids = ids.saturating_mul(size_of::<i64>());
+        let columns = self
+            .vertex
+            .iter()
+            .chain(&self.fragment)
+            .map(|(_, column)| column.size());
+        let ids = self
+            .object_ids
+            .as_ref()
+            .map_or(0, Vec::len)
+            .saturating_mul(size_of::<i64>());
         let positions = self.rows.saturating_mul(self.positions.row_size());
         let rows = positions.saturating_add(ids);
         u64::try_from(columns.fold(rows, usize::saturating_add)).unwrap_or(u64::MAX)
@@ -138,8 +144,11 @@ impl VertexBuilder {
 
     /// Returns the declared size of a vertex in all columns.
     pub(crate) fn row_size(&self) -> u64 {
-        let columns = self.vertex.iter().chain(&self.fragment);
-        let columns = columns.map(|(_, column)| column.declared_size());
+        let columns = self
+            .vertex
+            .iter()
+            .chain(&self.fragment)
+            .map(|(_, column)| column.declared_size());
         let id = self.object_ids.as_ref().map_or(0, |_| size_of::<i64>());
         let row = self.positions.row_size().saturating_add(id);
         u64::try_from(columns.fold(row, usize::saturating_add)).unwrap_or(u64::MAX)
@@ -186,11 +195,14 @@ impl VertexBuilder {
             }
         }
         if !self.fragment.is_empty() {
-            let indices = vertices.runs().iter().flat_map(|run| {
-                let index = usize::try_from(run.fragment).ok();
-                core::iter::repeat_n(index, run.len)
-            });
-            let indices: Vec<_> = indices.collect();
+            let indices: Vec<_> = vertices
+                .runs()
+                .iter()
+                .flat_map(|run| {
+                    let index = usize::try_from(run.fragment).ok();
+                    core::iter::repeat_n(index, run.len)
+                })
+                .collect();
             for (at, builder) in &mut self.fragment {
                 let cell = chunk.fragment.get(*at).and_then(Option::as_ref);
                 if let Some(attribute) = schema.fragment.get(*at)

@@ -41,8 +41,7 @@ pub(crate) fn value_rows(
         let columns = u32::try_from(columns).unwrap_or(1);
         return Ok(CellRows { bytes, columns });
     }
-    let columns = columns_of(bytes.len(), dtype, rows);
-    let columns = columns.ok_or_else(|| {
+    let columns = columns_of(bytes.len(), dtype, rows).ok_or_else(|| {
         let fault = Fault::Uneven { bytes: size, rows };
         Damage::in_chunk(key, chunk, fault)
     })?;

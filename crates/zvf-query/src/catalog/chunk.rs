@@ -166,8 +166,12 @@ impl Chunk {
     /// Copies the rows out of the cells that were read, which can then be freed. Returns their size
     /// in bytes.
     pub(crate) fn detach(&mut self) -> usize {
-        let cells = self.vertex.iter_mut().chain(&mut self.fragment).flatten();
-        let cells = cells.map(|cell| &mut cell.bytes);
+        let cells = self
+            .vertex
+            .iter_mut()
+            .chain(&mut self.fragment)
+            .flatten()
+            .map(|cell| &mut cell.bytes);
         let mut size = 0_usize;
         for bytes in core::iter::once(&mut self.positions).chain(cells) {
             *bytes = Bytes::copy_from_slice(bytes);
@@ -298,12 +302,11 @@ impl Session<'_> {
         }
         let mut chunks = Vec::with_capacity(pending.len());
         for (chunk, alive) in pending.into_iter().zip(alive) {
-            chunks.push(match alive {
-                true => {
-                    self.finish(schema, chunk, &mut responses, diagnostics)
-                        .await?
-                }
-                false => None,
+            chunks.push(if alive {
+                self.finish(schema, chunk, &mut responses, diagnostics)
+                    .await?
+            } else {
+                None
             });
         }
         Ok(chunks)
@@ -313,8 +316,10 @@ impl Session<'_> {
     fn start(schema: &Schema, request: ChunkRequest, round: &mut RoundTrip) -> PendingChunk {
         let padded = schema.vertices.padded().is_some();
         let by_index = request.rows.is_by_index();
-        let needed = schema.fragments.as_ref();
-        let needed = needed.filter(|_| request.fragments || by_index || padded);
+        let needed = schema
+            .fragments
+            .as_ref()
+            .filter(|_| request.fragments || by_index || padded);
         let table = needed.and_then(|fragments| fragments.fragment_tables.get(&request.chunk));
         let index = match (needed, &table) {
             (Some(fragments), None) => round.push(fragments, &request.chunk, None),
@@ -327,19 +332,23 @@ impl Session<'_> {
                 let slot = round.push(array, chunk, None);
                 return slot.map_or(RowRequest::Absent, RowRequest::Whole);
             }
-            match array.has(chunk) {
-                true => RowRequest::Deferred,
-                false => RowRequest::Absent,
+            if array.has(chunk) {
+                RowRequest::Deferred
+            } else {
+                RowRequest::Absent
             }
         };
         let positions = row_request(&schema.vertices);
-        let vertex = schema.vertex.iter();
-        let vertex = vertex
+        let vertex = schema
+            .vertex
+            .iter()
             .map(|attribute| row_request(&attribute.array))
             .collect();
-        let fragment = schema.fragment.iter();
-        let fragment = fragment.map(|attribute| round.push(&attribute.array, chunk, None));
-        let fragment = fragment.collect();
+        let fragment = schema
+            .fragment
+            .iter()
+            .map(|attribute| round.push(&attribute.array, chunk, None))
+            .collect();
         let mut pending = PendingChunk {
             request,
             index,
@@ -472,13 +481,13 @@ fn fragment_tables(
     pending: &[PendingChunk],
     responses: &Responses,
 ) -> Vec<Option<Result<FragmentTable, FragmentIndexError>>> {
-    let blobs = pending
+    let blobs: Vec<Option<&[u8]>> = pending
         .iter()
         .map(|chunk| match responses.get(chunk.index?) {
             Some(Some(Ok(Some(blob)))) => Some(&*blob.bytes),
             _ => None,
-        });
-    let blobs: Vec<Option<&[u8]>> = blobs.collect();
+        })
+        .collect();
     let bytes = blobs.iter().flatten().map(|blob| blob.len()).sum();
     on_cores(blobs, bytes, |blob| blob.map(FragmentTable::parse))
 }
@@ -520,8 +529,9 @@ fn request_rows(
         return Err(Damage::in_chunk(&array.node, chunk, Fault::Missing));
     };
     let blob = take(responses, slot, &array.node, chunk)?;
-    let table = table.unwrap_or_else(|| FragmentTable::parse(&blob.bytes));
-    let table = table.map_err(|error| Damage::in_chunk(&array.node, chunk, error))?;
+    let table = table
+        .unwrap_or_else(|| FragmentTable::parse(&blob.bytes))
+        .map_err(|error| Damage::in_chunk(&array.node, chunk, error))?;
     let table = array.fragment_tables.insert(chunk, table);
     request_fragment_rows(schema, array, &table, pending, offset, round)?;
     pending.table = Some(table);

@@ -336,9 +336,10 @@ async fn children(
             children.insert(chunk, Child::Own(child(key, name)?));
         }
     }
-    let nodes = match shards.is_empty() {
-        true => Vec::new(),
-        false => fetch.nodes(&shards).await?,
+    let nodes = if shards.is_empty() {
+        Vec::new()
+    } else {
+        fetch.nodes(&shards).await?
     };
     for (key, node) in shards.iter().zip(nodes) {
         let Some(Node::Array(array)) = node else {

@@ -90,8 +90,11 @@ impl Session<'_> {
 
     async fn further_links(&self, key: &Key) -> Result<CompositeGeometryLinks, QueryError> {
         let nodes = self.fetch.nodes(core::slice::from_ref(key)).await?;
-        let node = nodes.into_iter().next().flatten();
-        let node = node.ok_or_else(|| Damage::new(key, Fault::Missing))?;
+        let node = nodes
+            .into_iter()
+            .next()
+            .flatten()
+            .ok_or_else(|| Damage::new(key, Fault::Missing))?;
         let links = CompositeLinks::parse(key, node.attributes())?.value;
         Ok(CompositeGeometryLinks {
             count: links.link_count,
@@ -130,9 +133,10 @@ impl Session<'_> {
         let metadata = CompositeLinks::parse(&family.node, &family.attributes)?.value;
         let width: LinkWidth = metadata.width;
         let columns = u64::try_from(width.get()).unwrap_or(u64::MAX);
-        let table = self.int64_rows_at(&family.node, name, columns);
-        let table = table.await?;
-        let table = table.ok_or_else(|| Damage::new(&family.node, Fault::Missing))?;
+        let table = self
+            .int64_rows_at(&family.node, name, columns)
+            .await?
+            .ok_or_else(|| Damage::new(&family.node, Fault::Missing))?;
         let column = self.table_column(&table, None, diagnostics).await?;
         let rows = match &column.values {
             ColumnValues::Numeric(rows) => rows.view(),

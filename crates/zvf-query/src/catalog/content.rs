@@ -66,8 +66,9 @@ impl Session<'_> {
             let mut cells = HashMap::with_capacity(opened.len());
             for (array, content) in opened {
                 // Readers accept a chunk as a child of a group, as in older generations.
-                let presence = array.presence();
-                let presence = presence.ok_or_else(|| Damage::new(&array.node, Fault::Kind))?;
+                let presence = array
+                    .presence()
+                    .ok_or_else(|| Damage::new(&array.node, Fault::Kind))?;
                 arrays.push(ChunkArray {
                     node: array.node.clone(),
                     grid: presence.grid().clone(),
@@ -144,8 +145,9 @@ impl Session<'_> {
                     continue;
                 }
                 if !vertices.has(&chunk) {
-                    let node = self.described_at(level, &ArrayRole::Manifests)?;
-                    let node = node.map_or_else(|| Self::node_of(level), Ok)?;
+                    let node = self
+                        .described_at(level, &ArrayRole::Manifests)?
+                        .map_or_else(|| Self::node_of(level), Ok)?;
                     return Err(Damage::new(&node, Fault::NoChunk(chunk)).into());
                 }
                 checked.insert(chunk);

@@ -91,15 +91,14 @@ impl FragmentTable {
             ranges.extend(range.map(|(start, end)| [start, end]));
             range.is_some()
         });
-        let entries = match is_small {
-            true => Entries::Ranges(ranges),
-            false => {
-                total = index
-                    .iter()
-                    .map(|rows| rows.len())
-                    .fold(0, u64::saturating_add);
-                Entries::any(&index)
-            }
+        let entries = if is_small {
+            Entries::Ranges(ranges)
+        } else {
+            total = index
+                .iter()
+                .map(|rows| rows.len())
+                .fold(0, u64::saturating_add);
+            Entries::any(&index)
         };
         Ok(Self {
             entries,
@@ -249,8 +248,9 @@ mod tests {
             let rows = index.iter().map(|rows| rows.len());
             assert_eq!(table.total(), rows.sum::<u64>());
             for fragment in 0..=index.len() {
-                let stored = index.rows(fragment);
-                let stored = stored.map(|rows| rows.iter().collect::<Vec<u64>>());
+                let stored = index
+                    .rows(fragment)
+                    .map(|rows| rows.iter().collect::<Vec<u64>>());
                 let decoded = table.rows(fragment).map(|rows| match rows {
                     FragmentRows::Range(rows) => rows.collect(),
                     FragmentRows::List(rows) => rows.to_vec(),

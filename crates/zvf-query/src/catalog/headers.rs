@@ -25,8 +25,10 @@ impl Session<'_> {
         Box::pin(async move {
             let folder = child(&Key::root(), "headers")?;
             let formats = self.fetch.children(&folder).await?;
-            let keys = formats.iter().map(|format| child(&folder, format));
-            let keys = keys.collect::<Result<Vec<_>, _>>()?;
+            let keys = formats
+                .iter()
+                .map(|format| child(&folder, format))
+                .collect::<Result<Vec<_>, _>>()?;
             if keys.is_empty() {
                 return Ok(Vec::new());
             }

@@ -136,8 +136,11 @@ impl Session<'_> {
         }
         let key = child(&Key::root(), &id.to_string())?;
         let nodes = self.fetch.nodes(core::slice::from_ref(&key)).await?;
-        let node = nodes.into_iter().next().flatten();
-        let node = node.ok_or_else(|| self.no_level(id))?;
+        let node = nodes
+            .into_iter()
+            .next()
+            .flatten()
+            .ok_or_else(|| self.no_level(id))?;
         let metadata = LevelMetadata::parse(&key, id, node.attributes(), self.root)?;
         let level = Arc::new(Level::new(metadata));
         let level = Arc::clone(self.levels.lock().entry(id).or_insert(level));
@@ -145,8 +148,13 @@ impl Session<'_> {
     }
 
     pub(crate) fn no_level(&self, level: LevelId) -> QueryError {
-        let declared = self.root.datasets.iter().map(|dataset| dataset.level);
-        let mut declared: Vec<LevelId> = declared.filter(|other| *other != level).collect();
+        let mut declared: Vec<LevelId> = self
+            .root
+            .datasets
+            .iter()
+            .map(|dataset| dataset.level)
+            .filter(|other| *other != level)
+            .collect();
         declared.sort_unstable();
         QueryError::NoLevel { level, declared }
     }
@@ -185,8 +193,9 @@ impl Session<'_> {
         }
         let form = self.layout.chunk_form(part);
         let read = lock(&level.nodes).remove(&key);
-        let array = ChunkedArray::open(self.fetch, &key, read, form, self.arity(level)).await?;
-        let array = array.map(Arc::new);
+        let array = ChunkedArray::open(self.fetch, &key, read, form, self.arity(level))
+            .await?
+            .map(Arc::new);
         let mut arrays = lock(&level.arrays);
         Ok(arrays.entry(key).or_insert(array).clone())
     }
@@ -263,9 +272,10 @@ impl Session<'_> {
 
 /// Refuses a level that is being built: its arrays do not list their chunks yet.
 fn finished(level: Arc<Level>) -> Result<Arc<Level>, QueryError> {
-    match level.metadata.is_unfinished {
-        true => Err(QueryError::Unfinished(Session::node_of(&level)?)),
-        false => Ok(level),
+    if level.metadata.is_unfinished {
+        Err(QueryError::Unfinished(Session::node_of(&level)?))
+    } else {
+        Ok(level)
     }
 }
 

@@ -88,8 +88,7 @@ impl Session<'_> {
                 child(&node, "names")?,
                 child(&child(&node, "names")?, "data")?,
             ];
-            let nodes = self.fetch.nodes(&keys).await?;
-            let mut nodes = nodes.into_iter();
+            let mut nodes = self.fetch.nodes(&keys).await?.into_iter();
             let Some(group) = nodes.next().flatten() else {
                 return Ok(None);
             };
@@ -213,8 +212,8 @@ impl Session<'_> {
                 if let Some((_, damage)) = read.damaged.into_iter().next() {
                     return Err(damage.into());
                 }
-                let all = text(&read.bytes);
-                let all = all.ok_or_else(|| Damage::new(lines.node(), Fault::Text))?;
+                let all =
+                    text(&read.bytes).ok_or_else(|| Damage::new(lines.node(), Fault::Text))?;
                 let names = match (all.is_empty(), rows.rows) {
                     (true, 0) => Vec::new(),
                     _ => all.split('\n').map(str::to_owned).collect(),
@@ -253,8 +252,10 @@ impl Session<'_> {
         };
         let columns = names.iter().map(|name| async {
             let key = child(&folder, name)?;
-            let table = self.table_at(&key, name).await?;
-            let table = table.ok_or_else(|| Damage::new(&key, Fault::Missing))?;
+            let table = self
+                .table_at(&key, name)
+                .await?
+                .ok_or_else(|| Damage::new(&key, Fault::Missing))?;
             self.table_column(&table, None, &Diagnostics::new(false))
                 .await
         });
@@ -270,11 +271,13 @@ impl Session<'_> {
     }
 
     fn root_key(&self, part: &RootArrayRole<'_>) -> Result<Key, QueryError> {
-        let key = self.layout.root_part(part);
-        let key = key.map_err(|source| QueryError::Name {
-            name: "parametric".to_owned(),
-            source,
-        })?;
+        let key = self
+            .layout
+            .root_part(part)
+            .map_err(|source| QueryError::Name {
+                name: "parametric".to_owned(),
+                source,
+            })?;
         Ok(key.unwrap_or_else(Key::root))
     }
 }

@@ -49,18 +49,25 @@ pub(crate) struct ChunkAttribute {
 impl Schema {
     /// Returns the arrays whose cells are read of each chunk.
     pub(crate) fn cell_arrays(&self) -> Vec<AnyArray> {
-        let attributes = self.vertex.iter().chain(&self.fragment);
-        let attributes = attributes.map(|attribute| &attribute.array);
-        let arrays = [Some(&self.vertices), self.fragments.as_ref()];
-        let arrays = arrays.into_iter().flatten().chain(attributes);
+        let attributes = self
+            .vertex
+            .iter()
+            .chain(&self.fragment)
+            .map(|attribute| &attribute.array);
+        let arrays = [Some(&self.vertices), self.fragments.as_ref()]
+            .into_iter()
+            .flatten()
+            .chain(attributes);
         arrays.filter_map(|array| array.array()).cloned().collect()
     }
 
     /// Returns all chunks with vertices, ascending.
     pub(crate) fn all_chunks(&self) -> Arc<[ChunkCoord]> {
         let all = self.chunks.get_or_init(|| {
-            let listed = self.vertices.chunks();
-            let listed = listed.or_else(|| self.fragments.as_ref()?.chunks());
+            let listed = self
+                .vertices
+                .chunks()
+                .or_else(|| self.fragments.as_ref()?.chunks());
             listed.unwrap_or_default().into()
         });
         Arc::clone(all)
@@ -244,9 +251,10 @@ impl Session<'_> {
             try_join(vertices, try_join(vertex, fragment)).await?;
         let Some(vertices) = vertices else {
             let count = level.metadata.vertex_count.unwrap_or(0);
-            return match count > 0 || level.declares("vertices") {
-                true => Err(self.absent_part(level, &ArrayRole::Vertices)?),
-                false => Ok(None),
+            return if count > 0 || level.declares("vertices") {
+                Err(self.absent_part(level, &ArrayRole::Vertices)?)
+            } else {
+                Ok(None)
             };
         };
         let has_chunks = || vertices.chunks().is_none_or(|chunks| !chunks.is_empty());
@@ -283,13 +291,14 @@ impl Session<'_> {
         name: &str,
     ) -> Result<QueryError, QueryError> {
         let folder = child(&Self::node_of(level)?, folder(scope))?;
-        Ok(match level.lists(&folder, name) {
-            true => Damage::new(&child(&folder, name)?, Fault::Missing).into(),
-            false => QueryError::NoAttribute {
+        Ok(if level.lists(&folder, name) {
+            Damage::new(&child(&folder, name)?, Fault::Missing).into()
+        } else {
+            QueryError::NoAttribute {
                 scope: Some(scope),
                 name: name.to_owned(),
                 present: Vec::new(),
-            },
+            }
         })
     }
 

@@ -101,8 +101,10 @@ impl Session<'_> {
                 let fragments = self
                     .chunked_array(&level, &ArrayRole::VertexFragments)
                     .await?;
-                let chunks = fragments.and_then(|fragments| fragments.chunks());
-                let chunks = chunks.unwrap_or_default().into_iter();
+                let chunks = fragments
+                    .and_then(|fragments| fragments.chunks())
+                    .unwrap_or_default()
+                    .into_iter();
                 chunks.filter(|chunk| family.has(chunk)).collect()
             };
             Ok(Some(StoredArray { family, chunks }))
@@ -119,14 +121,17 @@ impl Session<'_> {
         Box::pin(async move {
             let family = &part.family;
             let mut wanted = Vec::with_capacity(chunks.len());
-            let indices = chunks.iter().map(|chunk| {
-                wanted.push(family.cell_request(chunk, None)?);
-                Some(wanted.len().saturating_sub(1))
-            });
-            let indices: Vec<Option<usize>> = indices.collect();
-            let mut results = match wanted.is_empty() {
-                true => Vec::new(),
-                false => self.fetch.cells(&wanted).await,
+            let indices: Vec<Option<usize>> = chunks
+                .iter()
+                .map(|chunk| {
+                    wanted.push(family.cell_request(chunk, None)?);
+                    Some(wanted.len().saturating_sub(1))
+                })
+                .collect();
+            let mut results = if wanted.is_empty() {
+                Vec::new()
+            } else {
+                self.fetch.cells(&wanted).await
             };
             let read = chunks.iter().zip(indices).map(|(chunk, index)| {
                 // Each chunk is requested once.

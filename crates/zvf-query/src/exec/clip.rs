@@ -190,8 +190,10 @@ impl<'c> BorderClip<'c> {
                         .vertices
                         .iter()
                         .map(|vertex| {
-                            let weights = triangle.corners.iter().zip(vertex.weights);
-                            let weights = weights
+                            let weights = triangle
+                                .corners
+                                .iter()
+                                .zip(vertex.weights)
                                 .filter_map(|(at, weight)| Some((*corners.get(*at)?, weight)))
                                 .collect::<Vec<_>>();
                             new(&vertex.position, &weights)

@@ -55,8 +55,10 @@ impl GeometryScan {
             ));
         }
         let part = ArrayRole::CompositeVertices(name);
-        let vertices = session.chunked_array(&query.level, &part).await?;
-        let vertices = vertices.ok_or_else(|| QueryError::NoGeometry(name.to_owned()))?;
+        let vertices = session
+            .chunked_array(&query.level, &part)
+            .await?
+            .ok_or_else(|| QueryError::NoGeometry(name.to_owned()))?;
         let metadata =
             zvf_model::array::Vertices::parse(&vertices.node, &vertices.attributes)?.value;
         let axes = query.space.axes();
@@ -74,12 +76,14 @@ impl GeometryScan {
         if let Some(area) = &query.area {
             chunks.retain(|chunk| area.may_contain(chunk));
         }
-        let requests = chunks.into_iter().map(|chunk| ChunkRequest {
-            chunk,
-            fragments: false,
-            rows: RequestedRows::All,
-        });
-        let requests = requests.collect();
+        let requests = chunks
+            .into_iter()
+            .map(|chunk| ChunkRequest {
+                chunk,
+                fragments: false,
+                rows: RequestedRows::All,
+            })
+            .collect();
         let chunks = session.chunks(&schema, requests, diagnostics).await?;
         let mut builder = query.vertices(&schema, false);
         let mut limit = Limit::new(request.limit);

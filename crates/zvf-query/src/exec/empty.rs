@@ -30,8 +30,9 @@ impl Empty {
 
     /// Creates the plan of links.
     pub(crate) fn of_links(set: Option<&LinkSet>) -> Self {
-        let width = set.and_then(|set| set.width().ok().flatten());
-        let width = width.map_or(2, LinkWidth::get);
+        let width = set
+            .and_then(|set| set.width().ok().flatten())
+            .map_or(2, LinkWidth::get);
         Self {
             links: Some(u32::try_from(width).unwrap_or(2)),
         }

@@ -158,8 +158,11 @@ impl VertexGather<'_> {
     /// the metadata may be wrong, so chunks bound it.
     fn expected(&self, some: &[Option<Chunk>]) -> usize {
         let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
-        let rows = some.iter().flatten().map(|chunk| count(chunk.loaded.len()));
-        let rows = rows.fold(0, u64::saturating_add);
+        let rows = some
+            .iter()
+            .flatten()
+            .map(|chunk| count(chunk.loaded.len()))
+            .fold(0, u64::saturating_add);
         let per_chunk = count(self.chunks).div_ceil(count(some.len()).max(1));
         let alike = rows.saturating_mul(per_chunk);
         let all = match self.query.level.metadata.vertex_count {
@@ -231,13 +234,16 @@ impl PathGather<'_> {
     ) -> Result<(), QueryError> {
         let PathPart { rows, ends } = part;
         // New vertices are blended from rows on both sides of the border.
-        let first = match ends.start.is_some() || ends.end.is_some() && rows.is_empty() {
-            true => rows.start.saturating_sub(1),
-            false => rows.start,
+        let first = if ends.start.is_some() || ends.end.is_some() && rows.is_empty() {
+            rows.start.saturating_sub(1)
+        } else {
+            rows.start
         };
         let is_cut_after = ends.end.is_some() || rows.is_empty();
-        let last = rows.end.saturating_add(usize::from(is_cut_after));
-        let last = last.min(segment.len());
+        let last = rows
+            .end
+            .saturating_add(usize::from(is_cut_after))
+            .min(segment.len());
         let base = self.builder.rows();
         let row = |at: usize| base.saturating_add(at.saturating_sub(first));
         let runs: Vec<_> = segment.part(first..last).collect();

@@ -93,8 +93,11 @@ impl LevelJumpPlan {
         };
         let inner = ExecContext::new(&start, context.diagnostics);
         self.input.execute(inner, &mut collect).await?;
-        let chunks = self.input.schema().map(Schema::all_chunks);
-        let chunks = chunks.unwrap_or_default();
+        let chunks = self
+            .input
+            .schema()
+            .map(Schema::all_chunks)
+            .unwrap_or_default();
         let mut rows = RowsByChunk::new();
         for id in ids.into_iter().map(RowId::from) {
             let rank = usize::try_from(id.chunk()).unwrap_or(usize::MAX);
@@ -293,8 +296,10 @@ impl ExecContext<'_> {
                 let same_row = rows.chunk_by(|a, b| a.row == b.row);
                 let ids: Vec<i64> = same_row
                     .map(|runs| {
-                        let ids = runs.iter().map(|run| object(run.fragment));
-                        let mut ids = ids.filter(|id| *id != NO_OBJECT);
+                        let mut ids = runs
+                            .iter()
+                            .map(|run| object(run.fragment))
+                            .filter(|id| *id != NO_OBJECT);
                         match ids.next() {
                             None => NO_OBJECT,
                             Some(first) if ids.all(|id| id == first) => first,

@@ -166,8 +166,13 @@ impl LinksPlan {
             let mut positions: HashMap<usize, HashMap<usize, usize>> = HashMap::new();
             links.sort_by_first_end(|end| {
                 let of_chunk = positions.entry(end.chunk()).or_insert_with(|| {
-                    let rows = graph.node(end.chunk()).map(|node| node.rows.iter());
-                    let rows = rows.into_iter().flatten().map(|run| run.index).zip(0..);
+                    let rows = graph
+                        .node(end.chunk())
+                        .map(|node| node.rows.iter())
+                        .into_iter()
+                        .flatten()
+                        .map(|run| run.index)
+                        .zip(0..);
                     rows.collect()
                 });
                 (end.chunk(), of_chunk.get(&end.index()).copied())

@@ -109,9 +109,10 @@ impl LinkScan {
     /// scanned chunks are not in it, but in a skeleton they still replace the implied link of a
     /// vertex.
     fn concerns(&self, chunks: &[ChunkCoord], is_scanned: impl Fn(&ChunkCoord) -> bool) -> bool {
-        match self.implied {
-            true => chunks.iter().any(is_scanned),
-            false => chunks.iter().all(is_scanned),
+        if self.implied {
+            chunks.iter().any(is_scanned)
+        } else {
+            chunks.iter().all(is_scanned)
         }
     }
 }
@@ -169,8 +170,10 @@ impl LevelQuery<'_> {
         let (level, told) = (&*self.level, Diagnostics::new(diagnostics.keeps_going()));
         let session = self.session;
         let view = LinkView::Logical;
-        let set = session.links(level, Some(level), Delta::INTRA, attributes, view, &told);
-        let set = set.await?.map(Arc::new);
+        let set = session
+            .links(level, Some(level), Delta::INTRA, attributes, view, &told)
+            .await?
+            .map(Arc::new);
         if told.is_empty() {
             *lock(&cache.0) = Some((attributes.clone(), set.clone()));
         }

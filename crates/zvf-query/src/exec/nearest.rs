@@ -163,8 +163,11 @@ impl ExecContext<'_> {
         let Some(hull) = query.space.hull(&chunks) else {
             return Ok(None);
         };
-        let furthest = nearest.position.iter().zip(hull.lo().iter().zip(hull.hi()));
-        let furthest = furthest.map(|(x, (lo, hi))| (x - lo).abs().max((x - hi).abs()));
+        let furthest = nearest
+            .position
+            .iter()
+            .zip(hull.lo().iter().zip(hull.hi()))
+            .map(|(x, (lo, hi))| (x - lo).abs().max((x - hi).abs()));
         let furthest = furthest.map(|away| away * away).sum::<f64>().sqrt() * 1.001;
         let objects = if query.shape == Shape::Paths {
             self.all_objects().await?
@@ -288,9 +291,10 @@ impl NearestPointsPlan {
             // Once there are enough candidates, read all chunks that may contain a nearer vertex.
             let left = order.get(next..).unwrap_or_default();
             let near = left.iter().take_while(|(squared, _)| best.admits(*squared));
-            let wanted = match best.len() < count {
-                true => left.len().min(at_once),
-                false => near.count(),
+            let wanted = if best.len() < count {
+                left.len().min(at_once)
+            } else {
+                near.count()
             };
             if wanted == 0 {
                 break;
@@ -298,8 +302,10 @@ impl NearestPointsPlan {
             at_once = at_once.saturating_mul(4);
             let now = left.get(..wanted).unwrap_or_default();
             next = next.saturating_add(wanted);
-            let near = now.iter().filter_map(|(_, at)| chunks.get(*at).cloned());
-            let near: Vec<ChunkCoord> = near.collect();
+            let near: Vec<ChunkCoord> = now
+                .iter()
+                .filter_map(|(_, at)| chunks.get(*at).cloned())
+                .collect();
             let mut numbers = now.iter().map(|(_, number)| *number);
             let request = |chunk: &ChunkCoord| self.scan.request(chunk, RequestedRows::All);
             let mut groups = ChunkGroups::new(&near, wanted);
@@ -420,8 +426,11 @@ fn keep_parts(result: &mut QueryResult, chosen: &[usize]) {
     }
     result.keep_vertices(&rows);
     let mut left: HashMap<i64, usize> = result.objects.iter().copied().zip(0..).collect();
-    let objects = kept.objects.iter().filter_map(|id| left.remove(id));
-    let objects: Vec<usize> = objects.collect();
+    let objects: Vec<usize> = kept
+        .objects
+        .iter()
+        .filter_map(|id| left.remove(id))
+        .collect();
     result.keep_objects(&objects);
     result.parts = Some(kept);
 }
@@ -432,11 +441,15 @@ fn keep_links(result: &mut QueryResult, chosen: &[usize]) {
         return;
     };
     let width = usize::try_from(links.width).unwrap_or(1).max(1);
-    let ends = chosen.iter().filter_map(|at| {
-        let start = at.checked_mul(width)?;
-        links.ends.get(start..start.checked_add(width)?)
-    });
-    let ends: Vec<u64> = ends.flatten().copied().collect();
+    let ends: Vec<u64> = chosen
+        .iter()
+        .filter_map(|at| {
+            let start = at.checked_mul(width)?;
+            links.ends.get(start..start.checked_add(width)?)
+        })
+        .flatten()
+        .copied()
+        .collect();
     let rows: BTreeSet<u64> = ends.iter().copied().collect();
     let index: HashMap<u64, u64> = rows.iter().copied().zip(0..).collect();
     links.ends = ends
@@ -454,11 +467,13 @@ fn keep_links(result: &mut QueryResult, chosen: &[usize]) {
     result.keep_vertices(&rows);
     if let Some(ids) = &result.object_ids {
         let present: BTreeSet<i64> = ids.iter().copied().collect();
-        let objects = result.objects.iter().enumerate();
-        let objects = objects
+        let objects: Vec<usize> = result
+            .objects
+            .iter()
+            .enumerate()
             .filter(|(_, id)| present.contains(id))
-            .map(|(at, _)| at);
-        let objects: Vec<usize> = objects.collect();
+            .map(|(at, _)| at)
+            .collect();
         result.keep_objects(&objects);
     }
     result.links = Some(links);

@@ -57,8 +57,10 @@ impl ColumnsAhead {
         if *rows == *self.rows {
             return Some(self.columns.clone());
         }
-        let positions = rows.iter().map(|row| self.rows.binary_search(row).ok());
-        let positions: Vec<usize> = positions.collect::<Option<_>>()?;
+        let positions: Vec<usize> = rows
+            .iter()
+            .map(|row| self.rows.binary_search(row).ok())
+            .collect::<Option<_>>()?;
         let columns = self.columns.iter();
         Some(columns.map(|column| take(column, &positions)).collect())
     }
@@ -92,18 +94,19 @@ impl ExecContext<'_> {
         let budget = usize::try_from(self.session.fetch.budget()).unwrap_or(usize::MAX);
         let values = budget / BUDGET_SHARE / BYTES_PER_VALUE;
         let max_rows = (values / names.len()).min(MAX_OBJECTS_AHEAD);
-        let rows = rows.into_iter().take(max_rows.saturating_add(1));
-        let mut rows: Vec<u64> = rows.collect();
+        let mut rows: Vec<u64> = rows.into_iter().take(max_rows.saturating_add(1)).collect();
         if rows.is_empty() || rows.len() > max_rows {
             return None;
         }
         rows.sort_unstable();
         rows.dedup();
         let diagnostics = Diagnostics::new(false);
-        let columns =
-            self.session
-                .object_columns(&self.query.level, names, Some(&rows), &diagnostics);
-        let columns = columns.await.ok().filter(|_| diagnostics.is_empty())?;
+        let columns = self
+            .session
+            .object_columns(&self.query.level, names, Some(&rows), &diagnostics)
+            .await
+            .ok()
+            .filter(|_| diagnostics.is_empty())?;
         Some(ColumnsAhead { rows, columns })
     }
 
@@ -127,8 +130,10 @@ impl ExecContext<'_> {
             .iter()
             .filter_map(|index| objects.id(*index))
             .collect();
-        let rows = indices.iter().filter_map(|index| objects.row(*index));
-        let rows: Vec<u64> = rows.collect();
+        let rows: Vec<u64> = indices
+            .iter()
+            .filter_map(|index| objects.row(*index))
+            .collect();
         if let Some(columns) = ahead.and_then(|ahead| ahead.take(&rows)) {
             result.object = columns;
             return Ok(());
@@ -151,8 +156,7 @@ impl ExecContext<'_> {
         let Some(objects) = objects else {
             return Ok(());
         };
-        let indices = ids.iter().filter_map(|id| objects.find(*id));
-        let indices: Vec<usize> = indices.collect();
+        let indices: Vec<usize> = ids.iter().filter_map(|id| objects.find(*id)).collect();
         self.show_objects(result, objects, &indices, None).await
     }
 }

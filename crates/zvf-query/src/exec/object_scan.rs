@@ -206,10 +206,15 @@ impl ExecContext<'_> {
 
     /// Returns the fragments of the selected objects, by chunk.
     pub(crate) async fn members(self) -> Result<(FragmentsByChunk, Arc<ObjectSet>), QueryError> {
-        let selected = self.selected_objects().await?;
-        let selected = selected.ok_or(QueryError::NoObjects(self.query.level.id()))?;
-        let indices = selected.indices.iter().copied();
-        let indices = indices.filter(|index| selected.is_selected(*index));
+        let selected = self
+            .selected_objects()
+            .await?
+            .ok_or(QueryError::NoObjects(self.query.level.id()))?;
+        let indices = selected
+            .indices
+            .iter()
+            .copied()
+            .filter(|index| selected.is_selected(*index));
         let members = FragmentsByChunk::of(&selected.objects, indices);
         Ok((members, selected.objects))
     }
@@ -301,8 +306,8 @@ impl ExecContext<'_> {
             let names = &filter.names.group;
             let columns = self
                 .session
-                .group_columns(level, names, None, self.diagnostics);
-            let columns = columns.await?;
+                .group_columns(level, names, None, self.diagnostics)
+                .await?;
             let views = ColumnViews::of(Scope::Group, &columns);
             let bound = predicate.bind(&views)?;
             let Some(groups) = groups else {

@@ -106,8 +106,10 @@ pub(crate) fn check_shared(
     let bytes = pieces.sum::<usize>().saturating_mul(BYTES_PER_PIECE);
     let blocks = paths.chunks(PATHS_PER_BLOCK).collect();
     let rows = on_cores(blocks, bytes, |paths| {
-        let rows = paths.iter().flat_map(|path| path.pieces);
-        let rows = rows.map(|piece| loaded.rows_of(*piece));
+        let rows = paths
+            .iter()
+            .flat_map(|path| path.pieces)
+            .map(|piece| loaded.rows_of(*piece));
         rows.fold(0, u64::saturating_add)
     });
     loaded.check_rows(rows.into_iter().fold(0, u64::saturating_add), budget)

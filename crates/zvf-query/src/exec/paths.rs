@@ -292,9 +292,10 @@ impl PathGroups<'_> {
                 numbers.all(|number| loaded.knows(number))
             };
             // Looking at all pieces would only find that their chunks are loaded.
-            let (count, chunks) = match is_loaded {
-                true => (rest.len(), BTreeSet::new()),
-                false => path_group(rest, max_chunks, max_paths),
+            let (count, chunks) = if is_loaded {
+                (rest.len(), BTreeSet::new())
+            } else {
+                path_group(rest, max_chunks, max_paths)
             };
             if first == 0 && count < rest.len().min(max_paths) {
                 drop(loaded);
@@ -432,8 +433,11 @@ impl PathWork<'_> {
         let mut bytes = 0_u64;
         let fitting = paths.iter().take_while(|path| {
             let is_first = bytes == 0;
-            let rows = path.pieces.iter().map(|piece| loaded.rows_of(*piece));
-            let rows = rows.fold(0, u64::saturating_add);
+            let rows = path
+                .pieces
+                .iter()
+                .map(|piece| loaded.rows_of(*piece))
+                .fold(0, u64::saturating_add);
             bytes = bytes.saturating_add(rows.saturating_mul(row));
             is_first || bytes <= max
         });
@@ -458,9 +462,10 @@ impl PathWork<'_> {
         if !is_path || !self.filter.passes_all() {
             check_shared(paths, loaded, budget)?;
         }
-        let whole = match is_path {
-            true => self.whole_paths(paths, loaded, emitted.limit).await?,
-            false => None,
+        let whole = if is_path {
+            self.whole_paths(paths, loaded, emitted.limit).await?
+        } else {
+            None
         };
         // Objects that no batch has listed before.
         let mut listed = Vec::new();
@@ -490,8 +495,7 @@ impl PathWork<'_> {
             parts
         } else {
             let clip = self.clip.as_ref();
-            let gather = self.plan.gather;
-            let mut gather = gather.paths(query, self.schema, loaded, clip);
+            let mut gather = self.plan.gather.paths(query, self.schema, loaded, clip);
             for (at, path) in paths.iter().enumerate() {
                 if at > 0 && at.is_multiple_of(PATHS_PER_YIELD) {
                     query.yield_now().await;
@@ -534,9 +538,10 @@ impl PathWork<'_> {
         loaded: &LoadedChunks,
     ) -> Result<Vec<PathPart>, QueryError> {
         let is_path = self.context.query.shape == Shape::Paths;
-        let selected = match is_path {
-            true => self.filter.path(object, segment, loaded)?,
-            false => self.filter.points(object, segment, loaded)?,
+        let selected = if is_path {
+            self.filter.path(object, segment, loaded)?
+        } else {
+            self.filter.points(object, segment, loaded)?
         };
         Ok(match &self.clip {
             Some(clip) => clip.path(selected, segment, loaded),

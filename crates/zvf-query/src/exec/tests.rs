@@ -165,8 +165,10 @@ fn chunks(query: &LevelQuery<'_>) -> (Schema, Vec<Chunk>) {
         query
             .session
             .chunks(&schema, requests, &Diagnostics::new(false)),
-    );
-    let chunks = chunks.unwrap().into_iter().map(Option::unwrap);
+    )
+    .unwrap()
+    .into_iter()
+    .map(Option::unwrap);
     (schema, chunks.collect())
 }
 
@@ -179,9 +181,11 @@ fn run(memory: &MemoryStore, query: &Query) -> (QueryResult, Vec<Vec<String>>, V
     let plan = poll_ready(query.physical_plan(&diagnostics)).unwrap();
     let mut tree = OperatorTree::new(&query);
     plan.describe(&mut tree);
-    let operators = tree.operators.iter();
-    let operators = operators.map(|text| format!("{}{}", " ".repeat(text.depth), text.name));
-    let operators = operators.collect();
+    let operators = tree
+        .operators
+        .iter()
+        .map(|text| format!("{}{}", " ".repeat(text.depth), text.name))
+        .collect();
     memory.rounds();
     let mut batches = Vec::new();
     let mut emit = |batch| {

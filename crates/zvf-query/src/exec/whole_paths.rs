@@ -85,8 +85,7 @@ impl WholePathGather<'_> {
             self.divide(paths, &ranges)
         });
         let rows = blocks.iter().map(|block| block.rows);
-        let rows = u64::try_from(rows.fold(0, usize::saturating_add));
-        let rows = rows.unwrap_or(u64::MAX);
+        let rows = u64::try_from(rows.fold(0, usize::saturating_add)).unwrap_or(u64::MAX);
         self.loaded.check_rows(rows, self.budget)?;
         let mut parts = Parts {
             offsets: vec![0],

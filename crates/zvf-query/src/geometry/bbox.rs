@@ -62,12 +62,15 @@ impl Bbox {
     /// Returns [`BboxError`] if a value is not a number or the number of values is odd, zero or
     /// too large.
     pub fn parse(text: &str) -> Result<Self, BboxError> {
-        let numbers = text.split(',').enumerate().map(|(at, number)| {
-            let number = number.trim().parse::<f64>().ok();
-            let number = number.filter(|number| !number.is_nan());
-            number.ok_or(BboxError::NotANumber(at))
-        });
-        let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
+        let numbers = text
+            .split(',')
+            .enumerate()
+            .map(|(at, number)| {
+                let number = number.trim().parse::<f64>().ok();
+                let number = number.filter(|number| !number.is_nan());
+                number.ok_or(BboxError::NotANumber(at))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
         if numbers.len() % 2 == 1 {
             return Err(BboxError::OddCount(numbers.len()));
         }

@@ -290,16 +290,19 @@ fn crossing(
     // Interpolated from the corners rather than the two vertices, so that errors do not add up.
     let [wa, wb, wc] = weights;
     let [a, b, c] = corners;
-    let means = a.iter().zip(b.iter().zip(c));
-    let means = means.enumerate().map(|(axis, (a, (b, c)))| {
-        if axis == half.axis {
-            half.bound
-        } else if a.to_bits() == b.to_bits() && a.to_bits() == c.to_bits() {
-            *a
-        } else {
-            wa * a + wb * b + wc * c
-        }
-    });
+    let means = a
+        .iter()
+        .zip(b.iter().zip(c))
+        .enumerate()
+        .map(|(axis, (a, (b, c)))| {
+            if axis == half.axis {
+                half.bound
+            } else if a.to_bits() == b.to_bits() && a.to_bits() == c.to_bits() {
+                *a
+            } else {
+                wa * a + wb * b + wc * c
+            }
+        });
     ClippedVertex {
         position: Position::collect(means),
         weights,

@@ -47,8 +47,7 @@ pub fn squared_distance_to_segment(point: &[f64], ends: [&[f64]; 2]) -> f64 {
 /// ```
 pub fn squared_distance_to_triangle(point: &[f64], corners: [&[f64]; 3]) -> f64 {
     let [a, b, c] = sorted(corners);
-    let sides = [[a, b], [b, c], [c, a]];
-    let sides = sides.map(|side| squared_distance_to_segment(point, side));
+    let sides = [[a, b], [b, c], [c, a]].map(|side| squared_distance_to_segment(point, side));
     let nearest_side = sides.into_iter().fold(f64::INFINITY, f64::min);
     let Some(foot) = foot(point, [a, b, c]) else {
         return nearest_side;

@@ -38,9 +38,10 @@ impl<'g, 'e> ConfirmationBuffer<'g, 'e> {
             Some(Err(_)) => self.is_over = true,
             Some(Ok(())) | None => self.pending.push(batch),
         }
-        match self.is_over {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if self.is_over {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 

@@ -181,8 +181,10 @@ impl Session<'_> {
             let bytes = parts.or_else(|| sizes.of_object(object));
             reads.bytes = reads.bytes.zip(bytes).map(|(a, b)| a.saturating_add(b));
         }
-        let at_most = by_object(whole()).into_keys();
-        let at_most = at_most.map(|object| sizes.of_object(object)).sum();
+        let at_most = by_object(whole())
+            .into_keys()
+            .map(|object| sizes.of_object(object))
+            .sum();
         let reports = runs.iter().flat_map(|level| level.reports(&sizes));
         let mut then = Vec::new();
         for what in runs.iter().flat_map(ExplainedLevel::later_reads) {
@@ -215,8 +217,9 @@ impl ExplainedLevel {
     fn later_reads(&self) -> impl Iterator<Item = &'static str> {
         let in_part = self.run.requested.len() < self.whole.len();
         let operators = self.run.operators.iter().rev();
-        let later = operators.flat_map(|operator| &operator.later);
-        let later = later.filter(move |read| in_part || read.is_always);
+        let later = operators
+            .flat_map(|operator| &operator.later)
+            .filter(move |read| in_part || read.is_always);
         later.map(|read| read.what)
     }
 
@@ -228,8 +231,9 @@ impl ExplainedLevel {
             let own = by_object(own);
             let requests = u64::try_from(own.len()).unwrap_or(u64::MAX);
             let round_trips = u64::from(!own.is_empty());
-            let bytes = own.into_iter();
-            let bytes = bytes.map(|(key, part)| part.or_else(|| sizes.of_object(key)));
+            let bytes = own
+                .into_iter()
+                .map(|(key, part)| part.or_else(|| sizes.of_object(key)));
             OperatorReport {
                 requests,
                 bytes: bytes.sum(),
@@ -284,8 +288,10 @@ impl Sizes {
         keys.dedup();
         match session.fetch.sizes(&keys).await {
             Ok(sizes) => {
-                let sizes = keys.into_iter().zip(sizes);
-                let sizes = sizes.map(|(key, size)| (key, size.unwrap_or(0)));
+                let sizes = keys
+                    .into_iter()
+                    .zip(sizes)
+                    .map(|(key, size)| (key, size.unwrap_or(0)));
                 Ok(Self(sizes.collect()))
             }
             Err(error) if error.problem == FetchProblem::Unlistable => Ok(Self(BTreeMap::new())),

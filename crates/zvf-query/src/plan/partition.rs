@@ -133,8 +133,10 @@ impl FromStr for QueryPartition {
             None => Ok(None),
             Some(value) => value.as_u64().map(Some).ok_or(wrong(name)),
         };
-        let level = number("level")?.map(|level| u32::try_from(level).map(LevelId::new));
-        let level = level.transpose().map_err(|_| wrong("level"))?;
+        let level = number("level")?
+            .map(|level| u32::try_from(level).map(LevelId::new))
+            .transpose()
+            .map_err(|_| wrong("level"))?;
         let share = match (members.get("chunks"), members.get("objects"), level) {
             (None, None, _) => PartitionShare::Whole,
             (Some(chunks), None, Some(_)) => {
@@ -275,11 +277,12 @@ impl Division<'_> {
             let rows = rows.get(&chunk).copied().flatten();
             (chunk, rows)
         });
-        let parts = in_order(items.collect(), self.parts);
-        let parts = parts.into_iter().map(|(chunks, rows)| {
-            let bounds = self.plan.space.hull(&chunks);
-            self.partition(PartitionShare::Chunks(chunks), rows, bounds)
-        });
+        let parts = in_order(items.collect(), self.parts)
+            .into_iter()
+            .map(|(chunks, rows)| {
+                let bounds = self.plan.space.hull(&chunks);
+                self.partition(PartitionShare::Chunks(chunks), rows, bounds)
+            });
         Ok(Some(simplified(parts.collect())))
     }
 
@@ -298,11 +301,16 @@ impl Division<'_> {
         let mut indices = selected.indices.clone();
         indices.retain(|index| selected.is_selected(*index));
         if let Some(area) = plan.area.as_ref().filter(|_| plan.shape == Shape::Paths) {
-            let near = objects.chunks().filter(|chunk| area.may_contain(chunk));
-            let near: Vec<u32> = near.filter_map(|chunk| objects.number_of(chunk)).collect();
+            let near: Vec<u32> = objects
+                .chunks()
+                .filter(|chunk| area.may_contain(chunk))
+                .filter_map(|chunk| objects.number_of(chunk))
+                .collect();
             let max = plan.session.fetch.budget() / 4;
-            let near = objects.near(&near, max, |from, to| area.may_intersect(&[], &[from, to]));
-            let near: BTreeSet<usize> = near.into_iter().collect();
+            let near: BTreeSet<usize> = objects
+                .near(&near, max, |from, to| area.may_intersect(&[], &[from, to]))
+                .into_iter()
+                .collect();
             indices.retain(|index| near.contains(index));
         }
         let Some(rows) = object_rows(plan, self.schema, objects, &indices, diagnostics).await?
@@ -359,11 +367,12 @@ impl Division<'_> {
             let rows = rows.try_fold(0_u64, |sum, rows| Some(sum.saturating_add(rows?)));
             divided.push((group, rows));
         }
-        let parts = balanced(divided, self.parts);
-        let parts = parts.into_iter().map(|(chunks, rows)| {
-            let bounds = plan.space.hull(&chunks);
-            self.partition(PartitionShare::Chunks(chunks), rows, bounds)
-        });
+        let parts = balanced(divided, self.parts)
+            .into_iter()
+            .map(|(chunks, rows)| {
+                let bounds = plan.space.hull(&chunks);
+                self.partition(PartitionShare::Chunks(chunks), rows, bounds)
+            });
         Ok(Some(simplified(parts.collect())))
     }
 
@@ -384,8 +393,12 @@ impl Division<'_> {
     ) -> QueryPartition {
         let attributes = self.schema.vertex.iter();
         let sizes = attributes.map(|attribute| {
-            let values = attribute.metadata.row_shape.iter().flatten();
-            let values = values.fold(1_u64, |product, extent| product.saturating_mul(*extent));
+            let values = attribute
+                .metadata
+                .row_shape
+                .iter()
+                .flatten()
+                .fold(1_u64, |product, extent| product.saturating_mul(*extent));
             let size = u64::try_from(attribute.metadata.dtype.size()).unwrap_or(8);
             values.saturating_mul(size)
         });

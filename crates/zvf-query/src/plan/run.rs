@@ -123,12 +123,13 @@ impl Session<'_> {
         loop {
             let step = poll_fn(|context| {
                 let step = running.as_mut().poll(context);
-                match step.is_ready() || lock(&buffer).has_pending() {
-                    true => Poll::Ready(step),
-                    false => Poll::Pending,
+                if step.is_ready() || lock(&buffer).has_pending() {
+                    Poll::Ready(step)
+                } else {
+                    Poll::Pending
                 }
-            });
-            let step = step.await;
+            })
+            .await;
             if lock(&buffer).has_pending() {
                 self.fetch.confirm().await?;
                 lock(&buffer).release();
@@ -374,9 +375,10 @@ impl Session<'_> {
         let (mut first_row, mut left) = (0_u64, query.limit);
         let mut known = BTreeSet::new();
         let is_union = self.is_union(parts).await?;
-        let common = match is_union && query.columns == Selection::All {
-            true => Some(self.common_names(query, parts).await?),
-            false => None,
+        let common = if is_union && query.columns == Selection::All {
+            Some(self.common_names(query, parts).await?)
+        } else {
+            None
         };
         // Objects that no level has had so far.
         let mut absent: Option<BTreeSet<i64>> = None;
@@ -463,12 +465,13 @@ impl Session<'_> {
         let budget = self.fetch.budget();
         let is_limited = query.limit.is_some();
         let unlimited = query.clone().columns(Selection::none());
-        let requested = match is_limited {
-            true => &Query {
+        let requested = if is_limited {
+            &Query {
                 limit: None,
                 ..unlimited
-            },
-            false => query,
+            }
+        } else {
+            query
         };
         let mut over = None;
         for parts in alternatives {
@@ -484,9 +487,10 @@ impl Session<'_> {
                 }
                 bytes = bytes.saturating_add(batch.size());
                 kept.push(batch);
-                match bytes > budget {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
+                if bytes > budget {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
                 }
             };
             let mut levels = self
@@ -496,9 +500,10 @@ impl Session<'_> {
                 let mut keep = |batch: QueryResult| {
                     bytes = bytes.saturating_add(batch.size());
                     kept.push(batch);
-                    match bytes > budget {
-                        true => ControlFlow::Break(()),
-                        false => ControlFlow::Continue(()),
+                    if bytes > budget {
+                        ControlFlow::Break(())
+                    } else {
+                        ControlFlow::Continue(())
                     }
                 };
                 levels = self
@@ -534,22 +539,23 @@ impl Session<'_> {
             let query = query.clone().columns(Selection::none());
             let mut objects = BTreeSet::new();
             let mut any_objects = false;
-            let outcome = self.batches(&query, |batch| {
-                counts.level = batch.level;
-                let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
-                let add = |sum: &mut u64, n: usize| *sum = sum.saturating_add(count(n));
-                add(&mut counts.vertices, batch.positions.len());
-                if let Some(parts) = &batch.parts {
-                    add(counts.parts.get_or_insert(0), parts.objects.len());
-                }
-                if let Some(links) = &batch.links {
-                    add(counts.links.get_or_insert(0), links.len());
-                }
-                any_objects |= batch.object_ids.is_some() || batch.parts.is_some();
-                objects.extend(batch.objects);
-                ControlFlow::Continue(())
-            });
-            let outcome = outcome.await?;
+            let outcome = self
+                .batches(&query, |batch| {
+                    counts.level = batch.level;
+                    let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+                    let add = |sum: &mut u64, n: usize| *sum = sum.saturating_add(count(n));
+                    add(&mut counts.vertices, batch.positions.len());
+                    if let Some(parts) = &batch.parts {
+                        add(counts.parts.get_or_insert(0), parts.objects.len());
+                    }
+                    if let Some(links) = &batch.links {
+                        add(counts.links.get_or_insert(0), links.len());
+                    }
+                    any_objects |= batch.object_ids.is_some() || batch.parts.is_some();
+                    objects.extend(batch.objects);
+                    ControlFlow::Continue(())
+                })
+                .await?;
             counts.objects = any_objects.then(|| u64::try_from(objects.len()).unwrap_or(u64::MAX));
             counts.level = finest(&outcome.levels).unwrap_or(counts.level);
             counts.levels = outcome.levels;

@@ -175,11 +175,13 @@ impl<C: ColumnSource> Binder<'_, C> {
         let has_null = list.iter().any(Literal::is_null);
         match side {
             Side::Column(slot, ColumnType::Numbers) => {
-                let numbers = list.iter().filter_map(|literal| match literal {
-                    Literal::Number(number) => (!number.is_nan()).then_some(*number),
-                    _ => None,
-                });
-                let mut numbers: Vec<_> = numbers.collect();
+                let mut numbers: Vec<_> = list
+                    .iter()
+                    .filter_map(|literal| match literal {
+                        Literal::Number(number) => (!number.is_nan()).then_some(*number),
+                        _ => None,
+                    })
+                    .collect();
                 numbers.sort_by(|a, b| a.compare(*b).unwrap_or(std::cmp::Ordering::Equal));
                 Ok(Node::In(slot, numbers, has_null))
             }

@@ -202,8 +202,7 @@ impl Parser<'_> {
             let Token::Number(Number::Int(channel)) = self.token else {
                 return Err(self.expected(Expected::Channel));
             };
-            let channel = u32::try_from(channel);
-            let channel = channel.map_err(|_| self.expected(Expected::Channel))?;
+            let channel = u32::try_from(channel).map_err(|_| self.expected(Expected::Channel))?;
             self.advance()?;
             self.require("]", Expected::ChannelEnd)?;
             Some(channel)

@@ -276,8 +276,10 @@ impl Area {
         };
         let axes = self.space.axes();
         chunk_range.iter().enumerate().all(|(axis, range)| {
-            let coords = chunks.clone().into_iter();
-            let mut coords = coords.filter_map(|chunk| chunk.spatial(axes)?.get(axis).copied());
+            let mut coords = chunks
+                .clone()
+                .into_iter()
+                .filter_map(|chunk| chunk.spatial(axes)?.get(axis).copied());
             let Some(first) = coords.next() else {
                 return false;
             };
@@ -309,11 +311,18 @@ impl Area {
         // Where between its ends a line may be in the region.
         let mut start = 0.0_f64;
         let mut end = 1.0_f64;
-        let bounds = self.bounds.lo().iter().zip(self.bounds.hi());
-        let mut bounds = bounds.zip(self.space.shape.extents()).enumerate();
+        let mut bounds = self
+            .bounds
+            .lo()
+            .iter()
+            .zip(self.bounds.hi())
+            .zip(self.space.shape.extents())
+            .enumerate();
         bounds.all(|(axis, ((from, to), extent))| {
-            let known = known.iter().filter_map(|point| point.get(axis));
-            let known = known.map(|value| (*value, *value));
+            let known = known
+                .iter()
+                .filter_map(|point| point.get(axis))
+                .map(|value| (*value, *value));
             let unknown = unknown.iter().filter_map(|chunk| {
                 let at = chunk.spatial(axes)?.get(axis)?;
                 Some(ends(*at, *extent))

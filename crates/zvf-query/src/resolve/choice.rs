@@ -212,8 +212,11 @@ impl Session<'_> {
                     let scale = dataset.scale.as_deref().unwrap_or_default();
                     scale.iter().all(|scale| scale <= max)
                 };
-                let coarsest = datasets.iter().rev().find(fits);
-                let coarsest = coarsest.map(|dataset| dataset.level);
+                let coarsest = datasets
+                    .iter()
+                    .rev()
+                    .find(fits)
+                    .map(|dataset| dataset.level);
                 coarsest.ok_or(QueryError::NoScale)
             }
             LevelChoice::Vertices(max) => {
@@ -260,8 +263,10 @@ impl Session<'_> {
                 let node = Self::node_of(&level)?;
                 return Err(Damage::new(&node, Fault::UndeclaredAdditive).into());
             }
-            let next = id.offset(1).filter(|_| chain.len() < MAX_CHAIN);
-            let next = next.ok_or_else(|| self.no_level(id))?;
+            let next = id
+                .offset(1)
+                .filter(|_| chain.len() < MAX_CHAIN)
+                .ok_or_else(|| self.no_level(id))?;
             level = match self.level(next).await {
                 Err(QueryError::NoLevel { .. }) => {
                     let node = child(&Key::root(), &next.to_string())?;
@@ -310,8 +315,13 @@ impl Session<'_> {
 
     /// Returns the levels that the root names and level 0, the coarsest first.
     pub(crate) fn level_ids(&self) -> Vec<LevelId> {
-        let ids = self.root.datasets.iter().map(|dataset| dataset.level);
-        let ids: BTreeSet<LevelId> = ids.chain([LevelId::FULL]).collect();
+        let ids: BTreeSet<LevelId> = self
+            .root
+            .datasets
+            .iter()
+            .map(|dataset| dataset.level)
+            .chain([LevelId::FULL])
+            .collect();
         ids.into_iter().rev().collect()
     }
 }

@@ -68,8 +68,9 @@ impl ScopedPredicates {
                 [Scope::Object] => object.push(part),
                 [Scope::Group] => filter.group.push(part),
                 several => {
-                    let alone = several.iter();
-                    let mut alone = alone.filter(|s| matches!(s, Scope::Link | Scope::Group));
+                    let mut alone = several
+                        .iter()
+                        .filter(|s| matches!(s, Scope::Link | Scope::Group));
                     let Some(right) = alone.next() else {
                         vertex.push(part);
                         continue;

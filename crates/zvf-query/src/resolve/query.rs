@@ -147,8 +147,11 @@ impl<'s> Session<'s> {
         let level = self.level(id).await?;
         let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
         let space = ChunkSpace::of(&level.metadata, self.root);
-        let area = query.region.as_ref();
-        let area = area.map(|region| Area::new(region, &space)).transpose()?;
+        let area = query
+            .region
+            .as_ref()
+            .map(|region| Area::new(region, &space))
+            .transpose()?;
         if let Some(nearest) = &query.nearest
             && nearest.position.len() != space.axes()
         {
@@ -181,9 +184,10 @@ impl<'s> Session<'s> {
             ));
         }
         let read = with_filter(&shown, &filter);
-        let fetch = match query.scans_whole_level() {
-            true => self.fetch.bypass_cache(),
-            false => self.fetch,
+        let fetch = if query.scans_whole_level() {
+            self.fetch.bypass_cache()
+        } else {
+            self.fetch
         };
         Ok(LevelQuery {
             session: Session { fetch, ..*self },
@@ -226,8 +230,9 @@ impl<'s> Session<'s> {
         if !has_bare && axes.is_empty() {
             return Ok((predicate.clone(), axes));
         }
-        let scopes = Scope::ALL.iter();
-        let scopes = scopes.filter(|scope| has_bare || **scope == Scope::Vertex);
+        let scopes = Scope::ALL
+            .iter()
+            .filter(|scope| has_bare || **scope == Scope::Vertex);
         let mut having = Vec::new();
         for scope in scopes {
             match self
@@ -253,10 +258,11 @@ impl<'s> Session<'s> {
             axes.remove(name);
         }
         let find = |column: &crate::predicate::ColumnRef| {
-            let found = having
+            let found: Vec<Scope> = having
                 .iter()
-                .filter(|(_, names)| names.contains(&column.name));
-            let found: Vec<Scope> = found.map(|(scope, _)| *scope).collect();
+                .filter(|(_, names)| names.contains(&column.name))
+                .map(|(scope, _)| *scope)
+                .collect();
             let is_axis = axes.contains_key(&column.name) || shadowed.contains(&column.name);
             let source = match (found.as_slice(), is_axis) {
                 ([], true) => return Ok(Scope::Vertex),
@@ -274,8 +280,8 @@ impl<'s> Session<'s> {
                 (scopes, is_axis) => {
                     let is_attribute =
                         |name: &String| having.iter().any(|(_, names)| names.contains(name));
-                    let axis = axis_spelling(&self.root.axes, &column.name, is_attribute);
-                    let axis = axis.filter(|_| is_axis);
+                    let axis = axis_spelling(&self.root.axes, &column.name, is_attribute)
+                        .filter(|_| is_axis);
                     FindError::ambiguous(column, scopes.iter().copied(), axis)
                 }
             };
@@ -327,8 +333,7 @@ impl LevelQuery<'_> {
     ) -> Result<Vec<ChunkCoord>, QueryError> {
         let allowed = self.allowed()?;
         let is_wanted = |chunk: &ChunkCoord| is_wanted(chunk) && allowed.allows(chunk);
-        let listed = schema.vertices.chunks_where(first, is_wanted);
-        let listed = listed.or_else(|| {
+        let listed = schema.vertices.chunks_where(first, is_wanted).or_else(|| {
             let fragments = schema.fragments.as_ref()?;
             fragments.chunks_where(first, is_wanted)
         });
@@ -408,9 +413,10 @@ impl LevelQuery<'_> {
     /// Creates the builder of the vertices of a batch.
     pub(crate) fn vertices(&self, schema: &Schema, objects: bool) -> VertexBuilder {
         let builder = VertexBuilder::new(schema, &self.shown, objects);
-        match self.query.row_ids || self.query.drill.is_some() {
-            true => builder.with_row_ids(schema),
-            false => builder,
+        if self.query.row_ids || self.query.drill.is_some() {
+            builder.with_row_ids(schema)
+        } else {
+            builder
         }
     }
 

@@ -45,8 +45,10 @@ impl Data {
 
 impl ColumnSource for Data {
     fn find(&self, column: &ColumnRef) -> Result<ResolvedColumn<'_>, FindError> {
-        let id = NAMES.iter().position(|name| *name == column.name);
-        let id = id.ok_or(FindError::Absent)?;
+        let id = NAMES
+            .iter()
+            .position(|name| *name == column.name)
+            .ok_or(FindError::Absent)?;
         let values = match column.name.as_bytes()[0] {
             b'b' => ColumnType::Bool,
             b't' if id == 4 => ColumnType::Categories(WORDS.to_vec()),

@@ -125,8 +125,10 @@ struct Table<'a> {
 impl ColumnSource for Table<'_> {
     fn find(&self, column: &ColumnRef) -> Result<ResolvedColumn<'_>, FindError> {
         let names = ["a", "b", "flag", "kind"];
-        let id = names.iter().position(|name| *name == column.name);
-        let id = id.ok_or(FindError::Absent)?;
+        let id = names
+            .iter()
+            .position(|name| *name == column.name)
+            .ok_or(FindError::Absent)?;
         Ok(ResolvedColumn {
             id,
             channels: 1,
@@ -164,14 +166,15 @@ impl ColumnSource for Table<'_> {
 /// Bounds of the rows, as a writer of statistics would have them.
 impl ZoneMap for Table<'_> {
     fn zone(&self, id: usize, channel: u32) -> Option<Zone> {
-        let values = (0..self.rows.len()).map(|row| match self.cell(id, channel, row) {
-            Datum::Number(Number::Float(value)) if value.is_nan() => Some(None),
-            Datum::Number(number) => Some(Some(number)),
-            Datum::Category(code) => Some(Some(Number::UInt(code.into()))),
-            Datum::Missing => Some(None),
-            Datum::Bool(_) => None,
-        });
-        let values: Vec<Option<Number>> = values.collect::<Option<_>>()?;
+        let values: Vec<Option<Number>> = (0..self.rows.len())
+            .map(|row| match self.cell(id, channel, row) {
+                Datum::Number(Number::Float(value)) if value.is_nan() => Some(None),
+                Datum::Number(number) => Some(Some(number)),
+                Datum::Category(code) => Some(Some(Number::UInt(code.into()))),
+                Datum::Missing => Some(None),
+                Datum::Bool(_) => None,
+            })
+            .collect::<Option<_>>()?;
         let least = |a: Number, b: Number| if a.compare(b).unwrap().is_le() { a } else { b };
         let greatest = |a: Number, b: Number| if a.compare(b).unwrap().is_ge() { a } else { b };
         Some(Zone {

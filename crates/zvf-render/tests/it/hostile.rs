@@ -74,9 +74,10 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
     for entry in std::fs::read_dir(from).unwrap() {
         let from = entry.unwrap().path();
         let to = to.join(from.file_name().unwrap());
-        match from.is_dir() {
-            true => copy(&from, &to),
-            false => drop(std::fs::copy(&from, &to).unwrap()),
+        if from.is_dir() {
+            copy(&from, &to)
+        } else {
+            drop(std::fs::copy(&from, &to).unwrap())
         }
     }
 }

@@ -89,8 +89,9 @@ impl ZipArchive {
                 .checked_sub(*bytes)
                 .map(|start| start..entry.size),
         };
-        let wanted = wanted.filter(|range| range.start <= range.end);
-        let wanted = wanted.ok_or_else(|| ReadError::truncated(read, Some(entry.size)))?;
+        let wanted = wanted
+            .filter(|range| range.start <= range.end)
+            .ok_or_else(|| ReadError::truncated(read, Some(entry.size)))?;
         let range = if entry.stored { wanted } else { 0..entry.size };
         // The requested bytes of a bounded range are reserved already.
         if !(entry.stored && matches!(read.range, ByteRange::Bounded(_))) {
@@ -104,8 +105,9 @@ impl ZipArchive {
         let bytes = run_blocking(move || {
             let mut zip = zip.lock().unwrap_or_else(PoisonError::into_inner);
             entry.read(&mut zip, range)
-        });
-        let bytes = bytes.await.map_err(|e| io(Arc::new(e)))?;
+        })
+        .await
+        .map_err(|e| io(Arc::new(e)))?;
         Ok(Some(FetchedRange {
             start,
             size: entry.size,
@@ -121,9 +123,10 @@ impl ZipArchive {
 
     /// Returns the entries below `prefix` with their paths relative to it.
     fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a Entry)> {
-        let entries = self.entries.range(prefix.to_owned()..);
-        let entries =
-            entries.map_while(move |(key, entry)| Some((key.strip_prefix(prefix)?, entry)));
+        let entries = self
+            .entries
+            .range(prefix.to_owned()..)
+            .map_while(move |(key, entry)| Some((key.strip_prefix(prefix)?, entry)));
         entries.filter_map(move |(below, entry)| match prefix {
             "" => Some((below, entry)),
             _ => Some((below.strip_prefix('/')?, entry)),

@@ -117,13 +117,13 @@ impl Child {
         if size == 0 {
             return Ok(None);
         }
-        let chunk = array.chunk_key(&self.node, &[0]);
-        let chunk = chunk.map_err(|source| CellError::Index {
-            node: node(),
-            source,
-        })?;
-        let array = CellArray::new(node(), array);
-        let array = array.map_err(|source| CellError::Array {
+        let chunk = array
+            .chunk_key(&self.node, &[0])
+            .map_err(|source| CellError::Index {
+                node: node(),
+                source,
+            })?;
+        let array = CellArray::new(node(), array).map_err(|source| CellError::Array {
             node: node(),
             source,
         })?;
@@ -157,8 +157,10 @@ impl Blob {
         chunk: ReadResult,
         budget: &ByteBudget,
     ) -> Result<Option<Bytes>, CellError> {
-        let payload = self.element.payload(chunk, budget)?;
-        let payload = payload.ok_or_else(|| self.absent())?;
+        let payload = self
+            .element
+            .payload(chunk, budget)?
+            .ok_or_else(|| self.absent())?;
         let size = usize::try_from(self.size).unwrap_or(usize::MAX);
         Ok(Some(payload.slice(..size.min(payload.len()))))
     }

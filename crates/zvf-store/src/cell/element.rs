@@ -199,11 +199,12 @@ impl Element {
             Location::InShard(number) => number,
         };
         let index = indexes.get(self.key()).cloned().transpose()?.flatten();
-        let range = index.map_or(Ok(None), |index| index.chunk(number));
-        let range = range.map_err(|source| CellError::ShardEntry {
-            key: self.key().clone(),
-            source,
-        })?;
+        let range = index
+            .map_or(Ok(None), |index| index.chunk(number))
+            .map_err(|source| CellError::ShardEntry {
+                key: self.key().clone(),
+                source,
+            })?;
         let Some(range) = range else {
             return Ok(None);
         };
@@ -285,14 +286,19 @@ impl Element {
             }
             CellContents::Framed | CellContents::Frames => DecodedSize::AtMost(budget.left()),
         };
-        let decoded = self.array.codecs.decode(stored, size);
-        let decoded = decoded.map_err(|source| match (size, source) {
-            (DecodedSize::AtMost(left), DecodeError::OverLimit { .. }) => CellError::OverBudget {
-                key: self.key().clone(),
-                left,
-            },
-            (_, source) => self.decode_error(source),
-        })?;
+        let decoded =
+            self.array
+                .codecs
+                .decode(stored, size)
+                .map_err(|source| match (size, source) {
+                    (DecodedSize::AtMost(left), DecodeError::OverLimit { .. }) => {
+                        CellError::OverBudget {
+                            key: self.key().clone(),
+                            left,
+                        }
+                    }
+                    (_, source) => self.decode_error(source),
+                })?;
         if let DecodedSize::AtMost(_) = size {
             budget.reserve(self.key(), byte_count(&decoded))?;
         }

@@ -85,8 +85,11 @@ impl CellArray {
     ///
     /// [`EncodeError`]; [`EncodeError::NotSharded`] for an array without shards.
     pub fn encode_shard(&self, cells: &[(u64, Bytes)]) -> Result<Bytes, EncodeError> {
-        let sharding = self.description().sharding.as_ref();
-        let sharding = sharding.ok_or(EncodeError::NotSharded)?;
+        let sharding = self
+            .description()
+            .sharding
+            .as_ref()
+            .ok_or(EncodeError::NotSharded)?;
         let cells = cells.iter().map(|(number, payload)| {
             let cell = self.encode(payload)?;
             Ok((*number, cell))

@@ -97,8 +97,12 @@ impl CellJob {
 
     /// Estimates the cost of decoding the bytes read, in bytes of decompression.
     pub(super) fn decode_cost(&self, results: &[ReadResult]) -> usize {
-        let bytes = results.iter().flatten().flatten();
-        let bytes = bytes.map(Bytes::len).fold(0, usize::saturating_add);
+        let bytes = results
+            .iter()
+            .flatten()
+            .flatten()
+            .map(Bytes::len)
+            .fold(0, usize::saturating_add);
         match &self.source {
             Source::Element(element, ElementPlan::Whole) => element.decode_cost(bytes),
             Source::Element(..) | Source::Cached(..) | Source::Failed(_) => 0,

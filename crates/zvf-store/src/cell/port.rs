@@ -47,9 +47,10 @@ impl Fetch for CellReader {
     fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
         let array = CellArray::new(node.clone(), array);
         array.map(AnyArray::new).map_err(|source| {
-            let problem = match source.is_unsupported() {
-                true => FetchProblem::Unsupported,
-                false => FetchProblem::Damaged,
+            let problem = if source.is_unsupported() {
+                FetchProblem::Unsupported
+            } else {
+                FetchProblem::Damaged
             };
             error(node, problem, source)
         })
@@ -59,8 +60,9 @@ impl Fetch for CellReader {
         let mut known = Vec::with_capacity(keys.len());
         let mut reads = Vec::new();
         for key in keys {
-            let file = key.metadata();
-            let file = file.map_err(|source| error(key, FetchProblem::Damaged, source))?;
+            let file = key
+                .metadata()
+                .map_err(|source| error(key, FetchProblem::Damaged, source))?;
             known.push(match self.store().copied_node(key) {
                 Some(CopiedNode::Node(json)) => Some(Some(node(&file, json)?)),
                 Some(_) => Some(None),
@@ -87,10 +89,14 @@ impl Fetch for CellReader {
         } else {
             CacheMode::Fill
         };
-        let results = self.read_each(wanted, cache_mode).await;
-        let results = results.into_iter().zip(wanted).map(|(result, wanted)| {
-            result.map_err(|source| cell_error(wanted.cell.node(), source))
-        });
+        let results = self
+            .read_each(wanted, cache_mode)
+            .await
+            .into_iter()
+            .zip(wanted)
+            .map(|(result, wanted)| {
+                result.map_err(|source| cell_error(wanted.cell.node(), source))
+            });
         results.collect()
     }
 
@@ -112,8 +118,12 @@ impl Fetch for CellReader {
     }
 
     async fn files(&self, prefix: &Key) -> Result<Vec<(String, u64)>, FetchError> {
-        let files = self.store().list_all(prefix, MAX_FILES).await;
-        let files = files.map_err(list_error)?.into_iter();
+        let files = self
+            .store()
+            .list_all(prefix, MAX_FILES)
+            .await
+            .map_err(list_error)?
+            .into_iter();
         let full_path = |name: String| {
             if prefix.is_root() {
                 name

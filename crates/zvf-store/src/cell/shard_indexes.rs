@@ -85,10 +85,10 @@ impl ShardIndexes {
         if missing.is_empty() {
             return;
         }
-        let reads = missing
+        let reads: Vec<Read> = missing
             .iter()
-            .map(|(key, sharding)| Read::new((*key).clone(), index_range(sharding)));
-        let reads: Vec<Read> = reads.collect();
+            .map(|(key, sharding)| Read::new((*key).clone(), index_range(sharding)))
+            .collect();
         let results = store.read_each(&reads).await;
         let mut read = Vec::with_capacity(missing.len());
         for ((key, sharding), bytes) in missing.into_iter().zip(results) {

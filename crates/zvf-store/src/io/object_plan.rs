@@ -34,16 +34,20 @@ impl ObjectPlan {
             return Self::whole(reads);
         }
         let mut plan = Self::default();
-        let from = reads.clone().filter_map(|read| match read {
-            ByteRange::From(start) => Some(*start),
-            _ => None,
-        });
-        let from = from.min();
-        let suffix = reads.clone().filter_map(|read| match read {
-            ByteRange::Suffix(bytes) if *bytes > 0 => Some(*bytes),
-            _ => None,
-        });
-        let suffix = suffix.max();
+        let from = reads
+            .clone()
+            .filter_map(|read| match read {
+                ByteRange::From(start) => Some(*start),
+                _ => None,
+            })
+            .min();
+        let suffix = reads
+            .clone()
+            .filter_map(|read| match read {
+                ByteRange::Suffix(bytes) if *bytes > 0 => Some(*bytes),
+                _ => None,
+            })
+            .max();
         let starts_before_open_range =
             |range: &Range<u64>| from.is_none_or(|from| range.start < from);
         let bounded: Vec<Range<u64>> = reads
@@ -73,8 +77,8 @@ impl ObjectPlan {
 
     /// Plans `reads` of one object as one request of the whole object.
     pub(crate) fn whole<'a>(reads: impl Iterator<Item = &'a ByteRange>) -> Self {
-        let request_of = reads.map(|read| (!read.is_empty()).then_some(0));
-        let request_of: Vec<Option<usize>> = request_of.collect();
+        let request_of: Vec<Option<usize>> =
+            reads.map(|read| (!read.is_empty()).then_some(0)).collect();
         let request = request_of.iter().flatten().next();
         Self {
             requests: request.map(|_| ByteRange::Full).into_iter().collect(),

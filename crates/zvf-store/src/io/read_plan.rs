@@ -63,9 +63,10 @@ impl<'a> ReadPlan<'a> {
         let limits = policy.limits_for(ranges);
         let mut next = 0_usize;
         let plan = |(key, ranges): (&'a Key, Vec<&ByteRange>)| {
-            let plan = match is_read_whole(key) {
-                true => ObjectPlan::whole(ranges.iter().copied()),
-                false => ObjectPlan::new(ranges.iter().copied(), limits),
+            let plan = if is_read_whole(key) {
+                ObjectPlan::whole(ranges.iter().copied())
+            } else {
+                ObjectPlan::new(ranges.iter().copied(), limits)
             };
             let first_request = next;
             next = next.saturating_add(plan.requests.len());
@@ -141,8 +142,9 @@ impl<'a> ReadPlan<'a> {
                     });
                 }
             };
-            let bytes = fetched.slice(&read.range);
-            let bytes = bytes.ok_or_else(|| ReadError::truncated(read, Some(fetched.size)))?;
+            let bytes = fetched
+                .slice(&read.range)
+                .ok_or_else(|| ReadError::truncated(read, Some(fetched.size)))?;
             Ok(Some(bytes))
         };
         reads.iter().zip(&self.reads).map(result)

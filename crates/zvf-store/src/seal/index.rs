@@ -52,8 +52,9 @@ impl SealIndex {
         }
         let members: Members<'_> =
             serde_json::from_slice(root).map_err(|_| SealError::Inventory)?;
-        let attributes = members.get(ATTRIBUTES);
-        let attributes = attributes.map(|all| serde_json::from_str::<Members<'_>>(all.get()));
+        let attributes = members
+            .get(ATTRIBUTES)
+            .map(|all| serde_json::from_str::<Members<'_>>(all.get()));
         let Some(Ok(mut attributes)) = attributes else {
             return Ok(None);
         };
@@ -132,8 +133,12 @@ impl SealIndex {
             }
             _ => None,
         };
-        let leaves = member.get("leaves")?.as_array()?.iter().map(leaf);
-        let leaves: Vec<(String, LeafPlace)> = leaves.collect::<Option<_>>()?;
+        let leaves: Vec<(String, LeafPlace)> = member
+            .get("leaves")?
+            .as_array()?
+            .iter()
+            .map(leaf)
+            .collect::<Option<_>>()?;
         let crc = u32::try_from(member.get("root")?.as_u64()?).ok()?;
         let transaction = member.get("transaction")?.as_u64()?;
         leaves.is_sorted_by(|(a, _), (b, _)| a < b).then_some((
@@ -272,9 +277,11 @@ mod tests {
 
     #[test]
     fn a_root_in_another_format_is_verified() {
-        let root =
-            json!({"attributes": {"a": 1.0, "b": [2, {"c d": "e \\\" f"}]}, "zarr_format": 3});
-        let mut root = root.as_object().unwrap().clone();
+        let mut root =
+            json!({"attributes": {"a": 1.0, "b": [2, {"c d": "e \\\" f"}]}, "zarr_format": 3})
+                .as_object()
+                .unwrap()
+                .clone();
         let index = SealIndex {
             transaction: 0,
             leaves: vec![("a".to_owned(), LeafPlace::Inline(Bytes::from_static(b"x")))],

@@ -58,8 +58,11 @@ impl Inventory {
     /// Returns the leaves that may have names with `prefix`.
     pub(crate) fn leaves_with<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a Leaf> {
         let first = self.leaves.partition_point(|leaf| *leaf.first <= *prefix);
-        let leaves = self.leaves.get(first.saturating_sub(1)..);
-        let leaves = leaves.unwrap_or_default().iter();
+        let leaves = self
+            .leaves
+            .get(first.saturating_sub(1)..)
+            .unwrap_or_default()
+            .iter();
         leaves.take_while(move |leaf| *leaf.first <= *prefix || leaf.first.starts_with(prefix))
     }
 }

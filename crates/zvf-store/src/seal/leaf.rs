@@ -189,8 +189,11 @@ fn parse_entries(mut rest: &[u8]) -> Option<LeafEntries> {
         let (blocks, after) = rest.split_at_checked(count.checked_mul(4)?)?;
         rest = after;
         let first_block = entries.blocks.len();
-        let blocks = blocks.as_chunks::<4>().0.iter();
-        let blocks = blocks.map(|block| u32::from_le_bytes(*block));
+        let blocks = blocks
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|block| u32::from_le_bytes(*block));
         entries.blocks.extend(blocks);
         let mut last = 0;
         if count > 1 {

@@ -102,18 +102,22 @@ impl Store {
             .len()
             .div_ceil(self.concurrency())
             .max(MIN_FILES_PER_THREAD);
-        let shares = moves.chunks(share).map(|share| {
-            let (store, root, share) = (self.clone(), root.to_owned(), share.to_vec());
-            async move {
-                let move_all = move || store.move_files(&root, &share);
-                let moved = run_blocking(move_all).await;
-                moved.unwrap_or_else(resume_panic)
-            }
-        });
-        let shares: Vec<_> = shares.collect();
+        let shares: Vec<_> = moves
+            .chunks(share)
+            .map(|share| {
+                let (store, root, share) = (self.clone(), root.to_owned(), share.to_vec());
+                async move {
+                    let move_all = move || store.move_files(&root, &share);
+                    let moved = run_blocking(move_all).await;
+                    moved.unwrap_or_else(resume_panic)
+                }
+            })
+            .collect();
         // After an error too, all threads have ended: see `run_concurrently`.
-        let moved = join_all(shares).await.into_iter();
-        let moved: Vec<Vec<bool>> = moved.collect::<Result<_, _>>()?;
+        let moved: Vec<Vec<bool>> = join_all(shares)
+            .await
+            .into_iter()
+            .collect::<Result<_, _>>()?;
         Ok(Some(moved.concat()))
     }
 
@@ -212,9 +216,10 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(not(unix)) {
         return Ok(());
     }
-    let mut folder = match folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => folder,
+    let mut folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
     };
     loop {
         match (fs::File::open(folder), folder.parent()) {
@@ -353,12 +358,14 @@ mod tests {
                 thread::sleep(Duration::from_millis(1));
             }
         };
-        let options = OpenOptions::default().concurrency(2);
-        let options = options.write_hook(Arc::new(slow));
+        let options = OpenOptions::default()
+            .concurrency(2)
+            .write_hook(Arc::new(slow));
         let store = options.create(folder.path().to_str().unwrap()).unwrap();
         let name = |folder: &str, at: usize| Key::parse(&format!("{folder}/{at:03}")).unwrap();
-        let moves = (0..2 * MIN_FILES_PER_THREAD).map(|at| (name("from", at), name("to", at)));
-        let moves: Vec<(Key, Key)> = moves.collect();
+        let moves: Vec<(Key, Key)> = (0..2 * MIN_FILES_PER_THREAD)
+            .map(|at| (name("from", at), name("to", at)))
+            .collect();
         let files = moves.iter().map(|(from, _)| (from.clone(), "x".into()));
         store.put_many(files.collect()).await.unwrap();
         // The first thread fails at once.

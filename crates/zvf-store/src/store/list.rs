@@ -113,8 +113,9 @@ impl Store {
     ) -> Result<Vec<ListedFile>, ListError> {
         if let Some(root) = self.folder().map(FilePath::to_owned) {
             let from = prefix.clone();
-            let found = run_blocking(move || linked_folder(&root, &from)).await;
-            let found = found.unwrap_or_else(|error| Err(io::Error::other(error)));
+            let found = run_blocking(move || linked_folder(&root, &from))
+                .await
+                .unwrap_or_else(|error| Err(io::Error::other(error)));
             let failed = |key: &Key, source: io::Error| ListError::Io {
                 prefix: key.clone(),
                 source: Box::new(source),
@@ -145,8 +146,11 @@ impl Store {
             (None, Backend::Objects(objects)) => {
                 let path = self.path(prefix)?;
                 let list = || objects.list_with_delimiter(Some(&path));
-                let found = self.retry_policy().run(list, is_cut_off).await;
-                let found = found.map_err(|source| list_error(prefix, source))?;
+                let found = self
+                    .retry_policy()
+                    .run(list, is_cut_off)
+                    .await
+                    .map_err(|source| list_error(prefix, source))?;
                 let name = |path: &Path| path.filename().map(str::to_owned);
                 let file = |object: object_store::ObjectMeta| {
                     // The marker of the prefix itself.
@@ -265,8 +269,10 @@ impl Store {
             None if prefix.is_root() => false,
             None => {
                 self.recorder().list();
-                let top = objects.list_with_delimiter(Some(self.root())).await;
-                let top = top.map_err(|source| list_error(prefix, source))?;
+                let top = objects
+                    .list_with_delimiter(Some(self.root()))
+                    .await
+                    .map_err(|source| list_error(prefix, source))?;
                 !(top.common_prefixes.is_empty() && top.objects.is_empty())
             }
         };
@@ -290,8 +296,11 @@ impl Store {
 /// Consoles and other programs mark a folder of a bucket with an empty object whose key ends with a
 /// slash, which `object_store` removes.
 fn remove_markers(files: &mut Vec<ListedFile>) {
-    let empty = files.iter().filter(|file| file.size == 0);
-    let empty: BTreeSet<String> = empty.map(|file| file.name.clone()).collect();
+    let empty: BTreeSet<String> = files
+        .iter()
+        .filter(|file| file.size == 0)
+        .map(|file| file.name.clone())
+        .collect();
     if empty.is_empty() {
         return;
     }

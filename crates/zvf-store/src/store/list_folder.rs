@@ -142,9 +142,10 @@ impl ListedFolder {
         let mut is_folder = kind.is_dir();
         let mut size = 0;
         if !is_folder {
-            let metadata = match kind.is_symlink() {
-                true => fs::metadata(&path),
-                false => entry.metadata(),
+            let metadata = if kind.is_symlink() {
+                fs::metadata(&path)
+            } else {
+                entry.metadata()
             };
             let metadata = match metadata {
                 // Deleted meanwhile.

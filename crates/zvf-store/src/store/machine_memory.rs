@@ -28,10 +28,9 @@ fn memory() -> Option<u64> {
     let limits = [
         "/sys/fs/cgroup/memory.max",
         "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-    ];
-    let limits = limits
-        .into_iter()
-        .filter_map(|path| fs::read_to_string(path).ok());
+    ]
+    .into_iter()
+    .filter_map(|path| fs::read_to_string(path).ok());
     // A group without limit says `max`, or a number beyond any memory.
     let limits = limits.filter_map(|text| text.trim().parse().ok());
     Some(limits.fold(machine, u64::min))

@@ -228,8 +228,10 @@ impl OpenOptions {
 
     /// Makes a folder and those above it, and syncs what was made if writes are durable.
     fn make_folder(&self, path: &FilePath) -> std::io::Result<()> {
-        let new = path.ancestors().take_while(|folder| !folder.exists());
-        let new: Vec<&FilePath> = new.collect();
+        let new: Vec<&FilePath> = path
+            .ancestors()
+            .take_while(|folder| !folder.exists())
+            .collect();
         std::fs::create_dir_all(path)?;
         let parents = new.into_iter().filter_map(FilePath::parent);
         for parent in parents.filter(|_| self.durable) {
@@ -367,11 +369,11 @@ impl OpenOptions {
             path: address.to_owned(),
             source,
         })?;
-        let files = LocalFileSystem::new_with_prefix(path);
-        let files = files.map_err(|source| OpenError::Configuration {
-            address: address.to_owned(),
-            source: Box::new(source),
-        })?;
+        let files =
+            LocalFileSystem::new_with_prefix(path).map_err(|source| OpenError::Configuration {
+                address: address.to_owned(),
+                source: Box::new(source),
+            })?;
         // Empty folders are removed, so that a folder without objects does not exist, as in a bucket.
         let files = files.with_automatic_cleanup(true).with_fsync(self.durable);
         let backend = Backend::Objects(Arc::new(files));

@@ -86,8 +86,7 @@ impl Store {
         };
         if let Some(name) = entry_name(&read.key) {
             let entry = SealEntry::of(&fetched.bytes);
-            let entries = kept.entries.lock();
-            let mut entries = entries.unwrap_or_else(PoisonError::into_inner);
+            let mut entries = kept.entries.lock().unwrap_or_else(PoisonError::into_inner);
             entries.insert(name, entry);
         }
     }
@@ -101,8 +100,12 @@ impl Store {
 
     /// Returns the entry of an object of this size, if it was kept.
     pub(crate) fn kept_entry(&self, key: &Key, size: u64) -> Option<SealEntry> {
-        let entries = self.kept.as_ref()?.entries.lock();
-        let entries = entries.unwrap_or_else(PoisonError::into_inner);
+        let entries = self
+            .kept
+            .as_ref()?
+            .entries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let entry = entries.get(&entry_name(key)?)?;
         (entry.size == size).then(|| entry.clone())
     }
@@ -113,8 +116,7 @@ impl Store {
         let Some(kept) = &self.kept else {
             return Vec::new();
         };
-        let entries = kept.entries.lock();
-        let entries = entries.unwrap_or_else(PoisonError::into_inner);
+        let entries = kept.entries.lock().unwrap_or_else(PoisonError::into_inner);
         seal::split(&entries)
             .into_iter()
             .map(seal::encode)
@@ -136,8 +138,7 @@ impl Store {
     /// Adds entries to the kept ones.
     pub(crate) fn keep_all(&self, read: Entries) {
         if let Some(kept) = &self.kept {
-            let entries = kept.entries.lock();
-            let mut entries = entries.unwrap_or_else(PoisonError::into_inner);
+            let mut entries = kept.entries.lock().unwrap_or_else(PoisonError::into_inner);
             entries.extend(read);
         }
     }
@@ -169,8 +170,10 @@ impl Store {
         name: String,
     ) -> FetchResult {
         let leaf = seal.leaf_of(&name);
-        let known = leaf.and_then(Leaf::entries).transpose()?;
-        let known = known.and_then(|entries| entries.get(&name));
+        let known = leaf
+            .and_then(Leaf::entries)
+            .transpose()?
+            .and_then(|entries| entries.get(&name));
         let request = widen(read, known.as_ref(), budget)?;
         let fetched = self.fetch_unchecked(&request, budget);
         let (fetched, entry) = join(fetched, self.entry(leaf, &name)).await;
@@ -252,11 +255,13 @@ impl Store {
             format!("n{prefix}/", prefix = prefix.as_str())
         };
         for leaf in seal.leaves_with(&name) {
-            let entries = self.entries(leaf).await;
-            let entries = entries.map_err(|source| ListError::Sealed {
-                prefix: prefix.clone(),
-                source,
-            })?;
+            let entries = self
+                .entries(leaf)
+                .await
+                .map_err(|source| ListError::Sealed {
+                    prefix: prefix.clone(),
+                    source,
+                })?;
             for child in child_nodes(&entries, &name) {
                 if listing.folders.iter().any(|folder| folder == child) {
                     continue;

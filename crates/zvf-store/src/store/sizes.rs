@@ -23,8 +23,10 @@ impl Store {
             let listing = self.list(&folder, limit).await?;
             Ok::<_, ListError>((folder, listing))
         });
-        let listings = stream::iter(listings).buffer_unordered(self.concurrency());
-        let listings: BTreeMap<Key, Listing> = listings.try_collect().await?;
+        let listings: BTreeMap<Key, Listing> = stream::iter(listings)
+            .buffer_unordered(self.concurrency())
+            .try_collect()
+            .await?;
         let size = |key: &Key| {
             let listing = listings.get(&key.parent()?)?;
             listing.size_of(key.name()?)

@@ -114,8 +114,10 @@ impl Snapshot {
         let Some(age) = settled_after else {
             return;
         };
-        let limit = SystemTime::now().checked_sub(age).map_or(0, millis);
-        let limit = limit.min(self.head().modified.saturating_add(1));
+        let limit = SystemTime::now()
+            .checked_sub(age)
+            .map_or(0, millis)
+            .min(self.head().modified.saturating_add(1));
         self.settled_before.fetch_max(limit, Ordering::Relaxed);
     }
 

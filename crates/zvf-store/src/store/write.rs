@@ -251,8 +251,10 @@ impl Store {
 
     /// Returns the object store to write to, and the path of `key` in it.
     fn writable(&self, key: &Key) -> Result<(&Arc<dyn ObjectStore>, Path), WriteError> {
-        let objects = self.objects().filter(|_| !self.is_web());
-        let objects = objects.ok_or_else(|| WriteError::ReadOnly { key: key.clone() })?;
+        let objects = self
+            .objects()
+            .filter(|_| !self.is_web())
+            .ok_or_else(|| WriteError::ReadOnly { key: key.clone() })?;
         let path = Path::parse(key).map_err(|source| self.write_error(key, source.into()))?;
         Ok((objects, self.root().parts().chain(path.parts()).collect()))
     }
@@ -278,8 +280,9 @@ async fn run_all<E, T: Future<Output = Result<(), E>>>(
     at_once: usize,
 ) -> Result<(), E> {
     let has_failed = AtomicBool::new(false);
-    let futures = futures.into_iter();
-    let futures = futures.take_while(|_| !has_failed.load(Ordering::Relaxed));
+    let futures = futures
+        .into_iter()
+        .take_while(|_| !has_failed.load(Ordering::Relaxed));
     let mut running = stream::iter(futures).buffer_unordered(at_once);
     let mut all = Ok(());
     while let Some(ended) = running.next().await {

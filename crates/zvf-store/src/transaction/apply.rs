@@ -147,8 +147,10 @@ impl Store {
     ) -> Result<(), TransactionError> {
         self.delete_many(journal.deletes.clone()).await?;
         self.remove_empty_around(lock, &journal.deletes).await;
-        let moves = journal.puts.iter();
-        let moves = moves.map(|put| (put.staged.clone(), put.key.clone()));
+        let moves = journal
+            .puts
+            .iter()
+            .map(|put| (put.staged.clone(), put.key.clone()));
         let moved = self.rename_files(moves.collect()).await?;
         let left: Vec<&StagedPut> = match &moved {
             None => journal.puts.iter().collect(),

@@ -207,9 +207,12 @@ impl Store {
 
     /// Deletes everything but the marker and the lock.
     async fn clear(&self) -> Result<(), CreateError> {
-        let keys = self.list_to_delete(&Key::root(), usize::MAX).await?;
-        let keys = keys.iter().map(|file| Key::parse(&file.name));
-        let mut keys: Vec<Key> = keys.collect::<Result<_, KeyError>>()?;
+        let mut keys: Vec<Key> = self
+            .list_to_delete(&Key::root(), usize::MAX)
+            .await?
+            .iter()
+            .map(|file| Key::parse(&file.name))
+            .collect::<Result<_, KeyError>>()?;
         // The files of jobs are in folders; the marker and the lock are not.
         let folder = reserved_folder()?;
         let reserved = self.reserved_keys(&folder).await?.into_iter();

@@ -139,12 +139,11 @@ impl State {
         change: impl FnOnce(&mut Map<String, Value>, u64),
     ) -> Result<Bytes, TransactionError> {
         let key = head_key()?;
-        let document = serde_json::from_slice(document);
-        let mut document: Map<String, Value> = document.map_err(|_| not_json(&key))?;
+        let mut document: Map<String, Value> =
+            serde_json::from_slice(document).map_err(|_| not_json(&key))?;
         let attributes = document
             .entry(ATTRIBUTES)
-            .or_insert_with(|| Value::Object(Map::new()));
-        let attributes = attributes
+            .or_insert_with(|| Value::Object(Map::new()))
             .as_object_mut()
             .ok_or_else(|| invalid_member(&key, ATTRIBUTES))?;
         attributes.remove(STATE_MEMBER);
@@ -170,8 +169,7 @@ impl Store {
         let Some((document, version)) = self.fetch_versioned(&key).await? else {
             return Ok(None);
         };
-        let state = State::if_json(&document)?;
-        let state = state.ok_or_else(|| not_json(&key))?;
+        let state = State::if_json(&document)?.ok_or_else(|| not_json(&key))?;
         Ok(Some(Head {
             document,
             version,

@@ -79,11 +79,13 @@ impl JobFiles {
         &self,
         ranges: &[(String, Range<u64>)],
     ) -> Result<Option<Vec<Bytes>>, TransactionError> {
-        let reads = ranges.iter().map(|(name, range)| {
-            let key = self.folder.join(name)?;
-            Ok(Read::bounded(key, range.clone()))
-        });
-        let reads = reads.collect::<Result<Vec<_>, TransactionError>>()?;
+        let reads = ranges
+            .iter()
+            .map(|(name, range)| {
+                let key = self.folder.join(name)?;
+                Ok(Read::bounded(key, range.clone()))
+            })
+            .collect::<Result<Vec<_>, TransactionError>>()?;
         let found = self.store.read(&reads).await?;
         Ok(found.into_iter().collect())
     }
@@ -187,9 +189,10 @@ impl Store {
     pub async fn resume_transaction(&self, id: &str) -> Result<Transaction, TransactionError> {
         let mut transaction = self.join_transaction(id).await?;
         transaction.is_part = false;
-        match self.is_last_transaction(id).await? {
-            true => Err(TransactionError::Finished),
-            false => Ok(transaction),
+        if self.is_last_transaction(id).await? {
+            Err(TransactionError::Finished)
+        } else {
+            Ok(transaction)
         }
     }
 

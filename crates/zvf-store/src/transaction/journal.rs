@@ -93,8 +93,10 @@ impl Journal {
                 entry: put.entry()?,
             })
         });
-        let deletes = record.texts("deletes")?;
-        let deletes = deletes.into_iter().map(|text| target(text, "deletes"));
+        let deletes = record
+            .texts("deletes")?
+            .into_iter()
+            .map(|text| target(text, "deletes"));
         let touched = record.texts("touched")?.into_iter().map(str::to_owned);
         Ok(Self {
             transaction: record.number("transaction")?,

@@ -45,8 +45,7 @@ impl Store {
         };
         let thread = std::thread::Builder::new().name("zvf-lock".to_owned());
         thread.spawn(wait).map_err(failed)?;
-        let lock = waits.await;
-        let lock = lock.unwrap_or_else(|_| {
+        let lock = waits.await.unwrap_or_else(|_| {
             Err(io::Error::other(
                 "the thread that waits for the lock stopped",
             ))

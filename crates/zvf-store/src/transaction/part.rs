@@ -62,8 +62,10 @@ impl Transaction {
             };
             self.seal.put(&put.key, entry);
         }
-        let puts = journal.puts.into_iter();
-        let puts = puts.map(|put| StagedPut { entry: None, ..put });
+        let puts = journal
+            .puts
+            .into_iter()
+            .map(|put| StagedPut { entry: None, ..put });
         self.add_puts(puts).await
     }
 }

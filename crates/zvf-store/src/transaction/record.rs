@@ -55,8 +55,7 @@ impl<'a> Record<'a> {
     }
 
     pub(super) fn texts(&self, member: &'static str) -> Result<Vec<&'a str>, TransactionError> {
-        let texts = self.list(member)?.iter().map(Value::as_str);
-        let texts: Option<Vec<&str>> = texts.collect();
+        let texts: Option<Vec<&str>> = self.list(member)?.iter().map(Value::as_str).collect();
         texts.ok_or_else(|| invalid_member(self.key, member))
     }
 
@@ -86,8 +85,7 @@ impl<'a> Record<'a> {
             return Ok(None);
         }
         let as_u32 = |value: &Value| u32::try_from(value.as_u64()?).ok();
-        let blocks = self.list("blocks")?.iter().map(as_u32);
-        let blocks: Option<Vec<u32>> = blocks.collect();
+        let blocks: Option<Vec<u32>> = self.list("blocks")?.iter().map(as_u32).collect();
         let entry = SealEntry {
             size: self.number("bytes")?,
             blocks: blocks.ok_or_else(|| invalid_member(self.key, "blocks"))?,

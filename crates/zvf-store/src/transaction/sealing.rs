@@ -76,8 +76,10 @@ impl SealChanges {
     /// Adds the entries of objects that are put, with their checksums computed before the lock is
     /// taken.
     pub(super) fn put_all(changes: &Mutex<Self>, objects: &[(Key, Bytes)]) {
-        let entries = objects.iter().map(|(_, bytes)| SealEntry::of(bytes));
-        let entries: Vec<SealEntry> = entries.collect();
+        let entries: Vec<SealEntry> = objects
+            .iter()
+            .map(|(_, bytes)| SealEntry::of(bytes))
+            .collect();
         let mut changes = changes.lock().unwrap_or_else(PoisonError::into_inner);
         for ((key, _), entry) in objects.iter().zip(entries) {
             changes.put(key, entry);
@@ -86,8 +88,10 @@ impl SealChanges {
 
     /// Encodes the entries of objects that were put.
     pub(super) fn to_text(&self) -> String {
-        let entries = self.changed.iter();
-        let entries = entries.filter_map(|(name, entry)| Some((name, entry.as_ref()?)));
+        let entries = self
+            .changed
+            .iter()
+            .filter_map(|(name, entry)| Some((name, entry.as_ref()?)));
         base64::encode(&encode(entries))
     }
 
@@ -116,8 +120,10 @@ impl SealChanges {
         transaction: u64,
         prefix: &str,
     ) -> Result<NextSeal, TransactionError> {
-        let entries = self.changed.iter();
-        let entries = entries.filter_map(|(name, entry)| Some((name.clone(), entry.clone()?)));
+        let entries = self
+            .changed
+            .iter()
+            .filter_map(|(name, entry)| Some((name.clone(), entry.clone()?)));
         let mut next = NextSeal {
             index: SealIndex {
                 transaction,
@@ -336,8 +342,12 @@ impl Store {
     /// [`TransactionError`] if they cannot be read.
     #[doc(hidden)]
     pub async fn keep_entries_of(&self, files: Vec<ListedFile>) -> Result<(), TransactionError> {
-        let read = self.without_seal().entries_of(files).await?;
-        let read = read.changed.into_iter();
+        let read = self
+            .without_seal()
+            .entries_of(files)
+            .await?
+            .changed
+            .into_iter();
         self.keep_all(
             read.filter_map(|(name, entry)| Some((name, entry?)))
                 .collect(),

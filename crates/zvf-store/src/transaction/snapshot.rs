@@ -42,9 +42,10 @@ impl Store {
         };
         let document = head.document.clone();
         // Reads of the journal have to be confirmed as well.
-        let store = match store.may_change() {
-            true => store.with_snapshot(Snapshot::new(head, store.settled_after())),
-            false => store,
+        let store = if store.may_change() {
+            store.with_snapshot(Snapshot::new(head, store.settled_after()))
+        } else {
+            store
         };
         Ok(Some((store.committed_view(&document).await?, document)))
     }

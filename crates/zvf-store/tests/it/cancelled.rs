@@ -100,8 +100,8 @@ fn a_commit_that_is_given_up_does_not_write_over_a_later_one() {
 fn objects_of_a_creation_that_is_given_up_are_put_under_its_lock() {
     for durable in [false, true] {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("store");
-        let path = path.to_str().unwrap();
+        let joined = folder.path().join("store");
+        let path = joined.to_str().unwrap();
         let options = OpenOptions::default().durable(durable);
         let store = options.create(path).unwrap();
         let runtime = narrow();

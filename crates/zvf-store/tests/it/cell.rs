@@ -173,8 +173,8 @@ fn cells_of_several_arrays_are_read_in_one_batch() {
         cell(&plain, &AT, None),
         cell(&plain, &AT, None),
     ];
-    let got = block_on(reader.read(&cells)).unwrap();
-    let got: Vec<Option<&[u8]>> = got.iter().map(Option::as_deref).collect();
+    let cells = block_on(reader.read(&cells)).unwrap();
+    let got: Vec<Option<&[u8]>> = cells.iter().map(Option::as_deref).collect();
     assert_eq!(got, [None, Some(&b"abc"[..]), Some(&b"abc"[..])]);
     assert_eq!(reader.store().activity().requests, 2);
 }

@@ -63,8 +63,12 @@ struct Tally {
 impl Tally {
     fn array(&mut self, metadata: &Json, cells: usize) {
         let names = |codecs: &Json| {
-            let names = codecs.as_array().unwrap().iter();
-            let names: Vec<&str> = names.map(|codec| codec["name"].as_str().unwrap()).collect();
+            let names: Vec<&str> = codecs
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|codec| codec["name"].as_str().unwrap())
+                .collect();
             names.join(" ")
         };
         let codecs = &metadata["codecs"];
@@ -259,8 +263,12 @@ fn golden_store_09_every_object_decodes() {
 /// Returns the indexes of all cells of an object, given by its index in the grid of objects.
 fn cells_of_object(array: &CellArray, object: &[u64]) -> Vec<Vec<u64>> {
     let metadata = array.metadata();
-    let per = metadata.chunk_shape.iter().zip(metadata.decoded_shape());
-    let per: Vec<u64> = per.map(|(chunk, cell)| chunk / cell).collect();
+    let per: Vec<u64> = metadata
+        .chunk_shape
+        .iter()
+        .zip(metadata.decoded_shape())
+        .map(|(chunk, cell)| chunk / cell)
+        .collect();
     let mut cells = vec![Vec::new()];
     for (at, per) in object.iter().zip(&per) {
         let along = at * per..(at + 1) * per;
@@ -555,8 +563,9 @@ fn golden_store_09_damage() {
                 bytes[at] ^= 0x55;
                 bytes
             });
-            let cuts = (0..good.len()).step_by(step);
-            let cuts = cuts.map(|end| good[..end].to_vec());
+            let cuts = (0..good.len())
+                .step_by(step)
+                .map(|end| good[..end].to_vec());
             for (cut, bytes) in flips
                 .map(|bytes| (false, bytes))
                 .chain(cuts.map(|bytes| (true, bytes)))

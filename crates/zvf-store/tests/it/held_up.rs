@@ -56,8 +56,10 @@ impl PausedStore {
     ) -> (Result<u64, CommitError>, Option<String>) {
         self.at.store(at, SeqCst);
         let store = self.store.clone();
-        let slow = std::thread::Builder::new().name("slow".to_owned());
-        let slow = slow.spawn(move || block_on(change(&store))).unwrap();
+        let slow = std::thread::Builder::new()
+            .name("slow".to_owned())
+            .spawn(move || block_on(change(&store)))
+            .unwrap();
         let reached = loop {
             match self.reached.recv_timeout(Duration::from_millis(1)) {
                 Ok(operation) => break Some(operation),

@@ -188,8 +188,8 @@ fn run(server: Server, options: &OpenOptions, reads: &[Read]) -> (Responses, Vec
 #[track_caller]
 fn check(server: Server, reads: &[Read], want: &[Option<&[u8]>], log: &[&str]) {
     let (responses, requested) = run(server, &OpenOptions::default().retries(2), reads);
-    let responses = responses.unwrap();
-    let responses: Vec<Option<&[u8]>> = responses.iter().map(Option::as_deref).collect();
+    let bodies = responses.unwrap();
+    let responses: Vec<Option<&[u8]>> = bodies.iter().map(Option::as_deref).collect();
     assert!(responses == want, "{requested:?}");
     assert_eq!(requested, log);
 }

@@ -64,8 +64,10 @@ fn a_subtree_is_listed_with_relative_paths() {
     let (stores, _folder) = stores();
     for store in stores {
         let below = |prefix: &str| {
-            let files = block_on(store.list_all(&key(prefix), KEYS.len())).unwrap();
-            let files = files.into_iter().map(|file| (file.name, file.size));
+            let files = block_on(store.list_all(&key(prefix), KEYS.len()))
+                .unwrap()
+                .into_iter()
+                .map(|file| (file.name, file.size));
             files.collect::<Vec<_>>()
         };
         let mut all = KEYS.map(|key| (key.to_owned(), u64::try_from(key.len()).unwrap()));
@@ -119,14 +121,15 @@ fn a_folder_is_listed_as_object_store_lists_it() {
         let (stores, folder) = stores();
         change(&folder.path().join("0/vertices"));
         let objects = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
-        let expected = block_on(objects.list(None).try_collect::<Vec<_>>()).unwrap();
-        let expected = expected.into_iter();
-        let expected = expected.map(|object| (object.location.to_string(), object.size));
-        let mut expected: Vec<_> = expected.collect();
+        let mut expected: Vec<_> = block_on(objects.list(None).try_collect::<Vec<_>>())
+            .unwrap()
+            .into_iter()
+            .map(|object| (object.location.to_string(), object.size))
+            .collect();
         expected.sort();
         assert_eq!(expected.len(), KEYS.len() + more, "case {number}");
-        let found = block_on(stores[1].list_all(&key(""), 100)).unwrap();
-        let found: Vec<_> = found
+        let found: Vec<_> = block_on(stores[1].list_all(&key(""), 100))
+            .unwrap()
             .into_iter()
             .map(|file| (file.name, file.size))
             .collect();
@@ -151,9 +154,10 @@ fn a_link_to_nothing_is_no_absent_object() {
     for linked in [chunk, "0/vertices/c", "0"] {
         let (stores, folder) = stores();
         let (store, path) = (&stores[1], folder.path().join(linked));
-        match path.is_dir() {
-            true => fs::remove_dir_all(&path).unwrap(),
-            false => fs::remove_file(&path).unwrap(),
+        if path.is_dir() {
+            fs::remove_dir_all(&path).unwrap()
+        } else {
+            fs::remove_file(&path).unwrap()
         }
         assert_eq!(
             block_on(store.read_one(Read::full(key(chunk)))).unwrap(),

@@ -88,8 +88,10 @@ async fn write(store: &Store) {
         };
         let mut transaction = store.begin().await.unwrap();
         let is_new = |(name, bytes): &(&String, &Vec<u8>)| before.get(*name) != Some(bytes);
-        let changed = after.iter().filter(is_new);
-        let changed = changed.map(|(name, bytes)| (name.clone(), bytes.clone()));
+        let changed = after
+            .iter()
+            .filter(is_new)
+            .map(|(name, bytes)| (name.clone(), bytes.clone()));
         transaction
             .put_many(bytes(&changed.collect()))
             .await
@@ -178,8 +180,10 @@ async fn read_all(store: &Store, states: &[Objects]) -> FoundObjects {
     names.dedup();
     let mut found = Vec::new();
     for name in names {
-        let read = store.read_one(full(name)).await;
-        let read = read.map(|bytes| bytes.map(|bytes| bytes.to_vec()));
+        let read = store
+            .read_one(full(name))
+            .await
+            .map(|bytes| bytes.map(|bytes| bytes.to_vec()));
         found.push((name.clone(), read.map_err(|error| error_chain(&error))));
     }
     found
@@ -209,8 +213,12 @@ async fn check_durable(path: &str, committed: usize, states: &[Objects]) -> Opti
         .unwrap_or(0);
     let number = usize::try_from(number).unwrap();
     assert!((committed.saturating_sub(1)..=committed).contains(&number));
-    let view = store.committed_view(&root).await.unwrap();
-    let view = view.with_seal(&root).unwrap();
+    let view = store
+        .committed_view(&root)
+        .await
+        .unwrap()
+        .with_seal(&root)
+        .unwrap();
     assert!(view.is_sealed());
     assert_eq!(present(read_all(&view, states).await), states[number]);
     // The next writer finishes a commit.
@@ -222,8 +230,7 @@ async fn check_durable(path: &str, committed: usize, states: &[Objects]) -> Opti
         .list_all(&Key::root(), 1_000)
         .await
         .unwrap()
-        .into_iter();
-    let listed = listed
+        .into_iter()
         .map(|file| file.name)
         .filter(|name| name != "zarr.json");
     assert!(listed.eq(states[number].keys().cloned()));

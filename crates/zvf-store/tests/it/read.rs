@@ -164,8 +164,10 @@ fn reads_over_the_budget_are_rejected() {
 
 #[test]
 fn reads_within_the_budget_succeed_when_others_exceed_it() {
-    let options = OpenOptions::default().budget(100).record_requests(true);
-    let options = options.merge_limits(MergeLimits { gap: 0, size: 0 });
+    let options = OpenOptions::default()
+        .budget(100)
+        .record_requests(true)
+        .merge_limits(MergeLimits { gap: 0, size: 0 });
     let store = options.from_memory(objects()).unwrap();
     let reads = [
         bounded(CELL, 0..60),

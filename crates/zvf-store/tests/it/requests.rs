@@ -69,8 +69,9 @@ fn an_open_range_serves_ranges_that_start_after_it() {
 
 #[test]
 fn merge_limits_are_configurable() {
-    let options = OpenOptions::default().record_requests(true);
-    let options = options.merge_limits(MergeLimits { gap: 0, size: 20 });
+    let options = OpenOptions::default()
+        .record_requests(true)
+        .merge_limits(MergeLimits { gap: 0, size: 20 });
     let store = options.from_memory([("a", numbered(100))]).unwrap();
     let reads: Vec<Read> = (0..10).map(|n| bounded("a", n * 10..n * 10 + 10)).collect();
     block_on(store.read(&reads)).unwrap();

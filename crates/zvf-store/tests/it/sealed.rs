@@ -33,8 +33,9 @@ async fn sealed(objects: &[(&str, Vec<u8>)]) -> Store {
     let store = options.create("memory:").unwrap();
     let mut creation = store.begin_create().await.unwrap();
     creation.write_seal();
-    let objects = objects.iter();
-    let objects = objects.map(|(name, bytes)| (key(name), Bytes::from(bytes.clone())));
+    let objects = objects
+        .iter()
+        .map(|(name, bytes)| (key(name), Bytes::from(bytes.clone())));
     creation.put_many(objects.collect()).await.unwrap();
     creation.commit(ROOT).await.unwrap();
     store
@@ -43,8 +44,12 @@ async fn sealed(objects: &[(&str, Vec<u8>)]) -> Store {
 /// Returns a view of the store that checks what it reads.
 async fn checked(store: &Store) -> Store {
     let root = store.read_one(full("zarr.json")).await.unwrap().unwrap();
-    let view = store.committed_view(&root).await.unwrap();
-    let view = view.with_seal(&root).unwrap();
+    let view = store
+        .committed_view(&root)
+        .await
+        .unwrap()
+        .with_seal(&root)
+        .unwrap();
     assert!(view.is_sealed());
     view
 }
@@ -180,8 +185,10 @@ fn a_listing_without_a_listed_node_is_an_error() {
         assert_eq!(view.list(&key("0"), 9).await.unwrap().folders, ["a", "b"]);
         let cells = [key("0/b/c/0"), key("0/b/c/7")];
         assert_eq!(view.sizes(&cells, 9).await.unwrap(), [Some(64), None]);
-        let gone = ["0/b/zarr.json", "0/b/c/0", "0/b/c/1", "0/b/c/empty"];
-        let gone: Vec<_> = gone.into_iter().map(key).collect();
+        let gone: Vec<_> = ["0/b/zarr.json", "0/b/c/0", "0/b/c/1", "0/b/c/empty"]
+            .into_iter()
+            .map(key)
+            .collect();
         store.delete_many(gone).await.unwrap();
         let error = view.list(&key("0"), 9).await.unwrap_err();
         assert_eq!(error.prefix().as_str(), "0/b");
@@ -314,8 +321,8 @@ fn a_large_inventory_is_read_and_written_by_leaf() {
         let leaves = async || {
             let root = store.read_one(full("zarr.json")).await.unwrap().unwrap();
             let root: serde_json::Value = serde_json::from_slice(&root).unwrap();
-            let leaves = root["attributes"]["zvf_seal"]["leaves"].clone();
-            let leaves = leaves.as_array().unwrap().iter();
+            let listed = root["attributes"]["zvf_seal"]["leaves"].clone();
+            let leaves = listed.as_array().unwrap().iter();
             let names: Vec<String> = leaves
                 .map(|leaf| leaf[1].as_str().unwrap().into())
                 .collect();
@@ -342,8 +349,8 @@ fn a_large_inventory_is_read_and_written_by_leaf() {
             .unwrap();
         store.take_request_log();
         commit(transaction).await;
-        let read = log(&store);
-        let read = read.iter().filter(|line| line.starts_with(".zvf/seal/"));
+        let lines = log(&store);
+        let read = lines.iter().filter(|line| line.starts_with(".zvf/seal/"));
         assert_eq!(read.count(), 1);
         let after = leaves().await;
         let kept = after.iter().filter(|leaf| before.contains(leaf)).count();
@@ -456,8 +463,9 @@ async fn begin_large(place: &Place, killer: &Killer) -> Store {
     let store = place.open(killer);
     let mut creation = store.begin_create().await.unwrap();
     creation.write_seal();
-    let objects = long_names().into_iter();
-    let objects = objects.map(|(name, bytes)| (key(&name), Bytes::from(bytes)));
+    let objects = long_names()
+        .into_iter()
+        .map(|(name, bytes)| (key(&name), Bytes::from(bytes)));
     creation.put_many(objects.collect()).await.unwrap();
     creation.commit(ROOT).await.unwrap();
     store
@@ -527,9 +535,10 @@ fn a_change_drops_an_inventory_with_a_damaged_leaf() {
         for damaged in [true, false] {
             let store = sealed(&borrowed(&many())).await;
             let leaf = key(".zvf/seal/0-0");
-            match damaged {
-                true => store.put_many(vec![(leaf, "damaged".into())]).await,
-                false => store.delete_many(vec![leaf]).await,
+            if damaged {
+                store.put_many(vec![(leaf, "damaged".into())]).await
+            } else {
+                store.delete_many(vec![leaf]).await
             }
             .unwrap();
             // The transaction keeps a leaf whose objects do not change.

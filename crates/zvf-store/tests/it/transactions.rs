@@ -88,10 +88,11 @@ pub(crate) async fn all(store: &Store) -> Objects {
     assert_eq!(listed, sizes.collect(), "listed and read");
     let top = store.list(&Key::root(), 100).await.unwrap();
     assert!(top.folders == ["0"], "{top:?}");
-    let filled = ["0/x/b", "0/y/c"]
+    let filled: Vec<&str> = ["0/x/b", "0/y/c"]
         .iter()
-        .filter(|at| found.contains_key(**at));
-    let filled: Vec<&str> = filled.map(|at| &at[2..3]).collect();
+        .filter(|at| found.contains_key(**at))
+        .map(|at| &at[2..3])
+        .collect();
     let below = store.list(&key("0"), 100).await.unwrap();
     assert_eq!(below.folders, filled, "no folder that holds nothing");
     for (folder, name) in [("0", "a"), ("0/x", "b"), ("0/y", "c")] {
@@ -425,8 +426,7 @@ fn logs_are_kept_for_256_transactions() {
 async fn count(store: &Store, own: &str) {
     loop {
         let mut transaction = store.begin().await.unwrap();
-        let before = read(store, "0/counter").await;
-        let before = before.map_or(0, |text| {
+        let before = read(store, "0/counter").await.map_or(0, |text| {
             core::str::from_utf8(&text).unwrap().parse::<u32>().unwrap()
         });
         let after = (before + 1).to_string();

@@ -110,8 +110,9 @@ fn same_header(frame: &Blosc2Frame<'_>, want: &FrameSpec) {
     let Some(builder) = builder(&frame.metalayers()) else {
         return;
     };
-    let again = builder.finish_header(want);
-    let again = again.expect("what was decoded can be encoded");
+    let again = builder
+        .finish_header(want)
+        .expect("what was decoded can be encoded");
     let header = FrameHeader::parse(&again).expect("own encoding");
     assert_eq!(header.header_len(), frame.header().header_len());
     assert_eq!(header.frame_len(), frame.header().frame_len());

@@ -23,8 +23,7 @@ pub fn object_manifest(bytes: &[u8]) {
         return;
     };
     let parsed = ObjectManifest::parse(blob, usize::from(sid_ndim));
-    let checked = ObjectManifest::checked(blob, usize::from(sid_ndim));
-    let checked = checked.and_then(|mut blocks| {
+    let checked = ObjectManifest::checked(blob, usize::from(sid_ndim)).and_then(|mut blocks| {
         let all = blocks.by_ref().collect::<Result<Vec<_>, _>>();
         assert!(blocks.next().is_none());
         all
@@ -232,8 +231,10 @@ pub fn path_segment(bytes: &[u8]) {
         assert_eq!(coords.len(), sid_ndim);
     }
     if let Ok(key) = CellKey::parse(text, width, sid_ndim) {
-        let chunks = (0..width.get()).map(|slot| key.chunk(slot).expect("a slot"));
-        let chunks: Vec<Vec<i64>> = chunks.map(Iterator::collect).collect();
+        let chunks: Vec<Vec<i64>> = (0..width.get())
+            .map(|slot| key.chunk(slot).expect("a slot"))
+            .map(Iterator::collect)
+            .collect();
         assert_eq!(ChunkCoords(&chunks.concat()).to_string(), text);
         assert_eq!(key.is_canonical(), chunks.is_sorted());
     }

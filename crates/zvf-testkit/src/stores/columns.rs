@@ -24,8 +24,10 @@ pub(super) fn add(truth: &mut ExpectedStore, random: &mut Random) {
     truth.object_attributes = object(ids.len(), random);
     if random.chance(70) && !ids.is_empty() {
         let groups = groups(&ids, random);
-        let weights = (0..groups.len()).map(|_| quarter(random));
-        let weights = weights.flat_map(f64::to_le_bytes).collect();
+        let weights = (0..groups.len())
+            .map(|_| quarter(random))
+            .flat_map(f64::to_le_bytes)
+            .collect();
         truth.group_attributes = vec![ExpectedAttribute::numbers(
             "share",
             Number::Float64,
@@ -66,8 +68,9 @@ fn vertex(rows: usize, profile: RecipeProfile, random: &mut Random) -> Vec<Expec
             .iter()
             .map(ToString::to_string)
             .collect();
-        let codes = (0..rows).map(|_| u32::try_from(random.below(words.len())).unwrap_or(0));
-        let codes: Vec<u32> = codes.collect();
+        let codes: Vec<u32> = (0..rows)
+            .map(|_| u32::try_from(random.below(words.len())).unwrap_or(0))
+            .collect();
         let some = random.chance(60);
         let missing = (0..rows).map(|_| some && random.chance(25)).collect();
         let values = ExpectedValues::Words { codes, words };

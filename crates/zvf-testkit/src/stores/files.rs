@@ -167,8 +167,11 @@ impl Files {
             let mut bytes = cell.clone();
             bytes.resize(rows * row, 0);
             let axes = chunk.iter().zip(&origin);
-            let index = axes.map(|(at, origin)| usize::try_from(at - origin).expect("in the grid"));
-            let index: Vec<usize> = index.chain([0]).chain(tail.map(|_| 0)).collect();
+            let index: Vec<usize> = axes
+                .map(|(at, origin)| usize::try_from(at - origin).expect("in the grid"))
+                .chain([0])
+                .chain(tail.map(|_| 0))
+                .collect();
             let bytes = self.encoded(bytes);
             self.by_key.insert(chunk_file(path, &index), bytes);
         }
@@ -319,8 +322,7 @@ impl Files {
                 bytes.extend_from_slice(&numbers.fill.1);
             }
             let bytes = self.encoded(bytes);
-            let key = [at].into_iter().chain(tail.map(|_| 0));
-            let key: Vec<usize> = key.collect();
+            let key: Vec<usize> = [at].into_iter().chain(tail.map(|_| 0)).collect();
             self.by_key.insert(chunk_file(path, &key), bytes);
         }
     }

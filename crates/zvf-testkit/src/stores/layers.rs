@@ -37,8 +37,11 @@ pub fn layers(recipe: &Recipe, count: u32, additive: bool) -> Layers {
     let mut coarse = Vec::new();
     for level in 1..=count {
         let scale = f64::from(*random.pick(&[1_u32, 1, 2, 3, 4]));
-        let shape = fine.chunk_shape.iter().map(|extent| extent * scale);
-        let shape: Vec<f64> = shape.collect();
+        let shape: Vec<f64> = fine
+            .chunk_shape
+            .iter()
+            .map(|extent| extent * scale)
+            .collect();
         let own: Vec<usize> = if additive && level < count {
             let (above, own) = kept.into_iter().partition(|_| random.chance(45));
             kept = above;

@@ -193,8 +193,9 @@ impl Family {
                 builder.finish_ragged()
             }
         };
-        let cells = bucket.cells.iter();
-        let cells: Payloads = cells
+        let cells: Payloads = bucket
+            .cells
+            .iter()
             .map(|(chunk, rows)| (chunk.clone(), cell(rows)))
             .collect();
         let attributes = json!({

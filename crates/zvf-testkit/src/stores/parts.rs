@@ -33,9 +33,9 @@ pub(super) fn root(truth: &ExpectedStore) -> Value {
     let high = |axis| of(axis).reduce(f64::max).unwrap_or(128.0);
     let low: Vec<f64> = axis_numbers.clone().map(low).collect();
     let high: Vec<f64> = axis_numbers.clone().map(high).collect();
-    let bin =
-        axis_numbers.map(|axis| truth.chunk_shape[axis] / f64::from(truth.bins_per_chunk[axis]));
-    let bin: Vec<f64> = bin.collect();
+    let bin: Vec<f64> = axis_numbers
+        .map(|axis| truth.chunk_shape[axis] / f64::from(truth.bins_per_chunk[axis]))
+        .collect();
     let half: Vec<f64> = bin.iter().map(|extent| extent / 2.0).collect();
     let ones = vec![1.0; truth.axes.len()];
     let mut block = json!({

@@ -65,8 +65,9 @@ pub fn pyramid(recipe: &Recipe, links: PyramidLinks) -> Pyramid {
     files.group("", &root(&fine, factor, links));
     files.group("1", &level(&fine, &coarse));
     write_level(&coarse, &mut files, 1);
-    let up = parents.iter().enumerate();
-    let up: Vec<[Record; 2]> = up
+    let up: Vec<[Record; 2]> = parents
+        .iter()
+        .enumerate()
         .filter_map(|(child, parent)| {
             let parent = parts::record(&coarse, &[(*parent)?]);
             Some([parts::record(&fine, &[child]), parent])
@@ -117,11 +118,14 @@ fn coarsened(
         .zip(&fine.bins_per_chunk)
         .map(|(extent, bins)| extent / f64::from(*bins) * factor)
         .collect();
-    let bins = fine.vertices.iter().map(|vertex| {
-        let bin = cell_of(&vertex.position, &bin).into_iter();
-        bin.map(i64::to_le_bytes).collect()
-    });
-    let bins: Vec<Bytes> = bins.collect();
+    let bins: Vec<Bytes> = fine
+        .vertices
+        .iter()
+        .map(|vertex| {
+            let bin = cell_of(&vertex.position, &bin).into_iter();
+            bin.map(i64::to_le_bytes).collect()
+        })
+        .collect();
     let some = random.chance(40);
     let mut kept = fine.objects.clone();
     for object in kept.iter_mut().flatten() {
@@ -137,8 +141,7 @@ fn coarsened(
         }
     };
     let (vertices, by_bin) = middles(fine, &members, &bins, &chunk_shape);
-    let parents = bins.iter().map(|bin| by_bin.get(bin).copied());
-    let parents: Vec<Option<usize>> = parents.collect();
+    let parents: Vec<Option<usize>> = bins.iter().map(|bin| by_bin.get(bin).copied()).collect();
     let mut coarse = level_of(fine, chunk_shape, vertices);
     coarse.objects = kept.map(|kept| {
         let chains = kept.into_iter().map(|object| {
@@ -216,12 +219,14 @@ pub(super) fn level_of(
         StoreKind::Triangles | StoreKind::Quads => StoreKind::Graph,
         kind => kind,
     };
-    let fragments = vertices.iter().enumerate();
-    let fragments = fragments.map(|(at, vertex)| ExpectedFragment {
-        chunk: vertex.chunk.clone(),
-        number: u32::try_from(vertex.row).unwrap_or(u32::MAX),
-        vertices: at..at + 1,
-    });
+    let fragments = vertices
+        .iter()
+        .enumerate()
+        .map(|(at, vertex)| ExpectedFragment {
+            chunk: vertex.chunk.clone(),
+            number: u32::try_from(vertex.row).unwrap_or(u32::MAX),
+            vertices: at..at + 1,
+        });
     ExpectedStore {
         recipe: Recipe {
             kind,
@@ -250,9 +255,12 @@ pub(super) fn level_of(
 
 fn root(fine: &ExpectedStore, factor: f64, links: PyramidLinks) -> Value {
     let mut root = parts::root(fine);
-    let half = fine.chunk_shape.iter().zip(&fine.bins_per_chunk);
-    let half = half.map(|(extent, bins)| extent / f64::from(*bins) * factor / 2.0);
-    let half: Vec<f64> = half.collect();
+    let half: Vec<f64> = fine
+        .chunk_shape
+        .iter()
+        .zip(&fine.bins_per_chunk)
+        .map(|(extent, bins)| extent / f64::from(*bins) * factor / 2.0)
+        .collect();
     let datasets = root["multiscales"][0]["datasets"].as_array_mut();
     datasets.expect("a list").push(json!({
         "path": "1", "coordinateTransformations": [
@@ -290,8 +298,8 @@ pub(super) fn write_level(coarse: &ExpectedStore, files: &mut Files, level: u32)
     let is_current = coarse.recipe.profile == RecipeProfile::V09;
     let grid = current::grid(coarse);
     let in_runs = coarse.recipe.kind.is_paths() && !coarse.recipe.seed.is_multiple_of(3);
-    let filed = in_runs.then(|| split_into_runs(coarse));
-    let filed = filed.as_ref().unwrap_or(coarse);
+    let runs = in_runs.then(|| split_into_runs(coarse));
+    let filed = runs.as_ref().unwrap_or(coarse);
     let mut of_level = parts::per_chunk(coarse);
     of_level.retain(|(part, ..)| part != "vertex_fragments");
     let fragments = parts::per_chunk(filed).into_iter();
@@ -343,12 +351,14 @@ impl Step {
         for record in records {
             let filed = filing.file(record).expect("small offsets").remove(0);
             let axes = filing.scales.iter().zip(&record[0].0).zip(&record[1].0);
-            let offset = axes.map(|((scales, a), b)| scales.offset(*a, *b).expect("small"));
-            let offset: Vec<i64> = offset.collect();
+            let offset: Vec<i64> = axes
+                .map(|((scales, a), b)| scales.offset(*a, *b).expect("small"))
+                .collect();
             let array = arrays.entry(filed.segment);
             let (_, cells) = array.or_insert_with(|| (json!([offset]), BTreeMap::new()));
-            let cell = cells.entry(filed.source);
-            let cell = cell.or_insert_with(|| LinkRowsBuilder::new(width, RowForm::Plain));
+            let cell = cells
+                .entry(filed.source)
+                .or_insert_with(|| LinkRowsBuilder::new(width, RowForm::Plain));
             cell.push(filed.order, &filed.vertices).expect("a row");
         }
         let level = i64::from(self.delta < 0);
@@ -363,8 +373,8 @@ impl Step {
             }),
         );
         for (segment, (offsets, cells)) in arrays {
-            let cells = cells.into_iter();
             let cells: Payloads = cells
+                .into_iter()
                 .map(|(chunk, rows)| (chunk, rows.finish_ragged()))
                 .collect();
             let attributes = json!({
@@ -389,8 +399,9 @@ impl Step {
             };
             if record[0].0 == record[1].0 {
                 let order = Permutation::identity(width);
-                let cell = inside.entry(record[0].0.clone());
-                let cell = cell.or_insert_with(|| LinkRowsBuilder::new(width, RowForm::Plain));
+                let cell = inside
+                    .entry(record[0].0.clone())
+                    .or_insert_with(|| LinkRowsBuilder::new(width, RowForm::Plain));
                 let rows = rows(&order);
                 cell.push(order, &rows).expect("a row");
                 continue;
@@ -400,13 +411,14 @@ impl Step {
             let slots = order.slots().iter();
             let chunks = slots.flat_map(|slot| record[usize::from(*slot)].0.iter().copied());
             let key = ChunkCoords(&chunks.collect::<Vec<i64>>()).to_string();
-            let cell = between.entry(key);
-            let cell = cell.or_insert_with(|| LinkRowsBuilder::new(width, RowForm::Permuted));
+            let cell = between
+                .entry(key)
+                .or_insert_with(|| LinkRowsBuilder::new(width, RowForm::Permuted));
             let rows = rows(&order);
             cell.push(order, &rows).expect("a row");
         }
-        let cells = inside.into_iter();
-        let cells: Payloads = cells
+        let cells: Payloads = inside
+            .into_iter()
             .map(|(chunk, rows)| (chunk, rows.finish_ragged()))
             .collect();
         let attributes = json!({

@@ -61,8 +61,7 @@ fn every_codec_has_a_walk_and_a_law() {
 #[test]
 fn every_law_has_a_fuzz_target() {
     let fuzz = golden::testdata().join("../fuzz");
-    let targets = files_in(&fuzz.join("fuzz_targets"));
-    let targets: BTreeSet<_> = targets
+    let targets: BTreeSet<_> = files_in(&fuzz.join("fuzz_targets"))
         .iter()
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();

@@ -122,8 +122,10 @@ impl<'a> Worker<'a> {
         let broken = |error| array.broken(chunk, error);
         let budget = array.budget;
         let needed = u64::from(array.facts.blocksize);
-        let len = usize::try_from(needed).ok().filter(|_| needed <= budget);
-        let len = len.ok_or(DenseError::Budget { needed, budget })?;
+        let len = usize::try_from(needed)
+            .ok()
+            .filter(|_| needed <= budget)
+            .ok_or(DenseError::Budget { needed, budget })?;
         let fill = |kind, value| {
             let special = Special::new(kind, value, array.facts.typesize)?;
             let mut bytes = vec![0; len];
@@ -157,8 +159,10 @@ impl<'a> Worker<'a> {
             decoded.map_err(broken)?;
             context.first = Some(&self.first);
         }
-        let span = self.blocks.span(header, block);
-        let span = span.ok_or_else(|| broken(ChunkError::Block(block)))?;
+        let span = self
+            .blocks
+            .span(header, block)
+            .ok_or_else(|| broken(ChunkError::Block(block)))?;
         let span = position(span.start)..position(span.end);
         let bytes = stored.read(span, &mut self.run)?;
         let mut into = vec![0; len];
@@ -181,8 +185,10 @@ impl<'a> Worker<'a> {
         let broken = |error| array.broken(number, error);
         let stored = array.place.stored(&array.name, number, at)?;
         let blocks = facts.chunksize.checked_div(facts.blocksize).unwrap_or(0);
-        let prefix = u64::from(blocks).saturating_mul(4).saturating_add(32);
-        let prefix = prefix.min(stored.space);
+        let prefix = u64::from(blocks)
+            .saturating_mul(4)
+            .saturating_add(32)
+            .min(stored.space);
         let bytes = stored.read(0..prefix, &mut self.prefix)?;
         self.plan.bytes_read = self.plan.bytes_read.saturating_add(prefix);
         let header = ChunkHeader::parse(bytes).map_err(broken)?;
@@ -317,17 +323,20 @@ impl<'a> Worker<'a> {
             for needed in run {
                 let within = |at: u64| usize::try_from(at.saturating_sub(span.start)).ok();
                 let place = within(needed.start).zip(within(needed.end));
-                let bytes = place.and_then(|(start, end)| bytes.get(start..end));
-                let bytes = bytes.ok_or_else(|| lost(needed))?;
+                let bytes = place
+                    .and_then(|(start, end)| bytes.get(start..end))
+                    .ok_or_else(|| lost(needed))?;
                 pick(&self.axes, needed.rank, &mut self.parts);
-                let copy = output.copy(&self.parts, ranges, &self.strides);
-                let copy = copy.ok_or_else(|| lost(needed))?;
+                let copy = output
+                    .copy(&self.parts, ranges, &self.strides)
+                    .ok_or_else(|| lost(needed))?;
                 if header.is_raw() {
                     copy.run(bytes, output.bytes).ok_or_else(|| lost(needed))?;
                     continue;
                 }
-                let whole = copy.target_of_whole(self.block.len());
-                let whole = whole.and_then(|place| output.bytes.get_mut(place));
+                let whole = copy
+                    .target_of_whole(self.block.len())
+                    .and_then(|place| output.bytes.get_mut(place));
                 let is_in_place = whole.is_some();
                 let into = whole.unwrap_or(&mut self.block);
                 let (block, part) = (needed.block, copy.source());
@@ -355,9 +364,10 @@ impl<'a> Worker<'a> {
         let blocksize = open.header.blocksize();
         let needed = u64::from(blocksize).saturating_mul(buffers);
         let budget = self.array.budget;
-        let len = usize::try_from(blocksize).ok();
-        let len = len.filter(|_| needed <= budget);
-        let len = len.ok_or(DenseError::Budget { needed, budget })?;
+        let len = usize::try_from(blocksize)
+            .ok()
+            .filter(|_| needed <= budget)
+            .ok_or(DenseError::Budget { needed, budget })?;
         self.block.resize(len, 0);
         self.first.resize(if is_delta { len } else { 0 }, 0);
         Ok(())
@@ -391,8 +401,8 @@ impl<'a> Worker<'a> {
         parts: &[CellPart],
         output: &mut Output<'_>,
     ) -> Result<(), DenseError> {
-        let special = Special::new(kind, value, self.array.facts.typesize);
-        let special = special.map_err(|error| self.array.broken(chunk, error))?;
+        let special = Special::new(kind, value, self.array.facts.typesize)
+            .map_err(|error| self.array.broken(chunk, error))?;
         let filled = output.fill(&special, parts);
         filled.ok_or_else(|| self.array.broken(chunk, ChunkError::Truncated))
     }

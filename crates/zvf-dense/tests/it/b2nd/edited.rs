@@ -28,8 +28,8 @@ impl Model {
         let numbers: Vec<u8> = (0..u32::try_from(items).unwrap())
             .flat_map(u32::to_le_bytes)
             .collect();
-        let places = picked(&self.shape, 4, &numbers, selection);
-        let places = places.as_chunks::<4>().0.iter();
+        let flat = picked(&self.shape, 4, &numbers, selection);
+        let places = flat.as_chunks::<4>().0.iter();
         places
             .map(|place| usize::try_from(u32::from_le_bytes(*place)).unwrap())
             .collect()

@@ -55,8 +55,8 @@ fn elements(draw: &mut Draw, dtype: &str) -> (Vec<u8>, Vec<f64>) {
 }
 
 fn b2nd(path: &Path, dtype: &str, bytes: &[u8]) -> Box<dyn DenseArray> {
-    let design = B2ndDesign::new(&SHAPE, NumpyDtype::parse(dtype).unwrap());
-    let design = design.with_chunks(&CHUNK, &BLOCK);
+    let design =
+        B2ndDesign::new(&SHAPE, NumpyDtype::parse(dtype).unwrap()).with_chunks(&CHUNK, &BLOCK);
     let mut writer = B2ndWriter::create(path, &design).unwrap();
     writer.put_all(bytes).unwrap();
     zvf_dense::DenseSink::finish(Box::new(writer)).unwrap();
@@ -247,18 +247,20 @@ fn samples_of_every_format_and_dtype_match_plain_loops() {
                 let mapped = |row: &[f64], at: &[f64]| {
                     row.iter().zip(at).map(|(a, b)| a * b).sum::<f64>() + row[3]
                 };
-                let places = positions.chunks(3).map(|position| {
-                    if is_mapped {
-                        matrix
-                            .chunks(4)
-                            .take(3)
-                            .map(|row| mapped(row, position))
-                            .collect()
-                    } else {
-                        position.to_vec()
-                    }
-                });
-                let places: Vec<Vec<f64>> = places.collect();
+                let places: Vec<Vec<f64>> = positions
+                    .chunks(3)
+                    .map(|position| {
+                        if is_mapped {
+                            matrix
+                                .chunks(4)
+                                .take(3)
+                                .map(|row| mapped(row, position))
+                                .collect()
+                        } else {
+                            position.to_vec()
+                        }
+                    })
+                    .collect();
                 let expected: Vec<f64> = places
                     .iter()
                     .map(|at| expected(&values, at, interpolation, is_edge, dtype))

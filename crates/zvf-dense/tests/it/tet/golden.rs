@@ -19,8 +19,10 @@ fn numbers(value: &Value) -> Vec<u64> {
 fn selection(value: &Value, shape: &[u64]) -> Hyperslab {
     let axes = value.as_array().unwrap().iter();
     let part = |key: &str, or: &dyn Fn(usize) -> u64| {
-        let parts = axes.clone().enumerate();
-        let parts = parts.map(|(axis, range)| range[key].as_u64().unwrap_or_else(|| or(axis)));
+        let parts = axes
+            .clone()
+            .enumerate()
+            .map(|(axis, range)| range[key].as_u64().unwrap_or_else(|| or(axis)));
         parts.collect::<Vec<u64>>()
     };
     let stops = part("stop", &|axis| shape[axis]);

@@ -21,8 +21,11 @@ use crate::peak;
 #[test]
 fn mutated_files_are_rejected_or_read() {
     let golden = Golden::open("tet");
-    let good = golden.files().filter(|(path, _)| path.starts_with("good/"));
-    let good: Vec<_> = good.filter(|(_, bytes)| bytes.len() < 9000).collect();
+    let good: Vec<_> = golden
+        .files()
+        .filter(|(path, _)| path.starts_with("good/"))
+        .filter(|(_, bytes)| bytes.len() < 9000)
+        .collect();
     let mut state = 0x5eed_u64;
     let mut next = |below: usize| {
         state = state
@@ -94,8 +97,7 @@ fn decompression_bombs_are_rejected_without_allocation() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bomb.tet");
     let len = 16 << 20;
-    let spec = DatasetSpec::new("a", TetDtype::U8, &[len], &[len]);
-    let spec = spec.compressed(Compression::Zstd(3));
+    let spec = DatasetSpec::new("a", TetDtype::U8, &[len], &[len]).compressed(Compression::Zstd(3));
     let mut writer = TetWriter::create(&path, vec![spec], WriteOptions::default()).unwrap();
     writer
         .put_chunk(0, &vec![0; usize::try_from(len).unwrap()])
@@ -143,8 +145,8 @@ fn budgets_limit_results_to_the_byte() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.tet");
     let (len, chunk) = (512_u64 << 20, 1 << 20);
-    let spec = DatasetSpec::new("a", TetDtype::U8, &[len], &[chunk]);
-    let spec = spec.compressed(Compression::Zstd(1));
+    let spec =
+        DatasetSpec::new("a", TetDtype::U8, &[len], &[chunk]).compressed(Compression::Zstd(1));
     let options = WriteOptions {
         memory_budget_bytes: 3 << 20,
         ..WriteOptions::default()

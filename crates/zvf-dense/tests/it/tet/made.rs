@@ -89,13 +89,14 @@ fn equal_input_gives_equal_files_with_aligned_datasets() {
     assert_eq!(info.dimension_names().unwrap(), ["y", "x"]);
     let footer = file.footer().unwrap();
     assert_eq!((footer.version, footer.history.len()), (1, 1));
-    let starts = file.with_index(|index| {
-        let rows = index
-            .iter()
-            .map(|row| (row.dataset(), row.payload_offset()));
-        rows.collect::<Vec<_>>()
-    });
-    let starts = starts.unwrap();
+    let starts = file
+        .with_index(|index| {
+            let rows = index
+                .iter()
+                .map(|row| (row.dataset(), row.payload_offset()));
+            rows.collect::<Vec<_>>()
+        })
+        .unwrap();
     for id in 0..3 {
         let first = starts.iter().find(|(dataset, _)| *dataset == id).unwrap();
         assert_eq!(first.1 % 8, 0);

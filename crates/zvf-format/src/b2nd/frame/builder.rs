@@ -142,8 +142,9 @@ impl MetalayersBuilder {
     pub fn finish_header(&self, spec: &FrameSpec) -> Result<Vec<u8>, FrameLimit> {
         let fixed = usize::try_from(HEADER_LEN).unwrap_or(usize::MAX);
         let section = self.section(fixed, 0);
-        let header_len = u64::try_from(section.len()).unwrap_or(u64::MAX);
-        let header_len = header_len.saturating_add(HEADER_LEN);
+        let header_len = u64::try_from(section.len())
+            .unwrap_or(u64::MAX)
+            .saturating_add(HEADER_LEN);
         let raw = spec.raw(header_len)?;
         let bytes = [raw.as_bytes(), &section].concat();
         FrameHeader::parse(&bytes)?;
@@ -178,8 +179,11 @@ impl MetalayersBuilder {
     /// Encodes the metalayers after `before` bytes of header or trailer. The index length excludes
     /// the first `uncounted` bytes.
     fn section(&self, before: usize, uncounted: usize) -> Vec<u8> {
-        let name_lens = self.metalayers.iter().map(|(name, _)| name.len());
-        let name_lens = name_lens.map(|len| len.saturating_add(6));
+        let name_lens = self
+            .metalayers
+            .iter()
+            .map(|(name, _)| name.len())
+            .map(|len| len.saturating_add(6));
         let index_len = name_lens.fold(size_of::<RawSection>(), usize::saturating_add);
         let counted = index_len.saturating_sub(uncounted);
         // At most 16 of them: all these fit.
@@ -283,8 +287,9 @@ impl FrameSpec {
             FrameType::Contiguous => self.cbytes,
             FrameType::Sparse => 0,
         };
-        let frame_len = header_len.checked_add(stored);
-        let frame_len = frame_len.and_then(|len| len.checked_add(self.tail_len));
+        let frame_len = header_len
+            .checked_add(stored)
+            .and_then(|len| len.checked_add(self.tail_len));
         let variable = if self.chunksize == 0 {
             VARIABLE_CHUNKS | 3
         } else {

@@ -51,8 +51,9 @@ impl<'a> Metalayers<'a> {
     /// [`MetalayersError`] describes the first invalid part.
     pub fn parse(header: &'a [u8]) -> Result<Self, MetalayersError> {
         let mut cursor = Cursor::new(header);
-        let fixed = usize::try_from(HEADER_LEN).ok();
-        let fixed = fixed.and_then(|len| cursor.take_bytes(len));
+        let fixed = usize::try_from(HEADER_LEN)
+            .ok()
+            .and_then(|len| cursor.take_bytes(len));
         fixed.ok_or(MetalayersError::Truncated)?;
         Self::take(header.len(), cursor, MAX_IN_HEADER)
     }

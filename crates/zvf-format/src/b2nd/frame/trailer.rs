@@ -85,9 +85,11 @@ impl<'a> Trailer<'a> {
             return Err(E::Len(tail.len));
         }
         let mut cursor = Cursor::new(bytes);
-        let front = bytes.len().checked_sub(size_of::<RawTail>());
-        let front = front.and_then(|len| cursor.take_bytes(len));
-        let front = front.ok_or(E::Truncated)?;
+        let front = bytes
+            .len()
+            .checked_sub(size_of::<RawTail>())
+            .and_then(|len| cursor.take_bytes(len))
+            .ok_or(E::Truncated)?;
         let mut cursor = Cursor::new(front);
         let head: &RawHead = cursor.take().ok_or(E::Truncated)?;
         if head.array != ARRAY {

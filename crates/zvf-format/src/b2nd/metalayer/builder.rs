@@ -113,8 +113,9 @@ impl NdMetalayerBuilder {
 
     fn axes(&self, form: NdForm) -> Result<Vec<u8>, NdLimit> {
         let rank = u8::try_from(self.shape.len()).ok();
-        let rank = rank.filter(|&rank| rank <= form.max_rank());
-        let rank = rank.ok_or(NdLimit::Rank(self.shape.len()))?;
+        let rank = rank
+            .filter(|&rank| rank <= form.max_rank())
+            .ok_or(NdLimit::Rank(self.shape.len()))?;
         let list = [marker::FIXARRAY.wrapping_add(rank)];
         let parts = [
             &[form.head(), VERSION, rank],

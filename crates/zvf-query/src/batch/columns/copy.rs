@@ -23,8 +23,9 @@ impl<'a> Copying<'a> {
         parts: impl Iterator<Item = (&'a [u8], &'a RowSelection)>,
     ) -> Vec<Self> {
         let row = row_size(dtype, columns);
-        let rest = bytes.get_mut(start.saturating_mul(row)..);
-        let mut rest = rest.unwrap_or_default();
+        let mut rest = bytes
+            .get_mut(start.saturating_mul(row)..)
+            .unwrap_or_default();
         let mut all = Vec::new();
         for (from, runs) in parts {
             let size = runs.len().saturating_mul(row).min(rest.len());

@@ -26,10 +26,14 @@ impl<'a> ColumnViews<'a> {
 
 impl ColumnSource for ColumnViews<'_> {
     fn find(&self, column: &ColumnRef) -> Result<ResolvedColumn<'_>, FindError> {
-        let found = self.0.iter().enumerate().filter(|(_, view)| {
-            column.scope.is_none_or(|scope| scope == view.scope()) && view.name() == column.name
-        });
-        let found: Vec<_> = found.collect();
+        let found: Vec<_> = self
+            .0
+            .iter()
+            .enumerate()
+            .filter(|(_, view)| {
+                column.scope.is_none_or(|scope| scope == view.scope()) && view.name() == column.name
+            })
+            .collect();
         let (id, view) = match found.as_slice() {
             [] => return Err(FindError::Absent),
             [one] => *one,

@@ -61,9 +61,11 @@ impl VertexBuilder {
             return false;
         }
         let owners = Owners::default();
-        let chunks = chunks.iter().flatten();
-        let chunks: Vec<(&Chunk, RowSelection)> =
-            chunks.map(|chunk| (chunk, chunk.runs())).collect();
+        let chunks: Vec<(&Chunk, RowSelection)> = chunks
+            .iter()
+            .flatten()
+            .map(|chunk| (chunk, chunk.runs()))
+            .collect();
         let parts = chunks.iter().map(|(chunk, rows)| VertexPart {
             chunk,
             rows,
@@ -85,8 +87,10 @@ impl VertexBuilder {
             return false;
         }
         let row = self.positions.row_size();
-        let new = parts.iter().map(|part| part.rows.len());
-        let new = new.fold(0, usize::saturating_add);
+        let new = parts
+            .iter()
+            .map(|part| part.rows.len())
+            .fold(0, usize::saturating_add);
         let is_small = new.saturating_mul(row) < MIN_PARALLEL_BYTES;
         // Reused memory would be zeroed first.
         if is_small && !self.has_room {
@@ -94,8 +98,9 @@ impl VertexBuilder {
         }
         let mut widths = Vec::with_capacity(self.vertex.len());
         for (at, builder) in &self.vertex {
-            let cells = parts.iter();
-            let cells = cells.map(|part| part.chunk.vertex.get(*at)?.as_ref());
+            let cells = parts
+                .iter()
+                .map(|part| part.chunk.vertex.get(*at)?.as_ref());
             let Some(width) = builder.width_with(cells) else {
                 return false;
             };
@@ -119,9 +124,10 @@ impl VertexBuilder {
         }
         let mut all: Vec<BulkCopy<'_>> = all.into_iter().map(BulkCopy::Column).collect();
         if let Some(ids) = &mut self.object_ids {
-            match ids.is_empty() {
-                true => *ids = vec![NO_OBJECT; capacity.rows],
-                false => ids.resize(capacity.rows, NO_OBJECT),
+            if ids.is_empty() {
+                *ids = vec![NO_OBJECT; capacity.rows]
+            } else {
+                ids.resize(capacity.rows, NO_OBJECT)
             }
             let mut rest = ids.get_mut(capacity.before..).unwrap_or_default();
             for part in parts {

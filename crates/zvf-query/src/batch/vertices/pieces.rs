@@ -95,8 +95,10 @@ impl VertexBuilder {
             }
             return Ok(());
         }
-        let rows = blocks.iter().map(|block| block.rows);
-        let rows = rows.fold(0, usize::saturating_add);
+        let rows = blocks
+            .iter()
+            .map(|block| block.rows)
+            .fold(0, usize::saturating_add);
         let width = self.positions.width;
         self.positions.bytes = zeroed(rows, row_size(schema.dtype, width));
         let mut columns = vec![Target {
@@ -119,8 +121,10 @@ impl VertexBuilder {
         }
         let bytes = columns.iter().map(|column| column.to.len()).sum();
         let copies = blocks.into_iter().map(|block| {
-            let targets = columns.iter_mut();
-            let targets = targets.map(|column| column.split_off(block.rows)).collect();
+            let targets = columns
+                .iter_mut()
+                .map(|column| column.split_off(block.rows))
+                .collect();
             (block, targets)
         });
         on_cores(copies.collect(), bytes, |(block, targets)| {
@@ -186,8 +190,10 @@ impl Target<'_, '_> {
         let number = usize::try_from(chunk).unwrap_or(usize::MAX);
         let from = self.from.get(number).copied().unwrap_or_default();
         let from = rows_at(from, self.row, indices);
-        let rest = self.to.get_mut(next.saturating_mul(self.row)..);
-        let rest = rest.unwrap_or_default();
+        let rest = self
+            .to
+            .get_mut(next.saturating_mul(self.row)..)
+            .unwrap_or_default();
         let size = from.len().min(rest.len());
         if let (Some(to), Some(from)) = (rest.get_mut(..size), from.get(..size)) {
             to.copy_from_slice(from);

@@ -27,22 +27,27 @@ pub(super) fn decode(
 ) -> Vec<Result<(), Damage>> {
     let count = u64::try_from(pending.len()).unwrap_or(u64::MAX);
     let part = budget.checked_div(count).unwrap_or(0);
-    let streams = pending.iter().map(|pending| stream(pending, responses));
-    let streams: Vec<Option<&Bytes>> = streams.collect();
+    let streams: Vec<Option<&Bytes>> = pending
+        .iter()
+        .map(|pending| stream(pending, responses))
+        .collect();
     let bytes = streams.iter().flatten().map(|stream| stream.len()).sum();
     let cells = on_cores(streams.clone(), bytes, |stream| {
         stream.map(|stream| DracoCell::parse(stream, part))
     });
     let mut left = budget;
-    let cells = streams.into_iter().zip(cells).map(|(stream, cell)| {
-        let cell = match (stream, cell?) {
-            (Some(stream), Err(DracoError::TooLarge(_))) => DracoCell::parse(stream, left),
-            (_, cell) => cell,
-        };
-        left = left.saturating_sub(cell.as_ref().map_or(0, size));
-        Some(cell)
-    });
-    let cells: Vec<Option<Result<DracoCell, DracoError>>> = cells.collect();
+    let cells: Vec<Option<Result<DracoCell, DracoError>>> = streams
+        .into_iter()
+        .zip(cells)
+        .map(|(stream, cell)| {
+            let cell = match (stream, cell?) {
+                (Some(stream), Err(DracoError::TooLarge(_))) => DracoCell::parse(stream, left),
+                (_, cell) => cell,
+            };
+            left = left.saturating_sub(cell.as_ref().map_or(0, size));
+            Some(cell)
+        })
+        .collect();
     let decoded = pending.iter_mut().zip(cells).map(|(pending, cell)| {
         let Some(cell) = cell else {
             return Ok(());

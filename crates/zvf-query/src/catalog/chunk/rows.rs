@@ -23,9 +23,10 @@ pub(super) fn positions(
     let count = |size: u64| {
         if let Some(padded) = schema.vertices.padded() {
             // Only the fragments tell how many rows of a padded cell are used.
-            return match extent <= padded.rows {
-                true => Ok(extent),
-                false => Err(no_row(schema, chunk, extent, padded.rows)),
+            return if extent <= padded.rows {
+                Ok(extent)
+            } else {
+                Err(no_row(schema, chunk, extent, padded.rows))
             };
         }
         match size.checked_rem(row) {
@@ -108,9 +109,10 @@ pub(super) fn attribute_rows(
             let all = whole_rows(attribute, chunk, cell.bytes, rows)?;
             let row = u64::from(all.columns);
             let size = u64::try_from(attribute.metadata.dtype.size()).unwrap_or(1);
-            let bytes = match u64::try_from(loaded.len()) == Ok(rows) {
-                true => all.bytes,
-                false => loaded_rows(&all.bytes, loaded, row.saturating_mul(size)),
+            let bytes = if u64::try_from(loaded.len()) == Ok(rows) {
+                all.bytes
+            } else {
+                loaded_rows(&all.bytes, loaded, row.saturating_mul(size))
             };
             let columns = all.columns;
             Ok(AttributeRows::Rows(CellRows { bytes, columns }))

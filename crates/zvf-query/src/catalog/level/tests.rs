@@ -112,8 +112,12 @@ fn a_node_that_was_read_is_not_read_again() {
     };
     let open = || {
         let level = session.level(id).now_or_never().unwrap().unwrap();
-        let family = session.chunked_array(&level, &ArrayRole::Vertices);
-        let family = family.now_or_never().unwrap().unwrap().unwrap();
+        let family = session
+            .chunked_array(&level, &ArrayRole::Vertices)
+            .now_or_never()
+            .unwrap()
+            .unwrap()
+            .unwrap();
         assert_eq!(family.node, key);
         fetch.requested.load(Ordering::Relaxed)
     };

@@ -198,8 +198,9 @@ impl Session<'_> {
             let names = self.link_attribute_names(&level, delta).await?;
             let (diagnostics, view) = (Diagnostics::new(false), LinkView::Stored);
             let target = target.as_deref();
-            let set = self.links(&level, target, delta, &names, view, &diagnostics);
-            let set = set.await?;
+            let set = self
+                .links(&level, target, delta, &names, view, &diagnostics)
+                .await?;
             Ok(set.map(|set| LinkCells { level, set }))
         })
     }
@@ -255,14 +256,15 @@ impl Session<'_> {
                 };
                 let own = push(&source.cells);
                 let values = source.attributes.iter();
-                let values =
-                    values.map(|values| values.as_ref().and_then(|values| push(&values.cells)));
-                let values: Vec<Option<usize>> = values.collect();
+                let values: Vec<Option<usize>> = values
+                    .map(|values| values.as_ref().and_then(|values| push(&values.cells)))
+                    .collect();
                 requested.push((cell, source, own, values));
             }
-            let mut results = match wanted.is_empty() {
-                true => Vec::new(),
-                false => self.fetch.cells(&wanted).await,
+            let mut results = if wanted.is_empty() {
+                Vec::new()
+            } else {
+                self.fetch.cells(&wanted).await
             };
             let mut take = |slot: Option<usize>, node: &Key, at: &ChunkCoord| {
                 let result = slot.and_then(|slot| results.get_mut(slot));
@@ -278,17 +280,18 @@ impl Session<'_> {
             for (cell, source, own, values) in requested {
                 let own = take(own, &source.node, &cell.at);
                 let each = source.attributes.iter().zip(values);
-                let values = each.map(|(attribute, slot)| {
-                    let (Some(attribute), Some(_)) = (attribute, slot) else {
-                        return Ok(None);
-                    };
-                    let node = match &attribute.cells {
-                        LinkStorage::Each(family) => &family.node,
-                        LinkStorage::Table(key, _) => key,
-                    };
-                    take(slot, node, &cell.at).map(Some)
-                });
-                let values: Result<Vec<Option<Bytes>>, Damage> = values.collect();
+                let values: Result<Vec<Option<Bytes>>, Damage> = each
+                    .map(|(attribute, slot)| {
+                        let (Some(attribute), Some(_)) = (attribute, slot) else {
+                            return Ok(None);
+                        };
+                        let node = match &attribute.cells {
+                            LinkStorage::Each(family) => &family.node,
+                            LinkStorage::Table(key, _) => key,
+                        };
+                        take(slot, node, &cell.at).map(Some)
+                    })
+                    .collect();
                 read.push(own.and_then(|links| {
                     Ok(LinkBlobs {
                         links,

@@ -198,8 +198,10 @@ fn int64s(bytes: &[u8], dtype: Dtype) -> Result<Cow<'_, [u8]>, Fault> {
 fn in_use(rows: &[u8], width: LinkWidth, used: Option<u64>) -> Result<&[u8], Fault> {
     let row = width.get().saturating_mul(size_of::<i64>());
     let is_fill = |row: &[u8], fill: u8| row.iter().all(|byte| *byte == fill);
-    let trimmed = rows.chunks(row).rposition(|row| !is_fill(row, u8::MAX));
-    let trimmed = trimmed.map_or(0, |last| last.saturating_add(1));
+    let trimmed = rows
+        .chunks(row)
+        .rposition(|row| !is_fill(row, u8::MAX))
+        .map_or(0, |last| last.saturating_add(1));
     let count = match used {
         None => trimmed,
         Some(used) => {

@@ -93,14 +93,17 @@ impl Session<'_> {
             }
         }
         // Cells whose groups cannot be used are read whole, which also reports damage.
-        let again = records.iter().zip(cells).filter(|(read, _)| read.is_none());
-        let again: Vec<usize> = again.map(|(_, number)| *number).collect();
-        let mut again = match again.is_empty() {
-            true => Vec::new().into_iter(),
-            false => {
-                let read = self.link_cells(level, set, &again, diagnostics);
-                read.await?.into_iter()
-            }
+        let again: Vec<usize> = records
+            .iter()
+            .zip(cells)
+            .filter(|(read, _)| read.is_none())
+            .map(|(_, number)| *number)
+            .collect();
+        let mut again = if again.is_empty() {
+            Vec::new().into_iter()
+        } else {
+            let read = self.link_cells(level, set, &again, diagnostics);
+            read.await?.into_iter()
         };
         let records = records.into_iter();
         Ok(records
@@ -120,13 +123,15 @@ impl Session<'_> {
         for (partial, table) in cells.iter().zip(tables) {
             requested.push(table.and_then(|table| request(partial, table, &mut wanted)));
         }
-        let responses = match wanted.is_empty() {
-            true => Vec::new(),
-            false => self.fetch.cells(&wanted).await,
+        let responses = if wanted.is_empty() {
+            Vec::new()
+        } else {
+            self.fetch.cells(&wanted).await
         };
-        let responses = responses.into_iter();
-        let mut responses: Vec<Option<Fetched>> =
-            responses.map(|response| response.ok().flatten()).collect();
+        let mut responses: Vec<Option<Fetched>> = responses
+            .into_iter()
+            .map(|response| response.ok().flatten())
+            .collect();
         let budget = self.fetch.budget();
         let mut bytes = 0_u64;
         let mut read = Vec::with_capacity(cells.len());
@@ -151,8 +156,9 @@ impl Session<'_> {
         groups: &ChunkedArray,
         cells: &[PartialCell<'_>],
     ) -> Vec<Option<Arc<FragmentTable>>> {
-        let known = cells.iter();
-        let known = known.map(|partial| groups.fragment_tables.get(&partial.cell.at));
+        let known = cells
+            .iter()
+            .map(|partial| groups.fragment_tables.get(&partial.cell.at));
         let mut tables: Vec<Option<Arc<FragmentTable>>> = known.collect();
         let (mut wanted, mut places) = (Vec::new(), Vec::new());
         for (at, (partial, table)) in cells.iter().zip(&tables).enumerate() {
@@ -246,8 +252,7 @@ fn request<'p, 's>(
         Some(ArrayRequest { slots, row })
     };
     let links = request(partial.links, Some(row_of(partial.source)?))?;
-    let attributes = partial.source.attributes.iter();
-    let attributes = attributes.map(|attribute| {
+    let attributes = partial.source.attributes.iter().map(|attribute| {
         let attribute = attribute.as_ref()?;
         let LinkStorage::Each(array) = &attribute.cells else {
             return None;

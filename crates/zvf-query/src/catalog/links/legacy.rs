@@ -125,8 +125,10 @@ impl Session<'_> {
         let fragments = self
             .chunked_array(level, &ArrayRole::VertexFragments)
             .await?;
-        let chunks = fragments.and_then(|fragments| fragments.chunks());
-        let chunks = chunks.unwrap_or_default().into_iter();
+        let chunks = fragments
+            .and_then(|fragments| fragments.chunks())
+            .unwrap_or_default()
+            .into_iter();
         Ok(chunks.filter(|chunk| cells.has(chunk)).collect())
     }
 
@@ -173,8 +175,9 @@ impl Session<'_> {
             (table, LinkCellForm::Table(arity), vec![cell])
         } else {
             let ends = family.width.get();
-            let cells = self.keyed_cells(&key, node, &names, ends.saturating_mul(arity));
-            let cells = cells.await?;
+            let cells = self
+                .keyed_cells(&key, node, &names, ends.saturating_mul(arity))
+                .await?;
             let found = keyed(&cells, &family, arity, view);
             (
                 LinkStorage::Each(Arc::new(cells)),
@@ -219,9 +222,10 @@ impl Session<'_> {
         match node {
             None if is_table => {
                 let data = self.fetch.nodes(&[child(key, "data")?]).await?;
-                match data.into_iter().any(|node| node.is_some()) {
-                    true => Err(Damage::new(key, Fault::Missing).into()),
-                    false => Ok(None),
+                if data.into_iter().any(|node| node.is_some()) {
+                    Err(Damage::new(key, Fault::Missing).into())
+                } else {
+                    Ok(None)
                 }
             }
             None if names.is_empty() => Ok(None),
@@ -310,8 +314,11 @@ fn keyed(
     keys.sort_by_cached_key(ToString::to_string);
     let mut found = Vec::with_capacity(keys.len());
     for key in keys {
-        let chunks = key.coords().chunks(arity.max(1)).map(ChunkCoord::new);
-        let chunks: Vec<ChunkCoord> = chunks.collect();
+        let chunks: Vec<ChunkCoord> = key
+            .coords()
+            .chunks(arity.max(1))
+            .map(ChunkCoord::new)
+            .collect();
         let leads = chunks.first().is_some_and(|first| {
             let mut others = chunks.iter();
             others.all(|other| other >= first)

@@ -46,9 +46,10 @@ impl Session<'_> {
         };
         // Without groups that can be read, cells are read whole.
         let groups = async {
-            let groups = match level.metadata.fragment_link_groups && delta == Delta::INTRA {
-                true => self.chunked_array(level, &ArrayRole::LinkFragments).await,
-                false => Ok(None),
+            let groups = if level.metadata.fragment_link_groups && delta == Delta::INTRA {
+                self.chunked_array(level, &ArrayRole::LinkFragments).await
+            } else {
+                Ok(None)
             };
             Ok(groups.ok().flatten())
         };
@@ -251,8 +252,8 @@ fn offsets(
     arity: usize,
     node: &Key,
 ) -> Result<Vec<Vec<i64>>, QueryError> {
-    let offsets = Offsets::parse(segment, family.width, arity);
-    let offsets = offsets.map_err(|_| Damage::new(node, Fault::LinkCell))?;
+    let offsets = Offsets::parse(segment, family.width, arity)
+        .map_err(|_| Damage::new(node, Fault::LinkCell))?;
     Ok(offsets.iter().map(Iterator::collect).collect())
 }
 

@@ -146,8 +146,9 @@ impl Session<'_> {
         set: &'s LinkSet,
         cells: &[usize],
     ) -> Result<FetchedLinks<'s>, QueryError> {
-        let padded = set.sources.iter();
-        let padded = padded
+        let padded = set
+            .sources
+            .iter()
             .clone()
             .any(|source| matches!(source.form, LinkCellForm::Padded(_)));
         let fragments = if padded && set.delta == Delta::INTRA {
@@ -277,8 +278,8 @@ fn links(
     let used = match (fragments, requested.fragments) {
         (Some(family), Some(slot)) => {
             let blob = take(results, slot, &family.node, &cell.at, false)?.unwrap_or_default();
-            let table = FragmentTable::parse(&blob);
-            let table = table.map_err(|error| Damage::in_chunk(&family.node, &cell.at, error))?;
+            let table = FragmentTable::parse(&blob)
+                .map_err(|error| Damage::in_chunk(&family.node, &cell.at, error))?;
             Some(table.extent())
         }
         _ => None,

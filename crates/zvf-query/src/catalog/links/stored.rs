@@ -122,8 +122,10 @@ impl Session<'_> {
             // Only links of 0.9 need the other level, to compute its chunks.
             let is_needed = self.layout.links == LinkForm::PerOffsets && delta != Delta::INTRA;
             let target = if is_needed {
-                let number = level.id().offset(delta.levels());
-                let number = number.ok_or_else(|| self.no_level(level.id()))?;
+                let number = level
+                    .id()
+                    .offset(delta.levels())
+                    .ok_or_else(|| self.no_level(level.id()))?;
                 Some(self.level(number).await?)
             } else {
                 None
@@ -285,8 +287,9 @@ fn column<'a>(
     metadata: &CellAttribute,
     cells: impl Iterator<Item = (usize, Option<&'a CellRows>)> + Clone,
 ) -> Result<Column, QueryError> {
-    let mut widths = cells.clone();
-    let widths = widths.find_map(|(rows, values)| Some(values.filter(|_| rows > 0)?.columns));
+    let widths = cells
+        .clone()
+        .find_map(|(rows, values)| Some(values.filter(|_| rows > 0)?.columns));
     let mut rows = NumericColumn::new(metadata.dtype.kind(), widths.unwrap_or(1));
     let mut missing = Vec::new();
     for (count, values) in cells {

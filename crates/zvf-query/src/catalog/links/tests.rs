@@ -134,15 +134,21 @@ fn arrays_are_ordered_as_text_and_ends_keep_input_order() {
 #[test]
 fn cells_are_described_before_they_are_read() {
     let memory = edges();
-    let set = open(&memory, 0, &[], LinkView::Logical, &Diagnostics::new(false));
-    let set = set.unwrap().unwrap();
+    let set = open(&memory, 0, &[], LinkView::Logical, &Diagnostics::new(false))
+        .unwrap()
+        .unwrap();
     let cells = set.cells.iter().map(|cell| {
-        let chunks = cell.chunks.as_ref().unwrap().iter();
-        let chunks: Vec<String> = chunks.map(ToString::to_string).collect();
+        let chunks: Vec<String> = cell
+            .chunks
+            .as_ref()
+            .unwrap()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         (chunks.join(" "), cell.is_inside)
     });
-    let expected = [("1.1 2.1", false), ("1.0 1.1", false), ("1.1 1.1", true)];
-    let expected = expected.map(|(chunks, is_inside)| (chunks.to_owned(), is_inside));
+    let expected = [("1.1 2.1", false), ("1.0 1.1", false), ("1.1 1.1", true)]
+        .map(|(chunks, is_inside)| (chunks.to_owned(), is_inside));
     assert!(cells.eq(expected));
     assert_eq!(set.width().unwrap(), Some(LinkWidth::EDGE));
     assert!(set.rows_are_known && !set.may_be_shuffled);
@@ -194,8 +200,9 @@ fn copies_count_once_except_in_the_stored_view() {
 fn links_without_a_value_are_noted() {
     let memory = copies();
     let diagnostics = Diagnostics::new(false);
-    let set = open(&memory, 0, &["w", "none"], LinkView::Logical, &diagnostics);
-    let set = set.unwrap().unwrap();
+    let set = open(&memory, 0, &["w", "none"], LinkView::Logical, &diagnostics)
+        .unwrap()
+        .unwrap();
     assert!(set.attributes[0].metadata.is_some());
     assert!(set.attributes[1].metadata.is_none());
     let read = read(&memory, &set, &diagnostics).unwrap();
@@ -271,8 +278,9 @@ fn damage_names_its_cell_and_the_rest_is_returned() {
 
 fn check_damage(memory: &MemoryStore, key: &str) {
     let diagnostics = Diagnostics::new(false);
-    let set = open(memory, 0, &[], LinkView::Logical, &diagnostics);
-    let set = set.unwrap().unwrap();
+    let set = open(memory, 0, &[], LinkView::Logical, &diagnostics)
+        .unwrap()
+        .unwrap();
     let error = read(memory, &set, &diagnostics).unwrap_err();
     assert_eq!(error.to_string(), format!("{key}, chunk 1.1"));
     let diagnostics = Diagnostics::new(true);

@@ -48,9 +48,12 @@ impl Session<'_> {
     ) -> Result<Vec<Delta>, QueryError> {
         let levels = self.root.datasets.iter().map(|dataset| dataset.level);
         let this = i64::from(level.id().number());
-        let deltas = levels.map(|other| i64::from(other.number()).saturating_sub(this));
-        let deltas = deltas.filter_map(|delta| i32::try_from(delta).ok());
-        let deltas: BTreeSet<Delta> = deltas.chain([0]).map(Delta::new).collect();
+        let deltas: BTreeSet<Delta> = levels
+            .map(|other| i64::from(other.number()).saturating_sub(this))
+            .filter_map(|delta| i32::try_from(delta).ok())
+            .chain([0])
+            .map(Delta::new)
+            .collect();
         let node = Self::node_of(level)?;
         let mut folders = vec![child(&node, "links")?];
         if old {
@@ -64,8 +67,9 @@ impl Session<'_> {
         }
         let nodes = self.fetch.nodes(&keys).await?;
         let all = deltas.iter().cycle().zip(nodes);
-        let found = all.filter_map(|(delta, node)| node.is_some().then_some(*delta));
-        let found: BTreeSet<Delta> = found.collect();
+        let found: BTreeSet<Delta> = all
+            .filter_map(|(delta, node)| node.is_some().then_some(*delta))
+            .collect();
         Ok(found.into_iter().collect())
     }
 
@@ -98,8 +102,9 @@ impl Session<'_> {
             keys.push(self.link_node(level, &part)?);
         }
         let nodes = self.fetch.nodes(&keys).await?;
-        let found = tried.into_iter().zip(nodes);
-        let mut found: Vec<String> = found
+        let mut found: Vec<String> = tried
+            .into_iter()
+            .zip(nodes)
             .filter_map(|(segment, node)| node.map(|_| segment))
             .collect();
         found.sort_unstable();
@@ -140,13 +145,17 @@ impl Session<'_> {
         let mut records = 0_u64;
         for ((cell, source, family), result) in of.into_iter().zip(results) {
             let damage = |fault| Damage::in_chunk(&family.node, &cell.at, fault);
-            let begin = result.map_err(|error| damage(Fault::Fetch(error)))?;
-            let begin = begin.ok_or_else(|| damage(Fault::MissingCell))?;
+            let begin = result
+                .map_err(|error| damage(Fault::Fetch(error)))?
+                .ok_or_else(|| damage(Fault::MissingCell))?;
             let size = family.payload_size(&cell.at, begin.size);
             let (bytes, row) = match &source.form {
                 LinkCellForm::Groups(dtype, form) => {
-                    let groups = begin.bytes.first_chunk::<8>().copied();
-                    let groups = groups.map_or(0, u64::from_le_bytes);
+                    let groups = begin
+                        .bytes
+                        .first_chunk::<8>()
+                        .copied()
+                        .map_or(0, u64::from_le_bytes);
                     let header = groups.saturating_add(1).saturating_mul(8);
                     let columns = decode::row_columns(source.width, *form);
                     (

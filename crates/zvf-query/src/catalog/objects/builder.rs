@@ -96,8 +96,8 @@ impl ObjectsBuilder {
                 .split_last_chunk::<8>()
                 .ok_or_else(|| fault(Fault::Range))?;
             let chunk = Int64s::parse(chunk).map_err(|error| fault(error.into()))?;
-            let fragment = u32::try_from(i64::from_le_bytes(*fragment));
-            let fragment = fragment.map_err(|_| fault(Fault::Range))?;
+            let fragment =
+                u32::try_from(i64::from_le_bytes(*fragment)).map_err(|_| fault(Fault::Range))?;
             let number = match self.numbers.find_after(last, chunk) {
                 Some(number) => number,
                 None => self.number(chunk)?,

@@ -79,8 +79,11 @@ impl Session<'_> {
         let sizes = [spans, blocks, ids].map(|array| array.size(None));
         self.check_budget(sizes.into_iter().fold(0, u64::saturating_add))?;
         let requests: [RowRequest; 3] = [spans, blocks, ids].map(|array| array.request(None));
-        let wanted = requests.iter().flat_map(|request| &request.wanted);
-        let wanted: Vec<CellRequest> = wanted.cloned().collect();
+        let wanted: Vec<CellRequest> = requests
+            .iter()
+            .flat_map(|request| &request.wanted)
+            .cloned()
+            .collect();
         let mut results = self.fetch.bypass_cache().cells(&wanted).await.into_iter();
         let [of_spans, of_blocks, of_ids] = requests;
         let mut next = |request: &RowRequest| -> Vec<_> {

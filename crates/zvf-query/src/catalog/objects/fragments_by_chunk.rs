@@ -14,15 +14,18 @@ pub(crate) struct FragmentsByChunk {
 impl FragmentsByChunk {
     /// Groups the fragments of objects by chunk.
     pub(crate) fn of(objects: &ObjectSet, indices: impl Iterator<Item = usize>) -> Self {
-        let pieces = indices.flat_map(|index| objects.fragments(index));
-        let mut pieces: Vec<ObjectFragment> = pieces.copied().collect();
+        let mut pieces: Vec<ObjectFragment> = indices
+            .flat_map(|index| objects.fragments(index))
+            .copied()
+            .collect();
         pieces.sort_unstable();
         pieces.dedup();
-        let chunks = pieces.chunk_by(|a, b| a.chunk == b.chunk);
-        let chunks = chunks.filter_map(|pieces| {
-            let chunk = objects.chunk(pieces.first()?.chunk)?.clone();
-            Some((chunk, pieces.iter().map(|piece| piece.fragment).collect()))
-        });
+        let chunks = pieces
+            .chunk_by(|a, b| a.chunk == b.chunk)
+            .filter_map(|pieces| {
+                let chunk = objects.chunk(pieces.first()?.chunk)?.clone();
+                Some((chunk, pieces.iter().map(|piece| piece.fragment).collect()))
+            });
         chunks.collect()
     }
 

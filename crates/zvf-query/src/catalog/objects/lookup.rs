@@ -59,8 +59,8 @@ impl Rows {
             Self::Known(known) => known.find(*id).and_then(|row| u64::try_from(row).ok()),
             Self::Proven => u64::try_from(*id).ok(),
         };
-        let found = ids.iter().filter_map(|id| Some((find(id)?, *id)));
-        let mut found: Vec<(u64, i64)> = found.collect();
+        let mut found: Vec<(u64, i64)> =
+            ids.iter().filter_map(|id| Some((find(id)?, *id))).collect();
         found.sort_unstable();
         found.dedup();
         found
@@ -217,8 +217,10 @@ impl Session<'_> {
             ranges
                 .push(range.filter(|_| !overlaps(&damaged_spans, &(*row..row.saturating_add(1)))));
         }
-        let lengths = ranges.iter().flatten();
-        let lengths = lengths.map(|range| range.end.saturating_sub(range.start));
+        let lengths = ranges
+            .iter()
+            .flatten()
+            .map(|range| range.end.saturating_sub(range.start));
         let total = lengths.fold(0, u64::saturating_add);
         // The rows are listed, eight bytes each, and then read.
         self.check_budget(total.saturating_mul(blocks.row().saturating_add(8)))?;
@@ -252,8 +254,8 @@ impl Session<'_> {
                 }
             }
         }
-        let found = ObjectIds::new(found.iter().map(|(_, id)| *id).collect(), false);
-        let found = found.map_err(|fault| Damage::new(&table.node, fault))?;
+        let found = ObjectIds::new(found.iter().map(|(_, id)| *id).collect(), false)
+            .map_err(|fault| Damage::new(&table.node, fault))?;
         Ok(ObjectLookup::of(Arc::new(builder.finish(found)), ids))
     }
 
@@ -480,7 +482,7 @@ fn some_of(
             )?;
         }
     }
-    let ids = ObjectIds::new(found.iter().map(|(_, id)| *id).collect(), false);
-    let ids = ids.map_err(|fault| Damage::new(&table.node, fault))?;
+    let ids = ObjectIds::new(found.iter().map(|(_, id)| *id).collect(), false)
+        .map_err(|fault| Damage::new(&table.node, fault))?;
     Ok(builder.finish(ids))
 }

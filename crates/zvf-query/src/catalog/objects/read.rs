@@ -162,8 +162,12 @@ impl Session<'_> {
         let bytes = data.size(None).saturating_add(offsets.size(None));
         self.check_budget(bytes)?;
         let (of_data, of_offsets) = (data.request(None), offsets.request(None));
-        let wanted = of_data.wanted.iter().chain(&of_offsets.wanted);
-        let wanted: Vec<CellRequest> = wanted.cloned().collect();
+        let wanted: Vec<CellRequest> = of_data
+            .wanted
+            .iter()
+            .chain(&of_offsets.wanted)
+            .cloned()
+            .collect();
         let mut results = self.fetch.bypass_cache().cells(&wanted).await;
         let after = results.split_off(of_data.wanted.len().min(results.len()));
         let data_read = data.finish(&of_data, results);
@@ -253,8 +257,7 @@ pub(super) fn read_ids(
     if let Some((_, damage)) = read.damaged.into_iter().next() {
         return Err(damage);
     }
-    let ids = Int64s::parse(&read.bytes);
-    let ids = ids.map_err(|error| Damage::new(array.node(), error))?;
+    let ids = Int64s::parse(&read.bytes).map_err(|error| Damage::new(array.node(), error))?;
     let ids = ObjectIds::new(ids.iter().collect(), sorted);
     ids.map_err(|fault| Damage::new(array.node(), fault))
 }

@@ -101,8 +101,12 @@ impl Session<'_> {
             Manifests::Open { data, offsets } => {
                 self.check_budget(data.size(None).saturating_add(offsets.size(None)))?;
                 let (of_data, of_offsets) = (data.request(None), offsets.request(None));
-                let wanted = of_data.wanted.iter().chain(&of_offsets.wanted);
-                let wanted: Vec<_> = wanted.cloned().collect();
+                let wanted: Vec<_> = of_data
+                    .wanted
+                    .iter()
+                    .chain(&of_offsets.wanted)
+                    .cloned()
+                    .collect();
                 let mut results = self.fetch.cells(&wanted).await;
                 let after = results.split_off(of_data.wanted.len().min(results.len()));
                 let read = data.finish(&of_data, results);
@@ -110,8 +114,8 @@ impl Session<'_> {
                 if let Some((_, damage)) = read.damaged.into_iter().chain(starts.damaged).next() {
                     return Err(damage.into());
                 }
-                let rows = OpenRows::parse(&read.bytes, &starts.bytes);
-                let rows = rows.map_err(|error| Damage::new(offsets.node(), error))?;
+                let rows = OpenRows::parse(&read.bytes, &starts.bytes)
+                    .map_err(|error| Damage::new(offsets.node(), error))?;
                 let mut spans = Vec::with_capacity(rows.len());
                 let mut end = 0_usize;
                 for row in rows.iter() {

@@ -76,9 +76,10 @@ impl Session<'_> {
             ObjectIndexForm::ManifestsWithIds => ObjectIndexLayout::ManifestsWithIds,
         });
         // An undeclared index rarely exists, so only its node is requested.
-        let guess = match level.declares(OBJECT_INDEX) {
-            true => guess,
-            false => &[],
+        let guess = if level.declares(OBJECT_INDEX) {
+            guess
+        } else {
+            &[]
         };
         let mut keys = vec![key.clone()];
         for name in guess {
@@ -86,9 +87,10 @@ impl Session<'_> {
         }
         let mut nodes = self.fetch.nodes(&keys).await?.into_iter();
         let Some(node) = nodes.next().flatten() else {
-            return match level.declares(OBJECT_INDEX) {
-                true => Err(Damage::new(&key, Fault::Missing).into()),
-                false => Ok(None),
+            return if level.declares(OBJECT_INDEX) {
+                Err(Damage::new(&key, Fault::Missing).into())
+            } else {
+                Ok(None)
             };
         };
         let index = ObjectIndex::parse(&key, node.attributes())?.value;
@@ -100,11 +102,16 @@ impl Session<'_> {
         let names = names(index.layout);
         // Nodes guessed correctly are not read again.
         let mut known: BTreeMap<&str, Option<Node>> = guess.iter().copied().zip(nodes).collect();
-        let more = names.iter().copied();
-        let more: Vec<&str> = more.filter(|name| !known.contains_key(name)).collect();
+        let more: Vec<&str> = names
+            .iter()
+            .copied()
+            .filter(|name| !known.contains_key(name))
+            .collect();
         if !more.is_empty() {
-            let keys = more.iter().map(|name| child(&key, name));
-            let keys = keys.collect::<Result<Vec<_>, _>>()?;
+            let keys = more
+                .iter()
+                .map(|name| child(&key, name))
+                .collect::<Result<Vec<_>, _>>()?;
             known.extend(more.into_iter().zip(self.fetch.nodes(&keys).await?));
         }
         let mut arrays = names

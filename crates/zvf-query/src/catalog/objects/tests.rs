@@ -47,8 +47,10 @@ fn numbered() -> Vec<i64> {
 }
 
 fn row(objects: &ObjectSet, index: usize) -> Vec<i64> {
-    let chunks = objects.fragments(index).iter();
-    let chunks = chunks.map(|piece| objects.chunk(piece.chunk).unwrap().coords()[0]);
+    let chunks = objects
+        .fragments(index)
+        .iter()
+        .map(|piece| objects.chunk(piece.chunk).unwrap().coords()[0]);
     chunks.collect()
 }
 
@@ -178,8 +180,9 @@ fn a_missing_cell_is_damage_unless_its_objects_may_be_empty() {
         let lookup = poll_ready(session.object_list_of(LEVEL, &[6]));
         assert!(is_missing(lookup.unwrap_err()));
         let diagnostics = Diagnostics::new(true);
-        let objects = poll_ready(session.objects(&level, &diagnostics));
-        let objects = objects.unwrap().unwrap();
+        let objects = poll_ready(session.objects(&level, &diagnostics))
+            .unwrap()
+            .unwrap();
         assert!(objects.is_incomplete() && row(&objects, 6).is_empty());
         assert_eq!(row(&objects, 8), [8]);
     }
@@ -187,8 +190,9 @@ fn a_missing_cell_is_damage_unless_its_objects_may_be_empty() {
     let index = json!({"num_objects": 12, "num_present": 10, "sid_ndim": 1,
         "layout": "vlen_manifests_v2", "object_ids_sorted": true});
     memory.group("0/object_index", index);
-    let objects = poll_ready(memory.session().object_list(LEVEL));
-    let objects = objects.unwrap().unwrap();
+    let objects = poll_ready(memory.session().object_list(LEVEL))
+        .unwrap()
+        .unwrap();
     assert!(row(&objects, 6).is_empty() && !objects.is_incomplete());
 }
 
@@ -206,8 +210,9 @@ fn damage_after_a_long_range_costs_no_more_than_the_manifest() {
     let session = memory.session();
     let level = poll_ready(session.level(LEVEL)).unwrap();
     let diagnostics = Diagnostics::new(true);
-    let objects = poll_ready(session.objects(&level, &diagnostics)).unwrap();
-    let objects = objects.unwrap();
+    let objects = poll_ready(session.objects(&level, &diagnostics))
+        .unwrap()
+        .unwrap();
     assert!(row(&objects, 0).is_empty() && row(&objects, 1) == [1]);
     assert_eq!(diagnostics.finish().0.len(), 1);
 }

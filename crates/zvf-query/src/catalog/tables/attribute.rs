@@ -86,8 +86,8 @@ impl Session<'_> {
         };
         let mut nodes = nodes.into_iter();
         let table = Table::parse_group(key, &group.attributes)?.value;
-        let values = array(&data, nodes.next().flatten())?;
-        let values = values.ok_or_else(|| Damage::new(&data, Fault::Missing))?;
+        let values = array(&data, nodes.next().flatten())?
+            .ok_or_else(|| Damage::new(&data, Fault::Missing))?;
         let mut present = None;
         if table.has_present_mask {
             let there = array(&mask, nodes.next().flatten())?;
@@ -105,8 +105,11 @@ impl Session<'_> {
         columns: u64,
     ) -> Result<Option<AttributeTable>, QueryError> {
         let data = child(key, "data")?;
-        let nodes = self.fetch.nodes(&[key.clone(), data.clone()]).await?;
-        let mut nodes = nodes.into_iter();
+        let mut nodes = self
+            .fetch
+            .nodes(&[key.clone(), data.clone()])
+            .await?
+            .into_iter();
         let (node, data_node) = (nodes.next().flatten(), nodes.next().flatten());
         let values = match (node, data_node) {
             (None, _) => return Ok(None),
@@ -190,17 +193,21 @@ impl Session<'_> {
             Some(rows) => rows.get(index).copied().unwrap_or(u64::MAX),
             None => u64::try_from(index).unwrap_or(u64::MAX),
         };
-        let missing = read.bytes.chunks(row).enumerate().map(|(index, bytes)| {
-            let at = row_of(index);
-            at >= array.rows
-                || damaged.iter().any(|rows| rows.contains(&at))
-                || absent(index, bytes)
-        });
-        let missing: Vec<bool> = missing.collect();
+        let missing: Vec<bool> = read
+            .bytes
+            .chunks(row)
+            .enumerate()
+            .map(|(index, bytes)| {
+                let at = row_of(index);
+                at >= array.rows
+                    || damaged.iter().any(|rows| rows.contains(&at))
+                    || absent(index, bytes)
+            })
+            .collect();
         let values = match array.element {
             TableElement::Number(kind) => {
-                let columns = u32::try_from(array.columns);
-                let columns = columns.map_err(|_| Damage::new(array.node(), Fault::Range))?;
+                let columns = u32::try_from(array.columns)
+                    .map_err(|_| Damage::new(array.node(), Fault::Range))?;
                 ColumnValues::Numeric(NumericColumn {
                     kind,
                     width: columns,
@@ -237,8 +244,9 @@ impl Session<'_> {
         order.retain(|(row, _)| *row < array.rows);
         order.sort_unstable();
         let cells = order.chunk_by(|a, b| array.cell_of(a.0) == array.cell_of(b.0));
-        let wanted = cells.clone().filter_map(|cell| cell.first());
-        let wanted: Vec<_> = wanted
+        let wanted: Vec<_> = cells
+            .clone()
+            .filter_map(|cell| cell.first())
             .map(|(row, _)| array.cell_request(array.cell_of(*row)))
             .collect();
         let results = self.fetch.cells(&wanted).await;
@@ -265,8 +273,8 @@ impl Session<'_> {
         let mut missing = Vec::with_capacity(texts.len());
         let fill_is_absent = matches!(table.absent, Absent::Fill);
         for (text, row) in texts.iter().zip(&rows) {
-            let word = core::str::from_utf8(text.as_deref().unwrap_or_default());
-            let word = word.map_err(|_| no_text(array.node(), *row))?;
+            let word = core::str::from_utf8(text.as_deref().unwrap_or_default())
+                .map_err(|_| no_text(array.node(), *row))?;
             words.push(word);
             missing.push(text.is_none() || fill_is_absent && word == fill);
         }
@@ -305,8 +313,9 @@ impl AttributeTable {
     fn of_array(name: &str, array: AnyArray, table: &Table) -> Result<Self, QueryError> {
         let text = match (&array.metadata().data_type, &array.metadata().fill_value) {
             (DataType::VariableText, fill) => {
-                let fill = fill.as_str();
-                let fill = fill.ok_or_else(|| Damage::new(array.node(), Fault::Fill))?;
+                let fill = fill
+                    .as_str()
+                    .ok_or_else(|| Damage::new(array.node(), Fault::Fill))?;
                 Some(fill.to_owned())
             }
             _ => None,
@@ -343,8 +352,9 @@ impl AttributeTable {
         };
         let (&expected, row) = shape.split_first().ok_or_else(|| damage(Fault::Kind))?;
         let mut extents = row.iter();
-        let columns = extents.try_fold(1_u64, |n, &extent| n.checked_mul(extent));
-        let columns = columns.ok_or_else(|| damage(Fault::Range))?;
+        let columns = extents
+            .try_fold(1_u64, |n, &extent| n.checked_mul(extent))
+            .ok_or_else(|| damage(Fault::Range))?;
         let values = RowArray::blob(values, dtype, columns)?;
         let rows = |array: &RowArray| match array.rows {
             found if found == expected => Ok(()),

@@ -75,12 +75,11 @@ impl ColumnSource for ScopedColumns<'_> {
         });
         let (scope, first) = found.next().ok_or(FindError::Absent)?;
         let others: Vec<Scope> = found.map(|(scope, _)| scope).collect();
-        match others.is_empty() {
-            true => Ok(first),
-            false => {
-                let scopes = [scope].into_iter().chain(others);
-                Err(FindError::ambiguous(column, scopes, None))
-            }
+        if others.is_empty() {
+            Ok(first)
+        } else {
+            let scopes = [scope].into_iter().chain(others);
+            Err(FindError::ambiguous(column, scopes, None))
         }
     }
 

@@ -41,8 +41,11 @@ impl GroupList {
     /// Returns the number of groups. An unused number is a group without members.
     pub fn len(&self) -> u64 {
         let listed = self.starts.len().saturating_sub(1);
-        let ranges = self.ranges.keys().next_back();
-        let ranges = ranges.map_or(0, |group| group.saturating_add(1));
+        let ranges = self
+            .ranges
+            .keys()
+            .next_back()
+            .map_or(0, |group| group.saturating_add(1));
         u64::try_from(listed).unwrap_or(u64::MAX).max(ranges)
     }
 

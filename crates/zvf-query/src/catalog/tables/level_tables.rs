@@ -43,11 +43,13 @@ impl Session<'_> {
             Scope::Group => ArrayRole::GroupAttribute(name),
             _ => ArrayRole::ObjectAttribute(name),
         };
-        let key = self.layout.described_at(level.id(), &part);
-        let key = key.map_err(|source| QueryError::Name {
-            name: name.to_owned(),
-            source,
-        })?;
+        let key = self
+            .layout
+            .described_at(level.id(), &part)
+            .map_err(|source| QueryError::Name {
+                name: name.to_owned(),
+                source,
+            })?;
         let absent = || Self::absent_attribute(level, scope, name).unwrap_or_else(|error| error);
         let key = key.ok_or_else(absent)?;
         let cache = level.extension::<TableCache>();

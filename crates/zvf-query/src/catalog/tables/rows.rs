@@ -115,8 +115,7 @@ impl RowArray {
         let (Some(columns @ 1..), Some(cell)) = (columns, cell) else {
             return Err(fault(Fault::Range));
         };
-        let fill = metadata.fill_element();
-        let fill = fill.ok_or_else(|| fault(Fault::Fill))?;
+        let fill = metadata.fill_element().ok_or_else(|| fault(Fault::Fill))?;
         let order = byte_order(metadata);
         let rows = Self {
             array,
@@ -144,8 +143,10 @@ impl RowArray {
             return Err(fault(Fault::Kind));
         };
         let element = TableElement::Number(dtype.kind());
-        let row = columns.checked_mul(element.size()).filter(|row| *row > 0);
-        let row = row.ok_or_else(|| fault(Fault::Range))?;
+        let row = columns
+            .checked_mul(element.size())
+            .filter(|row| *row > 0)
+            .ok_or_else(|| fault(Fault::Range))?;
         let (Some(rows), Some(0)) = (size.checked_div(row), size.checked_rem(row)) else {
             return Err(fault(Fault::Rows { bytes: size, row }));
         };
@@ -154,9 +155,10 @@ impl RowArray {
             Some(1..) if cell < size => return Err(fault(Fault::Kind)),
             _ => cell.div_euclid(row),
         };
-        let fill = metadata.fill_element();
-        let fill = fill.ok_or_else(|| fault(Fault::Fill))?;
-        let fill = fill.repeat(dtype.kind().size());
+        let fill = metadata
+            .fill_element()
+            .ok_or_else(|| fault(Fault::Fill))?
+            .repeat(dtype.kind().size());
         let rows = Self {
             array,
             element,
@@ -277,8 +279,11 @@ impl RowArray {
         let mut cell = vec![part.cell];
         cell.resize(self.array.metadata().rank(), 0);
         let start = part.cell.saturating_mul(self.per_cell);
-        let start = part.rows.start.saturating_sub(start);
-        let start = start.saturating_mul(self.row());
+        let start = part
+            .rows
+            .start
+            .saturating_sub(start)
+            .saturating_mul(self.row());
         CellRequest {
             cell: CellRef::Element(self.array.clone(), cell),
             part: (part.size != self.cell).then(|| start..start.saturating_add(part.size)),
@@ -333,8 +338,9 @@ impl RowArray {
             let part = after.checked_sub(1).and_then(|part| found.get(part));
             let index = part.and_then(|(rows, bytes)| {
                 let bytes = bytes.as_ref().filter(|_| rows.contains(at))?;
-                let start = usize::try_from(at.checked_sub(rows.start)?).ok()?;
-                let start = start.checked_mul(row)?;
+                let start = usize::try_from(at.checked_sub(rows.start)?)
+                    .ok()?
+                    .checked_mul(row)?;
                 bytes.get(start..start.checked_add(row)?)
             });
             match index {

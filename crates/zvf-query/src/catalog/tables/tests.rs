@@ -24,20 +24,21 @@ fn read(memory: &MemoryStore, rows: Option<&[u64]>) -> Result<Column, QueryError
 
 /// Returns rows as numbers or text, or none.
 fn shown(column: &Column) -> Vec<Option<Json>> {
-    let rows = (0..column.values.len()).map(|row| match &column.values {
-        ColumnValues::Numeric(rows) => match rows.view().unwrap().value(row, 0).unwrap() {
-            Value::Int(value) => Json::from(value),
-            Value::UInt(value) => Json::from(value),
-            Value::Float(value) => Json::from(value),
-            Value::Bool(value) => Json::from(value),
-            Value::Complex { .. } => panic!("none here"),
-        },
-        ColumnValues::Dictionary { codes, words } => {
-            let code = usize::try_from(*codes.get(row).unwrap()).unwrap();
-            Json::from(words.get(code).unwrap().clone())
-        }
-    });
-    let rows = rows.enumerate();
+    let rows = (0..column.values.len())
+        .map(|row| match &column.values {
+            ColumnValues::Numeric(rows) => match rows.view().unwrap().value(row, 0).unwrap() {
+                Value::Int(value) => Json::from(value),
+                Value::UInt(value) => Json::from(value),
+                Value::Float(value) => Json::from(value),
+                Value::Bool(value) => Json::from(value),
+                Value::Complex { .. } => panic!("none here"),
+            },
+            ColumnValues::Dictionary { codes, words } => {
+                let code = usize::try_from(*codes.get(row).unwrap()).unwrap();
+                Json::from(words.get(code).unwrap().clone())
+            }
+        })
+        .enumerate();
     rows.map(|(row, value)| (!column.is_null(row)).then_some(value))
         .collect()
 }

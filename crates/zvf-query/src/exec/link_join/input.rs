@@ -115,8 +115,9 @@ impl LinksPlan {
             };
             node.marks = filter.mark(&node.chunk, &node.rows, &owners)?;
             Ok(owners)
-        });
-        let owners = owners.into_iter().collect::<Result<Vec<_>, QueryError>>()?;
+        })
+        .into_iter()
+        .collect::<Result<Vec<_>, QueryError>>()?;
         Ok(LinkInput {
             graph,
             records,
@@ -221,14 +222,19 @@ impl LinksPlan {
             let is_loaded = |end: &(u32, u64)| node.chunk.loaded.index_of(end.1).is_some();
             node.chunk.fragments.len() == groups && read.ends.iter().all(is_loaded)
         };
-        let wrong = records.iter().enumerate();
-        let wrong = wrong.filter(|(_, read)| !follows(read)).map(|(at, _)| at);
-        let wrong: Vec<usize> = wrong.collect();
+        let wrong: Vec<usize> = records
+            .iter()
+            .enumerate()
+            .filter(|(_, read)| !follows(read))
+            .map(|(at, _)| at)
+            .collect();
         let (Some(set), false) = (&self.links.set, wrong.is_empty()) else {
             return Ok(());
         };
-        let again = wrong.iter().filter_map(|at| cells.get(*at).copied());
-        let again: Vec<usize> = again.collect();
+        let again: Vec<usize> = wrong
+            .iter()
+            .filter_map(|at| cells.get(*at).copied())
+            .collect();
         let scan = context.of(&self.links);
         let read = scan.read_links(set, &again, None).await?;
         for (at, read) in wrong.into_iter().zip(read) {
@@ -254,8 +260,10 @@ impl LevelQuery<'_> {
         // Links within a box need only the marks of their ends.
         let by_ends = |area: &Area| self.link_mode() == Mode::Within && area.decides_by_corners();
         if self.area.as_ref().is_some_and(|area| !by_ends(area)) {
-            let loaded = nodes.iter_mut().filter_map(|(_, node)| node.as_mut());
-            let loaded: Vec<&mut LinkNode> = loaded.collect();
+            let loaded: Vec<&mut LinkNode> = nodes
+                .iter_mut()
+                .filter_map(|(_, node)| node.as_mut())
+                .collect();
             let bytes = loaded.iter().map(|node| node.chunk.positions.len()).sum();
             on_cores(loaded, bytes, |node| {
                 node.coordinates = node.chunk.coordinates(schema);

@@ -34,9 +34,11 @@ impl Numbering<'_> {
             children: Vec::new(),
         };
         // Nearly all ends have a row.
-        let chunks = of_cell.iter().zip(&is_out);
-        let chunks = chunks.map(|(chunk, is_out)| chunk.filter(|_| !is_out));
-        let chunks: Vec<Option<&ChunkRows>> = chunks.collect();
+        let chunks: Vec<Option<&ChunkRows>> = of_cell
+            .iter()
+            .zip(&is_out)
+            .map(|(chunk, is_out)| chunk.filter(|_| !is_out))
+            .collect();
         let row_of = |end: &(u32, u64)| {
             let chunk = chunks.get(usize::try_from(end.0).ok()?)?;
             (*chunk)?.row(end.1, records)

@@ -34,8 +34,7 @@ impl UnreadableChunks {
             return core::iter::once(0..u64::MAX).collect();
         }
         let chunks = self.chunks.iter();
-        let rows = chunks.filter_map(|chunk| map.of_chunk(chunk));
-        let mut rows: Vec<Range<u64>> = rows.collect();
+        let mut rows: Vec<Range<u64>> = chunks.filter_map(|chunk| map.of_chunk(chunk)).collect();
         rows.sort_unstable_by_key(|rows| rows.start);
         rows
     }

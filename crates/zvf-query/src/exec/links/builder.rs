@@ -96,8 +96,10 @@ impl LinkBuilder {
         cells: &[(LinkRecords, NumberedLinks)],
         expected: usize,
     ) -> Result<(), QueryError> {
-        let new = cells.iter().map(|(_, links)| links.ends.len());
-        let new = new.fold(0, usize::saturating_add);
+        let new = cells
+            .iter()
+            .map(|(_, links)| links.ends.len())
+            .fold(0, usize::saturating_add);
         let mut rest = self.allocate(new, expected);
         let parts = cells.iter().map(|(_, links)| {
             let (to, after) = core::mem::take(&mut rest).split_at_mut(links.ends.len());
@@ -147,8 +149,10 @@ impl LinkBuilder {
         runs: &[LinkRun],
         number: impl Fn(&LinkRun, &mut [u64]) + MaybeSend + MaybeSync,
     ) {
-        let new = runs.iter().map(|run| run.ends().len());
-        let new = new.fold(0, usize::saturating_add);
+        let new = runs
+            .iter()
+            .map(|run| run.ends().len())
+            .fold(0, usize::saturating_add);
         let mut rest = self.allocate(new, new);
         let parts = runs.iter().map(|run| {
             let (to, after) = core::mem::take(&mut rest).split_at_mut(run.ends().len());
@@ -222,8 +226,9 @@ impl LinkBuilder {
         }
         let has_columns = !self.columns.is_empty();
         let blocks: Vec<LinkBlock<'_, '_>> = implied.blocks(&own).collect();
-        let bytes = usize::try_from(implied.rows).unwrap_or(usize::MAX);
-        let bytes = bytes.saturating_mul(size_of::<u64>());
+        let bytes = usize::try_from(implied.rows)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(size_of::<u64>());
         let counts = on_cores(
             blocks.iter().collect(),
             bytes,
@@ -234,8 +239,9 @@ impl LinkBuilder {
             own.saturating_add(implied.saturating_mul(2))
         };
         let sizes = blocks.iter().zip(&counts);
-        let size = sizes.map(|(block, implied)| len(block, *implied));
-        let size = size.fold(0, usize::saturating_add);
+        let size = sizes
+            .map(|(block, implied)| len(block, *implied))
+            .fold(0, usize::saturating_add);
         self.len = 0;
         let mut rest = self.allocate(size, size);
         let parts = blocks.into_iter().zip(&counts).map(|(block, implied)| {
@@ -372,8 +378,12 @@ impl<'i> UnstoredLinks<'i> {
         // Row 0 has no row before it.
         let mut next = rows.start.max(1);
         while next < rows.end {
-            let stop = start.into_iter().chain(child).min();
-            let stop = stop.unwrap_or(rows.end).min(rows.end);
+            let stop = start
+                .into_iter()
+                .chain(child)
+                .min()
+                .unwrap_or(rows.end)
+                .min(rows.end);
             if next < stop {
                 push(next..stop);
             }

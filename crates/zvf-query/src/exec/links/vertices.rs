@@ -112,23 +112,26 @@ impl LinkVertices {
         if let Some(inside) = &mut self.inside {
             for ((node, kept), chunk) in nodes.clone().zip(kept).zip(&self.chunks) {
                 let is_selected = |index| node.is_some_and(|node| node.marks.is_selected(index));
-                let rows = (chunk.first..).zip(kept.iter());
-                let rows = rows.filter(|(_, run)| is_selected(run.index));
+                let rows = (chunk.first..)
+                    .zip(kept.iter())
+                    .filter(|(_, run)| is_selected(run.index));
                 inside.extend(rows.map(|(row, _)| row));
             }
         }
         let none = Owners::default();
         let owners = owners.iter().chain(core::iter::repeat(&none));
-        let parts = nodes.zip(kept).zip(owners);
-        let parts = parts.filter_map(|((node, rows), owners)| {
-            let chunk = &node?.chunk;
-            Some(VertexPart {
-                chunk,
-                rows,
-                owners,
+        let parts: Vec<_> = nodes
+            .zip(kept)
+            .zip(owners)
+            .filter_map(|((node, rows), owners)| {
+                let chunk = &node?.chunk;
+                Some(VertexPart {
+                    chunk,
+                    rows,
+                    owners,
+                })
             })
-        });
-        let parts: Vec<_> = parts.collect();
+            .collect();
         if self.builder.push_parts(schema, &parts, rows, objects) {
             return Ok(());
         }

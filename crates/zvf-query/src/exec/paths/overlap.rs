@@ -170,9 +170,10 @@ pub(super) fn may_cross(
     let meets = |piece: &ObjectFragment, from_end: bool| match positions_of(*piece, work, loaded) {
         PiecePositions::Elsewhere(chunk) => Some(area.may_intersect(&[], &[here, chunk])),
         PiecePositions::Read(positions) => {
-            let end = match from_end {
-                true => positions.iter().next_back(),
-                false => positions.iter().next(),
+            let end = if from_end {
+                positions.iter().next_back()
+            } else {
+                positions.iter().next()
             };
             end.map(|end| area.may_intersect(&[end], &[here]))
         }

@@ -246,8 +246,9 @@ fn copied(
     };
     let (mut builder, mut listed) = (query.vertices(&schema, false), Vec::new());
     let (mut limit, list) = (Limit::new(limit), |index| listed.push(index));
-    let parts = gather.copy(&paths, &mut limit, &mut builder, list, &diagnostics);
-    let parts = parts.unwrap();
+    let parts = gather
+        .copy(&paths, &mut limit, &mut builder, list, &diagnostics)
+        .unwrap();
     let mut batch = query.empty_result();
     builder.finish(&mut batch);
     (batch, parts, listed, diagnostics.finish().0.len())

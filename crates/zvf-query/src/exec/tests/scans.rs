@@ -59,8 +59,7 @@ fn an_object_scan_selects_by_predicate() {
     let query = resolved(&memory, &query);
     let diagnostics = Diagnostics::new(false);
     let context = ExecContext::new(&query, &diagnostics);
-    let selected = poll_ready(context.selected_objects());
-    let selected = selected.unwrap().unwrap();
+    let selected = poll_ready(context.selected_objects()).unwrap().unwrap();
     assert_eq!(selected.indices, [0, 1]);
     assert!(!selected.is_selected(0) && selected.is_selected(1));
     let (members, objects) = poll_ready(context.members()).unwrap();
@@ -123,8 +122,9 @@ fn a_link_scan_reads_cells_that_reach_the_region() {
     assert_eq!(cells(&within, None), ["0.0 0.0"]);
     assert_eq!(cells_of(&within, None, true), ["0.0 1.0", "0.0 0.0"]);
     // Links of objects are between the chunks of their fragments.
-    let members = [(zvf_model::grid::ChunkCoord::new(vec![1, 0]), vec![0])];
-    let members = members.into_iter().collect();
+    let members = [(zvf_model::grid::ChunkCoord::new(vec![1, 0]), vec![0])]
+        .into_iter()
+        .collect();
     assert_eq!(cells(&bare(), Some(&members)), ["1.0 1.0"]);
     let implied = cells_of(&bare(), Some(&members), true);
     assert_eq!(implied, ["0.0 1.0", "1.0 1.0"]);

@@ -71,9 +71,10 @@ impl LevelCount {
 
     /// Returns the estimated vertices of each chunk; `None` for a chunk that could not be counted.
     pub(crate) fn estimates(self) -> BTreeMap<ChunkCoord, Option<u64>> {
-        let chunks = self.chunks.into_iter();
-        let chunks =
-            chunks.map(|(chunk, count)| (chunk, (count.all != UNKNOWN).then_some(count.share)));
+        let chunks = self
+            .chunks
+            .into_iter()
+            .map(|(chunk, count)| (chunk, (count.all != UNKNOWN).then_some(count.share)));
         chunks.collect()
     }
 
@@ -108,17 +109,16 @@ impl Session<'_> {
             return Ok(LevelCount::default());
         };
         let by_object = plan.shape == Shape::Paths || plan.selects_objects();
-        let wanted: CountedFragments = match by_object {
-            true => plan.pieces_by_chunk(diagnostics).await?,
-            false => {
-                let mut chunks = plan.chunks(&schema)?;
-                chunks.retain(|chunk| {
-                    plan.area
-                        .as_ref()
-                        .is_none_or(|area| area.may_contain(chunk))
-                });
-                chunks.into_iter().map(|chunk| (chunk, None)).collect()
-            }
+        let wanted: CountedFragments = if by_object {
+            plan.pieces_by_chunk(diagnostics).await?
+        } else {
+            let mut chunks = plan.chunks(&schema)?;
+            chunks.retain(|chunk| {
+                plan.area
+                    .as_ref()
+                    .is_none_or(|area| area.may_contain(chunk))
+            });
+            chunks.into_iter().map(|chunk| (chunk, None)).collect()
         };
         let mut counts = LevelCount::default();
         let mut put = |chunk: &ChunkCoord, all: u64| {
@@ -191,13 +191,16 @@ fn rows(
     };
     let mut count = 0_u64;
     for fragment in fragments {
-        let rows = table.rows(*fragment).as_ref().map(FragmentRows::len);
-        let rows = rows.ok_or_else(|| {
-            damage(Fault::NoFragment {
-                fragment: *fragment,
-                fragments: table.len(),
-            })
-        });
+        let rows = table
+            .rows(*fragment)
+            .as_ref()
+            .map(FragmentRows::len)
+            .ok_or_else(|| {
+                damage(Fault::NoFragment {
+                    fragment: *fragment,
+                    fragments: table.len(),
+                })
+            });
         count = count.saturating_add(rows?);
     }
     Ok(count)
@@ -272,16 +275,18 @@ impl LevelQuery<'_> {
         let objects = &selected.objects;
         let indices = selected.indices.iter().copied();
         for index in indices.filter(|index| selected.is_selected(*index)) {
-            let pieces = objects.fragments(index).iter();
-            let pieces = pieces.filter_map(|piece| {
-                let chunk = objects.chunk(piece.chunk).filter(|c| allowed.allows(c))?;
-                let is_scanned = self
-                    .area
-                    .as_ref()
-                    .is_none_or(|area| area.may_contain(chunk));
-                Some((chunk, piece.fragment, is_scanned))
-            });
-            let pieces: Vec<_> = pieces.collect();
+            let pieces: Vec<_> = objects
+                .fragments(index)
+                .iter()
+                .filter_map(|piece| {
+                    let chunk = objects.chunk(piece.chunk).filter(|c| allowed.allows(c))?;
+                    let is_scanned = self
+                        .area
+                        .as_ref()
+                        .is_none_or(|area| area.may_contain(chunk));
+                    Some((chunk, piece.fragment, is_scanned))
+                })
+                .collect();
             let any = pieces.iter().any(|(.., is_scanned)| *is_scanned);
             let all = pieces.iter().all(|(.., is_scanned)| *is_scanned);
             for (chunk, fragment, is_scanned) in pieces {

@@ -17,14 +17,21 @@ pub(super) struct Region {
 /// the nearest first, then the regions that add the fewest vertices, each if it fits. No remaining
 /// region that adds vertices would fit.
 pub(super) fn refine(regions: &[Region], max: u64) -> Vec<bool> {
-    let total = regions.iter().map(|region| region.coarse);
-    let mut total = total.fold(0, u64::saturating_add);
+    let mut total = regions
+        .iter()
+        .map(|region| region.coarse)
+        .fold(0, u64::saturating_add);
     let more = |region: &Region| region.fine.saturating_sub(region.coarse);
-    let finer = regions.iter().enumerate();
-    let mut finer: Vec<(usize, &Region)> = finer.filter(|(_, region)| more(region) > 0).collect();
+    let mut finer: Vec<(usize, &Region)> = regions
+        .iter()
+        .enumerate()
+        .filter(|(_, region)| more(region) > 0)
+        .collect();
     finer.sort_by(|(_, a), (_, b)| {
-        let order = a.distance.total_cmp(&b.distance);
-        let order = order.then(more(a).cmp(&more(b)));
+        let order = a
+            .distance
+            .total_cmp(&b.distance)
+            .then(more(a).cmp(&more(b)));
         order.then_with(|| a.cell.cmp(&b.cell))
     });
     let mut refined = vec![false; regions.len()];
@@ -90,10 +97,10 @@ mod tests {
     #[test]
     fn the_nearest_regions_come_first_then_the_cheapest() {
         let regions = [(1, 9, 4), (1, 9, 0), (1, 3, 4), (1, 30, 0), (5, 2, 9)];
-        let regions = (0..)
+        let regions: Vec<Region> = (0..)
             .zip(regions)
-            .map(|(cell, counts)| region(cell, counts));
-        let regions: Vec<Region> = regions.collect();
+            .map(|(cell, counts)| region(cell, counts))
+            .collect();
         assert_eq!(refine(&regions, 19), [false, true, true, false, false]);
         assert_eq!(refine(&regions, 11), [false, false, true, false, false]);
         assert_eq!(refine(&regions, 10), [false; 5]);

@@ -78,24 +78,26 @@ impl Regions<'_> {
                 }
             }
         }
-        let regions = regions.into_iter().map(|(cell, [coarse, fine])| Region {
-            distance: self.distance(&cell, budget, root),
-            cell,
-            coarse,
-            fine,
-        });
-        let regions: Vec<Region> = regions.collect();
+        let regions: Vec<Region> = regions
+            .into_iter()
+            .map(|(cell, [coarse, fine])| Region {
+                distance: self.distance(&cell, budget, root),
+                cell,
+                coarse,
+                fine,
+            })
+            .collect();
         let refined = refine(&regions, budget.vertices);
         let both = regions.into_iter().zip(refined);
-        let refined = both.filter_map(|(region, refined)| refined.then_some(region.cell));
-        let refined: BTreeSet<Vec<i64>> = refined.collect();
+        let refined: BTreeSet<Vec<i64>> = both
+            .filter_map(|(region, refined)| refined.then_some(region.cell))
+            .collect();
         if refined.is_empty() {
             return None;
         }
         let levels: BTreeSet<&LevelId> = self.coarse.union(&self.fine).collect();
         let levels = levels.into_iter().rev();
-        let parts = levels.map(|level| self.part(*level, &refined));
-        let parts: Option<LevelParts> = parts.collect();
+        let parts: Option<LevelParts> = levels.map(|level| self.part(*level, &refined)).collect();
         // At least one part, so that there is a result.
         let mut parts = parts?;
         parts.retain(|part| part.chunks.as_ref().is_none_or(|chunks| !chunks.is_empty()));
@@ -107,10 +109,7 @@ impl Regions<'_> {
         let mut counted = Vec::new();
         for (chunk, count) in self.chunks(level) {
             let is_refined = refined.contains(&self.region_of(level, chunk)?);
-            let levels = match is_refined {
-                true => &self.fine,
-                false => &self.coarse,
-            };
+            let levels = if is_refined { &self.fine } else { &self.coarse };
             if levels.contains(&level) {
                 counted.push((chunk.clone(), count.share));
             }
@@ -144,8 +143,11 @@ impl Regions<'_> {
         let Some(focus) = &budget.focus else {
             return 0.0;
         };
-        let sides = self.extent.iter().zip(root.chunk_shape.extents());
-        let sides = sides.map(|(chunks, extent)| float(*chunks) * extent);
+        let sides = self
+            .extent
+            .iter()
+            .zip(root.chunk_shape.extents())
+            .map(|(chunks, extent)| float(*chunks) * extent);
         let corners = cell.iter().zip(sides).map(|(cell, side)| {
             let lo = signed(*cell) * side;
             (lo, lo + side)

@@ -135,10 +135,11 @@ impl Fetch for CountingPort<'_> {
         let cells = fetched
             .iter()
             .filter_map(|cell| cell.as_ref().ok()?.as_ref());
-        let bytes = cells.map(|cell| count(cell.bytes.len()));
-        let bytes = bytes.fold(0, u64::saturating_add);
-        let mut counts = lock(&self.counts);
-        let counts = counts.entry(operator).or_default();
+        let bytes = cells
+            .map(|cell| count(cell.bytes.len()))
+            .fold(0, u64::saturating_add);
+        let mut by_operator = lock(&self.counts);
+        let counts = by_operator.entry(operator).or_default();
         counts.cells = counts.cells.saturating_add(count(wanted.len()));
         counts.bytes = counts.bytes.saturating_add(bytes);
         counts.round_trips = counts.round_trips.saturating_add(1);

@@ -133,9 +133,10 @@ fn created() -> (Store, Arc<Marked>) {
             let creation = store.begin_create().await.unwrap();
             let object = (key("0/a"), "x".into());
             creation.put_many(vec![object]).await.unwrap();
-            match abort {
-                true => creation.abort().await.unwrap(),
-                false => creation.commit(ROOT).await.unwrap(),
+            if abort {
+                creation.abort().await.unwrap()
+            } else {
+                creation.commit(ROOT).await.unwrap()
             }
         }
     });

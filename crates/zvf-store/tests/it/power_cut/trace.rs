@@ -96,9 +96,12 @@ fn call(text: &str, folder: &str, mark: &str) -> Option<Call> {
         Some(below.trim_start_matches('/').to_owned())
     };
     // A call at a descriptor has the folder of the descriptor first, and then a path in it.
-    let at = |base: usize| match paths.get(base + 1)?.starts_with('/') {
-        true => below(paths.get(base + 1)?),
-        false => below(&format!("{}/{}", paths.get(base)?, paths.get(base + 1)?)),
+    let at = |base: usize| {
+        if paths.get(base + 1)?.starts_with('/') {
+            below(paths.get(base + 1)?)
+        } else {
+            below(&format!("{}/{}", paths.get(base)?, paths.get(base + 1)?))
+        }
     };
     match name {
         "open" | "creat" | "openat" => {

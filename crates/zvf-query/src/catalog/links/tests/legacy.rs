@@ -33,8 +33,9 @@ fn tables_come_after_links_inside_chunks_by_number() {
     let memory = table(Generation::V0_7, "graph", "explicit");
     let expected = ["2.0:2 2.0:0", "10.0:0 10.0:1", "2.0:4 1.0:3"];
     assert_eq!(all(&memory, LinkView::Logical), expected);
-    let set = open(&memory, 0, &[], LinkView::Logical, &Diagnostics::new(false));
-    let set = set.unwrap().unwrap();
+    let set = open(&memory, 0, &[], LinkView::Logical, &Diagnostics::new(false))
+        .unwrap()
+        .unwrap();
     assert!(set.rows_are_known && set.may_be_shuffled);
     assert!(set.cells[2].chunks.is_none());
     let diagnostics = Diagnostics::new(false);
@@ -256,8 +257,11 @@ fn copies_by_cell_key_count_once_at_every_delta() {
         let key = format!("0/cross_chunk_links/{delta}");
         memory.group(&key, family);
         for order in duplicates(&record).unwrap() {
-            let slots = order.slots().iter();
-            let slots: Vec<_> = slots.map(|slot| record[usize::from(*slot)]).collect();
+            let slots: Vec<_> = order
+                .slots()
+                .iter()
+                .map(|slot| record[usize::from(*slot)])
+                .collect();
             let stored: Vec<u64> = slots.iter().map(|(_, row)| *row).collect();
             let coords: Vec<i64> = slots.iter().flat_map(|(chunk, _)| *chunk).collect();
             let blob = rows(RowForm::Permuted, &[(order.code(), &stored)]).finish_cell();
