@@ -1,6 +1,6 @@
 //! Integers whose bits are read with and without a sign.
 
-/// The conversions `cast_unsigned` and `cast_signed` of std, which Rust 1.85 does not have.
+/// The conversions `cast_unsigned` and `cast_signed` of std, which Rust 1.86 does not have.
 pub(crate) trait Sign {
     /// The integer of equal size with a sign.
     type Signed;
