@@ -4,16 +4,6 @@ import zlib
 
 import numpy as np
 
-# Functions that build the cases, by name.
-CASES = {}
-
-
-def case(build):
-    """Registers a case by the name of the function that builds it."""
-    CASES[build.__name__] = build
-    return build
-
-
 # Settings that do not depend on the geometry.
 SETTINGS = ["bin_shape", "bounds", "compression", "shard", "dtype", "out_of_bounds", "policy"]
 # Arrays of the interchange that a case may lack.
@@ -21,9 +11,12 @@ ARRAYS = ["part_offsets", "part_objects", "object_ids", "objects", "links"]
 
 
 class Case:
-    """Geometry and how it is stored. Vertices and links have a unique `tag`."""
+    """Geometry and how it is stored. Vertices and links have a unique `tag`.
 
-    def __init__(self, kind, positions, chunk_shape, **rest):
+    A column of a table is an array, or the type of random values, as `column` describes it.
+    """
+
+    def __init__(self, kind, positions, chunk_shape, random=None, **rest):
         self.kind, self.positions, self.chunk_shape, self.given = kind, positions, chunk_shape, self
         for name in [*SETTINGS, *ARRAYS, "axis_names"]:
             setattr(self, name, None)
@@ -33,6 +26,17 @@ class Case:
         for name, value in rest.items():
             assert hasattr(self, name), name
             setattr(self, name, value)
+        counts = {
+            "vertex": lambda: len(positions),
+            "link": lambda: len(self.links),
+            "object": lambda: len(self.described()),
+            "fragment": lambda: len(self.described()),
+            "group": lambda: max(self.groups) + 1,
+        }
+        for scope, count in counts.items():
+            columns = getattr(self, scope).items()
+            made = {name: column(random, count(), of) if isinstance(of, str) else of for name, of in columns}
+            setattr(self, scope, made)
         tags = np.random.default_rng(len(positions)).permutation(len(positions))
         self.vertex = {"tag": tags.astype("i4"), **self.vertex}
         if self.links is not None and self.kind != "skeletons":
@@ -187,10 +191,6 @@ def generator(name, seed):
     return np.random.default_rng([seed, zlib.crc32(name.encode())])
 
 
-def built(name, seed):
-    return CASES[name](generator(name, seed))
-
-
 # Parts of cases
 
 
@@ -282,402 +282,49 @@ def numbers(random, count, dtype, columns=None):
     return random.integers(limits.min + 1, limits.max - 1, shape, dtype=dtype, endpoint=True)
 
 
-SPARSE = np.array([900, 5, 17, 5_000_000_000, 3, -7])
+def column(random, count, kind):
+    """Returns values of a type: `f4` or `u1*3` of NumPy, `words` of a few or `unique` ones; `words?` lacks some."""
+    kind, is_missing = kind.removesuffix("?"), kind.endswith("?")
+    if kind == "words":
+        return words(random, count, is_missing)
+    if kind == "unique":
+        many = random.permutation(count).astype(str)
+        if is_missing:
+            many = many.astype(object)
+            many[::50] = None
+        return many
+    kind, _, width = kind.partition("*")
+    return numbers(random, count, kind, int(width) if width else None)
 
-# Points
-CASES |= {
-    "points_plain": lambda random: Case("points", cloud(random, 60, 3), (20, 20, 20)),
-    "points_2d_bins": lambda random: Case("points", cloud(random, 70, 2), (32, 16), bin_shape=(8, 8)),
-    "points_4d_bins": lambda random: Case(
-        "points", cloud(random, 50, 4, 0, 20), (10, 10, 10, 5), bin_shape=(5, 10, 5, 5)
-    ),
-    "points_1d": lambda random: Case("points", cloud(random, 30, 1), (10,)),
-    "points_5d": lambda random: Case("points", cloud(random, 30, 5), (10,) * 5),
-}
 
+# Cases: functions of a generator of random numbers
 
-@case
-def points_float64(random):
-    points = cloud(random, 50, 3, dtype="f8") + 1 / 3
-    return Case("points", points, (10, 10, 10), vertex={"v": numbers(random, 50, "f8")})
 
+def geometry(kind, positions, chunk, **rest):
+    """Returns a function that makes a case. `positions` and values of `rest` may be functions of the generator."""
 
-@case
-def points_inexact_bins(random):
-    """Bin sizes that no float represents, and points on and near faces of bins."""
-    points = random.integers(-30, 30, (120, 2)) * 0.1
-    points[60:] = np.nextafter(points[60:], random.choice([-9, 9], (60, 2)))
-    return Case("points", points, (0.3, 0.6), bin_shape=(0.1, 0.2))
+    def make(random):
+        places = positions(random)
+        shape = chunk if isinstance(chunk, tuple) else (chunk,) * places.shape[1]
+        given = {name: value(random) if callable(value) else value for name, value in rest.items()}
+        case = Case(kind, places, shape, random, **given)
+        return case.inside() if case.out_of_bounds == "ignore" else case
 
+    return make
 
-@case
-def points_inexact_chunks(random):
-    points = (random.integers(-30, 30, (90, 3)) * 0.1).astype("f4")
-    return Case("points", points, (0.7, 0.3, 1.1))
 
+def points(count, axes=3, chunk=20, low=-20, high=30, dtype="f4", wide=2, **rest):
+    return geometry("points", lambda random: cloud(random, count, axes, low, high, dtype, wide), chunk, **rest)
 
-@case
-def points_as_float32(random):
-    points = random.uniform(-50, 50, (40, 3))
-    return Case("points", points, (25, 25, 25), dtype="float32")
 
+def paths(kind, lengths, axes=3, chunk=10, dtype="f4", step=4.0, **rest):
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    places = lambda random: walks(random, lengths, axes, dtype, step)[0]
+    return geometry(kind, places, chunk, part_offsets=offsets, **rest)
 
-CASES |= {
-    "points_int16": lambda random: Case("points", random.integers(-40, 40, (40, 3)).astype("i2"), (16, 16, 16)),
-    "points_float16": lambda random: Case("points", cloud(random, 40, 3, dtype="f2"), (16, 16, 16)),
-    "points_wide_keys": lambda random: Case("points", cloud(random, 60, 2, -130, 130, wide=1), (10, 10)),
-}
 
-
-@case
-def points_wide_bounds(random):
-    bounds = [-60.0, -40.5, -20.0], [70.0, 60.0, 40.0]
-    points = (random.integers(-2, 3, (40, 3)) * 10).astype("f4")
-    return Case("points", points, (10, 10, 10), bounds=bounds)
-
-
-@case
-def points_left_out(random):
-    bounds = [-5.0, -5.0, 0.0], [10.0, 10.0, 10.0]
-    points = cloud(random, 80, 3)
-    case = Case("points", points, (10, 10, 10), bounds=bounds, out_of_bounds="ignore")
-    case.vertex["v"] = numbers(random, 80, "i8")
-    return case.inside()
-
-
-@case
-def points_objects_left_out(random):
-    """Out-of-bounds points: some of most objects, and all of one."""
-    points, ids = cloud(random, 60, 2, 0, 30), np.arange(60) % 5
-    points[ids == 3] = 50
-    rest = {"bounds": ([0.0, 0.0], [15.0, 30.0]), "out_of_bounds": "ignore", "object_ids": ids * 7}
-    rest |= {"object": {"q": numbers(random, 5, "i4")}, "groups": {0: [0, 21, 28], 1: [21]}}
-    return Case("points", points, (10, 10), **rest).inside()
-
-
-CASES |= {
-    # Groups with values but without members.
-    "points_group_values": lambda random: Case(
-        "points", cloud(random, 20, 2), (20, 20), group={"g": numbers(random, 3, "f4")}
-    )
-}
-
-
-@case
-def points_grown_bounds(random):
-    bounds = [-1.0, -1.0], [1.0, 1.0]
-    points = cloud(random, 40, 2)
-    return Case("points", points, (10, 10), bounds=bounds, out_of_bounds="expand")
-
-
-CASES |= {"points_one": lambda random: Case("points", cloud(random, 1, 3), (10, 10, 10))}
-
-
-@case
-def points_attributes(random):
-    kinds = "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 c8 c16".split()
-    vertex = {kind: numbers(random, 40, kind) for kind in kinds}
-    vertex["flag"] = numbers(random, 40, bool)
-    for columns, kind in enumerate(["u1", "f4", "i8"], 2):
-        vertex[f"row{columns}"] = numbers(random, 40, kind, columns)
-    vertex["f8"][:4] = [np.nan, -np.inf, -0.0, 5e-324]
-    return Case("points", cloud(random, 40, 3, 0, 50), (25, 25, 25), vertex=vertex)
-
-
-@case
-def points_words(random):
-    points = cloud(random, 400, 2)
-    vertex = {"kind": words(random, 400), "many": random.permutation(400).astype(str)}
-    return Case("points", points, (25, 25), vertex=vertex)
-
-
-@case
-def points_words_missing(random):
-    points = cloud(random, 300, 2)
-    many = random.permutation(300).astype(str).astype(object)
-    many[::50] = None
-    vertex = {"kind": words(random, 300, missing=True), "many": many}
-    return Case("points", points, (25, 25), vertex=vertex)
-
-
-@case
-def points_objects(random):
-    ids = random.choice(SPARSE, 60)
-    vertex = {"k": numbers(random, 60, "i4")}
-    return Case("points", cloud(random, 60, 3), (20, 20, 20), object_ids=ids, vertex=vertex)
-
-
-@case
-def points_objects_tables(random):
-    points, ids = cloud(random, 60, 3), np.arange(60) % 6
-    table = {kind: numbers(random, 6, kind) for kind in "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8".split()}
-    table["dir"] = numbers(random, 6, "f4", 3)
-    table["name"] = words(random, 6)
-    groups = {0: [0, 1, 2], 1: [5], 3: [3, 1]}
-    group = {"weight": numbers(random, 4, "f8"), "rgb": numbers(random, 4, "u1", 3)}
-    group["name"] = words(random, 4)
-    rest = {"object": table, "groups": groups, "group": group}
-    return Case("points", points, (25, 25, 25), object_ids=ids, **rest)
-
-
-@case
-def points_objects_holes(random):
-    """Objects without attributes, and one without points."""
-    ids = random.permutation(np.repeat([4, 40, 400, 7], 10))
-    table = {kind: numbers(random, 3, kind) for kind in ("f4", "f8", "i2", "u2", "i8")}
-    table["rgb"] = numbers(random, 3, "u1", 3)
-    table["name"] = words(random, 3)
-    rest = {"objects": np.array([400, 6, 4]), "object": table, "groups": {1: [6, 400]}}
-    return Case("points", cloud(random, 40, 3), (20, 20, 20), object_ids=ids, **rest)
-
-
-@case
-def points_objects_flags(random):
-    """Booleans, which have no spare value for absent rows."""
-    ids = np.arange(20) % 4
-    table = {"flag": np.array([True, False, True])}
-    rest = {"objects": np.array([0, 2, 3]), "object": table}
-    return Case("points", cloud(random, 20, 2), (20, 20), object_ids=ids, **rest)
-
-
-@case
-def points_implied_objects(random):
-    table = {"id": numbers(random, 12, "i8")}
-    return Case("points", cloud(random, 12, 3), (25, 25, 25), object=table)
-
-
-@case
-def points_fragment_values(random):
-    ids = random.choice(SPARSE, 50)
-    ids[: len(SPARSE)] = SPARSE
-    fragment = {"d": numbers(random, 6, "f4"), "rgb": numbers(random, 6, "u1", 3)}
-    rest = {"object_ids": ids, "objects": np.sort(SPARSE), "fragment": fragment}
-    return Case("points", cloud(random, 50, 3), (20, 20, 20), **rest)
-
-
-@case
-def points_foreign_arrays(random):
-    """Arrays in the other byte order and in column-major order."""
-    vertex = {"v": numbers(random, 40, "i2", 3), "w": numbers(random, 40, "f8")}
-    rest = {"vertex": vertex, "object_ids": random.integers(0, 5, 40), "foreign": True}
-    return Case("points", cloud(random, 40, 3), (20, 20, 20), **rest)
-
-
-@case
-def points_named_axes(random):
-    axes = ["y:micrometer", "x:micrometer", "t:second:time"]
-    return Case("points", cloud(random, 30, 3), (20, 20, 20), axis_names=axes)
-
-
-@case
-def points_word_counts(random):
-    """As many words as their smallest codes allow, and one more."""
-    vertex = {}
-    for words, missing in ((255, False), (256, False), (127, True), (128, True)):
-        column = random.permutation(np.arange(600) % words).astype(str).astype(object)
-        if missing:
-            column[np.flatnonzero(column == "3")[:2]] = None
-        vertex[f"of{words}"] = column if missing else column.astype(str)
-    vertex["none"] = np.full(600, None, object)
-    vertex["planes"] = np.array(["\U0001f9e0", "\uffee", "z", "Z"])[random.integers(0, 4, 600)]
-    return Case("points", cloud(random, 600, 2), (40, 40), vertex=vertex)
-
-
-@case
-def points_taken_fills(random):
-    """Objects without values, next to values equal to the usual fill value."""
-    table = {}
-    for kind in "f2 f4 f8".split():
-        table[kind] = np.array([np.nan, 1.5, -0.0], kind)
-    for kind in "i1 i2 i4 i8 u1 u2 u4 u8".split():
-        limits = np.iinfo(kind)
-        table[kind] = np.array([limits.min, limits.max, 7], kind)
-    table["pair"] = np.array([[np.nan, np.nan], [np.nan, 1], [2, 3]])
-    rest = {"objects": np.array([2, 0, 3]), "object": table}
-    ids = np.arange(20) % 4
-    return Case("points", cloud(random, 20, 2), (20, 20), object_ids=ids, **rest)
-
-
-@case
-def points_long_words(random):
-    """Text longer than a one-byte length."""
-    text = np.array(["a" * 63, "b" * 64, "é" * 100, "d"])
-    rest = {"object": {"text": text}, "groups": {0: []}, "group": {"text": text[1:3]}}
-    ids = np.arange(20) % 4
-    points = cloud(random, 20, 2)
-    return Case("points", points, (20, 20), object_ids=ids, compression="blosc", **rest)
-
-
-@case
-def points_many_objects(random):
-    """More rows than one chunk of manifests and one of attributes hold."""
-    count = 66_000
-    table = {"v": numbers(random, count, "i2"), "rgb": numbers(random, count, "u1", 3)}
-    points = cloud(random, count, 2)
-    return Case("points", points, (40, 40), object=table, compression="zstd")
-
-
-def compressed(random, compression, **rest):
-    vertex = {"v": numbers(random, 60, "f4"), "rgb": numbers(random, 60, "u1", 3)}
-    points = cloud(random, 60, 3)
-    return Case("points", points, (20, 20, 20), compression=compression, vertex=vertex, **rest)
-
-
-CASES |= {
-    "points_zstd": lambda random: compressed(random, "zstd"),
-    # LZ4 and zstd, by the type of each array.
-    "points_auto": lambda random: compressed(random, "auto", object_ids=np.arange(60) % 4),
-}
-
-
-@case
-def streamlines_auto_shard(random):
-    points, offsets = walks(random, [9] * 8, 3, "f8", step=4.0)
-    rest = {"vertex": {"t": numbers(random, 72, "f8")}, "compression": "auto", "shard": "auto"}
-    return Case("streamlines", points, (15, 15, 15), part_offsets=offsets, **rest)
-
-
-CASES |= {
-    "points_zstd_level": lambda random: compressed(random, "zstd:9", object_ids=np.arange(60) % 4),
-    "points_blosc": lambda random: compressed(random, "blosc", object={"v": numbers(random, 60, "f8")}),
-    "points_gzip": lambda random: compressed(random, "gzip:5", bin_shape=(10, 10, 10)),
-    "points_zstd_most": lambda random: compressed(random, "zstd:22", groups={0: [1, 2]}),
-    "points_gzip_none": lambda random: compressed(random, "gzip:0"),
-}
-
-
-@case
-def points_sharded(random):
-    case = compressed(random, None, shard="2,2,2", bin_shape=(5, 5, 10))
-    case.chunk_shape = (10, 10, 10)
-    return case
-
-
-@case
-def points_sharded_zstd(random):
-    case = compressed(random, "zstd", shard="4,2,1", object_ids=np.arange(60) % 4)
-    case.chunk_shape = (10, 10, 10)
-    return case
-
-
-CASES |= {"points_sharded_blosc": lambda random: compressed(random, "blosc", shard="auto")}
-
-
-# Paths
-
-
-@case
-def lines_mixed(random):
-    points, offsets = walks(random, [2] * 30, 3, step=9.0)
-    vertex = {"v": numbers(random, 60, "f4")}
-    return Case("lines", points, (10, 10, 10), part_offsets=offsets, vertex=vertex)
-
-
-@case
-def lines_2d(random):
-    points, offsets = walks(random, [2] * 20, 2, "f8", step=9.0)
-    rest = {"vertex": {"uv": numbers(random, 40, "f4", 2)}, "compression": "zstd"}
-    rest["object"] = {"w": numbers(random, 20, "i2")}
-    return Case("lines", points, (11, 7), part_offsets=offsets, **rest)
-
-
-@case
-def lines_4d_sharded(random):
-    points, offsets = walks(random, [2] * 15, 4, step=9.0)
-    rest = {"shard": "2,2,1,1", "compression": "blosc"}
-    return Case("lines", points, (10, 10, 10, 10), part_offsets=offsets, **rest)
-
-
-@case
-def lines_objects(random):
-    points, offsets = walks(random, [2] * 12, 3, step=9.0)
-    ids = random.permutation(np.arange(-24, 24, 4)) * 1_000_003 + 11
-    rest = {"part_objects": ids, "object": {"w": numbers(random, 12, "f8", 2)}}
-    rest["groups"] = {0: ids[:3], 2: ids[5:7]}
-    return Case("lines", points, (10, 10, 10), part_offsets=offsets, **rest)
-
-
-@case
-def lines_left_out(random):
-    points, offsets = walks(random, [2] * 30, 2, step=9.0)
-    rest = {"bounds": ([-8.0, -20.0], [20.0, 12.0]), "out_of_bounds": "ignore"}
-    rest["object"] = {"w": numbers(random, 30, "f4")}
-    return Case("lines", points, (6, 6), part_offsets=offsets, **rest).inside()
-
-
-LENGTHS = [3, 6, 0, 9, 1, 12, 15, 2]
-
-
-@case
-def streamlines(random):
-    points, offsets = walks(random, LENGTHS, 3)
-    rest = {"vertex": {"r": numbers(random, len(points), "f4")}, "compression": "zstd"}
-    rest["object"] = {"len": np.diff(offsets).astype("i4"), "q": numbers(random, 8, "f8")}
-    rest["groups"] = {0: [0, 1, 2], 1: [5, 7], 2: []}
-    rest["group"] = {"g": np.array([1.5, 2.5, 3.5])}
-    return Case("streamlines", points, (10, 10, 10), part_offsets=offsets, **rest)
-
-
-@case
-def polylines_2d(random):
-    points, offsets = walks(random, LENGTHS, 2)
-    rest = {"bin_shape": (4, 4)}
-    return Case("polylines", points, (8, 8), part_offsets=offsets, **rest)
-
-
-@case
-def polylines_reentrant(random):
-    """Paths that return to a chunk, and jump over several."""
-    points = random.choice([1.0, 2.0, 11.0, 12.0, 45.0, -35.0], (60, 3))
-    offsets = np.array([0, 20, 40, 60])
-    rest = {"vertex": {"uv": numbers(random, 60, "f4", 2)}}
-    return Case("polylines", points, (10, 10, 10), part_offsets=offsets, **rest)
-
-
-@case
-def polylines_objects(random):
-    """Ids in no order, objects without attributes, and one without a path."""
-    points, offsets = walks(random, [4, 5, 6, 7, 0], 3)
-    ids = np.array([70, 3, 5_000_000_000, -9, 41])
-    rest = {"part_objects": ids, "objects": np.array([-9, 1, 70]), "groups": {3: [1, 70, 41]}}
-    rest["object"] = {"f": numbers(random, 3, "f4"), "i": numbers(random, 3, "i4", 2)}
-    rest["group"] = {"w": numbers(random, 4, "u4")}
-    return Case("polylines", points, (10, 10, 10), part_offsets=offsets, **rest)
-
-
-@case
-def polylines_left_out(random):
-    points, offsets = walks(random, [3, 0, 4, 5, 2, 3, 2, 1, 3, 4, 1], 3)
-    points[:5] = 1
-    rest = {"bounds": ([-9.0, -9.0, 0.0], [12.0, 10.0, 7.0]), "out_of_bounds": "ignore"}
-    rest |= {"object": {"w": numbers(random, 11, "f4")}, "groups": {1: [0, 3, 5, 7]}}
-    return Case("polylines", points, (6, 6, 6), part_offsets=offsets, **rest).inside()
-
-
-@case
-def polylines_sharded(random):
-    points, offsets = walks(random, LENGTHS, 3)
-    return Case("streamlines", points, (10, 10, 10), part_offsets=offsets, shard="2,2,2")
-
-
-@case
-def polylines_4d(random):
-    points, offsets = walks(random, [6, 7, 8], 4, "f8")
-    rest = {"compression": "gzip"}
-    return Case("polylines", points, (10, 10, 10, 10), part_offsets=offsets, **rest)
-
-
-@case
-def polylines_columns(random):
-    """Text and multi-channel rows, of vertices and of fragments."""
-    points, offsets = walks(random, [4, 1, 8, 11], 3)
-    count = len(points)
-    vertex = {"kind": words(random, count, missing=True), "rgb": numbers(random, count, "u1", 3)}
-    rest = {"vertex": vertex, "fragment": {"d": numbers(random, 4, "f8")}}
-    return Case("polylines", points, (10, 10, 10), part_offsets=offsets, **rest)
-
-
-# Linked geometry
+def lines(count, axes=3, chunk=10, dtype="f4", **rest):
+    return paths("lines", [2] * count, axes, chunk, dtype, step=9.0, **rest)
 
 
 def edges(random, vertices, count):
@@ -688,173 +335,269 @@ def edges(random, vertices, count):
     return links
 
 
-def graph(random, axes=3, count=40, **rest):
-    dtype = rest.pop("dtype", "f4")
-    chunk = rest.pop("chunk_shape", (10,) * axes)
-    points = cloud(random, count, axes, -9, 19, dtype)
-    rest.setdefault("links", edges(random, count, 60))
-    return Case("graphs", points, chunk, **rest)
+def graph(axes=3, dtype="f4", **rest):
+    rest = {"links": lambda random: edges(random, 40, 60), **rest}
+    return geometry("graphs", lambda random: cloud(random, 40, axes, -9, 19, dtype), 10, **rest)
 
 
-@case
-def graph_3d(random):
-    link = {"w": numbers(random, 60, "f4"), "col": numbers(random, 60, "u1", 3)}
-    vertex = {"v": numbers(random, 40, "i4"), "n": numbers(random, 40, "f4", 3)}
-    rest = {"compression": "zstd", "object": {"q": np.array([7.5])}}
-    return graph(random, link=link, vertex=vertex, **rest)
-
-
-@case
-def graph_sharded(random):
-    link = {"w": numbers(random, 60, "f8")}
-    return graph(random, link=link, compression="zstd", shard="2,2,2")
-
-
-CASES |= {"graph_2d_objects": lambda random: graph(random, 2, object_ids=np.arange(40) % 3)}
-
-
-@case
-def graph_4d_objects(random):
-    ids = random.choice(SPARSE, 40)
-    ids[: len(SPARSE)] = SPARSE
-    rest = {"object_ids": ids, "object": {"q": numbers(random, 6, "i2")}, "dtype": "f8"}
-    return graph(random, 4, groups={0: [5, 900]}, group={"g": np.array([1, 2])}, **rest)
-
-
-@case
-def graph_holes(random):
-    ids = random.choice([1, 8, 9], 40)
-    table = {"q": numbers(random, 2, "f8")}
-    return graph(random, object_ids=ids, objects=np.array([8, 2]), object=table)
-
-
-CASES |= {"graph_without_edges": lambda random: graph(random, links=np.zeros((0, 2), np.int64))}
-
-
-@case
-def graph_words(random):
-    vertex = {"kind": words(random, 40)}
-    return graph(random, vertex=vertex, link={"kind": words(random, 60)})
-
-
-CASES |= {
-    "graph_directed": lambda random: graph(random, policy=["directed"], link={"w": numbers(random, 60, "f4")}),
-    "graph_duplicate": lambda random: graph(random, policy=["duplicate"], link={"w": numbers(random, 60, "f4", 2)}),
-    "graph_directed_duplicate": lambda random: graph(random, policy=["directed", "duplicate"], shard="2,2,2"),
-}
-
-
-@case
-def graph_left_out(random):
-    rest = {"bounds": ([-5.0, -9.0, 0.0], [15.0, 19.0, 6.5]), "out_of_bounds": "ignore"}
-    rest |= {"link": {"w": numbers(random, 60, "f4")}, "object": {"q": np.array([7.5])}}
-    return graph(random, **rest).inside()
-
-
-@case
-def graph_without_edges_left_out(random):
-    rest = {"bounds": ([-5.0, -9.0, 0.0], [15.0, 19.0, 6.5]), "out_of_bounds": "ignore"}
-    rest |= {"links": np.zeros((0, 2), np.int64), "object": {"q": np.array([7.5])}}
-    return graph(random, **rest).inside()
-
-
-@case
-def skeleton_left_out(random):
-    """Out-of-bounds vertices, whose children become trees of their own."""
-    case = skeleton(random, [30, 20], objects=[3, 1])
-    case.bounds, case.out_of_bounds = ([-15.0, -9.0, 0.0], [15.0, 9.0, 7.5]), "ignore"
-    return case.inside()
-
-
-def skeleton(random, trees, axes=3, objects=None, **rest):
-    """Returns trees with these numbers of vertices, one after the other."""
-    dtype, preorder = rest.pop("dtype", "f4"), rest.pop("preorder", False)
-    points, offsets = walks(random, trees, axes, dtype, step=3.0)
-    links = [tree(random, count, preorder=preorder) + start for count, start in zip(trees, offsets)]
+def skeleton(trees, axes=3, dtype="f4", objects=None, preorder=False, **rest):
+    """Trees with these numbers of vertices, one after the other."""
+    first = np.cumsum([0, *trees])
+    rest["links"] = lambda random: np.concatenate(
+        [tree(random, count, preorder=preorder) + start for count, start in zip(trees, first)]
+    )
     if objects is not None:
         rest["object_ids"] = np.repeat(objects, trees)
-    vertex = {"radius": numbers(random, len(points), "f4")}
-    chunk = (8.0,) * axes
-    return Case("skeletons", points, chunk, links=np.concatenate(links), vertex=vertex, **rest)
+    places = lambda random: walks(random, trees, axes, dtype, step=3.0)[0]
+    return geometry("skeletons", places, 8.0, vertex={"radius": "f4"}, **rest)
 
 
-CASES |= {
-    "skeleton_one": lambda random: skeleton(random, [40]),
-    "skeleton_2d": lambda random: skeleton(random, [25], 2, compression="gzip"),
-    "skeleton_ordered_objects": lambda random: skeleton(random, [9, 1, 14, 20], objects=[0, 1, 2, 3], preorder=True),
-}
-
-
-@case
-def skeleton_objects(random):
-    rest = {"object": {"q": numbers(random, 4, "f4")}, "dtype": "f8", "compression": "zstd"}
-    return skeleton(random, [9, 1, 14, 20], objects=[70, 5_000_000_000, 3, 9], **rest)
-
-
-CASES |= {
-    # Several trees in one object.
-    "skeleton_forest": lambda random: skeleton(random, [9, 1, 14, 20], objects=[4, 2, 4, 4]),
-    "skeleton_sharded": lambda random: skeleton(random, [60], shard="2,2,2", compression="blosc"),
-}
-
-
-def mesh(random, columns=6, rows=5, quads=False, dtype="f4", **rest):
-    points, triangles, squares = grid(columns, rows, dtype=dtype)
+def mesh(quads=False, axes=3, **rest):
+    """A height field of 30 vertices."""
+    places, triangles, squares = grid(6, 5)
     faces = squares if quads else triangles
     # Some reversed, some rotated.
     faces = np.concatenate([faces, faces[:3, ::-1], np.roll(faces[3:6], 1, axis=1)])
-    rest.setdefault("links", faces[random.permutation(len(faces))])
-    axes = rest.pop("axes", 3)
-    return Case("mesh", np.ascontiguousarray(points[:, :axes]), (7.0,) * axes, **rest)
+    rest = {"links": lambda random: faces[random.permutation(len(faces))], **rest}
+    return geometry("mesh", lambda random: np.ascontiguousarray(places[:, :axes]), 7.0, **rest)
 
 
-@case
-def mesh_triangles(random):
-    vertex = {"n": numbers(random, 30, "f4", 3), "s": numbers(random, 30, "u2")}
-    return mesh(random, vertex=vertex, object={"area": np.array([12.5])}, compression="zstd")
+def compressed(compression, **rest):
+    return points(60, compression=compression, vertex={"v": "f4", "rgb": "u1*3"}, **rest)
 
 
-CASES |= {"mesh_quads": lambda random: mesh(random, quads=True), "mesh_2d": lambda random: mesh(random, axes=2)}
+def inexact(random):
+    """Points on and near faces of bins whose sizes no float represents."""
+    places = random.integers(-30, 30, (120, 2)) * 0.1
+    places[60:] = np.nextafter(places[60:], random.choice([-9, 9], (60, 2)))
+    return places
 
 
-@case
-def mesh_objects(random):
-    points, triangles, _ = grid(5, 4, dtype="f8")
-    both = np.concatenate([points, points + 1.5])
-    faces = np.concatenate([triangles, triangles + len(points)])
-    ids = np.repeat([4, 2], len(points))
-    rest = {"object_ids": ids, "object": {"q": numbers(random, 2, "i8")}, "groups": {0: [4]}}
-    return Case("mesh", both, (8, 8, 8), bin_shape=(4, 4, 4), links=faces, **rest)
+def few_values(random):
+    """Columns of numbers, with values that are easily lost."""
+    columns = {kind: numbers(random, 40, kind) for kind in [*NUMBERS, "c8", "c16"]}
+    columns["f8"][:4] = [np.nan, -np.inf, -0.0, 5e-324]
+    return columns | {"flag": "bool", "row2": "u1*2", "row3": "f4*3", "row4": "i8*4"}
 
 
-CASES |= {
-    "mesh_sharded": lambda random: mesh(
-        random, shard="2,2,1", compression="zstd", vertex={"v": numbers(random, 30, "f8")}
+def word_counts(random):
+    """As many words as their smallest codes allow, and one more."""
+    columns = {}
+    for count, is_missing in ((255, False), (256, False), (127, True), (128, True)):
+        found = random.permutation(np.arange(600) % count).astype(str).astype(object)
+        if is_missing:
+            found[np.flatnonzero(found == "3")[:2]] = None
+        columns[f"of{count}"] = found if is_missing else found.astype(str)
+    columns["none"] = np.full(600, None, object)
+    columns["planes"] = np.array(["\U0001f9e0", "\uffee", "z", "Z"])[random.integers(0, 4, 600)]
+    return columns
+
+
+def taken_fills():
+    """Values equal to the usual fill values."""
+    table = {kind: np.array([np.nan, 1.5, -0.0], kind) for kind in NUMBERS if kind.startswith("f")}
+    for kind in (kind for kind in NUMBERS if not kind.startswith("f")):
+        limits = np.iinfo(kind)
+        table[kind] = np.array([limits.min, limits.max, 7], kind)
+    return table | {"pair": np.array([[np.nan, np.nan], [np.nan, 1], [2, 3]])}
+
+
+def some_outside(random):
+    """Paths of which the first two are inside of the bounds."""
+    places = walks(random, OUTSIDE, 3)[0]
+    places[:5] = 1
+    return places
+
+
+def all_sparse(count):
+    """Ids of objects in no order, each at least once."""
+    return lambda random: np.concatenate([SPARSE, random.choice(SPARSE, count - len(SPARSE))])
+
+
+def two_meshes(random):
+    return np.concatenate([grid(5, 4, dtype="f8")[0], grid(5, 4, dtype="f8")[0] + 1.5])
+
+
+NUMBERS = "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8".split()
+EVERY_KIND = {kind: kind for kind in NUMBERS}
+SPARSE = np.array([900, 5, 17, 5_000_000_000, 3, -7])
+LENGTHS = [3, 6, 0, 9, 1, 12, 15, 2]
+# Lengths of paths, of which some leave the bounds.
+OUTSIDE = [3, 0, 4, 5, 2, 3, 2, 1, 3, 4, 1]
+# Text longer than a one-byte length.
+LONG = np.array(["a" * 63, "b" * 64, "é" * 100, "d"])
+LINE_IDS = np.array([12, -8, 20, 0, -24, 16, 4, -16, 8, -4, -20, -12]) * 1_000_003 + 11
+IGNORE = {"out_of_bounds": "ignore"}
+GRAPH_INSIDE = {"bounds": ([-5.0, -9.0, 0.0], [15.0, 19.0, 6.5]), "object": {"q": np.array([7.5])}, **IGNORE}
+NO_EDGES = np.zeros((0, 2), np.int64)
+TRIANGLES = grid(5, 4)[1]
+
+CASES = {
+    "points_plain": points(60),
+    "points_2d_bins": points(70, 2, (32, 16), bin_shape=(8, 8)),
+    "points_4d_bins": points(50, 4, (10, 10, 10, 5), 0, 20, bin_shape=(5, 10, 5, 5)),
+    "points_1d": points(30, 1, 10),
+    "points_5d": points(30, 5, 10),
+    "points_float64": geometry(
+        "points", lambda random: cloud(random, 50, 3, dtype="f8") + 1 / 3, 10, vertex={"v": "f8"}
     ),
-    "mesh_without_faces": lambda random: mesh(random, links=np.zeros((0, 3), np.int64)),
+    "points_inexact_bins": geometry("points", inexact, (0.3, 0.6), bin_shape=(0.1, 0.2)),
+    "points_inexact_chunks": geometry(
+        "points", lambda random: (random.integers(-30, 30, (90, 3)) * 0.1).astype("f4"), (0.7, 0.3, 1.1)
+    ),
+    "points_as_float32": geometry("points", lambda random: random.uniform(-50, 50, (40, 3)), 25, dtype="float32"),
+    "points_int16": geometry("points", lambda random: random.integers(-40, 40, (40, 3)).astype("i2"), 16),
+    "points_float16": points(40, 3, 16, dtype="f2"),
+    "points_wide_keys": points(60, 2, 10, -130, 130, wide=1),
+    "points_wide_bounds": geometry(
+        "points", lambda random: (random.integers(-2, 3, (40, 3)) * 10).astype("f4"), 10,
+        bounds=([-60.0, -40.5, -20.0], [70.0, 60.0, 40.0]),
+    ),
+    "points_left_out": points(80, 3, 10, bounds=([-5.0, -5.0, 0.0], [10.0, 10.0, 10.0]), vertex={"v": "i8"}, **IGNORE),
+    # Some points of most objects are out of bounds, and all of one.
+    "points_objects_left_out": geometry(
+        "points", lambda random: np.where(np.arange(60)[:, None] % 5 == 3, np.float32(50), cloud(random, 60, 2, 0, 30)),
+        10, bounds=([0.0, 0.0], [15.0, 30.0]), object_ids=np.arange(60) % 5 * 7, object={"q": "i4"},
+        groups={0: [0, 21, 28], 1: [21]}, **IGNORE,
+    ),
+    # Groups with values but without members.
+    "points_group_values": points(20, 2, group=lambda random: {"g": numbers(random, 3, "f4")}),
+    "points_grown_bounds": points(40, 2, 10, bounds=([-1.0, -1.0], [1.0, 1.0]), out_of_bounds="expand"),
+    "points_one": points(1, 3, 10),
+    "points_attributes": points(40, 3, 25, 0, 50, vertex=few_values),
+    "points_words": points(400, 2, 25, vertex={"kind": "words", "many": "unique"}),
+    "points_words_missing": points(300, 2, 25, vertex={"kind": "words?", "many": "unique?"}),
+    "points_objects": points(60, object_ids=lambda random: random.choice(SPARSE, 60), vertex={"k": "i4"}),
+    "points_objects_tables": points(
+        60, 3, 25, object_ids=np.arange(60) % 6, object={**EVERY_KIND, "dir": "f4*3", "name": "words"},
+        groups={0: [0, 1, 2], 1: [5], 3: [3, 1]}, group={"weight": "f8", "rgb": "u1*3", "name": "words"},
+    ),
+    # Objects without attributes, and one without points.
+    "points_objects_holes": points(
+        40, object_ids=lambda random: random.permutation(np.repeat([4, 40, 400, 7], 10)), objects=np.array([400, 6, 4]),
+        object={"f4": "f4", "f8": "f8", "i2": "i2", "u2": "u2", "i8": "i8", "rgb": "u1*3", "name": "words"},
+        groups={1: [6, 400]},
+    ),
+    # Booleans have no spare value for absent rows.
+    "points_objects_flags": points(
+        20, 2, object_ids=np.arange(20) % 4, objects=np.array([0, 2, 3]), object={"flag": np.array([True, False, True])}
+    ),
+    "points_implied_objects": points(12, 3, 25, object={"id": "i8"}),
+    "points_fragment_values": points(
+        50, object_ids=all_sparse(50), objects=np.sort(SPARSE), fragment={"d": "f4", "rgb": "u1*3"}
+    ),
+    # Arrays in the other byte order and in column-major order.
+    "points_foreign_arrays": points(
+        40, vertex={"v": "i2*3", "w": "f8"}, object_ids=lambda random: random.integers(0, 5, 40), foreign=True
+    ),
+    "points_named_axes": points(30, axis_names=["y:micrometer", "x:micrometer", "t:second:time"]),
+    "points_word_counts": points(600, 2, 40, vertex=word_counts),
+    # Objects without values, next to values equal to the usual fill value.
+    "points_taken_fills": points(
+        20, 2, object_ids=np.arange(20) % 4, objects=np.array([2, 0, 3]), object=taken_fills()
+    ),
+    "points_long_words": points(
+        20, 2, object_ids=np.arange(20) % 4, object={"text": LONG}, groups={0: []}, group={"text": LONG[1:3]},
+        compression="blosc",
+    ),
+    # More rows than one chunk of manifests and one of attributes hold.
+    "points_many_objects": points(66_000, 2, 40, object={"v": "i2", "rgb": "u1*3"}, compression="zstd"),
+    "points_zstd": compressed("zstd"),
+    # LZ4 and zstd, by the type of each array.
+    "points_auto": compressed("auto", object_ids=np.arange(60) % 4),
+    "points_zstd_level": compressed("zstd:9", object_ids=np.arange(60) % 4),
+    "points_blosc": compressed("blosc", object={"v": "f8"}),
+    "points_gzip": compressed("gzip:5", bin_shape=(10, 10, 10)),
+    "points_zstd_most": compressed("zstd:22", groups={0: [1, 2]}),
+    "points_gzip_none": compressed("gzip:0"),
+    "points_sharded": compressed(None, chunk=10, shard="2,2,2", bin_shape=(5, 5, 10)),
+    "points_sharded_zstd": compressed("zstd", chunk=10, shard="4,2,1", object_ids=np.arange(60) % 4),
+    "points_sharded_blosc": compressed("blosc", shard="auto"),
+    "lines_mixed": lines(30, vertex={"v": "f4"}),
+    "lines_2d": lines(20, 2, (11, 7), "f8", vertex={"uv": "f4*2"}, compression="zstd", object={"w": "i2"}),
+    "lines_4d_sharded": lines(15, 4, shard="2,2,1,1", compression="blosc"),
+    "lines_objects": lines(
+        12, part_objects=LINE_IDS, object={"w": "f8*2"}, groups={0: LINE_IDS[:3], 2: LINE_IDS[5:7]}
+    ),
+    "lines_left_out": lines(30, 2, 6, bounds=([-8.0, -20.0], [20.0, 12.0]), object={"w": "f4"}, **IGNORE),
+    "streamlines": paths(
+        "streamlines", LENGTHS, vertex={"r": "f4"}, object={"len": np.array(LENGTHS, "i4"), "q": "f8"},
+        groups={0: [0, 1, 2], 1: [5, 7], 2: []}, group={"g": np.array([1.5, 2.5, 3.5])}, compression="zstd",
+    ),
+    "streamlines_auto_shard": paths(
+        "streamlines", [9] * 8, 3, 15, "f8", vertex={"t": "f8"}, compression="auto", shard="auto"
+    ),
+    "polylines_2d": paths("polylines", LENGTHS, 2, 8, bin_shape=(4, 4)),
+    # Paths that return to a chunk, and jump over several.
+    "polylines_reentrant": geometry(
+        "polylines", lambda random: random.choice([1.0, 2.0, 11.0, 12.0, 45.0, -35.0], (60, 3)), 10,
+        part_offsets=np.array([0, 20, 40, 60]), vertex={"uv": "f4*2"},
+    ),
+    # Ids in no order, objects without attributes, and one without a path.
+    "polylines_objects": paths(
+        "polylines", [4, 5, 6, 7, 0], part_objects=np.array([70, 3, 5_000_000_000, -9, 41]),
+        objects=np.array([-9, 1, 70]), object={"f": "f4", "i": "i4*2"}, groups={3: [1, 70, 41]}, group={"w": "u4"},
+    ),
+    "polylines_left_out": geometry(
+        "polylines", some_outside, 6, part_offsets=np.cumsum([0, *OUTSIDE]), object={"w": "f4"},
+        bounds=([-9.0, -9.0, 0.0], [12.0, 10.0, 7.0]), groups={1: [0, 3, 5, 7]}, **IGNORE,
+    ),
+    "polylines_sharded": paths("streamlines", LENGTHS, shard="2,2,2"),
+    "polylines_4d": paths("polylines", [6, 7, 8], 4, dtype="f8", compression="gzip"),
+    # Text and multi-channel rows, of vertices and of fragments.
+    "polylines_columns": paths(
+        "polylines", [4, 1, 8, 11], vertex={"kind": "words?", "rgb": "u1*3"}, fragment={"d": "f8"}
+    ),
+    "graph_3d": graph(
+        link={"w": "f4", "col": "u1*3"}, vertex={"v": "i4", "n": "f4*3"}, compression="zstd",
+        object={"q": np.array([7.5])},
+    ),
+    "graph_sharded": graph(link={"w": "f8"}, compression="zstd", shard="2,2,2"),
+    "graph_2d_objects": graph(2, object_ids=np.arange(40) % 3),
+    "graph_4d_objects": graph(
+        4, "f8", object_ids=all_sparse(40), object={"q": "i2"}, groups={0: [5, 900]}, group={"g": np.array([1, 2])}
+    ),
+    "graph_holes": graph(
+        object_ids=lambda random: random.choice([1, 8, 9], 40), objects=np.array([8, 2]), object={"q": "f8"}
+    ),
+    "graph_without_edges": graph(links=NO_EDGES),
+    "graph_words": graph(vertex={"kind": "words"}, link={"kind": "words"}),
+    "graph_directed": graph(policy=["directed"], link={"w": "f4"}),
+    "graph_duplicate": graph(policy=["duplicate"], link={"w": "f4*2"}),
+    "graph_directed_duplicate": graph(policy=["directed", "duplicate"], shard="2,2,2"),
+    "graph_left_out": graph(link={"w": "f4"}, **GRAPH_INSIDE),
+    "graph_without_edges_left_out": graph(links=NO_EDGES, **GRAPH_INSIDE),
+    # Children of vertices out of bounds become trees of their own.
+    "skeleton_left_out": skeleton(
+        [30, 20], objects=[3, 1], bounds=([-15.0, -9.0, 0.0], [15.0, 9.0, 7.5]), **IGNORE
+    ),
+    "skeleton_one": skeleton([40]),
+    "skeleton_2d": skeleton([25], 2, compression="gzip"),
+    "skeleton_ordered_objects": skeleton([9, 1, 14, 20], objects=[0, 1, 2, 3], preorder=True),
+    "skeleton_objects": skeleton(
+        [9, 1, 14, 20], 3, "f8", objects=[70, 5_000_000_000, 3, 9], object={"q": "f4"}, compression="zstd"
+    ),
+    # Several trees in one object.
+    "skeleton_forest": skeleton([9, 1, 14, 20], objects=[4, 2, 4, 4]),
+    "skeleton_sharded": skeleton([60], shard="2,2,2", compression="blosc"),
+    "mesh_triangles": mesh(vertex={"n": "f4*3", "s": "u2"}, object={"area": np.array([12.5])}, compression="zstd"),
+    "mesh_quads": mesh(quads=True),
+    "mesh_2d": mesh(axes=2),
+    "mesh_objects": geometry(
+        "mesh", two_meshes, 8, bin_shape=(4, 4, 4), links=np.concatenate([TRIANGLES, TRIANGLES + 20]),
+        object_ids=np.repeat([4, 2], 20), object={"q": "i8"}, groups={0: [4]},
+    ),
+    "mesh_sharded": mesh(shard="2,2,1", compression="zstd", vertex={"v": "f8"}),
+    "mesh_without_faces": mesh(links=np.zeros((0, 3), np.int64)),
+    "mesh_values": mesh(link={"area": "f4", "n": "f4*3"}),
+    "mesh_directed": mesh(policy=["directed"]),
+    "mesh_duplicate": mesh(policy=["duplicate"], quads=True),
+    "mesh_pentagons": mesh(links=lambda random: np.array([random.permutation(30)[:5] for _ in range(20)])),
+    "mesh_octagons": mesh(
+        links=lambda random: np.array([random.permutation(30)[:8] for _ in range(12)]), compression="blosc"
+    ),
 }
 
 
-@case
-def mesh_values(random):
-    count = len(mesh(random).links)
-    link = {"area": numbers(random, count, "f4"), "n": numbers(random, count, "f4", 3)}
-    return mesh(random, link=link)
-
-
-CASES |= {
-    "mesh_directed": lambda random: mesh(random, policy=["directed"]),
-    "mesh_duplicate": lambda random: mesh(random, policy=["duplicate"], quads=True),
-}
-
-
-@case
-def mesh_pentagons(random):
-    links = np.array([random.permutation(30)[:5] for _ in range(20)])
-    return mesh(random, links=links)
-
-
-@case
-def mesh_octagons(random):
-    links = np.array([random.permutation(30)[:8] for _ in range(12)])
-    return mesh(random, links=links, compression="blosc")
+def built(name, seed):
+    return CASES[name](generator(name, seed))
