@@ -14,6 +14,7 @@ import DracoPy
 import numpy as np
 import pytest
 import tensorstore as ts
+import trimesh
 from cloudvolume import CloudVolume, Mesh, Skeleton
 from neuroglancer import AnnotationPropertySpec, CoordinateSpace
 from neuroglancer.write_annotations import AnnotationWriter
@@ -155,21 +156,6 @@ def test_skeletons(sharding, work, random, tell):
     tell(f"imported {len(given)} skeletons of cloud-volume{', shards of tensorstore' if sharding else ''}")
 
 
-def sphere(centre, radius, steps):
-    """A closed surface."""
-    u, v = np.meshgrid(np.linspace(0, np.pi, steps), np.linspace(0, 2 * np.pi, 2 * steps), indexing="ij")
-    points = np.stack([np.sin(u) * np.cos(v), np.sin(u) * np.sin(v), np.cos(u)], -1)
-    points[:, -1] = points[:, 0]
-    points[0], points[-1] = points[0, 0], points[-1, 0]
-    at = np.arange(steps * 2 * steps).reshape(steps, -1)
-    quads = np.stack([at[:-1, :-1], at[1:, :-1], at[1:, 1:], at[:-1, 1:]], -1).reshape(-1, 4)
-    faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
-    points, place = np.unique(np.round(points.reshape(-1, 3), 6), axis=0, return_inverse=True)
-    faces = place.reshape(-1)[faces]
-    sides = [faces[:, a] != faces[:, b] for a, b in [(0, 1), (1, 2), (2, 0)]]
-    return points * radius + centre, faces[np.logical_and.reduce(sides)]
-
-
 def corners(points, faces):
     """The triangles as positions, each from its least corner, sorted."""
     turns = np.stack([np.roll(points[faces], turn, 1).reshape(-1, 9) for turn in range(3)])
@@ -189,7 +175,9 @@ def of_object(found, id):
 def test_legacy_meshes(work, tell):
     folder = work.folder / "meshes"
     vol = volume(folder, mesh="mesh")
-    given = {id: sphere([1e3 * at, 0, 7], 100.0 + at, 9) for at, id in enumerate(IDS)}
+    sphere, given = trimesh.creation.icosphere(3), {}
+    for at, id in enumerate(IDS):
+        given[id] = sphere.vertices * (100.0 + at) + [1e3 * at, 0, 7], np.array(sphere.faces)
     meshes = [Mesh(points.astype("<f4"), faces.astype("<u4"), None, segid=id)
               for id, (points, faces) in given.items()]
     vol.mesh.put(meshes)

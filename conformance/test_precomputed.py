@@ -21,7 +21,10 @@ import DracoPy
 import numpy as np
 import pytest
 import tensorstore as ts
+import trimesh
 from cloudvolume import CloudVolume
+
+from created_cases import grid
 
 TYPES = {
     "uint8": "<u1", "int8": "<i1", "uint16": "<u2", "int16": "<i2", "uint32": "<u4",
@@ -423,8 +426,7 @@ def scale_of(truth):
 
 
 def area(points, faces):
-    corners = points[faces].astype("<f8")
-    return np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1).sum() / 2
+    return trimesh.triangles.area(points[faces].astype("<f8")).sum()
 
 
 class Manifest:
@@ -643,31 +645,18 @@ def further():
             "segments": ("lines", lines), "bodies": ("mesh", bodies())}
 
 
-def grid_faces(rows, columns, is_closed):
-    """Returns the triangles of a grid of vertices, whose rows may close to a tube."""
-    at = np.arange(rows * columns).reshape(rows, columns)
-    right, below = np.roll(at, -1, 1), np.roll(at, -1, 0)
-    corner = np.roll(right, -1, 0)
-    keep = np.s_[:, :] if is_closed else np.s_[:-1, :-1]
-    quads = [part[keep].reshape(-1) for part in (at, right, corner, below)]
-    return np.concatenate([np.stack([quads[0], quads[1], quads[2]], 1), np.stack([quads[0], quads[2], quads[3]], 1)])
-
-
 def bodies():
     """Returns meshes of several sizes: a torus of several nodes, a flat sheet, a tetrahedron, and
     triangles that share edges at random."""
-    rows, columns = 240, 120
-    a, b = np.meshgrid(np.arange(rows) / rows * 2 * np.pi, np.arange(columns) / columns * 2 * np.pi, indexing="ij")
-    torus = np.stack([(30 + 10 * np.cos(b)) * np.cos(a), (30 + 10 * np.cos(b)) * np.sin(a), 10 * np.sin(b)], -1)
-    x, y = np.meshgrid(np.arange(40), np.arange(50), indexing="ij")
-    sheet = np.stack([x, y, np.zeros_like(x)], -1) * 0.5 + [0, 0, 20]
+    torus = trimesh.creation.torus(30, 10, major_sections=240, minor_sections=120)
+    sheet, squares, _ = grid(40, 50, step=0.5)
     tetrahedron = np.array([[0, 0, 0], [3, 0, 0], [0, 3, 0], [0, 0, 3]]) + 40
     seed = np.random.default_rng(3)
     shards = seed.random((30, 3)) * 20 - 60
     faces = seed.permuted(np.tile(np.arange(30), (50, 1)), axis=1)[:, :3]
     parts = [
-        (torus.reshape(-1, 3), grid_faces(rows, columns, True)),
-        (sheet.reshape(-1, 3), grid_faces(40, 50, False)),
+        (torus.vertices, torus.faces),
+        (sheet * [1, 1, 0] + [0, 0, 20], squares),
         (tetrahedron, np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])),
         (shards, faces),
     ]

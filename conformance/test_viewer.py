@@ -5,24 +5,25 @@ many more coloured pixels than that of the viewer without layers, and neither th
 the server reports an error.
 """
 
-import functools
-import http.server
 import json
-import re
 import shutil
-import struct
 import threading
 import time
 from pathlib import Path
 from urllib.parse import unquote
 
+import flask
+import flask_cors
 import neuroglancer
+import nibabel
 import numpy as np
 import pytest
+from matplotlib import colors
 from PIL import Image
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
+from werkzeug.serving import make_server
 
 from test_precomputed import Serving
 
@@ -110,12 +111,8 @@ def hues(picture):
     body = picture[60:]
     high, low = body.max(2), body.min(2)
     body = body[(high > 60) & (high - low > 25)]
-    high, low = body.max(1), body.min(1)
-    red, green, blue = body.T
-    span = high - low
-    sector = np.where(high == red, (green - blue) / span % 6,
-                      np.where(high == green, (blue - red) / span + 2, (red - green) / span + 4))
-    return np.bincount((sector * 2).round().astype(int) % 12, minlength=12) / max(len(body), 1)
+    hue = colors.rgb_to_hsv(body / 255)[:, 0]
+    return np.bincount((hue * 12).round().astype(int) % 12, minlength=12) / max(len(body), 1)
 
 
 def check_colours(name, shares):
@@ -185,18 +182,9 @@ def scan_voxels():
 
 def write_scan(path):
     """Writes a NIfTI-1 volume of bytes with an sform and a bright block."""
-    voxels = scan_voxels()
-    header = bytearray(352)
-    struct.pack_into("<i", header, 0, 348)
-    struct.pack_into("<8h", header, 40, 3, *voxels.shape, 1, 1, 1, 1)
-    struct.pack_into("<hh", header, 70, 2, 8)
-    struct.pack_into("<8f", header, 76, 1, 2, 3, 1.5, 0, 0, 0, 0)
-    struct.pack_into("<f", header, 108, 352)
-    header[123] = 2
-    struct.pack_into("<hh", header, 252, 0, 1)
-    struct.pack_into("<12f", header, 280, *AFFINE.ravel())
-    header[344:348] = b"n+1\0"
-    path.write_bytes(bytes(header) + voxels.tobytes(order="F"))
+    scan = nibabel.Nifti1Image(scan_voxels(), np.vstack([AFFINE, [0, 0, 0, 1]]))
+    scan.header.set_xyzt_units("mm")
+    nibabel.save(scan, path)
 
 
 def centre(browser, state, voxel, path):
@@ -258,39 +246,17 @@ def check_attributes(browser, served, folder):
     assert not errors, errors
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A plain file server for other origins, with ranges, in which fragments of meshes are read."""
+def file_server(folder, requested):
+    """A server of files for other origins, which notes the files of which parts are requested."""
+    app = flask.Flask(__name__, static_folder=folder, static_url_path="")
+    flask_cors.CORS(app)
 
-    def end_headers(self):
-        self.send_header("Access-Control-Allow-Origin", "*")
-        super().end_headers()
+    @app.before_request
+    def note():
+        if flask.request.range:
+            requested.append(flask.request.path)
 
-    def do_GET(self):
-        bounds = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range") or "")
-        file = Path(self.translate_path(self.path))
-        if not bounds or not file.is_file():
-            return super().do_GET()
-        data = file.read_bytes()
-        start, end = int(bounds[1]), min(int(bounds[2]) + 1, len(data))
-        self.send_response(206)
-        self.send_header("Content-Type", "application/octet-stream")
-        self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(data)}")
-        self.send_header("Content-Length", str(end - start))
-        self.end_headers()
-        self.wfile.write(data[start:end])
-        self.ranges.append(self.path)
-
-    def do_OPTIONS(self):
-        self.send_response(204)
-        self.send_header("Access-Control-Allow-Headers", "range")
-        self.send_header("Access-Control-Allow-Methods", "GET, HEAD")
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-    # The files of which parts were requested.
-    ranges = []
+    return make_server("127.0.0.1", 0, app, threaded=True)
 
 
 @pytest.fixture(scope="module")
@@ -378,17 +344,17 @@ def test_graph(browser, zvf, tmp_path, tell):
 
 def test_exported(browser, zvf, stores, tmp_path, tell):
     """A static export from a plain file server, in the viewer of another server."""
-    handler = functools.partial(Quiet, directory=str(tmp_path))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{server.server_address[1]}"
-        with Serving(zvf, stores[:1], "--client", CLIENT) as served:
-            viewer = served["neuroglancer"].split("#!")[0]
-            for store in stores:
-                words = ["export", "precomputed", store, tmp_path / store.stem, "--url", f"{url}/{store.stem}"]
-                state = json.loads(unquote(zvf.json(*words)["neuroglancer"].split("#!")[1]))
-                (tmp_path / f"{store.stem}.json").write_text(json.dumps(state))
-                link = f"{viewer}#!{url}/{store.stem}.json"
-                report(tell, {f"exported {name}": n for name, n in check(browser, link, tmp_path, "exported").items()})
-        assert any("/meshes/" in path for path in Quiet.ranges), "no fragment was requested"
-        server.shutdown()
+    ranges = []
+    server = file_server(tmp_path, ranges)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    with Serving(zvf, stores[:1], "--client", CLIENT) as served:
+        viewer = served["neuroglancer"].split("#!")[0]
+        for store in stores:
+            words = ["export", "precomputed", store, tmp_path / store.stem, "--url", f"{url}/{store.stem}"]
+            state = json.loads(unquote(zvf.json(*words)["neuroglancer"].split("#!")[1]))
+            (tmp_path / f"{store.stem}.json").write_text(json.dumps(state))
+            link = f"{viewer}#!{url}/{store.stem}.json"
+            report(tell, {f"exported {name}": n for name, n in check(browser, link, tmp_path, "exported").items()})
+    server.shutdown()
+    assert any("/meshes/" in path for path in ranges), "no fragment was requested"
