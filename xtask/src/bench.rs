@@ -43,8 +43,6 @@ enum Only {
         #[arg(long)]
         write: bool,
     },
-    /// Codecs beside the Python reference and memcpy
-    Format,
     /// Slices of dense arrays beside python-blosc2, Tetration and zarr-python
     Dense {
         /// Numbers of threads
@@ -72,7 +70,6 @@ pub(crate) fn from_options(options: &BenchOptions) -> Result<Done> {
     match &options.only {
         None => speed(options),
         Some(Only::Kernels { write }) => kernels::run(*write),
-        Some(Only::Format) => format(),
         Some(Only::Dense { threads }) => {
             let ours = optimized("--package zvf-dense --example b2nd", "b2nd")?;
             let several = if threads.is_empty() { "" } else { "--threads" };
@@ -141,16 +138,6 @@ fn speed(options: &BenchOptions) -> Result<Done> {
         "" => Done::InPart("no peers were measured".to_owned()),
         _ => Done::Passed,
     })
-}
-
-/// Compares codecs with the reference and `memcpy`.
-fn format() -> Result<Done> {
-    let data = metadata::scratch("bench-data")?;
-    cargo("bench --locked --package zvf-format --bench format -- --quiet --noplot")
-        .env("ZVF_BENCH_DATA", &data)
-        .env("CRITERION_HOME", metadata::scratch("bench-data/criterion")?)
-        .run()?;
-    script("fragments", PEERS, &[], |script| script.arg(&data))
 }
 
 /// Runs a script of `benchmarks` with the Python that has the listed packages.

@@ -1,9 +1,6 @@
 //! Speed of the codecs.
-//!
-//! If `ZVF_BENCH_DATA` names a folder, the blobs and lookup orders are also written there, so that
-//! another implementation can be timed on the same bytes.
 
-use std::{fs, hint::black_box, io, path::Path, time::Duration};
+use std::{hint::black_box, time::Duration};
 
 use criterion::{Criterion, Throughput};
 use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder, FragmentIndexLimit, Rows};
@@ -29,9 +26,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (kind, is_range) in KINDS {
         for fragments in FRAGMENTS {
             let case = Case::new(kind, fragments, is_range)?;
-            if let Some(folder) = std::env::var_os("ZVF_BENCH_DATA") {
-                case.write(Path::new(&folder))?;
-            }
             case.bench(&mut criterion)?;
         }
     }
@@ -69,12 +63,6 @@ impl Case {
             blob: builder.finish(),
             ids,
         })
-    }
-
-    fn write(&self, folder: &Path) -> io::Result<()> {
-        let ids: Vec<u8> = self.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-        fs::write(folder.join(format!("{}.zvfg", self.name)), &self.blob)?;
-        fs::write(folder.join(format!("{}.ids", self.name)), ids)
     }
 
     fn bench(&self, criterion: &mut Criterion) -> Result<(), Box<dyn std::error::Error>> {
