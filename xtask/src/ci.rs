@@ -18,59 +18,31 @@ const BROWSER: &str = "wasm32-unknown-unknown";
 /// Third-party crates that `zvf --no-default-features --features local` may compile.
 const MAX_READER_CRATES: usize = 88;
 
-/// Readers, writers and the package, whose changes all judges of the package see.
-const PYTHON: &str = "crates/zvf-python";
-const HARNESS: &str = "conformance/conftest.py";
-const LIST: &str = "conformance/requirements.txt";
-
-/// Every stage has a budget in seconds on two slow cores. A stage with inputs runs if they changed
-/// since the last commit whose run passed; after other changes it runs in `cargo xtask nightly`.
+/// Stages with a budget in seconds on two slow cores. A stage with inputs runs if they changed since the
+/// last commit whose run passed; after other changes it runs in `cargo xtask nightly`.
 const BESIDE: &[Beside] = &[
     // The longest come first. A fixed seed generates the same data for each change, as in the tests.
     Beside {
         name: "servers",
         words: "servers",
         budget: 240,
-        inputs: &[
-            "crates/zvf-store",
-            "crates/zvf/tests/it/servers",
-            "crates/zvf-testkit/src/proxy",
-            "conformance/test_servers.py",
-            "conformance/s3_server.py",
-            "conformance/node",
-            HARNESS,
-            LIST,
-        ],
+        inputs: "crates/zvf-store crates/zvf/tests/it/servers crates/zvf-testkit/src/proxy \
+            conformance/test_servers.py conformance/s3_server.py conformance/node",
     },
     always("Python package", "python", 240),
     Beside {
         name: "Dask, Ray and Spark",
         words: "python --clusters --guide",
         budget: 300,
-        inputs: &[
-            PYTHON,
-            "python/zvf",
-            "docs/dask.md",
-            "docs/ray.md",
-            "docs/spark.md",
-            "conformance/test_clusters.py",
-            "conformance/requirements-clusters.txt",
-            HARNESS,
-        ],
+        inputs: "crates/zvf-python python/zvf docs/dask.md docs/ray.md docs/spark.md \
+            conformance/test_clusters.py conformance/requirements-clusters.txt",
     },
     Beside {
         name: "tests of zarr-vectors",
         words: "python --compat",
         budget: 240,
-        inputs: &[
-            PYTHON,
-            "python/zvf",
-            "docs/compat.md",
-            "conformance/test_compat.py",
-            "conformance/compat_plugin.py",
-            "conformance/requirements-compat.txt",
-            HARNESS,
-        ],
+        inputs: "crates/zvf-python python/zvf docs/compat.md conformance/test_compat.py \
+            conformance/compat_plugin.py conformance/requirements-compat.txt",
     },
     always("conformance: runners", "conformance --runners --check", 180),
     always(
@@ -105,28 +77,15 @@ const BESIDE: &[Beside] = &[
         name: "conformance: precomputed",
         words: "conformance --precomputed",
         budget: 180,
-        inputs: &[
-            "crates/zvf-precomputed",
-            "crates/zvf-serve",
-            "crates/zvf-files/src",
-            "conformance/test_precomputed.py",
-            "conformance/test_imported.py",
-            HARNESS,
-            LIST,
-        ],
+        inputs: "crates/zvf-precomputed crates/zvf-serve crates/zvf-files/src \
+            conformance/test_precomputed.py conformance/test_imported.py",
     },
     Beside {
         name: "Neuroglancer in Chromium",
         words: "conformance --viewer",
         budget: 300,
-        inputs: &[
-            "crates/zvf-serve",
-            "crates/zvf-precomputed",
-            "conformance/test_viewer.py",
-            "conformance/test_precomputed.py",
-            HARNESS,
-            LIST,
-        ],
+        inputs: "crates/zvf-serve crates/zvf-precomputed conformance/test_viewer.py \
+            conformance/test_precomputed.py",
     },
 ];
 
@@ -136,7 +95,7 @@ pub(crate) const fn always(name: &'static str, words: &'static str, budget: u64)
         name,
         words,
         budget,
-        inputs: &[],
+        inputs: "",
     }
 }
 

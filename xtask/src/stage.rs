@@ -14,6 +14,9 @@ use crate::{record, run::cargo, workspace};
 /// The prefix of the line that reports a skipped part.
 pub(crate) const SKIPPED_PART: &str = "SKIPPED a part: ";
 
+/// Parts of the suite that all of its modules use.
+const HARNESS: &str = "conformance/conftest.py conformance/program.py conformance/requirements.txt";
+
 /// The result of a check that did not fail.
 #[derive(Debug)]
 pub(crate) enum Done {
@@ -49,9 +52,9 @@ pub(crate) struct Beside {
     pub(crate) name: &'static str,
     pub(crate) words: &'static str,
     pub(crate) budget: u64,
-    /// Paths whose changes the command judges. It runs if they differ from those of the last run that
-    /// passed; always if there are none.
-    pub(crate) inputs: &'static [&'static str],
+    /// Paths whose changes the command judges, separated by spaces. It runs if they, or those of
+    /// [`HARNESS`], differ from those of the last run that passed; always if there are none.
+    pub(crate) inputs: &'static str,
 }
 
 /// The stages that have run so far.
@@ -127,8 +130,8 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Runs a command unless its inputs are unchanged, and returns its output and its result.
 fn beside(of: &Beside) -> (String, Outcome) {
     let inputs = match of.inputs {
-        [] => None,
-        inputs => record::fingerprint(inputs).ok(),
+        "" => None,
+        inputs => record::fingerprint(&format!("{inputs} {HARNESS}")).ok(),
     };
     if let Some(inputs) = &inputs
         && let Some(commit) = record::passed(of.name, inputs)

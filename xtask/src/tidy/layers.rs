@@ -5,248 +5,76 @@ use serde_json::Value;
 
 use crate::metadata;
 
-/// The dependencies that one crate of the workspace may have.
-struct Rule {
-    name: &'static str,
-    /// Other crates of the workspace.
-    uses: &'static [&'static str],
-    external: External,
-}
+/// A crate of the workspace, the other crates that it may use, and the external packages. Lists are
+/// names, separated by spaces.
+type Rule = (&'static str, &'static str, External);
 
 /// The external packages that a crate may use. A name stands for its whole family: `arrow` includes
 /// `arrow-array`.
 enum External {
     /// Only these.
-    Only(&'static [&'static str]),
+    Only(&'static str),
     /// All except the first list; the second list only behind a feature.
-    Without(&'static [&'static str], &'static [&'static str]),
+    Without(&'static str, &'static str),
 }
 
-const LAYERS_0_1: &[&str] = &["zvf-format", "zvf-model"];
-const CODECS: &[&str] = &["zvf-format", "zvf-model", "zvf-codecs"];
-const LAYERS_0_2: &[&str] = &[
-    "zvf-format",
-    "zvf-model",
-    "zvf-query",
-    "zvf-validate",
-    "zvf-build",
-    "zvf-store",
-];
+const LAYERS_0_1: &str = "zvf-format zvf-model";
+const LAYERS_0_2: &str = "zvf-format zvf-model zvf-query zvf-validate zvf-build zvf-store";
 /// Layer 4: programs over the façade, which use what it does not re-export directly.
-const ABOVE_FACADE: &[&str] = &[
-    "zvf",
-    "zvf-format",
-    "zvf-model",
-    "zvf-query",
-    "zvf-validate",
-    "zvf-build",
-    "zvf-store",
-];
+const ABOVE_FACADE: &str = "zvf zvf-format zvf-model zvf-query zvf-validate zvf-build zvf-store";
 /// Files of Neuroglancer are among the file formats, and folders of Zarr, tables of Arrow and arrays of
 /// NumPy.
-const FILES: &[&str] = &[
-    "zvf",
-    "zvf-arrow",
-    "zvf-codecs",
-    "zvf-dense",
-    "zvf-format",
-    "zvf-model",
-    "zvf-precomputed",
-    "zvf-query",
-    "zvf-validate",
-    "zvf-build",
-    "zvf-store",
-];
+const FILES: &str = "zvf zvf-arrow zvf-codecs zvf-dense zvf-format zvf-model zvf-precomputed \
+    zvf-query zvf-validate zvf-build zvf-store";
 /// Benchmarks use the façade, and the kernels of the layers below.
-const BENCH: &[&str] = &[
-    "zvf",
-    "zvf-codecs",
-    "zvf-dense",
-    "zvf-format",
-    "zvf-model",
-    "zvf-query",
-    "zvf-validate",
-    "zvf-build",
-    "zvf-store",
-];
+const BENCH: &str = "zvf zvf-codecs zvf-dense zvf-format zvf-model zvf-query zvf-validate \
+    zvf-build zvf-store";
 /// The server shows dense arrays beside stores.
-const SERVE: &[&str] = &[
-    "zvf",
-    "zvf-dense",
-    "zvf-format",
-    "zvf-model",
-    "zvf-precomputed",
-    "zvf-query",
-    "zvf-store",
-];
+const SERVE: &str = "zvf zvf-dense zvf-format zvf-model zvf-precomputed zvf-query zvf-store";
 /// The Python package offers the crates beside the façade as well.
-const PYTHON: &[&str] = &[
-    "zvf-format",
-    "zvf-model",
-    "zvf-query",
-    "zvf-validate",
-    "zvf-build",
-    "zvf-store",
-    "zvf",
-    "zvf-arrow",
-    "zvf-dense",
-    "zvf-files",
-    "zvf-render",
-    "zvf-serve",
-    "zvf-cli",
-];
-const LAYERS_0_4: &[&str] = &[
-    "zvf-format",
-    "zvf-model",
-    "zvf-query",
-    "zvf-validate",
-    "zvf-build",
-    "zvf-store",
-    "zvf",
-    "zvf-arrow",
-    "zvf-dense",
-    "zvf-precomputed",
-    "zvf-render",
-    "zvf-files",
-    "zvf-serve",
-];
+const PYTHON: &str = "zvf-format zvf-model zvf-query zvf-validate zvf-build zvf-store zvf \
+    zvf-arrow zvf-dense zvf-files zvf-render zvf-serve zvf-cli";
+const LAYERS_0_4: &str = "zvf-format zvf-model zvf-query zvf-validate zvf-build zvf-store zvf \
+    zvf-arrow zvf-dense zvf-precomputed zvf-render zvf-files zvf-serve";
 
 /// Plans and models perform no I/O and name no runtime.
 const PURE: External = External::Without(
-    &[
-        "tokio",
-        "object_store",
-        "zarrs",
-        "arrow",
-        "parquet",
-        "icechunk",
-        "reqwest",
-        "anyhow",
-        "miette",
-    ],
-    &[],
+    "tokio object_store zarrs arrow parquet icechunk reqwest anyhow miette",
+    "",
 );
 /// Only `zvf-store` names the libraries below it.
-const ABOVE_STORE: External = External::Without(
-    &["object_store", "zarrs", "icechunk", "anyhow", "miette"],
-    &["arrow"],
-);
-const LIBRARY: External = External::Without(&["anyhow", "miette"], &[]);
-const ANYTHING: External = External::Without(&[], &[]);
+const ABOVE_STORE: External =
+    External::Without("object_store zarrs icechunk anyhow miette", "arrow");
+const PROGRAM: External = External::Without("object_store zarrs icechunk", "");
+const LIBRARY: External = External::Without("anyhow miette", "");
+const ANYTHING: External = External::Without("", "");
+const PRECOMPUTED: External = External::Only("draco-core flate2 serde_core serde_json thiserror");
 
 const RULES: &[Rule] = &[
-    Rule {
-        name: "zvf-format",
-        uses: &[],
-        external: External::Only(&["zerocopy", "thiserror", "half"]),
-    },
-    Rule {
-        name: "zvf-model",
-        uses: &["zvf-format"],
-        external: PURE,
-    },
-    Rule {
-        name: "zvf-pages",
-        uses: &[],
-        external: External::Only(&["libc"]),
-    },
-    Rule {
-        name: "zvf-query",
-        uses: &["zvf-format", "zvf-model", "zvf-pages"],
-        external: PURE,
-    },
-    Rule {
-        name: "zvf-validate",
-        uses: LAYERS_0_1,
-        external: PURE,
-    },
-    Rule {
-        name: "zvf-build",
-        uses: LAYERS_0_1,
-        external: PURE,
-    },
-    Rule {
-        name: "zvf-codecs",
-        uses: LAYERS_0_1,
-        external: PURE,
-    },
-    Rule {
-        name: "zvf-store",
-        uses: CODECS,
-        external: LIBRARY,
-    },
-    Rule {
-        name: "zvf",
-        uses: LAYERS_0_2,
-        external: ABOVE_STORE,
-    },
-    Rule {
-        name: "zvf-dense",
-        uses: &[
-            "zvf-format",
-            "zvf-model",
-            "zvf-codecs",
-            "zvf-pages",
-            "zvf-store",
-        ],
-        external: LIBRARY,
-    },
-    Rule {
-        name: "zvf-precomputed",
-        uses: &[],
-        external: External::Only(&[
-            "draco-core",
-            "flate2",
-            "serde_core",
-            "serde_json",
-            "thiserror",
-        ]),
-    },
-    Rule {
-        name: "zvf-arrow",
-        uses: ABOVE_FACADE,
-        external: LIBRARY,
-    },
-    Rule {
-        name: "zvf-render",
-        uses: ABOVE_FACADE,
-        external: LIBRARY,
-    },
-    Rule {
-        name: "zvf-files",
-        uses: FILES,
-        external: LIBRARY,
-    },
-    Rule {
-        name: "zvf-python",
-        uses: PYTHON,
-        external: LIBRARY,
-    },
-    Rule {
-        name: "zvf-serve",
-        uses: SERVE,
-        external: External::Without(&["object_store", "zarrs", "icechunk"], &[]),
-    },
-    Rule {
-        name: "zvf-cli",
-        uses: LAYERS_0_4,
-        external: External::Without(&["object_store", "zarrs", "icechunk"], &[]),
-    },
-    Rule {
-        name: TESTKIT,
-        uses: LAYERS_0_2,
-        external: ANYTHING,
-    },
-    Rule {
-        name: "zvf-bench",
-        uses: BENCH,
-        external: ANYTHING,
-    },
-    Rule {
-        name: "xtask",
-        uses: &[],
-        external: ANYTHING,
-    },
+    ("zvf-format", "", External::Only("zerocopy thiserror half")),
+    ("zvf-model", "zvf-format", PURE),
+    ("zvf-pages", "", External::Only("libc")),
+    ("zvf-query", "zvf-format zvf-model zvf-pages", PURE),
+    ("zvf-validate", LAYERS_0_1, PURE),
+    ("zvf-build", LAYERS_0_1, PURE),
+    ("zvf-codecs", LAYERS_0_1, PURE),
+    ("zvf-store", "zvf-format zvf-model zvf-codecs", LIBRARY),
+    ("zvf", LAYERS_0_2, ABOVE_STORE),
+    (
+        "zvf-dense",
+        "zvf-format zvf-model zvf-codecs zvf-pages zvf-store",
+        LIBRARY,
+    ),
+    ("zvf-precomputed", "", PRECOMPUTED),
+    ("zvf-arrow", ABOVE_FACADE, LIBRARY),
+    ("zvf-render", ABOVE_FACADE, LIBRARY),
+    ("zvf-files", FILES, LIBRARY),
+    ("zvf-python", PYTHON, LIBRARY),
+    ("zvf-serve", SERVE, PROGRAM),
+    ("zvf-cli", LAYERS_0_4, PROGRAM),
+    (TESTKIT, LAYERS_0_2, ANYTHING),
+    ("zvf-bench", BENCH, ANYTHING),
+    ("xtask", "", ANYTHING),
 ];
 
 /// Every crate may use it as a dev-dependency.
@@ -296,25 +124,28 @@ impl<'a> Edge<'a> {
 }
 
 fn rule(name: &str) -> Option<&'static Rule> {
-    RULES.iter().find(|rule| rule.name == name)
+    RULES.iter().find(|(of, ..)| *of == name)
+}
+
+fn contains(list: &str, name: &str) -> bool {
+    list.split_whitespace().any(|listed| listed == name)
 }
 
 fn edge_finding(from: &str, edge: &Edge<'_>) -> Option<String> {
-    let rule = rule(from)?;
+    let (_, uses, external) = rule(from)?;
     let to = edge.to;
     if edge.ours {
         let is_test_only = to == TESTKIT || TEST_ONLY.contains(&(from, to));
-        let allowed = rule.uses.contains(&to) || edge.dev && is_test_only;
+        let allowed = contains(uses, to) || edge.dev && is_test_only;
         return (!allowed).then(|| format!("{from} may not use {to}: it is not in a layer below"));
     }
     if edge.dev {
         return None;
     }
-    match rule.external {
-        External::Only(names) if !names.contains(&to) => Some(format!(
-            "{from} may not use {to}, only {}",
-            names.join(", ")
-        )),
+    match external {
+        External::Only(names) if !contains(names, to) => {
+            Some(format!("{from} may not use {to}, only {names}"))
+        }
         External::Without(never, _) if any_family(never, to) => {
             Some(format!("{from} may not use {to}"))
         }
@@ -325,8 +156,8 @@ fn edge_finding(from: &str, edge: &Edge<'_>) -> Option<String> {
     }
 }
 
-fn any_family(families: &[&str], name: &str) -> bool {
-    families.iter().any(|family| {
+fn any_family(families: &str, name: &str) -> bool {
+    families.split_whitespace().any(|family| {
         let rest = name.strip_prefix(family);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_']))
     })
@@ -367,9 +198,9 @@ mod tests {
             dev: true,
             ..edge("zvf-testkit")
         };
-        for rule in RULES {
-            check(rule.name, &dev, true);
-            check(rule.name, &edge("zvf-testkit"), false);
+        for (name, ..) in RULES {
+            check(name, &dev, true);
+            check(name, &edge("zvf-testkit"), false);
         }
         let dev = Edge {
             dev: true,
@@ -401,10 +232,10 @@ mod tests {
 
     #[test]
     fn rules_name_only_crates_of_the_table_and_have_no_cycle() {
-        for rule in RULES {
-            for used in rule.uses {
-                let lower = super::rule(used).unwrap();
-                assert!(!lower.uses.contains(&rule.name), "{} ↔ {used}", rule.name);
+        for (name, uses, _) in RULES {
+            for used in uses.split_whitespace() {
+                let (_, below, _) = rule(used).unwrap();
+                assert!(!contains(below, name), "{name} ↔ {used}");
             }
         }
     }
