@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import pandas
+import psutil
 import pytest
 
 zvf = pytest.importorskip("zvf", reason="the Python package is not built: `cargo xtask python`", exc_type=ImportError)
@@ -199,18 +200,10 @@ def descendants() -> dict[int, tuple[int, str]]:
     """Return the parents and commands of the processes that this process started, and of those
     that they started."""
     found: dict[int, tuple[int, str]] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            stat = (folder / "stat").read_text()
-            command = (folder / "cmdline").read_text()
-            found[int(folder.name)] = (int(stat.rpartition(")")[2].split()[1]), command)
-    def is_ours(pid: int) -> bool:
-        while pid in found:
-            if pid == os.getpid():
-                return True
-            pid = found[pid][0]
-        return False
-    return {pid: process for pid, process in found.items() if is_ours(pid)}
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            found[process.pid] = process.ppid(), " ".join(process.cmdline())
+    return found
 
 
 class Dask:
@@ -234,7 +227,7 @@ class Dask:
             n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60
         )
         self.client = Client(self.cluster)
-        self.zvf, self.build_pyramid = zvf.dask, zvf.dask.build_pyramid
+        self.zvf, self.read, self.build_pyramid = zvf.dask, zvf.dask.read, zvf.dask.build_pyramid
 
     def pids(self) -> list[int]:
         return [pid for worker in self.cluster.workers.values() if (pid := worker.pid)]
@@ -244,19 +237,15 @@ class Dask:
 
         return dask.bag.from_sequence(range(SHARES), npartitions=SHARES).map(kind.share)
 
-    def check_reads(self, store: Path, kind: Any) -> None:
-        whole = zvf.open(store).query()
-        frame = self.zvf.read(store, partitions=5)
+    def table(self, frame: Any) -> pandas.DataFrame:
         assert frame.npartitions == 5
         made = frame.compute()
         assert list(made.columns) == list(frame.columns), made.columns
-        np.testing.assert_array_equal(made[["x", "y", "z"]].to_numpy(), whole.positions)
-        column, least = ("q", 100) if kind is Points else ("fa", 0.5)
-        few = self.zvf.read(store, partitions=5, where=f"{column} > {least}", select=[column])
-        count = zvf.open(store).count(where=f"{column} > {least}").vertices
-        assert 0 < len(few) == count < len(whole), (len(few), count)
-        sums = self.zvf.read_bag(store, partitions=3).map(len).compute()
-        assert len(sums) == 3 and sum(sums) == len(whole), sums
+        return made
+
+    def lengths(self, store: Path) -> list[int]:
+        """Return the number of vertices of each part of a store, in another form."""
+        return self.zvf.read_bag(store, partitions=3).map(len).compute()
 
     def close(self) -> None:
         self.client.close()
@@ -282,7 +271,7 @@ class Ray:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.execution_options.preserve_order = True
-        self.ray, self.zvf, self.build_pyramid = ray, zvf.ray, zvf.ray.build_pyramid
+        self.ray, self.zvf, self.read, self.build_pyramid = ray, zvf.ray, zvf.ray.read, zvf.ray.build_pyramid
 
     def pids(self) -> list[int]:
         busy = re.compile("ray::.*(_run_task|Write|Map|Read)")
@@ -292,21 +281,15 @@ class Ray:
         shares = self.ray.data.range(SHARES, override_num_blocks=SHARES)
         return shares.map_batches(lambda rows: kind.share(int(rows["id"][0])), batch_size=None)
 
-    def check_reads(self, store: Path, kind: Any) -> None:
-        whole = zvf.open(store).query()
-        data = self.zvf.read(store, partitions=5)
-        assert data.count() == len(whole)
+    def table(self, data: Any) -> pandas.DataFrame:
         made = data.to_pandas()
-        np.testing.assert_array_equal(made[["x", "y", "z"]].to_numpy(), whole.positions)
-        column, least = ("q", 100) if kind is Points else ("fa", 0.5)
-        few = self.zvf.read(store, partitions=5, where=f"{column} > {least}", select=[column])
-        count = zvf.open(store).count(where=f"{column} > {least}").vertices
-        assert 0 < few.count() == count < len(whole), (few.count(), count)
-        source = self.zvf.StoreDatasource(store)
-        size = source.estimate_inmemory_data_size()
-        assert size and size > 0.5 * whole.positions.nbytes, size
-        lengths = self.zvf.map_cells(store, len, partitions=3)
-        assert len(lengths) == 3 and sum(lengths) == len(whole), lengths
+        assert data.count() == len(made)
+        return made
+
+    def lengths(self, store: Path) -> list[int]:
+        size, positions = self.zvf.StoreDatasource(store).estimate_inmemory_data_size(), zvf.open(store).query().positions
+        assert size and size > 0.5 * positions.nbytes, size
+        return self.zvf.map_cells(store, len, partitions=3)
 
     def close(self) -> None:
         self.ray.shutdown()
@@ -350,22 +333,30 @@ class Spark:
         schema = self.session.createDataFrame(first).schema
         return self.session.range(0, SHARES, 1, SHARES).mapInArrow(share, schema)
 
-    def check_reads(self, store: Path, kind: Any) -> None:
-        whole = zvf.open(store).query()
-        frame = self.read(store, partitions=5)
+    def table(self, frame: Any) -> pandas.DataFrame:
         assert frame.rdd.getNumPartitions() == 5
-        made = frame.toPandas()
-        np.testing.assert_array_equal(made[["x", "y", "z"]].to_numpy(), whole.positions)
-        column, least = ("q", 100) if kind is Points else ("fa", 0.5)
-        few = self.read(store, partitions=5, where=f"{column} > {least}", select=[column])
-        count = zvf.open(store).count(where=f"{column} > {least}").vertices
-        assert 0 < few.count() == count < len(whole), (few.count(), count)
+        return frame.toPandas()
 
     def close(self) -> None:
         self.session.stop()
 
 
 ENGINES = {engine.name: engine for engine in (Dask, Ray, Spark)}
+
+
+def check_reads(engine: Any, store: Path, kind: Any) -> None:
+    """Compare what an engine reads in parts with the results of queries."""
+    whole = zvf.open(store).query()
+    made = engine.table(engine.read(store, partitions=5))
+    np.testing.assert_array_equal(made[["x", "y", "z"]].to_numpy(), whole.positions)
+    column, least = ("q", 100) if kind is Points else ("fa", 0.5)
+    where = f"{column} > {least}"
+    few = engine.table(engine.read(store, partitions=5, where=where, select=[column]))
+    count = zvf.open(store).count(where=where).vertices
+    assert 0 < len(few) == count < len(whole), (len(few), count)
+    if hasattr(engine, "lengths"):
+        lengths = engine.lengths(store)
+        assert len(lengths) == 3 and sum(lengths) == len(whole), lengths
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -427,7 +418,7 @@ def test_killed_workers(kind, engine, expected, tmp_path, pytestconfig, tell) ->
     assert report["vertices"] == len(zvf.open(store).query(select=[]))
     check_equal(store, wanted)
     if kind is not Graph:
-        engine.check_reads(store, kind)
+        check_reads(engine, store, kind)
     killed, seconds = sum(killer.killed.values()), time.monotonic() - begun
     tell(f"{engine.name}: {kind.kind}: {killed} workers killed, {seconds:.1f} s")
 
