@@ -30,18 +30,14 @@ LEAST_AXES_OF_BOXES = 2
 MANY = 80
 
 
-class Reads:
-    """Reads one store; `differ` receives the differences from the input."""
+class LevelReader:
+    """Reads a level of a store of a case; `differ` receives differences."""
 
-    def __init__(self, case, path, differ):
-        self.case = case
-        self.path = path
-        self.differ = differ
-        self.values = 0
-        level = building.get_resolution_level(building.open_store(path), 0)
-        self.level = level
-        self.chunks = [tuple(chunk) for chunk in building.list_chunk_keys(level)]
-        self.row_of = {int(tag): row for row, tag in enumerate(case.vertex["tag"])}
+    def __init__(self, case, path, number, differ):
+        self.case, self.path, self.differ, self.values = case, str(path), differ, 0
+        self.level = building.get_resolution_level(building.open_store(self.path), number)
+        self.dtype = low.vertices_dtype(self.level)
+        self.chunks = [tuple(chunk) for chunk in building.list_chunk_keys(self.level)]
 
     def same(self, what, found, given):
         """Compares type, shape and bits."""
@@ -55,6 +51,29 @@ class Reads:
         if not equal:
             self.differ(f"{what}: found {summary(found)}, given {summary(given)}")
         return equal
+
+    def cells(self):
+        """Returns the positions and the columns of vertices, by chunk and fragment."""
+        pieces, columns = [], {name: [] for name in self.case.vertex}
+        for chunk in self.chunks:
+            pieces += building.read_chunk_vertices(self.level, chunk, dtype=self.dtype, ndim=self.case.axes)
+            for name, found in columns.items():
+                found += building.read_chunk_attributes(self.level, name, chunk)
+        positions = np.concatenate(pieces).reshape(-1, self.case.axes)
+        return positions, {name: np.concatenate(found) for name, found in columns.items()}
+
+    def object(self, one):
+        """Returns the positions of an object."""
+        found = low.read_object_vertices(self.level, one, dtype=self.dtype, ndim=self.case.axes)
+        return np.concatenate(found).reshape(-1, self.case.axes)
+
+
+class Reads(LevelReader):
+    """Compares level 0 with the input."""
+
+    def __init__(self, case, path, differ):
+        super().__init__(case, path, 0, differ)
+        self.row_of = {int(tag): row for row, tag in enumerate(case.vertex["tag"])}
 
     def rows(self, tags):
         """Returns the rows of the input that have these tags."""
@@ -90,19 +109,11 @@ class Reads:
 
     def vertices(self):
         """Compares cells from the low-level readers, in the order of the level's readers."""
-        case, level = self.case, self.level
-        dtype = low.vertices_dtype(level)
-        pieces, columns, self.place = [], {name: [] for name in case.vertex}, {}
-        for chunk in self.chunks:
-            found = building.read_chunk_vertices(level, chunk, dtype=dtype, ndim=case.axes)
-            pieces += found
-            for name in case.vertex:
-                columns[name] += building.read_chunk_attributes(level, name, chunk)
-        columns = {name: np.concatenate(pieces) for name, pieces in columns.items()}
+        case, level, self.place = self.case, self.level, {}
+        positions, columns = self.cells()
         self.order = self.rows(columns["tag"])
         if not self.same("tags", np.sort(self.order), np.arange(len(case.positions))):
             return
-        positions = np.concatenate(pieces).reshape(-1, case.axes)
         self.same("vertices", positions, case.stored()[self.order])
         for name, values in case.vertex.items():
             found = self.decoded(f"vertex_attributes/{name}", columns[name])
@@ -253,7 +264,6 @@ class Reads:
             of = {int(one): rows for one, rows in zip(case.own(), case.paths())}
         else:
             of = {int(one): np.flatnonzero(case.own() == one) for one in some(ids.tolist())}
-        dtype = low.vertices_dtype(self.level)
         ids, manifests = low.read_object_manifest_rows(self.level)
         for one, manifest in some(list(zip(ids.tolist(), manifests))):
             rows = []
@@ -264,8 +274,7 @@ class Reads:
             order = rows if case.is_paths() else np.sort(rows)
             if not self.same(f"vertices of object {one}", order, given) or len(given) == 0:
                 continue
-            found = low.read_object_vertices(self.level, one, dtype=dtype, ndim=case.axes)
-            self.same(f"object {one}", np.concatenate(found), case.stored()[rows])
+            self.same(f"object {one}", self.object(one), case.stored()[rows])
 
     def tables(self):
         case = self.case

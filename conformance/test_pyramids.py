@@ -19,7 +19,7 @@ from zarr_vectors.types.polylines import read_polylines
 from zarr_vectors.validate import validate
 
 from created_cases import CASES, built
-from created_reads import FALSE, some, summary
+from created_reads import FALSE, LevelReader, some
 from program import differences
 
 LEVELS = 2
@@ -33,23 +33,13 @@ WAYS = {
 PATHS = (["bins"], ["bins", "--sparsity", "2"], ["simplify"])
 
 
-class Level:
-    """A level read by the package, and the result of our query."""
+class Level(LevelReader):
+    """Compares a level with the result of our query."""
 
     def __init__(self, case, store, number, ours, differ):
-        self.case, self.store, self.number, self.ours = case, str(store), number, ours
-        self.differ = lambda what: differ(f"level {number}: {what}")
-        self.level = building.get_resolution_level(building.open_store(self.store), number)
-        self.dtype = low.vertices_dtype(self.level)
-        self.values = 0
-        self.chunks = sorted(tuple(chunk) for chunk in building.list_chunk_keys(self.level))
-
-    def same(self, what, found, given):
-        found, given = np.asarray(found), np.asarray(given)
-        self.values += given.size
-        is_same = found.dtype == given.dtype and found.shape == given.shape
-        if not is_same or found.tobytes() != given.tobytes():
-            self.differ(f"{what}: found {summary(found)}, our query {summary(given)}")
+        super().__init__(case, store, number, lambda what: differ(f"level {number}: {what}"))
+        self.number, self.ours = number, ours
+        self.chunks.sort()
 
     def all(self):
         self.present = {}
@@ -65,23 +55,16 @@ class Level:
 
     def vertices(self):
         """Compares vertices by chunk and fragment, the order of our query."""
-        pieces, columns = [], {name: [] for name in self.case.vertex}
-        for chunk in self.chunks:
-            pieces += building.read_chunk_vertices(
-                self.level, chunk, dtype=self.dtype, ndim=self.case.axes
-            )
-            for name in columns:
-                columns[name] += building.read_chunk_attributes(self.level, name, chunk)
-        positions = np.concatenate(pieces).reshape(-1, self.case.axes)
+        positions, columns = self.cells()
         self.same("positions", positions, self.ours["positions"])
         for name, found in columns.items():
             given = self.ours[f"vertex.{name}"]
             if given.dtype.kind not in "UO":
-                self.same(f"vertex.{name}", np.concatenate(found), given)
+                self.same(f"vertex.{name}", found, given)
 
     def objects(self):
         """Checks that ids, and data of objects and groups, equal those of level 0."""
-        full = building.get_resolution_level(building.open_store(self.store), 0)
+        full = building.get_resolution_level(building.open_store(self.path), 0)
         ids, manifests = low.read_object_manifest_rows(self.level)
         self.same("ids", ids, low.object_ids_for_rows(full))
         self.present = {int(one) for one, pieces in zip(ids, manifests) if len(pieces)}
@@ -100,15 +83,11 @@ class Level:
             self.same(f"group.{name}", found, given)
         ours = self.ours
         for one in some(sorted(self.present)):
-            found = low.read_object_vertices(
-                self.level, one, dtype=self.dtype, ndim=self.case.axes
-            )
-            found = np.concatenate(found).reshape(-1, self.case.axes)
             if self.case.is_paths():
                 rows = self.rows_of(one)
             else:
                 rows = np.flatnonzero(ours["object_ids"] == one)
-            self.same(f"object {one}", found, ours["positions"][rows])
+            self.same(f"object {one}", self.object(one), ours["positions"][rows])
 
     def rows_of(self, one):
         """Returns the rows of a path in our result."""
@@ -119,14 +98,14 @@ class Level:
 
     def paths(self):
         ids = sorted(self.present)
-        found = read_polylines(self.store, level=self.number, object_ids=ids)
+        found = read_polylines(self.path, level=self.number, object_ids=ids)
         self.same("ids of paths", np.asarray(found["object_ids"], "i8"), np.array(ids, "i8"))
         for one, pieces in zip(ids, found["polylines"]):
             self.same(f"path {one}", np.concatenate(pieces), self.ours["positions"][self.rows_of(one)])
 
     def links(self):
         mesh = self.case.kind == "mesh"
-        found = read_mesh(self.store, level=self.number) if mesh else read_graph(self.store, level=self.number)
+        found = read_mesh(self.path, level=self.number) if mesh else read_graph(self.path, level=self.number)
         positions = found["vertices"] if mesh else found["positions"]
         self.same("positions of links", positions, self.ours["positions"])
         links = np.asarray(found["faces"] if mesh else found["edges"], "i8")
