@@ -13,6 +13,16 @@ impl VoxelMap {
         [0.0, 0.0, 1.0, 0.0],
     ]);
 
+    /// Returns the map of cubes that ascend along the axes, whose first one has its centre at `origin`.
+    pub(crate) fn scaled(size: f64, origin: [f64; 3]) -> Self {
+        let [x, y, z] = origin;
+        Self([
+            [size, 0.0, 0.0, x],
+            [0.0, size, 0.0, y],
+            [0.0, 0.0, size, z],
+        ])
+    }
+
     /// Returns the image of a point. The order of operations is fixed, and no fused operation is
     /// used: a file is restored from the results.
     #[inline]

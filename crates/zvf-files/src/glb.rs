@@ -357,6 +357,7 @@ impl ResultWriter for GlbWriter {
         Ok(WrittenResult {
             files: vec![sink.publish(|_| Ok(()))?],
             left_out: self.left_out,
+            ..WrittenResult::default()
         })
     }
 }

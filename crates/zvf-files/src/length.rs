@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use zvf::{NumericColumn, numeric::Kind};
+use zvf::{AxisSpec, NumericColumn, numeric::Kind};
 
 use crate::values::{narrow, to_f32_bytes, to_f64};
 
@@ -73,6 +73,13 @@ impl LengthUnit {
                 || unit.name == word
                 || unit.words.contains(&word.as_str())
         })
+    }
+
+    /// Returns the unit of coordinates along an axis of space; `None` if it has none that is known.
+    pub(crate) fn of_axis(axis: &AxisSpec) -> Option<Self> {
+        // In an axis of time, `m` may stand for minutes.
+        let unit = axis.unit.as_deref().filter(|_| axis.kind == "space");
+        Self::of(unit?)
     }
 
     /// Returns the size in metres.

@@ -88,6 +88,7 @@ pub mod trk;
 pub mod trx;
 mod unit_writer;
 mod values;
+mod voxel_grid;
 mod whole;
 mod writer;
 mod xml;

@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use zvf::{AttributeDeclarations, AxisSpec, Column, Design, Scope};
+use zvf_model::grid::Bounds;
 
 use crate::{FileDescription, FileHeader};
 
@@ -37,6 +38,8 @@ pub struct StoreDescription {
     pub axes: Vec<AxisSpec>,
     /// Coordinate reference system.
     pub crs: Option<Value>,
+    /// Bounds of the store along each axis. Files do not carry them.
+    pub bounds: Option<Bounds>,
     /// Name of the collection.
     pub name: Option<String>,
     /// Units, descriptions and channel names of attributes.

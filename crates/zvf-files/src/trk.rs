@@ -43,12 +43,13 @@
 //! | `names` | original names of renamed attributes |
 //!
 //! The writer restores the header, with the counts and names of what it writes. Without
-//! `headers/trk`, the map comes from `headers/trx`, or is the identity.
+//! `headers/trk`, the map comes from `headers/trx`. Without both, it is made up: cubes of 1 mm, or of a
+//! power of two if there would be more than 32767, enclose the bounds of the store and every point, which
+//! a note says. Programs drop streamlines outside the grid.
 
 mod header;
 mod reader;
 mod writer;
 
-pub(crate) use header::voxel_grid;
 pub use reader::TrkReader;
 pub use writer::TrkWriter;

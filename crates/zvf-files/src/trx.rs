@@ -29,7 +29,8 @@
 //! | `offsets` | the type of the offsets |
 //!
 //! Numbers of streamlines are object ids from 0. The group attribute `name` has the names of the
-//! groups. The writer makes a zip file of stored members. Integers among which values are missing
+//! groups. The writer makes a zip file of stored members. Without a map in `headers/trx` or
+//! `headers/trk`, it makes one up as [`trk`](crate::trk) does. Integers among which values are missing
 //! are float64. Selected streamlines are numbered anew, and `group_ID` stands for names of groups
 //! that repeat or cannot be part of a path; both are listed as left out.
 

@@ -52,8 +52,7 @@ impl UnitWriter {
             let Some(unit) = unit.filter(|unit| !unit.is_empty()) else {
                 continue;
             };
-            // In an axis of time, `m` may stand for minutes.
-            match LengthUnit::of(unit).filter(|_| axis.kind == "space") {
+            match LengthUnit::of_axis(axis) {
                 Some(unit) => factors.push(AxisFactor {
                     axis: axis.name.clone(),
                     factor: unit.in_unit(target),

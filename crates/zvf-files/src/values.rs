@@ -101,6 +101,18 @@ pub(crate) fn narrow(value: f64) -> f32 {
     value as f32
 }
 
+/// Rounds to the nearest 32-bit integer; `None` outside their range.
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    reason = "the number is in the range of an i32"
+)]
+pub(crate) fn whole(value: f64) -> Option<i32> {
+    let value = value.round();
+    let is_inside = value >= f64::from(i32::MIN) && value <= f64::from(i32::MAX);
+    is_inside.then_some(value as i32)
+}
+
 /// Returns the 32-bit float nearest to a coordinate.
 ///
 /// # Errors
@@ -170,16 +182,22 @@ impl AxisOrder {
     ///
     /// [`FileFault::Result`] for other numbers of axes than 2 and 3.
     pub(crate) fn of(result: &QueryResult, format: &'static str) -> Result<Self, FileFault> {
-        let count = result.axes.len();
+        let names: Vec<&str> = result.axes.iter().map(String::as_str).collect();
+        Self::of_names(&names).ok_or(FileFault::Result {
+            format,
+            holds: "2 or 3 axes",
+            remedy: "write csv or npz",
+        })
+    }
+
+    /// Finds the channels of x, y and z among axes; `None` for other numbers of axes than 2 and 3.
+    pub(crate) fn of_names(axes: &[&str]) -> Option<Self> {
+        let count = axes.len();
         if !matches!(count, 2 | 3) {
-            return Err(FileFault::Result {
-                format,
-                holds: "2 or 3 axes",
-                remedy: "write csv or npz",
-            });
+            return None;
         }
         let place = |name: &str| {
-            let mut axes = result.axes.iter();
+            let mut axes = axes.iter();
             axes.position(|axis| axis.eq_ignore_ascii_case(name))
         };
         let named = ["x", "y", "z"].map(place);
@@ -188,7 +206,13 @@ impl AxisOrder {
         } else {
             [Some(0), Some(1), Some(2).filter(|at| *at < count)]
         };
-        Ok(Self { channels })
+        Some(Self { channels })
+    }
+
+    /// Returns x, y and z of a vertex.
+    pub(crate) fn point(&self, row: &[f64]) -> [f64; 3] {
+        let at = |channel: usize| row.get(channel).copied().unwrap_or(0.0);
+        self.channels.map(|channel| channel.map_or(0.0, at))
     }
 
     /// Returns x, y and z of each vertex.
@@ -214,12 +238,7 @@ impl AxisOrder {
         }
         let values = to_f64(positions).ok_or(FileFault::Coordinates(positions.kind))?;
         let rows = values.chunks_exact(positions.row_len());
-        let at = |row: &[f64], channel: Option<usize>| {
-            channel.and_then(|at| row.get(at)).copied().unwrap_or(0.0)
-        };
-        Ok(rows
-            .map(|row| self.channels.map(|channel| at(row, channel)))
-            .collect())
+        Ok(rows.map(|row| self.point(row)).collect())
     }
 
     /// Returns whether the coordinates are written as they are stored.

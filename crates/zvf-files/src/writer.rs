@@ -50,6 +50,8 @@ pub struct WrittenResult {
     pub files: Vec<PathBuf>,
     /// Data that the format cannot hold, one line each.
     pub left_out: Vec<String>,
+    /// What a reader of the files should know, one line each.
+    pub notes: Vec<String>,
 }
 
 /// A file under a temporary name beside its target.

@@ -88,6 +88,7 @@ pub(crate) fn run(arguments: &FileConvertArgs) -> Result<CommandOutcome, Box<dyn
     let lost = lost.map(|note| note.strip_prefix("left out: ").unwrap_or(note).to_owned());
     converted.written.left_out.extend(lost);
     converted.notes.retain(|note| !note.contains("left out"));
+    converted.notes.append(&mut converted.written.notes);
     converted.written = lossless.publish(converted.written)?;
     drop(progress);
     Ok(arguments.done(&converted)?)

@@ -469,6 +469,7 @@ impl ResultWriter for GeoParquetWriter {
             files: vec![sink.publish(|_| Ok(()))?],
             left_out,
         })
+            ..WrittenResult::default()
     }
 }
 

@@ -371,6 +371,7 @@ impl ResultWriter for GiftiWriter {
         Ok(WrittenResult {
             files: vec![sink.publish(|_| Ok(()))?],
             left_out: self.left_out,
+            ..WrittenResult::default()
         })
     }
 }

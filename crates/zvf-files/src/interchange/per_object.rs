@@ -49,10 +49,13 @@ pub(crate) fn write(
         let one = write_one(&split.object(row), description, target, &siblings)?;
         written.files.extend(one.files);
         written.absent.extend(one.absent);
-        let new = one.left_out.into_iter();
-        written
-            .left_out
-            .extend(new.filter(|line| seen.insert(line.clone())));
+        for (all, lines) in [
+            (&mut written.left_out, one.left_out),
+            (&mut written.notes, one.notes),
+        ] {
+            let lines = lines.into_iter();
+            all.extend(lines.filter(|line| seen.insert(line.clone())));
+        }
     }
     Ok(written)
 }

@@ -111,6 +111,7 @@ impl ResultSink {
                 WrittenFiles {
                     files: written.files,
                     left_out: written.left_out,
+                    notes: written.notes,
                     ..WrittenFiles::default()
                 }
             }

@@ -6,7 +6,7 @@ use zvf::{NumericColumn, numeric::Kind};
 
 use crate::{
     FileFault,
-    values::{narrow, to_f64},
+    values::{narrow, to_f64, whole},
 };
 
 /// Returns a scale and an offset for coordinates that may extend a thousand times as far as those
@@ -37,18 +37,6 @@ pub(super) fn frame(rows: &[[f64; 3]]) -> ([f64; 3], [f64; 3]) {
 /// Returns colours of 16 bits for colours of 8 bits: 257 times their value.
 pub(super) fn wide_colours(colours: &[u8]) -> Vec<u8> {
     colours.iter().flat_map(|value| [*value, *value]).collect()
-}
-
-/// Rounds to the nearest 32-bit number; `None` outside their range.
-#[expect(
-    clippy::as_conversions,
-    clippy::cast_possible_truncation,
-    reason = "the number is in the range of an i32"
-)]
-pub(super) fn whole(value: f64) -> Option<i32> {
-    let value = value.round();
-    let is_inside = value >= f64::from(i32::MIN) && value <= f64::from(i32::MAX);
-    is_inside.then_some(value as i32)
 }
 
 /// Returns numbers in the type of a field, which has to hold them.

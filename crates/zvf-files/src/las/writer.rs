@@ -14,7 +14,7 @@ use super::{
     ORDER, crs,
     dimension::{self, DESCRIPTOR, Dimension, EXTRA_BYTES, SIZES, SPECIFICATION},
     header::{HAS_WAVEFORMS, LasHeader},
-    numbers::{exact, frame, whole, wide_colours},
+    numbers::{exact, frame, wide_colours},
     order::OrderedRecords,
     record::VariableRecord,
 };
@@ -22,7 +22,7 @@ use crate::{
     FileError, FileFault, GroupTables, ResultWriter, StoreDescription, WrittenResult,
     input::length_of,
     names::original,
-    values::{AxisOrder, numbers},
+    values::{AxisOrder, numbers, whole},
     writer::{OutputSink, groups_left_out, left_out},
 };
 
@@ -665,6 +665,7 @@ impl ResultWriter for LasWriter {
         Ok(WrittenResult {
             files: vec![path],
             left_out: self.left_out,
+            ..WrittenResult::default()
         })
     }
 }

@@ -183,6 +183,7 @@ impl ResultWriter for StlWriter {
         Ok(WrittenResult {
             files: vec![path],
             left_out: self.left_out,
+            ..WrittenResult::default()
         })
     }
 }

@@ -431,6 +431,7 @@ impl ResultWriter for SwcWriter {
         Ok(WrittenResult {
             files: self.files,
             left_out: self.left_out,
+            ..WrittenResult::default()
         })
     }
 }

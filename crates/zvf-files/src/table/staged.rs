@@ -119,8 +119,8 @@ impl Staged {
         paths.reverse();
         Ok(WrittenFiles {
             files: paths,
-            left_out: Vec::new(),
             absent: self.absent,
+            ..WrittenFiles::default()
         })
     }
 }

@@ -285,6 +285,7 @@ impl ResultWriter for TckWriter {
         Ok(WrittenResult {
             files: vec![path],
             left_out: self.left_out,
+            ..WrittenResult::default()
         })
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     FileFault, FileHeader, StoreDescription,
     affine::{Direction, VoxelMap},
     values::narrow,
+    voxel_grid::VoxelGrid,
 };
 use zvf_model::base64;
 
@@ -159,25 +160,29 @@ impl TrkHeader {
         named(&self.bytes, PROPERTY_NAMES, values.0, values.1)
     }
 
-    /// Returns a header for a result: that of the source file, or a new one.
-    pub(super) fn of_result(description: &StoreDescription) -> Result<Self, FileFault> {
+    /// Returns the header that a store keeps of a file; `None` if it keeps none.
+    pub(super) fn kept(description: &StoreDescription) -> Result<Option<Self>, FileFault> {
         let kept = description
             .headers
             .get("trk")
             .and_then(|kept| kept.get("header"));
-        if let Some(kept) = kept.and_then(Value::as_str) {
-            let bytes = base64::decode(kept.as_bytes()).map_err(FileFault::base64)?;
-            let bytes: [u8; SIZE] = bytes.try_into().map_err(|bytes: Vec<u8>| {
-                let expected = "headers/trk of the store must hold 1000 bytes";
-                FileFault::field(
-                    "the kept header",
-                    format!("{} bytes", bytes.len()),
-                    expected,
-                )
-            })?;
-            return Self::parse(&bytes);
-        }
-        let (affine, dimensions) = voxel_grid(description);
+        let Some(kept) = kept.and_then(Value::as_str) else {
+            return Ok(None);
+        };
+        let bytes = base64::decode(kept.as_bytes()).map_err(FileFault::base64)?;
+        let bytes: [u8; SIZE] = bytes.try_into().map_err(|bytes: Vec<u8>| {
+            let expected = "headers/trk of the store must hold 1000 bytes";
+            FileFault::field(
+                "the kept header",
+                format!("{} bytes", bytes.len()),
+                expected,
+            )
+        })?;
+        Self::parse(&bytes).map(Some)
+    }
+
+    /// Returns a header for coordinates in a voxel grid.
+    pub(super) fn of_grid(grid: &VoxelGrid) -> Result<Self, FileFault> {
         let mut bytes = [0; SIZE];
         let mut put = |at: usize, value: &[u8]| {
             for (target, byte) in bytes.iter_mut().skip(at).zip(value) {
@@ -185,20 +190,22 @@ impl TrkHeader {
             }
         };
         put(0, b"TRACK\0");
-        let dim = dimensions.map(|count| i16::try_from(count).unwrap_or(i16::MAX));
+        let dim = grid
+            .dimensions
+            .map(|count| i16::try_from(count).unwrap_or(i16::MAX));
         for (axis, count) in dim.into_iter().enumerate() {
             put(
                 DIM.saturating_add(axis.saturating_mul(2)),
                 &count.to_le_bytes(),
             );
         }
-        for (axis, size) in affine.voxel_sizes().into_iter().enumerate() {
+        for (axis, size) in grid.affine.voxel_sizes().into_iter().enumerate() {
             let at = VOXEL_SIZE.saturating_add(axis.saturating_mul(4));
             put(at, &narrow(size).to_le_bytes());
         }
         // Readers derive the directions from the rounded matrix.
         let affine = VoxelMap(
-            affine
+            grid.affine
                 .0
                 .map(|row| row.map(|value| f64::from(narrow(value)))),
         );
@@ -213,6 +220,24 @@ impl TrkHeader {
         put(VERSION, &2_i32.to_le_bytes());
         put(LENGTH, &1000_i32.to_le_bytes());
         Self::parse(&bytes)
+    }
+
+    /// Returns the voxel grid.
+    pub(super) fn grid(&self) -> VoxelGrid {
+        let dimensions = self.dim.map(|count| u64::try_from(count).unwrap_or(1));
+        VoxelGrid {
+            affine: self.voxel_to_ras,
+            dimensions,
+        }
+    }
+
+    /// Moves the header to another voxel grid, with the names that it has.
+    pub(super) fn move_to(&mut self, grid: &VoxelGrid) -> Result<(), FileFault> {
+        let (scalars, properties) = (self.scalar_names()?, self.property_names()?);
+        *self = Self::of_grid(grid)?;
+        self.set_scalars(&scalars);
+        self.set_properties(&properties);
+        Ok(())
     }
 
     /// Sets the names of scalars, which are ten at most. The header stays if it has them.
@@ -310,23 +335,6 @@ impl NamedValues {
         }
         bytes
     }
-}
-
-/// Returns the affine map and the numbers of voxels that the headers of a store contain.
-pub(crate) fn voxel_grid(description: &StoreDescription) -> (VoxelMap, [u64; 3]) {
-    let header = ["trk", "trx"]
-        .iter()
-        .find_map(|name| description.headers.get(*name));
-    let get = |key: &str| header.and_then(|header| header.get(key));
-    let affine = get("voxel_to_rasmm").and_then(VoxelMap::from_json);
-    let affine = affine.filter(|affine| affine.inverse().is_some());
-    let mut dimensions = [1; 3];
-    if let Some(values) = get("dimensions").and_then(Value::as_array) {
-        for (target, value) in dimensions.iter_mut().zip(values) {
-            *target = value.as_u64().unwrap_or(1);
-        }
-    }
-    (affine.unwrap_or(VoxelMap::IDENTITY), dimensions)
 }
 
 /// Returns the map from coordinates of the file to the world.

@@ -3,21 +3,24 @@
 use core::ops::Range;
 use std::{
     collections::HashMap,
-    io::{Seek, SeekFrom, Write},
+    fs::File,
+    io::{self, Read, Seek, SeekFrom, Write},
     path::Path,
 };
 
 use serde_json::Value;
 use zvf::{Column, ColumnValues, NumericColumn, QueryResult};
 
-use super::header::{NAMES, NamedValues, TrkHeader};
+use super::header::{NAMES, NamedValues, SIZE, TrkHeader};
 use crate::{
     FileError, FileFault, GroupTables, ResultWriter, StoreDescription, WrittenResult,
     affine::VoxelMap,
+    display::len_u64,
     names::original,
     values::{
         AxisOrder, fits_f32, narrow, narrow_coordinate, numbers, rounded_left_out, to_f32_bytes,
     },
+    voxel_grid::FileGrid,
     writer::{ObjectNumbers, OutputSink, groups_left_out, left_out, paths},
 };
 
@@ -30,6 +33,7 @@ pub struct TrkWriter {
     sink: OutputSink,
     header: TrkHeader,
     to_file: VoxelMap,
+    grid: FileGrid,
     names: Option<Value>,
     object_names: Option<Value>,
     /// The columns, once the first batch has come.
@@ -77,6 +81,8 @@ struct Block {
 const TRANSFORM_ERROR: f64 = 1e-12;
 /// Number of points of a block.
 const BLOCK: usize = 1 << 14;
+/// Size in bytes of a part of a file whose coordinates are moved.
+const BLOCK_BYTES: usize = 1 << 20;
 
 impl Block {
     /// Returns the coordinates of consecutive points, from a block that begins with them unless the
@@ -109,10 +115,19 @@ impl TrkWriter {
     ///
     /// [`FileError`] if the file cannot be created, or the kept header is damaged.
     pub fn create(path: &Path, description: &StoreDescription) -> Result<Self, FileError> {
-        let header = TrkHeader::of_result(description).map_err(|fault| fault.of(path))?;
-        let Some(to_file) = header.to_world.inverse() else {
-            return Err(FileFault::Broken("vox_to_ras has no inverse").of(path));
+        let in_file = |fault: FileFault| fault.of(path);
+        let (header, grid) = match TrkHeader::kept(description).map_err(in_file)? {
+            Some(kept) => {
+                let grid = kept.grid();
+                (kept, FileGrid::Kept(grid))
+            }
+            None => {
+                let grid = FileGrid::of_store(description);
+                let header = TrkHeader::of_grid(&grid.grid()).map_err(in_file)?;
+                (header, grid)
+            }
         };
+        let to_file = to_file(&header).map_err(in_file)?;
         let kept = description.headers.get("trk");
         let names = |key: &str| kept.and_then(|kept| kept.get(key)).cloned();
         let mut sink = OutputSink::create(path)?;
@@ -123,6 +138,7 @@ impl TrkWriter {
             sink,
             header,
             to_file,
+            grid,
             layout: None,
             streamlines: 0,
             objects: ObjectNumbers::default(),
@@ -250,6 +266,27 @@ impl TrkWriter {
         chosen.iter().map(find).collect()
     }
 
+    /// Moves the header to the grid that encloses all points up to now.
+    fn move_header(&mut self) -> Result<(), FileFault> {
+        match &self.grid {
+            FileGrid::Kept(_) => Ok(()),
+            made_up => self.header.move_to(&made_up.grid()),
+        }
+    }
+
+    /// Moves the header to the grid that encloses all points. Returns what has to be added to the
+    /// coordinates in the file.
+    fn enclose(&mut self) -> Result<[f64; 3], FileFault> {
+        self.move_header()?;
+        let before = self.to_file.apply([0.0; 3]);
+        let after = to_file(&self.header)?.apply([0.0; 3]);
+        let mut shift = after;
+        for (shift, before) in shift.iter_mut().zip(before) {
+            *shift -= before;
+        }
+        Ok(shift)
+    }
+
     fn put(&mut self, batch: &QueryResult) -> Result<Vec<u8>, FileFault> {
         let layout = self.plan(batch)?;
         let scalars = Self::columns(&batch.vertex, &layout.scalars)?;
@@ -270,6 +307,11 @@ impl TrkWriter {
             })?;
             bytes.extend_from_slice(&points.to_le_bytes());
             let points = world.of(path.start..path.end, &layout.coordinates, &batch.positions)?;
+            self.grid.enclose(points);
+            if self.streamlines == 0 {
+                self.move_header()?;
+                self.to_file = to_file(&self.header)?;
+            }
             for (row, point) in (path.start..).zip(points) {
                 let values = self.to_file.apply(*point);
                 for value in values {
@@ -307,6 +349,70 @@ impl TrkWriter {
             }
         }
         Ok(bytes)
+    }
+}
+
+/// Returns the map from the world to coordinates of the file.
+fn to_file(header: &TrkHeader) -> Result<VoxelMap, FileFault> {
+    let inverse = header.to_world.inverse();
+    inverse.ok_or(FileFault::Broken("vox_to_ras has no inverse"))
+}
+
+/// Words of streamlines in a file, one after another.
+#[derive(Debug)]
+struct FileWords {
+    /// Words of a point, and of the properties of a streamline.
+    point: usize,
+    properties: usize,
+    /// Words left of the points and of the properties of the streamline.
+    in_points: usize,
+    in_properties: usize,
+}
+
+impl FileWords {
+    /// Returns the axis to which the next word belongs; `None` if it is no coordinate.
+    fn axis(&mut self, word: [u8; 4]) -> Option<usize> {
+        if self.in_points > 0 {
+            // A point begins where the words that are left are those of whole points.
+            let rest = self.in_points.checked_rem(self.point).unwrap_or(0);
+            let place = if rest == 0 {
+                0
+            } else {
+                self.point.saturating_sub(rest)
+            };
+            self.in_points = self.in_points.saturating_sub(1);
+            return Some(place).filter(|place| *place < 3);
+        }
+        if self.in_properties > 0 {
+            self.in_properties = self.in_properties.saturating_sub(1);
+            return None;
+        }
+        let points = usize::try_from(i32::from_le_bytes(word)).unwrap_or(0);
+        self.in_points = points.saturating_mul(self.point);
+        self.in_properties = self.properties;
+        None
+    }
+
+    /// Adds to the coordinates of all points in a file.
+    fn shift(mut self, file: &mut File, by: [f64; 3]) -> io::Result<()> {
+        let mut at = file.seek(SeekFrom::Start(len_u64(SIZE)))?;
+        let mut block = Vec::with_capacity(BLOCK_BYTES);
+        loop {
+            block.clear();
+            Read::take(&mut *file, len_u64(BLOCK_BYTES)).read_to_end(&mut block)?;
+            if block.is_empty() {
+                return Ok(());
+            }
+            let (words, _) = block.as_chunks_mut::<4>();
+            for word in words {
+                if let Some(by) = self.axis(*word).and_then(|axis| by.get(axis)) {
+                    *word = narrow(f64::from(f32::from_le_bytes(*word)) + by).to_le_bytes();
+                }
+            }
+            file.seek(SeekFrom::Start(at))?;
+            file.write_all(&block)?;
+            at = at.saturating_add(len_u64(block.len()));
+        }
     }
 }
 
@@ -360,15 +466,26 @@ impl ResultWriter for TrkWriter {
         self.left_out.extend(rounded_left_out(self.rounded));
         self.left_out.extend(self.objects.left_out("trk"));
         self.left_out.extend(groups_left_out(tables, "trk"));
+        let shift = self.enclose().map_err(|fault| fault.of(self.sink.path()))?;
         let header = self.header.with_count(self.streamlines);
         let header = header.map_err(|fault| fault.of(self.sink.path()))?;
+        let words = FileWords {
+            point: self.header.scalars.saturating_add(3),
+            properties: self.header.properties,
+            in_points: 0,
+            in_properties: 0,
+        };
         let path = self.sink.publish(|file| {
+            if shift != [0.0; 3] {
+                words.shift(file, shift)?;
+            }
             file.seek(SeekFrom::Start(0))?;
             file.write_all(&header)
         })?;
         Ok(WrittenResult {
             files: vec![path],
             left_out: self.left_out,
+            notes: Vec::from_iter(self.grid.note()),
         })
     }
 }

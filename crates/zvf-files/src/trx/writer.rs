@@ -15,21 +15,23 @@ use zvf::{ColumnValues, NumericColumn, QueryResult, numeric::Kind};
 use super::array::{ArrayRow, ArrayRows, ArrayType, SpilledArray, converted};
 use crate::{
     FileError, FileFault, FileHeader, GroupTables, ResultWriter, StoreDescription, WrittenResult,
-    affine::VoxelMap,
     names::original,
-    trk,
-    values::{AxisOrder, to_f64},
+    values::{AxisOrder, to_f32_bytes, to_f64},
+    voxel_grid::FileGrid,
     writer::{ObjectNumbers, OutputSink, left_out, paths},
 };
+
+/// Number of points whose extent is found at once.
+const BLOCK: usize = 1 << 14;
 
 /// A TRX file that is written in batches.
 #[derive(Debug)]
 pub struct TrxWriter {
     path: PathBuf,
     kept: FileHeader,
-    affine: VoxelMap,
-    dimensions: [u64; 3],
-    positions: Option<SpilledArray>,
+    grid: FileGrid,
+    /// The order of coordinates and their array, once the first batch has come.
+    positions: Option<(AxisOrder, SpilledArray)>,
     vertex: Vec<SpilledArray>,
     object: Vec<SpilledArray>,
     offsets: Vec<u64>,
@@ -71,12 +73,10 @@ impl TrxWriter {
     ///
     /// [`FileError`] if the folder cannot be written.
     pub fn create(path: &Path, description: &StoreDescription) -> Result<Self, FileError> {
-        let (affine, dimensions) = trk::voxel_grid(description);
         Ok(Self {
             path: path.to_path_buf(),
             kept: description.headers.get("trx").cloned().unwrap_or_default(),
-            affine,
-            dimensions,
+            grid: FileGrid::of_store(description),
             positions: None,
             vertex: Vec::new(),
             object: Vec::new(),
@@ -91,15 +91,9 @@ impl TrxWriter {
     /// Creates the arrays for the columns of the first batch.
     fn plan(&mut self, batch: &QueryResult) -> Result<(), FileFault> {
         let coordinates = AxisOrder::of(batch, "trx")?;
-        if !coordinates.are_in_order() || batch.positions.row_len() != 3 {
-            return Err(FileFault::Result {
-                format: "trx",
-                holds: "axes x, y and z in this order",
-                remedy: "write csv or npz",
-            });
-        }
-        let positions = floats(&batch.positions)?;
-        self.positions = Some(SpilledArray::new("", "", "positions", &positions, None)?);
+        let positions = floats(&batch.positions, &coordinates)?;
+        let array = SpilledArray::new("", "", "positions", &positions, None)?;
+        self.positions = Some((coordinates, array));
         let types = self.kept.get("types");
         let kept = |path: &str| ArrayType::named(types?.get(path)?.as_str()?);
         let scopes = [
@@ -131,10 +125,17 @@ impl TrxWriter {
         if self.positions.is_none() {
             self.plan(batch)?;
         }
-        if let Some(array) = &mut self.positions {
-            let positions = floats(&batch.positions)?;
+        if let Some((coordinates, array)) = &mut self.positions {
+            let positions = floats(&batch.positions, coordinates)?;
             let rows = array.check(&positions, None)?;
             array.push(&rows)?;
+            if let FileGrid::MadeUp(_) = self.grid {
+                for start in (0..batch.positions.len()).step_by(BLOCK) {
+                    let end = start.saturating_add(BLOCK).min(batch.positions.len());
+                    let block = batch.positions.take(start..end);
+                    self.grid.enclose(&coordinates.rows(&block)?);
+                }
+            }
         }
         for array in &mut self.vertex {
             let rows = array.rows_of(&batch.vertex)?;
@@ -186,11 +187,12 @@ impl TrxWriter {
     fn header(&self) -> Value {
         let header = self.kept.get("header").and_then(Value::as_object);
         let mut header = header.cloned().unwrap_or_default();
+        let grid = self.grid.grid();
         if !header.contains_key("VOXEL_TO_RASMM") {
-            header.insert("VOXEL_TO_RASMM".to_owned(), self.affine.to_json());
+            header.insert("VOXEL_TO_RASMM".to_owned(), grid.affine.to_json());
         }
         if !header.contains_key("DIMENSIONS") {
-            header.insert("DIMENSIONS".to_owned(), json!(self.dimensions));
+            header.insert("DIMENSIONS".to_owned(), json!(grid.dimensions));
         }
         let streamlines = self.offsets.len().saturating_sub(1);
         header.insert("NB_STREAMLINES".to_owned(), json!(streamlines));
@@ -212,6 +214,7 @@ impl TrxWriter {
         let arrays = self
             .positions
             .iter_mut()
+            .map(|(_, array)| array)
             .chain(&mut self.vertex)
             .chain(&mut self.object);
         for array in arrays {
@@ -337,15 +340,21 @@ fn held(values: &ColumnValues) -> Option<&NumericColumn> {
     }
 }
 
-/// Returns positions in a type of floats.
-fn floats(positions: &NumericColumn) -> Result<Cow<'_, NumericColumn>, FileFault> {
-    match positions.kind {
-        Kind::Float16 | Kind::Float32 | Kind::Float64 => Ok(Cow::Borrowed(positions)),
-        kind => {
-            let values = to_f64(positions).ok_or(FileFault::Coordinates(kind))?;
-            Ok(Cow::Owned(NumericColumn::float64(positions.width, values)))
-        }
+/// Returns x, y and z in a type of floats.
+fn floats<'a>(
+    positions: &'a NumericColumn,
+    order: &AxisOrder,
+) -> Result<Cow<'a, NumericColumn>, FileFault> {
+    let kind = positions.kind;
+    let is_float = matches!(kind, Kind::Float16 | Kind::Float32 | Kind::Float64);
+    if is_float && order.are_in_order() && positions.row_len() == 3 {
+        return Ok(Cow::Borrowed(positions));
     }
+    let wide = NumericColumn::float64(3, order.rows(positions)?.into_flattened());
+    let is_narrow = matches!(kind, Kind::Float16 | Kind::Float32);
+    let narrow = to_f32_bytes(&wide).filter(|_| is_narrow);
+    let narrow = narrow.map(|bytes| NumericColumn::new(Kind::Float32, 3).with_bytes(bytes));
+    Ok(Cow::Owned(narrow.unwrap_or(wide)))
 }
 
 impl ResultWriter for TrxWriter {
@@ -372,6 +381,7 @@ impl ResultWriter for TrxWriter {
         Ok(WrittenResult {
             files: vec![path?],
             left_out: self.left_out,
+            notes: Vec::from_iter(self.grid.note()),
         })
     }
 }

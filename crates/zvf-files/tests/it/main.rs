@@ -20,3 +20,4 @@ mod surfaces;
 #[cfg(feature = "geoparquet")]
 mod tables;
 mod units;
+mod voxel_grids;

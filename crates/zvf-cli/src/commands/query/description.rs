@@ -34,6 +34,7 @@ impl Described {
         description.axes = axes.collect();
         description.crs = root.crs.clone().filter(|crs| !crs.is_null());
         let name = root.other.get("ome").and_then(|ome| ome.get("name"));
+        description.bounds.clone_from(&root.bounds);
         let name = name.and_then(|name| name.as_str());
         // Stores without a name of their own have the name of the format.
         let name = name.filter(|name| *name != "zarr_vectors");

@@ -70,8 +70,9 @@ pub async fn save(
     let lossless = LosslessTarget::new(target, is_strict)?;
     let mut written = zvf_files::write(&result, &described.description, lossless.file())?;
     written.left_out.append(&mut described.left_out);
-    let written = lossless.publish(written)?;
+    let mut written = lossless.publish(written)?;
     result.notes.append(&mut described.notes);
+    result.notes.append(&mut written.notes);
     report.written(written);
     report.result(&result);
     Ok(report)

@@ -78,6 +78,7 @@ pub(super) async fn write(
     written.left_out.append(&mut described.left_out);
     let mut notes = outcome.notes;
     notes.append(&mut described.notes);
+    notes.append(&mut written.notes);
     report.count(counts, outcome.skipped, notes);
     report.levels(&outcome.levels);
     report.written(lossless.publish(written)?);
