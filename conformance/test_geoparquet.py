@@ -1,6 +1,7 @@
-"""GeoParquet, written by zvf and by geopandas."""
+"""GeoParquet, written by zvf and by geopandas, and checked by geoparquet-validator."""
 
 import geopandas
+import geoparquet_validator
 import numpy as np
 import pandas
 import pytest
@@ -11,6 +12,8 @@ from test_tractograms import DATA
 
 
 def table_of(path):
+    checked = geoparquet_validator.check(str(path))
+    assert geoparquet_validator.failed(checked) == [], checked
     table = geopandas.read_parquet(path)
     return table, [shapely.get_coordinates(shape, include_z=True) for shape in table.geometry]
 

@@ -12,7 +12,7 @@
 //! | column | content |
 //! |---|---|
 //! | `geometry` | well-known binary: a byte 1 for little-endian, a u32 type (1 to 6, with 1000 added for z), and for the types 2 to 6 a u32 count |
-//! | `bbox` | bounds of the row, which `covering` names, so that readers skip row groups |
+//! | `bbox` | bounds of the row, of whose axes `covering` names x and y, so that readers skip row groups |
 //! | `object_id` | object of the row, if the store has objects |
 //! | other columns | attributes of the rows, and of vertices of paths as lists with a value for each vertex |
 //!

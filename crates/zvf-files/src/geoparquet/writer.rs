@@ -423,7 +423,8 @@ impl GeoParquetWriter {
             let numbers: Vec<f64> = numbers.copied().collect();
             column.insert("bbox".to_owned(), json!(numbers));
         }
-        let names = covering_names(self.has_z);
+        // The specification names these four here; the column also has bounds of z.
+        let names = covering_names(false);
         let paths = names.map(|name| (name.to_owned(), json!(["bbox", name])));
         let paths: Map<String, Value> = paths.collect();
         column.insert("covering".to_owned(), json!({ "bbox": paths }));
@@ -468,8 +469,8 @@ impl ResultWriter for GeoParquetWriter {
         Ok(WrittenResult {
             files: vec![sink.publish(|_| Ok(()))?],
             left_out,
-        })
             ..WrittenResult::default()
+        })
     }
 }
 

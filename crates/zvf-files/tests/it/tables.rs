@@ -212,3 +212,27 @@ fn damaged_tables_are_refused_or_read() {
     assert!(!zvf_files::geoparquet::is_geoparquet(&path));
     assert!(read(&path).is_err());
 }
+
+/// The specification gives `covering` four members, and lets the column have bounds of z, too.
+#[test]
+fn coverings_name_x_and_y() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.geoparquet");
+    let flat = Geometry::new(NumericColumn::float64(2, [0.5, 1.0, 2.0, 3.0]));
+    for (geometry, fields) in [(flat, 4), (square(), 6)] {
+        write(&geometry, GeometryKind::Points, &path);
+        let file = SerializedFileReader::new(fs::File::open(&path).unwrap()).unwrap();
+        let metadata = file.metadata().file_metadata();
+        let pairs = metadata.key_value_metadata().unwrap();
+        let geo = pairs.iter().find(|pair| pair.key == "geo").unwrap();
+        let geo: serde_json::Value = serde_json::from_str(geo.value.as_ref().unwrap()).unwrap();
+        let covering = &geo["columns"]["geometry"]["covering"]["bbox"];
+        let names: Vec<&String> = covering.as_object().unwrap().keys().collect();
+        assert_eq!(names, ["xmin", "ymin", "xmax", "ymax"]);
+        let columns = metadata.schema_descr().columns().iter();
+        let columns = columns.filter(|column| column.path().parts()[0] == "bbox");
+        assert_eq!(columns.count(), fields);
+    }
+}
