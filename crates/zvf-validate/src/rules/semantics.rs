@@ -20,9 +20,9 @@ rules! { Semantics;
     LINE_ENDS = "ZV-L4-010", Error, "a line without two ends",
         Advice("correct geometry_types if these are polylines, or write the store again");
     /// Links between chunks must be exactly the steps at which paths cross from one chunk to
-    /// another. Queries of this engine follow manifests, so results are right; software that follows the
-    /// links is misled.
-    PATH_LINKS = "ZV-L4-011", Warning, "links are not the steps of paths between chunks",
+    /// another. If there are links inside chunks, they must be exactly the steps inside chunks. Queries of
+    /// this engine follow manifests, so results are right; software that follows the links is misled.
+    PATH_LINKS = "ZV-L4-011", Warning, "links are not the steps of paths",
         Advice("write the paths or their links again");
     /// Writers of 0.6 and 0.7 store row 0 in links between chunks; writers of lines store the
     /// fragment number. Readers follow manifests and ignore these links.

@@ -31,7 +31,7 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) const SEVERAL: u32 = u32::MAX - 1;
 
 /// The numbers of the vertices and fragments of a chunk.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct NumberRange {
     pub(super) first: u32,
     pub(super) rows: u32,

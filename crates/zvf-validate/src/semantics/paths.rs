@@ -1,14 +1,20 @@
 //! Lines, polylines and streamlines: links between chunks are exactly the steps at which paths
-//! cross from one chunk to another.
+//! cross from one chunk to another, and links inside chunks, if there are any, all other steps.
 
-use zvf_format::{fragment::Rows, path::Delta};
+use core::iter::Take;
+use std::collections::BTreeSet;
+
+use zvf_format::{
+    fragment::{Rows, RowsIter},
+    path::Delta,
+};
 use zvf_model::{
     generation::Generation, geometry_kind::GeometryKind, root::CrossChunkStrategy, word::Word,
 };
 
 use super::{
     LevelView,
-    numbers::{NONE, VertexNumbers, at_of},
+    numbers::{NONE, NumberRange, VertexNumbers, at_of},
 };
 use crate::{links::each_link, rules::semantics as rules};
 
@@ -57,7 +63,7 @@ pub(super) async fn check(view: &LevelView<'_, '_>) {
         let mut rows = 0_u64;
         for piece in own.filter(|piece| piece.rows > 0) {
             rows = rows.saturating_add(u64::from(piece.rows));
-            if let Some(before) = before.filter(|before| before.chunk != piece.chunk) {
+            if let Some(before) = before {
                 steps.add(before, piece);
             }
             before = Some(piece);
@@ -76,14 +82,16 @@ pub(super) async fn check(view: &LevelView<'_, '_>) {
         let message = format!("the object in row {row} has {rows} vertices; {odd} such lines");
         view.context.report(&rules::LINE_ENDS, key, message);
     }
+    if has_links || !implies_steps(view) {
+        steps.compare(view, &numbers).await;
+    }
+}
+
+/// Returns whether links between chunks may be omitted: in 0.9 manifests imply the steps.
+fn implies_steps(view: &LevelView<'_, '_>) -> bool {
     let strategy = view.scope.root.cross_chunk_strategy.clone();
     let is_deduplicated = strategy == Some(Word::Known(CrossChunkStrategy::BoundaryDeduplication));
-    // In 0.9 all links may be omitted, because manifests imply the steps.
-    let is_current = view.scope.store.layout().generation == Generation::V0_9;
-    if !has_links && (is_deduplicated || is_current) {
-        return;
-    }
-    steps.compare(view, &numbers).await;
+    is_deduplicated || view.scope.store.layout().generation == Generation::V0_9
 }
 
 async fn pieces_of(view: &LevelView<'_, '_>, numbers: &VertexNumbers) -> Vec<Piece> {
@@ -117,10 +125,75 @@ async fn pieces_of(view: &LevelView<'_, '_>, numbers: &VertexNumbers) -> Vec<Pie
     pieces
 }
 
+/// Links inside chunks, each as two vertex numbers, the lesser first.
+#[derive(Debug, Default)]
+struct InsideLinks {
+    pairs: Vec<(u32, u32)>,
+    /// True for links that are steps.
+    are_steps: Vec<bool>,
+    /// Number of steps without a link.
+    missing: u64,
+}
+
+impl InsideLinks {
+    fn new(mut pairs: Vec<(u32, u32)>) -> Self {
+        pairs.sort_unstable();
+        pairs.dedup();
+        Self {
+            are_steps: vec![false; pairs.len()],
+            pairs,
+            missing: 0,
+        }
+    }
+
+    /// Finds the link of a step.
+    fn take(&mut self, step: (u32, u32)) {
+        let at = self.pairs.binary_search(&step).ok();
+        match at.and_then(|at| self.are_steps.get_mut(at)) {
+            Some(is_step) => *is_step = true,
+            None => self.missing = self.missing.saturating_add(1),
+        }
+    }
+
+    /// Finds the links of all steps, of which `joints` are those between fragments.
+    async fn compare(
+        mut self,
+        view: &LevelView<'_, '_>,
+        numbers: &VertexNumbers,
+        joints: &[(u32, u32)],
+    ) {
+        joints.iter().for_each(|step| self.take(*step));
+        let visit = |span: NumberRange, _: u32, rows: Take<RowsIter<'_>>| {
+            let mut before = None;
+            for vertex in rows.filter_map(|row| span.vertex(row)) {
+                if let Some(before) = before.filter(|before| *before != vertex) {
+                    self.take(sorted(before, vertex));
+                }
+                before = Some(vertex);
+            }
+        };
+        if !view.each_fragment(numbers, &BTreeSet::new(), visit).await {
+            return;
+        }
+        let missing = self.missing;
+        let extra = self.are_steps.iter().filter(|is_step| !**is_step).count();
+        if missing > 0 || extra > 0 {
+            let message = format!(
+                "{missing} steps inside chunks have no link, and {extra} links inside chunks are not \
+                 steps"
+            );
+            let key = view.links_key();
+            view.context.report(&rules::PATH_LINKS, &key, message);
+        }
+    }
+}
+
 /// Steps of paths between chunks, each as two vertex numbers, the lesser first.
 #[derive(Debug, Default)]
 struct Steps {
     vertices: Vec<(u32, u32)>,
+    /// Steps between fragments of one chunk.
+    inside: Vec<(u32, u32)>,
     /// The steps as writers of lines store them: fragment numbers, counted from the first vertex of
     /// the chunk.
     fragments: Vec<(u32, u32)>,
@@ -128,6 +201,9 @@ struct Steps {
 
 impl Steps {
     fn add(&mut self, from: &Piece, to: &Piece) {
+        if from.chunk == to.chunk {
+            return self.inside.push(sorted(from.last, to.first));
+        }
         self.vertices.push(sorted(from.last, to.first));
         self.fragments.push(sorted(from.fragment, to.fragment));
     }
@@ -136,6 +212,7 @@ impl Steps {
     async fn compare(mut self, view: &LevelView<'_, '_>, numbers: &VertexNumbers) {
         let mut stored: Vec<(u32, u32)> = Vec::new();
         let mut rows: Vec<(u32, u32)> = Vec::new();
+        let mut inside: Vec<(u32, u32)> = Vec::new();
         let (mut zeros, mut others) = (0_u64, 0_u64);
         let is_whole = each_link(
             &view.aside,
@@ -143,6 +220,12 @@ impl Steps {
             Delta::INTRA,
             |coords, _| numbers.span_at(coords),
             |_, record| match record.ends {
+                [(Some(one), first), (Some(other), second)] if one == other => {
+                    match (one.vertex(*first), other.vertex(*second)) {
+                        (Some(from), Some(to)) => inside.push(sorted(from, to)),
+                        _ => others = others.saturating_add(1),
+                    }
+                }
                 [(Some(one), first), (Some(other), second)] => {
                     if (*first, *second) == (0, 0) {
                         zeros = zeros.saturating_add(1);
@@ -162,6 +245,15 @@ impl Steps {
         .await;
         if !is_whole {
             return view.not_run("some links cannot be read, so paths were not followed");
+        }
+        if !inside.is_empty() {
+            let joints = core::mem::take(&mut self.inside);
+            InsideLinks::new(inside)
+                .compare(view, numbers, &joints)
+                .await;
+            if stored.is_empty() && others == 0 && implies_steps(view) {
+                return;
+            }
         }
         let steps = self.vertices.len();
         let links = u64::try_from(stored.len()).unwrap_or(u64::MAX);

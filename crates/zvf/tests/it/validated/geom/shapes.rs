@@ -63,6 +63,37 @@ fn paths_must_be_linked_across_chunks() {
     );
 }
 
+/// Links inside chunks may be the steps of paths there, as the draft of the format describes them.
+/// Only those between chunks were compared once, and these were taken for steps between chunks.
+#[test]
+fn links_inside_chunks_are_steps_of_paths() {
+    for profile in [Profile::V09, Profile::V08] {
+        // A chain of edges has the links of a path.
+        let chain = |links: [u64; 8]| {
+            let places = [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [11.0, 1.0], [12.0, 2.0]];
+            let mut geometry = vertices(&places);
+            geometry.object_ids = Some(vec![0; 5]);
+            geometry.links = links.to_vec();
+            let graph = created(geometry, design(GeometryKind::Graphs, profile));
+            let kind = set_root(graph, "geometry_types", &json!(["polyline"]));
+            set_root(kind, "links_convention", &json!("implicit_sequential")).codes()
+        };
+        let steps = chain([0, 1, 1, 2, 2, 3, 3, 4]);
+        assert!(!steps.contains("ZV-L4-011"), "{profile:?}: {steps:?}");
+        for others in [
+            [0, 1, 0, 2, 2, 3, 3, 4],
+            [0, 1, 1, 2, 2, 4, 3, 4],
+            [0, 1, 0, 1, 2, 3, 3, 4],
+        ] {
+            let codes = chain(others);
+            assert!(
+                codes.contains("ZV-L4-011"),
+                "{profile:?}, {others:?}: {codes:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn skeletons_must_be_trees() {
     // The branch is the only link inside the first chunk: a child and its parent.
