@@ -47,7 +47,7 @@ mod vertices;
 pub(super) use attributes::wrong_code;
 pub(super) use fragments::Bits;
 pub(super) use outcome::optional;
-pub(super) use vertices::{VertexSpace, is_bins};
+pub(super) use vertices::VertexSpace;
 
 pub(super) async fn check(context: &Context<'_>, scope: LevelScope<'_>) -> LevelCounts {
     let mut parts = Parts::open(context, scope);
@@ -310,6 +310,7 @@ impl<'a> ChunkChecks<'a> {
         chunk: &ChunkCoord,
         rows: u64,
         index: &FragmentIndex<'_>,
+        is_unbinned: bool,
     ) -> bool {
         let Some(part) = self.part(self.parts.index) else {
             return false;
@@ -319,8 +320,7 @@ impl<'a> ChunkChecks<'a> {
             context.report_in_chunk(&rules::ROWS_UNUSED, &part.key, chunk, message);
         }
         if let Some(bins) = self.space.as_ref().and_then(|space| space.bins.as_ref())
-            && !is_bins(bins, index)
-            && self.space.as_ref().is_some_and(|space| !space.compact)
+            && (is_unbinned || u64::from(index.len()) > bins.count())
             && rows > 0
         {
             let (found, bins) = (index.len(), bins.count());
@@ -413,9 +413,11 @@ impl ChunkCheck for ChunkChecks<'_> {
             let message = format!("fragments reach row {extent}, but there are {rows} rows");
             context.report_in_chunk(&rules::FRAGMENT_ROWS, &part.key, chunk, message);
         }
+        let mut is_unbinned = false;
         if let (CellPayload::Bytes(bytes), Some(_)) = (vertices, self.space.as_ref()) {
             let index = parsed.as_ref().filter(|_| fits && !is_whole);
             if let Some(misplaced) = self.positions(context, chunk, bytes, rows, index) {
+                is_unbinned = misplaced.is_unbinned;
                 checked.out_of_bounds = misplaced.out_of_bounds.count;
                 checked.corners = misplaced.corners;
             }
@@ -425,7 +427,7 @@ impl ChunkCheck for ChunkChecks<'_> {
             context.report_in_chunk(&rules::NO_FRAGMENTS, &part.key, chunk, message);
         }
         if let Some(index) = parsed.as_ref().filter(|_| fits && !is_whole) {
-            checked.is_untiled = self.fragments(context, chunk, rows, index);
+            checked.is_untiled = self.fragments(context, chunk, rows, index, is_unbinned);
         }
         for (at, attribute) in &self.parts.of_vertices {
             let width = match (self.all.get(*at), cells.get(*at)) {
@@ -543,7 +545,7 @@ fn space_of<'a>(
         chunk_shape: scope.metadata.effective_chunk_shape(scope.root),
         bounds: scope.root.bounds.as_ref(),
         bins: bins_of(scope),
-        compact: scope.store.layout().generation < Generation::V0_9,
+        are_bins: scope.store.layout().generation < Generation::V0_9,
     })
 }
 

@@ -90,8 +90,9 @@ rules! { Consistency;
     /// A point is in the fragment of another bin. Queries by region that skip bins miss it.
     WRONG_BIN = "ZV-L3-026", Error, "a point in the wrong bin",
         Advice("write the store again, or correct base_bin_shape");
-    /// A chunk of binned points does not have one fragment per bin, so fragments cannot be matched
-    /// with bins. Some readers take the fragment number as the bin number.
+    /// The fragments of a chunk of binned points are not its bins: neither has each bin one, nor each bin
+    /// with points. Regions are not searched by bins then, and some readers take the fragment number as the
+    /// bin number.
     BIN_COUNT = "ZV-L3-027", Warning, "a wrong number of fragments for the bins",
         Advice("write the store again, or correct base_bin_shape");
     /// An attribute does not have one row per vertex of the chunk.

@@ -18,8 +18,9 @@ pub(crate) struct VertexSpace<'a> {
     pub(crate) bounds: Option<&'a Bounds>,
     /// Bins of a chunk, if fragments are bins.
     pub(crate) bins: Option<Bins>,
-    /// Empty bins may be omitted, as some writers up to 0.8 do.
-    pub(crate) compact: bool,
+    /// Fragments are bins in any case. Since 0.9 a chunk may also have fragments that are none, if their
+    /// number is not that of the bins.
+    pub(crate) are_bins: bool,
 }
 
 /// Counts of misplaced vertices, each with the first row.
@@ -30,6 +31,8 @@ pub(crate) struct Misplaced {
     pub(crate) out_of_bounds: Count,
     /// Rows in the fragment of another bin.
     pub(crate) misbinned: Count,
+    /// True if fragments are not bins, neither all of them nor those with points.
+    pub(crate) is_unbinned: bool,
     /// Corners of the box around the rows outside the bounds.
     pub(crate) corners: Option<(Vec<f64>, Vec<f64>)>,
 }
@@ -88,10 +91,7 @@ impl VertexSpace<'_> {
         bytes: &[u8],
         index: Option<&FragmentIndex<'_>>,
     ) -> bool {
-        let binned = self.bins.as_ref().zip(index);
-        let known =
-            |(bins, index): &(&Bins, &FragmentIndex<'_>)| self.compact || is_bins(bins, index);
-        let found = match binned.filter(known) {
+        let found = match self.bins.as_ref().zip(index) {
             Some((bins, index)) => self.bins_in_place::<T>(bins, coords, bytes, index),
             None => self.chunk_in_place::<T>(coords, bytes),
         };
@@ -142,9 +142,6 @@ impl VertexSpace<'_> {
         let mut edges: Vec<Vec<Option<(T, T)>>> = Vec::with_capacity(self.axes());
         let (mut lower, mut upper) = (Vec::new(), Vec::new());
         let all = is_bins(bins, index);
-        if !all && !self.compact {
-            return None;
-        }
         let max = usize::try_from(index.len()).ok()?.checked_add(1)?;
         for count in bins.per_chunk() {
             // Each fragment needs at most one more edge, which bounds the memory.
@@ -244,7 +241,11 @@ impl VertexSpace<'_> {
             }
         }
         if let (Some(bins), Some(index)) = (&self.bins, index) {
-            misplaced.misbinned = self.misbinned(bins, coords, &rows, index);
+            let misbinned = self.misbinned(bins, coords, &rows, index);
+            match self.are_bins || is_bins(bins, index) {
+                true => misplaced.misbinned = misbinned,
+                false => misplaced.is_unbinned = misbinned.count > 0,
+            }
         }
         misplaced
     }
@@ -259,9 +260,6 @@ impl VertexSpace<'_> {
     ) -> Count {
         let mut wrong = Count::default();
         let all = is_bins(bins, index);
-        if !all && !self.compact {
-            return wrong;
-        }
         let present = u64::try_from(rows.rows()).unwrap_or(u64::MAX);
         let lens = index.iter().map(|rows| rows.len());
         let more = lens.fold(0, u64::saturating_add).checked_sub(present);
@@ -332,7 +330,7 @@ impl VertexSpace<'_> {
 }
 
 /// Returns whether a chunk has one fragment per bin.
-pub(crate) fn is_bins(bins: &Bins, index: &FragmentIndex<'_>) -> bool {
+fn is_bins(bins: &Bins, index: &FragmentIndex<'_>) -> bool {
     u64::from(index.len()) == bins.count()
 }
 

@@ -82,7 +82,7 @@ async fn check_vertices(
         chunk_shape: scope.metadata.effective_chunk_shape(scope.root),
         bounds: None,
         bins: None,
-        compact: false,
+        are_bins: false,
     };
     let row = u64::try_from(space.row()).ok()?;
     let mut checks = VertexChecks {

@@ -277,6 +277,20 @@ fn bins() {
         |files| cell(files, index, |p| *p = ranges(&[(0, 2), (2, 4), (4, 4)])),
         &["ZV-L3-027 0/vertex_fragments chunk 0.0"],
     );
+    check_of(
+        binned(),
+        |files| cell(files, index, |p| *p = ranges(&[(0, 4)])),
+        &["ZV-L3-027 0/vertex_fragments chunk 0.0"],
+    );
+    // An empty bin needs no fragment.
+    check_of(
+        binned(),
+        |files| {
+            let other = "0/vertex_fragments/c/1/0";
+            cell(files, other, |p| *p = ranges(&[(0, 2)]));
+        },
+        &[],
+    );
     // Ranges that each span the whole chunk are not walked one by one.
     check_of(
         binned(),
