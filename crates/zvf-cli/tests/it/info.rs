@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{text, unpack, zvf};
+use crate::{stores::Bench, text, unpack, zvf};
 
 #[test]
 fn info_shows_a_table() {
@@ -271,4 +271,29 @@ fn a_closed_pipe_is_not_an_error() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(text(&output.stderr), "");
     assert_eq!(output.status.code(), Some(0));
+}
+
+/// `info` listed attributes that only links to other levels have, of which a query says that they do not
+/// exist.
+#[test]
+fn attributes_of_links_to_other_levels_are_not_those_of_the_level() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y\n1,2\n3,4\n");
+    bench.file(
+        "a.links.csv",
+        "links[0],links[1],link.own,link.other\n0,1,0.5,7\n",
+    );
+    let line = ["create", "@a.zv", "--from", "@a.csv", "--kind", "graphs"];
+    bench.says(&[&line[..], &["--no-node-copy", "--no-seal", "--quiet"]].concat());
+    let folder = bench.path("a.zv/0/link_attributes/other");
+    fs::rename(folder.join("0"), folder.join("+1")).unwrap();
+    let info = bench.json(&["info", "@a.zv"]);
+    let attributes = info["attributes"].as_array().unwrap().iter();
+    let names: Vec<&str> = attributes.map(|of| of["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["own"]);
+    for name in ["other", "link.other"] {
+        let refused = bench.refused(&["query", "@a.zv", "--select", name]);
+        assert!(refused.contains("own"), "{refused}");
+        assert_eq!(refused.matches("other").count(), 1, "{refused}");
+    }
 }

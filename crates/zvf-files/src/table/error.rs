@@ -178,7 +178,7 @@ pub enum GeometryReadError {
     },
     /// The table exceeds the memory limit.
     #[error(
-        "{}: the table takes at least {found} bytes of memory, but --memory allows {max}; raise --memory, or create a store of a part and append the rest",
+        "{}: the table takes at least {found} bytes of memory, but --memory allows {max}; raise --memory, or create a store of profile 0.9 from a part and append the rest",
         path.display()
     )]
     Memory {

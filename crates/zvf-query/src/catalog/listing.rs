@@ -51,8 +51,8 @@ impl Session<'_> {
         })
     }
 
-    /// Returns the names of a scope's attributes, ascending. Takes two round trips and requires a
-    /// store that can list.
+    /// Returns the names of a scope's attributes, ascending; for links, those of links inside the level.
+    /// Takes two round trips, for links three, and requires a store that can list.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl Session<'_> {
     ) -> BoxFuture<'_, Result<Arc<Vec<String>>, QueryError>> {
         Box::pin(async move {
             let level = self.level(level).await?;
-            self.attribute_names(&level, scope).await
+            self.own_attribute_names(&level, scope).await
         })
     }
 

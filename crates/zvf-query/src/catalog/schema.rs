@@ -6,7 +6,10 @@ use std::{
 };
 
 use futures_util::future::{try_join, try_join_all};
-use zvf_format::numeric::{ByteOrder, Dtype, Kind};
+use zvf_format::{
+    numeric::{ByteOrder, Dtype, Kind},
+    path::Delta,
+};
 use zvf_model::{
     array::{CellAttribute, FragmentArray, VertexEncoding, Vertices},
     draco::DracoError,
@@ -167,6 +170,22 @@ impl Session<'_> {
             try_join(self.children(level, &names), self.children(level, &between)).await?;
         let names: BTreeSet<&String> = inside.iter().chain(between.iter()).collect();
         Ok(Arc::new(names.into_iter().cloned().collect()))
+    }
+
+    /// Returns the names of a scope's attributes as [`attribute_names`](Self::attribute_names) does, without
+    /// those that only links to other levels have. Takes a round trip more for links.
+    pub(crate) async fn own_attribute_names(
+        &self,
+        level: &Level,
+        scope: Scope,
+    ) -> Result<Arc<Vec<String>>, QueryError> {
+        match scope {
+            Scope::Link => {
+                let names = self.link_attribute_names(level, Delta::INTRA).await?;
+                Ok(Arc::new(names))
+            }
+            _ => self.attribute_names(level, scope).await,
+        }
     }
 
     /// Resolves a selection to names in `scopes`. Names with a scope are not looked up; opening

@@ -236,7 +236,7 @@ impl Session<'_> {
             let mut is_there = false;
             for scope in scopes {
                 match self
-                    .attribute_names(&level, scope)
+                    .own_attribute_names(&level, scope)
                     .await
                     .map_err(advise_naming_attributes)
                 {
@@ -267,7 +267,7 @@ impl Session<'_> {
         if let (Some(scope), true) = (*scope, present.is_empty())
             && let Ok(id) = self.chosen_level(query).await
             && let Ok(level) = self.level(id).await
-            && let Ok(names) = self.attribute_names(&level, scope).await
+            && let Ok(names) = self.own_attribute_names(&level, scope).await
         {
             present.extend(names.iter().map(|name| format!("{}.{name}", scope.name())));
         }

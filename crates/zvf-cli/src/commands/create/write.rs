@@ -38,7 +38,7 @@ pub struct CreateSettings {
 pub enum CreateSettingsError {
     /// The geometry exceeds the memory limit.
     #[error(
-        "the geometry takes {found} bytes of memory, but --memory allows {max}; raise it, or create a store of a part and append the rest"
+        "the geometry takes {found} bytes of memory, but --memory allows {max}; raise it, or create a store of profile 0.9 from a part and append the rest"
     )]
     Memory {
         /// Size of the geometry in bytes.
