@@ -391,3 +391,74 @@ fn further_parts_of_an_object_without_attributes_have_none() {
     let tables = bench.result("@a.zv", &["--object", "3"]);
     assert!(tables.ends_with("\n3,,,1,\n"), "{tables}");
 }
+
+/// Paths of two objects, in a group that has both and in one without members.
+const PATHS: [(&str, &str); 4] = [
+    (
+        "a.csv",
+        "x,y,z,part,object_id\n0,0,0,0,0\n1,1,1,0,0\n2,2,2,1,1\n3,3,3,1,1\n",
+    ),
+    ("a.objects.csv", "object_id,object.rank\n0,5\n1,8\n"),
+    ("a.groups.csv", "group,object_id\n0,0\n0,1\n"),
+    (
+        "a.group_attributes.csv",
+        "group,group.name,group.weight\n0,full,1.0\n1,empty,2.0\n",
+    ),
+];
+
+fn grouped(words: &[&str]) -> Bench {
+    let bench = Bench::new();
+    for (name, text) in PATHS {
+        bench.file(name, text);
+    }
+    let line = [
+        "create",
+        "@a.zv",
+        "--from",
+        "@a.csv",
+        "--kind",
+        "streamlines",
+    ];
+    bench.says(&[&line, words, &["--quiet"]].concat());
+    bench
+}
+
+/// Replaces the values below a node by bytes that cannot be decoded.
+fn damage(bench: &Bench, node: &str) {
+    let mut folders = vec![bench.path("a.zv").join(node)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.file_name().unwrap() != "zarr.json" {
+                fs::write(path, [0xff; 5]).unwrap();
+            }
+        }
+    }
+}
+
+/// They were left out with a line, and the exit code was 0.
+#[test]
+fn damaged_tables_beside_a_selection_are_errors() {
+    for words in [&[][..], &["--no-seal"]] {
+        for node in ["0/groups", "0/group_attributes/weight"] {
+            let bench = grouped(words);
+            damage(&bench, node);
+            for file in ["@b.csv", "@b.npz", "@b.trx", "@b.trk", "@b.ply"] {
+                if file.ends_with("ply") && node != "0/groups" {
+                    // The format has no place for groups, of which only the presence is read.
+                    continue;
+                }
+                let line = ["query", "@a.zv", "-o", file, "--quiet"];
+                let output = bench.run(&line);
+                assert_ne!(output.status.code(), Some(0), "{node}, {file}: {output:?}");
+                assert!(!bench.names().contains(&file[1..].to_owned()), "{file}");
+                let kept = bench.run(&[&line[..], &["--keep-going"]].concat());
+                assert_eq!(kept.status.code(), Some(0), "{node}, {file}: {kept:?}");
+                let said = text(&kept.stderr);
+                assert!(said.contains("left out: groups"), "{node}, {file}: {said}");
+            }
+        }
+    }
+}

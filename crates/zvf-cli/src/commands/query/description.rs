@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use zvf::{AxisSpec, Dataset, ObjectGroup, QueryResult, Scope};
+use zvf::{AxisSpec, Dataset, ObjectGroup, Query, QueryResult, Scope, Word};
 use zvf_files::{FileFormat, StoreDescription};
 use zvf_query::{GroupList, QueryError};
 
@@ -18,13 +18,15 @@ pub(super) struct Described {
     pub(super) left_out: Vec<String>,
     /// Consequences of the selection, one line each.
     pub(super) notes: Vec<String>,
+    /// True if damaged tables are left out.
+    keep_going: bool,
 }
 
 impl Described {
     /// Creates a description from the root of a store.
-    pub(super) fn new(dataset: &Dataset, geometry: String) -> Self {
+    pub(super) fn new(dataset: &Dataset, query: &Query) -> Self {
         let root = dataset.root();
-        let mut description = StoreDescription::new(geometry);
+        let mut description = StoreDescription::new(geometry(query, dataset));
         let axes = root.axes.iter().map(|axis| {
             let kind = axis.kind.as_deref().unwrap_or("space");
             let mut described = AxisSpec::new(&axis.name).kind(kind);
@@ -32,9 +34,9 @@ impl Described {
             described
         });
         description.axes = axes.collect();
+        description.bounds.clone_from(&root.bounds);
         description.crs = root.crs.clone().filter(|crs| !crs.is_null());
         let name = root.other.get("ome").and_then(|ome| ome.get("name"));
-        description.bounds.clone_from(&root.bounds);
         let name = name.and_then(|name| name.as_str());
         // Stores without a name of their own have the name of the format.
         let name = name.filter(|name| *name != "zarr_vectors");
@@ -43,39 +45,63 @@ impl Described {
             description,
             left_out: Vec::new(),
             notes: Vec::new(),
+            keep_going: query.keep_going,
         }
+    }
+
+    /// Lists a table that cannot be read as left out, if the query may lack damaged data.
+    fn leave_out(&mut self, table: &str, error: zvf::Error) -> Result<(), zvf::Error> {
+        if !self.keep_going {
+            return Err(error);
+        }
+        self.left_out.push(format!("{table}: {error}"));
+        Ok(())
     }
 
     /// Adds the groups of the objects in a result and their attributes. Members that are not in
     /// the result are left out, because the file does not hold them. A query for groups keeps its
     /// groups.
-    pub(super) async fn read_groups(&mut self, dataset: &Dataset, result: &mut QueryResult) {
+    ///
+    /// # Errors
+    ///
+    /// [`zvf::Error`] if a table is damaged.
+    pub(super) async fn read_groups(
+        &mut self,
+        dataset: &Dataset,
+        result: &mut QueryResult,
+    ) -> Result<(), zvf::Error> {
         if result.objects.is_empty() {
-            return;
+            return Ok(());
         }
-        if let Err(error) = self.try_read_groups(dataset, result).await {
-            self.left_out.push(format!("groups: {error}"));
+        match self.try_read_groups(dataset, result).await {
+            Ok(()) => Ok(()),
+            Err(error) => self.leave_out("groups", error.into()),
         }
     }
 
     /// Lists the groups as left out by a format that has no place for them. Those of a query for
     /// groups are listed by the writer.
+    ///
+    /// # Errors
+    ///
+    /// [`zvf::Error`] if a table is damaged.
     pub(super) async fn list_groups(
         &mut self,
         dataset: &Dataset,
         result: &QueryResult,
         format: FileFormat,
-    ) {
+    ) -> Result<(), zvf::Error> {
         if result.objects.is_empty() || !result.groups.is_empty() {
-            return;
+            return Ok(());
         }
         match dataset.session().group_list(result.level).await {
             Ok(Some(groups)) if !groups.is_empty() => {
                 self.left_out
                     .push(format!("groups: not supported by {format}"));
+                Ok(())
             }
-            Ok(_) => {}
-            Err(error) => self.left_out.push(format!("groups: {error}")),
+            Ok(_) => Ok(()),
+            Err(error) => self.leave_out("groups", error.into()),
         }
     }
 
@@ -152,7 +178,15 @@ impl Described {
     }
 
     /// Adds units, descriptions and channel names of the attributes that the file holds.
-    pub(super) async fn read_attributes(&mut self, dataset: &Dataset, result: &QueryResult) {
+    ///
+    /// # Errors
+    ///
+    /// [`zvf::Error`] if the metadata are damaged.
+    pub(super) async fn read_attributes(
+        &mut self,
+        dataset: &Dataset,
+        result: &QueryResult,
+    ) -> Result<(), zvf::Error> {
         let families = [
             (Scope::Vertex, &result.vertex),
             (Scope::Fragment, &result.fragment),
@@ -166,20 +200,38 @@ impl Described {
         });
         let names: Vec<(Scope, String)> = names.collect();
         match dataset.attribute_specs(result.level, &names).await {
-            Ok(specs) => self.description.attributes = specs,
-            Err(error) => self.left_out.push(format!("units of attributes: {error}")),
+            Ok(specs) => {
+                self.description.attributes = specs;
+                Ok(())
+            }
+            Err(error) => self.leave_out("units of attributes", error),
         }
     }
 
     /// Adds the headers of source files.
-    pub(super) async fn read_headers(&mut self, dataset: &Dataset) {
+    ///
+    /// # Errors
+    ///
+    /// [`zvf::Error`] if the metadata are damaged.
+    pub(super) async fn read_headers(&mut self, dataset: &Dataset) -> Result<(), zvf::Error> {
         match dataset.session().headers().await {
             Ok(headers) => {
                 let headers = headers.into_iter();
                 let headers = headers.map(|header| (header.format, header.attributes));
                 self.description.headers = headers.collect();
             }
-            Err(error) => self.left_out.push(format!("headers: {error}")),
+            Err(error) => self.leave_out("headers", error.into()),
         }
     }
+}
+                Ok(())
+
+/// Returns the kind of geometry, or the name of the selected one.
+fn geometry(query: &Query, dataset: &Dataset) -> String {
+    if let Some(name) = &query.geometry {
+        return name.clone();
+    }
+    let kinds = dataset.root().geometry_kinds.iter();
+    let kinds: Vec<&str> = kinds.map(Word::as_str).collect();
+    kinds.join(",")
 }

@@ -4,7 +4,7 @@ mod in_batches;
 
 use std::collections::HashMap;
 
-use zvf::{Column, ColumnValues, Dataset, NumericColumn, Query, QueryResult, Word};
+use zvf::{Column, ColumnValues, Dataset, NumericColumn, Query, QueryResult};
 
 use super::{QueryOutput, description::Described};
 use zvf_files::{self, FileFormat, LosslessTarget, OutputFile, ResultWriteError};
@@ -53,19 +53,19 @@ pub async fn save(
     }
     let transaction = dataset.transaction();
     let mut result = result(dataset, query).await?;
-    let mut described = Described::new(dataset, geometry(query, dataset));
+    let mut described = Described::new(dataset, query);
     described.description.transaction = query.row_ids.then_some(transaction);
     if query.geometry.is_none() {
         if target.format().has_groups() {
-            described.read_groups(dataset, &mut result).await;
-            described.read_attributes(dataset, &result).await;
+            described.read_groups(dataset, &mut result).await?;
+            described.read_attributes(dataset, &result).await?;
         } else {
             let format = target.format();
-            described.list_groups(dataset, &result, format).await;
+            described.list_groups(dataset, &result, format).await?;
         }
     }
     if target.format().has_header() && query.geometry.is_none() {
-        described.read_headers(dataset).await;
+        described.read_headers(dataset).await?;
     }
     let lossless = LosslessTarget::new(target, is_strict)?;
     let mut written = zvf_files::write(&result, &described.description, lossless.file())?;
@@ -131,14 +131,4 @@ fn add_distance(columns: &mut Vec<Column>, values: Vec<f64>) {
         values: ColumnValues::Numeric(NumericColumn::float64(1, values)),
         nulls: None,
     });
-}
-
-/// Returns the kind of geometry, or the name of the selected one.
-fn geometry(query: &Query, dataset: &Dataset) -> String {
-    if let Some(name) = &query.geometry {
-        return name.clone();
-    }
-    let kinds = dataset.root().geometry_kinds.iter();
-    let kinds: Vec<&str> = kinds.map(Word::as_str).collect();
-    kinds.join(",")
 }

@@ -7,7 +7,7 @@ use zvf_files::{
     FileFormat, LosslessTarget, ObjectFiles, OutputFile, ResultSink, ResultTables, ResultWriteError,
 };
 
-use super::{SaveError, geometry};
+use super::SaveError;
 use crate::{
     commands::query::{QueryOutput, ResultCounts, description::Described},
     display::len_u64,
@@ -24,9 +24,9 @@ pub(super) async fn write(
     is_strict: bool,
     report: &mut QueryOutput,
 ) -> Result<(), SaveError> {
-    let mut described = Described::new(dataset, geometry(query, dataset));
+    let mut described = Described::new(dataset, query);
     if query.geometry.is_none() {
-        described.read_headers(dataset).await;
+        described.read_headers(dataset).await?;
     }
     let lossless = LosslessTarget::new(target, is_strict)?;
     let mut writing = BatchWriting {
@@ -65,9 +65,9 @@ pub(super) async fn write(
             FileFormat::Ply => {
                 described
                     .list_groups(dataset, &selected, FileFormat::Ply)
-                    .await;
+                    .await?;
             }
-            _ => described.read_groups(dataset, &mut selected).await,
+            _ => described.read_groups(dataset, &mut selected).await?,
         }
     }
     let mut written = sink.finish(&ResultTables {
