@@ -462,3 +462,24 @@ fn damaged_tables_beside_a_selection_are_errors() {
         }
     }
 }
+
+/// A group without members that has a name was lost without a word, and its number counted as unused.
+#[test]
+fn groups_without_members_are_kept() {
+    let bench = grouped(&[]);
+    bench.says(&["query", "@a.zv", "-o", "@b.trx", "--strict", "--quiet"]);
+    bench.says(&["create", "@b.zv", "--from", "@b.trx", "--quiet"]);
+    bench.says(&["query", "@b.zv", "-o", "@c.csv", "--quiet"]);
+    let groups = fs::read_to_string(bench.path("c.group_attributes.csv")).unwrap();
+    assert!(
+        groups.contains("empty") && groups.contains("2.0"),
+        "{groups}"
+    );
+    let refused = bench.refused(&["query", "@a.zv", "-o", "@b.trk", "--strict", "--quiet"]);
+    assert!(refused.contains("2 groups"), "{refused}");
+    // The selection leaves out members, not groups.
+    let line = ["query", "@a.zv", "--object", "1", "-o", "@d.trx", "--quiet"];
+    assert_eq!(bench.code(&line), Some(0));
+    bench.says(&["create", "@d.zv", "--from", "@d.trx", "--quiet"]);
+    assert_eq!(bench.json(&["info", "@d.zv"])["groups"], 2);
+}

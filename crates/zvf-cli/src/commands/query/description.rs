@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use zvf::{AxisSpec, Dataset, ObjectGroup, Query, QueryResult, Scope, Word};
+use zvf::{AxisSpec, ColumnValues, Dataset, ObjectGroup, Query, QueryResult, Scope, Word};
 use zvf_files::{FileFormat, StoreDescription};
 use zvf_query::{GroupList, QueryError};
 
@@ -115,16 +115,31 @@ impl Described {
         let Some(groups) = session.group_list(level).await? else {
             return Ok(());
         };
+        for name in session.attribute_list(level, Scope::Group).await?.iter() {
+            let column = session.group_values(level, name, None).await?;
+            self.description.group.push(column);
+        }
         if result.groups.is_empty() {
             self.add_groups(&groups, result);
         } else {
             self.trim_groups(result);
         }
-        for name in session.attribute_list(level, Scope::Group).await?.iter() {
-            let column = session.group_values(level, name, None).await?;
-            self.description.group.push(column);
-        }
         Ok(())
+    }
+
+    /// Returns whether an attribute of groups has a value for a group.
+    fn has_attributes(&self, group: u64) -> bool {
+        let row = usize::try_from(group).unwrap_or(usize::MAX);
+        let mut columns = self.description.group.iter();
+        columns.any(|column| match &column.values {
+            // A group without a value has NaN, where the type has it.
+            ColumnValues::Numeric(numbers) => {
+                let value = numbers.view().and_then(|view| view.value(row, 0));
+                let is_nan = value.is_some_and(|value| value.to_f64().is_nan());
+                value.is_some() && !is_nan && !column.is_null(row)
+            }
+            ColumnValues::Dictionary { .. } => column.text_at(row).is_some(),
+        })
     }
 
     fn add_groups(&mut self, groups: &GroupList, result: &mut QueryResult) {
@@ -149,7 +164,8 @@ impl Described {
                 }
             };
             outside = outside.saturating_add(group.len().saturating_sub(len_u64(members.len())));
-            if !members.is_empty() {
+            // An unused number is a group without members, too, but it has no attributes.
+            if !members.is_empty() || group.is_empty() && self.has_attributes(id) {
                 result.groups.push(ObjectGroup { id, members });
             }
         }
@@ -219,12 +235,12 @@ impl Described {
                 let headers = headers.into_iter();
                 let headers = headers.map(|header| (header.format, header.attributes));
                 self.description.headers = headers.collect();
+                Ok(())
             }
             Err(error) => self.leave_out("headers", error.into()),
         }
     }
 }
-                Ok(())
 
 /// Returns the kind of geometry, or the name of the selected one.
 fn geometry(query: &Query, dataset: &Dataset) -> String {
