@@ -2,6 +2,7 @@
 
 mod cache;
 mod cells;
+mod connections;
 mod encoding_cost;
 mod live;
 mod live_meshes;
@@ -56,6 +57,7 @@ use zvf_dense::DenseArray;
 
 use crate::{layers::Report, view::HOSTED_VIEWER};
 use cache::ResponseCache;
+use connections::{Connections, Place};
 use live_store::LiveStore;
 use object_cache::ObjectCache;
 use reply::{Body, Reply, set, set_common};
@@ -65,8 +67,6 @@ use viewer_client::ViewerClient;
 use volume::VolumeSource;
 pub use volume::{VolumePlacement, VolumePlacementError};
 
-/// Maximum number of open connections. Others wait.
-const MAX_CONNECTIONS: usize = 256;
 /// Maximum number of concurrent requests. Others wait.
 const MAX_REQUESTS: usize = 64;
 /// Time for a response, including the wait.
@@ -450,7 +450,7 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let Self { listener, shared } = self;
         let warming = tokio::spawn(warm(Arc::clone(&shared)));
-        let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let connections = Arc::new(Connections::new());
         let (closing, closed) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let mut stop = pin!(stop);
@@ -460,15 +460,12 @@ impl Server {
                 Either::Left((accepted, _)) => accepted,
                 Either::Right(_) => break,
             };
-            let Some((stream, permit)) = accepted else {
+            let Some((stream, place)) = accepted else {
                 continue;
             };
             while tasks.try_join_next().is_some() {}
             let (shared, closed) = (Arc::clone(&shared), closed.clone());
-            tasks.spawn(async move {
-                serve(stream, shared, closed).await;
-                drop(permit);
-            });
+            tasks.spawn(serve(stream, shared, closed, place));
         }
         warming.abort();
         drop(listener);
@@ -492,11 +489,10 @@ async fn warm(shared: Arc<Shared>) {
 /// Waits for a connection and a place for it.
 async fn accept(
     listener: &TcpListener,
-    connections: &Arc<Semaphore>,
-) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let permit = Arc::clone(connections).acquire_owned().await.ok()?;
+    connections: &Arc<Connections>,
+) -> Option<(TcpStream, Place)> {
     match listener.accept().await {
-        Ok((stream, _)) => Some((stream, permit)),
+        Ok((stream, _)) => Some((stream, connections.place().await?)),
         Err(_) => {
             // The process has too many open files, for example.
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -506,7 +502,17 @@ async fn accept(
 }
 
 /// Serves the requests of a connection.
-async fn serve(stream: TcpStream, shared: Arc<Shared>, mut closed: watch::Receiver<bool>) {
+async fn serve(
+    stream: TcpStream,
+    shared: Arc<Shared>,
+    mut closed: watch::Receiver<bool>,
+    place: Place,
+) {
+    let Place {
+        first,
+        evicted,
+        permit,
+    } = place;
     // Responses are written without delay.
     let _ = stream.set_nodelay(true);
     let mut stream = TimeoutStream::new(stream);
@@ -515,6 +521,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>, mut closed: watch::Receiv
     let stopping = closed.clone();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (shared, stopping) = (Arc::clone(&shared), stopping.clone());
+        first.arrived();
         async move {
             let (parts, _) = request.into_parts();
             Ok::<_, Infallible>(shared.respond(&parts, stopping).await)
@@ -527,11 +534,16 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>, mut closed: watch::Receiv
         .serve_connection(TokioIo::new(Box::pin(stream)), service);
     let mut connection = pin!(connection);
     let is_closing = pin!(closed.changed());
+    let served = select(connection.as_mut(), is_closing);
     // A client that breaks off is not an error of the server.
-    if let Either::Right(_) = select(connection.as_mut(), is_closing).await {
-        connection.as_mut().graceful_shutdown();
-        let _ = connection.await;
+    match select(served, pin!(evicted)).await {
+        Either::Left((Either::Left(_), _)) | Either::Right(_) => {}
+        Either::Left((Either::Right(_), _)) => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
     }
+    drop(permit);
 }
 
 impl Shared {
@@ -540,15 +552,7 @@ impl Shared {
             Some(response) => response,
             None => match self.rules.accept(parts) {
                 Ok(request) => self.reply(&request, stopping).await.respond(&request),
-                Err(refusal) => {
-                    let request = Request {
-                        is_head: false,
-                        path: Vec::new(),
-                        span: None,
-                        if_none_match: None,
-                    };
-                    Reply::from(refusal).respond(&request)
-                }
+                Err(refusal) => Reply::from(refusal).respond(&Request::default()),
             },
         };
         set_common(&mut response);
@@ -591,9 +595,7 @@ impl Shared {
         let empty = Reply::document(reply::TEXT, "");
         let mut response = empty.respond(&Request {
             is_head: true,
-            path: Vec::new(),
-            span: None,
-            if_none_match: None,
+            ..Request::default()
         });
         *response.status_mut() = StatusCode::NO_CONTENT;
         response.headers_mut().clear();
@@ -602,7 +604,7 @@ impl Shared {
             set(
                 &mut response,
                 ACCESS_CONTROL_ALLOW_HEADERS,
-                "authorization, if-none-match, range",
+                "authorization, if-match, if-none-match, range",
             );
             set(&mut response, ACCESS_CONTROL_MAX_AGE, "600");
             set(&mut response, PRIVATE_NETWORK, "true");

@@ -83,7 +83,8 @@ impl Reply {
             } => {
                 let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
                 // To hash a large document takes longer than to send a part of it.
-                let is_part = request.span.is_some() && bytes.len() > MAX_HASHED;
+                let is_compared = request.if_match.is_some();
+                let is_part = request.span.is_some() && bytes.len() > MAX_HASHED && !is_compared;
                 let e_tag = (!is_part).then(|| tag_of(&bytes));
                 let read = move |range: Range<u64>| {
                     let slice = usize::try_from(range.start)
@@ -122,6 +123,10 @@ impl From<Refusal> for Reply {
                 "only GET and HEAD are supported",
             ),
             Refusal::Path => (StatusCode::BAD_REQUEST, "the path is not a valid path"),
+            Refusal::HostHeader => (
+                StatusCode::BAD_REQUEST,
+                "the request must have one Host header",
+            ),
             Refusal::Host => (
                 StatusCode::FORBIDDEN,
                 "the Host header is not the name of this server; start it with --host NAME to \
@@ -147,6 +152,10 @@ fn object(
     let range = request.range(size);
     let body = request.body(size, e_tag.as_deref());
     let mut response = match request.span {
+        _ if request.wants_other_version(e_tag.as_deref()) => failed(
+            StatusCode::PRECONDITION_FAILED,
+            "the object has another version than If-Match names",
+        ),
         _ if request.has_version(e_tag.as_deref()) => {
             let mut response = Response::new(whole(Bytes::new()));
             *response.status_mut() = StatusCode::NOT_MODIFIED;

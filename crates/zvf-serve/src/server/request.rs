@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use hyper::{
-    HeaderMap, Method,
-    header::{AUTHORIZATION, HOST, HeaderName, IF_NONE_MATCH, IF_RANGE, ORIGIN, RANGE},
+    HeaderMap, Method, Version,
+    header::{AUTHORIZATION, HOST, HeaderName, IF_MATCH, IF_NONE_MATCH, IF_RANGE, ORIGIN, RANGE},
     http::{request::Parts, uri::Authority},
 };
 
@@ -23,12 +23,14 @@ pub(super) enum ByteSpan {
 }
 
 /// A request that the rules admit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Request {
     pub(super) is_head: bool,
     /// Decoded segments of the path, without the token.
     pub(super) path: Vec<String>,
     pub(super) span: Option<ByteSpan>,
+    /// Tags of versions, of which the object must have one.
+    pub(super) if_match: Option<String>,
     pub(super) if_none_match: Option<String>,
 }
 
@@ -41,6 +43,16 @@ impl Request {
             Some(ByteSpan::From(first)) => first..size,
             Some(ByteSpan::Last(bytes)) => size.saturating_sub(bytes)..size,
         }
+    }
+
+    /// Returns whether the client wants another version of an object than that with this tag. Weak tags
+    /// name no version.
+    pub(super) fn wants_other_version(&self, e_tag: Option<&str>) -> bool {
+        let is_this = |tag: &str| e_tag == Some(tag) && !tag.starts_with("W/");
+        let wanted = self.if_match.as_deref();
+        wanted.is_some_and(|wanted| {
+            wanted != "*" && !wanted.split(',').any(|tag| is_this(tag.trim()))
+        })
     }
 
     /// Returns whether the client has the version of an object with this tag.
@@ -56,7 +68,10 @@ impl Request {
     /// an empty body, or an error in its place.
     pub(super) fn body(&self, size: u64, e_tag: Option<&str>) -> Option<Range<u64>> {
         let range = self.range(size);
-        let is_empty = self.is_head || self.has_version(e_tag) || range.is_empty();
+        let is_empty = self.is_head
+            || self.wants_other_version(e_tag)
+            || self.has_version(e_tag)
+            || range.is_empty();
         (!is_empty).then_some(range)
     }
 }
@@ -68,6 +83,8 @@ pub(super) enum Refusal {
     Method,
     /// A path that is too long or not encoded well.
     Path,
+    /// No `Host` header, several, or one that is not text.
+    HostHeader,
     /// A host name that is not that of this server.
     Host,
     /// No token, or another one.
@@ -85,11 +102,11 @@ pub(super) struct RequestRules {
 impl RequestRules {
     /// Checks a request.
     pub(super) fn accept(&self, parts: &Parts) -> Result<Request, Refusal> {
+        self.check_host(parts)?;
         let is_head = parts.method == Method::HEAD;
         if !is_head && parts.method != Method::GET {
             return Err(Refusal::Method);
         }
-        self.check_host(parts)?;
         let mut path = segments(parts.uri.path())?;
         if let Some(token) = &self.token {
             let is_first = path.first().is_some_and(|first| is_equal(first, token));
@@ -109,17 +126,26 @@ impl RequestRules {
             is_head,
             path,
             span,
+            if_match: list(&parts.headers, IF_MATCH),
             if_none_match: list(&parts.headers, IF_NONE_MATCH),
         })
     }
 
-    /// Refuses names that another site may let point to this machine.
+    /// Refuses names that another site may let point to this machine, and requests that name no host, or
+    /// several (RFC 9112, section 3.2).
     pub(super) fn check_host(&self, parts: &Parts) -> Result<(), Refusal> {
+        let named = parts.headers.get_all(HOST).iter().count();
+        let host = text(&parts.headers, HOST);
+        let may_lack = named == 0 && parts.version < Version::HTTP_11;
+        if !may_lack && (named != 1 || host.is_none()) {
+            return Err(Refusal::HostHeader);
+        }
         let Some(hosts) = &self.hosts else {
             return Ok(());
         };
+        // The target of a request replaces the header.
         let authority = parts.uri.authority().map(Authority::as_str);
-        let host = text(&parts.headers, HOST).or(authority);
+        let host = authority.or(host);
         let is_ours =
             host.is_some_and(|host| hosts.iter().any(|own| own.eq_ignore_ascii_case(host)));
         if is_ours { Ok(()) } else { Err(Refusal::Host) }
@@ -253,10 +279,51 @@ mod tests {
             let refused = rules(None).accept(&parts("/", &[("host", host)]));
             assert_eq!(refused.unwrap_err(), Refusal::Host, "{host}");
         }
-        assert_eq!(
-            rules(None).accept(&parts("/", &[])).unwrap_err(),
-            Refusal::Host
-        );
+    }
+
+    #[test]
+    fn a_request_names_one_host() {
+        let ours = ("host", "127.0.0.1:80");
+        let theirs = ("host", "evil.example");
+        let mut old = parts("/", &[]);
+        old.version = Version::HTTP_10;
+        for rules in [rules(None), rules(Some("secret"))] {
+            for (headers, refusal) in [
+                (vec![], Refusal::HostHeader),
+                (vec![ours, ours], Refusal::HostHeader),
+                (vec![ours, theirs], Refusal::HostHeader),
+                (vec![theirs], Refusal::Host),
+            ] {
+                let refused = rules.check_host(&parts("/", &headers));
+                assert_eq!(refused, Err(refusal), "{headers:?}");
+            }
+            assert_eq!(rules.check_host(&old), Err(Refusal::Host));
+            let absolute = |uri, host| rules.check_host(&parts(uri, &[host]));
+            assert_eq!(absolute("http://127.0.0.1:80/a", theirs), Ok(()));
+            let elsewhere = absolute("http://evil.example/a", ours);
+            assert_eq!(elsewhere, Err(Refusal::Host));
+        }
+    }
+
+    #[test]
+    fn versions_are_compared() {
+        let other = |if_match: Option<&str>, e_tag| {
+            let headers = if_match.map(|tags| ("if-match", tags));
+            let headers: Vec<_> = headers
+                .into_iter()
+                .chain([("host", "127.0.0.1:80")])
+                .collect();
+            let request = rules(None).accept(&parts("/", &headers)).unwrap();
+            request.wants_other_version(e_tag)
+        };
+        for same in [None, Some("*"), Some("\"a\""), Some("\"b\", \"a\"")] {
+            assert!(!other(same, Some("\"a\"")), "{same:?}");
+        }
+        for different in ["\"b\"", "W/\"a\"", "a", ""] {
+            assert!(other(Some(different), Some("\"a\"")), "{different}");
+        }
+        assert!(other(Some("W/\"a\""), Some("W/\"a\"")));
+        assert!(other(Some("\"a\""), None) && !other(Some("*"), None));
     }
 
     #[test]

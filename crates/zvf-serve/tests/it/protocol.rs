@@ -10,7 +10,7 @@ use zvf::{Dataset, GeometryKind};
 use zvf_serve::{LayerSource, ServeError, ServeOptions, Server};
 
 use crate::{
-    client::TestServer,
+    client::{Response, TestServer},
     stores::{TestStores, block_on, points},
 };
 
@@ -80,6 +80,15 @@ fn objects_of_the_store_are_served_in_ranges() {
     );
     let lines = [("If-None-Match", "\"other\""), ("If-None-Match", tag)];
     assert_eq!(server.send("GET", path, &lines).status, 304);
+    for path in [path, "/a/annotations/info"] {
+        let tag = server.send("GET", path, &[]);
+        let tag = tag.header("etag").unwrap();
+        let range = ("Range", "bytes=0-3");
+        for (tags, status) in [(tag, 206), ("*", 206), ("\"other\"", 412)] {
+            let response = server.send("GET", path, &[("If-Match", tags), range]);
+            assert_eq!(response.status, status, "{path}: {tags}");
+        }
+    }
     for path in [
         "/a/store/nothing",
         "/a/store",
@@ -142,6 +151,18 @@ fn other_names_methods_and_paths_are_refused() {
     );
     let local = format!("localhost:{port}");
     assert_eq!(server.send("GET", path, &[("Host", &local)]).status, 200);
+    let two = [("Host", local.as_str()), ("Host", "evil.example")];
+    assert_eq!(server.send("GET", path, &two).status, 400);
+    // The target of a request replaces the header.
+    for (host, status) in [("evil.example", 403), (local.as_str(), 200)] {
+        let absolute = format!("http://{host}{path}");
+        let response = server.send("GET", &absolute, &[("Host", &local)]);
+        assert_eq!(response.status, status, "{absolute}");
+    }
+    let mut stream = server.connect();
+    let request = format!("GET {path} HTTP/1.1\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    assert_eq!(Response::read(&mut stream).status, 400);
     for method in ["POST", "PUT", "DELETE", "PATCH"] {
         let refused = server.send(method, path, &[]);
         assert_eq!(refused.status, 405, "{method}");
@@ -203,6 +224,21 @@ fn other_machines_need_a_token() {
     let bearer = format!("Bearer {token}");
     let response = server.send("GET", "/state.json", &[("Authorization", &bearer)]);
     assert_eq!(response.status, 200);
+}
+
+/// They took all places once, until their headers were overdue.
+#[test]
+fn connections_without_a_request_do_not_delay_others() {
+    let (_stores, server) = served(ServeOptions::new());
+    let half_open = (0..300).map(|_| {
+        let mut stream = server.connect();
+        stream.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+        stream
+    });
+    let half_open: Vec<_> = half_open.collect();
+    let info = server.get_within("/a/annotations/info", Duration::from_secs(5));
+    assert!(info.is_some());
+    drop(half_open);
 }
 
 #[test]
