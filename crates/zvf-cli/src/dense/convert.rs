@@ -13,7 +13,7 @@ use super::{
     format::{self, DenseFormat, has_chunks, open},
     write::write,
 };
-use crate::outcome::CommandOutcome;
+use crate::{display::count_noun, outcome::CommandOutcome};
 
 /// Convert a dense array between .tet, .npy, .zarr and .b2nd, chunk by chunk
 #[derive(Debug, clap::Args)]
@@ -73,7 +73,10 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<CommandOutcome, Box<dyn Erro
             "chunk_shape": written.chunk_shape,
             "chunks": written.chunks,
         }))?,
-        false => format!("{output}: {} chunks", written.chunks),
+        false => format!(
+            "{output}: {}",
+            count_noun(written.chunks, "chunk", "chunks")
+        ),
     };
     Ok(CommandOutcome {
         text,

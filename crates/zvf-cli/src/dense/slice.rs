@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use zvf_dense::{DenseArray, Hyperslab};
 
 use super::{BoxArgs, DenseTargetArgs, MemoryArgs, values::numbers, write::write};
-use crate::{display::group_digits, outcome::CommandOutcome};
+use crate::{display::count_noun, outcome::CommandOutcome};
 
 /// Maximum number of printed values.
 const MAX_SHOWN: u64 = 64;
@@ -72,12 +72,12 @@ pub(crate) fn slice(
         false => {
             let extents: Vec<String> = selection.shape().iter().map(ToString::to_string).collect();
             let mut text = format!(
-                "{} of {}: {} chunks, {} blocks, {} bytes read",
+                "{} of {}: {}, {}, {} read",
                 extents.join("×"),
                 array.dtype(),
-                group_digits(plan.chunks),
-                group_digits(plan.blocks),
-                group_digits(plan.bytes_read),
+                count_noun(plan.chunks, "chunk", "chunks"),
+                count_noun(plan.blocks, "block", "blocks"),
+                count_noun(plan.bytes_read, "byte", "bytes"),
             );
             if let Some(values) = values {
                 let shown: Vec<String> = values.iter().map(Value::to_string).collect();

@@ -43,6 +43,7 @@ mod man;
 mod messages;
 mod migrate;
 mod misspelt;
+mod notes;
 mod npz;
 mod obj;
 mod ply;

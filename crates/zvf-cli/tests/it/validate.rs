@@ -153,6 +153,29 @@ fn sarif_output_lists_rules_and_results() {
         place("0/vertices/", "chunk -1.0", "element")
     );
     assert_eq!(results[2]["message"]["text"], "crc32c differs");
+    let driver = &run["tool"]["driver"];
+    assert_eq!(driver["informationUri"], "https://docs.rs/zvf-cli");
+}
+
+/// A file has no slash at its end, which is the mark of a folder.
+#[test]
+fn sarif_output_names_files_and_folders() {
+    for (path, uri) in [
+        ("0/vertex_fragments/c/1/1/1", "0/vertex_fragments/c/1/1/1"),
+        ("0/vertex_fragments", "0/vertex_fragments/"),
+        ("0/links/0/+1.0", "0/links/0/+1.0/"),
+        ("0/link_attributes/c/0", "0/link_attributes/c/0/"),
+        ("0/vertex_attributes/c/c/0", "0/vertex_attributes/c/c/0"),
+        ("0/cross_chunk_links/0/junk", "0/cross_chunk_links/0/junk/"),
+        ("", ""),
+    ] {
+        let mut found = report();
+        found.findings = vec![Finding::new(rules::find("ZV-L3-002").unwrap(), path, "")];
+        let log = sarif(validated(&found), "file:///data/tracts.zv/");
+        let location = &log["runs"][0]["results"][0]["locations"][0];
+        let found = &location["physicalLocation"]["artifactLocation"]["uri"];
+        assert_eq!(found, uri);
+    }
 }
 
 /// Creates a store with a changed field in the root metadata.

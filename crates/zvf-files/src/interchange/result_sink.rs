@@ -118,13 +118,10 @@ impl ResultSink {
             BatchTarget::Ply {
                 writer,
                 description,
-                mut staged,
+                staged,
             } => {
                 let ResultTables { groups, levels, .. } = *tables;
-                let left_out = writer.finish(&description, groups, levels, &mut staged)?;
-                let mut written = staged.publish()?;
-                written.left_out = left_out;
-                written
+                writer.finish(&description, groups, levels, staged)?
             }
         };
         written.left_out.extend(self.left_out);

@@ -23,7 +23,7 @@ use crate::FileFormat;
 use crate::StoreDescription;
 use crate::display::len_u64;
 use crate::table::{
-    OutputTable, ResultWriteError,
+    OutputTable, ResultWriteError, WrittenFiles,
     error::FillError,
     output_table::OutputColumn,
     staged::{Sink, Staged},
@@ -51,6 +51,8 @@ pub(crate) struct PlyWriter {
     parts: Option<i64>,
     /// Attributes of objects, which the format does not hold.
     of_objects: Vec<String>,
+    /// True if no axis is named z.
+    lacks_z: bool,
 }
 
 impl PlyWriter {
@@ -67,6 +69,7 @@ impl PlyWriter {
             steps: PlyRows::new(folder),
             parts: None,
             of_objects: Vec::new(),
+            lacks_z: false,
         }
     }
 
@@ -125,6 +128,7 @@ impl PlyWriter {
             })?;
         }
         self.level = batch.level.to_string();
+        self.lacks_z = !batch.axes.iter().any(|axis| axis == "z");
         for column in &batch.object {
             let line = format!(
                 "object.{}: not supported by {}",
@@ -138,7 +142,7 @@ impl PlyWriter {
         Ok(())
     }
 
-    /// Writes the file. Returns what it lacks.
+    /// Writes the file, and gives it its name.
     ///
     /// # Errors
     ///
@@ -148,8 +152,8 @@ impl PlyWriter {
         description: &StoreDescription,
         groups: &[ObjectGroup],
         levels: &[LevelUse],
-        staged: &mut Staged,
-    ) -> Result<Vec<String>, ResultWriteError> {
+        mut staged: Staged,
+    ) -> Result<WrittenFiles, ResultWriteError> {
         let level = match levels {
             [] => self.level,
             levels => crate::table::level_list(levels),
@@ -188,7 +192,13 @@ impl PlyWriter {
             }
             Ok(())
         })?;
-        Ok(left_out)
+        let mut written = staged.publish()?;
+        written.left_out = left_out;
+        if self.lacks_z {
+            let note = "vertices have no z, without which most programs do not read a ply file";
+            written.notes.push(note.to_owned());
+        }
+        Ok(written)
     }
 }
 

@@ -41,6 +41,7 @@ pub struct SwcWriter {
     order: Option<SampleOrder>,
     has_names: bool,
     left_out: Vec<String>,
+    notes: Vec<String>,
 }
 
 /// Attributes that a store has.
@@ -98,6 +99,7 @@ impl SwcWriter {
             order: None,
             has_names: false,
             left_out: Vec::new(),
+            notes: Vec::new(),
         })
     }
 
@@ -303,6 +305,11 @@ impl SwcWriter {
         // A file is an object, whose id and name are the name of the file.
         if objects.len() > 1 {
             self.list(&object_ids_left_out("swc"));
+            self.notes.push(format!(
+                "{} skeletons are in one file, from which most programs read one or none; write \
+                 '{{object}}.swc' for a file each",
+                objects.len()
+            ));
             if self.has_names {
                 self.list("object.name: not supported by swc in one file");
             }
@@ -431,7 +438,7 @@ impl ResultWriter for SwcWriter {
         Ok(WrittenResult {
             files: self.files,
             left_out: self.left_out,
-            ..WrittenResult::default()
+            notes: self.notes,
         })
     }
 }

@@ -8,7 +8,7 @@ use zvf_format::b2nd::{FrameType, NdForm};
 
 use crate::{
     dense::{self, MemoryArgs},
-    display::group_digits,
+    display::count_noun,
     outcome::CommandOutcome,
 };
 
@@ -82,9 +82,9 @@ fn table(args: &B2ndInfoArgs, array: &B2nd) -> Result<String, Box<dyn Error>> {
     line("items", dtype(array).unwrap_or(unknown))?;
     let chunks = array.grid().chunk_count().unwrap_or(u64::MAX);
     let stored = format!(
-        "{} chunks in {} bytes",
-        group_digits(chunks),
-        group_digits(facts.cbytes)
+        "{} in {}",
+        count_noun(chunks, "chunk", "chunks"),
+        count_noun(facts.cbytes, "byte", "bytes")
     );
     line("stored", stored)?;
     line(

@@ -7,7 +7,7 @@ use zvf_dense::DenseArray;
 
 use crate::{
     dense::{self, MemoryArgs},
-    display::group_digits,
+    display::count_noun,
     outcome::CommandOutcome,
 };
 
@@ -52,7 +52,10 @@ pub(crate) fn run(args: &B2ndVerifyArgs) -> Result<CommandOutcome, Box<dyn Error
         }))?
     } else {
         let status = if broken.is_empty() { "ok" } else { "failed" };
-        let mut lines = vec![format!("{path}, {} chunks: {status}", group_digits(chunks))];
+        let mut lines = vec![format!(
+            "{path}, {}: {status}",
+            count_noun(chunks, "chunk", "chunks")
+        )];
         lines.extend(
             broken
                 .iter()

@@ -14,6 +14,7 @@ use zvf_dense::{
 
 use crate::{
     dense::{self, DenseTargetArgs, MemoryArgs},
+    display::{count_noun, len_u64},
     outcome::CommandOutcome,
 };
 
@@ -116,8 +117,10 @@ pub(crate) fn run(args: &TetCreateArgs) -> Result<CommandOutcome, Box<dyn Error>
             "bytes_written": bytes,
         }))?,
         false => format!(
-            "{path}: {} datasets, {chunks} chunks, {bytes} bytes",
-            shown.len()
+            "{path}: {}, {}, {}",
+            count_noun(len_u64(shown.len()), "dataset", "datasets"),
+            count_noun(chunks, "chunk", "chunks"),
+            count_noun(bytes, "byte", "bytes")
         ),
     };
     Ok(CommandOutcome {

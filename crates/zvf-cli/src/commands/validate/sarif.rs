@@ -9,6 +9,8 @@ use zvf_validate::rules;
 use super::Validated;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+/// Page about the tool.
+const INFORMATION: &str = "https://docs.rs/zvf-cli";
 /// Base id of the locations in a store.
 const BASE: &str = "STORE";
 
@@ -23,6 +25,7 @@ pub fn sarif(validated: Validated<'_>, base: &str) -> Value {
             "tool": {"driver": {
                 "name": "zvf",
                 "version": env!("CARGO_PKG_VERSION"),
+                "informationUri": INFORMATION,
                 "rules": rules::all().map(rule).collect::<Vec<Value>>(),
             }},
             "originalUriBaseIds": {(BASE): {"uri": base}},
@@ -84,16 +87,29 @@ fn result(finding: &Finding) -> Value {
     })
 }
 
-/// Returns the `zarr.json` of a finding in metadata, otherwise the folder of the node.
+/// Returns the `zarr.json` of a finding in metadata, the file of a chunk, otherwise the folder of the
+/// node.
 fn artifact(finding: &Finding) -> String {
-    let slash = match finding.path.is_empty() {
-        true => "",
-        false => "/",
-    };
+    let path = finding.path.as_str();
+    let slash = if path.is_empty() { "" } else { "/" };
     match finding.location.as_deref().is_some_and(is_json) {
-        true => format!("{}{slash}zarr.json", finding.path),
-        false => format!("{}{slash}", finding.path),
+        true => format!("{path}{slash}zarr.json"),
+        false if is_chunk(path) => path.to_owned(),
+        false => format!("{path}{slash}"),
     }
+}
+
+/// Returns whether a path is that of a chunk or a shard: `c` and numbers below an array. An attribute may
+/// have the name `c`, too.
+fn is_chunk(path: &str) -> bool {
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
+    let numbers = path.rsplit('/').take_while(is_number).count();
+    let mut above = path.rsplit('/').skip(numbers);
+    let is_below_c = numbers > 0 && above.next() == Some("c");
+    is_below_c
+        && above
+            .next()
+            .is_some_and(|array| !array.ends_with("attributes"))
 }
 
 /// Returns whether a location lies in a `zarr.json`.
