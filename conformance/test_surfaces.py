@@ -89,6 +89,36 @@ def test_gifti(files, sphere):
     files.equal("s.surf.gii with s.shape.gii")
 
 
+def test_surf_gii(files, sphere):
+    """A surface alone, as Connectome Workbench requires it, beside files of values."""
+    random, (points, faces) = np.random.default_rng(9), sphere
+    arrays = dict(positions=points, links=faces.astype("i8"))
+    arrays |= {"vertex.curv": random.random(len(points)), "vertex.parcel": random.integers(0, 9, len(points))}
+    arrays["vertex.rgb"] = random.integers(0, 255, (len(points), 3)).astype("u1")
+    store = files.zvf.create(files.folder / "s.zv", arrays, "--kind", "mesh")
+    surf = nibabel.load(files.back(store, "s.surf.gii"))
+    assert [array.intent for array in surf.darrays] == [1008, 1009]
+    values = nibabel.load(files.folder / "s.shape.gii")
+    names = [array.meta["Name"] for array in values.darrays]
+    assert names == ["curv", "parcel", "rgb_0", "rgb_1", "rgb_2"]
+    # Workbench opens files of values whose arrays have one column each.
+    assert {array.data.shape for array in values.darrays} == {(len(points),)}
+    read = files.zvf.query(files.store(files.folder / "s.surf.gii", "--with", files.folder / "s.shape.gii"))
+    key = lambda of: np.lexsort(of["positions"].T)
+    for name in ("curv", "parcel"):
+        given, back = arrays[f"vertex.{name}"][key(arrays)], read[f"vertex.{name}"][key(read)]
+        assert np.allclose(given, back, rtol=1e-6), name
+    files.equal("s.surf.gii, s.shape.gii")
+
+
+def test_empty_gifti(files, sphere):
+    points, faces = sphere
+    store = files.zvf.create(files.folder / "s.zv", dict(positions=points, links=faces.astype("i8")), "--kind", "mesh")
+    target = files.folder / "none.gii"
+    refused = files.zvf.run("query", store, "--bbox", "0,0,0,1,1,1", "-o", target)
+    assert refused.returncode != 0 and "at least one triangle" in refused.stderr and not target.exists()
+
+
 @pytest.mark.parametrize("source", sorted(SAMPLES.glob("*.gii")), ids=lambda path: path.name)
 def test_gifti_sample(source, files):
     # Most samples are single arrays, or cut surfaces whose triangles name absent vertices.

@@ -24,7 +24,17 @@
 //! | `points`, `triangles` | `meta` and `matrices` of the arrays |
 //! | `columns` | `attribute`, `intent` and `meta` of the other arrays |
 //!
-//! The writer puts everything into one file, with base64 of zlib.
+//! The writer puts everything into one file, with base64 of zlib, unless its name is `NAME.surf.gii`. Such
+//! a file has the geometry alone, as Connectome Workbench requires it, and the values are beside it:
+//!
+//! | file | values |
+//! |---|---|
+//! | `NAME.func.gii` | `TIME_SERIES` |
+//! | `NAME.label.gii` | `LABEL`, as int32, with the labels |
+//! | `NAME.shape.gii` | all others; an attribute of several columns has an array `ATTRIBUTE_0`, … for each |
+//!
+//! They are read with the surface if they are given as further files. Results without a triangle are
+//! refused, because no array of the format is empty.
 
 mod array;
 mod writer;
@@ -43,6 +53,7 @@ use crate::{
 };
 
 pub use writer::GiftiWriter;
+pub(crate) use writer::{PARTS, values_beside};
 use xml::{DataArray, GiftiFile};
 
 /// Opens a surface, to which other files add values of vertices.

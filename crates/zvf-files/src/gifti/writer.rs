@@ -1,7 +1,7 @@
 //! Writes a surface with the values of its vertices.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt::Write as _,
     io::Write as _,
     path::{Path, PathBuf},
@@ -129,6 +129,55 @@ impl GiftiWriter {
         Ok(column)
     }
 
+    /// Returns the arrays of the attributes, in the order of the source. For files of their own, each array
+    /// has one column: Connectome Workbench opens no file that also has others.
+    fn arrays(&mut self, kept: &FileHeader, rows: &[usize], is_alone: bool) -> Vec<ValueArray> {
+        let mut columns = std::mem::take(&mut self.vertex);
+        columns.retain(|column| column.name != "source_row");
+        let entries = entries(kept);
+        columns.sort_by_key(|column| {
+            let entry = entries.get(column.name.as_str());
+            entry.map_or(usize::MAX, |(place, _)| *place)
+        });
+        let mut arrays = Vec::new();
+        for column in &columns {
+            let Some(values) = self.converted(column) else {
+                continue;
+            };
+            let values = values.take(rows.iter().copied());
+            let original = original(kept.get("names"), &column.name);
+            let named = |name: &str| json!([["Name", name]]);
+            let entry = entries.get(column.name.as_str()).map(|(_, entry)| *entry);
+            let intent = entry.and_then(|entry| entry.get("intent")?.as_str());
+            let unknown = if is_alone { "SHAPE" } else { "NONE" };
+            let intent = intent.unwrap_or(unknown).to_owned();
+            let metas = entry.and_then(|entry| entry.get("meta")?.as_array());
+            let metas = metas.map(Vec::as_slice).unwrap_or_default();
+            let width = values.row_len();
+            if intent == "TIME_SERIES" && metas.len() == width {
+                arrays.extend(metas.iter().enumerate().map(|(at, meta)| ValueArray {
+                    intent: intent.clone(),
+                    meta: meta.clone(),
+                    values: channel(&values, at),
+                }));
+            } else if is_alone && width > 1 {
+                arrays.extend((0..width).map(|at| ValueArray {
+                    intent: intent.clone(),
+                    meta: named(&format!("{original}_{at}")),
+                    values: channel(&values, at),
+                }));
+            } else {
+                let meta = metas.first().cloned();
+                arrays.push(ValueArray {
+                    intent,
+                    meta: meta.unwrap_or_else(|| named(original)),
+                    values,
+                });
+            }
+        }
+        arrays
+    }
+
     /// Returns an attribute in a type of GIFTI.
     fn converted(&mut self, column: &Column) -> Option<NumericColumn> {
         let Some(values) = numbers(column) else {
@@ -173,6 +222,40 @@ impl GiftiWriter {
     }
 }
 
+/// Returns the file of values beside a surface that has its geometry alone, which is all that Connectome
+/// Workbench opens as a surface: `NAME.shape.gii` for `NAME.surf.gii` and the part `shape`. `None` for
+/// other names, whose files have the values, too.
+pub(crate) fn values_beside(surface: &Path, part: &str) -> Option<PathBuf> {
+    let stem = surface.file_name()?.to_str()?.strip_suffix(".surf.gii")?;
+    Some(surface.with_file_name(format!("{stem}.{part}.gii")))
+}
+
+/// Parts of the names of files with values.
+pub(crate) const PARTS: [&str; 3] = [FUNCTION, LABEL, SHAPE];
+const FUNCTION: &str = "func";
+const LABEL: &str = "label";
+const SHAPE: &str = "shape";
+/// Name of the metadata that name the part of the brain.
+const STRUCTURE: &str = "AnatomicalStructurePrimary";
+
+/// Values of vertices under one intent.
+struct ValueArray {
+    intent: String,
+    meta: Value,
+    values: NumericColumn,
+}
+
+impl ValueArray {
+    /// Returns the part of the name of the file to which the values belong.
+    fn part(&self) -> &'static str {
+        match self.intent.as_str() {
+            "TIME_SERIES" => FUNCTION,
+            "LABEL" if self.values.kind == Kind::Int32 => LABEL,
+            _ => SHAPE,
+        }
+    }
+}
+
 /// Returns what a header says about attributes, with their places in the file.
 fn entries(kept: &FileHeader) -> HashMap<&str, (usize, &Value)> {
     let columns = kept.get("columns").and_then(Value::as_array);
@@ -194,6 +277,33 @@ struct Document {
 }
 
 impl Document {
+    /// Creates the document of a file with values, which names the structure that its surface does.
+    fn of_values(part: &str, kept: &FileHeader) -> Self {
+        let of_points = kept.get("points").and_then(|points| points.get("meta"));
+        let pairs = [of_points, kept.get("meta")].into_iter().flatten();
+        let mut pairs = pairs.filter_map(Value::as_array).flatten();
+        let structure = pairs.find(|pair| pair.get(0).is_some_and(|name| name == STRUCTURE));
+        let mut document = Self::default();
+        document.meta(structure.map(|pair| json!([pair])).as_ref());
+        document.labels(kept.get("labels").filter(|_| part == LABEL));
+        document
+    }
+
+    /// Writes the document to a file, which is then published.
+    fn put(&self, path: &Path) -> Result<OutputSink, FileError> {
+        let mut sink = OutputSink::create(path)?;
+        let head = format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+             <!DOCTYPE GIFTI SYSTEM \"http://www.nitrc.org/frs/download.php/115/gifti.dtd\">\n\
+             <GIFTI Version=\"1.0\" NumberOfDataArrays=\"{}\">\n",
+            self.arrays
+        );
+        sink.write(head.as_bytes())?;
+        sink.write(self.text.as_bytes())?;
+        sink.write(b"</GIFTI>\n")?;
+        Ok(sink)
+    }
+
     fn meta(&mut self, meta: Option<&Value>) {
         self.text += "<MetaData>";
         for pair in meta.and_then(Value::as_array).into_iter().flatten() {
@@ -309,67 +419,55 @@ impl ResultWriter for GiftiWriter {
         let rounded = rounded_left_out(rounded_coordinates(&points));
         self.left_out.extend(rounded);
         let triangles = self.triangles(&places).map_err(in_file)?;
+        if positions.is_empty() || triangles.is_empty() {
+            return Err(in_file(FileFault::Result {
+                format: "gii",
+                holds: "surfaces of at least one triangle",
+                remedy: "select more, or write ply",
+            }));
+        }
         let kept = self.kept.clone();
-        let mut document = Document::default();
-        document.meta(kept.get("meta"));
-        document.labels(kept.get("labels"));
+        let mut surface = Document::default();
+        surface.meta(kept.get("meta"));
+        let is_alone = values_beside(&self.path, "shape").is_some();
+        if !is_alone {
+            surface.labels(kept.get("labels"));
+        }
         let of = |name: &str, key: &str| kept.get(name).and_then(|it| it.get(key));
         for (name, intent, values) in [
             ("points", "POINTSET", &positions),
             ("triangles", "TRIANGLE", &triangles),
         ] {
-            let written = document.array(intent, of(name, "meta"), of(name, "matrices"), values);
+            let written = surface.array(intent, of(name, "meta"), of(name, "matrices"), values);
             written.map_err(in_file)?;
         }
-        let mut columns = std::mem::take(&mut self.vertex);
-        columns.retain(|column| column.name != "source_row");
-        let entries = entries(&kept);
-        columns.sort_by_key(|column| {
-            let entry = entries.get(column.name.as_str());
-            entry.map_or(usize::MAX, |(place, _)| *place)
-        });
-        for column in &columns {
-            let Some(values) = self.converted(column) else {
-                continue;
+        let mut beside: BTreeMap<&str, Document> = BTreeMap::new();
+        for array in self.arrays(&kept, &rows, is_alone) {
+            let part = array.part();
+            let document = match is_alone {
+                false => &mut surface,
+                true => beside
+                    .entry(part)
+                    .or_insert_with(|| Document::of_values(part, &kept)),
             };
-            let values = values.take(rows.iter().copied());
-            let original = original(kept.get("names"), &column.name);
-            let made = || json!({ "intent": "NONE", "meta": [[["Name", original]]] });
-            let entry = entries.get(column.name.as_str());
-            let entry = entry.map_or_else(made, |(_, entry)| (*entry).clone());
-            let intent = entry
-                .get("intent")
-                .and_then(Value::as_str)
-                .unwrap_or("NONE");
-            let metas = entry.get("meta").and_then(Value::as_array);
-            let metas = metas.map(Vec::as_slice).unwrap_or_default();
-            if intent == "TIME_SERIES" && metas.len() == values.row_len() {
-                for (at, meta) in metas.iter().enumerate() {
-                    let written = document.array(intent, Some(meta), None, &channel(&values, at));
-                    written.map_err(in_file)?;
-                }
-            } else {
-                let written = document.array(intent, metas.first(), None, &values);
-                written.map_err(in_file)?;
+            let written = document.array(&array.intent, Some(&array.meta), None, &array.values);
+            written.map_err(in_file)?;
+        }
+        let mut files = Vec::new();
+        let sink = surface.put(&self.path)?;
+        for (part, document) in beside {
+            if let Some(path) = values_beside(&self.path, part) {
+                files.push(document.put(&path)?.publish(|_| Ok(()))?);
             }
         }
-        let mut sink = OutputSink::create(&self.path)?;
-        let head = format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-             <!DOCTYPE GIFTI SYSTEM \"http://www.nitrc.org/frs/download.php/115/gifti.dtd\">\n\
-             <GIFTI Version=\"1.0\" NumberOfDataArrays=\"{}\">\n",
-            document.arrays
-        );
-        sink.write(head.as_bytes())?;
-        sink.write(document.text.as_bytes())?;
-        sink.write(b"</GIFTI>\n")?;
+        files.insert(0, sink.publish(|_| Ok(()))?);
         let whole = std::mem::take(&mut self.whole.left_out).into_iter();
         let is_lost =
             |line: &String| !line.starts_with("vertex.") && !line.starts_with("link.source_link:");
         self.left_out.extend(whole.filter(is_lost));
         self.left_out.extend(groups_left_out(tables, "gii"));
         Ok(WrittenResult {
-            files: vec![sink.publish(|_| Ok(()))?],
+            files,
             left_out: self.left_out,
             ..WrittenResult::default()
         })

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{FileFormat, ObjectFiles};
+use crate::{FileFormat, ObjectFiles, gifti};
 
 /// Parts of the file names of the tables beside that of the vertices.
 pub(crate) const SIDECARS: [&str; 4] = ["links", "objects", "groups", "group_attributes"];
@@ -68,7 +68,12 @@ impl OutputFile {
         let tables = tables.map(|part| sidecar(&target, part));
         let description =
             (self.format == FileFormat::Csv).then(|| target.with_extension("metadata.json"));
-        let mut found = tables.chain(description).filter(|path| path.is_file());
+        let values = gifti::PARTS.into_iter();
+        let values = values.filter_map(|part| gifti::values_beside(&target, part));
+        let mut found = tables
+            .chain(description)
+            .chain(values)
+            .filter(|path| path.is_file());
         match found.find(|path| !siblings.contains(path)) {
             Some(found) if !target.exists() => Err(OutputFileError::Sidecar { target, found }),
             _ => Ok(()),

@@ -56,7 +56,7 @@ async fn gifti_comes_back_array_for_array() {
     let options = FileReadOptions::default();
     fs::write(at("a.surf.gii"), surface()).unwrap();
     import(&at("a.surf.gii"), &at("a.zv"), &options, false).await;
-    let left_out = export(&at("a.zv"), &at("b.surf.gii"), &Query::new()).await;
+    let left_out = export(&at("a.zv"), &at("b.gii"), &Query::new()).await;
     assert_eq!(left_out, [""; 0]);
     let read = |name: &str| {
         let mut reader = zvf_files::open(&at(name), &options).unwrap();
@@ -64,7 +64,7 @@ async fn gifti_comes_back_array_for_array() {
         let description = reader.description().clone();
         (geometry, description.header, description.crs)
     };
-    let (one, two) = (read("a.surf.gii"), read("b.surf.gii"));
+    let (one, two) = (read("a.surf.gii"), read("b.gii"));
     assert_eq!(one.0, two.0);
     assert_eq!(one.1, two.1);
     assert_eq!(one.2, two.2);
@@ -72,12 +72,82 @@ async fn gifti_comes_back_array_for_array() {
     assert_eq!(names, ["source_row", "mean_curv", "parcels", "t"]);
     assert_eq!(one.0.links, [2, 0, 1, 1, 3, 2, 3, 2, 4]);
     assert_eq!(one.1["meta"][0][1], "A & B");
-    import(&at("b.surf.gii"), &at("b.zv"), &options, false).await;
-    export(&at("b.zv"), &at("c.surf.gii"), &Query::new()).await;
+    import(&at("b.gii"), &at("b.zv"), &options, false).await;
+    export(&at("b.zv"), &at("c.gii"), &Query::new()).await;
     assert_eq!(
-        fs::read(at("b.surf.gii")).unwrap(),
-        fs::read(at("c.surf.gii")).unwrap()
+        fs::read(at("b.gii")).unwrap(),
+        fs::read(at("c.gii")).unwrap()
     );
+}
+
+/// Connectome Workbench opens surfaces without values only, and files of values whose arrays have one
+/// column each.
+#[tokio::test]
+async fn values_are_beside_a_surface_of_that_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let wide = array("SHAPE", "wide", "INT32", "1 2 3 4 5 6 7 8 9 10")
+        .replace("Dimensionality=\"1\"", "Dimensionality=\"2\" Dim1=\"2\"");
+    let text = surface().replace("</GIFTI>", &format!("{wide}</GIFTI>"));
+    let text = text.replacen("DataArrays=\"6\"", "DataArrays=\"7\"", 1);
+    fs::write(at("a.gii"), text).unwrap();
+    let mut options = FileReadOptions::default();
+    import(&at("a.gii"), &at("a.zv"), &options, false).await;
+    let left_out = export(&at("a.zv"), &at("b.surf.gii"), &Query::new()).await;
+    assert_eq!(left_out, [""; 0]);
+    let intents = |name: &str| {
+        let text = fs::read_to_string(at(name)).unwrap();
+        let intents = text.split("NIFTI_INTENT_").skip(1);
+        let intents = intents.map(|rest| rest.split('"').next().unwrap().to_owned());
+        intents.collect::<Vec<String>>()
+    };
+    assert_eq!(intents("b.surf.gii"), ["POINTSET", "TRIANGLE"]);
+    assert_eq!(intents("b.shape.gii"), ["SHAPE"; 3]);
+    assert_eq!(intents("b.label.gii"), ["LABEL"]);
+    assert_eq!(intents("b.func.gii"), ["TIME_SERIES"; 2]);
+    let text = fs::read_to_string(at("b.shape.gii")).unwrap();
+    assert!(text.contains("wide_0") && text.contains("wide_1"), "{text}");
+    options.with = ["shape", "label", "func"]
+        .map(|part| at(&format!("b.{part}.gii")))
+        .to_vec();
+    let mut reader = zvf_files::open(&at("b.surf.gii"), &options).unwrap();
+    let back = zvf_files::read_whole(reader.as_mut()).unwrap();
+    let names: Vec<&str> = back.vertex.iter().map(|column| &*column.name).collect();
+    let expected = [
+        "source_row",
+        "mean_curv",
+        "wide_0",
+        "wide_1",
+        "parcels",
+        "t",
+    ];
+    assert_eq!(names, expected);
+    let mut columns = back.vertex.iter();
+    let series = columns.find_map(|column| match &column.values {
+        zvf::ColumnValues::Numeric(values) if column.name == "t" => Some(values.width),
+        _ => None,
+    });
+    assert_eq!(series, Some(2));
+}
+
+/// An array without rows is no array of GIFTI.
+#[test]
+fn surfaces_without_triangles_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for rows in [0, 3] {
+        let mut geometry = zvf::Geometry::new(zvf::NumericColumn::float32(3, vec![0.5; rows * 3]));
+        geometry.link_width = 3;
+        let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
+        let result = zvf_files::whole_result(geometry, zvf::GeometryKind::Mesh, axes).unwrap();
+        let description = zvf_files::StoreDescription::default();
+        let path = folder.path().join("a.gii");
+        let mut writer = zvf_files::create(&path, &description).unwrap();
+        let written = writer.write(&result);
+        let written = written.and_then(|()| writer.finish(&zvf_files::GroupTables::default()));
+        let refused = written.unwrap_err().to_string();
+        assert!(refused.contains("a.gii"), "{refused}");
+        assert!(!path.exists());
+    }
 }
 
 /// Regression test: the time was quadratic in the number of arrays.
@@ -238,10 +308,10 @@ async fn gifti_arrays_of_other_types_are_read() {
         assert_eq!(values.collect::<Vec<_>>(), [1.0, 2.0, 3.0, 4.0, 100.0]);
     }
     import(&at("a.surf.gii"), &at("a.zv"), &options, false).await;
-    let left_out = export(&at("a.zv"), &at("b.surf.gii"), &Query::new()).await;
+    let left_out = export(&at("a.zv"), &at("b.gii"), &Query::new()).await;
     // 0.1 is another number in float32.
     assert_eq!(left_out, ["1 coordinates are rounded to float32"]);
-    let back = read("b.surf.gii");
+    let back = read("b.gii");
     assert_eq!(back.links, geometry.links);
     assert_eq!(back.positions.kind.name(), "float32");
     // Whole numbers that int32 holds stay whole numbers.
