@@ -4,7 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use zvf_format::numeric::Kind;
-use zvf_model::{draco::PositionBits, root::AttributeDeclarations, zarr::CellCompression};
+use zvf_model::{
+    draco::PositionBits,
+    generation::Generation,
+    layout::{Layout, LevelKeys},
+    level::LevelId,
+    root::AttributeDeclarations,
+    version::Version,
+    zarr::CellCompression,
+};
 
 use crate::{GeometryKind, parametric::FormulaSet};
 
@@ -35,11 +43,26 @@ impl Profile {
     }
 
     /// Returns the format version that stores of the profile declare.
-    pub(crate) fn version(self) -> &'static str {
+    pub(crate) fn version(self) -> Version {
         match self {
-            Self::V09 => "0.9.2",
-            _ => "0.8.0",
+            Self::V09 => Version::new(0, 9, 2),
+            _ => Version::new(0, 8, 0),
         }
+    }
+
+    /// Returns the layout of stores of the profile.
+    pub fn layout(self) -> Layout {
+        match self {
+            Self::V09 => Layout::of(Generation::V0_9),
+            Self::V08 => Layout::of(Generation::V0_8_0),
+            Self::Padded => Layout::PADDED,
+        }
+    }
+
+    /// Returns the nodes of a level of a store of the profile.
+    pub fn keys(self, level: LevelId) -> LevelKeys {
+        let layout = self.layout();
+        LevelKeys { layout, level }
     }
 }
 

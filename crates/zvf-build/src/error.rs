@@ -5,6 +5,7 @@ use zvf_model::{
     draco::DracoError,
     grid::{BinsError, ShapeError},
     key::KeyError,
+    layout::AddressError,
 };
 
 /// Geometry or a design that cannot be written.
@@ -364,6 +365,9 @@ pub enum BuildError {
     /// A name cannot be part of a storage key.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// The profile has no place for a part.
+    #[error(transparent)]
+    Address(#[from] AddressError),
     /// Axis names are empty or repeated.
     #[error("axis names are empty or repeated")]
     AxisNames,

@@ -59,7 +59,7 @@ pub use design::{
 };
 pub use error::BuildError;
 pub use geometry::{Geometry, LinkNumbering};
-pub use output::{Output, group_metadata};
+pub use output::Output;
 pub use parametric::{Formula, FormulaSet};
 pub use plan::{PlanEstimate, PlanSummary, WritePlan};
 pub use rounding::{Rounding, RoundingError};

@@ -13,7 +13,7 @@ mod links;
 mod nodes;
 mod tables;
 
-use serde_json::{Map, Value};
+use zvf_model::{layout::LevelKeys, level::LevelId};
 
 use crate::{
     CellCompression, GeometryKind,
@@ -158,6 +158,11 @@ impl MigrationTarget {
         }
     }
 
+    /// Returns the nodes of a level.
+    pub fn keys(&self, level: LevelId) -> LevelKeys {
+        self.profile.keys(level)
+    }
+
     /// Returns the profile.
     pub fn profile(&self) -> Profile {
         self.profile
@@ -167,30 +172,4 @@ impl MigrationTarget {
     pub fn is_current(&self) -> bool {
         self.profile == Profile::V09
     }
-}
-
-/// Merges old attributes into new ones, except attributes that describe the container of the source.
-pub(crate) fn overlaid(old: &Map<String, Value>, new: Value) -> Map<String, Value> {
-    const CONTAINER_ATTRIBUTES: [&str; 13] = [
-        "nonempty_chunks",
-        "chunk_grid_origin",
-        "shard_index",
-        "layout",
-        "num_objects",
-        "num_present",
-        "object_ids_sorted",
-        "num_channels",
-        "has_present_mask",
-        "fill_sentinel_meaning",
-        "group_ranges",
-        "num_links",
-        "num_physical_records",
-    ];
-    let mut attributes = crate::output::json_object(new);
-    for (key, value) in old {
-        if !CONTAINER_ATTRIBUTES.contains(&key.as_str()) && !attributes.contains_key(key) {
-            attributes.insert(key.clone(), value.clone());
-        }
-    }
-    attributes
 }

@@ -9,7 +9,6 @@ mod v09;
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
 use zvf_format::{
     fragment::FragmentIndexBuilder,
     links::{LinkWidth, RowForm},
@@ -31,11 +30,17 @@ use crate::{
     stored_column::StoredColumn,
     vertex_layout::{Fragment, Grouping, Trees, VertexLayout, is_tree},
 };
-use zvf_model::column::Column;
+use zvf_model::{
+    array::CellAttributeRole as Role,
+    column::Column,
+    layout::{LevelKeys, VERTEX_FRAGMENTS, VERTICES},
+    level::LevelId,
+    metadata::Attributes,
+};
 
 pub(crate) use estimate::CellCounts;
 pub use estimate::PlanEstimate;
-pub(crate) use objects::{IDS_PATH, LoggedColumn, LoggedObjects, MANIFESTS_PATH};
+pub(crate) use objects::{LoggedColumn, LoggedObjects};
 
 /// Plan of a new store: its nodes, and tasks that encode its cells. Equal geometry and design give
 /// equal plans, and equal tasks give equal cells on any machine and in any order.
@@ -170,7 +175,7 @@ impl WritePlan {
                 attribute.extend_with_nulls(attribute.len().saturating_add(1));
             }
         }
-        let columns = |given: &mut Vec<Column>, scope, tag| {
+        let columns = |given: &mut Vec<Column>, scope, role| {
             let attributes = if settles {
                 core::mem::take(given)
             } else {
@@ -178,7 +183,7 @@ impl WritePlan {
             };
             let attributes = attributes.into_iter();
             let columns = attributes.map(|attribute| {
-                let column = StoredColumn::of(attribute, tag, current)?;
+                let column = StoredColumn::of(attribute, role, current)?;
                 Ok(column.with_channel_names(&design.attribute_specs, scope))
             });
             columns.collect::<Result<Vec<_>, BuildError>>()
@@ -186,9 +191,9 @@ impl WritePlan {
         let bytes = geometry.positions.bytes.len() as u64;
         let shard = sharding::shard(&design, &grid.shape, layout.chunks.len() as u64, bytes)?;
         let mut plan = Self {
-            vertex: columns(&mut geometry.vertex, "vertex", "attribute")?,
-            fragment: columns(&mut geometry.fragment, "fragment", "fragment_attribute")?,
-            link: columns(&mut geometry.link, "link", "link_attribute")?,
+            vertex: columns(&mut geometry.vertex, "vertex", Role::Vertex)?,
+            fragment: columns(&mut geometry.fragment, "fragment", Role::Fragment)?,
+            link: columns(&mut geometry.link, "link", Role::Link)?,
             axes: match &design.axes {
                 Some(axes) => axes.clone(),
                 None => metadata::default_axes(geometry.axes()),
@@ -266,8 +271,13 @@ impl WritePlan {
     }
 
     /// Returns the attributes of the root.
-    pub fn root(&self) -> Map<String, Value> {
-        metadata::root(&self.design, &self.space, &self.axes)
+    pub fn root(&self) -> Attributes {
+        metadata::root(&self.design, &self.space, &self.axes).to_attributes()
+    }
+
+    /// Returns the nodes of the level.
+    pub(crate) fn keys(&self) -> LevelKeys {
+        self.design.profile.keys(LevelId::FULL)
     }
 
     /// Splits chunks into tasks: the chunks of a shard together, else about [`TASK`] vertices each.
@@ -432,7 +442,7 @@ pub(crate) fn check_cells(plan: &WritePlan) -> Result<(), BuildError> {
         .vertex
         .iter()
         .map(|column| (&*column.name, column.numbers.row_size()));
-    let widths: Vec<_> = widths.chain([("vertices", positions)]).collect();
+    let widths: Vec<_> = widths.chain([(VERTICES, positions)]).collect();
     let check = |chunk: u32, array: &str, bytes: u64| {
         if is_countable(bytes) {
             Ok(())
@@ -452,7 +462,7 @@ pub(crate) fn check_cells(plan: &WritePlan) -> Result<(), BuildError> {
         let fragments = plan.layout.fragments(chunk as usize).len() as u64;
         check(
             chunk,
-            "vertex_fragments",
+            VERTEX_FRAGMENTS,
             fragments.saturating_mul(17).saturating_add(32),
         )?;
     }

@@ -1,11 +1,13 @@
 //! Number of chunks in one object of the store.
 
-use serde_json::{Value, json};
+use zvf_model::{
+    metadata::Attributes,
+    zarr::{Array, Codecs},
+};
 
 use crate::{
     design::{Design, Profile, ShardingPolicy},
     error::BuildError,
-    metadata,
 };
 
 /// Target size of a shard in bytes.
@@ -84,39 +86,34 @@ fn checked(shape: Vec<u64>) -> Result<Vec<u64>, BuildError> {
     }
 }
 
-/// Returns the node of an array that is added to a level of 0.9, given the node of another array of
-/// the level. The array has the shards that the root declares for added arrays, or by default those
+/// Returns an array without attributes that is added to a level of 0.9, given another array of the
+/// level. The array has the shards that the root declares for added arrays, or by default those
 /// of the other array. As in new levels, it has no shards if none would have two cells.
 ///
 /// # Errors
 ///
 /// [`BuildError::ShardShape`] if a shard would have too many cells.
-pub fn added_array(other: Value, declared: Option<&[u64]>) -> Result<Value, BuildError> {
-    let mut node = other;
-    let grid: Vec<u64> = node["shape"].as_array().map_or_else(Vec::new, |shape| {
-        shape.iter().filter_map(Value::as_u64).collect()
-    });
+pub fn added_array(other: &Array, declared: Option<&[u64]>) -> Result<Array, BuildError> {
+    let mut array = other.clone();
+    array.attributes = Attributes::new();
+    let grid = &array.shape;
     let Some(declared) = declared.filter(|shape| shape.len() <= grid.len()) else {
-        return Ok(node);
+        return Ok(array);
     };
     // If attributes divide the level into chunks too, they are the first axes of the grid. Shards
     // do not extend along them.
     let leading = grid.len() - declared.len();
     let shard = checked([vec![1; leading], declared.to_vec()].concat())?;
     let ones = vec![1; grid.len()];
-    let codecs = node["codecs"].as_array().map_or(&[][..], Vec::as_slice);
-    let cell = metadata::unsharded(codecs);
-    let is_shared = shard
-        .iter()
-        .zip(&grid)
-        .any(|(shard, grid)| *shard.min(grid) > 1);
-    let (chunk, codecs) = match is_shared {
-        true => (shard, vec![metadata::sharding(&ones, &cell)]),
-        false => (ones, cell),
+    let cell = array.codecs.of_cells().clone();
+    let mut extents = shard.iter().zip(grid);
+    let is_shared = extents.any(|(shard, grid)| *shard.min(grid) > 1);
+    (array.chunk_shape, array.codecs) = if is_shared {
+        (shard, Codecs::sharded(ones, cell))
+    } else {
+        (ones, cell)
     };
-    node["chunk_grid"]["configuration"]["chunk_shape"] = json!(chunk);
-    node["codecs"] = json!(codecs);
-    Ok(node)
+    Ok(array)
 }
 
 #[cfg(test)]

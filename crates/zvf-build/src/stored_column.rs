@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use zvf_format::{
     dictionary::{Code, CodeDtype},
-    numeric::Kind,
+    numeric::{ByteOrder, Dtype, Kind},
 };
 
 use crate::error::BuildError;
 use zvf_model::{
+    array::{CellAttribute, CellAttributeRole, Dictionary, TableType},
     column::{Column, ColumnValues, NumericColumn},
     root::AttributeDeclarations,
+    zarr::DataType,
 };
 
 /// Attribute whose values are stored in cells.
@@ -20,60 +22,56 @@ pub(crate) struct StoredColumn {
     pub(crate) name: String,
     /// Values, or dictionary codes of text.
     pub(crate) numbers: NumericColumn,
-    /// Attributes of the array node.
-    pub(crate) attributes: Map<String, Value>,
+    /// Metadata of the array.
+    pub(crate) metadata: CellAttribute,
 }
 
 impl StoredColumn {
     /// Converts a column; text becomes codes of a sorted dictionary, null floats become NaN.
-    pub(crate) fn of(column: Column, tag: &str, current: bool) -> Result<Self, BuildError> {
-        let mut attributes = Map::new();
-        attributes.insert("zv_array".to_owned(), json!(tag));
-        attributes.insert("name".to_owned(), json!(column.name));
-        let (name, numbers) = match column.values {
+    pub(crate) fn of(
+        column: Column,
+        role: CellAttributeRole,
+        current: bool,
+    ) -> Result<Self, BuildError> {
+        let (numbers, dictionary) = match column.values {
             ColumnValues::Numeric(mut numbers) => {
                 if let Some(nulls) = &column.nulls {
                     set_nan(&column.name, &mut numbers, nulls)?;
                 }
-                attributes.insert("dtype".to_owned(), json!(numbers.kind.name()));
-                let columns = numbers.row_len();
-                if columns > 1 {
-                    let names: Vec<String> = (0..columns).map(|at| format!("ch{at}")).collect();
-                    attributes.insert("channel_names".to_owned(), json!(names));
-                }
-                if current {
-                    let shape: Vec<usize> = (columns > 1).then_some(columns).into_iter().collect();
-                    attributes.insert("row_shape".to_owned(), json!(shape));
-                }
-                (column.name, numbers)
+                (numbers, None)
             }
             ColumnValues::Dictionary { .. } => {
-                let numbers = coded(&column, &mut attributes, current)?;
-                (column.name, numbers)
+                let (numbers, dictionary) = coded(&column)?;
+                (numbers, Some(dictionary))
             }
         };
+        let columns = numbers.row_len();
+        let extent = (columns > 1).then_some(columns as u64);
+        let names = (0..columns).map(|at| format!("ch{at}"));
+        let metadata = CellAttribute {
+            channel_names: extent.map(|_| names.collect()),
+            row_shape: current.then(|| extent.into_iter().collect()),
+            dictionary,
+            ..CellAttribute::new(role, &column.name, little(numbers.kind))
+        };
         Ok(Self {
-            name,
+            name: column.name,
             numbers,
-            attributes,
+            metadata,
         })
     }
 
     /// Sets the channel names of a declaration of the attribute, if their number is right.
     pub(crate) fn with_channel_names(mut self, specs: &AttributeDeclarations, scope: &str) -> Self {
         let declared = || {
-            specs
-                .get(scope)?
-                .get(&self.name)?
-                .get("channel_names")?
-                .as_array()
+            let names = specs.get(scope)?.get(&self.name)?.get("channel_names")?;
+            let names = names.as_array()?.iter();
+            names
+                .map(|name| name.as_str().map(str::to_owned))
+                .collect::<Option<Vec<String>>>()
         };
-        let is_complete = |names: &&Vec<Value>| {
-            names.len() == self.numbers.row_len() && names.iter().all(Value::is_string)
-        };
-        if let Some(names) = declared().filter(is_complete) {
-            let names = Value::Array(names.clone());
-            self.attributes.insert("channel_names".to_owned(), names);
+        if let Some(names) = declared().filter(|names| names.len() == self.numbers.row_len()) {
+            self.metadata.channel_names = Some(names);
         }
         self
     }
@@ -82,6 +80,11 @@ impl StoredColumn {
     pub(crate) fn gather(&self, rows: impl ExactSizeIterator<Item = usize>) -> Vec<u8> {
         self.numbers.take(rows).bytes
     }
+}
+
+/// Returns the type of stored numbers.
+pub(crate) fn little(kind: Kind) -> Dtype {
+    Dtype::new(kind, ByteOrder::Little)
 }
 
 /// Stores NaN in rows without a value.
@@ -128,11 +131,7 @@ pub(crate) fn check_nulls(column: &Column) -> Result<(), BuildError> {
 }
 
 /// Encodes text as codes of a sorted dictionary.
-fn coded(
-    column: &Column,
-    attributes: &mut Map<String, Value>,
-    current: bool,
-) -> Result<NumericColumn, BuildError> {
+fn coded(column: &Column) -> Result<(NumericColumn, Dictionary), BuildError> {
     let words: BTreeSet<&str> = column.texts().flatten().collect();
     let too_many = || BuildError::UnsupportedKind {
         what: "text attribute",
@@ -153,31 +152,24 @@ fn coded(
     };
     let codes: Vec<Code> = column.texts().map(code).collect();
     let bytes = dtype.encode(&codes).map_err(|_| too_many())?;
-    let kind = dtype.dtype().kind();
-    attributes.insert("dtype".to_owned(), json!(kind.name()));
-    if current {
-        attributes.insert("row_shape".to_owned(), json!([]));
-    }
-    attributes.insert("encoding".to_owned(), json!("dictionary"));
-    attributes.insert("categories".to_owned(), json!(words));
-    attributes.insert("ordered".to_owned(), json!(false));
-    if let Some(missing) = dtype.missing() {
-        attributes.insert("_FillValue".to_owned(), json!(missing));
-    }
-    Ok(NumericColumn {
+    let dictionary = Dictionary {
+        categories: words.into_iter().map(Value::from).collect(),
+        ordered: false,
+        fill: dtype.missing(),
+    };
+    let numbers = NumericColumn {
         bytes,
-        ..NumericColumn::new(kind, 1)
-    })
+        ..NumericColumn::new(dtype.dtype().kind(), 1)
+    };
+    Ok((numbers, dictionary))
 }
 
 /// Column of an object or group table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TableColumn {
     pub(crate) name: String,
-    /// Type in the array metadata.
-    pub(crate) data_type: Value,
-    /// Type in the attributes.
-    pub(crate) dtype: String,
+    /// Type of the values.
+    pub(crate) values: TableType,
     /// Size of a value in bytes.
     pub(crate) size: usize,
     pub(crate) columns: usize,
@@ -242,8 +234,7 @@ impl TableColumn {
         }
         Self {
             name: name.to_owned(),
-            data_type: json!(kind.name()),
-            dtype: kind.name().to_owned(),
+            values: little(kind).into(),
             size: kind.size(),
             columns: numbers.row_len(),
             bytes,
@@ -265,21 +256,40 @@ impl TableColumn {
         }
         Self {
             name: column.name.clone(),
-            data_type: json!({
-                "name": "fixed_length_utf32", "configuration": {"length_bytes": size},
-            }),
-            dtype: format!("<U{letters}"),
+            values: TableType::Text(letters as u64),
             size,
             columns: 1,
             bytes,
-            fill: (json!(fill), utf32(fill, size)),
+            fill: (fill.into(), utf32(fill, size)),
             present: rows.iter().map(|row| of(row).is_some()).collect(),
         }
     }
 
     /// Returns whether the column holds text.
     pub(crate) fn is_text(&self) -> bool {
-        self.data_type.is_object()
+        matches!(self.values, TableType::Text(_))
+    }
+
+    /// Returns the kind of the numbers; `None` for text.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        match self.values {
+            TableType::Number(dtype) => Some(dtype.kind()),
+            TableType::Text(_) => None,
+        }
+    }
+
+    /// Returns the type of the array.
+    pub(crate) fn data_type(&self) -> DataType {
+        let bytes = self.size as u64;
+        self.kind()
+            .map_or(DataType::FixedText { bytes }, DataType::Number)
+    }
+
+    /// Returns the shape of the array.
+    pub(crate) fn shape(&self) -> Vec<u64> {
+        let columns = (self.columns > 1).then_some(self.columns as u64);
+        let rows = self.present.len() as u64;
+        [rows].into_iter().chain(columns).collect()
     }
 }
 
@@ -334,7 +344,7 @@ impl FillSearch {
     /// is a value, which does not stand for absent rows.
     pub(crate) fn found(&self, name: &str) -> Result<(Value, Vec<u8>), BuildError> {
         if self.kind == Kind::Bool {
-            return Ok((json!(false), vec![0]));
+            return Ok((false.into(), vec![0]));
         }
         let mut candidates = self.candidates.iter();
         let first = candidates.find(|(_, fill)| self.possible.contains(fill));
@@ -453,15 +463,15 @@ fn fills(kind: Kind) -> Vec<(Value, Vec<u8>)> {
             all.extend(most - near..=most);
             all.extend(least..=least + near);
             let all = all.into_iter();
-            all.map(|n| (json!(n), n.to_le_bytes().to_vec())).collect()
+            all.map(|n| (n.into(), n.to_le_bytes().to_vec())).collect()
         }};
     }
     macro_rules! float {
         ($number:ty) => {{
             let others = [<$number>::MIN, <$number>::MAX, 0.0, -1.0];
             let others = others.into_iter();
-            let nan = (json!("NaN"), <$number>::NAN.to_le_bytes().to_vec());
-            let others = others.map(|n| (json!(n), n.to_le_bytes().to_vec()));
+            let nan = ("NaN".into(), <$number>::NAN.to_le_bytes().to_vec());
+            let others = others.map(|n| (n.into(), n.to_le_bytes().to_vec()));
             [nan].into_iter().chain(others).collect()
         }};
     }
@@ -469,8 +479,8 @@ fn fills(kind: Kind) -> Vec<(Value, Vec<u8>)> {
         Kind::Float16 => {
             let nan = half::f16::NAN.to_le_bytes().to_vec();
             let min = half::f16::MIN;
-            let min = (json!(min.to_f64()), min.to_le_bytes().to_vec());
-            vec![(json!("NaN"), nan), min]
+            let min = (min.to_f64().into(), min.to_le_bytes().to_vec());
+            vec![("NaN".into(), nan), min]
         }
         Kind::Float32 => float!(f32),
         Kind::Float64 => float!(f64),
@@ -488,11 +498,13 @@ fn fills(kind: Kind) -> Vec<(Value, Vec<u8>)> {
 }
 
 fn complex<const N: usize>(nan: &[u8; N]) -> Vec<(Value, Vec<u8>)> {
-    vec![(json!(["NaN", "NaN"]), nan.repeat(2))]
+    vec![(["NaN", "NaN"].into(), nan.repeat(2))]
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn attribute(kind: Kind, bytes: &[u8]) -> Column {
@@ -509,7 +521,7 @@ mod tests {
             nulls: Some(vec![true, false]),
             ..Column::new("radius", NumericColumn::float32(1, [1.5, 2.5]))
         };
-        let stored = StoredColumn::of(column, "attribute", true).unwrap();
+        let stored = StoredColumn::of(column, CellAttributeRole::Vertex, true).unwrap();
         let values = stored.numbers.to_vec::<f32>().unwrap();
         assert!(values[0].is_nan());
         assert!((values[1] - 2.5).abs() < f32::EPSILON);
@@ -521,7 +533,7 @@ mod tests {
             nulls: Some(vec![true, false]),
             ..Column::new("radius", halves)
         };
-        let stored = StoredColumn::of(column, "attribute", true).unwrap();
+        let stored = StoredColumn::of(column, CellAttributeRole::Vertex, true).unwrap();
         assert_eq!(stored.numbers.bytes, [0x00, 0x7e, 0x00, 0x41]);
     }
 
@@ -548,8 +560,8 @@ mod tests {
         let complete = TableColumn::of(&attribute(Kind::Bool, &[0, 1]), &[Some(0), Some(1)]);
         let complete = complete.unwrap();
         assert_eq!(
-            (complete.data_type, complete.fill.0),
-            (json!("bool"), json!(false))
+            (complete.kind(), complete.fill.0),
+            (Some(Kind::Bool), json!(false))
         );
         check(Kind::Float32, &1f32.to_le_bytes(), Some(json!("NaN")));
         check(

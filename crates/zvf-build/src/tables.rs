@@ -1,12 +1,17 @@
 //! Writers of table arrays: rows of values, byte strings and blobs.
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use zvf_format::{numeric::Kind, vlen};
+use zvf_model::{
+    key::Key,
+    metadata::Attributes,
+    zarr::{Array, Codecs, DataType},
+};
 
 use crate::{
     error::BuildError,
-    metadata::{ArrayNode, Encoding},
-    output::{Output, node},
+    metadata::{self, Encoding},
+    output::Output,
     stored_column::TableColumn,
 };
 
@@ -43,11 +48,12 @@ pub(crate) fn manifests_per_chunk_of(manifests: usize, bytes: usize, is_sharded:
 }
 
 /// Writes bytes as an array of a single chunk.
-pub(crate) fn blob(outputs: &mut Vec<Output>, encoding: &Encoding, path: String, bytes: Vec<u8>) {
-    outputs.push(node(&path, ArrayNode::blob(encoding, bytes.len()).json()));
+pub(crate) fn blob(outputs: &mut Vec<Output>, encoding: &Encoding, key: Key, bytes: Vec<u8>) {
+    let array = metadata::blob(encoding, bytes.len());
+    outputs.push(Output::node(key.clone(), array));
     if !bytes.is_empty() {
         outputs.push(Output::Cell {
-            array: path,
+            array: key,
             index: vec![0],
             payload: bytes,
         });
@@ -62,21 +68,10 @@ pub(crate) fn framed_bytes(paths: u64, runs: u64, axes: usize) -> u64 {
     (paths * 8).saturating_add(runs.saturating_mul(block))
 }
 
-pub(crate) fn shape(column: &TableColumn) -> Value {
-    shape_of(column.present.len(), column.columns)
-}
-
-pub(crate) fn shape_of(rows: usize, columns: usize) -> Value {
-    match columns {
-        1 => json!([rows]),
-        columns => json!([rows, columns]),
-    }
-}
-
 /// Encoded rows of a table.
 #[derive(Debug)]
 pub(crate) struct EncodedRows<'a> {
-    data_type: Value,
+    data_type: DataType,
     /// Size of a value in bytes.
     size: usize,
     /// Number of values in a row, if more than one.
@@ -91,7 +86,7 @@ impl<'a> EncodedRows<'a> {
     /// Borrows the rows of a column.
     pub(crate) fn of(column: &'a TableColumn) -> Self {
         Self {
-            data_type: column.data_type.clone(),
+            data_type: column.data_type(),
             size: column.size,
             tail: (column.columns > 1).then_some(column.columns),
             fill: column.fill.clone(),
@@ -103,7 +98,7 @@ impl<'a> EncodedRows<'a> {
     /// Describes rows of numbers that are written later.
     pub(crate) fn later(kind: Kind, columns: usize, fill: (Value, Vec<u8>)) -> Self {
         Self {
-            data_type: json!(kind.name()),
+            data_type: DataType::Number(kind),
             size: kind.size(),
             tail: (columns > 1).then_some(columns),
             fill,
@@ -115,10 +110,10 @@ impl<'a> EncodedRows<'a> {
     /// Borrows rows of 64-bit floats.
     pub(crate) fn floats(columns: usize, bytes: &'a [u8]) -> Self {
         Self {
-            data_type: json!("float64"),
+            data_type: DataType::Number(Kind::Float64),
             size: 8,
             tail: Some(columns),
-            fill: (json!(0.0), vec![0; 8]),
+            fill: (0.0.into(), vec![0; 8]),
             chunk: None,
             bytes,
         }
@@ -127,10 +122,10 @@ impl<'a> EncodedRows<'a> {
     /// Borrows object ids.
     pub(crate) fn ids(bytes: &'a [u8]) -> Self {
         Self {
-            data_type: json!("int64"),
+            data_type: DataType::Number(Kind::Int64),
             size: 8,
             tail: None,
-            fill: (json!(0), vec![0; 8]),
+            fill: (0.into(), vec![0; 8]),
             chunk: None,
             bytes,
         }
@@ -158,17 +153,18 @@ impl<'a> EncodedRows<'a> {
 /// Writes rows as an array in chunks, so that a change rewrites some of them only.
 pub(crate) fn rows(
     outputs: &mut Vec<Output>,
-    codecs: Vec<Value>,
-    path: &str,
-    attributes: Map<String, Value>,
+    codecs: Codecs,
+    key: &Key,
+    attributes: Attributes,
     values: &EncodedRows<'_>,
 ) {
     let row = values.row_size();
     let count = values.bytes.len() / row;
     let chunk = values.chunk.unwrap_or(rows_at_once(count));
-    outputs.push(values.node(codecs, path, attributes, count, chunk));
+    let array = values.array(codecs, attributes, count, chunk);
+    outputs.push(Output::node(key.clone(), array));
     for (at, part) in values.bytes.chunks(chunk * row).enumerate() {
-        outputs.push(values.cell(path, at, part.to_vec(), chunk));
+        outputs.push(values.cell(key, at, part.to_vec(), chunk));
     }
 }
 
@@ -183,39 +179,32 @@ impl EncodedRows<'_> {
         self.size * self.tail.unwrap_or(1)
     }
 
-    /// Returns the node of an array of `count` rows, with `chunk` rows in a chunk.
-    pub(crate) fn node(
+    /// Returns an array of `count` rows, with `chunk` rows in a chunk.
+    pub(crate) fn array(
         &self,
-        codecs: Vec<Value>,
-        path: &str,
-        attributes: Map<String, Value>,
+        codecs: Codecs,
+        attributes: Attributes,
         count: usize,
         chunk: usize,
-    ) -> Output {
+    ) -> Array {
         let with = |rows: usize| {
             let tail = self.tail.iter().map(|tail| *tail as u64);
             [rows as u64].into_iter().chain(tail).collect()
         };
-        let node = ArrayNode {
-            shape: with(count),
-            data_type: self.data_type.clone(),
-            chunk_shape: with(chunk),
-            fill: self.fill.0.clone(),
-            codecs,
-            attributes,
-        };
-        crate::output::node(path, node.json())
+        let (data_type, fill) = (self.data_type.clone(), self.fill.0.clone());
+        let array = Array::new(with(count), data_type, with(chunk), fill, codecs);
+        array.with_attributes(attributes)
     }
 
     /// Returns the cell of a chunk of `chunk` rows. Fewer rows are padded with the fill value.
-    pub(crate) fn cell(&self, path: &str, at: usize, rows: Vec<u8>, chunk: usize) -> Output {
+    pub(crate) fn cell(&self, array: &Key, at: usize, rows: Vec<u8>, chunk: usize) -> Output {
         let mut payload = rows;
         let missing = (chunk * self.row_size() - payload.len()) / self.size;
         payload.extend(self.fill.1.repeat(missing));
         let mut index = vec![at as u64];
         index.extend(self.tail.iter().map(|_| 0));
         Output::Cell {
-            array: path.to_owned(),
+            array: array.clone(),
             index,
             payload,
         }
@@ -225,40 +214,29 @@ impl EncodedRows<'_> {
 /// Writes byte strings as an array, framed by chunk.
 pub(crate) fn strings(
     outputs: &mut Vec<Output>,
-    codecs: Vec<Value>,
-    path: &str,
-    attributes: Map<String, Value>,
+    codecs: Codecs,
+    key: &Key,
+    attributes: Attributes,
     items: &[Vec<u8>],
     max: usize,
 ) -> Result<(), BuildError> {
     let chunk = items.len().clamp(1, max);
-    outputs.push(strings_node(codecs, path, attributes, items.len(), chunk));
+    let array = metadata::strings(codecs, items.len() as u64, chunk as u64, attributes);
+    outputs.push(Output::node(key.clone(), array));
     for (at, part) in items.chunks(chunk).enumerate() {
         let at = at as u64;
         outputs.push(Output::Cell {
-            array: path.to_owned(),
+            array: key.clone(),
             index: vec![at],
-            payload: framed(path, at, part, chunk)?,
+            payload: framed(key, at, part, chunk)?,
         });
     }
     Ok(())
 }
 
-/// Returns the node of an array of `count` byte strings, with `chunk` of them in a chunk.
-pub(crate) fn strings_node(
-    codecs: Vec<Value>,
-    path: &str,
-    attributes: Map<String, Value>,
-    count: usize,
-    chunk: usize,
-) -> Output {
-    let array = ArrayNode::strings(codecs, count as u64, chunk as u64, attributes);
-    node(path, array.json())
-}
-
 /// Frames the byte strings of a chunk, padded with empty ones to its length.
 pub(crate) fn framed<B: AsRef<[u8]>>(
-    path: &str,
+    array: &Key,
     at: u64,
     items: &[B],
     chunk: usize,
@@ -270,7 +248,7 @@ pub(crate) fn framed<B: AsRef<[u8]>>(
         [one] => Ok(one.to_vec()),
         items => vlen::encode(items).map_err(|_| BuildError::CellSize {
             chunk: at.to_string(),
-            array: path.to_owned(),
+            array: array.to_string(),
             bytes: items.iter().map(|item| item.len() as u64).sum(),
         }),
     }

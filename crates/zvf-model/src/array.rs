@@ -19,7 +19,7 @@
 //! | `geometry_index`, `links_<kind>` | [`GeometryIndex`], [`CompositeLinks`] |
 //! | `__shard_<n>` in stores up to 0.8.0 | [`LegacyShardIndex`] |
 
-use crate::metadata::{Assumed, Fields, Noter};
+use crate::metadata::{Assumed, Attributes, Fields, Noter};
 
 mod attribute;
 mod composite;
@@ -42,6 +42,36 @@ pub use parametric::{ParametricNames, ParametricObjects, ParametricType, Paramet
 pub use presence::{Presence, PresentChunk};
 pub use shards::{LegacyShardIndex, SHARD_PREFIX, ShardSpan};
 pub use vertices::{FragmentArray, VertexEncoding, Vertices};
+
+/// Attributes that describe the container of values: what they are depends on the generation, and on
+/// the values that are stored.
+const OF_CONTAINER: [&str; 13] = [
+    "nonempty_chunks",
+    "chunk_grid_origin",
+    "shard_index",
+    "layout",
+    "num_objects",
+    "num_present",
+    "object_ids_sorted",
+    "num_channels",
+    "has_present_mask",
+    "fill_sentinel_meaning",
+    "group_ranges",
+    "num_links",
+    "num_physical_records",
+];
+
+/// Adds to the attributes of a node those of the node that it replaces, except for ones that describe
+/// the container.
+#[must_use]
+pub fn overlaid(old: &Attributes, mut new: Attributes) -> Attributes {
+    for (name, value) in old {
+        if !OF_CONTAINER.contains(&name.as_str()) && !new.contains_key(name) {
+            new.insert(name.clone(), value.clone());
+        }
+    }
+    new
+}
 
 /// Returns the tag of the node, `zv_array`, formerly `zvf_array`, if it is expected; adds a note if it
 /// is another tag.

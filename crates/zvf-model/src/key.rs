@@ -122,6 +122,20 @@ impl Key {
         Some(Self(parent.into()))
     }
 
+    /// Returns whether the key is in the folder of another one.
+    pub fn is_below(&self, folder: &Self) -> bool {
+        let rest = self.0.strip_prefix(folder.as_str());
+        rest.is_some_and(|rest| match folder.is_root() {
+            true => !rest.is_empty(),
+            false => rest.starts_with('/'),
+        })
+    }
+
+    /// Returns the segments, from the root.
+    pub fn segments(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/').filter(|segment| !segment.is_empty())
+    }
+
     /// Returns the last segment; `None` for the root.
     pub fn name(&self) -> Option<&str> {
         let (_, name) = self.0.rsplit_once('/').unwrap_or(("", &self.0));

@@ -137,6 +137,10 @@ pub enum ArrayRole<'a> {
     Manifests,
     /// Start of each manifest, up to early 0.7.
     ManifestOffsets,
+    /// First row and number of rows of each object in a dense object index, a draft after 0.9.2.
+    ManifestSpans,
+    /// Chunks and fragments of objects in a dense object index.
+    ManifestBlocks,
     /// Ids of objects, from 0.9 on.
     ObjectIds,
     /// An attribute of objects.
@@ -155,6 +159,159 @@ pub enum ArrayRole<'a> {
     CompositeLinks(&'a str),
     /// List of further geometries: attributes only.
     GeometryIndex,
+}
+
+/// A group of a level that contains nodes and has no metadata of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum GroupRole<'a> {
+    /// Attributes of vertices.
+    VertexAttributes,
+    /// Attributes of fragments.
+    FragmentAttributes,
+    /// Families of links.
+    Links,
+    /// Attributes of links.
+    LinkAttributes,
+    /// The families of an attribute of links.
+    LinkAttribute(&'a str),
+    /// Families of links between chunks, up to 0.8.1.
+    CrossChunkLinks,
+    /// Attributes of links between chunks, up to 0.8.1.
+    CrossChunkLinkAttributes,
+    /// The families of an attribute of links between chunks, up to 0.8.1.
+    CrossChunkLinkAttribute(&'a str),
+    /// Attributes of objects.
+    ObjectAttributes,
+    /// Attributes of groups.
+    GroupAttributes,
+}
+
+impl GroupRole<'_> {
+    /// Returns the child of the level that is the group, or contains it. Levels list these names as
+    /// present.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::VertexAttributes => VERTEX_ATTRIBUTES,
+            Self::FragmentAttributes => FRAGMENT_ATTRIBUTES,
+            Self::Links => LINKS,
+            Self::LinkAttributes | Self::LinkAttribute(_) => LINK_ATTRIBUTES,
+            Self::CrossChunkLinks => CROSS_CHUNK_LINKS,
+            Self::CrossChunkLinkAttributes | Self::CrossChunkLinkAttribute(_) => {
+                CROSS_CHUNK_LINK_ATTRIBUTES
+            }
+            Self::ObjectAttributes => OBJECT_ATTRIBUTES,
+            Self::GroupAttributes => GROUP_ATTRIBUTES,
+        }
+    }
+}
+
+/// Child of a level: coordinates.
+pub const VERTICES: &str = "vertices";
+/// Child of a level: fragment indexes over vertices.
+pub const VERTEX_FRAGMENTS: &str = "vertex_fragments";
+/// Child of a level: fragment indexes over links.
+pub const LINK_FRAGMENTS: &str = "link_fragments";
+/// Child of a level: the object index.
+pub const OBJECT_INDEX: &str = "object_index";
+/// Child of a level: groups of objects.
+pub const GROUPS: &str = "groups";
+/// Child of a level: the list of further geometries.
+pub const GEOMETRY_INDEX: &str = "geometry_index";
+/// Child of the root: parametric objects.
+pub const PARAMETRIC: &str = "parametric";
+/// Child of the root: headers of files in other formats.
+pub const HEADERS: &str = "headers";
+const VERTEX_ATTRIBUTES: &str = "vertex_attributes";
+const FRAGMENT_ATTRIBUTES: &str = "fragment_attributes";
+const LINKS: &str = "links";
+const LINK_ATTRIBUTES: &str = "link_attributes";
+const CROSS_CHUNK_LINKS: &str = "cross_chunk_links";
+const CROSS_CHUNK_LINK_ATTRIBUTES: &str = "cross_chunk_link_attributes";
+const OBJECT_ATTRIBUTES: &str = "object_attributes";
+const GROUP_ATTRIBUTES: &str = "group_attributes";
+
+/// Names of the children of a level that hold its geometry, objects and attributes. Further
+/// geometries have other names.
+pub const LEVEL_PARTS: [&str; 13] = [
+    VERTICES,
+    VERTEX_FRAGMENTS,
+    VERTEX_ATTRIBUTES,
+    FRAGMENT_ATTRIBUTES,
+    LINKS,
+    LINK_FRAGMENTS,
+    LINK_ATTRIBUTES,
+    CROSS_CHUNK_LINKS,
+    CROSS_CHUNK_LINK_ATTRIBUTES,
+    OBJECT_INDEX,
+    OBJECT_ATTRIBUTES,
+    GROUPS,
+    GROUP_ATTRIBUTES,
+];
+
+/// The nodes of a level, for writers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelKeys {
+    /// The layout of the store.
+    pub layout: Layout,
+    /// The level.
+    pub level: LevelId,
+}
+
+impl LevelKeys {
+    /// Returns the group of the level.
+    ///
+    /// # Errors
+    ///
+    /// None in practice: a number is part of a key.
+    pub fn level(&self) -> Result<Key, KeyError> {
+        Key::parse(&self.level.to_string())
+    }
+
+    /// Returns a group.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] if a name cannot be part of a key.
+    pub fn group(&self, role: GroupRole<'_>) -> Result<Key, KeyError> {
+        let group = self.level()?.join(role.name())?;
+        match role {
+            GroupRole::LinkAttribute(name) | GroupRole::CrossChunkLinkAttribute(name) => {
+                group.join(name)
+            }
+            _ => Ok(group),
+        }
+    }
+
+    /// Returns the node that describes `part`.
+    ///
+    /// # Errors
+    ///
+    /// [`AddressError`] if the layout has no such part, or a name cannot be part of a key.
+    pub fn node(&self, part: &ArrayRole<'_>) -> Result<Key, AddressError> {
+        let key = self.layout.described_at(self.level, part)?;
+        key.ok_or(AddressError::NoPart)
+    }
+
+    /// Returns the array with the values of `part`.
+    ///
+    /// # Errors
+    ///
+    /// Errors of [`node`](Self::node).
+    pub fn values(&self, part: &ArrayRole<'_>) -> Result<Key, AddressError> {
+        let key = self.layout.values_at(self.level, part)?;
+        key.ok_or(AddressError::NoPart)
+    }
+
+    /// Returns the array of the cell of a chunk, where each cell has an array of its own.
+    ///
+    /// # Errors
+    ///
+    /// Errors of [`Layout::cell`].
+    pub fn cell(&self, part: &ArrayRole<'_>, chunk: &[i64]) -> Result<Key, AddressError> {
+        let node = self.node(part)?;
+        Ok(CellAddress::child(&node, chunk)?.array)
+    }
 }
 
 /// Offsets of a link array.
@@ -189,6 +346,8 @@ pub enum RootArrayRole<'a> {
     ParametricGroupOffsets,
     /// An attribute of their groups.
     ParametricGroupAttribute(&'a str),
+    /// Group of headers.
+    Headers,
     /// Header of a file in another format: attributes only.
     Header(&'a str),
 }
@@ -218,6 +377,9 @@ pub enum AddressError {
     /// The part has no cells in this layout.
     #[error("the part has no cell for each chunk in this generation")]
     NoCells,
+    /// The layout has no such part.
+    #[error("the generation has no such part")]
+    NoPart,
     /// The grid of the array is required.
     #[error("the grid of the array is needed to find a chunk in it")]
     NoGrid,
@@ -334,24 +496,24 @@ impl Layout {
         let node = Key::parse(&level.to_string())?;
         let below = |segments: &[&str]| node.join_all(segments);
         let key = match part {
-            ArrayRole::Vertices => below(&["vertices"])?,
-            ArrayRole::VertexFragments => below(&["vertex_fragments"])?,
-            ArrayRole::LinkFragments => below(&["link_fragments"])?,
-            ArrayRole::VertexAttribute(name) => below(&["vertex_attributes", name])?,
-            ArrayRole::FragmentAttribute(name) => below(&["fragment_attributes", name])?,
-            ArrayRole::LinkFamily(delta) => below(&["links", &delta.to_string()])?,
+            ArrayRole::Vertices => below(&[VERTICES])?,
+            ArrayRole::VertexFragments => below(&[VERTEX_FRAGMENTS])?,
+            ArrayRole::LinkFragments => below(&[LINK_FRAGMENTS])?,
+            ArrayRole::VertexAttribute(name) => below(&[VERTEX_ATTRIBUTES, name])?,
+            ArrayRole::FragmentAttribute(name) => below(&[FRAGMENT_ATTRIBUTES, name])?,
+            ArrayRole::LinkFamily(delta) => below(&[LINKS, &delta.to_string()])?,
             ArrayRole::Links(delta, offsets) => {
-                let family = below(&["links", &delta.to_string()])?;
+                let family = below(&[LINKS, &delta.to_string()])?;
                 match offsets.in_family(family, per_offsets)? {
                     Some(key) => key,
                     None => return Ok(None),
                 }
             }
             ArrayRole::LinkAttributeFamily(name, delta) => {
-                below(&["link_attributes", name, &delta.to_string()])?
+                below(&[LINK_ATTRIBUTES, name, &delta.to_string()])?
             }
             ArrayRole::LinkAttribute(name, delta, offsets) => {
-                let family = below(&["link_attributes", name, &delta.to_string()])?;
+                let family = below(&[LINK_ATTRIBUTES, name, &delta.to_string()])?;
                 match offsets.in_family(family, per_offsets)? {
                     Some(key) => key,
                     None => return Ok(None),
@@ -360,21 +522,23 @@ impl Layout {
             ArrayRole::CrossChunkLinks(_) | ArrayRole::CrossChunkLinkAttribute(..) if merged => {
                 return Ok(None);
             }
-            ArrayRole::CrossChunkLinks(delta) => below(&["cross_chunk_links", &delta.to_string()])?,
+            ArrayRole::CrossChunkLinks(delta) => below(&[CROSS_CHUNK_LINKS, &delta.to_string()])?,
             ArrayRole::CrossChunkLinkAttribute(name, delta) => {
-                below(&["cross_chunk_link_attributes", name, &delta.to_string()])?
+                below(&[CROSS_CHUNK_LINK_ATTRIBUTES, name, &delta.to_string()])?
             }
-            ArrayRole::Manifests | ArrayRole::ManifestOffsets | ArrayRole::ObjectIds => {
-                below(&["object_index"])?
-            }
+            ArrayRole::Manifests
+            | ArrayRole::ManifestOffsets
+            | ArrayRole::ManifestSpans
+            | ArrayRole::ManifestBlocks
+            | ArrayRole::ObjectIds => below(&[OBJECT_INDEX])?,
             ArrayRole::ObjectAttribute(name) | ArrayRole::PresentMask(name) => {
-                below(&["object_attributes", name])?
+                below(&[OBJECT_ATTRIBUTES, name])?
             }
-            ArrayRole::Groups | ArrayRole::GroupOffsets => below(&["groups"])?,
-            ArrayRole::GroupAttribute(name) => below(&["group_attributes", name])?,
+            ArrayRole::Groups | ArrayRole::GroupOffsets => below(&[GROUPS])?,
+            ArrayRole::GroupAttribute(name) => below(&[GROUP_ATTRIBUTES, name])?,
             ArrayRole::CompositeVertices(kind) => below(&[&format!("vertices_{kind}")])?,
             ArrayRole::CompositeLinks(kind) => below(&[&format!("links_{kind}")])?,
-            ArrayRole::GeometryIndex => below(&["geometry_index"])?,
+            ArrayRole::GeometryIndex => below(&[GEOMETRY_INDEX])?,
         };
         Ok(Some(key))
     }
@@ -391,19 +555,22 @@ impl Layout {
         };
         let child = self.tables == TableForm::Child;
         let open = self.object_index == ObjectIndexForm::Open;
+        let has_ids = self.object_index == ObjectIndexForm::ManifestsWithIds;
         let key = match part {
             ArrayRole::Manifests if open => node.join("data")?,
             ArrayRole::Manifests => node.join("manifests")?,
             ArrayRole::ManifestOffsets if open => node.join("offsets")?,
-            ArrayRole::ObjectIds if self.object_index == ObjectIndexForm::ManifestsWithIds => {
-                node.join("object_ids")?
-            }
+            ArrayRole::ManifestSpans if has_ids => node.join("manifest_spans")?,
+            ArrayRole::ManifestBlocks if has_ids => node.join("manifest_blocks")?,
+            ArrayRole::ObjectIds if has_ids => node.join("object_ids")?,
             ArrayRole::ObjectAttribute(_)
             | ArrayRole::GroupAttribute(_)
             | ArrayRole::CompositeLinks(_) => self.tables.values(node)?,
             ArrayRole::Groups => self.groups.values(node)?,
-            ArrayRole::PresentMask(_) if child => node.join("present_mask")?,
-            ArrayRole::GroupOffsets if self.groups == TableForm::Child => node.join("offsets")?,
+            ArrayRole::PresentMask(_) if child => TableForm::present_mask(&node)?,
+            ArrayRole::GroupOffsets if self.groups == TableForm::Child => {
+                TableForm::offsets(&node)?
+            }
             ArrayRole::CrossChunkLinks(_) | ArrayRole::CrossChunkLinkAttribute(..)
                 if self.cross_chunk == CrossChunkForm::Table =>
             {
@@ -463,6 +630,50 @@ impl Layout {
             .transpose()
     }
 
+    /// Returns the node that describes a part of the root.
+    ///
+    /// # Errors
+    ///
+    /// [`AddressError`] if the layout has no such part, or a name cannot be part of a key.
+    pub fn root_node(&self, part: &RootArrayRole<'_>) -> Result<Key, AddressError> {
+        let parametric = Key::parse(PARAMETRIC)?;
+        Ok(match part {
+            RootArrayRole::Parametric => parametric,
+            RootArrayRole::Headers => Key::parse(HEADERS)?,
+            RootArrayRole::Header(format) => Key::parse(HEADERS)?.join(format)?,
+            RootArrayRole::ParametricObjects => parametric.join("objects")?,
+            RootArrayRole::ParametricNames => parametric.join("names")?,
+            RootArrayRole::ParametricAttribute(name) => {
+                parametric.join_all(&[OBJECT_ATTRIBUTES, name])?
+            }
+            RootArrayRole::ParametricGroups | RootArrayRole::ParametricGroupOffsets => {
+                parametric.join(GROUPS)?
+            }
+            RootArrayRole::ParametricGroupAttribute(name) => {
+                parametric.join_all(&[GROUP_ATTRIBUTES, name])?
+            }
+        })
+    }
+
+    /// Returns the array of the values of a part of the root, or its node if it is a group.
+    ///
+    /// # Errors
+    ///
+    /// Errors of [`root_node`](Self::root_node).
+    pub fn root_values(&self, part: &RootArrayRole<'_>) -> Result<Key, AddressError> {
+        let node = self.root_node(part)?;
+        match part {
+            RootArrayRole::Parametric | RootArrayRole::Headers | RootArrayRole::Header(_) => {
+                Ok(node)
+            }
+            RootArrayRole::ParametricGroupOffsets if self.tables == TableForm::Array => {
+                Err(AddressError::NoPart)
+            }
+            RootArrayRole::ParametricGroupOffsets => Ok(TableForm::offsets(&node)?),
+            _ => Ok(self.tables.values(node)?),
+        }
+    }
+
     /// Returns the node of a part of the root; that of its values if attributes have a separate
     /// node. `None` if the layout has no such part.
     ///
@@ -470,36 +681,43 @@ impl Layout {
     ///
     /// [`KeyError`] if a name cannot be part of a key.
     pub fn root_part(&self, part: &RootArrayRole<'_>) -> Result<Option<Key>, KeyError> {
-        let child = self.tables == TableForm::Child;
-        let parametric = Key::parse("parametric")?;
-        let node = match part {
-            RootArrayRole::Parametric => return Ok(Some(parametric)),
-            RootArrayRole::Header(format) => return Key::parse("headers")?.join(format).map(Some),
-            RootArrayRole::ParametricGroupOffsets if child => {
-                return parametric.join_path("groups/offsets").map(Some);
-            }
-            RootArrayRole::ParametricGroupOffsets => return Ok(None),
-            RootArrayRole::ParametricObjects => parametric.join("objects")?,
-            RootArrayRole::ParametricNames => parametric.join("names")?,
-            RootArrayRole::ParametricAttribute(name) => {
-                parametric.join("object_attributes")?.join(name)?
-            }
-            RootArrayRole::ParametricGroups => parametric.join("groups")?,
-            RootArrayRole::ParametricGroupAttribute(name) => {
-                parametric.join("group_attributes")?.join(name)?
-            }
-        };
-        self.tables.values(node).map(Some)
+        match self.root_values(part) {
+            Ok(key) => Ok(Some(key)),
+            Err(AddressError::Key(error)) => Err(error),
+            Err(_) => Ok(None),
+        }
     }
 }
 
 impl TableForm {
-    /// Returns the array of the table at `node`.
-    fn values(self, node: Key) -> Result<Key, KeyError> {
+    /// Returns the array with the values of the table described at `node`.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] if the key becomes too long.
+    pub fn values(self, node: Key) -> Result<Key, KeyError> {
         match self {
             Self::Child => node.join("data"),
             Self::Array => Ok(node),
         }
+    }
+
+    /// Returns the array that marks the existing rows of the table described at `node`, up to 0.8.0.
+    ///
+    /// # Errors
+    ///
+    /// Errors of [`values`](Self::values).
+    pub fn present_mask(node: &Key) -> Result<Key, KeyError> {
+        node.join("present_mask")
+    }
+
+    /// Returns the array with the starts of the groups described at `node`, up to 0.8.0.
+    ///
+    /// # Errors
+    ///
+    /// Errors of [`values`](Self::values).
+    pub fn offsets(node: &Key) -> Result<Key, KeyError> {
+        node.join("offsets")
     }
 }
 

@@ -107,6 +107,8 @@ pub struct LevelMetadata {
     pub notes: Vec<MetadataNote>,
 }
 
+/// Attribute of levels: the recipe by which the level was built, an extension of this library.
+pub const RECIPE: &str = "zvf_pyramid";
 /// Attribute of levels that hold each point once.
 const ADDITIVE: &str = "zvf_additive";
 
@@ -116,21 +118,21 @@ pub const ADDITIVE_LEVELS: &str = "additive_levels";
 const FIELDS: &[&str] = &[
     "level",
     "object_sparsity",
-    "vertex_count",
+    VERTEX_COUNT,
     "coarsening_method",
     "parent_level",
-    "arrays_present",
+    ARRAYS_PRESENT,
     "chunk_shape",
     "chunk_dims",
     "chunk_attribute_name",
     "chunk_attribute_values",
     "preserves_object_ids",
-    "inherited_num_objects",
-    "shared_fragments",
-    "fragments_tile",
-    "refinement",
+    INHERITED,
+    SHARED_FRAGMENTS,
+    FRAGMENTS_TILE,
+    REFINEMENT,
     PRESENCE,
-    "fragment_link_groups",
+    FRAGMENT_LINK_GROUPS,
     "bin_shape",
     "bin_size",
     "bin_ratio",
@@ -138,6 +140,13 @@ const FIELDS: &[&str] = &[
 
 /// The attribute of the level.
 const BLOCK: &str = "zarr_vectors_level";
+const VERTEX_COUNT: &str = "vertex_count";
+const INHERITED: &str = "inherited_num_objects";
+const ARRAYS_PRESENT: &str = "arrays_present";
+const FRAGMENTS_TILE: &str = "fragments_tile";
+const SHARED_FRAGMENTS: &str = "shared_fragments";
+const FRAGMENT_LINK_GROUPS: &str = "fragment_link_groups";
+const REFINEMENT: &str = "refinement";
 const PRESENCE: &str = "zarr_vectors_presence";
 const DEFERRED: &str = "deferred";
 const ADD: &str = "add";
@@ -188,10 +197,10 @@ impl LevelMetadata {
         let block = JsonMembers::default()
             .with("level", self.level.number())
             .with_some("object_sparsity", self.object_sparsity)
-            .with_some("vertex_count", self.vertex_count)
+            .with_some(VERTEX_COUNT, self.vertex_count)
             .with_some("coarsening_method", self.coarsening_method.as_deref())
             .with_some("parent_level", parent)
-            .with("arrays_present", self.arrays_present.clone())
+            .with(ARRAYS_PRESENT, self.arrays_present.clone())
             .with_some("chunk_shape", chunk_shape.map(ChunkShape::extents))
             .with_some("chunk_dims", dims)
             .with_some(
@@ -200,11 +209,11 @@ impl LevelMetadata {
             )
             .with_some("chunk_attribute_values", values)
             .with_flag("preserves_object_ids", self.preserves_object_ids)
-            .with_some("inherited_num_objects", self.inherited_num_objects)
-            .with_flag("shared_fragments", self.shared_fragments)
-            .with_flag("fragments_tile", self.fragments_tile)
-            .with_flag("fragment_link_groups", self.fragment_link_groups)
-            .with_some("refinement", refinement)
+            .with_some(INHERITED, self.inherited_num_objects)
+            .with_flag(SHARED_FRAGMENTS, self.shared_fragments)
+            .with_flag(FRAGMENTS_TILE, self.fragments_tile)
+            .with_flag(FRAGMENT_LINK_GROUPS, self.fragment_link_groups)
+            .with_some(REFINEMENT, refinement)
             .with_some(PRESENCE, presence)
             .with_all(&self.unknown);
         JsonMembers::default()
@@ -255,8 +264,8 @@ impl LevelMetadata {
                 notes.note(block.fault(name, MetadataFault::Missing), Assumed::Nothing);
             }
         };
-        required("vertex_count");
-        required("arrays_present");
+        required(VERTEX_COUNT);
+        required(ARRAYS_PRESENT);
         let texts = |at: &JsonField<'_>| at.each(|item| item.text().map(str::to_owned));
         let text = |at: &JsonField<'_>| at.text().map(str::to_owned);
         let sparsity = |at: &JsonField<'_>| match at.number()? {
@@ -271,27 +280,27 @@ impl LevelMetadata {
             flag.unwrap_or_default()
         };
         let preserves_object_ids = flag("preserves_object_ids");
-        let shared_fragments = flag("shared_fragments");
-        let fragments_tile = flag("fragments_tile");
-        let fragment_link_groups = flag("fragment_link_groups");
+        let shared_fragments = flag(SHARED_FRAGMENTS);
+        let fragments_tile = flag(FRAGMENTS_TILE);
+        let fragment_link_groups = flag(FRAGMENT_LINK_GROUPS);
         let refinement = read_refinement(&outer, &block)?;
         let is_unfinished = read_presence(&block)? || read_presence(&outer)?;
         let (bin_shape, bin_ratio) = read_bins(&block, level, root, notes);
         Ok(Self {
             level,
             object_sparsity: notes.field(&block, "object_sparsity", sparsity),
-            vertex_count: notes.field(&block, "vertex_count", JsonField::u64),
+            vertex_count: notes.field(&block, VERTEX_COUNT, JsonField::u64),
             coarsening_method: notes.field(&block, "coarsening_method", text),
             parent_level: notes
                 .field(&block, "parent_level", JsonField::u32)
                 .map(LevelId::new),
             arrays_present: notes
-                .field(&block, "arrays_present", texts)
+                .field(&block, ARRAYS_PRESENT, texts)
                 .unwrap_or_default(),
             attribute_chunking: read_attribute_chunking(&block, rank)?,
             chunk_shape,
             preserves_object_ids,
-            inherited_num_objects: notes.field(&block, "inherited_num_objects", JsonField::u64),
+            inherited_num_objects: notes.field(&block, INHERITED, JsonField::u64),
             shared_fragments,
             fragments_tile,
             refinement,
@@ -310,6 +319,14 @@ impl LevelMetadata {
     /// other readers ignore it.
     pub fn is_additive(&self) -> bool {
         self.level != LevelId::FULL && (is_additive(&self.other) || is_additive(&self.unknown))
+    }
+
+    /// Declares whether the points of the level are on no coarser level.
+    pub fn set_additive(&mut self, is_additive: bool) {
+        remove_additive(&mut self.other);
+        if is_additive {
+            self.other.insert(ADDITIVE.to_owned(), true.into());
+        }
     }
 
     /// Returns the extent of a chunk of the level.
@@ -373,6 +390,116 @@ impl LevelMetadata {
     }
 }
 
+/// The attributes of a level that changes.
+///
+/// Members that do not change keep their place and value, even if they are invalid.
+#[derive(Debug)]
+pub struct LevelMetadataChange<'a>(&'a mut Attributes);
+
+impl<'a> LevelMetadataChange<'a> {
+    /// Begins to change the attributes of a level; `None` if they are not those of a level, and no
+    /// others can be added.
+    pub fn of(attributes: &'a mut Attributes, level: LevelId) -> Option<Self> {
+        let block = attributes.entry(BLOCK).or_insert_with(|| {
+            let number = JsonMembers::default().with("level", level.number());
+            number.into()
+        });
+        block.as_object_mut().map(Self)
+    }
+
+    /// Begins to change the attributes of a level; `None` if they are not those of a level.
+    pub fn of_existing(attributes: &'a mut Attributes) -> Option<Self> {
+        attributes.get_mut(BLOCK)?.as_object_mut().map(Self)
+    }
+
+    /// Sets a member. Returns whether it had another value.
+    fn put(&mut self, member: &str, value: impl Into<Value>) -> bool {
+        let value = value.into();
+        let known = self.0.insert(member.to_owned(), value.clone());
+        known.is_some_and(|known| known != value)
+    }
+
+    /// Sets a flag, which is absent if it is not set.
+    fn put_flag(&mut self, member: &str, is_set: bool) {
+        if is_set {
+            self.put(member, true);
+        } else {
+            self.0.remove(member);
+        }
+    }
+
+    /// Sets the number of the level.
+    pub fn set_level(&mut self, level: LevelId) {
+        self.put("level", level.number());
+    }
+
+    /// Returns the number of vertices; 0 if it is not declared.
+    pub fn vertex_count(&self) -> u64 {
+        let count = self.0.get(VERTEX_COUNT).and_then(Value::as_u64);
+        count.unwrap_or(0)
+    }
+
+    /// Sets the number of vertices. Returns whether another number was declared.
+    pub fn set_vertex_count(&mut self, vertices: u64) -> bool {
+        self.put(VERTEX_COUNT, vertices)
+    }
+
+    /// Sets the number of objects of the parent, if one is declared.
+    pub fn replace_inherited_objects(&mut self, objects: u64) {
+        if self.0.contains_key(INHERITED) {
+            self.put(INHERITED, objects);
+        }
+    }
+
+    /// Returns the names of the parts that are listed as present.
+    pub fn arrays_present(&self) -> Vec<String> {
+        let names = self.0.get(ARRAYS_PRESENT).and_then(Value::as_array);
+        let names = names.into_iter().flatten().filter_map(Value::as_str);
+        names.map(str::to_owned).collect()
+    }
+
+    /// Sets the list of parts.
+    pub fn set_arrays_present(&mut self, names: Vec<String>) {
+        self.put(ARRAYS_PRESENT, names);
+    }
+
+    /// Lists a part as present, if there is a list.
+    pub fn add_array_present(&mut self, name: &str) {
+        let names = self.0.get_mut(ARRAYS_PRESENT).and_then(Value::as_array_mut);
+        if let Some(names) = names.filter(|names| !names.iter().any(|known| known == name)) {
+            names.push(name.into());
+        }
+    }
+
+    /// Declares whether the fragments of every chunk are its rows in order.
+    pub fn set_fragments_tile(&mut self, tile: bool) {
+        self.put_flag(FRAGMENTS_TILE, tile);
+    }
+
+    /// Declares that objects share fragments.
+    pub fn set_shared_fragments(&mut self) {
+        self.put_flag(SHARED_FRAGMENTS, true);
+    }
+
+    /// Removes the declaration that groups of links are those of fragments.
+    pub fn remove_fragment_link_groups(&mut self) {
+        self.put_flag(FRAGMENT_LINK_GROUPS, false);
+    }
+
+    /// Sets the relation to the next coarser level.
+    pub fn set_refinement(&mut self, refinement: Refinement) {
+        match refinement {
+            Refinement::Replace => drop(self.0.remove(REFINEMENT)),
+            Refinement::Add => drop(self.put(REFINEMENT, ADD)),
+        }
+    }
+}
+
+/// Removes the declaration that the points of a level are on no coarser level.
+pub fn remove_additive(attributes: &mut Attributes) {
+    attributes.remove(ADDITIVE);
+}
+
 fn is_additive(attributes: &Attributes) -> bool {
     attributes.get(ADDITIVE) == Some(&Value::Bool(true))
 }
@@ -380,7 +507,7 @@ fn is_additive(attributes: &Attributes) -> bool {
 /// Reads the relation of a level to the next coarser one. A wrong value is an error, because the
 /// level might be a part of its content.
 fn read_refinement(outer: &Fields<'_>, block: &Fields<'_>) -> Result<Refinement, MetadataError> {
-    let Some(at) = block.get("refinement") else {
+    let Some(at) = block.get(REFINEMENT) else {
         return Ok(Refinement::Replace);
     };
     match at.text()? {

@@ -37,7 +37,7 @@ use crate::{
 /// The attribute of the root.
 pub const MEMBER: &str = "zvf_nodes";
 /// The attribute of transactions.
-const HEAD: &str = "zvf";
+pub(crate) const HEAD: &str = "zvf";
 /// Maximum length of a node's attributes in bytes; longer nodes are not copied, because every reader
 /// fetches the whole root, and the lists of scattered chunks grow with the store.
 pub const LONGEST: usize = 16 << 10;

@@ -28,6 +28,7 @@ use crate::{
         Assumed, Attributes, Excerpt, Fields, JsonField, JsonKind, JsonMembers, MetadataError,
         MetadataFault, MetadataNote, Noter,
     },
+    node_copy::HEAD,
     version::Version,
     word::{Word, words},
     zarr::MAX_RANK,
@@ -194,6 +195,206 @@ impl MultiscaleDataset {
     }
 }
 
+/// The attribute of the collection, for readers of OME-Zarr.
+const COLLECTION: &str = "ome";
+
+/// The collection of the levels of a store of 0.9.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Collection {
+    /// Its name.
+    pub name: String,
+    /// The axes, as `multiscales` has them.
+    pub axes: Value,
+    /// The levels.
+    pub levels: Vec<LevelId>,
+}
+
+impl Collection {
+    /// Returns the attribute.
+    pub fn to_json(&self) -> Value {
+        let system = JsonMembers::default()
+            .with("name", "world")
+            .with("axes", self.axes.clone());
+        let scene = JsonMembers::default()
+            .with("coordinateSystems", [system])
+            .with("coordinateTransformations", Vec::<Value>::new());
+        let nodes: Value = self.levels.iter().copied().map(Self::node).collect();
+        JsonMembers::default()
+            .with("version", "0.6")
+            .with("type", "collection")
+            .with("name", self.name.as_str())
+            .with("attributes", JsonMembers::default().with("scene", scene))
+            .with("nodes", nodes)
+            .into()
+    }
+
+    /// Returns the entry of a level.
+    fn node(level: LevelId) -> Value {
+        JsonMembers::default()
+            .with("type", "zv:level")
+            .with("name", level.to_string())
+            .into()
+    }
+}
+
+/// The attributes of the root of a store that changes.
+///
+/// Members that do not change keep their place and value, even if they are invalid.
+#[derive(Debug)]
+pub struct RootChange<'a>(&'a mut Attributes);
+
+impl<'a> RootChange<'a> {
+    /// Begins to change the attributes of a root.
+    pub fn of(attributes: &'a mut Attributes) -> Self {
+        Self(attributes)
+    }
+
+    fn block(&mut self) -> Option<&mut Attributes> {
+        self.0.get_mut(BLOCK).and_then(Value::as_object_mut)
+    }
+
+    fn put(&mut self, member: &str, value: impl Into<Value>) {
+        if let Some(block) = self.block() {
+            block.insert(member.to_owned(), value.into());
+        }
+    }
+
+    /// Sets the version.
+    pub fn set_version(&mut self, version: Version) {
+        self.put(VERSION, version.to_string());
+    }
+
+    /// Sets the lower and the upper bound of each axis.
+    pub fn set_bounds(&mut self, lower: &[f64], upper: &[f64]) {
+        self.put(BOUNDS, [lower, upper].map(<[f64]>::to_vec));
+    }
+
+    /// Sets the links between levels: how many levels they span, and which are stored.
+    pub fn set_cross_level(&mut self, depth: i64, storage: &str) {
+        self.put(CROSS_LEVEL_DEPTH, depth);
+        self.put(CROSS_LEVEL_STORAGE, storage);
+    }
+
+    /// Lists a capability that the store uses, once.
+    pub fn use_capability(&mut self, name: &str) {
+        self.list(CAPABILITIES, name);
+    }
+
+    /// Lists a capability that readers have to implement, once.
+    pub fn require_capability(&mut self, name: &str) {
+        self.list(REQUIRED, name);
+    }
+
+    fn list(&mut self, list: &str, name: &str) {
+        let Some(block) = self.block() else { return };
+        let tokens = block
+            .entry(list)
+            .or_insert_with(|| Value::Array(Vec::new()));
+        let Some(tokens) = tokens.as_array_mut() else {
+            return;
+        };
+        if !tokens.iter().any(|token| token == name) {
+            tokens.push(name.into());
+        }
+    }
+
+    /// Keeps the used capabilities that satisfy `is_kept`. The list exists afterwards.
+    pub fn retain_capabilities(&mut self, is_kept: impl Fn(&str) -> bool) {
+        let Some(block) = self.block() else { return };
+        let mut tokens = match block.get(CAPABILITIES) {
+            Some(Value::Array(tokens)) => tokens.clone(),
+            _ => Vec::new(),
+        };
+        tokens.retain(|token| token.as_str().is_none_or(&is_kept));
+        block.insert(CAPABILITIES.to_owned(), Value::Array(tokens));
+    }
+
+    /// Keeps the used and the required capabilities that satisfy `is_kept`.
+    pub fn retain_all_capabilities(&mut self, is_kept: impl Fn(&str) -> bool) {
+        let Some(block) = self.block() else { return };
+        for list in [CAPABILITIES, REQUIRED] {
+            if let Some(tokens) = block.get_mut(list).and_then(Value::as_array_mut) {
+                tokens.retain(|token| token.as_str().is_none_or(&is_kept));
+            }
+        }
+        // An empty list of requirements is left out.
+        let required = block.get(REQUIRED).and_then(Value::as_array);
+        if required.is_some_and(Vec::is_empty) {
+            block.remove(REQUIRED);
+        }
+    }
+
+    /// Sets the entry of a level, in the order of levels.
+    pub fn put_dataset(&mut self, dataset: &MultiscaleDataset) {
+        let path = dataset.level.to_string();
+        let Some(datasets) = self.datasets() else {
+            return;
+        };
+        let path_of = |entry: &Value| entry.get("path").and_then(Value::as_str).map(str::to_owned);
+        datasets.retain(|entry| path_of(entry).as_ref() != Some(&path));
+        datasets.push(dataset.to_json());
+        datasets.sort_by_key(|entry| path_of(entry).and_then(|path| path.parse::<u64>().ok()));
+    }
+
+    /// Removes the entries of levels that satisfy `is_gone` from `multiscales` and the collection.
+    pub fn remove_levels(&mut self, is_gone: impl Fn(LevelId) -> bool) {
+        let stays = |entry: &Value, member: &str| {
+            let name = entry.get(member).and_then(Value::as_str);
+            !name.and_then(LevelId::parse).is_some_and(&is_gone)
+        };
+        if let Some(datasets) = self.datasets() {
+            datasets.retain(|entry| stays(entry, "path"));
+        }
+        if let Some(nodes) = self.nodes() {
+            nodes.retain(|entry| stays(entry, "name"));
+        }
+    }
+
+    fn datasets(&mut self) -> Option<&mut Vec<Value>> {
+        let multiscale = self.0.get_mut(MULTISCALES)?.get_mut(0)?;
+        multiscale.get_mut("datasets")?.as_array_mut()
+    }
+
+    fn nodes(&mut self) -> Option<&mut Vec<Value>> {
+        let collection = self.0.get_mut(COLLECTION)?;
+        collection.get_mut("nodes")?.as_array_mut()
+    }
+
+    /// Adds a level to the collection, if there is one.
+    pub fn put_in_collection(&mut self, level: LevelId) {
+        let node = Collection::node(level);
+        if let Some(nodes) = self.nodes().filter(|nodes| !nodes.contains(&node)) {
+            nodes.push(node);
+        }
+    }
+
+    /// Adds a collection with the axes of `multiscales`, unless there is one.
+    pub fn add_collection(&mut self, name: &str, levels: Vec<LevelId>) {
+        if self.0.contains_key(COLLECTION) {
+            return;
+        }
+        let scales = self.0.get(MULTISCALES).and_then(|scales| scales.get(0));
+        let axes = scales.and_then(|scales| scales.get("axes")).cloned();
+        let collection = Collection {
+            name: name.to_owned(),
+            axes: axes.unwrap_or_else(|| Value::Array(Vec::new())),
+            levels,
+        };
+        self.0.insert(COLLECTION.to_owned(), collection.to_json());
+    }
+
+    /// Removes the state of transactions, which belongs to one store only.
+    pub fn remove_transactions(&mut self) {
+        self.0.remove(HEAD);
+    }
+
+    /// Removes the declaration of shards of stores up to 0.8.0.
+    pub fn remove_legacy_sharding(&mut self) {
+        self.0.remove(SHARD_LAYOUT);
+        self.0.remove(SHARD_SIZE);
+    }
+}
+
 /// Declaration of shards in stores up to 0.8.0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegacySharding {
@@ -272,22 +473,30 @@ pub struct RootMetadata {
 
 /// The attribute of the store.
 const BLOCK: &str = "zarr_vectors";
+const VERSION: &str = "zv_version";
+const CAPABILITIES: &str = "format_capabilities";
+const REQUIRED: &str = "required_capabilities";
+const BOUNDS: &str = "bounds";
+const CROSS_LEVEL_DEPTH: &str = "cross_level_depth";
+const CROSS_LEVEL_STORAGE: &str = "cross_level_storage";
+const SHARD_LAYOUT: &str = "shard_layout";
+const SHARD_SIZE: &str = "shard_size";
 /// The attribute of axes and levels.
 const MULTISCALES: &str = "multiscales";
 
 const MEMBERS: &[&str] = &[
-    "zv_version",
-    "format_capabilities",
-    "required_capabilities",
+    VERSION,
+    CAPABILITIES,
+    REQUIRED,
     "chunk_shape",
-    "bounds",
+    BOUNDS,
     "geometry_types",
     "crs",
     "links_convention",
     "object_index_convention",
     "cross_chunk_strategy",
-    "cross_level_depth",
-    "cross_level_storage",
+    CROSS_LEVEL_DEPTH,
+    CROSS_LEVEL_STORAGE,
     "reduction_factor",
     "base_bin_shape",
     "attribute_specs",
@@ -295,7 +504,7 @@ const MEMBERS: &[&str] = &[
     "shard_shape",
     "manifest_layout",
 ];
-const BESIDE: &[&str] = &[BLOCK, MULTISCALES, "shard_layout", "shard_size"];
+const BESIDE: &[&str] = &[BLOCK, MULTISCALES, SHARD_LAYOUT, SHARD_SIZE];
 
 /// Capability of stores whose objects keep their ids in coarser levels.
 pub const PRESERVED_OBJECT_IDS: &str = "preserved_object_ids";
@@ -365,14 +574,11 @@ impl RootMetadata {
         let cross_level = self.cross_level_storage.as_ref();
         let bin = self.base_bin_shape.as_ref();
         let block = JsonMembers::default()
-            .with_some(
-                "zv_version",
-                self.version.map(|version| version.to_string()),
-            )
-            .with("format_capabilities", self.capabilities.clone())
+            .with_some(VERSION, self.version.map(|version| version.to_string()))
+            .with(CAPABILITIES, self.capabilities.clone())
             .with_some("manifest_layout", self.manifest_layout.as_deref())
             .with("chunk_shape", self.chunk_shape.extents())
-            .with_some("bounds", bounds)
+            .with_some(BOUNDS, bounds)
             .with("geometry_types", kinds)
             .with_some("crs", self.crs.clone())
             .with_some("links_convention", links.map(Word::as_str))
@@ -380,12 +586,12 @@ impl RootMetadata {
             .with_some("cross_chunk_strategy", cross_chunk.map(Word::as_str))
             .with_some("base_bin_shape", bin.map(ChunkShape::extents))
             .with_some("attribute_specs", self.attribute_specs.clone())
-            .with_some("cross_level_depth", self.cross_level_depth)
-            .with_some("cross_level_storage", cross_level.map(Word::as_str))
+            .with_some(CROSS_LEVEL_DEPTH, self.cross_level_depth)
+            .with_some(CROSS_LEVEL_STORAGE, cross_level.map(Word::as_str))
             .with_some("reduction_factor", self.reduction_factor)
             .with_some("coordinate_offset", self.coordinate_offset.clone())
             .with_some("shard_shape", self.shard_shape.clone())
-            .with_some("required_capabilities", required)
+            .with_some(REQUIRED, required)
             .with_all(&self.unknown);
         let axes: Value = self.axes.iter().map(Axis::to_json).collect();
         let datasets = self.datasets.iter().map(MultiscaleDataset::to_json);
@@ -407,8 +613,8 @@ impl RootMetadata {
         JsonMembers::default()
             .with(BLOCK, block)
             .with(MULTISCALES, [multiscale])
-            .with_some("shard_layout", layout)
-            .with_some("shard_size", sharding.and_then(|sharding| sharding.size))
+            .with_some(SHARD_LAYOUT, layout)
+            .with_some(SHARD_SIZE, sharding.and_then(|sharding| sharding.size))
             .with_all(&self.other)
             .finish()
     }
@@ -433,7 +639,7 @@ impl RootMetadata {
         let rank = axes.len();
         let chunk_at = block.require("chunk_shape")?;
         let chunk_shape = read_shape(&chunk_at, rank)?;
-        let bounds_at = block.require("bounds")?;
+        let bounds_at = block.require(BOUNDS)?;
         let bounds = notes.take(read_bounds(&bounds_at, rank), Assumed::Nothing);
         if bounds.as_ref().is_some_and(Bounds::is_empty) {
             notes.note(bounds_at.disagrees("its own order"), Assumed::AsFound);
@@ -441,7 +647,7 @@ impl RootMetadata {
         let geometry_kinds = read_kinds(&block.require("geometry_types")?, notes)?;
 
         let version = read_version(&block, notes);
-        let capabilities = block.get("format_capabilities");
+        let capabilities = block.get(CAPABILITIES);
         let capabilities = capabilities.map(|at| at.each(|item| item.text().map(str::to_owned)));
         let capabilities = capabilities.and_then(|read| notes.take(read, Assumed::Default));
         let base_bin_shape = notes.field(&block, "base_bin_shape", |at| read_shape(at, rank));
@@ -472,8 +678,8 @@ impl RootMetadata {
             links_convention: notes.word(&block, "links_convention"),
             object_index_convention: notes.word(&block, "object_index_convention"),
             cross_chunk_strategy: notes.word(&block, "cross_chunk_strategy"),
-            cross_level_depth: notes.field(&block, "cross_level_depth", depth),
-            cross_level_storage: notes.word(&block, "cross_level_storage"),
+            cross_level_depth: notes.field(&block, CROSS_LEVEL_DEPTH, depth),
+            cross_level_storage: notes.word(&block, CROSS_LEVEL_STORAGE),
             reduction_factor: notes.field(&block, "reduction_factor", reduction),
             base_bin_shape,
             attribute_specs: notes.field(&block, "attribute_specs", |at| {
@@ -527,6 +733,19 @@ impl RootMetadata {
         let numbers = listed.into_iter().flatten().filter_map(Value::as_u64);
         let numbers = numbers.filter_map(|number| u32::try_from(number).ok());
         numbers.map(LevelId::new)
+    }
+
+    /// Adds the collection of a store of 0.9.
+    pub fn set_collection(&mut self, name: &str) {
+        let axes = self.axes.iter().map(Axis::to_json).collect();
+        let levels = self.datasets.iter().map(|dataset| dataset.level);
+        let collection = Collection {
+            name: name.to_owned(),
+            axes,
+            levels: levels.collect(),
+        };
+        self.other
+            .insert(COLLECTION.to_owned(), collection.to_json());
     }
 
     /// Returns whether a level is [stale](Self::stale_levels).
@@ -630,7 +849,7 @@ fn read_kinds(
 
 fn read_version(block: &Fields<'_>, notes: &mut Noter) -> Option<Version> {
     let structure = Assumed::FromStructure;
-    let at = notes.take(block.require("zv_version"), structure)?;
+    let at = notes.take(block.require(VERSION), structure)?;
     let text = notes.take(at.text(), structure)?;
     let malformed = |_| at.unknown_word(text, "a version X.Y or X.Y.Z");
     notes.take(Version::parse(text).map_err(malformed), structure)
@@ -701,7 +920,7 @@ fn read_dataset(item: &JsonField<'_>, rank: usize) -> Result<MultiscaleDataset, 
 
 /// Reads the capabilities that a reader has to implement.
 fn read_required(block: &Fields<'_>) -> Result<Vec<String>, MetadataError> {
-    let Some(at) = block.get("required_capabilities") else {
+    let Some(at) = block.get(REQUIRED) else {
         return Ok(Vec::new());
     };
     let tokens = at.each(|item| item.text().map(str::to_owned))?;
@@ -729,11 +948,11 @@ fn read_shard_shape(at: &JsonField<'_>, rank: usize) -> Result<Vec<u64>, Metadat
 }
 
 fn read_sharding(fields: &Fields<'_>, notes: &mut Noter) -> Option<LegacySharding> {
-    if fields.get("shard_layout").is_none() && fields.get("shard_size").is_none() {
+    if fields.get(SHARD_LAYOUT).is_none() && fields.get(SHARD_SIZE).is_none() {
         return None;
     }
     Some(LegacySharding {
-        layout: notes.field(fields, "shard_layout", |at| at.text().map(str::to_owned)),
-        size: notes.field(fields, "shard_size", JsonField::u64),
+        layout: notes.field(fields, SHARD_LAYOUT, |at| at.text().map(str::to_owned)),
+        size: notes.field(fields, SHARD_SIZE, JsonField::u64),
     })
 }

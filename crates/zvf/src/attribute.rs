@@ -11,8 +11,7 @@ use core::fmt;
 use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc};
 
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
-use zvf_build::Output;
+use zvf_build::{Output, Profile};
 use zvf_format::numeric::{Dtype, Kind, NumericRows, Value as Number};
 use zvf_model::{
     array::{VertexEncoding, Vertices},
@@ -20,8 +19,8 @@ use zvf_model::{
     generation::Generation,
     grid::ChunkCoord,
     key::Key,
-    layout::ArrayRole,
-    level::LevelId,
+    layout::{ArrayRole, GroupRole},
+    level::{LevelId, LevelMetadataChange},
     zarr::Node,
 };
 use zvf_query::{Session, StoredArray};
@@ -42,7 +41,7 @@ use crate::{
     progress::Progress,
     stale::{coarser_levels, mark_stale},
     state_error::StateError,
-    writer::{encode::text, or_changed},
+    writer::{encode::group_bytes, or_changed},
 };
 
 /// Maximum number of files of an attribute.
@@ -295,7 +294,6 @@ async fn finish(
 
 /// The location of an attribute.
 struct AttributeLocation {
-    path: String,
     key: Key,
     /// Size of the values of a vertex in bytes.
     row: usize,
@@ -305,13 +303,17 @@ struct AttributeLocation {
 
 impl AttributeLocation {
     /// Finds the location in a family of attributes.
-    async fn find(dataset: &Dataset, spec: &AttributeSpec, family: &str) -> Result<Self, Failure> {
+    async fn find(
+        dataset: &Dataset,
+        spec: &AttributeSpec,
+        part: &ArrayRole<'_>,
+    ) -> Result<Self, Failure> {
         let is_name = !spec.name.is_empty()
             && !spec.name.starts_with('.')
             && !spec.name.contains(['/', '\\'])
             && spec.name != "zarr.json";
-        let path = format!("{family}/{}", spec.name);
-        let key = Key::parse(&path).ok().filter(|_| is_name);
+        let keys = Profile::V09.keys(LevelId::FULL);
+        let key = keys.node(part).ok().filter(|_| is_name);
         let key = key.ok_or_else(|| spec.error("the name is not valid for an attribute"))?;
         let row = spec.row().filter(|row| *row > 0);
         let row = row.ok_or_else(|| spec.error("a vertex has no value, or too many"))?;
@@ -319,10 +321,9 @@ impl AttributeLocation {
         let old = match nodes::read_one(store, &key).await? {
             Some(_) if !spec.overwrite => {
                 let name = spec.name.clone();
-                let of = if family.ends_with("object_attributes") {
-                    "objects"
-                } else {
-                    "vertices"
+                let of = match part {
+                    ArrayRole::ObjectAttribute(_) => "objects",
+                    _ => "vertices",
                 };
                 return Err(Failure::State(StateError::AttributeExists { name, of }));
             }
@@ -332,9 +333,8 @@ impl AttributeLocation {
         Ok(Self {
             old: old
                 .into_iter()
-                .map(|file| format!("{path}/{}", file.name))
+                .map(|file| format!("{key}/{}", file.name))
                 .collect(),
-            path,
             key,
             row,
         })
@@ -395,7 +395,7 @@ async fn root(
     let touched: BTreeSet<String> = chunks.iter().map(|chunk| format!("0/{chunk}")).collect();
     let coarser = coarser_levels(dataset.store(), LevelId::FULL).await?;
     let root = mark_stale(root.attributes().clone(), &coarser, &touched);
-    Ok(text(&zvf_build::group_metadata(&root)))
+    Ok(group_bytes(root))
 }
 
 /// The positions of some chunks.
@@ -420,7 +420,7 @@ impl Batch {
             .ok()
             .and_then(|axes| axes.try_into().ok());
         let broken = || Failure::Attribute {
-            name: format!("0/vertices/{chunk}"),
+            name: cell_name(&ArrayRole::Vertices, chunk),
             why: "its size is not a whole number of positions",
         };
         let axes = axes.ok_or_else(broken)?;
@@ -461,7 +461,7 @@ impl Batch {
         let size = dtype.size().saturating_mul(axes).max(1);
         if !cell.len().is_multiple_of(size) {
             return Err(Failure::Attribute {
-                name: format!("0/vertices/{chunk}"),
+                name: cell_name(&ArrayRole::Vertices, chunk),
                 why: "its size is not a whole number of positions",
             });
         }
@@ -503,41 +503,31 @@ impl Batch {
 
 /// Returns the nodes above an attribute: the level, which lists the family as present, and the
 /// group of the family if it does not exist.
-async fn present(dataset: &Dataset, family: &str) -> Result<Vec<Output>, Failure> {
-    let mut level = json_of(dataset, "0").await?;
-    let present = level
-        .get_mut("attributes")
-        .and_then(|attributes| attributes.get_mut("zarr_vectors_level"))
-        .and_then(|attributes| attributes.get_mut("arrays_present"))
-        .and_then(Value::as_array_mut);
-    if let Some(present) = present
-        && !present.iter().any(|name| name == family)
+async fn present(dataset: &Dataset, family: GroupRole<'_>) -> Result<Vec<Output>, Failure> {
+    let keys = Profile::V09.keys(LevelId::FULL);
+    let level = nodes::place(keys.level())?;
+    let mut node = node_of(dataset, &level).await?;
+    if let Node::Group(group) = &mut node
+        && let Some(mut change) = LevelMetadataChange::of_existing(&mut group.attributes)
     {
-        present.push(json!(family));
+        change.add_array_present(family.name());
     }
-    let mut outputs = vec![node("0", level)];
-    let path = format!("0/{family}");
-    let key = nodes::named(Key::parse(&path), &path)?;
-    if nodes::read_one(dataset.store(), &key).await?.is_none() {
-        outputs.push(node(&path, zvf_build::group_metadata(&Map::new())));
+    let mut outputs = vec![Output::Node { key: level, node }];
+    let group = nodes::place(keys.group(family))?;
+    if nodes::read_one(dataset.store(), &group).await?.is_none() {
+        outputs.push(Output::empty_group(group));
     }
     Ok(outputs)
 }
 
-fn node(path: &str, json: Value) -> Output {
-    Output::Node {
-        path: path.to_owned(),
-        json,
-    }
+/// Returns the name of a cell of level 0 for a message.
+fn cell_name(part: &ArrayRole<'_>, chunk: &ChunkCoord) -> String {
+    let node = Profile::V09.keys(LevelId::FULL).node(part);
+    node.map_or_else(|_| chunk.to_string(), |node| format!("{node}/{chunk}"))
 }
 
-/// Reads the metadata of a node as JSON.
-async fn json_of(dataset: &Dataset, path: &str) -> Result<Value, Failure> {
-    let key = nodes::metadata(&nodes::named(Key::parse(path), path)?)?;
-    let read = [zvf_store::Read::full(key.clone())];
-    let found = dataset.store().read(&read).await?.into_iter().next();
-    let bytes = found
-        .flatten()
-        .ok_or_else(|| Failure::MissingArray { node: key.clone() })?;
-    serde_json::from_slice(&bytes).map_err(|source| Failure::Json { key, source })
+/// Reads a node that must exist.
+async fn node_of(dataset: &Dataset, key: &Key) -> Result<Node, Failure> {
+    let node = nodes::read_one(dataset.store(), key).await?;
+    node.ok_or_else(|| Failure::MissingNode { node: key.clone() })
 }

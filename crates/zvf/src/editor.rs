@@ -572,7 +572,7 @@ impl Editor {
                 mark_stale(edits.root, &coarser, &stale)
             }
         };
-        let root = encode::text(&zvf_build::group_metadata(&root));
+        let root = encode::group_bytes(root);
         Ok((Some(root), changed))
     }
 
@@ -586,8 +586,7 @@ impl Editor {
         let mut outputs: Vec<Output> = Vec::new();
         for (path, json) in &edits.nodes {
             if before.get(path) != Some(json) {
-                let (path, json) = (path.clone(), json.clone());
-                outputs.push(Output::Node { path, json });
+                outputs.push(output(path, json)?);
             }
         }
         let arrays = arrays_of(&edits.nodes)?;
@@ -597,9 +596,10 @@ impl Editor {
         let mut gone = Vec::new();
         let mut shards: BTreeMap<Key, Vec<ChangedCell>> = BTreeMap::new();
         for ((path, chunk), payload) in &edits.cells {
+            let node = nodes::named(Key::parse(path), path)?;
             let array = match payload {
-                Some(_) => arrays.get(path)?,
-                None => former.get(path)?,
+                Some(_) => arrays.get(&node)?,
+                None => former.get(&node)?,
             };
             let index = element(&array, chunk)?;
             let location = array.locate(&index).map_err(|source| Failure::Index {
@@ -612,7 +612,7 @@ impl Editor {
                     shards.entry(key).or_default().push(cell);
                 }
                 ((_, None), Some(payload)) => outputs.push(Output::Cell {
-                    array: path.clone(),
+                    array: node,
                     index,
                     payload: payload.clone(),
                 }),
@@ -624,7 +624,8 @@ impl Editor {
             let Some((path, _, _)) = cells.first() else {
                 continue;
             };
-            let array = arrays.get(path)?;
+            let node = nodes::named(Key::parse(path), path)?;
+            let array = arrays.get(&node)?;
             let present = load::present(&edits.nodes, path);
             let mut all: Vec<(Vec<u64>, Vec<u8>)> = Vec::new();
             for chunk in present {
@@ -655,7 +656,7 @@ impl Editor {
                 gone.push(key);
             }
             outputs.extend(all.into_iter().map(|(index, payload)| Output::Cell {
-                array: path.clone(),
+                array: node.clone(),
                 index,
                 payload,
             }));
@@ -674,11 +675,15 @@ impl Editor {
 
 /// Returns the arrays among nodes.
 fn arrays_of(nodes: &BTreeMap<String, Value>) -> Result<Arrays, Failure> {
-    let nodes = nodes.iter().map(|(path, json)| Output::Node {
-        path: path.clone(),
-        json: json.clone(),
-    });
-    Arrays::of(&nodes.collect::<Vec<_>>())
+    let nodes = nodes.iter().map(|(path, json)| output(path, json));
+    Arrays::of(&nodes.collect::<Result<Vec<_>, Failure>>()?)
+}
+
+/// Returns the node at a path.
+fn output(path: &str, json: &Value) -> Result<Output, Failure> {
+    let key = nodes::named(Key::parse(path), path)?;
+    let node = Node::from_json(&nodes::metadata(&key)?, json.clone())?;
+    Ok(Output::Node { key, node })
 }
 
 /// Takes the stored objects out of the groups of added geometry, and returns them by group. Without

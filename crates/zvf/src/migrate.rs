@@ -15,15 +15,15 @@ use std::{
 };
 use zvf_model::fetch::BoxFuture;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use zvf_build::{
-    BuildError, CellChecksums, CellCompression, Profile,
+    BuildError, CellChecksums, CellCompression, Output, Profile,
     migrate::{ChunkExtent, ImpliedLinks, LevelFacts, MigrationNote, MigrationTarget, RootFacts},
 };
 use zvf_format::path::Delta;
 use zvf_model::{
     error_chain::error_chain, fetch::FetchProblem, generation::Generation, grid::ChunkCoord,
-    key::Key, level::LevelId,
+    key::Key, level::LevelId, metadata::Attributes,
 };
 use zvf_query::{Damage, Fault, LinkCells, QueryError, Session};
 use zvf_store::{CreateError, OpenOptions, Store, path_in_folder};
@@ -34,13 +34,13 @@ use crate::{
     error::Error,
     failure::Failure,
     location::Location,
-    nodes::{self, named},
+    nodes::{self, place},
     options::option_setters,
     writer::{
         WriteReport, begin_replace,
         cell_writer::{CellWriter, Destination},
         commit_or_delete, copies_nodes,
-        encode::text,
+        encode::group_bytes,
         finish_replace, name_of,
     },
 };
@@ -386,7 +386,7 @@ struct State {
     /// Chunks of each level whose vertices were migrated. Recorded only if damage is skipped.
     intact: HashMap<LevelId, Arc<HashSet<ChunkCoord>>>,
     /// Groups that were written because a node is below them.
-    parents: Vec<String>,
+    parents: Vec<Key>,
 }
 
 impl<'a> Migration<'a> {
@@ -430,14 +430,14 @@ impl<'a> Migration<'a> {
         }
         self.parametric().await?;
         self.other_root_nodes(&levels).await?;
-        let attributes = self.attributes("").await?;
+        let attributes = self.attributes(&Key::root()).await?;
         let facts = RootFacts {
             name: name.to_owned(),
             levels: levels.into_iter().map(LevelId::number).collect(),
             shares_fragments: self.state().shares_fragments,
         };
         let root = self.form.root(&attributes, &facts);
-        Ok(text(&zvf_build::group_metadata(&root)))
+        Ok(group_bytes(root))
     }
 
     /// Forgets arrays all of whose cells are written.
@@ -488,7 +488,7 @@ impl<'a> Migration<'a> {
         }
         self.composite(&mut level).await?;
         self.other_nodes(&level).await?;
-        let node = self.attributes(&level.path).await?;
+        let node = self.attributes(&place(level.keys.level())?).await?;
         let metadata = self.source.level_metadata(level.id).await?;
         let parent = metadata.parent_level;
         level.facts.inherited_objects =
@@ -507,7 +507,7 @@ impl<'a> Migration<'a> {
         let values = chunking.map(|chunking| chunking.values.len() as u64);
         let mut level = Level {
             id,
-            path: id.to_string(),
+            keys: self.form.keys(id),
             arity: metadata.arity(root),
             extent: ChunkExtent::of_bounds(bounds, chunk, values),
             chunks: HashMap::new(),
@@ -594,34 +594,35 @@ impl<'a> Migration<'a> {
     }
 
     /// Returns the attributes of a node of the source; none if it does not exist.
-    async fn attributes(&self, path: &str) -> Result<Map<String, Value>, Failure> {
-        let key = match path {
-            "" => Key::root(),
-            path => named(Key::parse(path), path)?,
-        };
-        let node = nodes::read_one(self.source.store(), &key).await?;
+    async fn attributes(&self, key: &Key) -> Result<Attributes, Failure> {
+        let node = nodes::read_one(self.source.store(), key).await?;
         Ok(node
             .map(|node| node.attributes().clone())
             .unwrap_or_default())
     }
 
-    /// Writes the group at `path` with its attributes, once.
-    async fn parent(&self, path: &str) -> Result<(), Failure> {
+    /// Writes the group at `key` with its attributes, once.
+    async fn parent(&self, key: &Key) -> Result<(), Failure> {
         {
             let mut state = self.state();
-            if state.parents.iter().any(|known| known == path) {
+            if state.parents.contains(key) {
                 return Ok(());
             }
-            state.parents.push(path.to_owned());
+            state.parents.push(key.clone());
         }
-        let attributes = self.attributes(path).await?;
+        let attributes = self.attributes(key).await?;
         self.writer
-            .write(vec![MigrationTarget::group(path, &attributes)])
+            .write(vec![Output::group(key.clone(), attributes)])
             .await
     }
 }
 
+/// Returns the error for links between chunks that are too far apart.
+fn too_far() -> Failure {
+    Failure::Build(BuildError::ChunksTooFarApart("links".to_owned()))
+}
+
 /// Returns the error for a chunk that the new store cannot hold.
-fn no_place(path: &str) -> Failure {
-    Failure::Build(BuildError::ChunksTooFarApart(path.to_owned()))
+fn no_place(key: &Key) -> Failure {
+    Failure::Build(BuildError::ChunksTooFarApart(key.to_string()))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 #[cfg(feature = "write")]
-use serde_json::Value;
+use zvf_model::array::Presence;
 use zvf_model::{
     fetch::{MaybeSend, MaybeSync, Port},
     key::Key,
@@ -128,15 +128,16 @@ pub(crate) fn cell_array(key: &Key, array: impl Into<Arc<Array>>) -> Result<Cell
     })
 }
 
+/// Returns the key of a part of a level, which a writer puts there.
+#[cfg(feature = "write")]
+pub(crate) fn place<E: Into<zvf_build::BuildError>>(key: Result<Key, E>) -> Result<Key, Failure> {
+    key.map_err(|error| Failure::Build(error.into()))
+}
+
 /// Returns the index of a chunk's cell in an array, counted from the array's origin.
 #[cfg(feature = "write")]
 pub(crate) fn element(array: &CellArray, chunk: &[i64]) -> Result<Vec<u64>, Failure> {
-    let attributes = &array.metadata().attributes;
-    let origin = attributes
-        .get("chunk_grid_origin")
-        .and_then(Value::as_array);
-    let origin = origin.into_iter().flatten().filter_map(Value::as_i64);
-    let origin = origin.chain(core::iter::repeat(0));
+    let origin = Presence::origin_of(&array.metadata().attributes);
     let steps = chunk.iter().zip(origin).map(|(at, origin)| {
         let step = at
             .checked_sub(origin)

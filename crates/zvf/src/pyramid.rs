@@ -32,12 +32,21 @@ use std::{
     time::Instant,
 };
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use zvf_build::{
+    Output,
     coarsen::{AggregatedAttribute, Aggregation, MethodKind},
-    migrate::MigrationTarget,
 };
-use zvf_model::{fetch::BoxFuture, level::LevelId, root::CrossLevel, zarr::Node};
+use zvf_model::{
+    array::{CellAttribute, FragmentArray},
+    fetch::BoxFuture,
+    key::Key,
+    layout::{ArrayRole, GroupRole},
+    level::LevelId,
+    metadata::Attributes,
+    root::CrossLevel,
+    zarr::Node,
+};
 use zvf_store::{OpenOptions, Store, Transaction};
 
 use self::{
@@ -57,7 +66,7 @@ use crate::{
     options::option_setters,
     stale::PENDING_LEVELS,
     task_runner::TaskRunner,
-    writer::{begin_on, encode::text, or_changed},
+    writer::{begin_on, encode::group_bytes, or_changed},
 };
 
 pub use auto::AutoLevels;
@@ -682,21 +691,16 @@ async fn stage_rest(build: &mut Build<'_>, sorted: &SortedLinks) -> Result<bytes
     build.deep_links().await?;
     build.object_index().await?;
     build.tables().await?;
-    let node_attributes = build.old_attributes();
+    let node_attributes = build.old_attributes()?;
     build.nodes(&node_attributes).await?;
     build.link_families().await?;
     build.groups().await?;
     let level = build.level_attributes();
-    build
-        .writer
-        .write(vec![MigrationTarget::group(
-            &build.target.to_string(),
-            &level,
-        )])
-        .await?;
+    let key = nodes::place(build.shared.coarse.keys.level())?;
+    build.writer.write(vec![Output::group(key, level)]).await?;
     // Conflicts with every change of the finer level.
     build.transaction().touch("*");
-    let key = nodes::metadata(&zvf_model::key::Key::root())?;
+    let key = nodes::metadata(&Key::root())?;
     let root = Node::parse(&key, build.transaction().root())?;
     let mut root = root.attributes().clone();
     clear::root(&mut root, build.target, build.source.is_shared);
@@ -704,55 +708,46 @@ async fn stage_rest(build: &mut Build<'_>, sorted: &SortedLinks) -> Result<bytes
     if let Some(pending) = build.pending.take() {
         root.insert(PENDING_LEVELS.to_owned(), pending);
     }
-    Ok(text(&zvf_build::group_metadata(&root)))
+    Ok(group_bytes(root))
 }
 
 impl Build<'_> {
     /// Returns the attributes of the nodes of the finer level, by the paths of the new one.
-    fn old_attributes(&self) -> BTreeMap<String, Map<String, Value>> {
-        let path = &self.shared.coarse.path;
+    fn old_attributes(&self) -> Result<BTreeMap<Key, Attributes>, Failure> {
+        let keys = self.shared.coarse.keys;
         let mut node_attributes = BTreeMap::new();
-        let mut add = |family: String, attributes: &Map<String, Value>| {
-            node_attributes.insert(format!("{path}/{family}"), attributes.clone());
+        let mut add = |part: ArrayRole<'_>, attributes: Attributes| {
+            node_attributes.insert(nodes::place(keys.node(&part))?, attributes);
+            Ok::<_, Failure>(())
         };
-        let fragments = serde_json::json!({
-            "zv_array": "link_fragments",
-            "encoding": "fragment_index_v1",
-        });
-        if let Value::Object(fragments) = fragments {
-            add("link_fragments".to_owned(), &fragments);
-        }
-        add("vertices".to_owned(), self.source.vertex_attributes());
-        add(
-            "vertex_fragments".to_owned(),
-            self.source.fragment_attributes(),
-        );
+        let fragments = FragmentArray::Links.to_attributes();
+        add(ArrayRole::LinkFragments, fragments)?;
+        add(ArrayRole::Vertices, self.source.vertex_attributes().clone())?;
+        let fragments = self.source.fragment_attributes().clone();
+        add(ArrayRole::VertexFragments, fragments)?;
         let recipe = &self.shared.recipe;
         let vertex = self.source.vertex.iter().zip(&recipe.vertex);
         for (own, field) in vertex {
-            let node_attributes = counted(own.attributes(), field);
-            add(format!("vertex_attributes/{}", own.name), &node_attributes);
+            let attributes = counted(own.attributes(), field);
+            add(ArrayRole::VertexAttribute(&own.name), attributes)?;
         }
         let fragment = self.source.fragment.iter().zip(&recipe.fragment);
         for (own, field) in fragment {
-            let node_attributes = counted(own.attributes(), field);
-            add(
-                format!("fragment_attributes/{}", own.name),
-                &node_attributes,
-            );
+            let attributes = counted(own.attributes(), field);
+            add(ArrayRole::FragmentAttribute(&own.name), attributes)?;
         }
-        node_attributes
+        Ok(node_attributes)
     }
 
     /// Writes the groups above arrays.
     async fn groups(&mut self) -> Result<(), Failure> {
-        let level = &self.shared.coarse.path;
-        let paths = self.families();
+        let keys = self.shared.coarse.keys;
+        let families = self.families();
         let mut outputs = Vec::new();
-        for family in ATTRIBUTE_GROUPS {
-            let path = format!("{level}/{family}");
-            if paths.iter().any(|own| own.starts_with(&format!("{path}/"))) {
-                outputs.push(MigrationTarget::bare(&path));
+        for role in ATTRIBUTE_GROUPS {
+            let group = nodes::place(keys.group(role))?;
+            if families.iter().any(|own| own.is_below(&group)) {
+                outputs.push(Output::empty_group(group));
             }
         }
         self.writer.write(outputs).await
@@ -760,28 +755,14 @@ impl Build<'_> {
 }
 
 /// Groups of arrays with a cell for each chunk, which exist if they have an array.
-const ATTRIBUTE_GROUPS: [&str; 2] = ["vertex_attributes", "fragment_attributes"];
+const ATTRIBUTE_GROUPS: [GroupRole<'static>; 2] =
+    [GroupRole::VertexAttributes, GroupRole::FragmentAttributes];
 
 /// Returns the attributes of the node of an aggregated attribute. Counts are numbers of any type.
-fn counted(
-    node_attributes: &Map<String, Value>,
-    field: &AggregatedAttribute,
-) -> Map<String, Value> {
-    let mut node_attributes = node_attributes.clone();
+fn counted(attributes: &Attributes, field: &AggregatedAttribute) -> Attributes {
+    let mut attributes = attributes.clone();
     if field.rule == Aggregation::Count {
-        for key in [
-            "encoding",
-            "categories",
-            "ordered",
-            "_FillValue",
-            "channel_names",
-        ] {
-            node_attributes.remove(key);
-        }
-        node_attributes.insert("dtype".to_owned(), field.made().kind().name().into());
-        if node_attributes.contains_key("row_shape") {
-            node_attributes.insert("row_shape".to_owned(), serde_json::json!([]));
-        }
+        CellAttribute::set_scalar(&mut attributes, field.made());
     }
-    node_attributes
+    attributes
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use zvf_build::Output;
 use zvf_model::{fetch::BoxFuture, key::Key, level::LevelId, node_copy::MEMBER, zarr::Node};
 use zvf_store::{
@@ -26,7 +26,7 @@ use crate::{
     writer::{
         MAX_FILES,
         cell_writer::{CellWriter, StagedTransaction},
-        encode::{self, Arrays, encoded},
+        encode::{Arrays, encoded},
     },
 };
 
@@ -290,12 +290,12 @@ async fn stage(
         let mut json = match store.read_one(Read::full(file.clone())).await? {
             Some(bytes) => document(node, &bytes)?,
             // Older writers omit some groups.
-            None => json!({"zarr_format": 3, "node_type": "group", "attributes": {}}),
+            None => Node::group(Map::new()).to_json(),
         };
         for change in changes {
             set(&mut json, change);
         }
-        objects.push((file, encode::text(&json)));
+        objects.push((file, text(&json)));
     }
     for (array, cells) in cells {
         objects.extend(rewritten(store, array, cells).await?);
@@ -312,7 +312,7 @@ async fn stage(
     }
     let staged = StagedTransaction::new(transaction);
     CellWriter::new(staged).put(objects).await?;
-    Ok(encode::text(&root))
+    Ok(text(&root))
 }
 
 /// Rebuilds the copy of the nodes from the stored nodes.
@@ -378,6 +378,12 @@ fn set(node: &mut Value, (path, value): Change<'_>) {
     }
 }
 
+/// Encodes a document as indented JSON, as other writers do.
+fn text(json: &Value) -> Bytes {
+    // Serialization cannot fail: keys of a `Value` are strings.
+    Bytes::from(serde_json::to_vec_pretty(json).unwrap_or_default())
+}
+
 /// Encodes cells, with the other cells of their shards.
 async fn rewritten(
     store: &Store,
@@ -393,13 +399,8 @@ async fn rewritten(
         let node = array.clone();
         return Err(Failure::NoCells { node });
     };
-    let path = array.as_str().to_owned();
-    let json = document(array, &bytes)?;
-    let arrays = Arrays::of(&[Output::Node {
-        path: path.clone(),
-        json,
-    }])?;
-    let source = arrays.get(&path)?;
+    let arrays = Arrays::of(&[Output::node(array.clone(), metadata.clone())])?;
+    let source = arrays.get(array)?;
     let reader = CellReader::new(store.clone());
     let mut others: Vec<(Vec<u64>, Bytes)> = Vec::new();
     if let Some(sharding) = metadata.sharding() {
@@ -437,7 +438,7 @@ async fn rewritten(
         cells.insert(element, payload);
     }
     let outputs = cells.into_iter().map(|(index, payload)| Output::Cell {
-        array: path.clone(),
+        array: array.clone(),
         index: index.to_vec(),
         payload: payload.to_vec(),
     });
@@ -489,7 +490,7 @@ mod tests {
         finding.fix = Some(Fix::Attribute {
             node,
             path: vec!["nonempty_chunks".to_owned()],
-            value: Some(json!([[0, 0, 0]])),
+            value: Some(serde_json::json!([[0, 0, 0]])),
         });
         let editor = Editor::open(&store).await.unwrap();
         let more = Geometry::new(NumericColumn::float32(3, [7.5; 3]));

@@ -463,7 +463,7 @@ pub(crate) async fn run<T: Send + 'static>(
 
 /// Encodes the root of a plan.
 fn root(plan: &WritePlan) -> Bytes {
-    encode::text(&zvf_build::group_metadata(&plan.root()))
+    encode::group_bytes(plan.root())
 }
 
 #[cfg(all(test, feature = "pyramid"))]

@@ -3,7 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
-use zvf_format::links::{LinkWidth, RowForm};
+use zvf_format::{
+    links::{LinkWidth, RowForm},
+    path::Delta,
+};
+use zvf_model::{
+    array::{FragmentArray, LinkArray, LinkFamily, LinkFamilyForm, LinkStore},
+    zarr::Node,
+};
 
 use super::{
     add::check_width,
@@ -14,7 +21,6 @@ use super::{
 };
 use crate::{
     link_placement::{self, Cell},
-    output::group_metadata,
     plan::WritePlan,
     sharding::added_array,
     stored_column::StoredColumn,
@@ -108,40 +114,37 @@ impl LevelSnapshot {
             directed: plan.design.directed,
             duplicate: plan.design.duplicate,
         });
-        let (directed, duplicate) = (family.directed, family.duplicate);
+        let family = LinkFamily {
+            delta: Delta::INTRA,
+            width: family.width,
+            directed: family.directed,
+            store: match family.duplicate {
+                true => LinkStore::Duplicate,
+                false => LinkStore::Canonical,
+            },
+            sid_ndim: Some(self.axes),
+            num_links: Some(0),
+            num_physical_records: Some(0),
+        };
         if !self.nodes.contains_key("0/links/0") {
-            let attributes = json!({
-                "zv_array": "links_family", "level_delta": 0, "link_width": offsets.len() + 1,
-                "directed": directed, "store": if duplicate { "duplicate" } else { "canonical" },
-                "sid_ndim": self.axes, "num_links": 0, "num_physical_records": 0,
-            });
             self.nodes
-                .insert("0/links".to_owned(), group_metadata(&Map::new()));
+                .insert("0/links".to_owned(), Node::group(Map::new()).to_json());
             self.nodes.insert(
                 "0/links/0".to_owned(),
-                group_metadata(&crate::output::json_object(attributes)),
+                Node::group(family.to_attributes(LinkFamilyForm::Merged)).to_json(),
             );
         }
         let crosses = !links::is_zero(segment);
-        let permuted = crosses && (!directed || duplicate);
-        let form = if permuted {
-            RowForm::Permuted
-        } else {
-            RowForm::Plain
-        };
-        let attributes = json!({
-            "zv_array": "links", "dtype": "int64", "offsets": offsets, "has_perm": permuted,
-            "link_width": offsets.len() + 1, "level_delta": 0,
-        });
-        self.array_like_vertices(&path, crate::output::json_object(attributes))?;
-        if let Some(array) = self.arrays.get_mut(&path) {
-            array.row_form = form;
+        let array = LinkArray::new(&family, offsets);
+        self.array_like_vertices(&path, array.to_attributes(&family))?;
+        if let Some(stored) = self.arrays.get_mut(&path) {
+            stored.row_form = array.row_form;
         }
         if !crosses {
-            let attributes = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
-            self.array_like_vertices("0/link_fragments", crate::output::json_object(attributes))?;
+            let fragments = FragmentArray::Links.to_attributes();
+            self.array_like_vertices("0/link_fragments", fragments)?;
         }
-        Ok(form)
+        Ok(array.row_form)
     }
 
     /// Returns link attribute columns by array path for a segment.
@@ -165,8 +168,11 @@ impl LevelSnapshot {
                     .find(|(path, _)| path.starts_with(&prefix));
                 // All arrays of a family have the attributes of the first.
                 let mut attributes = match (like, own) {
-                    (Some((_, node)), _) => crate::output::json_object(node["attributes"].clone()),
-                    (None, Some(column)) => column.attributes.clone(),
+                    (Some((_, node)), _) => {
+                        let attributes = node["attributes"].as_object();
+                        attributes.cloned().unwrap_or_default()
+                    }
+                    (None, Some(column)) => column.metadata.to_attributes(),
                     (None, None) => Map::new(),
                 };
                 let links = self.nodes.get(&format!("0/links/0/{segment}"));
@@ -216,9 +222,9 @@ impl LevelSnapshot {
         if self.arrays.contains_key(path) {
             return Ok(());
         }
-        let vertices = self.nodes.get("0/vertices").cloned();
+        let vertices = self.array("0/vertices")?;
         let vertices = vertices.ok_or_else(|| missing("0/vertices"))?;
-        let mut node = added_array(vertices, self.shards.as_deref())?;
+        let node = added_array(&vertices, self.shards.as_deref())?;
         let array = self.arrays.get("0/vertices").cloned();
         let mut array = array.ok_or_else(|| missing("0/vertices"))?;
         array.present.clear();
@@ -227,7 +233,7 @@ impl LevelSnapshot {
         if array.origin.iter().any(|at| *at != 0) {
             attributes.insert("chunk_grid_origin".to_owned(), json!(array.origin));
         }
-        node["attributes"] = Value::Object(attributes);
+        let node = node.with_attributes(attributes).to_json();
         self.nodes.insert(path.to_owned(), node);
         self.arrays.insert(path.to_owned(), array);
         Ok(())

@@ -11,10 +11,13 @@ use super::{
 };
 use crate::{
     plan::WritePlan,
-    stored_column::{StoredColumn, set_nan},
+    stored_column::{StoredColumn, little, set_nan},
 };
 use zvf_format::{fragment::FragmentIndex, numeric::Kind};
-use zvf_model::column::{Column, ColumnValues, NumericColumn};
+use zvf_model::{
+    array::{CellAttribute, CellAttributeRole},
+    column::{Column, ColumnValues, NumericColumn},
+};
 
 const VERTEX: &str = "0/vertex_attributes/";
 const FRAGMENT: &str = "0/fragment_attributes/";
@@ -68,10 +71,11 @@ impl LevelSnapshot {
         let attributes = attributes.ok_or_else(|| damaged(path, "no attributes"))?;
         let columns = columns.unwrap_or_else(|| declared_columns(attributes));
         let numbers = fitted(what, path, attributes, columns, attribute)?;
+        let dtype = little(numbers.kind);
         Ok(StoredColumn {
             name: attribute.name.clone(),
+            metadata: CellAttribute::new(CellAttributeRole::Link, &attribute.name, dtype),
             numbers,
-            attributes: Map::new(),
         })
     }
 
@@ -360,15 +364,16 @@ impl StoredValues {
             // The dictionary then has a code for missing values.
             column.extend_with_nulls(rows.saturating_add(1));
         }
-        let stored = StoredColumn::of(column, "attribute", true)?;
+        let stored = StoredColumn::of(column, CellAttributeRole::Vertex, true)?;
         let numbers = match stored.numbers.len() > rows {
             true => stored.numbers.take(0..rows),
             false => stored.numbers,
         };
-        let filler = filler(&numbers, &stored.attributes);
+        let attributes = stored.metadata.to_attributes();
+        let filler = filler(&numbers, &attributes);
         Ok(Self {
             numbers,
-            attributes: stored.attributes,
+            attributes,
             filler,
         })
     }

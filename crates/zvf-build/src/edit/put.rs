@@ -3,21 +3,25 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use zvf_format::{links::RowForm, path::ChunkCoords};
+use zvf_format::{links::RowForm, numeric::ByteOrder, path::ChunkCoords};
+use zvf_model::{
+    array::{Groups, ObjectIndex, ObjectIndexLayout, overlaid},
+    key::Key,
+    layout::{ArrayRole, GroupRole, LevelKeys},
+    level::LevelId,
+    metadata::Attributes,
+    zarr::{Array, Codec, Codecs, Node},
+};
 
 use super::{
     change::Edits,
     chunk::{Chunk, Fragment},
-    error::{EditError, missing},
+    error::{EditError, damaged, missing},
     image::{CellId, LevelSnapshot, PerChunk},
     links,
     tables::{self},
 };
-use crate::{
-    CellCompression, metadata,
-    migrate::overlaid,
-    output::{self, Output},
-};
+use crate::{CellCompression, design::Profile, output::Output};
 
 impl LevelSnapshot {
     /// Encodes chunks as cells.
@@ -186,65 +190,21 @@ impl LevelSnapshot {
 
     pub(super) fn put_tables(&mut self, edits: &mut Edits) -> Result<(), EditError> {
         let outputs = &mut edits.tables;
+        let keys = Profile::V09.keys(LevelId::FULL);
         if let Some(ids) = &self.tables.ids {
-            let present = self
-                .tables
-                .manifests
-                .iter()
-                .filter(|bytes| bytes.len() > tables::EMPTY_MANIFEST)
-                .count();
-            let layout = match self.tables.is_dense {
-                true => tables::DENSE_LAYOUT,
-                false => "vlen_manifests_v2",
-            };
-            let attributes = json!({
-                "zv_array": "object_index", "num_objects": ids.len(), "num_present": present,
-                "sid_ndim": self.axes, "layout": layout,
-                "object_ids_sorted": ids.is_sorted(),
-            });
-            outputs.push(self.table_group("0/object_index", attributes));
-            if self.tables.is_dense {
-                let (spans, blocks) = self.tables.dense_rows(self.axes)?;
-                let arrays = [
-                    ("manifest_spans", 2, spans),
-                    ("manifest_blocks", self.axes.saturating_add(1), blocks),
-                ];
-                for (name, columns, bytes) in arrays {
-                    let path = format!("0/object_index/{name}");
-                    let own = codecs(&path, false, &self.nodes);
-                    let rows = crate::tables::EncodedRows::of_dense_index(columns, &bytes);
-                    let kept = self.table_attributes(&path, json!({}));
-                    crate::tables::rows(outputs, own, &path, kept, &rows);
-                }
-            } else {
-                let path = "0/object_index/manifests";
-                let own = codecs(path, true, &self.nodes);
-                let manifests = &self.tables.manifests;
-                let is_sharded = self
-                    .nodes
-                    .get("0/vertices")
-                    .is_some_and(metadata::is_sharded);
-                let max = crate::tables::manifests_per_chunk(manifests, is_sharded);
-                let kept = self.table_attributes(path, json!({}));
-                crate::tables::strings(outputs, own, path, kept, manifests, max)?;
-            }
-            let path = "0/object_index/object_ids";
-            let own = codecs(path, false, &self.nodes);
-            let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-            let rows = crate::tables::EncodedRows::ids(&bytes);
-            let kept = self.table_attributes(path, json!({}));
-            crate::tables::rows(outputs, own, path, kept, &rows);
+            self.put_index(ids, keys, outputs)?;
         }
-        for (family, tables) in [
-            ("object_attributes", &self.tables.object),
-            ("group_attributes", &self.tables.group),
+        for (role, tables) in [
+            (GroupRole::ObjectAttributes, &self.tables.object),
+            (GroupRole::GroupAttributes, &self.tables.group),
         ] {
+            let folder = keys.group(role).map_err(crate::BuildError::from)?;
             if !tables.is_empty() {
-                outputs.push(self.table_group(&format!("0/{family}"), json!({})));
+                outputs.push(self.table_group(folder.clone(), Attributes::new()));
             }
             for (name, table) in tables {
-                let path = format!("0/{family}/{name}");
-                let own = codecs(&path, false, &self.nodes);
+                let key = folder.join(name).map_err(crate::BuildError::from)?;
+                let own = self.codecs(&key, || Codec::bytes(8))?;
                 let column = crate::stored_column::restored(
                     name,
                     table.kind,
@@ -256,83 +216,145 @@ impl LevelSnapshot {
                 if table.rows.contains(&None) {
                     attributes.insert("fill_sentinel_meaning".to_owned(), json!("absent"));
                 }
-                attributes.insert("shape".to_owned(), crate::tables::shape(&column));
-                attributes.insert("dtype".to_owned(), json!(column.dtype));
+                attributes.insert("shape".to_owned(), column.shape().into());
+                attributes.insert("dtype".to_owned(), column.values.name().into());
                 let rows = crate::tables::EncodedRows::of(&column);
-                crate::tables::rows(outputs, own, &path, attributes, &rows);
+                crate::tables::rows(outputs, own, &key, attributes, &rows);
             }
         }
         if !self.tables.groups.is_empty() {
             let groups = self.tables.groups.iter();
             let members: Vec<Vec<u8>> = groups.map(|ids| tables::members(ids)).collect();
-            let attributes = json!({"zv_array": "groups", "num_groups": members.len()});
-            let own = codecs("0/groups", true, &self.nodes);
-            let attributes = self.table_attributes("0/groups", attributes);
-            crate::tables::strings(
-                outputs,
-                own,
-                "0/groups",
-                attributes,
-                &members,
-                members.len(),
-            )?;
+            let groups = Groups {
+                is_tagged: true,
+                num_groups: Some(members.len() as u64),
+                ranges: BTreeMap::new(),
+            };
+            let key = keys
+                .values(&ArrayRole::Groups)
+                .map_err(crate::BuildError::from)?;
+            let own = self.codecs(&key, Codec::vlen_bytes)?;
+            let attributes = self.table_attributes(&key, groups.to_attributes());
+            crate::tables::strings(outputs, own, &key, attributes, &members, members.len())?;
         }
         Ok(())
     }
 
+    /// Writes the object index.
+    fn put_index(
+        &self,
+        ids: &[i64],
+        keys: LevelKeys,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), EditError> {
+        let values = |part| keys.values(&part).map_err(crate::BuildError::from);
+        let manifests = self.tables.manifests.iter();
+        let present = manifests.filter(|bytes| bytes.len() > tables::EMPTY_MANIFEST).count();
+        let index = ObjectIndex {
+            layout: match self.tables.is_dense {
+                true => ObjectIndexLayout::Dense,
+                false => ObjectIndexLayout::ManifestsWithIds,
+            },
+            num_objects: ids.len() as u64,
+            num_present: Some(present as u64),
+            sid_ndim: self.axes,
+            ids_sorted: ids.is_sorted(),
+        };
+        let key = keys
+            .node(&ArrayRole::Manifests)
+            .map_err(crate::BuildError::from)?;
+        outputs.push(self.table_group(key, index.to_attributes()));
+        if self.tables.is_dense {
+            let (spans, blocks) = self.tables.dense_rows(self.axes)?;
+            let arrays = [
+                (ArrayRole::ManifestSpans, 2, spans),
+                (
+                    ArrayRole::ManifestBlocks,
+                    self.axes.saturating_add(1),
+                    blocks,
+                ),
+            ];
+            for (part, columns, bytes) in arrays {
+                let key = values(part)?;
+                let own = self.codecs(&key, || Codec::bytes(8))?;
+                let rows = crate::tables::EncodedRows::of_dense_index(columns, &bytes);
+                let kept = self.table_attributes(&key, Attributes::new());
+                crate::tables::rows(outputs, own, &key, kept, &rows);
+            }
+        } else {
+            let key = values(ArrayRole::Manifests)?;
+            let own = self.codecs(&key, Codec::vlen_bytes)?;
+            let manifests = &self.tables.manifests;
+            let is_sharded = self.vertex_codecs()?.plain_sharding().is_some();
+            let max = crate::tables::manifests_per_chunk(manifests, is_sharded);
+            let kept = self.table_attributes(&key, Attributes::new());
+            crate::tables::strings(outputs, own, &key, kept, manifests, max)?;
+        }
+        let key = values(ArrayRole::ObjectIds)?;
+        let own = self.codecs(&key, || Codec::bytes(8))?;
+        let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+        let rows = crate::tables::EncodedRows::ids(&bytes);
+        let kept = self.table_attributes(&key, Attributes::new());
+        crate::tables::rows(outputs, own, &key, kept, &rows);
+        Ok(())
+    }
+
     /// Returns the group of a table with these attributes and the unknown ones of its stored node.
-    fn table_group(&self, path: &str, attributes: Value) -> Output {
-        let attributes = self.table_attributes(path, attributes);
-        output::node(path, output::group_metadata(&attributes))
+    fn table_group(&self, key: Key, attributes: Attributes) -> Output {
+        let attributes = self.table_attributes(&key, attributes);
+        Output::group(key, attributes)
     }
 
     /// Returns these attributes of a table and the unknown ones of its stored node.
-    fn table_attributes(&self, path: &str, attributes: Value) -> Map<String, Value> {
-        let stored = self.nodes.get(path);
+    fn table_attributes(&self, key: &Key, attributes: Attributes) -> Attributes {
+        let stored = self.nodes.get(key.as_str());
         let stored = stored.and_then(|node| node["attributes"].as_object());
         overlaid(stored.unwrap_or(&Map::new()), attributes)
     }
-}
 
-/// Returns the codecs of a table: its present codecs without shards and little-endian or, for a new
-/// table, zstd, with a checksum if the vertices have one.
-fn codecs(path: &str, strings: bool, nodes: &BTreeMap<String, Value>) -> Vec<Value> {
-    let own = nodes
-        .get(path)
-        .and_then(|node| node["codecs"].as_array().cloned());
-    let vertices = || {
-        let codecs = nodes.get("0/vertices").map(|node| node["codecs"].clone());
-        let checksum = has_checksum(&codecs.unwrap_or_default());
-        let first = if strings {
-            metadata::vlen()
-        } else {
-            metadata::bytes(8)
+    fn vertex_codecs(&self) -> Result<Codecs, EditError> {
+        let path = "0/vertices";
+        let array = self.array(path)?;
+        let array = array.ok_or_else(|| missing(path))?;
+        Ok(array.codecs)
+    }
+
+    /// Returns the array at a path, without its attributes.
+    pub(super) fn array(&self, path: &str) -> Result<Option<Array>, EditError> {
+        let Some(json) = self.nodes.get(path).and_then(Value::as_object) else {
+            return Ok(None);
         };
-        let mut all = vec![first];
-        all.extend(
-            CellCompression::Zstd(1)
-                .codec(8)
-                .as_ref()
-                .map(metadata::described),
-        );
-        all.extend(checksum.then(|| json!({"name": "crc32c"})));
-        all
-    };
-    // The size of the chunks of a table can change, and inner chunks might no longer divide it.
-    let mut codecs = own.map_or_else(vertices, |own| metadata::unsharded(&own));
-    for codec in &mut codecs {
-        if codec["name"] == "bytes" && codec["configuration"]["endian"] == "big" {
-            codec["configuration"]["endian"] = json!("little");
+        let members = json.iter().filter(|(name, _)| *name != "attributes");
+        let members = members.map(|(name, value)| (name.clone(), value.clone()));
+        let key = Key::parse(path).map_err(|error| damaged(path, error))?;
+        match Node::from_json(&key, Value::Object(members.collect())) {
+            Ok(Node::Array(array)) => Ok(Some(array)),
+            Ok(Node::Group(_)) => Ok(None),
+            Err(error) => Err(damaged(path, error)),
         }
     }
-    codecs
-}
 
-/// Returns whether cells carry a checksum, inside shards or not.
-pub(super) fn has_checksum(codecs: &Value) -> bool {
-    let all = codecs.as_array().into_iter().flatten();
-    let mut all = all.map(|codec| (codec["name"].as_str(), &codec["configuration"]["codecs"]));
-    all.any(|(name, inner)| name == Some("crc32c") || has_checksum(inner))
+    /// Returns the codecs of a table: its present codecs without shards and little-endian or, for a
+    /// new table, zstd, with a checksum if the vertices have one.
+    fn codecs(&self, key: &Key, serializer: fn() -> Codec) -> Result<Codecs, EditError> {
+        let Some(array) = self.array(key.as_str())? else {
+            let checksum = self.vertex_codecs()?.has_checksum();
+            let checksum = checksum.then(Codec::crc32c);
+            let compression = CellCompression::Zstd(1)
+                .codec(8)
+                .into_iter()
+                .chain(checksum);
+            return Ok(Codecs::new(serializer(), compression));
+        };
+        // The size of the chunks of a table can change, and inner chunks might no longer divide it.
+        let mut own = array.codecs.of_cells().iter();
+        let first = own.next().cloned().unwrap_or_else(serializer);
+        let first = match first.byte_order() {
+            Some(ByteOrder::Big) => Codec::bytes(8),
+            _ => first,
+        };
+        Ok(Codecs::new(first, own.cloned()))
+    }
 }
 
 pub(super) fn is_table(path: &str) -> bool {

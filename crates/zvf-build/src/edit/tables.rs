@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use zvf_format::{
     groups,
     manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder},
     numeric::Kind,
 };
 use zvf_model::{
-    array::ObjectIndexLayout,
+    array::{ObjectIndexLayout, Table as TableMetadata, TableRole},
     column::{Column, ColumnValues},
     level_content::{ObjectContent, TableContent},
     zarr::DataType,
@@ -202,9 +202,6 @@ pub(super) fn encoded(fragments: &[(Vec<i64>, u32)], axes: usize) -> Result<Vec<
     Ok(builder.finish())
 }
 
-/// Layout of an index that stores manifests as rows of numbers.
-pub(super) const DENSE_LAYOUT: &str = "dense_manifests_v1";
-
 /// Fails if chunks of manifests are missing whose objects are not all empty: written back, they would
 /// be empty.
 fn check_manifests(objects: &ObjectContent) -> Result<(), EditError> {
@@ -304,13 +301,17 @@ impl Table {
                 found: format!("{columns} x {found}"),
             }),
             None => {
-                let new_attributes = if of_groups {
-                    json!({"zv_array": "groupings_attribute", "name": attribute.name})
-                } else {
-                    json!({
-                        "zv_array": "object_attribute", "name": attribute.name,
-                        "fill_sentinel_meaning": "absent",
-                    })
+                let described = TableMetadata {
+                    role: Some(match of_groups {
+                        true => TableRole::Group,
+                        false => TableRole::Object,
+                    }),
+                    name: Some(attribute.name.clone()),
+                    values: None,
+                    shape: None,
+                    num_channels: None,
+                    has_present_mask: false,
+                    fill_is_absent: !of_groups,
                 };
                 Ok(Self {
                     dtype: found,
@@ -318,7 +319,7 @@ impl Table {
                     columns,
                     rows: vec![None; rows],
                     fill: None,
-                    attributes: crate::output::json_object(new_attributes),
+                    attributes: described.to_array_attributes(),
                 })
             }
         }

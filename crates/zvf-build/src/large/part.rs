@@ -24,7 +24,10 @@ use crate::{
     stored_column::StoredColumn,
     vertex_layout::{Grouping, NO_OBJECT, Trees, VertexLayout, by_owner},
 };
-use zvf_model::column::{Column, NumericColumn};
+use zvf_model::{
+    array::CellAttributeRole,
+    column::{Column, NumericColumn},
+};
 
 /// Partition that is ready to be encoded.
 #[derive(Debug)]
@@ -336,7 +339,7 @@ impl Outline {
             start = end;
             let is_current = self.design.profile == Profile::V09;
             let column = Column::new(&field.name, numbers);
-            let column = StoredColumn::of(column, "link_attribute", is_current)?;
+            let column = StoredColumn::of(column, CellAttributeRole::Link, is_current)?;
             columns.push(column.with_channel_names(&self.design.attribute_specs, "link"));
         }
         Ok(columns)
@@ -351,12 +354,20 @@ impl Field {
                 bytes: bytes.to_vec(),
                 ..NumericColumn::new(kind, columns as u32)
             };
-            return StoredColumn::of(Column::new(&self.name, numbers), "attribute", current);
+            return StoredColumn::of(
+                Column::new(&self.name, numbers),
+                CellAttributeRole::Vertex,
+                current,
+            );
         }
         // The metadata of a text column with all words.
         let texts = self.words.iter().map(Some);
         let texts = texts.chain(self.missing.then_some(None));
-        let mut column = StoredColumn::of(Column::text(&self.name, texts), "attribute", current)?;
+        let mut column = StoredColumn::of(
+            Column::text(&self.name, texts),
+            CellAttributeRole::Vertex,
+            current,
+        )?;
         let mut sorted: Vec<(&String, usize)> = self.words.iter().zip(0..).collect();
         sorted.sort_unstable();
         let mut codes = vec![0u32; sorted.len()];

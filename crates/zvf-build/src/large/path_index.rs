@@ -8,8 +8,12 @@ use crate::{
     error::BuildError,
     large::{path_log::PathReplay, piece::damaged},
     output::Output,
-    plan::{IDS_PATH, LoggedObjects, MANIFESTS_PATH},
+    plan::LoggedObjects,
     tables::{EncodedRows, framed, rows_at_once},
+};
+use zvf_model::{
+    key::Key,
+    layout::{ArrayRole, LevelKeys},
 };
 
 /// Encoder of the cells of manifests, ids and attributes of objects whose paths are in a log.
@@ -34,6 +38,7 @@ pub struct PathIndex {
 /// Manifests of the next cell.
 #[derive(Debug)]
 struct ManifestCells {
+    array: Key,
     manifests: Vec<Vec<u8>>,
     /// Number of manifests in a cell.
     per_cell: usize,
@@ -51,9 +56,9 @@ impl ManifestCells {
 
     fn flush(&mut self, out: &mut Vec<Output>) -> Result<(), BuildError> {
         if !self.manifests.is_empty() {
-            let payload = framed(MANIFESTS_PATH, self.cells, &self.manifests, self.per_cell)?;
+            let payload = framed(&self.array, self.cells, &self.manifests, self.per_cell)?;
             out.push(Output::Cell {
-                array: MANIFESTS_PATH.to_owned(),
+                array: self.array.clone(),
                 index: vec![self.cells],
                 payload,
             });
@@ -67,7 +72,7 @@ impl ManifestCells {
 /// Rows of the next cell of a table.
 #[derive(Debug)]
 struct RowCells {
-    path: String,
+    array: Key,
     rows: EncodedRows<'static>,
     /// Number of rows in a cell.
     per_cell: usize,
@@ -76,9 +81,9 @@ struct RowCells {
 }
 
 impl RowCells {
-    fn new(path: String, rows: EncodedRows<'static>, count: usize) -> Self {
+    fn new(array: Key, rows: EncodedRows<'static>, count: usize) -> Self {
         Self {
-            path,
+            array,
             rows,
             per_cell: rows_at_once(count),
             bytes: Vec::new(),
@@ -96,34 +101,45 @@ impl RowCells {
     fn flush(&mut self, out: &mut Vec<Output>) {
         if !self.bytes.is_empty() {
             let bytes = mem::take(&mut self.bytes);
-            out.push(self.rows.cell(&self.path, self.cells, bytes, self.per_cell));
+            out.push(
+                self.rows
+                    .cell(&self.array, self.cells, bytes, self.per_cell),
+            );
             self.cells += 1;
         }
     }
 }
 
 impl PathIndex {
-    pub(super) fn new(objects: &LoggedObjects, chunks: Vec<Vec<i64>>, axes: usize) -> Self {
-        let columns = objects.columns.iter();
-        let columns =
-            columns.map(|column| RowCells::new(column.path(), column.rows(), objects.count));
-        let columns: Vec<RowCells> = columns.collect();
+    pub(super) fn new(
+        objects: &LoggedObjects,
+        keys: LevelKeys,
+        chunks: Vec<Vec<i64>>,
+        axes: usize,
+    ) -> Result<Self, BuildError> {
+        let columns = objects.columns.iter().map(|column| {
+            let key = keys.values(&ArrayRole::ObjectAttribute(&column.name))?;
+            Ok(RowCells::new(key, column.rows(), objects.count))
+        });
+        let columns: Vec<RowCells> = columns.collect::<Result<_, BuildError>>()?;
         let size = columns.iter().map(|column| column.rows.row_size()).sum();
         let ids = EncodedRows::ids(&[]);
-        Self {
+        let ids_key = keys.values(&ArrayRole::ObjectIds)?;
+        Ok(Self {
             replay: PathReplay::new(size, chunks.len()),
             chunks,
             axes,
             left: Vec::new(),
             manifests: ManifestCells {
+                array: keys.values(&ArrayRole::Manifests)?,
                 manifests: Vec::new(),
                 per_cell: objects.manifests,
                 cells: 0,
             },
-            ids: RowCells::new(IDS_PATH.to_owned(), ids, objects.count),
+            ids: RowCells::new(ids_key, ids, objects.count),
             columns,
             missing: objects.count,
-        }
+        })
     }
 
     /// Reads the next block of the log. Returns the cells that it completes.
@@ -144,7 +160,7 @@ impl PathIndex {
                 let pushed = manifest.push_single(coords, *fragment);
                 pushed.map_err(|_| BuildError::CellSize {
                     chunk: path.id.to_string(),
-                    array: MANIFESTS_PATH.to_owned(),
+                    array: self.manifests.array.to_string(),
                     bytes: u64::MAX,
                 })?;
             }

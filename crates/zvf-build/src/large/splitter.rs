@@ -726,7 +726,8 @@ impl Partitioner {
         });
         let axes = plan.geometry.axes();
         let index = plan.logged.as_ref();
-        let index = index.map(|logged| PathIndex::new(logged, self.chunks, axes));
+        let index = index.map(|logged| PathIndex::new(logged, plan.keys(), self.chunks, axes));
+        let index = index.transpose()?;
         Ok((plan, index))
     }
 

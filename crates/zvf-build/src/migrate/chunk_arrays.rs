@@ -1,15 +1,10 @@
 //! Arrays with one cell for each chunk.
 
-use serde_json::{Map, Value};
 use zvf_format::path::ChunkCoords;
+use zvf_model::{array::overlaid, key::Key, metadata::Attributes};
 
-use super::{MigrationTarget, overlaid};
-use crate::{
-    metadata::ArrayNode,
-    output::{Output, group_metadata, node},
-    spatial_layout::ArrayGrid,
-    tables,
-};
+use super::MigrationTarget;
+use crate::{metadata, output::Output, spatial_layout::ArrayGrid, tables};
 
 /// Upper bound on credible chunk coordinates.
 const MAX_CHUNKS: f64 = 9_007_199_254_740_992.0;
@@ -94,44 +89,40 @@ impl MigrationTarget {
     /// the chunks are too far apart for an array.
     pub fn part(
         &self,
-        path: &str,
+        key: &Key,
         extent: &ChunkExtent,
         arity: usize,
         chunks: &[&[i64]],
-        old: &Map<String, Value>,
-        new: Value,
+        old: &Attributes,
+        new: Attributes,
     ) -> Option<Output> {
         let attributes = overlaid(old, new);
         if !self.is_current() {
-            return Some(node(path, group_metadata(&attributes)));
+            return Some(Output::group(key.clone(), attributes));
         }
-        let mut keys: Vec<String> = chunks
-            .iter()
-            .map(|chunk| ChunkCoords(chunk).to_string())
-            .collect();
-        keys.sort_unstable();
         let grid = extent.grid(arity)?;
         let shard = self.shard_in(&grid.shape);
-        let array = ArrayNode::per_chunk(&self.cells, &grid, shard, &keys, attributes);
-        Some(node(path, array.json()))
+        let chunks = chunks.iter().copied();
+        let array = metadata::per_chunk(&self.cells, &grid, shard, chunks, attributes);
+        Some(Output::node(key.clone(), array))
     }
 
     /// Returns the outputs of a cell; none if empty cells are not stored. `None` if the chunk is
     /// outside the grid.
     pub fn cell(
         &self,
-        path: &str,
+        key: &Key,
         extent: &ChunkExtent,
         chunk: &[i64],
         payload: Vec<u8>,
     ) -> Option<Vec<Output>> {
         let mut outputs = Vec::new();
         if !self.is_current() {
-            let path = format!("{path}/{}", ChunkCoords(chunk));
-            tables::blob(&mut outputs, &self.cells, path, payload);
+            let key = key.join(&ChunkCoords(chunk).to_string()).ok()?;
+            tables::blob(&mut outputs, &self.cells, key, payload);
         } else if !payload.is_empty() {
             outputs.push(Output::Cell {
-                array: path.to_owned(),
+                array: key.clone(),
                 index: extent.index(chunk)?,
                 payload,
             });
@@ -142,15 +133,5 @@ impl MigrationTarget {
     /// Returns whether empty cells are stored.
     pub fn keeps_empty_cells(&self) -> bool {
         !self.is_current()
-    }
-
-    /// Returns a group without attributes.
-    pub fn bare(path: &str) -> Output {
-        crate::output::empty_group(path)
-    }
-
-    /// Returns a group with these attributes.
-    pub fn group(path: &str, attributes: &Map<String, Value>) -> Output {
-        node(path, group_metadata(attributes))
     }
 }

@@ -2,29 +2,36 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde_json::{Map, Value, json};
 use zvf_format::{
     fragment::{FragmentIndex, FragmentIndexBuilder, FragmentIndexError},
     links::{AxisScales, LinkRowsBuilder, LinkWidth, Permutation, RowForm, duplicates},
+    numeric::Dtype,
     path::{Delta, OffsetCoords},
     ragged::{self, RaggedBlob, RaggedError},
+};
+
+use zvf_model::{
+    array::{
+        CellAttribute, CellAttributeRole, LinkArray, LinkAttributeFamily, LinkFamily,
+        LinkFamilyForm, LinkStore, overlaid,
+    },
+    key::Key,
+    layout::{AddressError, ArrayRole, LevelKeys, LinkOffsets},
+    level::LevelId,
+    metadata::Attributes,
 };
 
 use super::{
     MigrationTarget,
     implied_links::{ImpliedLinks, LinkRepair},
-    overlaid,
 };
-use crate::{
-    error::BuildError,
-    output::{Output, group_metadata, node},
-};
+use crate::{error::BuildError, output::Output};
 
 /// Form of the links of one delta of a level in the target.
 #[derive(Clone, Debug)]
 pub struct LinkTarget {
     current: bool,
-    level: u32,
+    keys: LevelKeys,
     /// Level of the other ends minus the level of end 0.
     pub delta: Delta,
     /// Number of ends of a link.
@@ -66,8 +73,8 @@ impl LinkTotals {
 pub struct LinkAttributeType<'a> {
     /// Name of the attribute.
     pub name: &'a str,
-    /// Numeric type, as metadata names it.
-    pub dtype: &'a str,
+    /// Numeric type.
+    pub dtype: Dtype,
     /// Number of values in a row.
     pub columns: usize,
 }
@@ -116,7 +123,7 @@ impl MigrationTarget {
     /// Returns the form of the links of a delta of a level.
     pub fn links(
         &self,
-        level: u32,
+        level: LevelId,
         delta: Delta,
         width: LinkWidth,
         storage: LinkRecordPolicy,
@@ -125,7 +132,7 @@ impl MigrationTarget {
         let current = self.is_current();
         LinkTarget {
             current,
-            level,
+            keys: self.keys(level),
             delta,
             width,
             directed: storage.directed,
@@ -136,9 +143,9 @@ impl MigrationTarget {
 }
 
 impl LinkTarget {
-    /// Returns the level that stores the links.
-    pub fn level(&self) -> u32 {
-        self.level
+    /// Returns the nodes of the level that stores the links.
+    pub fn keys(&self) -> &LevelKeys {
+        &self.keys
     }
 
     /// Returns whether the target has one array for each chunk offset.
@@ -146,28 +153,35 @@ impl LinkTarget {
         self.current
     }
 
-    /// Returns the path of an array or family.
-    pub fn path(&self, array_key: &LinkArrayKey) -> String {
-        let Self { level, delta, .. } = self;
-        match array_key {
-            LinkArrayKey::Offsets(segment) => format!("{level}/links/{delta}/{segment}"),
-            LinkArrayKey::Aligned => format!("{level}/links/{delta}"),
-            LinkArrayKey::CrossChunk => format!("{level}/cross_chunk_links/{delta}"),
-        }
+    /// Returns the key of an array or family.
+    ///
+    /// # Errors
+    ///
+    /// [`AddressError`] if the key becomes too long.
+    pub fn key(&self, array_key: &LinkArrayKey) -> Result<Key, AddressError> {
+        self.keys.node(&match array_key {
+            LinkArrayKey::Offsets(segment) => {
+                ArrayRole::Links(self.delta, LinkOffsets::Segment(segment))
+            }
+            LinkArrayKey::Aligned => ArrayRole::LinkFamily(self.delta),
+            LinkArrayKey::CrossChunk => ArrayRole::CrossChunkLinks(self.delta),
+        })
     }
 
-    /// Returns the path of a link attribute.
-    pub fn attribute_path(&self, name: &str, array_key: &LinkArrayKey) -> String {
-        let Self { level, delta, .. } = self;
-        match array_key {
+    /// Returns the key of a link attribute.
+    ///
+    /// # Errors
+    ///
+    /// [`AddressError`] if the key becomes too long.
+    pub fn attribute_key(&self, name: &str, array_key: &LinkArrayKey) -> Result<Key, AddressError> {
+        let delta = self.delta;
+        self.keys.node(&match array_key {
             LinkArrayKey::Offsets(segment) => {
-                format!("{level}/link_attributes/{name}/{delta}/{segment}")
+                ArrayRole::LinkAttribute(name, delta, LinkOffsets::Segment(segment))
             }
-            LinkArrayKey::Aligned => format!("{level}/link_attributes/{name}/{delta}"),
-            LinkArrayKey::CrossChunk => {
-                format!("{level}/cross_chunk_link_attributes/{name}/{delta}")
-            }
-        }
+            LinkArrayKey::Aligned => ArrayRole::LinkAttributeFamily(name, delta),
+            LinkArrayKey::CrossChunk => ArrayRole::CrossChunkLinkAttribute(name, delta),
+        })
     }
 
     /// Returns the array of links with all ends in chunks of these coordinates; `None` if an offset
@@ -358,77 +372,56 @@ impl LinkTarget {
         (bytes / row) as u64
     }
 
+    /// Returns the metadata of the family.
+    fn described(&self, arity: usize, totals: Option<LinkTotals>) -> LinkFamily {
+        LinkFamily {
+            delta: self.delta,
+            width: self.width,
+            directed: self.directed,
+            store: match self.duplicate {
+                true => LinkStore::Duplicate,
+                false => LinkStore::Canonical,
+            },
+            sid_ndim: Some(arity),
+            num_links: totals.map(|totals| totals.links),
+            num_physical_records: totals.map(|totals| totals.records),
+        }
+    }
+
     /// Returns the node of the family.
+    ///
+    /// # Errors
+    ///
+    /// [`AddressError`] if the key becomes too long.
     pub fn family(
         &self,
         array_key: &LinkArrayKey,
-        old: &Map<String, Value>,
+        old: &Attributes,
         arity: usize,
         totals: LinkTotals,
-    ) -> Output {
-        let store = if self.duplicate {
-            "duplicate"
-        } else {
-            "canonical"
+    ) -> Result<Output, AddressError> {
+        let (form, part) = match array_key {
+            LinkArrayKey::Offsets(_) => (LinkFamilyForm::Merged, ArrayRole::LinkFamily(self.delta)),
+            LinkArrayKey::Aligned => (LinkFamilyForm::InChunks, ArrayRole::LinkFamily(self.delta)),
+            LinkArrayKey::CrossChunk => (
+                LinkFamilyForm::BetweenChunks(self.keys.layout.generation),
+                ArrayRole::CrossChunkLinks(self.delta),
+            ),
         };
-        let mut attributes = json!({
-            "level_delta": self.delta.levels(),
-            "link_width": self.width.get(),
-        });
-        let mut set = |key: &str, value: Value| attributes[key] = value;
-        let path = match array_key {
-            LinkArrayKey::Offsets(_) => {
-                set("zv_array", json!("links_family"));
-                set("directed", json!(self.directed));
-                set("store", json!(store));
-                set("sid_ndim", json!(arity));
-                set("num_links", json!(totals.links));
-                set("num_physical_records", json!(totals.records));
-                format!("{}/links/{}", self.level, self.delta)
-            }
-            LinkArrayKey::Aligned => {
-                set("zv_array", json!("links"));
-                set("dtype", json!("int64"));
-                self.path(array_key)
-            }
-            LinkArrayKey::CrossChunk => {
-                set("zv_array", json!("cross_chunk_links"));
-                set("sid_ndim", json!(arity));
-                set("num_links", json!(totals.links));
-                // Keys of 0.8.1 are written only where they differ from the defaults of 0.8.0.
-                if self.directed || self.duplicate {
-                    set("directed", json!(self.directed));
-                    set("store", json!(store));
-                    set("num_physical_records", json!(totals.records));
-                }
-                self.path(array_key)
-            }
-        };
-        let mut attributes = overlaid(old, attributes);
-        if *array_key == LinkArrayKey::Aligned {
-            // Families with this number declare how many links they have.
-            attributes.remove("sid_ndim");
-        }
-        if !self.directed && !self.duplicate && !self.current {
-            attributes.remove("directed");
-            attributes.remove("store");
-        }
-        node(path, group_metadata(&attributes))
+        let family = self.described(arity, Some(totals));
+        let mut attributes = overlaid(old, family.to_attributes(form));
+        let is_default = !self.directed && !self.duplicate && !self.current;
+        LinkFamily::remove_foreign(&mut attributes, form, is_default);
+        Ok(Output::group(self.keys.node(&part)?, attributes))
     }
 
     /// Returns the attributes of an array, without the list of chunks.
-    pub fn array(&self, array_key: &LinkArrayKey, arity: usize) -> Value {
-        match array_key {
-            LinkArrayKey::Offsets(segment) => json!({
-                "zv_array": "links",
-                "dtype": "int64",
-                "offsets": numbers(segment, arity),
-                "has_perm": self.row_form(array_key) == RowForm::Permuted,
-                "link_width": self.width.get(),
-                "level_delta": self.delta.levels(),
-            }),
-            LinkArrayKey::Aligned | LinkArrayKey::CrossChunk => json!({}),
-        }
+    pub fn array(&self, array_key: &LinkArrayKey, arity: usize) -> Attributes {
+        let LinkArrayKey::Offsets(segment) = array_key else {
+            return Attributes::new();
+        };
+        let family = self.described(arity, None);
+        LinkArray::new(&family, &family.offsets(segment)).to_attributes(&family)
     }
 
     /// Returns the attributes of a link attribute.
@@ -438,37 +431,45 @@ impl LinkTarget {
         attribute: LinkAttributeType<'_>,
         arity: usize,
         logical: u64,
-    ) -> Value {
-        let LinkAttributeType {
-            name,
-            dtype,
-            columns,
-        } = attribute;
-        let shape: Vec<usize> = (columns > 1).then_some(columns).into_iter().collect();
-        let delta = self.delta.levels();
-        match array_key {
-            LinkArrayKey::Offsets(segment) => json!({
-                "zv_array": "link_attribute", "name": name, "dtype": dtype,
-                "offsets": numbers(segment, arity), "level_delta": delta, "row_shape": shape,
-            }),
-            LinkArrayKey::Aligned => json!({
-                "zv_array": "link_attribute", "name": name, "dtype": dtype, "level_delta": delta,
-            }),
-            LinkArrayKey::CrossChunk => json!({
-                "zv_array": "cross_chunk_link_attribute", "name": name, "dtype": dtype,
-                "level_delta": delta, "num_links": logical, "row_shape": shape,
-            }),
-        }
+    ) -> Attributes {
+        let columns = attribute.columns as u64;
+        let shape = (columns > 1).then_some(columns).into_iter().collect();
+        let own = CellAttribute {
+            level_delta: Some(self.delta.levels().into()),
+            ..CellAttribute::new(CellAttributeRole::Link, attribute.name, attribute.dtype)
+        };
+        let own = match array_key {
+            LinkArrayKey::Offsets(segment) => CellAttribute {
+                offsets: Some(self.described(arity, None).offsets(segment)),
+                row_shape: Some(shape),
+                ..own
+            },
+            LinkArrayKey::Aligned => own,
+            LinkArrayKey::CrossChunk => CellAttribute {
+                role: CellAttributeRole::CrossChunkLink,
+                num_links: Some(logical),
+                row_shape: Some(shape),
+                ..own
+            },
+        };
+        own.to_attributes()
     }
 
     /// Returns the group node of a link attribute over all arrays of the delta.
-    pub fn attribute_family(&self, name: &str, logical: u64) -> Output {
-        let attributes = json!({
-            "zv_array": "link_attribute_family", "name": name,
-            "level_delta": self.delta.levels(), "num_links": logical,
-        });
-        let path = format!("{}/link_attributes/{name}/{}", self.level, self.delta);
-        crate::output::group(path, attributes)
+    ///
+    /// # Errors
+    ///
+    /// [`AddressError`] if the key becomes too long.
+    pub fn attribute_family(&self, name: &str, logical: u64) -> Result<Output, AddressError> {
+        let family = LinkAttributeFamily {
+            name: name.to_owned(),
+            delta: self.delta,
+            num_links: logical,
+        };
+        let key = self
+            .keys
+            .node(&ArrayRole::LinkAttributeFamily(name, self.delta))?;
+        Ok(Output::group(key, family.to_attributes()))
     }
 
     /// Corrects the rows of links between runs of paths. Returns the numbers of corrected and of
@@ -540,16 +541,6 @@ impl LinkTarget {
         kept.sort_unstable();
         (kept, missing)
     }
-}
-
-/// Parses the offsets of a segment.
-fn numbers(segment: &str, arity: usize) -> Vec<Vec<i64>> {
-    if segment == "self" {
-        return Vec::new();
-    }
-    let numbers = segment.split(['.', '_']);
-    let numbers: Vec<i64> = numbers.filter_map(|number| number.parse().ok()).collect();
-    numbers.chunks(arity.max(1)).map(<[i64]>::to_vec).collect()
 }
 
 /// Link cells under construction. The location of a cell is computed once for each tuple of chunks,

@@ -1,6 +1,11 @@
 //! Attributes of the root and the levels.
 
-use serde_json::{Map, Value, json};
+use zvf_model::{
+    layout::{GroupRole, LEVEL_PARTS},
+    level::{LevelId, LevelMetadataChange},
+    metadata::Attributes,
+    root::{RootChange, SHARED_FRAGMENTS},
+};
 
 use super::MigrationTarget;
 
@@ -30,51 +35,25 @@ pub struct LevelFacts {
     pub inherited_objects: Option<u64>,
 }
 
-const SHARED: &str = "shared_fragments";
+/// Capability of the generations before 0.9 that keep links between chunks apart.
+const PARTITIONED_LINKS: &str = "partitioned_cross_chunk_links";
 
 impl MigrationTarget {
     /// Returns the attributes of the root: the old ones without those specific to the old
     /// generation.
-    pub fn root(&self, old: &Map<String, Value>, facts: &RootFacts) -> Map<String, Value> {
+    pub fn root(&self, old: &Attributes, facts: &RootFacts) -> Attributes {
         let mut attributes = old.clone();
-        // Keys of transactions and of packed shards.
-        for removed in ["zvf", "shard_layout", "shard_size"] {
-            attributes.remove(removed);
+        let mut root = RootChange::of(&mut attributes);
+        root.remove_transactions();
+        root.remove_legacy_sharding();
+        root.set_version(self.profile.version());
+        root.retain_capabilities(|token| token != PARTITIONED_LINKS);
+        if facts.shares_fragments {
+            root.use_capability(SHARED_FRAGMENTS);
         }
-        if let Some(block) = attributes
-            .get_mut("zarr_vectors")
-            .and_then(Value::as_object_mut)
-        {
-            block.insert("zv_version".to_owned(), json!(self.profile.version()));
-            let mut tokens = match block.get("format_capabilities") {
-                Some(Value::Array(tokens)) => tokens.clone(),
-                _ => Vec::new(),
-            };
-            tokens.retain(|token| token != "partitioned_cross_chunk_links");
-            if facts.shares_fragments && !tokens.contains(&json!(SHARED)) {
-                tokens.push(json!(SHARED));
-            }
-            block.insert("format_capabilities".to_owned(), json!(tokens));
-        }
-        if self.is_current() && !attributes.contains_key("ome") {
-            let scales = attributes
-                .get("multiscales")
-                .and_then(|scales| scales.get(0));
-            let axes = scales.and_then(|scales| scales.get("axes"));
-            let axes = axes.cloned().unwrap_or_else(|| json!([]));
-            let nodes = facts.levels.iter();
-            let nodes = nodes.map(|level| json!({"type": "zv:level", "name": level.to_string()}));
-            let ome = json!({
-                "version": "0.6",
-                "type": "collection",
-                "name": facts.name,
-                "attributes": {"scene": {
-                    "coordinateSystems": [{"name": "world", "axes": axes}],
-                    "coordinateTransformations": [],
-                }},
-                "nodes": nodes.collect::<Vec<Value>>(),
-            });
-            attributes.insert("ome".to_owned(), ome);
+        if self.is_current() {
+            let levels = facts.levels.iter().copied().map(LevelId::new);
+            root.add_collection(&facts.name, levels.collect());
         }
         attributes
     }
@@ -82,60 +61,51 @@ impl MigrationTarget {
     /// Returns the attributes of a level, and descriptions of corrected values.
     pub fn level(
         &self,
-        old: &Map<String, Value>,
-        level: u32,
+        old: &Attributes,
+        level: LevelId,
         facts: &LevelFacts,
-    ) -> (Map<String, Value>, Vec<&'static str>) {
+    ) -> (Attributes, Vec<&'static str>) {
         let mut attributes = old.clone();
         let mut wrong = Vec::new();
-        let block = attributes
-            .entry("zarr_vectors_level")
-            .or_insert_with(|| json!({"level": level}));
-        if let Some(block) = block.as_object_mut() {
-            let mut put = |key: &'static str, value: Value| {
-                let known = block.insert(key.to_owned(), value.clone());
-                known.is_some_and(|known| known != value)
-            };
-            if put("vertex_count", json!(facts.vertices)) {
+        if let Some(mut change) = LevelMetadataChange::of(&mut attributes, level) {
+            if change.set_vertex_count(facts.vertices) {
                 wrong.push("a count of vertices that differed from the rows");
             }
-            put("level", json!(level));
-            if let Some(objects) = facts.inherited_objects
-                && block.contains_key("inherited_num_objects")
-            {
-                block.insert("inherited_num_objects".to_owned(), json!(objects));
+            change.set_level(level);
+            if let Some(objects) = facts.inherited_objects {
+                change.replace_inherited_objects(objects);
             }
-            let declared = block.get("arrays_present").and_then(Value::as_array);
-            let names = declared.map(|names| names.iter().filter_map(Value::as_str));
-            let mut names: Vec<&str> = names.map(Iterator::collect).unwrap_or_default();
-            let mut present = facts.present.clone();
+            let mut names = change.arrays_present();
+            let is_present = |name: &str| facts.present.contains(&name);
             // Unlisted arrays are legal, and each generation names link arrays differently.
             // A profile without text lacks attributes of objects and groups that are all text.
+            let of_text = [GroupRole::ObjectAttributes, GroupRole::GroupAttributes];
             let may_be_absent = |name: &str| {
-                let has_text = ["object_attributes", "group_attributes"].contains(&name);
+                let has_text = of_text.iter().any(|role| role.name() == name);
                 name.contains("link") || (has_text && !self.has_text())
             };
-            let is_wrong = |name: &&str| !may_be_absent(name) && is_level_array(name);
-            let mut absent = names.iter().filter(|name| !present.contains(*name));
-            if absent.any(is_wrong) {
+            let is_wrong =
+                |name: &str| !is_present(name) && !may_be_absent(name) && is_level_array(name);
+            if names.iter().any(|name| is_wrong(name)) {
                 wrong.push("a list of arrays that names missing arrays");
             }
             // Listed names keep their order; unlisted ones follow.
-            names.retain(|name| !is_level_array(name) || present.contains(name));
+            names.retain(|name| !is_level_array(name) || is_present(name));
+            let mut present: Vec<String> = facts
+                .present
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect();
             present.sort_unstable();
             present.dedup();
             present.retain(|name| !names.contains(name));
             names.extend(present);
-            let all = json!(names);
-            block.insert("arrays_present".to_owned(), all);
-            block.remove("fragments_tile");
+            change.set_arrays_present(names);
             // Links are written anew, in an order that may differ from that of the fragments.
-            block.remove("fragment_link_groups");
-            if facts.tiles && self.is_current() {
-                block.insert("fragments_tile".to_owned(), json!(true));
-            }
+            change.remove_fragment_link_groups();
+            change.set_fragments_tile(facts.tiles && self.is_current());
             if facts.shares_fragments {
-                block.insert(SHARED.to_owned(), json!(true));
+                change.set_shared_fragments();
             }
         }
         (attributes, wrong)
@@ -145,20 +115,5 @@ impl MigrationTarget {
 /// Returns whether a name in a level is an array or group that is migrated. Further geometries have
 /// other names.
 pub fn is_level_array(name: &str) -> bool {
-    [
-        "vertices",
-        "vertex_fragments",
-        "vertex_attributes",
-        "fragment_attributes",
-        "links",
-        "link_fragments",
-        "link_attributes",
-        "cross_chunk_links",
-        "cross_chunk_link_attributes",
-        "object_index",
-        "object_attributes",
-        "groups",
-        "group_attributes",
-    ]
-    .contains(&name)
+    LEVEL_PARTS.contains(&name)
 }

@@ -1,19 +1,27 @@
 //! Object index, groups, their attributes, and parametric objects.
 
-use std::collections::BTreeMap;
+use serde_json::Value;
+use zvf_format::{groups, links::LinkWidth, numeric::Kind, open_rows};
+use zvf_model::{
+    array::{
+        CompositeLinks, Groups, ObjectIndex, ObjectIndexLayout, ParametricNames, ParametricObjects,
+        Table, TableRole, overlaid,
+    },
+    column::{Column, ColumnValues, NumericColumn},
+    key::Key,
+    layout::{ArrayRole, RootArrayRole, TableForm},
+    level::LevelId,
+    metadata::Attributes,
+};
 
-use serde_json::{Map, Value, json};
-use zvf_format::{groups, numeric::Kind, open_rows};
-
-use super::{MigrationTarget, overlaid};
+use super::MigrationTarget;
 use crate::{
     error::BuildError,
-    metadata::{self, ArrayNode},
-    output::{Output, group_metadata, node},
-    stored_column::TableColumn,
+    metadata,
+    output::Output,
+    stored_column::{TableColumn, little},
     tables::{self, EncodedRows, MANIFESTS},
 };
-use zvf_model::column::{Column, ColumnValues, NumericColumn};
 
 /// Converts rows to a table. Without null rows, a column that uses every value of its type is legal.
 fn table(rows: &Column, needs_fill: bool) -> Result<TableColumn, BuildError> {
@@ -31,12 +39,11 @@ fn without_fill(rows: &Column) -> Result<TableColumn, BuildError> {
     let size = numbers.kind.size();
     Ok(TableColumn {
         name: rows.name.clone(),
-        data_type: json!(numbers.kind.name()),
-        dtype: numbers.kind.name().to_owned(),
+        values: little(numbers.kind).into(),
         size,
         columns: numbers.row_len(),
         bytes: numbers.bytes.clone(),
-        fill: zero(numbers.kind.name(), size),
+        fill: zero(Some(numbers.kind), size),
         present: (0..rows.len()).map(|row| !rows.is_null(row)).collect(),
     })
 }
@@ -78,43 +85,50 @@ impl MigrationTarget {
     }
 
     /// Returns the nodes of an object index.
+    ///
+    /// # Errors
+    ///
+    /// None in practice: the parts have places in each generation.
     pub fn object_index(
         &self,
-        level: u32,
-        old: &Map<String, Value>,
+        level: LevelId,
+        old: &Attributes,
         arity: usize,
         counts: ObjectIndexCounts,
-    ) -> Vec<Output> {
+    ) -> Result<Vec<Output>, BuildError> {
         let ObjectIndexCounts {
             rows,
             present,
             sorted,
         } = counts;
-        let mut attributes = json!({
-            "zv_array": "object_index",
-            "num_objects": rows,
-            "sid_ndim": arity,
-            "layout": "vlen_manifests_v1",
-        });
-        if self.is_current() {
-            attributes["layout"] = json!("vlen_manifests_v2");
-            attributes["num_present"] = json!(present);
-            attributes["object_ids_sorted"] = json!(sorted);
-        }
-        let path = format!("{level}/object_index");
-        let mut outputs = vec![node(&path, group_metadata(&overlaid(old, attributes)))];
+        let index = ObjectIndex {
+            layout: match self.is_current() {
+                true => ObjectIndexLayout::ManifestsWithIds,
+                false => ObjectIndexLayout::Manifests,
+            },
+            num_objects: rows,
+            num_present: self.is_current().then_some(present),
+            sid_ndim: arity,
+            ids_sorted: sorted,
+        };
+        let key = self.keys(level).node(&ArrayRole::Manifests)?;
+        let mut outputs = vec![Output::group(key, overlaid(old, index.to_attributes()))];
         if rows > 0 || self.is_current() {
-            outputs.push(self.manifest_array(level, rows));
+            outputs.push(self.manifest_array(level, rows)?);
         }
-        outputs
+        Ok(outputs)
     }
 
     /// Returns the node of the manifests.
-    pub fn manifest_array(&self, level: u32, rows: u64) -> Output {
-        let codecs = self.tables.codecs(metadata::vlen(), 1);
+    ///
+    /// # Errors
+    ///
+    /// Errors of [`object_index`](Self::object_index).
+    pub fn manifest_array(&self, level: LevelId, rows: u64) -> Result<Output, BuildError> {
         let chunk = rows.clamp(1, MANIFESTS as u64);
-        let array = ArrayNode::strings(codecs, rows, chunk, Map::new());
-        node(format!("{level}/object_index/manifests"), array.json())
+        let array = metadata::strings(self.tables.of_strings(), rows, chunk, Attributes::new());
+        let key = self.keys(level).values(&ArrayRole::Manifests)?;
+        Ok(Output::node(key, array))
     }
 
     /// Encodes a chunk of manifests.
@@ -124,12 +138,12 @@ impl MigrationTarget {
     /// [`BuildError::CellSize`] when the cell is too large.
     pub fn manifests<B: AsRef<[u8]>>(
         &self,
-        level: u32,
+        level: LevelId,
         rows: u64,
         chunk: u64,
         manifests: &[B],
     ) -> Result<Output, BuildError> {
-        let array = format!("{level}/object_index/manifests");
+        let array = self.keys(level).values(&ArrayRole::Manifests)?;
         let max = rows.clamp(1, MANIFESTS as u64) as usize;
         let payload = tables::framed(&array, chunk, manifests, max)?;
         Ok(Output::Cell {
@@ -140,51 +154,46 @@ impl MigrationTarget {
     }
 
     /// Returns the outputs of object ids, if the target stores them.
-    pub fn ids(&self, level: u32, ids: &[i64]) -> Vec<Output> {
+    ///
+    /// # Errors
+    ///
+    /// Errors of [`object_index`](Self::object_index).
+    pub fn ids(&self, level: LevelId, ids: &[i64]) -> Result<Vec<Output>, BuildError> {
         let mut outputs = Vec::new();
         if self.is_current() {
             let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-            let path = format!("{level}/object_index/object_ids");
-            let codecs = self.tables.codecs(metadata::bytes(8), 8);
-            tables::rows(
-                &mut outputs,
-                codecs,
-                &path,
-                Map::new(),
-                &EncodedRows::ids(&bytes),
-            );
+            let key = self.keys(level).values(&ArrayRole::ObjectIds)?;
+            let (codecs, rows) = (self.tables.of_numbers(8), EncodedRows::ids(&bytes));
+            tables::rows(&mut outputs, codecs, &key, Attributes::new(), &rows);
         }
-        outputs
+        Ok(outputs)
     }
 
-    /// Returns the outputs of an object attribute.
+    /// Returns the outputs of the object attribute described at `key`.
     ///
     /// # Errors
     ///
     /// [`BuildError`] when no value is left to serve as fill.
     pub fn object_attribute(
         &self,
-        path: &str,
-        old: &Map<String, Value>,
+        key: &Key,
+        old: &Attributes,
         rows: &Column,
     ) -> Result<Vec<Output>, BuildError> {
         let is_whole = rows.nulls.is_none();
         let column = table(rows, self.is_current() && !is_whole)?;
         let mut outputs = Vec::new();
-        let mut attributes = describes(&column, "object_attribute");
+        let mut described = described(&column, Some(TableRole::Object));
         if self.is_current() {
             // If the fill value occurs as a value, it must not be read as absent.
             let used = is_whole && column.bytes.chunks(column.size).any(|n| n == column.fill.1);
-            if column.dtype != "bool" && !used {
-                attributes["fill_sentinel_meaning"] = json!("absent");
-            }
-            self.array(&mut outputs, path, overlaid(old, attributes), &column);
+            described.fill_is_absent = column.kind() != Some(Kind::Bool) && !used;
+            self.array(&mut outputs, key, old, &described, &column);
             return Ok(outputs);
         }
         let masked = column.present.contains(&false);
-        attributes["num_channels"] = json!(column.columns);
-        attributes["has_present_mask"] = json!(masked);
-        outputs.push(node(path, group_metadata(&overlaid(old, attributes))));
+        described.has_present_mask = masked;
+        outputs.push(group(key, old, &described, &column));
         let row = column.size * column.columns;
         let mut bytes = column.bytes;
         for (at, present) in column.present.iter().enumerate() {
@@ -192,29 +201,30 @@ impl MigrationTarget {
                 bytes[at * row..(at + 1) * row].fill(0);
             }
         }
-        tables::blob(&mut outputs, &self.tables, format!("{path}/data"), bytes);
+        let data = TableForm::Child.values(key.clone())?;
+        tables::blob(&mut outputs, &self.tables, data, bytes);
         if masked {
             let mask = column.present.iter().map(|present| u8::from(*present));
-            let path = format!("{path}/present_mask");
-            tables::blob(&mut outputs, &self.tables, path, mask.collect());
+            let key = TableForm::present_mask(key)?;
+            tables::blob(&mut outputs, &self.tables, key, mask.collect());
         }
         Ok(outputs)
     }
 
-    /// Returns the outputs of an attribute of groups or parametric objects. Absent rows
-    /// [remain absent](Self::keeps_absent), or become values.
+    /// Returns the outputs of the attribute of groups or parametric objects described at `key`. Absent
+    /// rows [remain absent](Self::keeps_absent), or become values.
     ///
     /// # Errors
     ///
     /// [`BuildError`] for text that cannot be stored, or when no value is left to serve as fill.
     pub fn plain_attribute(
         &self,
-        path: &str,
-        tag: Option<&str>,
-        old: &Map<String, Value>,
+        key: &Key,
+        role: Option<TableRole>,
+        old: &Attributes,
         rows: &Column,
     ) -> Result<Vec<Output>, BuildError> {
-        let has_absent = rows.nulls.is_some() && self.keeps_absent(tag, rows);
+        let has_absent = rows.nulls.is_some() && self.keeps_absent(role, rows);
         let mut column = if has_absent {
             table(rows, true)?
         } else {
@@ -224,119 +234,103 @@ impl MigrationTarget {
             };
             table(&rows, false)?
         };
-        if !has_absent && !column.is_text() && column.dtype != "bool" {
-            column.fill = zero(&column.dtype, column.size);
+        if !has_absent && !column.is_text() && column.kind() != Some(Kind::Bool) {
+            column.fill = zero(column.kind(), column.size);
         }
         let mut outputs = Vec::new();
-        let mut attributes = describes(&column, tag.unwrap_or_default());
-        if tag.is_none() {
-            attributes = json!({"dtype": column.dtype, "shape": tables::shape(&column)});
-        }
-        if has_absent {
-            attributes["fill_sentinel_meaning"] = json!("absent");
-        }
+        let described = Table {
+            fill_is_absent: has_absent,
+            ..described(&column, role)
+        };
         if self.is_current() {
-            self.array(&mut outputs, path, overlaid(old, attributes), &column);
+            self.array(&mut outputs, key, old, &described, &column);
             return Ok(outputs);
         }
-        if tag.is_some() {
-            attributes["num_channels"] = json!(column.columns);
-        }
-        outputs.push(node(path, group_metadata(&overlaid(old, attributes))));
-        tables::blob(
-            &mut outputs,
-            &self.tables,
-            format!("{path}/data"),
-            column.bytes,
-        );
+        outputs.push(group(key, old, &described, &column));
+        let data = TableForm::Child.values(key.clone())?;
+        tables::blob(&mut outputs, &self.tables, data, column.bytes);
         Ok(outputs)
     }
 
     /// Returns whether absent rows of an attribute of groups or parametric objects remain absent in
     /// the target. 0.8 has no form for them, and a bool no spare value.
-    pub fn keeps_absent(&self, tag: Option<&str>, rows: &Column) -> bool {
-        tag.is_some() && self.is_current() && !is_boolean(rows)
+    pub fn keeps_absent(&self, role: Option<TableRole>, rows: &Column) -> bool {
+        role.is_some() && self.is_current() && !is_boolean(rows)
     }
 
     fn array(
         &self,
         outputs: &mut Vec<Output>,
-        path: &str,
-        attributes: Map<String, Value>,
+        key: &Key,
+        old: &Attributes,
+        described: &Table,
         column: &TableColumn,
     ) {
         let size = if column.is_text() { 4 } else { column.size };
-        let codecs = self.tables.codecs(metadata::bytes(size), size);
-        tables::rows(outputs, codecs, path, attributes, &EncodedRows::of(column));
+        let attributes = overlaid(old, described.to_array_attributes());
+        let codecs = self.tables.of_numbers(size);
+        tables::rows(outputs, codecs, key, attributes, &EncodedRows::of(column));
     }
 
-    /// Returns the outputs of groups. Members in `ranges` are not listed; only 0.9 has ranges.
+    /// Returns the outputs of the groups described at `key`. Members in ranges are not listed; only 0.9
+    /// has ranges.
     ///
     /// # Errors
     ///
     /// [`BuildError::CellSize`] when a cell is too large.
     pub fn groups(
         &self,
-        path: &str,
-        old: &Map<String, Value>,
-        tagged: bool,
+        key: &Key,
+        old: &Attributes,
+        groups: &Groups,
         members: &[Vec<i64>],
-        ranges: &BTreeMap<u64, (i64, i64)>,
     ) -> Result<Vec<Output>, BuildError> {
         let mut outputs = Vec::new();
-        let mut attributes = json!({"num_groups": members.len()});
-        if !ranges.is_empty() {
-            let ranges = ranges.iter();
-            let ranges =
-                ranges.map(|(group, (start, stop))| (group.to_string(), json!([start, stop])));
-            attributes["group_ranges"] = Value::Object(ranges.collect());
-        }
-        if tagged {
-            attributes["zv_array"] = json!("groups");
-        }
-        let attributes = overlaid(old, attributes);
+        let attributes = overlaid(old, groups.to_attributes());
         let members: Vec<Vec<u8>> = members.iter().map(|ids| groups::encode_list(ids)).collect();
         if self.is_current() {
-            let codecs = self.tables.codecs(metadata::vlen(), 1);
-            let max = members.len().max(1);
-            tables::strings(&mut outputs, codecs, path, attributes, &members, max)?;
+            let (codecs, max) = (self.tables.of_strings(), members.len().max(1));
+            tables::strings(&mut outputs, codecs, key, attributes, &members, max)?;
             return Ok(outputs);
         }
-        outputs.push(node(path, group_metadata(&attributes)));
+        outputs.push(Output::group(key.clone(), attributes));
         let members = open_rows::encode(&members);
-        tables::blob(
-            &mut outputs,
-            &self.tables,
-            format!("{path}/data"),
-            members.data,
-        );
-        let path = format!("{path}/offsets");
-        tables::blob(&mut outputs, &self.tables, path, members.offsets);
+        let data = TableForm::Child.values(key.clone())?;
+        tables::blob(&mut outputs, &self.tables, data, members.data);
+        let offsets = TableForm::offsets(key)?;
+        tables::blob(&mut outputs, &self.tables, offsets, members.offsets);
         Ok(outputs)
     }
 
-    /// Returns the outputs of links of a further geometry.
+    /// Returns the outputs of the links of a further geometry described at `key`.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Key`] if the key becomes too long.
     pub fn composite_links(
         &self,
-        path: &str,
-        old: &Map<String, Value>,
-        width: usize,
+        key: &Key,
+        old: &Attributes,
+        width: LinkWidth,
         ends: &[i64],
-    ) -> Vec<Output> {
+    ) -> Result<Vec<Output>, BuildError> {
         let bytes: Vec<u8> = ends.iter().flat_map(|end| end.to_le_bytes()).collect();
-        let width = width.max(1);
-        let attributes = json!({"link_count": ends.len() / width, "link_width": width});
-        let attributes = overlaid(old, attributes);
+        let links = CompositeLinks {
+            link_count: (ends.len() / width.get()) as u64,
+            width,
+        };
+        let attributes = overlaid(old, links.to_attributes());
         let mut outputs = Vec::new();
         if self.is_current() {
-            let codecs = self.tables.codecs(metadata::bytes(8), 8);
-            let rows = EncodedRows::wide_ids(width, &bytes);
-            tables::rows(&mut outputs, codecs, path, attributes, &rows);
+            let rows = EncodedRows::wide_ids(width.get(), &bytes);
+            let codecs = self.tables.of_numbers(8);
+            tables::rows(&mut outputs, codecs, key, attributes, &rows);
         } else {
-            outputs.push(node(path, group_metadata(&attributes)));
-            tables::blob(&mut outputs, &self.tables, format!("{path}/data"), bytes);
+            outputs.push(Output::group(key.clone(), attributes));
+            let data = TableForm::Child.values(key.clone())?;
+            tables::blob(&mut outputs, &self.tables, data, bytes);
         }
-        outputs
+        Ok(outputs)
     }
 
     /// Returns the outputs of parametric objects: rows of numbers, and optional names.
@@ -346,70 +340,84 @@ impl MigrationTarget {
     /// [`BuildError::CellSize`] when a cell is too large.
     pub fn parametric(
         &self,
-        old: [&Map<String, Value>; 3],
+        old: [&Attributes; 3],
         numbers: &NumericColumn,
         names: Option<&[String]>,
     ) -> Result<Vec<Output>, BuildError> {
         let [group, objects, named] = old;
-        let mut outputs = vec![node("parametric", group_metadata(group))];
+        let layout = self.profile.layout();
+        let key = layout.root_node(&RootArrayRole::Parametric)?;
+        let mut outputs = vec![Output::group(key, group.clone())];
         if numbers.is_empty() {
             return Ok(outputs);
         }
-        let attributes = json!({
-            "zv_array": "parametric_objects", "num_objects": numbers.len(),
-            "max_row_length": numbers.row_len(), "dtype": "float64",
-        });
-        let attributes = overlaid(objects, attributes);
-        let (path, bytes) = ("parametric/objects", &numbers.bytes);
+        let described = ParametricObjects {
+            num_objects: numbers.len() as u64,
+            max_row_length: numbers.row_len() as u64,
+        };
+        let attributes = overlaid(objects, described.to_attributes());
+        let part = RootArrayRole::ParametricObjects;
+        let (bytes, values) = (&numbers.bytes, layout.root_values(&part)?);
         if self.is_current() {
-            let codecs = self.tables.codecs(metadata::bytes(8), 8);
+            let codecs = self.tables.of_numbers(8);
             let rows = EncodedRows::floats(numbers.row_len(), bytes);
-            tables::rows(&mut outputs, codecs, path, attributes, &rows);
+            tables::rows(&mut outputs, codecs, &values, attributes, &rows);
         } else {
-            outputs.push(node(path, group_metadata(&attributes)));
-            tables::blob(
-                &mut outputs,
-                &self.tables,
-                format!("{path}/data"),
-                bytes.clone(),
-            );
+            outputs.push(Output::group(layout.root_node(&part)?, attributes));
+            tables::blob(&mut outputs, &self.tables, values, bytes.clone());
         }
         let Some(names) = names else {
             return Ok(outputs);
         };
-        let attributes = json!({"zv_array": "parametric_names", "num_objects": names.len()});
-        let attributes = overlaid(named, attributes);
-        let path = "parametric/names";
+        let described = ParametricNames {
+            num_objects: names.len() as u64,
+        };
+        let attributes = overlaid(named, described.to_attributes());
+        let part = RootArrayRole::ParametricNames;
+        let values = layout.root_values(&part)?;
         if self.is_current() {
-            let codecs = self.tables.codecs(metadata::vlen(), 1);
+            let codecs = self.tables.of_strings();
             let names: Vec<Vec<u8>> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
             let max = names.len();
-            tables::strings(&mut outputs, codecs, path, attributes, &names, max)?;
+            tables::strings(&mut outputs, codecs, &values, attributes, &names, max)?;
         } else {
-            outputs.push(node(path, group_metadata(&attributes)));
+            outputs.push(Output::group(layout.root_node(&part)?, attributes));
             let names = names.join("\n").into_bytes();
-            tables::blob(&mut outputs, &self.tables, format!("{path}/data"), names);
+            tables::blob(&mut outputs, &self.tables, values, names);
         }
         Ok(outputs)
     }
 }
 
-fn describes(column: &TableColumn, tag: &str) -> Value {
-    json!({
-        "zv_array": tag,
-        "name": column.name,
-        "dtype": column.dtype,
-        "shape": tables::shape(column),
-    })
+/// Returns the metadata of a table.
+fn described(column: &TableColumn, role: Option<TableRole>) -> Table {
+    Table {
+        role,
+        name: role.map(|_| column.name.clone()),
+        values: Some(column.values),
+        shape: Some(column.shape()),
+        num_channels: None,
+        has_present_mask: false,
+        fill_is_absent: false,
+    }
+}
+
+/// Returns the group of a table before 0.9.
+fn group(key: &Key, old: &Attributes, described: &Table, column: &TableColumn) -> Output {
+    let described = Table {
+        num_channels: described.role.map(|_| column.columns as u64),
+        ..described.clone()
+    };
+    Output::group(key.clone(), overlaid(old, described.to_group_attributes()))
 }
 
 /// Returns zero as the fill value of complete tables.
-fn zero(dtype: &str, size: usize) -> (Value, Vec<u8>) {
-    let json = match dtype {
-        "bool" => json!(false),
-        dtype if dtype.starts_with("complex") => json!([0.0, 0.0]),
-        dtype if dtype.starts_with("float") => json!(0.0),
-        _ => json!(0),
+fn zero(kind: Option<Kind>, size: usize) -> (Value, Vec<u8>) {
+    let zero = match kind {
+        Some(Kind::Bool) => false.into(),
+        Some(Kind::Complex64 | Kind::Complex128) => [0.0, 0.0].into(),
+        Some(Kind::Float16 | Kind::Float32 | Kind::Float64) => 0.0.into(),
+        _ => 0.into(),
     };
-    (json, vec![0; size])
+    (zero, vec![0; size])
 }

@@ -1,16 +1,18 @@
 //! Formulas of a plan.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
 use zvf_format::{groups, open_rows};
+use zvf_model::{
+    array::{Groups, ParametricNames, ParametricObjects, ParametricType, ParametricTypes},
+    key::Key,
+    layout::RootArrayRole,
+};
 
 use super::WritePlan;
 use crate::{
-    design::Profile,
-    error::BuildError,
-    metadata::{self, Encoding},
-    objects::distinct_members,
-    output::{Output, group, json_object},
-    tables,
+    design::Profile, error::BuildError, metadata::Encoding, objects::distinct_members,
+    output::Output, tables,
 };
 
 /// Writes the parametric objects of a store.
@@ -18,96 +20,87 @@ pub(crate) fn write(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), B
     let Some(parametric) = &plan.design.parametric else {
         return Ok(());
     };
-    let types = parametric
-        .types()
-        .into_iter()
-        .map(|(number, (name, coefficients))| {
-            let attributes = json!({"name": name, "coefficients": coefficients});
-            (number.to_string(), attributes)
-        });
-    let types: Map<String, Value> = types.collect();
-    outputs.push(group("parametric", json!({"parametric_types": types})));
+    let layout = plan.design.profile.layout();
+    let types = parametric.types().into_iter();
+    let types = types.map(|(number, (name, coefficients))| {
+        (number.into(), ParametricType { name, coefficients })
+    });
+    let types = ParametricTypes {
+        types: types.collect(),
+    };
+    let key = layout.root_node(&RootArrayRole::Parametric)?;
+    outputs.push(Output::group(key, types.to_attributes()));
     if parametric.objects.is_empty() {
         return Ok(());
     }
     let (width, rows) = parametric.rows();
-    let objects = json!({
-        "zv_array": "parametric_objects", "num_objects": parametric.objects.len(),
-        "max_row_length": width, "dtype": "float64",
-    });
+    let objects = ParametricObjects {
+        num_objects: parametric.objects.len() as u64,
+        max_row_length: width as u64,
+    };
     let names = parametric.names();
-    let names_say = json!({"zv_array": "parametric_names", "num_objects": names.len()});
-    let groups_say = json!({"num_groups": parametric.groups.len()});
+    let named = ParametricNames {
+        num_objects: names.len() as u64,
+    };
+    let grouped = Groups {
+        is_tagged: false,
+        num_groups: Some(parametric.groups.len() as u64),
+        ranges: BTreeMap::new(),
+    };
     let members: Vec<Vec<u8>> = parametric
         .groups
         .iter()
         .map(|ids| groups::encode_list(&distinct_members(ids)))
         .collect();
     let encoding = Encoding::of_tables(&plan.design);
+    let parts = [
+        RootArrayRole::ParametricObjects,
+        RootArrayRole::ParametricNames,
+        RootArrayRole::ParametricGroups,
+    ];
+    let described = [
+        objects.to_attributes(),
+        named.to_attributes(),
+        grouped.to_attributes(),
+    ];
     if plan.design.profile == Profile::V09 {
-        let codecs = encoding.codecs(metadata::bytes(8), 8);
+        let [objects_key, names_key, groups_key] = parts.map(|part| layout.root_values(&part));
+        let [objects, named, grouped] = described;
         let values = tables::EncodedRows::floats(width, &rows);
         tables::rows(
             outputs,
-            codecs,
-            "parametric/objects",
-            json_object(objects),
+            encoding.of_numbers(8),
+            &objects_key?,
+            objects,
             &values,
         );
-        let vlen = || encoding.codecs(metadata::vlen(), 1);
+        let mut strings = |key: &Key, attributes, items: &[Vec<u8>]| {
+            let codecs = encoding.of_strings();
+            tables::strings(outputs, codecs, key, attributes, items, items.len())
+        };
         let names: Vec<Vec<u8>> = names.into_iter().map(String::into_bytes).collect();
-        let count = names.len();
-        tables::strings(
-            outputs,
-            vlen(),
-            "parametric/names",
-            json_object(names_say),
-            &names,
-            count,
-        )?;
+        strings(&names_key?, named, &names)?;
         if !members.is_empty() {
-            let count = members.len();
-            tables::strings(
-                outputs,
-                vlen(),
-                "parametric/groups",
-                json_object(groups_say),
-                &members,
-                count,
-            )?;
+            strings(&groups_key?, grouped, &members)?;
         }
         return Ok(());
     }
-    outputs.push(group("parametric/objects", objects));
-    tables::blob(
-        outputs,
-        &encoding,
-        "parametric/objects/data".to_owned(),
-        rows,
-    );
-    outputs.push(group("parametric/names", names_say));
-    let names = names.join("\n").into_bytes();
-    tables::blob(
-        outputs,
-        &encoding,
-        "parametric/names/data".to_owned(),
-        names,
-    );
-    if !members.is_empty() {
-        let members = open_rows::encode(&members);
-        outputs.push(group("parametric/groups", groups_say));
-        tables::blob(
-            outputs,
-            &encoding,
-            "parametric/groups/data".to_owned(),
-            members.data,
-        );
-        tables::blob(
-            outputs,
-            &encoding,
-            "parametric/groups/offsets".to_owned(),
-            members.offsets,
-        );
+    let members = (!members.is_empty()).then(|| open_rows::encode(&members));
+    let offsets = members.as_ref().map(|members| members.offsets.clone());
+    let blobs = [
+        Some(rows),
+        Some(names.join("\n").into_bytes()),
+        members.map(|members| members.data),
+    ];
+    for ((part, attributes), bytes) in parts.iter().zip(described).zip(blobs) {
+        if let Some(bytes) = bytes {
+            outputs.push(Output::group(layout.root_node(part)?, attributes));
+            tables::blob(outputs, &encoding, layout.root_values(part)?, bytes);
+        }
+    }
+    if let Some(offsets) = offsets {
+        let key = layout.root_values(&RootArrayRole::ParametricGroupOffsets)?;
+        tables::blob(outputs, &encoding, key, offsets);
     }
     Ok(())
 }

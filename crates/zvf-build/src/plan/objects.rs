@@ -1,8 +1,18 @@
 //! Object index, attributes of objects, and groups of a plan.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use zvf_format::{groups, manifest::ObjectManifestBuilder, numeric::Kind, open_rows};
+use zvf_model::{
+    array::{Groups, ObjectIndex, ObjectIndexLayout, Table, TableRole},
+    column::Column,
+    key::Key,
+    layout::{ArrayRole, GroupRole},
+    metadata::Attributes,
+    zarr::Codecs,
+};
 
 use super::WritePlan;
 use crate::{
@@ -10,18 +20,13 @@ use crate::{
     error::BuildError,
     metadata::{self, Encoding},
     objects::{ObjectRows, distinct_members},
-    output::{Output, empty_group, group, group_metadata, json_object, node},
-    stored_column::TableColumn,
+    output::Output,
+    stored_column::{TableColumn, little},
     tables::{
         EncodedRows, MANIFESTS, blob, framed, framed_bytes, manifests_per_chunk_of, rows,
-        rows_at_once, shape, shape_of, strings, strings_node,
+        rows_at_once, strings,
     },
 };
-use zvf_model::column::Column;
-
-/// The arrays of manifests and of ids.
-pub(crate) const MANIFESTS_PATH: &str = "0/object_index/manifests";
-pub(crate) const IDS_PATH: &str = "0/object_index/object_ids";
 
 /// Objects of a plan whose cells are written from a log of paths.
 #[derive(Debug)]
@@ -44,19 +49,28 @@ pub(crate) struct LoggedColumn {
 }
 
 impl LoggedColumn {
-    pub(crate) fn path(&self) -> String {
-        format!("0/object_attributes/{}", self.name)
-    }
-
     /// Describes the rows of the column.
     pub(crate) fn rows(&self) -> EncodedRows<'static> {
         EncodedRows::later(self.kind, self.columns, self.fill.clone())
     }
 }
 
+/// Returns the metadata of a table.
+fn described(role: TableRole, column: &TableColumn) -> Table {
+    Table {
+        role: Some(role),
+        name: Some(column.name.clone()),
+        values: Some(column.values),
+        shape: Some(column.shape()),
+        num_channels: None,
+        has_present_mask: false,
+        fill_is_absent: false,
+    }
+}
+
 /// Writes the tables of generation 0.9.
 pub(super) fn v09(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), BuildError> {
-    let encoding = Encoding::of_tables(&plan.design);
+    let (encoding, keys) = (Encoding::of_tables(&plan.design), plan.keys());
     let Some(objects) = &plan.objects else {
         return Ok(());
     };
@@ -64,76 +78,73 @@ pub(super) fn v09(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
     let count = plan.object_count();
     let logged = plan.logged.iter().flat_map(|logged| &logged.columns);
     if !plan.geometry.object.is_empty() || logged.clone().next().is_some() {
-        outputs.push(empty_group("0/object_attributes"));
+        outputs.push(Output::empty_group(
+            keys.group(GroupRole::ObjectAttributes)?,
+        ));
     }
     for column in logged {
-        let (kind, path) = (column.kind, column.path());
-        let attributes = json!({
-            "zv_array": "object_attribute",
-            "name": column.name,
-            "dtype": kind.name(),
-            "shape": shape_of(count, column.columns),
-            "fill_sentinel_meaning": "absent",
-        });
-        let codecs = encoding.codecs(metadata::bytes(kind.size()), kind.size());
-        let (attributes, chunk) = (json_object(attributes), rows_at_once(count));
-        outputs.push(column.rows().node(codecs, &path, attributes, count, chunk));
+        let columns = (column.columns > 1).then_some(column.columns as u64);
+        let shape = [count as u64].into_iter().chain(columns);
+        let table = Table {
+            role: Some(TableRole::Object),
+            name: Some(column.name.clone()),
+            values: Some(little(column.kind).into()),
+            shape: Some(shape.collect()),
+            num_channels: None,
+            has_present_mask: false,
+            fill_is_absent: true,
+        };
+        let codecs = encoding.of_numbers(column.kind.size());
+        let (attributes, chunk) = (table.to_array_attributes(), rows_at_once(count));
+        let array = column.rows().array(codecs, attributes, count, chunk);
+        let key = keys.values(&ArrayRole::ObjectAttribute(&column.name))?;
+        outputs.push(Output::node(key, array));
     }
     for attribute in &plan.geometry.object {
         let column = TableColumn::of(attribute, &objects.attribute_rows)?;
-        let attributes = json!({
-            "zv_array": "object_attribute",
-            "name": column.name,
-            "dtype": column.dtype,
-            "shape": shape(&column),
-            "fill_sentinel_meaning": "absent",
-        });
-        table(
-            outputs,
-            &encoding,
-            "0/object_attributes",
-            &column,
-            json_object(attributes),
-        );
+        let described = Table {
+            fill_is_absent: true,
+            ..described(TableRole::Object, &column)
+        };
+        let key = keys.values(&ArrayRole::ObjectAttribute(&column.name))?;
+        table(outputs, &encoding, &key, &column, &described);
     }
     let groups = group_count(plan);
     if groups == 0 {
         return Ok(());
     }
-    let members = members(plan, groups);
-    let attributes = json!({"zv_array": "groups", "num_groups": groups});
     strings(
         outputs,
-        encoding.codecs(metadata::vlen(), 1),
-        "0/groups",
-        json_object(attributes),
-        &members,
+        encoding.of_strings(),
+        &keys.values(&ArrayRole::Groups)?,
+        described_groups(groups),
+        &members(plan, groups),
         groups,
     )?;
     if !plan.geometry.group.is_empty() {
-        outputs.push(empty_group("0/group_attributes"));
+        outputs.push(Output::empty_group(keys.group(GroupRole::GroupAttributes)?));
     }
     for attribute in &plan.geometry.group {
         let column = of_groups(attribute, groups)?;
-        let mut attributes = json!({
-            "zv_array": "groupings_attribute",
-            "name": column.name,
-            "dtype": column.dtype,
-            "shape": shape(&column),
-        });
-        // Only if values are missing: other readers do not expect the declaration for groups.
-        if column.present.contains(&false) {
-            attributes["fill_sentinel_meaning"] = json!("absent");
-        }
-        table(
-            outputs,
-            &encoding,
-            "0/group_attributes",
-            &column,
-            json_object(attributes),
-        );
+        let described = Table {
+            // Only if values are missing: other readers do not expect the declaration for groups.
+            fill_is_absent: column.present.contains(&false),
+            ..described(TableRole::Group, &column)
+        };
+        let key = keys.values(&ArrayRole::GroupAttribute(&column.name))?;
+        table(outputs, &encoding, &key, &column, &described);
     }
     Ok(())
+}
+
+/// Returns the attributes of this number of groups.
+fn described_groups(groups: usize) -> Attributes {
+    let groups = Groups {
+        is_tagged: true,
+        num_groups: Some(groups as u64),
+        ranges: BTreeMap::new(),
+    };
+    groups.to_attributes()
 }
 
 /// Writes the object index, and the ids of its rows.
@@ -153,31 +164,33 @@ fn index(
                 .count()
         }
     };
-    let index = json!({
-        "zv_array": "object_index",
-        "num_objects": count,
-        "num_present": present,
-        "sid_ndim": plan.geometry.axes(),
-        "layout": if is_dense { "dense_manifests_v1" } else { "vlen_manifests_v2" },
-        "object_ids_sorted": true,
-    });
-    outputs.push(group("0/object_index", index));
-    let codecs = encoding.codecs(metadata::vlen(), 1);
-    let id_codecs = encoding.codecs(metadata::bytes(8), 8);
+    let layout = match plan.design.object_index {
+        ManifestForm::Dense => ObjectIndexLayout::Dense,
+        ManifestForm::Manifests => ObjectIndexLayout::ManifestsWithIds,
+    };
+    let index = ObjectIndex {
+        layout,
+        num_objects: count as u64,
+        num_present: Some(present as u64),
+        sid_ndim: plan.geometry.axes(),
+        ids_sorted: true,
+    };
+    let keys = plan.keys();
+    let key = keys.node(&ArrayRole::Manifests)?;
+    outputs.push(Output::group(key, index.to_attributes()));
+    let codecs = encoding.of_strings();
+    let id_codecs = encoding.of_numbers(8);
+    let ids_key = keys.values(&ArrayRole::ObjectIds)?;
     if let Some(logged) = &plan.logged {
-        let chunk = logged.manifests;
-        outputs.push(strings_node(
-            codecs,
-            MANIFESTS_PATH,
-            Map::new(),
-            count,
-            chunk,
-        ));
+        let (rows, chunk) = (count as u64, logged.manifests as u64);
+        let array = metadata::strings(codecs, rows, chunk, Attributes::new());
+        outputs.push(Output::node(keys.values(&ArrayRole::Manifests)?, array));
         let (ids, chunk) = (EncodedRows::ids(&[]), rows_at_once(count));
-        outputs.push(ids.node(id_codecs, IDS_PATH, Map::new(), count, chunk));
+        let array = ids.array(id_codecs, Attributes::new(), count, chunk);
+        outputs.push(Output::node(ids_key, array));
     } else {
         if is_dense {
-            dense_index(plan, encoding, outputs);
+            dense_index(plan, encoding, outputs)?;
         } else {
             let fragments = plan.layout.manifests.len() as u64;
             let bytes = framed_bytes(count as u64, fragments, plan.geometry.axes());
@@ -186,37 +199,44 @@ fn index(
         }
         let ids: Vec<u8> = objects.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
         let ids = EncodedRows::ids(&ids);
-        rows(outputs, id_codecs, IDS_PATH, Map::new(), &ids);
+        rows(outputs, id_codecs, &ids_key, Attributes::new(), &ids);
     }
     Ok(())
 }
 
 /// Writes the tables of generation 0.8, each a single byte array.
 pub(super) fn v08(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), BuildError> {
-    let encoding = Encoding::of_tables(&plan.design);
+    let (encoding, keys) = (Encoding::of_tables(&plan.design), plan.keys());
     let Some(objects) = &plan.objects else {
         return Ok(());
     };
-    let index = json!({
-        "zv_array": "object_index",
-        "num_objects": objects.ids.len(),
-        "sid_ndim": plan.geometry.axes(),
-        "layout": "vlen_manifests_v1",
-    });
-    outputs.push(group("0/object_index", index));
-    let codecs = encoding.codecs(metadata::vlen(), 1);
-    manifests(plan, outputs, codecs, MANIFESTS)?;
+    let index = ObjectIndex {
+        layout: ObjectIndexLayout::Manifests,
+        num_objects: objects.ids.len() as u64,
+        num_present: None,
+        sid_ndim: plan.geometry.axes(),
+        ids_sorted: true,
+    };
+    let key = keys.node(&ArrayRole::Manifests)?;
+    outputs.push(Output::group(key, index.to_attributes()));
+    manifests(plan, outputs, encoding.of_strings(), MANIFESTS)?;
     if !plan.geometry.object.is_empty() {
-        outputs.push(empty_group("0/object_attributes"));
+        outputs.push(Output::empty_group(
+            keys.group(GroupRole::ObjectAttributes)?,
+        ));
     }
     for attribute in &plan.geometry.object {
         let column = TableColumn::of(attribute, &objects.attribute_rows)?;
-        let path = format!("0/object_attributes/{}", column.name);
+        let part = ArrayRole::ObjectAttribute(&column.name);
         let masked = column.present.contains(&false);
-        let mut attributes = json_object(numbers_only(plan, "object attribute", &column)?);
-        attributes.insert("zv_array".to_owned(), json!("object_attribute"));
-        attributes.insert("has_present_mask".to_owned(), json!(masked));
-        outputs.push(node(&path, group_metadata(&attributes)));
+        let described = Table {
+            has_present_mask: masked,
+            ..numbers_only(plan, "object attribute", TableRole::Object, &column)?
+        };
+        outputs.push(Output::group(
+            keys.node(&part)?,
+            described.to_group_attributes(),
+        ));
         let row = column.size * column.columns;
         let mut bytes = column.bytes.clone();
         for (at, present) in column.present.iter().enumerate() {
@@ -224,15 +244,11 @@ pub(super) fn v08(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
                 bytes[at * row..(at + 1) * row].fill(0);
             }
         }
-        blob(outputs, &encoding, format!("{path}/data"), bytes);
+        blob(outputs, &encoding, keys.values(&part)?, bytes);
         if masked {
+            let key = keys.values(&ArrayRole::PresentMask(&column.name))?;
             let mask = column.present.iter().map(|present| u8::from(*present));
-            blob(
-                outputs,
-                &encoding,
-                format!("{path}/present_mask"),
-                mask.collect(),
-            );
+            blob(outputs, &encoding, key, mask.collect());
         }
     }
     let groups = group_count(plan);
@@ -240,37 +256,35 @@ pub(super) fn v08(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
         return Ok(());
     }
     let members = open_rows::encode(&members(plan, groups));
-    outputs.push(group(
-        "0/groups",
-        json!({"zv_array": "groups", "num_groups": groups}),
-    ));
-    blob(outputs, &encoding, "0/groups/data".to_owned(), members.data);
-    blob(
-        outputs,
-        &encoding,
-        "0/groups/offsets".to_owned(),
-        members.offsets,
-    );
+    let key = keys.node(&ArrayRole::Groups)?;
+    outputs.push(Output::group(key, described_groups(groups)));
+    let key = keys.values(&ArrayRole::Groups)?;
+    blob(outputs, &encoding, key, members.data);
+    let key = keys.values(&ArrayRole::GroupOffsets)?;
+    blob(outputs, &encoding, key, members.offsets);
     if !plan.geometry.group.is_empty() {
-        outputs.push(empty_group("0/group_attributes"));
+        outputs.push(Output::empty_group(keys.group(GroupRole::GroupAttributes)?));
     }
     for attribute in &plan.geometry.group {
         let column = of_groups(attribute, groups)?;
-        let path = format!("0/group_attributes/{}", column.name);
-        let mut attributes = json_object(numbers_only(plan, "group attribute", &column)?);
-        attributes.insert("zv_array".to_owned(), json!("groupings_attribute"));
-        outputs.push(node(&path, group_metadata(&attributes)));
-        blob(outputs, &encoding, format!("{path}/data"), column.bytes);
+        let part = ArrayRole::GroupAttribute(&column.name);
+        let described = numbers_only(plan, "group attribute", TableRole::Group, &column)?;
+        outputs.push(Output::group(
+            keys.node(&part)?,
+            described.to_group_attributes(),
+        ));
+        blob(outputs, &encoding, keys.values(&part)?, column.bytes);
     }
     Ok(())
 }
 
-/// Returns the attributes of a column of 0.8, which has no form for text.
+/// Returns the metadata of a table of 0.8, which has no form for text.
 fn numbers_only(
     plan: &WritePlan,
     what: &'static str,
+    role: TableRole,
     column: &TableColumn,
-) -> Result<Value, BuildError> {
+) -> Result<Table, BuildError> {
     if column.is_text() {
         return Err(BuildError::UnsupportedKind {
             what,
@@ -279,12 +293,10 @@ fn numbers_only(
             profile: plan.design.profile.name(),
         });
     }
-    Ok(json!({
-        "name": column.name,
-        "dtype": column.dtype,
-        "num_channels": column.columns,
-        "shape": shape(column),
-    }))
+    Ok(Table {
+        num_channels: Some(column.columns as u64),
+        ..described(role, column)
+    })
 }
 
 /// Writes the manifests of all objects, at most `max` in a chunk. Each core encodes and frames a
@@ -292,27 +304,23 @@ fn numbers_only(
 fn manifests(
     plan: &WritePlan,
     outputs: &mut Vec<Output>,
-    codecs: Vec<Value>,
+    codecs: Codecs,
     max: usize,
 ) -> Result<(), BuildError> {
     let objects = plan.objects.as_ref().map_or(0, |objects| objects.ids.len());
     let chunk = objects.clamp(1, max);
-    outputs.push(strings_node(
-        codecs,
-        MANIFESTS_PATH,
-        Map::new(),
-        objects,
-        chunk,
-    ));
+    let key = plan.keys().values(&ArrayRole::Manifests)?;
+    let array = metadata::strings(codecs, objects as u64, chunk as u64, Attributes::new());
+    outputs.push(Output::node(key.clone(), array));
     let cell = |at: usize| {
         let rows = at * chunk..objects.min((at + 1) * chunk);
-        let manifests = rows.map(|object| manifest(plan, object));
+        let manifests = rows.map(|object| manifest(plan, &key, object));
         let manifests: Vec<Vec<u8>> = manifests.collect::<Result<_, _>>()?;
         let at = at as u64;
         Ok(Output::Cell {
-            array: MANIFESTS_PATH.to_owned(),
+            array: key.clone(),
             index: vec![at],
-            payload: framed(MANIFESTS_PATH, at, &manifests, chunk)?,
+            payload: framed(&key, at, &manifests, chunk)?,
         })
     };
     let cells = (0..objects.div_ceil(chunk)).into_par_iter().map(cell);
@@ -324,7 +332,7 @@ fn manifests(
 }
 
 /// Encodes the manifest of an object with one block for each fragment.
-fn manifest(plan: &WritePlan, object: usize) -> Result<Vec<u8>, BuildError> {
+fn manifest(plan: &WritePlan, array: &Key, object: usize) -> Result<Vec<u8>, BuildError> {
     let mut builder = ObjectManifestBuilder::new(plan.geometry.axes());
     for &fragment in plan.layout.manifests.of(object) {
         let chunk = plan.layout.fragments[fragment as usize].chunk;
@@ -332,7 +340,7 @@ fn manifest(plan: &WritePlan, object: usize) -> Result<Vec<u8>, BuildError> {
         let pushed = builder.push_single(coords, plan.layout.number(fragment));
         pushed.map_err(|_| BuildError::CellSize {
             chunk: plan.name(chunk),
-            array: MANIFESTS_PATH.to_owned(),
+            array: array.to_string(),
             bytes: u64::MAX,
         })?;
     }
@@ -341,7 +349,11 @@ fn manifest(plan: &WritePlan, object: usize) -> Result<Vec<u8>, BuildError> {
 
 /// Writes the fragments of all objects as rows of numbers: first and number of the rows of each
 /// object, and chunk and number of each fragment.
-fn dense_index(plan: &WritePlan, encoding: &Encoding, outputs: &mut Vec<Output>) {
+fn dense_index(
+    plan: &WritePlan,
+    encoding: &Encoding,
+    outputs: &mut Vec<Output>,
+) -> Result<(), BuildError> {
     let objects = plan.objects.as_ref().map_or(0, |objects| objects.ids.len());
     let (mut spans, mut blocks) = (Vec::new(), Vec::new());
     let mut start = 0_i64;
@@ -359,15 +371,15 @@ fn dense_index(plan: &WritePlan, encoding: &Encoding, outputs: &mut Vec<Output>)
     }
     let columns = plan.geometry.axes() + 1;
     let arrays = [
-        ("manifest_spans", 2, spans.into_flattened()),
-        ("manifest_blocks", columns, blocks.into_flattened()),
+        (ArrayRole::ManifestSpans, 2, spans.into_flattened()),
+        (ArrayRole::ManifestBlocks, columns, blocks.into_flattened()),
     ];
-    for (name, columns, bytes) in arrays {
-        let codecs = encoding.codecs(metadata::bytes(8), 8);
+    for (part, columns, bytes) in arrays {
         let values = EncodedRows::of_dense_index(columns, &bytes);
-        let path = format!("0/object_index/{name}");
-        rows(outputs, codecs, &path, Map::new(), &values);
+        let (codecs, key) = (encoding.of_numbers(8), plan.keys().values(&part)?);
+        rows(outputs, codecs, &key, Attributes::new(), &values);
     }
+    Ok(())
 }
 
 /// Returns the number of groups, with members or attributes.
@@ -398,13 +410,12 @@ fn of_groups(attribute: &Column, count: usize) -> Result<TableColumn, BuildError
 fn table(
     outputs: &mut Vec<Output>,
     encoding: &Encoding,
-    family: &str,
+    key: &Key,
     column: &TableColumn,
-    attributes: Map<String, Value>,
+    described: &Table,
 ) {
-    let path = format!("{family}/{}", column.name);
     // Text has 4-byte letters of any number, and the element size of Blosc ends at 255.
     let size = if column.is_text() { 4 } else { column.size };
-    let codecs = encoding.codecs(metadata::bytes(size), size);
-    rows(outputs, codecs, &path, attributes, &EncodedRows::of(column));
+    let (codecs, attributes) = (encoding.of_numbers(size), described.to_array_attributes());
+    rows(outputs, codecs, key, attributes, &EncodedRows::of(column));
 }

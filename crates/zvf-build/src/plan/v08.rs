@@ -1,71 +1,74 @@
 //! Generation 0.8: one array for each chunk and for each tuple of chunks with links; the padded
 //! form stores dense numeric arrays.
 
-use serde_json::{Map, Value, json};
-use zvf_format::{links::RowForm, numeric::Kind, path::ChunkCoords};
-use zvf_model::column::NumericColumn;
+use serde_json::Value;
+use zvf_format::{links::RowForm, numeric::Kind, path::Delta};
+use zvf_model::{
+    array::{
+        CellAttribute, CellAttributeRole, FragmentArray, LinkFamily, LinkFamilyForm, LinkStore,
+        Padded,
+    },
+    column::NumericColumn,
+    grid::Grid,
+    layout::{AddressError, ArrayRole, GroupRole},
+    metadata::Attributes,
+    zarr::{Array, DataType},
+};
 
 use super::{objects, of_fragments, v09};
 use crate::{
     design::Profile,
     error::BuildError,
     link_placement::{self, Cell, LinkPlacement},
-    metadata::{self, ArrayNode},
-    output::{Output, empty_group, group, group_metadata, json_object, node},
+    output::Output,
     plan::WritePlan,
-    spatial_layout::ArrayGrid,
-    stored_column::StoredColumn,
     tables,
 };
 
+/// Part of a level with the links inside chunks.
+const LINKS: ArrayRole<'static> = ArrayRole::LinkFamily(Delta::INTRA);
+
 pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, BuildError> {
     let mut outputs = Vec::new();
-    let encoding = &plan.encoding;
+    let (encoding, keys) = (&plan.encoding, plan.keys());
     for &chunk in chunks {
-        let name = plan.name(chunk);
-        let mut put = |family: &str, payload: Vec<u8>| {
-            tables::blob(
-                &mut outputs,
-                encoding,
-                format!("0/{family}/{name}"),
-                payload,
-            );
+        let coords = plan.layout.chunks[chunk as usize].as_slice();
+        let mut put = |part: &ArrayRole<'_>, payload: Vec<u8>| {
+            tables::blob(&mut outputs, encoding, keys.cell(part, coords)?, payload);
+            Ok::<_, BuildError>(())
         };
-        put("vertex_fragments", plan.fragment_index(chunk));
+        put(&ArrayRole::VertexFragments, plan.fragment_index(chunk))?;
         for column in &plan.fragment {
-            let family = format!("fragment_attributes/{}", column.name);
-            put(&family, of_fragments(plan, column, chunk));
+            let payload = of_fragments(plan, column, chunk);
+            put(&ArrayRole::FragmentAttribute(&column.name), payload)?;
         }
         let own = plan
             .links
             .as_ref()
             .and_then(|links| links.inside.get(&chunk));
         if let Some(cell) = own {
-            put(
-                "link_fragments",
-                link_placement::single_group(cell.links.len() as u64),
-            );
+            let groups = link_placement::single_group(cell.links.len() as u64);
+            put(&ArrayRole::LinkFragments, groups)?;
             for column in &plan.link {
-                let family = format!("link_attributes/{}/0", column.name);
-                put(&family, v09::gathered(column, cell));
+                let part = ArrayRole::LinkAttributeFamily(&column.name, Delta::INTRA);
+                put(&part, v09::gathered(column, cell))?;
             }
         }
-        let mut dense = Vec::new();
-        dense.push(("vertices".to_owned(), plan.positions(chunk)));
+        let mut dense = vec![(ArrayRole::Vertices, plan.positions(chunk))];
         for column in &plan.vertex {
-            let family = format!("vertex_attributes/{}", column.name);
-            dense.push((family, column.gather(plan.input(chunk))));
+            let part = ArrayRole::VertexAttribute(&column.name);
+            dense.push((part, column.gather(plan.input(chunk))));
         }
         if let Some(cell) = own {
-            dense.push(("links/0".to_owned(), cell.plain()));
+            dense.push((LINKS, cell.plain()));
         }
         if plan.design.profile == Profile::Padded {
-            for (family, payload) in dense {
-                outputs.push(padded_cell(plan, &family, chunk, payload));
+            for (part, payload) in dense {
+                outputs.push(padded_cell(plan, part, chunk, payload)?);
             }
         } else {
-            for (family, payload) in dense {
-                put(&family, payload);
+            for (part, payload) in dense {
+                put(&part, payload)?;
             }
         }
         if let Some(links) = &plan.links {
@@ -82,29 +85,27 @@ fn between_chunks(
     chunk: u32,
     outputs: &mut Vec<Output>,
 ) -> Result<(), BuildError> {
+    let keys = plan.keys();
     for (chunks, cell) in links.between.range(vec![chunk]..vec![chunk + 1]) {
-        let key = cell_key(plan, chunks);
+        let coords = chunks
+            .iter()
+            .flat_map(|chunk| &plan.layout.chunks[*chunk as usize]);
+        let coords: Vec<i64> = coords.copied().collect();
         let rows = cell.rows(links.width, RowForm::Permuted)?;
-        let path = format!("0/cross_chunk_links/0/{key}");
-        tables::blob(outputs, &plan.encoding, path, rows.finish_cell());
+        let key = keys.cell(&ArrayRole::CrossChunkLinks(Delta::INTRA), &coords)?;
+        tables::blob(outputs, &plan.encoding, key, rows.finish_cell());
         for column in &plan.link {
-            let path = format!("0/cross_chunk_link_attributes/{}/0/{key}", column.name);
-            tables::blob(outputs, &plan.encoding, path, v09::gathered(column, cell));
+            let part = ArrayRole::CrossChunkLinkAttribute(&column.name, Delta::INTRA);
+            let (key, payload) = (keys.cell(&part, &coords)?, v09::gathered(column, cell));
+            tables::blob(outputs, &plan.encoding, key, payload);
         }
     }
     Ok(())
 }
 
-fn cell_key(plan: &WritePlan, chunks: &[u32]) -> String {
-    let coords = chunks
-        .iter()
-        .flat_map(|chunk| &plan.layout.chunks[*chunk as usize]);
-    ChunkCoords(&coords.copied().collect::<Vec<i64>>()).to_string()
-}
-
-/// Padded array: its family, type and capacity in rows.
-struct Padded<'a> {
-    family: &'a str,
+/// Padded array: its part, type and capacity in rows.
+struct PaddedPart<'a> {
+    part: ArrayRole<'a>,
     kind: Kind,
     columns: usize,
     rows: usize,
@@ -112,31 +113,31 @@ struct Padded<'a> {
     flat: bool,
 }
 
-impl Padded<'_> {
-    fn of<'a>(plan: &WritePlan, family: &'a str) -> Padded<'a> {
+impl PaddedPart<'_> {
+    fn of<'a>(plan: &WritePlan, part: ArrayRole<'a>) -> PaddedPart<'a> {
         let starts = plan.layout.starts.windows(2);
         let vertices = starts.map(|ends| ends[1] - ends[0]).max().unwrap_or(0);
-        let (kind, columns, rows, flat) = match family.split_once('/') {
-            None => {
-                let positions = &plan.geometry.positions;
-                (positions.kind, positions.row_len(), vertices, false)
-            }
-            Some(("links", _)) => {
-                let inside = plan.links.iter().flat_map(|links| links.inside.values());
-                let links = inside.map(|cell| cell.links.len()).max().unwrap_or(0);
-                let width = plan.links.as_ref().map_or(2, |links| links.width.get());
-                (Kind::Int64, width, links, false)
-            }
-            Some((_, name)) => {
+        let (kind, columns, rows, flat) = match part {
+            ArrayRole::VertexAttribute(name) => {
                 let column = plan.vertex.iter().find(|column| column.name == name);
                 let numbers = column.map(|column| &column.numbers);
                 let kind = numbers.map_or(Kind::UInt8, |numbers| numbers.kind);
                 let columns = numbers.map_or(1, NumericColumn::row_len);
                 (kind, columns, vertices, columns == 1)
             }
+            LINKS => {
+                let inside = plan.links.iter().flat_map(|links| links.inside.values());
+                let links = inside.map(|cell| cell.links.len()).max().unwrap_or(0);
+                let width = plan.links.as_ref().map_or(2, |links| links.width.get());
+                (Kind::Int64, width, links, false)
+            }
+            _ => {
+                let positions = &plan.geometry.positions;
+                (positions.kind, positions.row_len(), vertices, false)
+            }
         };
-        Padded {
-            family,
+        PaddedPart {
+            part,
             kind,
             columns,
             rows: rows.max(1),
@@ -146,12 +147,12 @@ impl Padded<'_> {
 
     /// Returns the fill value and byte after the last row.
     fn fill(&self) -> (Value, u8) {
-        match (self.family.starts_with("links"), self.kind) {
-            (true, _) => (json!(-1), 0xff),
-            (_, Kind::Bool) => (json!(false), 0),
-            (_, Kind::Complex64 | Kind::Complex128) => (json!([0.0, 0.0]), 0),
-            (_, Kind::Float16 | Kind::Float32 | Kind::Float64) => (json!(0.0), 0),
-            _ => (json!(0), 0),
+        match (self.part == LINKS, self.kind) {
+            (true, _) => ((-1).into(), 0xff),
+            (_, Kind::Bool) => (false.into(), 0),
+            (_, Kind::Complex64 | Kind::Complex128) => ([0.0, 0.0].into(), 0),
+            (_, Kind::Float16 | Kind::Float32 | Kind::Float64) => (0.0.into(), 0),
+            _ => (0.into(), 0),
         }
     }
 
@@ -159,128 +160,139 @@ impl Padded<'_> {
         self.rows * self.columns * self.kind.size()
     }
 
-    fn node(&self, plan: &WritePlan, mut attributes: Map<String, Value>) -> Output {
-        let ArrayGrid {
-            origin,
-            shape: grid,
-        } = &plan.grid;
-        if origin.iter().any(|at| *at != 0) {
-            attributes.insert("chunk_grid_origin".to_owned(), json!(origin));
-        }
-        let mut tail = vec![self.rows as u64];
-        if !self.flat {
-            tail.push(self.columns as u64);
-        }
-        let size = self.kind.size();
-        let array = ArrayNode {
-            shape: [grid.as_slice(), &tail].concat(),
-            data_type: json!(self.kind.name()),
-            chunk_shape: [vec![1; grid.len()].as_slice(), &tail].concat(),
-            fill: self.fill().0,
-            codecs: plan.encoding.codecs(metadata::bytes(size), size),
-            attributes,
+    fn node(&self, plan: &WritePlan, attributes: Attributes) -> Result<Output, BuildError> {
+        let (origin, grid) = (&plan.grid.origin, &plan.grid.shape);
+        let (rows, columns) = (self.rows as u64, self.columns as u64);
+        let padded = Padded {
+            grid: Grid::new(Some(origin), grid).map_err(AddressError::from)?,
+            rows,
+            columns,
+            kind: self.kind,
         };
-        node(format!("0/{}", self.family), array.json())
+        let tail = if self.flat {
+            vec![rows]
+        } else {
+            vec![rows, columns]
+        };
+        let array = Array::new(
+            [grid.as_slice(), &tail].concat(),
+            DataType::Number(self.kind),
+            [vec![1; grid.len()].as_slice(), &tail].concat(),
+            self.fill().0,
+            plan.encoding.of_numbers(self.kind.size()),
+        );
+        let array = array.with_attributes(padded.to_attributes(attributes));
+        Ok(Output::node(plan.keys().node(&self.part)?, array))
     }
 }
 
-fn padded_cell(plan: &WritePlan, family: &str, chunk: u32, mut payload: Vec<u8>) -> Output {
-    let padded = Padded::of(plan, family);
+fn padded_cell(
+    plan: &WritePlan,
+    part: ArrayRole<'_>,
+    chunk: u32,
+    mut payload: Vec<u8>,
+) -> Result<Output, BuildError> {
+    let padded = PaddedPart::of(plan, part);
     payload.resize(padded.bytes(), padded.fill().1);
     let mut index = plan.index(chunk);
     index.push(0);
     if !padded.flat {
         index.push(0);
     }
-    Output::Cell {
-        array: format!("0/{family}"),
+    Ok(Output::Cell {
+        array: plan.keys().node(&part)?,
         index,
         payload,
-    }
+    })
 }
 
 pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
-    let mut outputs = vec![node("0", group_metadata(&v09::level(plan)))];
+    let keys = plan.keys();
+    let mut outputs = vec![Output::group(
+        keys.level()?,
+        v09::level(plan).to_attributes(),
+    )];
+    let group = |part: &ArrayRole<'_>, attributes: Attributes| {
+        Ok::<_, BuildError>(Output::group(keys.node(part)?, attributes))
+    };
     let padded = plan.design.profile == Profile::Padded;
-    let dense = |family: &str, attributes: Map<String, Value>| {
+    let dense = |part: ArrayRole<'_>, attributes: Attributes| {
         if padded {
-            Padded::of(plan, family).node(plan, attributes)
+            PaddedPart::of(plan, part).node(plan, attributes)
         } else {
-            node(format!("0/{family}"), group_metadata(&attributes))
+            group(&part, attributes)
         }
     };
-    let dtype = plan.geometry.positions.kind.name();
-    let vertices = json!({"zv_array": "vertices", "dtype": dtype, "encoding": "raw"});
-    outputs.push(dense("vertices", json_object(vertices)));
-    let index = |name: &str| json!({"zv_array": name, "encoding": "fragment_index_v1"});
-    outputs.push(group("0/vertex_fragments", index("vertex_fragments")));
+    let empty = |role: GroupRole<'_>| Ok::<_, BuildError>(Output::empty_group(keys.group(role)?));
+    outputs.push(dense(ArrayRole::Vertices, v09::vertices(plan))?);
+    let fragments = FragmentArray::Vertices.to_attributes();
+    outputs.push(group(&ArrayRole::VertexFragments, fragments)?);
     if !plan.vertex.is_empty() {
-        outputs.push(empty_group("0/vertex_attributes"));
+        outputs.push(empty(GroupRole::VertexAttributes)?);
     }
     for column in &plan.vertex {
-        let family = format!("vertex_attributes/{}", column.name);
-        outputs.push(dense(&family, column.attributes.clone()));
+        let part = ArrayRole::VertexAttribute(&column.name);
+        outputs.push(dense(part, column.metadata.to_attributes())?);
     }
     if !plan.fragment.is_empty() {
-        outputs.push(empty_group("0/fragment_attributes"));
+        outputs.push(empty(GroupRole::FragmentAttributes)?);
     }
     for column in &plan.fragment {
-        let path = format!("0/fragment_attributes/{}", column.name);
-        outputs.push(node(path, group_metadata(&column.attributes)));
+        let part = ArrayRole::FragmentAttribute(&column.name);
+        outputs.push(group(&part, column.metadata.to_attributes())?);
     }
     if let Some(links) = &plan.links {
-        if plan.design.kind.is_linked() {
-            let family = json!({
-                "zv_array": "links", "dtype": "int64", "link_width": links.width.get(),
-                "level_delta": 0,
-            });
-            outputs.push(empty_group("0/links"));
-            outputs.push(dense("links/0", json_object(family)));
-            outputs.push(group("0/link_fragments", index("link_fragments")));
-        }
         let between: usize = links.between.values().map(Cell::len).sum();
-        let family = json!({
-            "zv_array": "cross_chunk_links", "level_delta": 0, "link_width": links.width.get(),
-            "num_links": between, "sid_ndim": plan.geometry.axes(),
-        });
-        outputs.push(empty_group("0/cross_chunk_links"));
-        outputs.push(group("0/cross_chunk_links/0", family));
-        for (family, tag) in [
-            ("link_attributes", "link_attribute"),
-            ("cross_chunk_link_attributes", "cross_chunk_link_attribute"),
-        ] {
-            if !plan.link.is_empty() {
-                outputs.push(empty_group(format!("0/{family}")));
-            }
-            for column in &plan.link {
-                let crossing = (tag != "link_attribute").then_some(between);
-                let attributes = link_attribute(column, tag, crossing);
-                outputs.push(empty_group(format!("0/{family}/{}", column.name)));
-                let path = format!("0/{family}/{}/0", column.name);
-                outputs.push(node(path, group_metadata(&attributes)));
-            }
+        let family = LinkFamily {
+            delta: Delta::INTRA,
+            width: links.width,
+            directed: false,
+            store: LinkStore::Canonical,
+            sid_ndim: Some(plan.geometry.axes()),
+            num_links: Some(between as u64),
+            num_physical_records: None,
+        };
+        if plan.design.kind.is_linked() {
+            outputs.push(empty(GroupRole::Links)?);
+            let inside = family.to_attributes(LinkFamilyForm::InChunks);
+            outputs.push(dense(LINKS, inside)?);
+            let fragments = FragmentArray::Links.to_attributes();
+            outputs.push(group(&ArrayRole::LinkFragments, fragments)?);
+        }
+        outputs.push(empty(GroupRole::CrossChunkLinks)?);
+        let form = LinkFamilyForm::BetweenChunks(keys.layout.generation);
+        let part = ArrayRole::CrossChunkLinks(Delta::INTRA);
+        outputs.push(group(&part, family.to_attributes(form))?);
+        if !plan.link.is_empty() {
+            outputs.push(empty(GroupRole::LinkAttributes)?);
+            outputs.push(empty(GroupRole::CrossChunkLinkAttributes)?);
+        }
+        for column in &plan.link {
+            let inside = CellAttribute {
+                level_delta: Some(0),
+                ..column.metadata.clone()
+            };
+            let columns = column.numbers.row_len();
+            let crossing = CellAttribute {
+                role: CellAttributeRole::CrossChunkLink,
+                num_links: Some(between as u64),
+                row_shape: Some(
+                    (columns > 1)
+                        .then_some(columns as u64)
+                        .into_iter()
+                        .collect(),
+                ),
+                ..inside.clone()
+            };
+            outputs.push(empty(GroupRole::LinkAttribute(&column.name))?);
+            let part = ArrayRole::LinkAttributeFamily(&column.name, Delta::INTRA);
+            outputs.push(group(&part, inside.to_attributes())?);
+            outputs.push(empty(GroupRole::CrossChunkLinkAttribute(&column.name))?);
+            let part = ArrayRole::CrossChunkLinkAttribute(&column.name, Delta::INTRA);
+            outputs.push(group(&part, crossing.to_attributes())?);
         }
     }
     objects::v08(plan, &mut outputs)?;
-    for (format, header) in &plan.design.headers {
-        outputs.push(node(format!("headers/{format}"), group_metadata(header)));
-    }
-    if !plan.design.headers.is_empty() {
-        outputs.push(empty_group("headers"));
-    }
+    v09::headers(plan, &mut outputs)?;
     Ok(outputs)
-}
-
-/// Returns the attributes of a link attribute, with the number of links for links between chunks.
-fn link_attribute(column: &StoredColumn, tag: &str, crossing: Option<usize>) -> Map<String, Value> {
-    let mut attributes = column.attributes.clone();
-    attributes.insert("zv_array".to_owned(), json!(tag));
-    attributes.insert("level_delta".to_owned(), json!(0));
-    if let Some(links) = crossing {
-        let columns = column.numbers.row_len();
-        let shape: Vec<usize> = (columns > 1).then_some(columns).into_iter().collect();
-        attributes.insert("num_links".to_owned(), json!(links));
-        attributes.insert("row_shape".to_owned(), json!(shape));
-    }
-    attributes
 }

@@ -2,29 +2,40 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
-use zvf_format::links::RowForm;
+use zvf_format::path::Delta;
+use zvf_model::{
+    array::{
+        CellAttribute, FragmentArray, LinkArray, LinkAttributeFamily, LinkFamily, LinkFamilyForm,
+        LinkStore, VertexEncoding, Vertices,
+    },
+    layout::{
+        AddressError, ArrayRole, GroupRole, LinkOffsets, OBJECT_INDEX, RootArrayRole, VERTICES,
+    },
+    level::LevelMetadata,
+    metadata::Attributes,
+    word::Word,
+};
 
 use super::{draco, objects, of_fragments};
 use crate::{
     error::BuildError,
     link_placement::{self, Cell, CrossChunkPolicy, LinkPlacement},
-    metadata::{self, ArrayNode},
-    output::{Output, empty_group, group, group_metadata, json_object, node},
+    metadata,
+    output::Output,
     plan::WritePlan,
-    stored_column::StoredColumn,
+    stored_column::{StoredColumn, little},
 };
 
 /// Cells of one link array by chunk.
-pub(super) struct LinkArray<'a> {
-    pub(super) segment: String,
-    pub(super) offsets: Vec<Vec<i64>>,
-    pub(super) cells: BTreeMap<u32, &'a Cell>,
+struct LinkCells<'a> {
+    segment: String,
+    offsets: Vec<Vec<i64>>,
+    cells: BTreeMap<u32, &'a Cell>,
 }
 
 /// Groups links between chunks by array.
-fn link_arrays<'a>(plan: &WritePlan, links: &'a LinkPlacement) -> Vec<LinkArray<'a>> {
-    let mut arrays: BTreeMap<String, LinkArray<'a>> = BTreeMap::new();
+fn link_arrays<'a>(plan: &WritePlan, links: &'a LinkPlacement) -> Vec<LinkCells<'a>> {
+    let mut arrays: BTreeMap<String, LinkCells<'a>> = BTreeMap::new();
     for (chunks, cell) in &links.between {
         let Some(source) = chunks.first() else {
             continue;
@@ -34,7 +45,7 @@ fn link_arrays<'a>(plan: &WritePlan, links: &'a LinkPlacement) -> Vec<LinkArray<
             .map(|chunk| plan.layout.chunks[*chunk as usize].as_slice())
             .collect();
         let (segment, offsets) = link_placement::offsets(&coords);
-        let array = arrays.entry(segment.clone()).or_insert_with(|| LinkArray {
+        let array = arrays.entry(segment.clone()).or_insert_with(|| LinkCells {
             segment,
             offsets,
             cells: BTreeMap::new(),
@@ -45,7 +56,7 @@ fn link_arrays<'a>(plan: &WritePlan, links: &'a LinkPlacement) -> Vec<LinkArray<
 }
 
 /// Returns the array of links inside chunks, which graphs and meshes have even without links.
-fn inside<'a>(plan: &WritePlan, links: &'a LinkPlacement) -> Option<LinkArray<'a>> {
+fn inside<'a>(plan: &WritePlan, links: &'a LinkPlacement) -> Option<LinkCells<'a>> {
     if !plan.design.kind.is_linked() {
         return None;
     }
@@ -54,25 +65,37 @@ fn inside<'a>(plan: &WritePlan, links: &'a LinkPlacement) -> Option<LinkArray<'a
     let (segment, offsets) = link_placement::offsets(&chunks);
     let cells = links.inside.iter().map(|(chunk, cell)| (*chunk, cell));
     let is_stored = !draco::has_triangles(plan);
-    Some(LinkArray {
+    Some(LinkCells {
         segment,
         offsets,
         cells: cells.filter(|_| is_stored).collect(),
     })
 }
 
+/// Returns the part that stores links with these offsets.
+fn links_at(segment: &str) -> ArrayRole<'_> {
+    ArrayRole::Links(Delta::INTRA, LinkOffsets::Segment(segment))
+}
+
+/// Returns the part that stores an attribute of links with these offsets.
+fn attribute_at<'a>(column: &'a StoredColumn, segment: &'a str) -> ArrayRole<'a> {
+    let offsets = LinkOffsets::Segment(segment);
+    ArrayRole::LinkAttribute(&column.name, Delta::INTRA, offsets)
+}
+
 pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, BuildError> {
+    let keys = plan.keys();
     let mut outputs = Vec::new();
     for &chunk in chunks {
-        let mut put = |array: String, payload: Vec<u8>| {
+        let mut put = |part: &ArrayRole<'_>, payload: Vec<u8>| {
             if !payload.is_empty() {
-                let index = plan.index(chunk);
                 outputs.push(Output::Cell {
-                    array,
-                    index,
+                    array: keys.node(part)?,
+                    index: plan.index(chunk),
                     payload,
                 });
             }
+            Ok::<_, AddressError>(())
         };
         let vertices = match plan.design.draco {
             None => plan.positions(chunk),
@@ -81,15 +104,15 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
                 source,
             })?,
         };
-        put("0/vertices".to_owned(), vertices);
-        put("0/vertex_fragments".to_owned(), plan.fragment_index(chunk));
+        put(&ArrayRole::Vertices, vertices)?;
+        put(&ArrayRole::VertexFragments, plan.fragment_index(chunk))?;
         for column in &plan.vertex {
-            let path = format!("0/vertex_attributes/{}", column.name);
-            put(path, column.gather(plan.input(chunk)));
+            let payload = column.gather(plan.input(chunk));
+            put(&ArrayRole::VertexAttribute(&column.name), payload)?;
         }
         for column in &plan.fragment {
-            let path = format!("0/fragment_attributes/{}", column.name);
-            put(path, of_fragments(plan, column, chunk));
+            let payload = of_fragments(plan, column, chunk);
+            put(&ArrayRole::FragmentAttribute(&column.name), payload)?;
         }
         let Some(links) = &plan.links else {
             continue;
@@ -98,14 +121,14 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
             && !draco::has_triangles(plan)
             && let Some(array) = inside(plan, links)
         {
-            put(format!("0/links/0/{}", array.segment), cell.plain());
-            put(
-                "0/link_fragments".to_owned(),
-                link_placement::single_group(cell.links.len() as u64),
-            );
+            put(&links_at(&array.segment), cell.plain())?;
+            let groups = link_placement::single_group(cell.links.len() as u64);
+            put(&ArrayRole::LinkFragments, groups)?;
             for column in &plan.link {
-                let path = format!("0/link_attributes/{}/0/{}", column.name, array.segment);
-                put(path, gathered(column, cell));
+                put(
+                    &attribute_at(column, &array.segment),
+                    gathered(column, cell),
+                )?;
             }
         }
         // Keys are tuples of chunks, sorted by their first chunk.
@@ -117,10 +140,9 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
                 .collect();
             let (segment, _) = link_placement::offsets(&coords);
             let rows = cell.rows(links.width, plan.form(true))?;
-            put(format!("0/links/0/{segment}"), rows.finish_ragged());
+            put(&links_at(&segment), rows.finish_ragged())?;
             for column in &plan.link {
-                let path = format!("0/link_attributes/{}/0/{segment}", column.name);
-                put(path, gathered(column, cell));
+                put(&attribute_at(column, &segment), gathered(column, cell))?;
             }
         }
     }
@@ -131,132 +153,147 @@ pub(super) fn gathered(column: &StoredColumn, cell: &Cell) -> Vec<u8> {
     column.gather(cell.links.iter().map(|link| *link as usize))
 }
 
+/// Returns the metadata of vertices in these cells.
+pub(super) fn vertices(plan: &WritePlan) -> Attributes {
+    let vertices = Vertices {
+        dtype: little(plan.geometry.positions.kind),
+        encoding: match plan.design.draco {
+            Some(_) => Word::Known(VertexEncoding::Draco),
+            None => Word::Known(VertexEncoding::Raw),
+        },
+        ndim: None,
+        vertex_count: None,
+    };
+    vertices.to_attributes(plan.keys().layout.generation)
+}
+
 pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
-    let mut outputs = vec![node("0", group_metadata(&level(plan)))];
+    let keys = plan.keys();
+    let mut outputs = vec![Output::group(keys.level()?, level(plan).to_attributes())];
     let chunks: Vec<u32> = (0..plan.layout.chunks.len() as u32).collect();
-    let names: Vec<String> = chunks.iter().map(|chunk| plan.name(*chunk)).collect();
-    let array = |path: String, keys: &[String], attributes: Map<String, Value>| {
-        let mut keys = keys.to_vec();
-        keys.sort_unstable();
+    let array = |part: &ArrayRole<'_>, chunks: &[u32], attributes: Attributes| {
+        let chunks = chunks.iter();
+        let chunks = chunks.map(|chunk| plan.layout.chunks[*chunk as usize].as_slice());
         let shard = plan.shard.as_deref();
-        let array = ArrayNode::per_chunk(&plan.encoding, &plan.grid, shard, &keys, attributes);
-        node(path, array.json())
+        let array = metadata::per_chunk(&plan.encoding, &plan.grid, shard, chunks, attributes);
+        Ok::<_, AddressError>(Output::node(keys.node(part)?, array))
     };
-    let dtype = plan.geometry.positions.kind.name();
-    let encoding = match plan.design.draco {
-        Some(_) => "draco",
-        None => "raw",
-    };
-    let vertices = json!({"zv_array": "vertices", "dtype": dtype, "encoding": encoding});
-    outputs.push(array(
-        "0/vertices".to_owned(),
-        &names,
-        json_object(vertices),
-    ));
-    let index =
-        |name: &str| json_object(json!({"zv_array": name, "encoding": "fragment_index_v1"}));
-    let path = "0/vertex_fragments".to_owned();
-    outputs.push(array(path, &names, index("vertex_fragments")));
-    for (family, columns) in [
-        ("vertex_attributes", &plan.vertex),
-        ("fragment_attributes", &plan.fragment),
-    ] {
-        if !columns.is_empty() {
-            outputs.push(empty_group(format!("0/{family}")));
-        }
-        for column in columns {
-            let path = format!("0/{family}/{}", column.name);
-            outputs.push(array(path, &names, column.attributes.clone()));
-        }
+    outputs.push(array(&ArrayRole::Vertices, &chunks, vertices(plan))?);
+    let fragments = FragmentArray::Vertices.to_attributes();
+    outputs.push(array(&ArrayRole::VertexFragments, &chunks, fragments)?);
+    if !plan.vertex.is_empty() {
+        outputs.push(Output::empty_group(
+            keys.group(GroupRole::VertexAttributes)?,
+        ));
+    }
+    for column in &plan.vertex {
+        let part = ArrayRole::VertexAttribute(&column.name);
+        outputs.push(array(&part, &chunks, column.metadata.to_attributes())?);
+    }
+    if !plan.fragment.is_empty() {
+        outputs.push(Output::empty_group(
+            keys.group(GroupRole::FragmentAttributes)?,
+        ));
+    }
+    for column in &plan.fragment {
+        let part = ArrayRole::FragmentAttribute(&column.name);
+        outputs.push(array(&part, &chunks, column.metadata.to_attributes())?);
     }
     if let Some(links) = &plan.links {
-        outputs.push(empty_group("0/links"));
+        outputs.push(Output::empty_group(keys.group(GroupRole::Links)?));
         let family = link_family(plan, links);
-        outputs.push(group("0/links/0", family));
+        outputs.push(Output::group(
+            keys.node(&ArrayRole::LinkFamily(Delta::INTRA))?,
+            family.to_attributes(LinkFamilyForm::Merged),
+        ));
         if !plan.link.is_empty() {
-            outputs.push(empty_group("0/link_attributes"));
+            outputs.push(Output::empty_group(keys.group(GroupRole::LinkAttributes)?));
         }
         for column in &plan.link {
-            let family = json!({
-                "zv_array": "link_attribute_family",
-                "name": column.name,
-                "level_delta": 0,
-                "num_links": links.logical,
-            });
-            outputs.push(empty_group(format!("0/link_attributes/{}", column.name)));
-            outputs.push(group(
-                format!("0/link_attributes/{}/0", column.name),
-                family,
-            ));
+            let of_attribute = LinkAttributeFamily {
+                name: column.name.clone(),
+                delta: Delta::INTRA,
+                num_links: links.logical as u64,
+            };
+            let key = keys.group(GroupRole::LinkAttribute(&column.name))?;
+            outputs.push(Output::empty_group(key));
+            let key = keys.node(&ArrayRole::LinkAttributeFamily(&column.name, Delta::INTRA))?;
+            outputs.push(Output::group(key, of_attribute.to_attributes()));
         }
         let inside = inside(plan, links);
         if let Some(inside) = &inside {
-            let keys: Vec<String> = inside.cells.keys().map(|at| plan.name(*at)).collect();
-            let path = "0/link_fragments".to_owned();
-            outputs.push(array(path, &keys, index("link_fragments")));
+            let chunks: Vec<u32> = inside.cells.keys().copied().collect();
+            let fragments = FragmentArray::Links.to_attributes();
+            outputs.push(array(&ArrayRole::LinkFragments, &chunks, fragments)?);
         }
-        let flat = inside.into_iter().map(|array| (array, false));
-        let crossing = link_arrays(plan, links).into_iter();
-        for (links_of, crosses) in flat.chain(crossing.map(|array| (array, true))) {
-            let keys = links_of.cells.keys().map(|chunk| plan.name(*chunk));
-            let keys: Vec<String> = keys.collect();
-            let node = json!({
-                "zv_array": "links",
-                "dtype": "int64",
-                "offsets": links_of.offsets,
-                "has_perm": plan.form(crosses) == RowForm::Permuted,
-                "link_width": links.width.get(),
-                "level_delta": 0,
-            });
-            let path = format!("0/links/0/{}", links_of.segment);
-            outputs.push(array(path, &keys, json_object(node)));
+        for links in inside.into_iter().chain(link_arrays(plan, links)) {
+            let chunks: Vec<u32> = links.cells.keys().copied().collect();
+            let attributes = LinkArray::new(&family, &links.offsets).to_attributes(&family);
+            outputs.push(array(&links_at(&links.segment), &chunks, attributes)?);
             for column in &plan.link {
-                let mut attributes = column.attributes.clone();
-                attributes.insert("offsets".to_owned(), json!(links_of.offsets));
-                attributes.insert("level_delta".to_owned(), json!(0));
-                let path = format!("0/link_attributes/{}/0/{}", column.name, links_of.segment);
-                outputs.push(array(path, &keys, attributes));
+                let metadata = CellAttribute {
+                    offsets: Some(links.offsets.clone()),
+                    level_delta: Some(0),
+                    ..column.metadata.clone()
+                };
+                let part = attribute_at(column, &links.segment);
+                outputs.push(array(&part, &chunks, metadata.to_attributes())?);
             }
         }
     }
     objects::v09(plan, &mut outputs)?;
-    for (format, header) in &plan.design.headers {
-        outputs.push(node(format!("headers/{format}"), group_metadata(header)));
-    }
-    if !plan.design.headers.is_empty() {
-        outputs.push(empty_group("headers"));
-    }
+    headers(plan, &mut outputs)?;
     Ok(outputs)
 }
 
-/// Returns the attributes of the family of links inside the level.
-fn link_family(plan: &WritePlan, links: &LinkPlacement) -> Value {
+/// Writes the headers of files in other formats.
+pub(super) fn headers(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), BuildError> {
+    let layout = plan.keys().layout;
+    for (format, header) in &plan.design.headers {
+        let key = layout.root_node(&RootArrayRole::Header(format))?;
+        outputs.push(Output::group(key, header.clone()));
+    }
+    if !plan.design.headers.is_empty() {
+        outputs.push(Output::empty_group(
+            layout.root_node(&RootArrayRole::Headers)?,
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the metadata of the family of links inside the level.
+fn link_family(plan: &WritePlan, links: &LinkPlacement) -> LinkFamily {
     // Triangles in streams of vertices are not links of the family.
     let in_streams: usize = match draco::has_triangles(plan) {
         true => links.inside.values().map(Cell::len).sum(),
         false => 0,
     };
     let policy = CrossChunkPolicy::of(&plan.design);
-    json!({
-        "zv_array": "links_family",
-        "level_delta": 0,
-        "link_width": links.width.get(),
-        "directed": policy.directed,
-        "store": if policy.duplicate { "duplicate" } else { "canonical" },
-        "sid_ndim": plan.geometry.axes(),
-        "num_links": links.logical - in_streams,
-        "num_physical_records": links.physical() - in_streams,
-    })
+    LinkFamily {
+        delta: Delta::INTRA,
+        width: links.width,
+        directed: policy.directed,
+        store: match policy.duplicate {
+            true => LinkStore::Duplicate,
+            false => LinkStore::Canonical,
+        },
+        sid_ndim: Some(plan.geometry.axes()),
+        num_links: Some((links.logical - in_streams) as u64),
+        num_physical_records: Some((links.physical() - in_streams) as u64),
+    }
 }
 
-/// Returns the attributes of the level.
-pub(super) fn level(plan: &WritePlan) -> Map<String, Value> {
-    let mut present = vec!["vertices"];
+/// Returns the metadata of the level.
+pub(super) fn level(plan: &WritePlan) -> LevelMetadata {
+    let mut present = vec![VERTICES];
     let mut also = |there: bool, name| present.extend(there.then_some(name));
-    also(!plan.vertex.is_empty(), "vertex_attributes");
-    also(!plan.fragment.is_empty(), "fragment_attributes");
-    also(plan.design.kind.is_linked(), "links");
-    also(plan.objects.is_some(), "object_index");
+    also(!plan.vertex.is_empty(), GroupRole::VertexAttributes.name());
+    also(
+        !plan.fragment.is_empty(),
+        GroupRole::FragmentAttributes.name(),
+    );
+    also(plan.design.kind.is_linked(), GroupRole::Links.name());
+    also(plan.objects.is_some(), OBJECT_INDEX);
     let current = plan.design.profile == crate::Profile::V09;
     metadata::level(plan.vertices, &present, current)
 }

@@ -24,7 +24,7 @@ fn numbers(name: &str, values: impl IntoIterator<Item = f64>) -> Column {
 #[track_caller]
 fn node(outputs: &[Output], wanted: &str) -> serde_json::Value {
     let mut nodes = outputs.iter().filter_map(|output| match output {
-        Output::Node { path, json } if path == wanted => Some(json.clone()),
+        Output::Node { key, node } if key.as_str() == wanted => Some(node.to_json()),
         _ => None,
     });
     nodes.next().expect(wanted)
@@ -33,7 +33,7 @@ fn node(outputs: &[Output], wanted: &str) -> serde_json::Value {
 #[track_caller]
 fn payload(outputs: &[Output], wanted: &str) -> Vec<u8> {
     let mut cells = outputs.iter().filter_map(|output| match output {
-        Output::Cell { array, payload, .. } if array == wanted => Some(payload.clone()),
+        Output::Cell { array, payload, .. } if array.as_str() == wanted => Some(payload.clone()),
         _ => None,
     });
     cells.next().expect(wanted)

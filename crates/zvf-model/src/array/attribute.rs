@@ -169,6 +169,31 @@ impl CellAttribute {
             .finish()
     }
 
+    /// Replaces the type in attributes by one number to a row.
+    pub fn set_scalar(attributes: &mut Attributes, dtype: Dtype) {
+        let others = [
+            "encoding",
+            "categories",
+            "ordered",
+            "_FillValue",
+            "channel_names",
+        ];
+        for name in others {
+            attributes.remove(name);
+        }
+        attributes.insert("dtype".to_owned(), dtype.to_string().into());
+        if let Some(shape) = attributes.get_mut("row_shape") {
+            *shape = Value::Array(Vec::new());
+        }
+    }
+
+    /// Removes from attributes the ones that depend on the links of an array.
+    pub fn remove_extents(attributes: &mut Attributes) {
+        for name in ["shape", "row_shape", "offsets", "num_links"] {
+            attributes.remove(name);
+        }
+    }
+
     /// Returns the declared number of columns of a row: from the row shape, otherwise from the
     /// channel names, otherwise one. `None` if it exceeds 64 bits.
     pub fn declared_columns(&self) -> Option<u64> {

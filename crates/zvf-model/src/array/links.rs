@@ -1,9 +1,10 @@
 //! Attributes of link families and link arrays.
 
+use serde_json::Value;
 use zvf_format::{
     links::{LinkWidth, RowForm},
     numeric::{ByteOrder, Dtype, Kind},
-    path::{Delta, Offsets},
+    path::{Delta, OffsetCoords, Offsets},
 };
 
 use super::check_tag;
@@ -193,6 +194,32 @@ impl LinkFamily {
         }
     }
 
+    /// Removes from attributes the ones that a family of another form has, which would change the
+    /// meaning of this one. `is_default` is whether the policy is the default of 0.8.0.
+    pub fn remove_foreign(attributes: &mut Attributes, form: LinkFamilyForm, is_default: bool) {
+        if form == LinkFamilyForm::InChunks {
+            // Families with this number declare how many links they have.
+            attributes.remove("sid_ndim");
+        }
+        if is_default {
+            attributes.remove("directed");
+            attributes.remove("store");
+        }
+    }
+
+    /// Returns whether the attributes of a family of any form declare the order of endpoints as data,
+    /// and several copies of a link.
+    pub fn declared_policy(attributes: &Attributes) -> (bool, bool) {
+        let store = attributes.get("store").and_then(Value::as_str);
+        let directed = attributes.get("directed") == Some(&Value::Bool(true));
+        (directed, store == Some(LinkStore::Duplicate.as_str()))
+    }
+
+    /// Returns the number of links that the attributes of a family of any form declare.
+    pub fn declared_links(attributes: &Attributes) -> Option<u64> {
+        attributes.get("num_links").and_then(Value::as_u64)
+    }
+
     /// Returns the offsets in the path segment of an array; none if it is malformed.
     pub fn offsets(&self, segment: &str) -> Vec<Vec<i64>> {
         let offsets = Offsets::parse(segment, self.width, self.sid_ndim.unwrap_or_default());
@@ -208,8 +235,12 @@ impl LinkFamily {
     /// Returns the form of the rows of an array of 0.9. Rows start with a permutation for
     /// cross-chunk links within a level, unless the family is directed and canonical.
     pub fn row_form(&self, offsets: &Offsets<'_>) -> RowForm {
-        let crossing = self.delta == Delta::INTRA && !offsets.is_zero();
-        if crossing && (self.store == LinkStore::Duplicate || !self.directed) {
+        self.form_of_rows(!offsets.is_zero())
+    }
+
+    fn form_of_rows(&self, crosses: bool) -> RowForm {
+        let crosses = crosses && self.delta == Delta::INTRA;
+        if crosses && (self.store == LinkStore::Duplicate || !self.directed) {
             RowForm::Permuted
         } else {
             RowForm::Plain
@@ -230,15 +261,13 @@ pub struct LinkArray {
 
 impl LinkArray {
     /// Creates the metadata of the array of links with these offsets.
-    pub fn new(family: &LinkFamily, segment: impl Into<String>) -> Option<Self> {
-        let segment = segment.into();
-        let arity = family.sid_ndim.unwrap_or_default();
-        let row_form = family.row_form(&Offsets::parse(&segment, family.width, arity).ok()?);
-        Some(Self {
+    pub fn new(family: &LinkFamily, offsets: &[Vec<i64>]) -> Self {
+        let crosses = offsets.iter().flatten().any(|number| *number != 0);
+        Self {
             dtype: Dtype::new(Kind::Int64, ByteOrder::Little),
-            segment,
-            row_form,
-        })
+            segment: OffsetCoords(offsets).to_string(),
+            row_form: family.form_of_rows(crosses),
+        }
     }
 
     /// Returns the attributes of the node in its family.

@@ -117,6 +117,13 @@ impl Presence {
         Self::attributes_of(self.grid.origin(), chunks.iter().map(ChunkCoord::coords))
     }
 
+    /// Returns the first chunk that the attributes of an array declare for its grid, followed by zeros.
+    pub fn origin_of(attributes: &Attributes) -> impl Iterator<Item = i64> {
+        let origin = attributes.get(ORIGIN).and_then(Value::as_array);
+        let origin = origin.into_iter().flatten().filter_map(Value::as_i64);
+        origin.chain(core::iter::repeat(0))
+    }
+
     /// Returns whether the attributes of an array list its chunks.
     pub fn is_listed(attributes: &Attributes) -> bool {
         attributes.contains_key(LIST)

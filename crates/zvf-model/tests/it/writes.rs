@@ -258,7 +258,10 @@ impl Recorded {
                 let path = file.parent().and_then(|array| array.parent()).unwrap();
                 let family = self.family(path.as_str(), Delta::parse(delta).unwrap());
                 let read = LinkArray::parse(file, segment, attributes, &family).unwrap();
-                assert_eq!(LinkArray::new(&family, *segment), Some(read.value.clone()));
+                assert_eq!(
+                    LinkArray::new(&family, &family.offsets(segment)),
+                    read.value
+                );
                 read.value.to_attributes(&family)
             }
             ["link_attributes", name, delta]
@@ -518,8 +521,8 @@ proptest! {
         prop_assert_eq!(read.unwrap().value, Some(family.clone()));
         let offsets = numbers.chunks(arity).take(family.width.get() - 1);
         let offsets: Vec<Vec<i64>> = offsets.map(<[i64]>::to_vec).collect();
-        let segment = zvf_format::path::OffsetCoords(&offsets).to_string();
-        let array = LinkArray::new(&family, segment.clone()).unwrap();
+        let array = LinkArray::new(&family, &offsets);
+        let segment = array.segment.clone();
         let read = LinkArray::parse(&file, &segment, &array.to_attributes(&family), &family);
         prop_assert_eq!(read.unwrap().value, array);
         prop_assert_eq!(family.offsets(&segment), offsets);

@@ -4,18 +4,22 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::Map;
 use zvf_format::{
     fragment::FragmentIndex,
     numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
 };
 use zvf_model::column::{Column, NumericColumn};
-use zvf_model::{grid::ChunkCoord, layout::ArrayRole, level::LevelId};
+use zvf_model::{
+    grid::ChunkCoord,
+    layout::{ArrayRole, GroupRole},
+    level::LevelId,
+    metadata::Attributes,
+};
 use zvf_query::{ObjectSet, StoredArray};
 use zvf_store::Transaction;
 
 use super::{
-    AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, VertexFn,
+    AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, VertexFn, cell_name,
     computed_values, present, raw_vertices, root,
 };
 use crate::{
@@ -254,7 +258,8 @@ impl<'a> ObjectTarget<'a> {
         spec: &'a AttributeSpec,
         reduction: ObjectReduction,
     ) -> Result<Self, Failure> {
-        let location = AttributeLocation::find(dataset, spec, "0/object_attributes").await?;
+        let part = ArrayRole::ObjectAttribute(&spec.name);
+        let location = AttributeLocation::find(dataset, spec, &part).await?;
         let session = dataset.session();
         let objects = session.object_list(LevelId::FULL).await?;
         let objects = objects.ok_or_else(|| spec.error("the store has no objects"))?;
@@ -333,7 +338,7 @@ impl<'a> ObjectTarget<'a> {
                 })?;
                 let rows = before..batch.vertices();
                 let wrong = || Failure::Attribute {
-                    name: format!("0/vertex_fragments/{chunk}"),
+                    name: cell_name(&ArrayRole::VertexFragments, chunk),
                     why: "an object lists a fragment, or a fragment a vertex, that does not exist",
                 };
                 own(&self.objects, chunk, &index, rows, &mut owned).ok_or_else(wrong)?;
@@ -372,9 +377,9 @@ impl<'a> ObjectTarget<'a> {
     ) -> Result<(Bytes, AttributeReport), Failure> {
         self.location.delete_replaced(transaction).await?;
         let form = form(self.dataset).await?;
-        let (path, rows) = (&self.location.path, table.rows(&self.spec.name));
-        let mut outputs = form.object_attribute(path, &Map::new(), &rows)?;
-        outputs.extend(present(self.dataset, "object_attributes").await?);
+        let (key, rows) = (&self.location.key, table.rows(&self.spec.name));
+        let mut outputs = form.object_attribute(key, &Attributes::new(), &rows)?;
+        outputs.extend(present(self.dataset, GroupRole::ObjectAttributes).await?);
         let writer = CellWriter::new(StagedTransaction::new(&mut *transaction));
         writer.write(outputs).await?;
         written.bytes = writer.take_report().bytes;

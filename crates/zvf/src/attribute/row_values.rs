@@ -6,10 +6,10 @@ use std::sync::{
 };
 
 use zvf_build::edit::{EditError, StoredValues};
-use zvf_model::{grid::ChunkCoord, row_id::RowId};
+use zvf_model::{grid::ChunkCoord, layout::ArrayRole, row_id::RowId};
 use zvf_query::StoredArray;
 
-use super::Batch;
+use super::{Batch, cell_name};
 use crate::failure::Failure;
 
 /// Values of some vertices.
@@ -38,7 +38,7 @@ impl RowValues {
                 (Some(old), _) if old.len() == size => bytes.extend_from_slice(old),
                 (Some(_), _) => {
                     return Err(Failure::Attribute {
-                        name: format!("0/vertex_attributes/{}/{chunk}", self.name),
+                        name: cell_name(&ArrayRole::VertexAttribute(&self.name), chunk),
                         why: "its size is not that of one value for each vertex",
                     });
                 }

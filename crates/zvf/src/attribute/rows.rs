@@ -11,20 +11,22 @@ use std::{
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use zvf_build::{
-    BuildError, Column, ColumnValues, NumericColumn,
+    BuildError, Column, ColumnValues, NumericColumn, Profile,
     edit::{EditError, StoredValues},
 };
 use zvf_format::numeric::{Dtype, Kind, columns_of};
 use zvf_model::{
-    error_kind::ErrorKind, grid::ChunkCoord, key::Key, layout::ArrayRole, level::LevelId,
+    error_kind::ErrorKind,
+    grid::ChunkCoord,
+    layout::{ArrayRole, GroupRole},
+    level::LevelId,
     row_id::RowId,
 };
 use zvf_query::{Damage, Fault, QueryError, StoredArray, predicate::Scope};
 use zvf_store::{Store, Transaction};
 
 use super::{
-    AttributeLocation, AttributeReport, AttributeSpec, Batch, finish, json_of, present,
-    raw_vertices, root,
+    AttributeLocation, AttributeReport, AttributeSpec, Batch, finish, present, raw_vertices, root,
     row_values::RowValues,
     vertex::{Values, VertexTarget},
 };
@@ -188,18 +190,17 @@ async fn like_stored(
     positions: Dtype,
     column: &Column,
 ) -> Result<(Option<StoredArray>, Option<StoredValues>), Failure> {
-    let path = format!("0/vertex_attributes/{}", column.name);
-    let key = nodes::named(Key::parse(&path), &path)?;
+    let role = ArrayRole::VertexAttribute(&column.name);
+    let key = nodes::place(Profile::V09.keys(LevelId::FULL).node(&role))?;
     let Some(node) = nodes::read_one(dataset.store(), &key).await? else {
         return Ok((None, None));
     };
-    let role = ArrayRole::VertexAttribute(&column.name);
     let old = dataset.session().stored_array(LevelId::FULL, &role).await?;
     let columns = match &old {
         Some(old) => stored_columns(dataset, vertices, positions, old).await?,
         None => None,
     };
-    let values = StoredValues::like(&path, node.attributes(), columns, column)?;
+    let values = StoredValues::like(key.as_str(), node.attributes(), columns, column)?;
     Ok((old, Some(values)))
 }
 
@@ -248,9 +249,8 @@ async fn new_values(
     column: &Column,
     rows: usize,
 ) -> Result<StoredValues, Failure> {
-    let level = json_of(dataset, "0").await?;
-    let count = level["attributes"]["zarr_vectors_level"]["vertex_count"].as_u64();
-    let is_whole = count == Some(rows as u64);
+    let level = dataset.level_metadata(LevelId::FULL).await?;
+    let is_whole = level.vertex_count == Some(rows as u64);
     Ok(StoredValues::new(column, !is_whole)?)
 }
 
@@ -286,7 +286,8 @@ async fn objects(
     for column in columns {
         let mut spec = AttributeSpec::new(column.name.clone(), Kind::UInt8);
         spec.overwrite = true;
-        let location = AttributeLocation::find(dataset, &spec, "0/object_attributes").await?;
+        let part = ArrayRole::ObjectAttribute(&column.name);
+        let location = AttributeLocation::find(dataset, &spec, &part).await?;
         let (mut whole, mut attributes) = (None, Map::new());
         if names.contains(&column.name) {
             let old = session
@@ -305,11 +306,11 @@ async fn objects(
             }
         }
         let values = merged(column, whole.as_ref(), &rows);
-        let staged = form.object_attribute(&location.path, &attributes, &values);
+        let staged = form.object_attribute(&location.key, &attributes, &values);
         outputs.extend(staged.map_err(EditError::Build)?);
         old_files.push(location);
     }
-    outputs.extend(present(dataset, "object_attributes").await?);
+    outputs.extend(present(dataset, GroupRole::ObjectAttributes).await?);
     for location in old_files {
         location.delete_replaced(transaction).await?;
     }

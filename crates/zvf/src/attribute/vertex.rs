@@ -4,21 +4,28 @@ use core::ops::Range;
 use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
-use zvf_build::Output;
-use zvf_format::numeric::Dtype;
-use zvf_model::{grid::ChunkCoord, key::Key};
+use zvf_build::{Output, Profile};
+use zvf_format::numeric::{ByteOrder, Dtype};
+use zvf_model::{
+    array::{CellAttribute, CellAttributeRole, Presence},
+    grid::ChunkCoord,
+    key::Key,
+    layout::{ArrayRole, GroupRole},
+    level::LevelId,
+    metadata::Attributes,
+    zarr::Node,
+};
 use zvf_query::StoredArray;
 use zvf_store::Transaction;
 
 use super::{
     AttributeLocation, AttributeReport, AttributeSpec, BATCH_CELLS, Batch, VertexFn,
-    computed_values, json_of, node, present, raw_vertices, root, row_values::RowValues,
+    computed_values, node_of, present, raw_vertices, root, row_values::RowValues,
 };
 use crate::{
     dataset::Dataset,
     failure::Failure,
-    nodes::element,
+    nodes::{element, place},
     writer::{
         cell_writer::{CellWriter, Destination, StagedTransaction},
         encode::{Arrays, encoded},
@@ -56,7 +63,7 @@ pub(super) async fn write(
     spec: &AttributeSpec,
     values: Arc<VertexFn>,
 ) -> Result<(Bytes, AttributeReport), Failure> {
-    let target = VertexTarget::open(dataset, spec, Map::new()).await?;
+    let target = VertexTarget::open(dataset, spec, Attributes::new()).await?;
     let written = target
         .stage(transaction, &Values::Positions(values))
         .await?;
@@ -69,14 +76,15 @@ impl<'a> VertexTarget<'a> {
     pub(super) async fn open(
         dataset: &'a Dataset,
         spec: &'a AttributeSpec,
-        attributes: Map<String, Value>,
+        attributes: Attributes,
     ) -> Result<Self, Failure> {
-        let location = AttributeLocation::find(dataset, spec, "0/vertex_attributes").await?;
+        let part = ArrayRole::VertexAttribute(&spec.name);
+        let location = AttributeLocation::find(dataset, spec, &part).await?;
         let (vertices, dtype) = raw_vertices(dataset, spec).await?;
         let chunks = vertices.chunks();
-        let nodes = nodes_of(dataset, &location.path, spec, chunks, attributes).await?;
+        let nodes = nodes_of(dataset, &location.key, spec, chunks, attributes).await?;
         let arrays = Arrays::of(&nodes)?;
-        let array = arrays.get(&location.path)?;
+        let array = arrays.get(&location.key)?;
         let mut objects: BTreeMap<Key, Vec<ChunkCoord>> = BTreeMap::new();
         for chunk in chunks {
             let index = element(&array, chunk.coords())?;
@@ -155,7 +163,7 @@ impl<'a> VertexTarget<'a> {
         values: &Values,
     ) -> Result<AttributeReport, Failure> {
         let session = self.dataset.session();
-        let (path, row) = (&self.location.path, self.location.row);
+        let (key, row) = (&self.location.key, self.location.row);
         let objects = self.objects.get(range).unwrap_or_default();
         let chunks: usize = objects.iter().map(Vec::len).sum();
         writer.expect(2 * chunks);
@@ -190,7 +198,7 @@ impl<'a> VertexTarget<'a> {
             written.vertices += vertices;
             written.chunks += chunks as u64;
             written.batches += 1;
-            let (values, path, spec) = (values.clone(), path.clone(), self.spec.clone());
+            let (values, node, spec) = (values.clone(), key.clone(), self.spec.clone());
             let arrays = self.arrays.clone();
             let encoded = run(move || {
                 let bytes = match &values {
@@ -203,8 +211,8 @@ impl<'a> VertexTarget<'a> {
                     let (own, next) = rest.split_at((rows * row).min(rest.len()));
                     rest = next;
                     outputs.push(Output::Cell {
-                        array: path.clone(),
-                        index: element(&arrays.get(&path)?, chunk.coords())?,
+                        array: node.clone(),
+                        index: element(&arrays.get(&node)?, chunk.coords())?,
                         payload: own.to_vec(),
                     });
                 }
@@ -221,26 +229,28 @@ impl<'a> VertexTarget<'a> {
 /// and the shards that the root declares for new arrays.
 async fn nodes_of(
     dataset: &Dataset,
-    path: &str,
+    key: &Key,
     spec: &AttributeSpec,
     chunks: &[ChunkCoord],
-    mut attributes: Map<String, Value>,
+    mut attributes: Attributes,
 ) -> Result<Vec<Output>, Failure> {
-    let vertices = json_of(dataset, "0/vertices").await?;
-    let mut keys: Vec<String> = chunks.iter().map(ToString::to_string).collect();
-    keys.sort_unstable();
-    attributes.insert("nonempty_chunks".to_owned(), json!(keys));
-    if let Some(origin) = vertices["attributes"].get("chunk_grid_origin") {
-        attributes.insert("chunk_grid_origin".to_owned(), origin.clone());
-    }
-    attributes.insert("zv_array".to_owned(), json!("attribute"));
-    attributes.insert("name".to_owned(), json!(spec.name));
-    attributes.insert("dtype".to_owned(), json!(spec.kind.name()));
-    attributes.insert("row_shape".to_owned(), json!(spec.row_shape));
+    let keys = Profile::V09.keys(LevelId::FULL);
+    let node = place(keys.node(&ArrayRole::Vertices))?;
+    let Node::Array(vertices) = node_of(dataset, &node).await? else {
+        return Err(Failure::NoCells { node });
+    };
+    let dtype = Dtype::new(spec.kind, ByteOrder::Little);
+    let mut metadata = CellAttribute::new(CellAttributeRole::Vertex, &spec.name, dtype);
+    metadata.row_shape = Some(spec.row_shape.clone());
+    let listed = chunks.iter().map(ChunkCoord::coords);
+    let origin = Presence::origin_of(&vertices.attributes).take(vertices.rank());
+    let origin: Vec<i64> = origin.collect();
+    attributes.extend(Presence::attributes_of(&origin, listed));
+    attributes.extend(metadata.to_attributes());
     let declared = dataset.root().shard_shape.as_deref();
-    let mut array = zvf_build::added_array(vertices, declared)?;
-    array["attributes"] = Value::Object(attributes);
-    let mut outputs = vec![node(path, array)];
-    outputs.extend(present(dataset, "vertex_attributes").await?);
+    let array = zvf_build::added_array(&vertices, declared)?;
+    let array = array.with_attributes(attributes);
+    let mut outputs = vec![Output::node(key.clone(), array)];
+    outputs.extend(present(dataset, GroupRole::VertexAttributes).await?);
     Ok(outputs)
 }

@@ -4,12 +4,15 @@
 use std::collections::BTreeSet;
 
 use futures_util::future::join;
-use serde_json::json;
-use zvf_build::migrate::{self, MigrationNote, MigrationTarget};
+use zvf_build::{
+    Output,
+    migrate::{self, MigrationNote},
+};
 use zvf_model::{
     array::{CompositeLinks, GeometryIndex, Vertices},
+    generation::Generation,
     key::Key,
-    layout::ArrayRole,
+    layout::{ArrayRole, GEOMETRY_INDEX, PARAMETRIC},
     level::LevelId,
 };
 use zvf_store::Read;
@@ -21,7 +24,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    nodes::{self, named},
+    nodes::{self, named, place},
 };
 
 /// Upper bound on the files of a copied folder.
@@ -29,44 +32,36 @@ const MAX_FILES: usize = 1 << 24;
 /// Approximate bytes of files copied concurrently.
 const BATCH_BYTES: u64 = 64 << 20;
 
-/// Returns the key of a child.
-pub(super) fn child(path: &str, name: &str) -> Result<Key, Failure> {
-    let path = format!("{path}/{name}");
-    named(Key::parse(&path), &path)
-}
-
 impl Migration<'_> {
     /// Migrates the further geometries of a level.
     pub(super) async fn composite(&self, level: &mut Level) -> Result<(), Failure> {
-        let path = format!("{}/geometry_index", level.path);
-        let attributes = self.attributes(&path).await?;
-        let key = named(Key::parse(&path), &path)?;
+        let key = place(level.keys.node(&ArrayRole::GeometryIndex))?;
+        let attributes = self.attributes(&key).await?;
         if nodes::read_one(self.source.store(), &key).await?.is_none() {
             return Ok(());
         }
         let index = GeometryIndex::parse(&key, &attributes)?.value;
         self.writer
-            .write(vec![MigrationTarget::group(&path, &attributes)])
+            .write(vec![Output::group(key, attributes)])
             .await?;
         for (kind, geometry) in &index.geometries {
             let chunks = self.further_vertices(level, kind).await?;
             if geometry.links.is_none() {
                 continue;
             }
-            let path = format!("{}/links_{kind}", level.path);
+            let key = place(level.keys.node(&ArrayRole::CompositeLinks(kind)))?;
             let session = self.session();
             let links = session.stored_composite_links(level.id, kind).await;
             if let Some(Some(links)) = self.skip_damaged(links)? {
-                let old = self.attributes(&path).await?;
+                let old = self.attributes(&key).await?;
                 let ends = links
                     .ends
                     .iter()
                     .map(|end| i64::try_from(*end).unwrap_or(-1));
                 let ends: Vec<i64> = ends.collect();
-                let key = named(Key::parse(&path), &path)?;
-                let width = CompositeLinks::parse(&key, &old)?.value.width.get();
+                let width = CompositeLinks::parse(&key, &old)?.value.width;
                 self.writer
-                    .write(self.form.composite_links(&path, &old, width, &ends))
+                    .write(self.form.composite_links(&key, &old, width, &ends)?)
                     .await?;
                 if chunks < 2 {
                     continue;
@@ -74,7 +69,8 @@ impl Migration<'_> {
                 let why = "they count vertices in the order of the input, which is not stored";
                 let what = "the vertices to which links of an additional geometry refer, in several chunks";
                 self.lost(
-                    MigrationNote::new(path, what, ends.len() as u64 / width as u64).because(why),
+                    MigrationNote::new(key.to_string(), what, (ends.len() / width.get()) as u64)
+                        .because(why),
                 );
             }
         }
@@ -95,7 +91,7 @@ impl Migration<'_> {
             level.extent.reach(chunk.coords());
         }
         let mut target = Target {
-            path: format!("{}/vertices_{kind}", level.path),
+            key: place(level.keys.node(&ArrayRole::CompositeVertices(kind)))?,
             extent: &level.extent,
             arity: level.arity,
             old: part.attributes(),
@@ -125,34 +121,39 @@ impl Migration<'_> {
             self.writer.done(end - at);
             at = end;
         }
-        let dtype = part.attributes().get("dtype").cloned();
-        let attributes = json!({
-            "zv_array": "vertices",
-            "dtype": dtype.unwrap_or_else(|| json!(metadata.dtype.kind().name())),
-        });
+        // Targets of any generation tag them.
+        let attributes = metadata.to_attributes(Generation::V0_9);
         target.end(self, attributes).await?;
         Ok(chunks.len())
     }
 
     /// Copies the files of a level that are not part of the format.
     pub(super) async fn other_nodes(&self, level: &Level) -> Result<(), Failure> {
-        let key = named(Key::parse(&level.path), &level.path)?;
+        let keys = &level.keys;
         let index = self
-            .attributes(&format!("{}/geometry_index", level.path))
+            .attributes(&place(keys.node(&ArrayRole::GeometryIndex))?)
             .await?;
-        let kinds = index.keys();
-        let further = kinds.flat_map(|kind| [format!("vertices_{kind}"), format!("links_{kind}")]);
-        let further: BTreeSet<String> = further.collect();
+        let mut further = BTreeSet::new();
+        for kind in index.keys() {
+            let parts = [
+                ArrayRole::CompositeVertices(kind),
+                ArrayRole::CompositeLinks(kind),
+            ];
+            for part in parts {
+                let key = place(keys.node(&part))?;
+                further.extend(key.name().map(str::to_owned));
+            }
+        }
         let is_part = |name: &str| {
-            migrate::is_level_array(name) || name == "geometry_index" || further.contains(name)
+            migrate::is_level_array(name) || name == GEOMETRY_INDEX || further.contains(name)
         };
-        self.others(&key, is_part).await
+        self.others(&place(keys.level())?, is_part).await
     }
 
     /// Copies the files of the root that are not part of the format.
     pub(super) async fn other_root_nodes(&self, levels: &[LevelId]) -> Result<(), Failure> {
         let levels: BTreeSet<String> = levels.iter().map(ToString::to_string).collect();
-        let is_part = |name: &str| name == "parametric" || levels.contains(name);
+        let is_part = |name: &str| name == PARAMETRIC || levels.contains(name);
         self.others(&Key::root(), is_part).await
     }
 

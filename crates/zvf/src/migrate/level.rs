@@ -2,22 +2,22 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value};
-use zvf_build::migrate::{
-    ChunkExtent, FragmentEnds, ImpliedLinks, LevelFacts, MigrationNote, MigrationTarget,
+use zvf_build::{
+    Output,
+    migrate::{ChunkExtent, FragmentEnds, ImpliedLinks, LevelFacts, MigrationNote},
 };
 use zvf_format::{links::LinkWidth, path::Delta};
-use zvf_model::{grid::ChunkCoord, level::LevelId};
+use zvf_model::{grid::ChunkCoord, layout::LevelKeys, level::LevelId, metadata::Attributes};
 use zvf_query::{LinkCells, StoredArray};
 
 use super::Migration;
-use crate::failure::Failure;
+use crate::{failure::Failure, nodes::place};
 
 /// State of a level, collected during its migration.
 pub(super) struct Level {
     pub(super) id: LevelId,
-    /// Path of the level.
-    pub(super) path: String,
+    /// Nodes of the level in the target.
+    pub(super) keys: LevelKeys,
     /// Number of coordinates in a chunk key.
     pub(super) arity: usize,
     pub(super) extent: ChunkExtent,
@@ -66,22 +66,19 @@ impl Level {
 
 impl Migration<'_> {
     /// Writes the node of a level, after its parts.
-    pub(super) async fn level_node(
-        &self,
-        node: &Map<String, Value>,
-        level: &Level,
-    ) -> Result<(), Failure> {
+    pub(super) async fn level_node(&self, node: &Attributes, level: &Level) -> Result<(), Failure> {
         {
             let mut state = self.state();
             state.vertices += level.facts.vertices;
             state.shares_fragments |= level.facts.shares_fragments;
         }
-        let (attributes, wrong) = self.form.level(node, level.id.number(), &level.facts);
+        let (attributes, wrong) = self.form.level(node, level.id, &level.facts);
         for what in wrong {
-            self.repaired(MigrationNote::new(&level.path, what, 1));
+            self.repaired(MigrationNote::new(level.id.to_string(), what, 1));
         }
+        let key = place(level.keys.level())?;
         self.writer
-            .write(vec![MigrationTarget::group(&level.path, &attributes)])
+            .write(vec![Output::group(key, attributes)])
             .await
     }
 

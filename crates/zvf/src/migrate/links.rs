@@ -10,7 +10,6 @@ use std::{
     sync::Arc,
 };
 
-use serde_json::{Map, Value};
 use zvf_build::{
     Output,
     migrate::{ChunkExtent, LinkArrayKey, LinkRecordPolicy, LinkTarget, MigrationNote},
@@ -20,8 +19,14 @@ use zvf_format::{
     path::Delta,
 };
 use zvf_model::{
-    grid::ChunkCoord, key::Key, layout::LinkForm as LinkForms, level::LevelId,
-    root::LinksConvention, word::Word,
+    array::LinkFamily,
+    grid::ChunkCoord,
+    key::Key,
+    layout::{ArrayRole, LinkForm as LinkForms},
+    level::LevelId,
+    metadata::Attributes,
+    root::LinksConvention,
+    word::Word,
 };
 use zvf_query::{CellLinks, LinkCells};
 
@@ -30,11 +35,11 @@ pub(super) use self::written::{CopiedLinks, WrittenLinks, coords};
 use super::{
     Migration,
     level::Level,
-    no_place,
     parts::{Batches, Target},
+    too_far,
     units::{AddedLinks, Unit, UnitLinks, units},
 };
-use crate::{failure::Failure, job::share};
+use crate::{failure::Failure, job::share, nodes::place};
 
 /// Links of one delta during their migration.
 pub(super) struct Links<'a> {
@@ -92,18 +97,18 @@ impl Links<'_> {
         migration: &Migration<'_>,
         array_key: &LinkArrayKey,
     ) -> Result<(), Failure> {
-        let none = Map::new();
+        let none = Attributes::new();
         let names = self.cells.attributes();
-        let paths = names.map(|(name, _)| self.form.attribute_path(name, array_key));
-        for path in paths.chain([self.form.path(array_key)]) {
-            self.target(path, &none).begin(migration)?;
+        let keys = names.map(|(name, _)| self.form.attribute_key(name, array_key));
+        for key in keys.chain([self.form.key(array_key)]) {
+            self.target(place(key)?, &none).begin(migration)?;
         }
         Ok(())
     }
 
-    fn target<'b>(&'b self, path: String, old: &'b Map<String, Value>) -> Target<'b> {
+    fn target<'b>(&'b self, key: Key, old: &'b Attributes) -> Target<'b> {
         Target {
-            path,
+            key,
             extent: &self.extent,
             arity: self.arity,
             old,
@@ -185,13 +190,13 @@ impl Links<'_> {
                 .insert(array_key.clone(), Vec::new());
             self.begin(migration, array_key)?;
         }
-        let none = Map::new();
+        let none = Attributes::new();
         let names: Vec<String> = self
             .cells
             .attributes()
             .map(|(name, _)| name.to_owned())
             .collect();
-        let mut target = self.target(self.form.path(array_key), &none);
+        let mut target = self.target(place(self.form.key(array_key))?, &none);
         target.cell(migration, at, payload, outputs)?;
         let keys = target.keys;
         self.written
@@ -203,7 +208,8 @@ impl Links<'_> {
             let Some(values) = values else {
                 continue;
             };
-            let mut target = self.target(self.form.attribute_path(name, array_key), &none);
+            let key = place(self.form.attribute_key(name, array_key))?;
+            let mut target = self.target(key, &none);
             target.cell(migration, at, values, outputs)?;
             let keys = target.keys;
             if let Some(valued) = self.written.valued.get_mut(number) {
@@ -354,9 +360,7 @@ impl Migration<'_> {
         // Readers of 0.9 take the links of directed skeletons as links that name the parent first.
         policy.directed &= !is_tree;
         let scales = self.scales(level, delta).await?;
-        let form = self
-            .form
-            .links(level.id.number(), delta, width, policy, scales);
+        let form = self.form.links(level.id, delta, width, policy, scales);
         let attributes = cells.attributes().count();
         let intact = {
             let state = self.state();
@@ -409,10 +413,10 @@ impl Migration<'_> {
         let mut policy = LinkRecordPolicy::default();
         for (node, own) in cells.families() {
             if own == width {
-                let attributes = self.attributes(node.as_str()).await?;
-                policy.directed |= attributes.get("directed") == Some(&Value::Bool(true));
-                policy.duplicate |=
-                    attributes.get("store").and_then(Value::as_str) == Some("duplicate");
+                let attributes = self.attributes(&node).await?;
+                let (directed, duplicate) = LinkFamily::declared_policy(&attributes);
+                policy.directed |= directed;
+                policy.duplicate |= duplicate;
             }
         }
         Ok(policy)
@@ -427,7 +431,7 @@ impl Migration<'_> {
         let Some(target) = target else {
             if self.form.has_ids() {
                 let why = "their chunks are assumed to be as large as those of the root";
-                let path = format!("{}/links/{delta}", level.path);
+                let path = place(level.keys.node(&ArrayRole::LinkFamily(delta)))?.to_string();
                 self.lost(MigrationNote::new(path, "the level that links lead to", 1).because(why));
             }
             return Ok(equal);
@@ -559,7 +563,7 @@ impl Migration<'_> {
     ) -> Result<(), Failure> {
         let chunks: Vec<&[i64]> = unit.chunks.iter().map(ChunkCoord::coords).collect();
         let placed_links = links.form.file(&chunks, &unit.ends, own)?;
-        let (placed, added) = placed_links.ok_or_else(|| no_place("links"))?;
+        let (placed, added) = placed_links.ok_or_else(too_far)?;
         links.written.logical += own.len() as u64;
         links.written.crossing += own.len() as u64;
         for (values, (row, filled_rows)) in unit.values.iter().zip(

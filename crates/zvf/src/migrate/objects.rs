@@ -11,11 +11,19 @@ use zvf_format::{
     manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder},
     numeric::Kind,
 };
-use zvf_model::{generation::Generation, geometry_kind::GeometryKind, grid::ChunkCoord};
+use zvf_model::{
+    array::{GroupRange, Groups, Table, TableRole},
+    generation::Generation,
+    geometry_kind::GeometryKind,
+    grid::ChunkCoord,
+    key::Key,
+    layout::{ArrayRole, GROUPS, GroupRole, OBJECT_INDEX},
+    metadata::Attributes,
+};
 use zvf_query::{Column, ColumnValues, Damage, Fault, StoredManifests, predicate::Scope};
 
 use super::{Migration, level::Level};
-use crate::failure::Failure;
+use crate::{failure::Failure, nodes::place};
 
 /// Valid ids before 0.9, where the id of an object is its row.
 const IDS: core::ops::Range<i64> = 0..1 << 26;
@@ -77,7 +85,7 @@ impl Migration<'_> {
             }
             return Ok(());
         };
-        level.facts.present.push("object_index");
+        level.facts.present.push(OBJECT_INDEX);
         // Every row has an id.
         let ids: Vec<i64> = (0..manifests.rows())
             .filter_map(|row| manifests.id(row))
@@ -86,16 +94,17 @@ impl Migration<'_> {
         self.state().object_rows.insert(level.id, order.len());
         let tally = self.manifests(level, &manifests, &order).await?;
         let sorted = ids.is_sorted();
-        let old = self.attributes(manifests.node().as_str()).await?;
+        let old = self.attributes(manifests.node()).await?;
         let present = tally.present;
-        let number = level.id.number();
         let counts = ObjectIndexCounts {
             rows: order.len(),
             present,
             sorted,
         };
-        let mut outputs = self.form.object_index(number, &old, level.arity, counts);
-        outputs.extend(self.form.ids(number, &ids));
+        let mut outputs = self
+            .form
+            .object_index(level.id, &old, level.arity, counts)?;
+        outputs.extend(self.form.ids(level.id, &ids)?);
         self.writer.write(outputs).await?;
         if let Some(declared) = manifests.index().num_present
             && declared != present
@@ -134,7 +143,7 @@ impl Migration<'_> {
                 let gaps = rows.len().saturating_sub(ids.len()) as u64;
                 let why = "0.8 has a row for each id from 0 on, so those in between are empty \
                            objects now";
-                let path = format!("{}/object_index/object_ids", level.path);
+                let path = self.ids_path(level);
                 self.lost(MigrationNote::new(path, "ids that no object has", gaps).because(why));
                 Ok(())
             }
@@ -171,23 +180,32 @@ impl Migration<'_> {
         let mut numbers = NumericColumn::new(Kind::Int64, 1);
         numbers.bytes = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
         let rows = Column::new(&*name, numbers);
-        let folder = format!("{}/object_attributes", level.path);
-        self.parent(&folder).await?;
-        level.facts.present.push("object_attributes");
-        let path = format!("{folder}/{name}");
-        let none = serde_json::Map::new();
+        let folder = GroupRole::ObjectAttributes;
+        self.parent(&place(level.keys.group(folder))?).await?;
+        level.facts.present.push(folder.name());
+        let key = place(level.keys.node(&ArrayRole::ObjectAttribute(&name)))?;
+        let none = Attributes::new();
         self.writer
-            .write(self.form.object_attribute(&path, &none, &rows)?)
+            .write(self.form.object_attribute(&key, &none, &rows)?)
             .await?;
         level.renumbered = ids.iter().copied().zip(0..).collect();
         let why = format!(
             "0.8 has a row for each id from 0 on, and theirs are too large; objects are numbered \
              anew, and object_attributes/{name} has their ids"
         );
-        let path = format!("{}/object_index/object_ids", level.path);
+        let path = self.ids_path(level);
         let count = ids.len() as u64;
         self.lost(MigrationNote::new(path, "ids of objects", count).because(why));
         Ok(())
+    }
+
+    /// Returns the array of the ids of a level in the source, as notes name it.
+    fn ids_path(&self, level: &Level) -> String {
+        let layout = self.source.layout();
+        let ids = layout.values_at(level.id, &ArrayRole::ObjectIds);
+        ids.ok()
+            .flatten()
+            .map_or_else(String::new, |ids| ids.to_string())
     }
 
     /// Returns a name that no object attribute of any level has: `name`, or one with a number.
@@ -212,10 +230,10 @@ impl Migration<'_> {
         order: &Order,
     ) -> Result<Tally, Failure> {
         let mut tally = Tally::default();
-        let (rows, number) = (order.len(), level.id.number());
+        let rows = order.len();
         let step = self.form.manifests_at_once();
         self.writer
-            .register(&[self.form.manifest_array(number, rows)])?;
+            .register(&[self.form.manifest_array(level.id, rows)?])?;
         self.writer
             .expect(usize::try_from(rows.div_ceil(step)).unwrap_or(usize::MAX));
         for chunk in 0..rows.div_ceil(step) {
@@ -245,7 +263,7 @@ impl Migration<'_> {
                     *blob = Bytes::from_static(&EMPTY);
                 }
             }
-            let output = self.form.manifests(number, rows, chunk, &blobs)?;
+            let output = self.form.manifests(level.id, rows, chunk, &blobs)?;
             self.writer.write(vec![output]).await?;
             self.writer.done(1);
         }
@@ -343,59 +361,60 @@ impl Migration<'_> {
         name: &str,
         order: &Order,
     ) -> Result<(), Failure> {
-        let folder = format!("{}/object_attributes", level.path);
-        let path = format!("{folder}/{name}");
+        let folder = GroupRole::ObjectAttributes;
+        let key = place(level.keys.node(&ArrayRole::ObjectAttribute(name)))?;
         let column = self.session().object_values(level.id, name, None).await;
         let Some(column) = self.skip_damaged(column)? else {
             return Ok(());
         };
-        let old = self.attributes(&path).await?;
-        self.check_extents(&path, &old);
+        let old = self.attributes(&key).await?;
+        self.check_extents(&key, &old);
         let rows = rows_of(&column, order);
-        if self.loses_text(&path, &rows) {
+        if self.loses_text(&key, &rows) {
             return Ok(());
         }
         if let Some(kind) = changed_type(&rows)
             && self.form.has_ids()
         {
             let what = "truth values, now stored as numbers because some are absent";
-            self.lost(MigrationNote::new(&path, what, rows.values.len() as u64).because(kind));
+            let count = rows.values.len() as u64;
+            self.lost(MigrationNote::new(key.to_string(), what, count).because(kind));
         }
-        self.parent(&folder).await?;
-        level.facts.present.push("object_attributes");
+        self.parent(&place(level.keys.group(folder))?).await?;
+        level.facts.present.push(folder.name());
         self.writer
-            .write(self.form.object_attribute(&path, &old, &rows)?)
+            .write(self.form.object_attribute(&key, &old, &rows)?)
             .await
     }
 
     /// Returns whether an attribute is text that the target has no form for, and records the loss.
-    fn loses_text(&self, path: &str, rows: &Column) -> bool {
+    fn loses_text(&self, key: &Key, rows: &Column) -> bool {
         let is_lost =
             matches!(rows.values, ColumnValues::Dictionary { .. }) && !self.form.has_text();
         if is_lost {
             let count = rows.values.len() as u64;
             let what = "text, for which 0.8 has no form";
-            self.lost(MigrationNote::new(path, what, count));
+            self.lost(MigrationNote::new(key.to_string(), what, count));
         }
         is_lost
     }
 
     /// Records the loss of row shapes with several axes, which become flat.
-    fn check_extents(&self, path: &str, old: &serde_json::Map<String, serde_json::Value>) {
-        let shape = old.get("shape").and_then(serde_json::Value::as_array);
+    fn check_extents(&self, key: &Key, old: &Attributes) {
+        let shape = Table::parse_array(key, old).value.shape;
         if shape.is_some_and(|shape| shape.len() > 2) {
             let what = "the shape of rows of several axes, which are now flat";
-            self.lost(MigrationNote::new(path, what, 1));
+            self.lost(MigrationNote::new(key.to_string(), what, 1));
         }
     }
 
     /// Migrates groups with their attributes.
     pub(super) async fn groups(&self, level: &mut Level) -> Result<(), Failure> {
         let session = self.session();
-        let path = format!("{}/groups", level.path);
+        let key = place(level.keys.node(&ArrayRole::Groups))?;
         let list = self.skip_damaged(session.group_list(level.id).await)?;
         if let Some(Some(list)) = list {
-            level.facts.present.push("groups");
+            level.facts.present.push(GROUPS);
             let (mut members, ranges) = self.members(&list)?;
             if !level.renumbered.is_empty() {
                 let before: usize = members.iter().map(Vec::len).sum();
@@ -407,27 +426,29 @@ impl Migration<'_> {
                 }
                 let after: usize = members.iter().map(Vec::len).sum();
                 let what = "members of groups that are not objects";
-                self.lost(MigrationNote::new(&path, what, (before - after) as u64));
+                let lost = (before - after) as u64;
+                self.lost(MigrationNote::new(key.to_string(), what, lost));
             }
-            let old = self.attributes(&path).await?;
+            let old = self.attributes(&key).await?;
+            let groups = described(true, &members, ranges);
             self.writer
-                .write(self.form.groups(&path, &old, true, &members, &ranges)?)
+                .write(self.form.groups(&key, &old, &groups, &members)?)
                 .await?;
         }
         let names = session.attribute_list(level.id, Scope::Group).await?;
-        let folder = format!("{}/group_attributes", level.path);
+        let folder = GroupRole::GroupAttributes;
         for name in names.iter() {
-            let path = format!("{folder}/{name}");
+            let key = place(level.keys.node(&ArrayRole::GroupAttribute(name)))?;
             let column = session.group_values(level.id, name, None).await;
             let Some(column) = self.skip_damaged(column)? else {
                 continue;
             };
-            let old = self.attributes(&path).await?;
-            self.check_extents(&path, &old);
-            let tag = Some("groupings_attribute");
-            if self.plain_attribute(&path, tag, &old, column).await? {
-                self.parent(&folder).await?;
-                level.facts.present.push("group_attributes");
+            let old = self.attributes(&key).await?;
+            self.check_extents(&key, &old);
+            let role = Some(TableRole::Group);
+            if self.plain_attribute(&key, role, &old, column).await? {
+                self.parent(&place(level.keys.group(folder))?).await?;
+                level.facts.present.push(folder.name());
             }
         }
         Ok(())
@@ -438,7 +459,7 @@ impl Migration<'_> {
     pub(super) fn members(
         &self,
         list: &zvf_query::GroupList,
-    ) -> Result<(Vec<Vec<i64>>, BTreeMap<u64, (i64, i64)>), Failure> {
+    ) -> Result<(Vec<Vec<i64>>, BTreeMap<u64, GroupRange>), Failure> {
         let (mut members, mut ranges) = (Vec::new(), BTreeMap::new());
         let budget = zvf_model::fetch::Fetch::budget(self.source.cells());
         let mut bytes = 0_u64;
@@ -446,7 +467,8 @@ impl Migration<'_> {
             let of_group = list.members(group);
             let range = of_group.and_then(|members| members.as_range());
             if let (Some(range), true) = (range, self.form.has_ids()) {
-                ranges.insert(group, (range.start, range.end));
+                let (start, stop) = (range.start, range.end);
+                ranges.insert(group, GroupRange { start, stop });
                 members.push(Vec::new());
                 continue;
             }
@@ -474,25 +496,38 @@ impl Migration<'_> {
     /// has a form for it.
     pub(super) async fn plain_attribute(
         &self,
-        path: &str,
-        tag: Option<&str>,
-        old: &serde_json::Map<String, serde_json::Value>,
+        key: &Key,
+        role: Option<TableRole>,
+        old: &Attributes,
         column: Column,
     ) -> Result<bool, Failure> {
         let rows = column.values.len() as u64;
         let rows = rows_of(&column, &Order::Same(rows));
-        if self.loses_text(path, &rows) {
+        if self.loses_text(key, &rows) {
             return Ok(false);
         }
         let is_absent = |row: &usize| rows.is_null(*row);
         let absent = (0..rows.values.len()).filter(is_absent).count();
-        if absent > 0 && !self.form.keeps_absent(tag, &rows) {
+        if absent > 0 && !self.form.keeps_absent(role, &rows) {
             let what = "missing values, which the new store cannot mark as missing";
-            self.lost(MigrationNote::new(path, what, absent as u64));
+            self.lost(MigrationNote::new(key.to_string(), what, absent as u64));
         }
-        let outputs = self.form.plain_attribute(path, tag, old, &rows)?;
+        let outputs = self.form.plain_attribute(key, role, old, &rows)?;
         self.writer.write(outputs).await?;
         Ok(true)
+    }
+}
+
+/// Returns the metadata of groups with these members.
+pub(super) fn described(
+    is_tagged: bool,
+    members: &[Vec<i64>],
+    ranges: BTreeMap<u64, GroupRange>,
+) -> Groups {
+    Groups {
+        is_tagged,
+        num_groups: Some(members.len() as u64),
+        ranges,
     }
 }
 

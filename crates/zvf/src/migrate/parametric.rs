@@ -3,10 +3,11 @@
 use serde_json::Value;
 use zvf_build::NumericColumn;
 use zvf_format::numeric::Kind;
+use zvf_model::{key::Key, layout::RootArrayRole};
 use zvf_query::Column;
 
-use super::Migration;
-use crate::failure::Failure;
+use super::{Migration, objects::described};
+use crate::{failure::Failure, nodes::place};
 
 impl Migration<'_> {
     /// Migrates parametric objects with their attributes and groups.
@@ -15,9 +16,13 @@ impl Migration<'_> {
         let Some(Some(parametric)) = self.skip_damaged(read)? else {
             return Ok(());
         };
-        let group = self.attributes("parametric").await?;
-        let objects = self.attributes("parametric/objects").await?;
-        let names = self.attributes("parametric/names").await?;
+        let layout = self.form.profile().layout();
+        let key = |part: RootArrayRole<'_>| place(layout.root_node(&part));
+        let group = self.attributes(&key(RootArrayRole::Parametric)?).await?;
+        let objects = key(RootArrayRole::ParametricObjects)?;
+        let objects = self.attributes(&objects).await?;
+        let names = key(RootArrayRole::ParametricNames)?;
+        let names = self.attributes(&names).await?;
         let longest = parametric.objects.iter().map(|object| {
             let coefficients = u32::try_from(object.coefficients.len());
             coefficients.map_or(u32::MAX, |count| count.saturating_add(1))
@@ -42,26 +47,30 @@ impl Migration<'_> {
             .await?;
         if let Some(groups) = &parametric.groups {
             let (members, ranges) = self.members(groups)?;
-            let path = "parametric/groups";
-            let old = self.attributes(path).await?;
+            let key = key(RootArrayRole::ParametricGroups)?;
+            let old = self.attributes(&key).await?;
+            let groups = described(false, &members, ranges);
             self.writer
-                .write(self.form.groups(path, &old, false, &members, &ranges)?)
+                .write(self.form.groups(&key, &old, &groups, &members)?)
                 .await?;
         }
-        self.columns("object_attributes", parametric.attributes)
-            .await?;
-        self.columns("group_attributes", parametric.group_attributes)
-            .await
+        for column in parametric.attributes.unwrap_or_default() {
+            let key = key(RootArrayRole::ParametricAttribute(&column.name))?;
+            self.column(&key, column).await?;
+        }
+        for column in parametric.group_attributes.unwrap_or_default() {
+            let key = key(RootArrayRole::ParametricGroupAttribute(&column.name))?;
+            self.column(&key, column).await?;
+        }
+        Ok(())
     }
 
-    async fn columns(&self, folder: &str, columns: Option<Vec<Column>>) -> Result<(), Failure> {
-        for column in columns.unwrap_or_default() {
-            let folder = format!("parametric/{folder}");
+    async fn column(&self, key: &Key, column: Column) -> Result<(), Failure> {
+        if let Some(folder) = key.parent() {
             self.parent(&folder).await?;
-            let path = format!("{folder}/{}", column.name);
-            let old = self.attributes(&path).await?;
-            self.plain_attribute(&path, None, &old, column).await?;
         }
+        let old = self.attributes(key).await?;
+        self.plain_attribute(key, None, &old, column).await?;
         Ok(())
     }
 }

@@ -3,16 +3,17 @@
 
 use bytes::Bytes;
 use futures_util::future::{join, join3};
-use serde_json::{Map, Value, json};
 use zvf_build::{
     Output,
     migrate::{ChunkExtent, MigrationNote},
 };
 use zvf_format::{fragment::FragmentIndex, numeric::Dtype};
 use zvf_model::{
-    array::{CellAttribute, FragmentArray, VertexEncoding, Vertices},
+    array::{CellAttribute, CellAttributeRole, FragmentArray, VertexEncoding, Vertices},
     grid::ChunkCoord,
-    layout::ArrayRole,
+    key::Key,
+    layout::{ArrayRole, GroupRole, VERTICES},
+    metadata::Attributes,
     word::Word,
 };
 use zvf_query::{Damage, Fault, QueryError, StoredArray, check_attribute_cell, predicate::Scope};
@@ -22,7 +23,7 @@ use super::{
     level::{ChunkFacts, Level},
     no_place,
 };
-use crate::failure::Failure;
+use crate::{failure::Failure, nodes::place};
 
 /// Approximate bytes of cells in memory.
 pub(super) const BATCH_BYTES: u64 = 64 << 20;
@@ -58,7 +59,7 @@ pub(super) struct ChunkArrays {
     vertices: Option<VertexArrays>,
     attributes: Vec<Attribute>,
     /// Folders of the attributes.
-    folders: Vec<&'static str>,
+    folders: Vec<GroupRole<'static>>,
     /// All chunks with a cell to copy, ascending.
     pub(super) chunks: Vec<ChunkCoord>,
 }
@@ -103,33 +104,27 @@ pub(super) struct CopiedAttribute {
 
 /// The array that cells are written to, and the chunks written so far.
 pub(super) struct Target<'a> {
-    pub(super) path: String,
+    pub(super) key: Key,
     pub(super) extent: &'a ChunkExtent,
     pub(super) arity: usize,
-    pub(super) old: &'a Map<String, Value>,
+    pub(super) old: &'a Attributes,
     pub(super) keys: Vec<Vec<i64>>,
 }
 
 impl Target<'_> {
-    fn node(&self, migration: &Migration<'_>, attributes: Value) -> Result<Output, Failure> {
+    fn node(&self, migration: &Migration<'_>, attributes: Attributes) -> Result<Output, Failure> {
         let keys: Vec<&[i64]> = self.keys.iter().map(Vec::as_slice).collect();
         let form = migration.form;
-        let node = form.part(
-            &self.path,
-            self.extent,
-            self.arity,
-            &keys,
-            self.old,
-            attributes,
-        );
-        node.ok_or_else(|| no_place(&self.path))
+        let (extent, arity) = (self.extent, self.arity);
+        let node = form.part(&self.key, extent, arity, &keys, self.old, attributes);
+        node.ok_or_else(|| no_place(&self.key))
     }
 
     /// Registers the array with the writer.
     pub(super) fn begin(&self, migration: &Migration<'_>) -> Result<(), Failure> {
         migration
             .writer
-            .register(&[self.node(migration, json!({}))?])
+            .register(&[self.node(migration, Attributes::new())?])
     }
 
     /// Adds a cell to `outputs`, and its chunk to the list of non-empty chunks if it is stored.
@@ -143,8 +138,8 @@ impl Target<'_> {
         if !payload.is_empty() || migration.form.keeps_empty_cells() {
             self.keys.push(chunk.to_vec());
         }
-        let made = migration.form.cell(&self.path, self.extent, chunk, payload);
-        outputs.extend(made.ok_or_else(|| no_place(&self.path))?);
+        let made = migration.form.cell(&self.key, self.extent, chunk, payload);
+        outputs.extend(made.ok_or_else(|| no_place(&self.key))?);
         Ok(())
     }
 
@@ -152,7 +147,7 @@ impl Target<'_> {
     pub(super) async fn end(
         self,
         migration: &Migration<'_>,
-        attributes: Value,
+        attributes: Attributes,
     ) -> Result<(), Failure> {
         migration
             .writer
@@ -228,8 +223,8 @@ impl Migration<'_> {
         copied: Option<CopiedChunks>,
     ) -> Result<(), Failure> {
         for folder in &arrays.folders {
-            self.parent(&format!("{}/{folder}", level.path)).await?;
-            level.facts.present.push(folder);
+            self.parent(&place(level.keys.group(*folder))?).await?;
+            level.facts.present.push(folder.name());
         }
         let Some(own) = &arrays.vertices else {
             return Ok(());
@@ -243,7 +238,7 @@ impl Migration<'_> {
         }
         self.vertex_nodes(level, own, copied.vertices, copied.fragments)
             .await?;
-        level.facts.present.push("vertices");
+        level.facts.present.push(VERTICES);
         for (attribute, copied) in arrays.attributes.iter().zip(copied.attributes) {
             self.attribute_node(level, attribute, copied).await?;
         }
@@ -273,12 +268,12 @@ impl Migration<'_> {
     async fn cell_attributes(
         &self,
         level: &Level,
-    ) -> Result<(Vec<Attribute>, Vec<&'static str>), Failure> {
+    ) -> Result<(Vec<Attribute>, Vec<GroupRole<'static>>), Failure> {
         let session = self.session();
         let (mut attributes, mut folders) = (Vec::new(), Vec::new());
         for (scope, folder) in [
-            (Scope::Vertex, "vertex_attributes"),
-            (Scope::Fragment, "fragment_attributes"),
+            (Scope::Vertex, GroupRole::VertexAttributes),
+            (Scope::Fragment, GroupRole::FragmentAttributes),
         ] {
             let names = session.attribute_list(level.id, scope).await?;
             if !names.is_empty() {
@@ -323,9 +318,9 @@ impl Migration<'_> {
         own.dedup();
         let chunks = own;
         self.writer.expect(chunks.len());
-        let (extent, none) = (level.extent.clone(), Map::new());
-        let mut rows_to = arrays.rows_target(level, &extent);
-        let mut index_to = arrays.index_target(level, &extent, &none);
+        let (extent, none) = (level.extent.clone(), Attributes::new());
+        let mut rows_to = arrays.rows_target(level, &extent)?;
+        let mut index_to = arrays.index_target(level, &extent, &none)?;
         rows_to.begin(self)?;
         index_to.begin(self)?;
         let with_ends = level.bridges.is_some();
@@ -378,24 +373,22 @@ impl Migration<'_> {
         vertices: Vec<Vec<i64>>,
         fragments: Vec<Vec<i64>>,
     ) -> Result<(), Failure> {
-        let known = |key: &str, other: &str| {
-            let own = arrays.vertices.attributes().get(key);
-            own.cloned().unwrap_or_else(|| json!(other))
-        };
-        let (dtype, encoding) = (known("dtype", "float32"), known("encoding", "raw"));
-        let attributes = json!({"zv_array": "vertices", "dtype": dtype, "encoding": encoding});
+        let generation = level.keys.layout.generation;
         let rows_to = Target {
             keys: vertices,
-            ..arrays.rows_target(level, &level.extent)
+            ..arrays.rows_target(level, &level.extent)?
         };
-        rows_to.end(self, attributes).await?;
-        let attributes = json!({"zv_array": "vertex_fragments", "encoding": "fragment_index_v1"});
-        let none = Map::new();
+        rows_to
+            .end(self, arrays.metadata.to_attributes(generation))
+            .await?;
+        let none = Attributes::new();
         let index_to = Target {
             keys: fragments,
-            ..arrays.index_target(level, &level.extent, &none)
+            ..arrays.index_target(level, &level.extent, &none)?
         };
-        index_to.end(self, attributes).await
+        index_to
+            .end(self, FragmentArray::Vertices.to_attributes())
+            .await
     }
 
     /// Writes the cells of an attribute of vertices or fragments.
@@ -408,7 +401,7 @@ impl Migration<'_> {
         let session = self.session();
         let part = &attribute.part;
         self.writer.expect(chunks.len());
-        let mut target = attribute.target(level);
+        let mut target = attribute.target(level)?;
         target.begin(self)?;
         let padded = part.padded();
         let mut columns = None;
@@ -480,33 +473,27 @@ impl Migration<'_> {
         attribute: &Attribute,
         copied: CopiedAttribute,
     ) -> Result<(), Failure> {
-        let tag = match attribute.of_fragments {
-            true => "fragment_attribute",
-            false => "attribute",
-        };
         let target = Target {
             keys: copied.chunks,
-            ..attribute.target(level)
+            ..attribute.target(level)?
         };
-        let attributes = self.attribute_attributes(attribute, tag, copied.columns, &target.path);
-        target.end(self, attributes).await
+        let metadata = self.attribute_metadata(attribute, copied.columns, &target.key);
+        target.end(self, metadata.to_attributes()).await
     }
 
-    fn attribute_attributes(
+    fn attribute_metadata(
         &self,
         attribute: &Attribute,
-        tag: &str,
         columns: Option<u64>,
-        path: &str,
-    ) -> Value {
-        let old = attribute.part.attributes();
-        let dtype = old.get("dtype").cloned();
-        let mut attributes = json!({
-            "zv_array": tag,
-            "name": old.get("name").cloned().unwrap_or_else(|| json!(attribute.name)),
-            "dtype": dtype.unwrap_or_else(|| json!("float32")),
-        });
+        key: &Key,
+    ) -> CellAttribute {
         let metadata = &attribute.metadata;
+        let role = match attribute.of_fragments {
+            true => CellAttributeRole::Fragment,
+            false => CellAttributeRole::Vertex,
+        };
+        let name = metadata.name.as_deref().unwrap_or(&attribute.name);
+        let mut new = CellAttribute::new(role, name, metadata.dtype);
         let declared = metadata.declared_columns();
         let columns = columns.or(declared).unwrap_or(1);
         let shape = metadata.row_shape.as_ref();
@@ -515,36 +502,39 @@ impl Migration<'_> {
             if let Some(shape) = shape {
                 let why = format!("{shape:?} for {columns} values");
                 let what = "a shape of rows that differs from the values";
-                self.repaired(MigrationNote::new(path, what, 1).because(why));
+                self.repaired(MigrationNote::new(key.to_string(), what, 1).because(why));
             }
             if !self.form.keeps_empty_cells() || shape.is_some() {
-                let shape: Vec<u64> = (columns > 1).then_some(columns).into_iter().collect();
-                attributes["row_shape"] = json!(shape);
+                new.row_shape = Some((columns > 1).then_some(columns).into_iter().collect());
             }
         }
-        attributes
+        new
     }
 }
 
 impl VertexArrays {
-    fn rows_target<'a>(&'a self, level: &Level, extent: &'a ChunkExtent) -> Target<'a> {
-        Target {
-            path: format!("{}/vertices", level.path),
+    fn rows_target<'a>(
+        &'a self,
+        level: &Level,
+        extent: &'a ChunkExtent,
+    ) -> Result<Target<'a>, Failure> {
+        Ok(Target {
+            key: place(level.keys.node(&ArrayRole::Vertices))?,
             extent,
             arity: level.arity,
             old: self.vertices.attributes(),
             keys: Vec::new(),
-        }
+        })
     }
 
     fn index_target<'a>(
         &'a self,
         level: &Level,
         extent: &'a ChunkExtent,
-        none: &'a Map<String, Value>,
-    ) -> Target<'a> {
-        Target {
-            path: format!("{}/vertex_fragments", level.path),
+        none: &'a Attributes,
+    ) -> Result<Target<'a>, Failure> {
+        Ok(Target {
+            key: place(level.keys.node(&ArrayRole::VertexFragments))?,
             extent,
             arity: level.arity,
             old: self
@@ -552,23 +542,23 @@ impl VertexArrays {
                 .as_ref()
                 .map_or(none, StoredArray::attributes),
             keys: Vec::new(),
-        }
+        })
     }
 }
 
 impl Attribute {
-    fn target<'a>(&'a self, level: &'a Level) -> Target<'a> {
-        let folder = match self.of_fragments {
-            true => "fragment_attributes",
-            false => "vertex_attributes",
+    fn target<'a>(&'a self, level: &'a Level) -> Result<Target<'a>, Failure> {
+        let part = match self.of_fragments {
+            true => ArrayRole::FragmentAttribute(&self.name),
+            false => ArrayRole::VertexAttribute(&self.name),
         };
-        Target {
-            path: format!("{}/{folder}/{}", level.path, self.name),
+        Ok(Target {
+            key: place(level.keys.node(&part))?,
             extent: &level.extent,
             arity: level.arity,
             old: self.part.attributes(),
             keys: Vec::new(),
-        }
+        })
     }
 }
 

@@ -4,11 +4,11 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::{Map, Value};
 use zvf_build::{
-    Output,
+    BuildError, Output,
     coarsen::{AggregatedAttribute, Aggregation, NO_VERTEX, contract_links},
-    migrate::{LinkArrayKey, LinkAttributeType, LinkTarget, LinkTotals, MigrationTarget},
+    migrate::{LinkArrayKey, LinkAttributeType, LinkTarget, LinkTotals},
 };
-use zvf_model::grid::ChunkCoord;
+use zvf_model::{grid::ChunkCoord, key::Key, layout::GroupRole, metadata::Attributes};
 use zvf_query::CellLinks;
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
     shards::LastSteps,
     source::{Links, SortedLinks},
 };
-use crate::failure::Failure;
+use crate::{failure::Failure, nodes::place};
 
 /// Number of cells read per batch.
 const BATCH_CELLS: usize = 1024;
@@ -170,16 +170,12 @@ impl Build<'_> {
                 let wide = columns(&own, from.len() as u64, field.made().size());
                 let about = LinkAttributeType {
                     name: &field.name,
-                    dtype: field.made().kind().name(),
+                    dtype: field.made(),
                     columns: wide,
                 };
                 let attributes = form.attribute(&array_key, about, arity, from.len() as u64);
-                new.push(NewCell::with_attributes(
-                    form.attribute_path(&field.name, &array_key),
-                    &at,
-                    own,
-                    attributes,
-                ));
+                let node = place(form.attribute_key(&field.name, &array_key))?;
+                new.push(NewCell::with_attributes(node, &at, own, attributes));
             }
         }
         Ok(())
@@ -188,7 +184,9 @@ impl Build<'_> {
     /// Writes the nodes above links: families and attributes.
     pub(super) async fn link_families(&mut self) -> Result<(), Failure> {
         let mut outputs = Vec::new();
-        let level = self.shared.coarse.path.clone();
+        let keys = self.shared.coarse.keys;
+        let empty =
+            |role: GroupRole<'_>| Ok::<_, Failure>(Output::empty_group(place(keys.group(role))?));
         let arity = self.shared.coarse.arity;
         let any = LinkArrayKey::Offsets(String::new());
         let logical = self.tally.links;
@@ -198,38 +196,36 @@ impl Build<'_> {
             let crossing = self.tally.crossing;
             let copies = self.tally.physical - (logical - crossing);
             let totals = LinkTotals::new(logical, self.tally.physical);
-            outputs.push(MigrationTarget::bare(&format!("{level}/links")));
-            let folders = match form.is_current() {
-                true => {
-                    outputs.push(form.family(&any, attributes, arity, totals));
-                    vec![("link_attributes", any.clone())]
-                }
-                false => {
-                    outputs.push(MigrationTarget::bare(&format!("{level}/cross_chunk_links")));
-                    let mut inside = attributes.clone();
-                    // These attributes belong to the links between chunks.
-                    inside.remove("num_links");
-                    inside.remove("sid_ndim");
-                    outputs.push(form.family(&LinkArrayKey::Aligned, &inside, arity, totals));
-                    let totals = LinkTotals::new(crossing, copies);
-                    outputs.push(form.family(&LinkArrayKey::CrossChunk, attributes, arity, totals));
-                    vec![
-                        ("link_attributes", LinkArrayKey::Aligned),
-                        ("cross_chunk_link_attributes", LinkArrayKey::CrossChunk),
-                    ]
-                }
+            outputs.push(empty(GroupRole::Links)?);
+            let array_keys = if form.is_current() {
+                outputs.push(family(form, &any, attributes, arity, totals)?);
+                vec![any.clone()]
+            } else {
+                outputs.push(empty(GroupRole::CrossChunkLinks)?);
+                let (inside, between) = (LinkArrayKey::Aligned, LinkArrayKey::CrossChunk);
+                outputs.push(family(form, &inside, attributes, arity, totals)?);
+                let totals = LinkTotals::new(crossing, copies);
+                outputs.push(family(form, &between, attributes, arity, totals)?);
+                vec![inside, between]
             };
-            for (folder, array_key) in folders {
+            for array_key in array_keys {
+                let is_between = array_key == LinkArrayKey::CrossChunk;
                 if !links.fields.is_empty() {
-                    outputs.push(MigrationTarget::bare(&format!("{level}/{folder}")));
+                    outputs.push(empty(match is_between {
+                        true => GroupRole::CrossChunkLinkAttributes,
+                        false => GroupRole::LinkAttributes,
+                    })?);
                 }
                 for (field, attributes) in links.fields.iter().zip(&links.field_attributes) {
-                    outputs.push(MigrationTarget::bare(&format!(
-                        "{level}/{folder}/{}",
-                        field.name
-                    )));
+                    outputs.push(empty(match is_between {
+                        true => GroupRole::CrossChunkLinkAttribute(&field.name),
+                        false => GroupRole::LinkAttribute(&field.name),
+                    })?);
                     match form.is_current() {
-                        true => outputs.push(form.attribute_family(&field.name, logical)),
+                        true => {
+                            let family = form.attribute_family(&field.name, logical);
+                            outputs.push(family.map_err(BuildError::from)?);
+                        }
                         false => {
                             let mut attributes = attributes.clone();
                             let columns = columns_of(field, &mut attributes);
@@ -237,17 +233,15 @@ impl Build<'_> {
                                 &array_key,
                                 LinkAttributeType {
                                     name: &field.name,
-                                    dtype: field.made().kind().name(),
+                                    dtype: field.made(),
                                     columns,
                                 },
                                 arity,
                                 crossing,
                             );
-                            attributes.extend(own.as_object().cloned().unwrap_or_default());
-                            outputs.push(MigrationTarget::group(
-                                &form.attribute_path(&field.name, &array_key),
-                                &attributes,
-                            ));
+                            attributes.extend(own);
+                            let node = place(form.attribute_key(&field.name, &array_key))?;
+                            outputs.push(Output::group(node, attributes));
                         }
                     }
                 }
@@ -264,21 +258,17 @@ impl Build<'_> {
             .filter_map(|(form, arity)| Some((form.clone()?, arity, count)));
         let all: Vec<(LinkTarget, usize, Stored)> =
             own.chain(std::mem::take(&mut self.between)).collect();
-        let none = Map::new();
+        let none = Attributes::new();
         for (form, arity, (count, crossing)) in all {
             if form.is_current() {
-                outputs.push(form.family(&any, &none, arity, LinkTotals::new(count, count)));
+                let totals = LinkTotals::new(count, count);
+                outputs.push(family(&form, &any, &none, arity, totals)?);
                 continue;
             }
+            let totals = LinkTotals::new(crossing, crossing);
             for array_key in [LinkArrayKey::Aligned, LinkArrayKey::CrossChunk] {
-                let path = form.path(&array_key);
-                if paths.contains(&path) {
-                    outputs.push(form.family(
-                        &array_key,
-                        &none,
-                        arity,
-                        LinkTotals::new(crossing, crossing),
-                    ));
+                if paths.contains(&place(form.key(&array_key))?) {
+                    outputs.push(family(&form, &array_key, &none, arity, totals)?);
                 }
             }
         }
@@ -288,27 +278,40 @@ impl Build<'_> {
 
     /// Adds the groups above links that do not exist yet.
     async fn folders(&self, outputs: &mut Vec<Output>) -> Result<(), Failure> {
-        let mut folders: BTreeSet<String> = BTreeSet::new();
+        let mut folders: BTreeSet<Key> = BTreeSet::new();
         for output in outputs.iter() {
-            if let Output::Node { path, .. } = output
-                && let Some((level, rest)) = path.split_once('/')
-                && let Some((folder, _)) = rest.split_once('/')
-            {
-                folders.insert(format!("{level}/{folder}"));
+            if let Output::Node { key, .. } = output {
+                let segments: Vec<&str> = key.segments().collect();
+                if let [level, folder, _, ..] = segments.as_slice() {
+                    folders.insert(place(Key::root().join_all(&[level, folder]))?);
+                }
             }
         }
-        for path in folders {
+        let level = place(self.shared.coarse.keys.level())?;
+        for folder in folders {
             let known = outputs
                 .iter()
-                .any(|output| matches!(output, Output::Node { path: own, .. } if *own == path));
-            let is_old = path.split('/').next() != Some(self.shared.coarse.path.as_str());
-            if known || is_old && self.is_there(&path).await? {
+                .any(|output| matches!(output, Output::Node { key, .. } if *key == folder));
+            let is_old = !folder.is_below(&level);
+            if known || is_old && self.is_there(&folder).await? {
                 continue;
             }
-            outputs.push(MigrationTarget::bare(&path));
+            outputs.push(Output::empty_group(folder));
         }
         Ok(())
     }
+}
+
+/// Returns the node of a family of links.
+fn family(
+    form: &LinkTarget,
+    array_key: &LinkArrayKey,
+    old: &Attributes,
+    arity: usize,
+    totals: LinkTotals,
+) -> Result<Output, Failure> {
+    let family = form.family(array_key, old, arity, totals);
+    Ok(family.map_err(BuildError::from)?)
 }
 
 /// Returns the number of values in a row as the node of the finer level declares it, and removes

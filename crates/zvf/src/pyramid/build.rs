@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::future::{join, join3};
 use rayon::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use zvf_build::{
     coarsen::{Coarsener, FragmentReference, MethodKind, Ownership},
     migrate::{ChunkExtent, LinkRecordPolicy, LinkTarget, MigrationTarget},
@@ -21,7 +21,9 @@ use zvf_format::{
 use zvf_model::{
     grid::{Bins, ChunkCoord, ChunkShape},
     key::Key,
+    layout::{ArrayRole, LINK_FRAGMENTS},
     level::{LevelId, LevelMetadata},
+    metadata::Attributes,
     root::RootMetadata,
 };
 use zvf_store::Transaction;
@@ -37,6 +39,7 @@ use super::{
 use crate::progress::Progress;
 use crate::{
     failure::Failure,
+    nodes::place,
     writer::{
         cell_writer::{CellWriter, StagedTransaction},
         run,
@@ -119,8 +122,8 @@ impl<'a> Build<'a> {
         metadata.level = target;
         metadata.chunk_shape = Some(shapes.chunk);
         metadata.bin_shape = Some(shapes.bin);
-        let mut fine = level_arrays(root, &source.metadata);
-        let mut coarse = level_arrays(root, &metadata);
+        let mut fine = level_arrays(root, &form, &source.metadata);
+        let mut coarse = level_arrays(root, &form, &metadata);
         let scale = design.scale();
         for chunk in source.chunks() {
             fine.extent.reach(chunk.coords());
@@ -207,14 +210,14 @@ impl<'a> Build<'a> {
     }
 
     /// Returns the shared state of the level that an array belongs to.
-    pub(super) fn shared_of(&self, path: &str) -> &Shared {
-        let level = path.split('/').next().and_then(LevelId::parse);
+    pub(super) fn shared_of(&self, node: &Key) -> &Shared {
+        let level = node.segments().next().and_then(LevelId::parse);
         let deep = level.and_then(|level| self.deep_places.get(&level));
         deep.map_or(&*self.shared, |shared| shared)
     }
 
     pub(super) fn arrays_of(&self, metadata: &LevelMetadata) -> LevelArrays {
-        level_arrays(self.source.dataset.root(), metadata)
+        level_arrays(self.source.dataset.root(), &self.shared.form, metadata)
     }
 
     pub(super) fn link_form(
@@ -343,20 +346,17 @@ impl<'a> Build<'a> {
 
     /// Writes the nodes of all arrays with cells, and of vertices and their fragments also without.
     /// `old` has the attributes of the corresponding nodes of the finer level.
-    pub(super) async fn nodes(
-        &mut self,
-        old: &BTreeMap<String, Map<String, Value>>,
-    ) -> Result<(), Failure> {
-        let none = Map::new();
+    pub(super) async fn nodes(&mut self, old: &BTreeMap<Key, Attributes>) -> Result<(), Failure> {
+        let none = Attributes::new();
         let mut outputs = Vec::new();
         let is_current = self.shared.form.is_current();
-        for path in self.required() {
-            self.tally.put.entry(path).or_default();
+        for key in self.required()? {
+            self.tally.put.entry(key).or_default();
         }
         for (path, part) in std::mem::take(&mut self.tally.put) {
-            let family = path.split('/').nth(1).unwrap_or_default();
+            let family = path.segments().nth(1).unwrap_or_default();
             // Before 0.9, links have families, and their arrays were written with the cells.
-            let is_links = family.contains("link") && family != "link_fragments";
+            let is_links = family.contains("link") && family != LINK_FRAGMENTS;
             if is_current || !is_links {
                 let old = old.get(&path).unwrap_or(&none);
                 outputs.push(part.node(self.shared_of(&path), &path, old)?);
@@ -366,14 +366,18 @@ impl<'a> Build<'a> {
         self.writer.write(outputs).await
     }
 
-    /// Returns the paths of the arrays that every level has, even without vertices.
-    pub(super) fn required(&self) -> [String; 2] {
-        let level = &self.shared.coarse.path;
-        ["vertices", "vertex_fragments"].map(|array| format!("{level}/{array}"))
+    /// Returns the keys of the arrays that every level has, even without vertices.
+    pub(super) fn required(&self) -> Result<[Key; 2], Failure> {
+        let keys = &self.shared.coarse.keys;
+        let key = |part: &ArrayRole<'_>| place(keys.node(part));
+        Ok([
+            key(&ArrayRole::Vertices)?,
+            key(&ArrayRole::VertexFragments)?,
+        ])
     }
 
-    /// Returns the paths of arrays and families with cells.
-    pub(super) fn families(&self) -> Vec<String> {
+    /// Returns the keys of arrays and families with cells.
+    pub(super) fn families(&self) -> Vec<Key> {
         let known = self.tally.families.iter().cloned();
         known.chain(self.tally.put.keys().cloned()).collect()
     }
@@ -436,15 +440,19 @@ async fn read(
     Ok((bytes, jobs))
 }
 
-/// Returns the path and chunk grid of a level.
-fn level_arrays(root: &RootMetadata, metadata: &LevelMetadata) -> LevelArrays {
+/// Returns the nodes and chunk grid of a level.
+fn level_arrays(
+    root: &RootMetadata,
+    form: &MigrationTarget,
+    metadata: &LevelMetadata,
+) -> LevelArrays {
     let bounds = root.bounds.as_ref();
     let bounds = bounds.map(|bounds| (bounds.lower(), bounds.upper()));
     let chunking = metadata.attribute_chunking.as_ref();
     let values = chunking.map(|chunking| chunking.values.len() as u64);
     let shape = metadata.effective_chunk_shape(root).extents();
     LevelArrays {
-        path: metadata.level.to_string(),
+        keys: form.keys(metadata.level),
         extent: ChunkExtent::of_bounds(bounds, shape, values),
         arity: metadata.arity(root),
         leading: usize::from(chunking.is_some()),
@@ -468,8 +476,13 @@ fn inside_form(
         directed: links.directed,
         duplicate: links.duplicate,
     };
-    let level = metadata.level.number();
-    Ok(Some(form.links(level, Delta::INTRA, width, policy, equal)))
+    Ok(Some(form.links(
+        metadata.level,
+        Delta::INTRA,
+        width,
+        policy,
+        equal,
+    )))
 }
 
 /// Returns the form of the links between two levels.
@@ -481,7 +494,7 @@ fn link_form(
     form: &MigrationTarget,
 ) -> Result<LinkTarget, Failure> {
     let scales = link_scales(root, from, to)?;
-    let (level, delta) = (from.level.number(), Delta::new(delta));
+    let (level, delta) = (from.level, Delta::new(delta));
     let directed = LinkRecordPolicy {
         directed: true,
         ..LinkRecordPolicy::default()

@@ -4,7 +4,9 @@ use serde_json::{Map, Value};
 use zvf_format::path::Delta;
 use zvf_model::{
     key::Key,
+    layout::GroupRole,
     level::{ADDITIVE_LEVELS, LevelId},
+    root::{MULTISCALE_LINKS, PRESERVED_OBJECT_IDS, RootChange, SHARED_FRAGMENTS},
 };
 use zvf_store::{Store, Transaction};
 
@@ -17,7 +19,7 @@ use crate::{
 /// Upper bound on the files of a level.
 const MAX_FILES: usize = 1 << 26;
 /// Folders of a level with a subfolder for each delta.
-const BY_DELTA: [&str; 2] = ["links", "cross_chunk_links"];
+const BY_DELTA: [&str; 2] = [GroupRole::Links.name(), GroupRole::CrossChunkLinks.name()];
 
 /// Deletes levels from `first` on, and the links of other levels to them.
 pub(super) async fn levels(
@@ -66,50 +68,21 @@ pub(super) async fn levels(
 /// Capabilities of the root that describe levels other than the finest.
 const LEVEL_CAPABILITIES: [&str; 4] = [
     ADDITIVE_LEVELS,
-    "preserved_object_ids",
-    "shared_fragments",
-    "multiscale_links",
+    PRESERVED_OBJECT_IDS,
+    SHARED_FRAGMENTS,
+    MULTISCALE_LINKS,
 ];
 
 /// Removes levels from `first` on from the root. Level 0 may share fragments itself.
 pub(super) fn root(root: &mut Map<String, Value>, first: LevelId, is_shared: bool) {
-    if first == LevelId::new(1)
-        && let Some(block) = root.get_mut("zarr_vectors").and_then(Value::as_object_mut)
-    {
-        let is_kept = |token: &Value| {
-            let is_of_levels = LEVEL_CAPABILITIES.iter().any(|own| token == own);
-            !is_of_levels || (is_shared && token == "shared_fragments")
-        };
-        let lists = ["format_capabilities", "required_capabilities"];
-        for list in lists {
-            if let Some(tokens) = block.get_mut(list).and_then(Value::as_array_mut) {
-                tokens.retain(is_kept);
-            }
-        }
-        // An empty list of requirements is left out.
-        let required = block.get("required_capabilities");
-        if required
-            .and_then(Value::as_array)
-            .is_some_and(Vec::is_empty)
-        {
-            block.remove("required_capabilities");
-        }
+    let mut change = RootChange::of(root);
+    if first == LevelId::new(1) {
+        change.retain_all_capabilities(|token| {
+            let is_of_levels = LEVEL_CAPABILITIES.contains(&token);
+            !is_of_levels || (is_shared && token == SHARED_FRAGMENTS)
+        });
     }
-    let is_gone = |name: Option<&Value>| {
-        let name = name.and_then(Value::as_str).and_then(LevelId::parse);
-        name.is_some_and(|level| level >= first)
-    };
-    let scales = root
-        .get_mut("multiscales")
-        .and_then(|scales| scales.get_mut(0));
-    let datasets = scales.and_then(|scale| scale.get_mut("datasets"));
-    if let Some(datasets) = datasets.and_then(Value::as_array_mut) {
-        datasets.retain(|dataset| !is_gone(dataset.get("path")));
-    }
-    let nodes = root.get_mut("ome").and_then(|ome| ome.get_mut("nodes"));
-    if let Some(nodes) = nodes.and_then(Value::as_array_mut) {
-        nodes.retain(|node| !is_gone(node.get("name")));
-    }
+    change.remove_levels(|level| level >= first);
     root.remove(PENDING_LEVELS);
     if let Some(chunks) = root.get_mut(STALE_CHUNKS).and_then(Value::as_object_mut) {
         // Stale chunks matter only to levels that remain.

@@ -1,17 +1,17 @@
 //! Declares additive levels in the draft of the format after 0.9.2: `refinement: add`.
 
-use serde_json::{Value, json};
 use zvf_model::{
     key::Key,
-    level::{ADDITIVE_LEVELS, LevelId},
+    level::{self, ADDITIVE_LEVELS, LevelId, LevelMetadataChange, Refinement},
+    root::RootChange,
     zarr::Node,
 };
 use zvf_store::Store;
 
-use super::{metadata::token, refresh::attributes};
+use super::refresh::attributes;
 use crate::{
     commit::commit_or_abort, dataset::Dataset, failure::Failure, nodes, stale::PENDING_LEVELS,
-    writer::encode::text,
+    writer::encode::group_bytes,
 };
 
 /// Declares levels 1 to `count`, which hold each point once, in one transaction. The coarsest is
@@ -27,15 +27,12 @@ pub(super) async fn additive(store: &Store, count: u32) -> Result<(), Failure> {
         let level = LevelId::new(number);
         let before = attributes(&dataset, &level.to_string()).await?;
         let mut after = before.clone();
-        after.remove("zvf_additive");
-        if let Some(block) = after
-            .get_mut("zarr_vectors_level")
-            .and_then(Value::as_object_mut)
-        {
-            match number < count {
-                true => drop(block.insert("refinement".to_owned(), json!("add"))),
-                false => drop(block.remove("refinement")),
-            }
+        level::remove_additive(&mut after);
+        if let Some(mut change) = LevelMetadataChange::of_existing(&mut after) {
+            change.set_refinement(match number < count {
+                true => Refinement::Add,
+                false => Refinement::Replace,
+            });
         }
         if after != before {
             let key = nodes::child(&Key::root(), &level.to_string())?;
@@ -46,22 +43,20 @@ pub(super) async fn additive(store: &Store, count: u32) -> Result<(), Failure> {
         return Ok(transaction.abort().await?);
     }
     for (key, attributes) in changed {
-        let node = text(&zvf_build::group_metadata(&attributes));
+        let node = group_bytes(attributes);
         transaction.put(key, node).await?;
     }
     transaction.touch("*");
     let key = nodes::metadata(&Key::root())?;
     let root = Node::parse(&key, transaction.root())?;
     let mut root = root.attributes().clone();
-    if count > 1
-        && let Some(block) = root.get_mut("zarr_vectors").and_then(Value::as_object_mut)
-    {
-        for list in ["format_capabilities", "required_capabilities"] {
-            token(block, list, ADDITIVE_LEVELS);
-        }
+    if count > 1 {
+        let mut change = RootChange::of(&mut root);
+        change.use_capability(ADDITIVE_LEVELS);
+        change.require_capability(ADDITIVE_LEVELS);
     }
     root.remove(PENDING_LEVELS);
-    let root = text(&zvf_build::group_metadata(&root));
+    let root = group_bytes(root);
     commit_or_abort(transaction, &root).await?;
     Ok(())
 }

@@ -5,7 +5,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use zvf_build::coarsen::NO_VERTEX;
 use zvf_format::path::Delta;
-use zvf_model::{grid::ChunkCoord, level::LevelId};
+use zvf_model::{
+    grid::ChunkCoord,
+    layout::{ArrayRole, LevelKeys},
+    level::LevelId,
+};
 use zvf_query::CellLinks;
 
 use super::{
@@ -13,7 +17,7 @@ use super::{
     job::{NewCell, file_pairs},
     shards::LastSteps,
 };
-use crate::failure::Failure;
+use crate::{failure::Failure, nodes::place};
 
 /// Linked rows, by the chunks of both ends.
 type Pairs = BTreeMap<(ChunkCoord, ChunkCoord), Vec<(u64, u64)>>;
@@ -146,7 +150,11 @@ impl Build<'_> {
     /// Adds the families of links between `from` and a partly rebuilt level that has lost all of them, so
     /// that their counts are written.
     async fn count_no_deep_links(&mut self, from: LevelId, step: i32) -> Result<(), Failure> {
-        let family = format!("{from}/links/{}", Delta::new(step + 1));
+        let keys = LevelKeys {
+            level: from,
+            ..self.shared.coarse.keys
+        };
+        let family = place(keys.node(&ArrayRole::LinkFamily(Delta::new(step + 1))))?;
         if self.only.is_none() || !self.is_there(&family).await? {
             return Ok(());
         }

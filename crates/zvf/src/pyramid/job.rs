@@ -7,7 +7,6 @@ use std::{
 
 use bytes::Bytes;
 use rayon::prelude::*;
-use serde_json::{Map, Value, json};
 use zvf_build::{
     Output,
     coarsen::{
@@ -18,19 +17,28 @@ use zvf_build::{
         AlignedLinks, ChunkExtent, LinkArrayKey, LinkAttributeType, LinkTarget, MigrationTarget,
     },
 };
-use zvf_model::{grid::ChunkCoord, key::Key};
+use zvf_format::path::Delta;
+use zvf_model::{
+    grid::ChunkCoord,
+    key::Key,
+    layout::{ArrayRole, GroupRole, LevelKeys, VERTICES},
+    level::LevelId,
+    metadata::Attributes,
+};
 use zvf_query::CellLinks;
 use zvf_store::CellArray;
 
 use super::source::Payloads;
 use crate::{
     failure::Failure,
+    nodes::place,
     writer::encode::{Arrays, encoded_on_all_cores},
 };
 
 /// A cell that is stored in a shard.
 pub(super) struct ShardCell {
-    pub(super) path: String,
+    pub(super) level: LevelId,
+    pub(super) node: Key,
     /// Coordinates of the shard in the grid of shards.
     pub(super) at: Vec<u64>,
     pub(super) array: CellArray,
@@ -72,10 +80,10 @@ impl Clone for Opened {
     }
 }
 
-/// The path and chunk grid of a level.
+/// The nodes and chunk grid of a level.
 #[derive(Clone, Debug)]
 pub(super) struct LevelArrays {
-    pub(super) path: String,
+    pub(super) keys: LevelKeys,
     pub(super) extent: ChunkExtent,
     pub(super) arity: usize,
     /// Number of leading coordinates of a chunk key that are not spatial.
@@ -111,10 +119,10 @@ pub(super) struct Outcome {
 /// A written cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct WrittenCell {
-    pub(super) path: String,
+    pub(super) node: Key,
     pub(super) chunk: Vec<i64>,
     /// Attributes of the array's node, if they depend on the cell.
-    pub(super) attributes: Option<Value>,
+    pub(super) attributes: Option<Attributes>,
 }
 
 /// A cell to be written.
@@ -124,10 +132,10 @@ pub(super) struct NewCell {
 }
 
 impl NewCell {
-    fn new(path: String, chunk: &[i64], payload: Vec<u8>) -> Self {
+    fn new(node: Key, chunk: &[i64], payload: Vec<u8>) -> Self {
         let chunk = chunk.to_vec();
         let put = WrittenCell {
-            path,
+            node,
             chunk,
             attributes: None,
         };
@@ -136,12 +144,12 @@ impl NewCell {
 
     /// Creates a cell of an array whose attributes depend on the cell.
     pub(super) fn with_attributes(
-        path: String,
+        node: Key,
         chunk: &[i64],
         payload: Vec<u8>,
-        attributes: Value,
+        attributes: Attributes,
     ) -> Self {
-        let mut cell = Self::new(path, chunk, payload);
+        let mut cell = Self::new(node, chunk, payload);
         cell.put.attributes = Some(attributes);
         cell
     }
@@ -170,53 +178,49 @@ impl Shared {
     /// Builds a chunk. Returns the outcome and the objects to upload.
     pub(super) fn run(&self, job: &Job) -> Result<(Outcome, Vec<(Key, Bytes)>), Failure> {
         let made = self.make(job)?;
-        let path = &self.coarse.path;
+        let keys = &self.coarse.keys;
         let at = job.chunk.coords();
         let mut cells = Vec::new();
         if made.rows > 0 {
-            let mut put = |family: String, payload: Vec<u8>| {
-                cells.push(NewCell::new(format!("{path}/{family}"), at, payload));
+            let mut put = |part: &ArrayRole<'_>, payload: Vec<u8>| {
+                cells.push(NewCell::new(place(keys.node(part))?, at, payload));
+                Ok::<_, Failure>(())
             };
-            put("vertices".to_owned(), made.positions);
-            put("vertex_fragments".to_owned(), made.fragments);
+            put(&ArrayRole::Vertices, made.positions)?;
+            put(&ArrayRole::VertexFragments, made.fragments)?;
             let vertex = self.recipe.vertex.iter().zip(made.vertex);
             for (field, payload) in vertex {
                 if let Some(payload) = payload {
-                    put(format!("vertex_attributes/{}", field.name), payload);
+                    put(&ArrayRole::VertexAttribute(&field.name), payload)?;
                 }
             }
             let fragment = self.recipe.fragment.iter().zip(made.fragment);
             for (field, payload) in fragment {
                 if let Some(payload) = payload {
-                    put(format!("fragment_attributes/{}", field.name), payload);
+                    put(&ArrayRole::FragmentAttribute(&field.name), payload)?;
                 }
             }
             if let Some(form) = self.links.as_ref().filter(|_| made.link_count > 0)
                 && let Some(array_key) = form.aligned(at)
             {
-                put("link_fragments".to_owned(), made.link_fragments);
-                let mut put = |path: String, payload, attributes| {
-                    let mut cell = NewCell::new(path, at, payload);
-                    cell.put.attributes = attributes;
-                    cells.push(cell);
+                put(&ArrayRole::LinkFragments, made.link_fragments)?;
+                let mut put = |node, payload, attributes| {
+                    cells.push(NewCell::with_attributes(node, at, payload, attributes));
                 };
                 let attributes = form.array(&array_key, self.coarse.arity);
-                put(form.path(&array_key), made.links, Some(attributes));
+                put(place(form.key(&array_key))?, made.links, attributes);
                 for (field, payload) in self.recipe.link.iter().zip(made.link) {
                     if let Some(payload) = payload {
                         let columns = columns(&payload, made.link_count, field.made().size());
                         let about = LinkAttributeType {
                             name: &field.name,
-                            dtype: field.made().kind().name(),
+                            dtype: field.made(),
                             columns,
                         };
                         let attributes =
                             form.attribute(&array_key, about, self.coarse.arity, made.link_count);
-                        put(
-                            form.attribute_path(&field.name, &array_key),
-                            payload,
-                            Some(attributes),
-                        );
+                        let node = place(form.attribute_key(&field.name, &array_key))?;
+                        put(node, payload, attributes);
                     }
                 }
             }
@@ -270,7 +274,7 @@ impl Shared {
         let numbers: BTreeMap<&ChunkCoord, u32> =
             job.fine.iter().map(|(chunk, ..)| chunk).zip(0..).collect();
         let chunks = job.fine.iter().map(|(chunk, payloads, named)| FineChunk {
-            name: format!("{}/vertices/{chunk}", self.fine.path),
+            name: format!("{}/{VERTICES}/{chunk}", self.fine.keys.level),
             positions: &payloads.vertices,
             fragments: &payloads.fragments,
             vertex: payloads.vertex.iter().map(Option::as_deref).collect(),
@@ -324,14 +328,15 @@ impl Shared {
         Ok(pairs.len() as u64)
     }
 
-    /// Returns the level and form of the array at `path`.
-    fn level_of(&self, path: &str) -> (&LevelArrays, &MigrationTarget) {
-        let mut parts = path.split('/');
-        let level = parts.next().unwrap_or_default();
-        let is_aside = matches!(parts.next(), Some("links" | "cross_chunk_links"))
-            && parts.next().is_some_and(|delta| delta != "0");
+    /// Returns the level and form of the array at `node`.
+    fn level_of(&self, node: &Key) -> (&LevelArrays, &MigrationTarget) {
+        let mut parts = node.segments();
+        let level = parts.next().and_then(LevelId::parse);
+        let families = [GroupRole::Links, GroupRole::CrossChunkLinks].map(GroupRole::name);
+        let is_aside = parts.next().is_some_and(|part| families.contains(&part))
+            && parts.next().and_then(|delta| Delta::parse(delta).ok()) != Some(Delta::INTRA);
         let form = if is_aside { &self.aside } else { &self.form };
-        match level == self.coarse.path {
+        match level == Some(self.coarse.keys.level) {
             true => (&self.coarse, form),
             false => (&self.fine, form),
         }
@@ -349,17 +354,12 @@ impl Shared {
         let mut shard_cells = Vec::new();
         let mut arrays = self.opened.arrays();
         for cell in cells {
-            let (level, form) = self.level_of(&cell.put.path);
-            let path = &cell.put.path;
+            let (level, form) = self.level_of(&cell.put.node);
+            let path = &cell.put.node;
             if form.is_current() && !arrays.has(path) {
-                let node = form.part(
-                    path,
-                    &level.extent,
-                    level.arity,
-                    &[],
-                    &Map::new(),
-                    json!({}),
-                );
+                let none = Attributes::new();
+                let (extent, arity) = (&level.extent, level.arity);
+                let node = form.part(path, extent, arity, &[], &none, none.clone());
                 let node = node.ok_or_else(|| outside_grid(path))?;
                 arrays = self.opened.with(Arrays::of(&[node])?);
             }
@@ -370,7 +370,7 @@ impl Shared {
                 Some(at) => {
                     let array = arrays.get(path)?;
                     for output in made {
-                        shard_cells.extend(in_shard(&array, path, &at, output)?);
+                        shard_cells.extend(in_shard(&array, level.keys.level, &at, output)?);
                     }
                 }
                 None => outputs.extend(made),
@@ -387,14 +387,14 @@ impl Shared {
     /// Returns the node of an array with a cell for each of these chunks.
     pub(super) fn node(
         &self,
-        path: &str,
+        node: &Key,
         chunks: &[&[i64]],
-        old: &Map<String, Value>,
-        attributes: Value,
+        old: &Attributes,
+        attributes: Attributes,
     ) -> Result<Output, Failure> {
-        let (level, form) = self.level_of(path);
-        let node = form.part(path, &level.extent, level.arity, chunks, old, attributes);
-        node.ok_or_else(|| outside_grid(path))
+        let (level, form) = self.level_of(node);
+        let output = form.part(node, &level.extent, level.arity, chunks, old, attributes);
+        output.ok_or_else(|| outside_grid(node))
     }
 }
 
@@ -448,19 +448,37 @@ pub(super) fn file_pairs(
         let rows = pairs.iter().flat_map(|(a, b)| [*a, *b]);
         let links = AlignedLinks::new(rows, Vec::new());
         let payload = form.aligned_payload(&[], &links).unwrap_or_default();
-        let mut cell = NewCell::new(form.path(&array_key), at, payload);
-        cell.put.attributes = Some(form.array(&array_key, arity));
-        cells.push(cell);
+        cells.push(of_links(form, &array_key, at, payload, arity)?);
         return Ok(());
     }
     let ends = [from.coords(), to.coords()];
     let placed = form.file_pairs(ends, pairs)?;
-    let placed = placed.ok_or_else(|| outside_grid(&form.path(&LinkArrayKey::CrossChunk)));
-    let ((array_key, at), payload) = placed?;
-    let mut cell = NewCell::new(form.path(&array_key), &at, payload);
-    cell.put.attributes = Some(form.array(&array_key, arity));
-    cells.push(cell);
+    let Some(((array_key, at), payload)) = placed else {
+        return Err(outside_grid(&family(form)?));
+    };
+    cells.push(of_links(form, &array_key, &at, payload, arity)?);
     Ok(())
+}
+
+/// Returns the node of the links of a delta.
+fn family(form: &LinkTarget) -> Result<Key, Failure> {
+    place(form.key(&match form.is_current() {
+        true => LinkArrayKey::Offsets(String::new()),
+        false => LinkArrayKey::CrossChunk,
+    }))
+}
+
+/// Returns a cell of links.
+fn of_links(
+    form: &LinkTarget,
+    array_key: &LinkArrayKey,
+    at: &[i64],
+    payload: Vec<u8>,
+    arity: usize,
+) -> Result<NewCell, Failure> {
+    let node = place(form.key(array_key))?;
+    let attributes = form.array(array_key, arity);
+    Ok(NewCell::with_attributes(node, at, payload, attributes))
 }
 
 /// A callback that receives the array, the chunk and the indexes of the links of a cell.
@@ -477,7 +495,7 @@ pub(super) struct Encoded {
 /// Returns the cell with its position in a shard; `None` if the array has no shards.
 fn in_shard(
     array: &CellArray,
-    path: &str,
+    level: LevelId,
     at: &[u64],
     output: Output,
 ) -> Result<Option<ShardCell>, Failure> {
@@ -490,7 +508,8 @@ fn in_shard(
     })?;
     Ok(match location {
         (key, Some(number)) => Some(ShardCell {
-            path: path.to_owned(),
+            level,
+            node: array.node().clone(),
             at: at.to_vec(),
             array: array.clone(),
             key,
@@ -512,13 +531,11 @@ pub(super) fn file(
     placed_links: &mut PlacedLinks<'_>,
 ) -> Result<(), Failure> {
     let Some((placed, beside)) = form.file(chunks, ends, links)? else {
-        return Err(outside_grid(&form.path(&LinkArrayKey::CrossChunk)));
+        return Err(outside_grid(&family(form)?));
     };
     for ((array_key, at), links) in placed {
-        let mut cell = NewCell::new(form.path(&array_key), &at, links.payload());
-        cell.put.attributes = Some(form.array(&array_key, arity));
         placed_links(&array_key, &at, &links.from);
-        cells.push(cell);
+        cells.push(of_links(form, &array_key, &at, links.payload(), arity)?);
     }
     for (at, links) in beside {
         let Some(array_key) = form.aligned(&at) else {
@@ -526,10 +543,8 @@ pub(super) fn file(
         };
         // A payload without earlier groups has none that could be damaged.
         let payload = form.aligned_payload(&[], &links).unwrap_or_default();
-        let mut cell = NewCell::new(form.path(&array_key), &at, payload);
-        cell.put.attributes = Some(form.array(&array_key, arity));
         placed_links(&array_key, &at, &links.from);
-        cells.push(cell);
+        cells.push(of_links(form, &array_key, &at, payload, arity)?);
     }
     Ok(())
 }
@@ -543,8 +558,8 @@ pub(super) fn columns(payload: &[u8], rows: u64, size: usize) -> usize {
         .unwrap_or(1)
 }
 
-pub(super) fn outside_grid(path: &str) -> Failure {
-    Failure::Build(zvf_build::BuildError::ChunksTooFarApart(path.to_owned()))
+pub(super) fn outside_grid(node: &Key) -> Failure {
+    Failure::Build(zvf_build::BuildError::ChunksTooFarApart(node.to_string()))
 }
 
 #[cfg(test)]

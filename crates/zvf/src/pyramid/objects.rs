@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rayon::prelude::*;
-use serde_json::Map;
 use zvf_build::{coarsen::FragmentReference, migrate::ObjectIndexCounts};
 use zvf_format::manifest::ObjectManifestBuilder;
-use zvf_model::{grid::ChunkCoord, key::Key};
+use zvf_model::{grid::ChunkCoord, key::Key, metadata::Attributes};
 use zvf_store::Read;
 
 use super::build::Build;
@@ -61,16 +60,16 @@ impl Build<'_> {
         let mut objects: Vec<u32> = named.iter().map(|(named, _)| named.object).collect();
         objects.dedup();
         self.tally.present = objects.len() as u64;
-        let level = self.target.number();
+        let level = self.target;
         let form = &self.shared.form;
         let counts = ObjectIndexCounts {
             rows,
             present: self.tally.present,
             sorted: ids.is_sorted(),
         };
-        let mut outputs = form.object_index(level, &Map::new(), arity, counts);
+        let mut outputs = form.object_index(level, &Attributes::new(), arity, counts)?;
         let arrays = Arrays::of(&outputs)?;
-        outputs.extend(form.ids(level, &ids));
+        outputs.extend(form.ids(level, &ids)?);
         let shared = Arc::clone(&self.shared);
         let made = run(move || {
             let step = shared.form.manifests_at_once().max(1);
@@ -146,9 +145,8 @@ impl Build<'_> {
     }
 
     /// Returns whether a node exists in the store.
-    pub(super) async fn is_there(&self, path: &str) -> Result<bool, Failure> {
-        let key = nodes::named(Key::parse(path), path)?;
-        Ok(nodes::read_one(self.source.dataset.store(), &key)
+    pub(super) async fn is_there(&self, key: &Key) -> Result<bool, Failure> {
+        Ok(nodes::read_one(self.source.dataset.store(), key)
             .await?
             .is_some())
     }

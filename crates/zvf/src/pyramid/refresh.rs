@@ -10,13 +10,13 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use zvf_build::{coarsen::Aggregation, migrate::MigrationTarget};
+use zvf_build::{Output, coarsen::Aggregation};
 use zvf_model::{
     fetch::BoxFuture,
     grid::ChunkCoord,
     key::Key,
     layout::ArrayRole,
-    level::{ADDITIVE_LEVELS, LevelId},
+    level::{ADDITIVE_LEVELS, LevelId, RECIPE},
     zarr::Node,
 };
 use zvf_query::ObjectSet;
@@ -39,7 +39,7 @@ use crate::{
     location::Location,
     nodes,
     stale::{PENDING_LEVELS, STALE_CHUNKS, STALE_LEVELS},
-    writer::{begin_on, encode::text, or_changed},
+    writer::{begin_on, encode::group_bytes, or_changed},
 };
 
 /// Chunks of a level that changed since the next level was built.
@@ -417,7 +417,7 @@ async fn stage(
     }
     build.replace_object_index().await?;
     build.replace_tables().await?;
-    let old_attributes = build.old_attributes();
+    let old_attributes = build.old_attributes()?;
     if !before.merge(build, stale, &old_attributes).await? {
         return Ok(None);
     }
@@ -428,7 +428,7 @@ async fn stage(
     let old = attributes(dataset, &target.to_string()).await?;
     // The recorded error still holds for unchanged chunks.
     let own = |name: &str| {
-        old.get("zvf_pyramid")
+        old.get(RECIPE)
             .and_then(|block| block.get(name))
             .and_then(Value::as_f64)
     };
@@ -440,16 +440,17 @@ async fn stage(
     let tiled = block.and_then(|block| block.get("fragments_tile")) == Some(&Value::Bool(true));
     build.tally.is_untiled |= !tiled && !build.shared.recipe.shape.is_shared();
     let level = build.level_attributes();
+    let level_key = nodes::place(build.shared.coarse.keys.level())?;
     build
         .writer
-        .write(vec![MigrationTarget::group(&target.to_string(), &level)])
+        .write(vec![Output::group(level_key, level)])
         .await?;
     build.transaction().touch("*");
     let key = nodes::metadata(&Key::root())?;
     let root = Node::parse(&key, build.transaction().root())?;
     let present = dataset.surveyed().await?.levels().to_vec();
     let root = root_after(root.attributes().clone(), &present, target, stale);
-    Ok(Some(text(&zvf_build::group_metadata(&root))))
+    Ok(Some(group_bytes(root)))
 }
 
 /// Returns the root after a level was rebuilt: the level is no longer stale, and the next one is

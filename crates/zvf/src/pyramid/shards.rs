@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use rayon::prelude::*;
 use zvf_build::{ShardingPolicy, migrate::MigrationTarget};
-use zvf_model::{grid::ChunkCoord, key::Key};
+use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId};
 use zvf_store::CellArray;
 
 use super::{
@@ -42,7 +42,7 @@ pub(super) fn form(
 /// Shards that may receive more cells.
 #[derive(Default)]
 pub(super) struct Shards {
-    open: BTreeMap<(String, Vec<u64>), Shard>,
+    open: BTreeMap<(LevelId, Key, Vec<u64>), Shard>,
     put: HashSet<Key>,
 }
 
@@ -54,7 +54,7 @@ struct Shard {
 
 /// The step after which each shard has all its cells, by level and shard.
 #[derive(Default)]
-pub(super) struct LastSteps(HashMap<(String, Vec<u64>), usize>);
+pub(super) struct LastSteps(HashMap<(LevelId, Vec<u64>), usize>);
 
 /// Chunks of a level with the finer chunks they are built from, ordered by shard.
 pub(super) struct Groups {
@@ -120,7 +120,7 @@ impl LastSteps {
     /// Returns the step after which the shard of a chunk has all its cells.
     fn of(&self, shared: &Shared, arrays: &LevelArrays, chunk: &ChunkCoord) -> usize {
         let at = shared.shard_of(arrays, chunk);
-        let end = at.and_then(|at| self.0.get(&(arrays.path.clone(), at)));
+        let end = at.and_then(|at| self.0.get(&(arrays.keys.level, at)));
         end.copied().unwrap_or(0)
     }
 
@@ -133,7 +133,7 @@ impl LastSteps {
         step: usize,
     ) {
         if let Some(at) = shared.shard_of(arrays, chunk) {
-            self.0.insert((arrays.path.clone(), at), step + 1);
+            self.0.insert((arrays.keys.level, at), step + 1);
         }
     }
 }
@@ -148,7 +148,7 @@ impl Shards {
                     why: "a shard was written before all of its cells were built",
                 });
             }
-            let shard = self.open.entry((cell.path, cell.at));
+            let shard = self.open.entry((cell.level, cell.node, cell.at));
             let shard = shard.or_insert_with(|| Shard {
                 key: cell.key,
                 array: cell.array,
@@ -161,9 +161,8 @@ impl Shards {
 
     /// Removes and returns the shards that are complete after `done` steps.
     fn take_complete(&mut self, last_steps: &LastSteps, done: usize) -> Vec<Shard> {
-        let level = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
-        let whole = self.open.keys().filter(|(path, at)| {
-            let end = last_steps.0.get(&(level(path), at.clone()));
+        let whole = self.open.keys().filter(|(level, _, at)| {
+            let end = last_steps.0.get(&(*level, at.clone()));
             end.is_some_and(|end| *end <= done)
         });
         let whole: Vec<_> = whole.cloned().collect();

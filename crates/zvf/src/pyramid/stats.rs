@@ -8,6 +8,8 @@ use zvf_build::{
     coarsen::{Aggregation, Amount, CoarsenMethod, Sparsity, Strategy},
 };
 
+use zvf_model::level::RECIPE;
+
 use super::{LevelDesign, ObjectSelection, build::Build};
 
 /// Returns the recipe of a level, from which it can be rebuilt.
@@ -25,7 +27,7 @@ pub(super) fn is_made(
     own: &LevelDesign,
     rules: &BTreeMap<String, Aggregation>,
 ) -> bool {
-    let mut known = level.get("zvf_pyramid").cloned();
+    let mut known = level.get(RECIPE).cloned();
     if let Some(known) = known.as_mut().and_then(Value::as_object_mut) {
         known.remove("error");
     }
@@ -90,7 +92,7 @@ pub(super) struct Recipe {
 /// Parses the recipe in the attributes of a level; `None` if there is none, or it is not
 /// understood.
 pub(super) fn recipe(level: &Map<String, Value>) -> Option<Recipe> {
-    parse_recipe(level.get("zvf_pyramid")?)
+    parse_recipe(level.get(RECIPE)?)
 }
 
 /// Parses a recipe; `None` if it is not understood.

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde_json::{Map, Value};
 use zvf_build::{Output, coarsen::FragmentReference};
-use zvf_model::grid::ChunkCoord;
+use zvf_model::{grid::ChunkCoord, key::Key, metadata::Attributes};
 
 use super::job::{Outcome, Shared, WrittenCell};
 use crate::failure::Failure;
@@ -31,9 +30,9 @@ pub(super) struct Tally {
     /// Chunks of the level, indexed by the numbers in `named`.
     pub(super) chunk_of: Vec<ChunkCoord>,
     pub(super) parents: HashMap<ChunkCoord, Vec<u32>>,
-    pub(super) put: BTreeMap<String, Part>,
+    pub(super) put: BTreeMap<Key, Part>,
     /// Paths of families with cells, whose nodes are written.
-    pub(super) families: BTreeSet<String>,
+    pub(super) families: BTreeSet<Key>,
     pub(super) objects: u64,
     pub(super) bytes: u64,
     /// Number of objects with vertices.
@@ -44,13 +43,13 @@ pub(super) struct Tally {
 #[derive(Debug, Default)]
 pub(super) struct Part {
     pub(super) chunks: Vec<Vec<i64>>,
-    pub(super) attributes: Option<Value>,
+    pub(super) attributes: Option<Attributes>,
 }
 
 impl Tally {
     pub(super) fn count_puts(&mut self, puts: Vec<WrittenCell>) {
         for put in puts {
-            let part = self.put.entry(put.path).or_default();
+            let part = self.put.entry(put.node).or_default();
             part.chunks.push(put.chunk);
             part.attributes = part.attributes.take().or(put.attributes);
         }
@@ -88,18 +87,15 @@ pub(super) fn max_error(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 }
 
 impl Part {
-    /// Returns the node of the array at `path`.
+    /// Returns the node of the array at `key`.
     pub(super) fn node(
         &self,
         shared: &Shared,
-        path: &str,
-        old: &Map<String, Value>,
+        key: &Key,
+        old: &Attributes,
     ) -> Result<Output, Failure> {
         let chunks: Vec<&[i64]> = self.chunks.iter().map(Vec::as_slice).collect();
-        let attributes = self
-            .attributes
-            .clone()
-            .unwrap_or_else(|| Value::Object(Map::new()));
-        shared.node(path, &chunks, old, attributes)
+        let attributes = self.attributes.clone().unwrap_or_default();
+        shared.node(key, &chunks, old, attributes)
     }
 }

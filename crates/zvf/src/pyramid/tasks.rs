@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use zvf_build::coarsen::FragmentReference;
-use zvf_model::{grid::ChunkCoord, level::LevelId, root::CrossLevel};
+use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId, root::CrossLevel};
 use zvf_store::{OpenOptions, Store, Transaction};
 
 use super::{
@@ -360,7 +360,7 @@ fn encode_tally(tally: &Tally, bytes: &mut Vec<u8>) -> Value {
         .iter()
         .map(|(path, part)| {
             let attributes = json!({"chunks": part.chunks, "says": part.attributes});
-            (path.clone(), attributes)
+            (path.to_string(), attributes)
         })
         .collect();
     let chunks: Vec<&[i64]> = tally.chunk_of.iter().map(ChunkCoord::coords).collect();
@@ -424,12 +424,9 @@ fn tally(attributes: &Value, bytes: &[u8]) -> Option<Tally> {
         let chunks = part.get("chunks")?.as_array()?.iter().map(coords);
         let part = Part {
             chunks: chunks.collect::<Option<_>>()?,
-            attributes: part
-                .get("says")
-                .filter(|attributes| !attributes.is_null())
-                .cloned(),
+            attributes: part.get("says").and_then(Value::as_object).cloned(),
         };
-        tally.put.insert(path.clone(), part);
+        tally.put.insert(Key::parse(path).ok()?, part);
     }
     let is_all = words.next().is_none() && rest.is_empty();
     let chunks = tally.chunk_of.len();

@@ -7,29 +7,36 @@ use std::{
 
 use bytes::Bytes;
 use rayon::prelude::*;
-use serde_json::Value;
-use zvf_build::Output;
-use zvf_model::{key::Key, zarr::Node};
+use zvf_build::{Output, Profile};
+use zvf_model::{
+    key::Key,
+    layout::{ArrayRole, GroupRole},
+    level::LevelId,
+    metadata::Attributes,
+    zarr::Node,
+};
 use zvf_store::CellArray;
 
 use crate::{
     failure::Failure,
-    nodes::{cell_array, named},
+    nodes::{cell_array, metadata, place},
 };
 
-/// Arrays by path.
+/// Arrays by key.
 #[derive(Clone, Default)]
-pub(crate) struct Arrays(HashMap<String, CellArray>);
+pub(crate) struct Arrays(HashMap<Key, CellArray>);
 
 impl Arrays {
     /// Returns the arrays among nodes.
     pub(crate) fn of(outputs: &[Output]) -> Result<Self, Failure> {
         let mut arrays = HashMap::new();
         for output in outputs {
-            if let Output::Node { path, json } = output
-                && let Some(array) = array(path, json)?
+            if let Output::Node {
+                key,
+                node: Node::Array(array),
+            } = output
             {
-                arrays.insert(path.clone(), array);
+                arrays.insert(key.clone(), cell_array(key, array.clone())?);
             }
         }
         Ok(Self(arrays))
@@ -41,39 +48,27 @@ impl Arrays {
         self.0.extend(others.0);
     }
 
-    /// Returns whether there is an array at `path`.
+    /// Returns whether there is an array at `key`.
     #[cfg(feature = "pyramid")]
-    pub(crate) fn has(&self, path: &str) -> bool {
-        self.0.contains_key(path)
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        self.0.contains_key(key)
     }
 
-    /// Returns the array at `path`. An array of links or of their attributes that is not among the
+    /// Returns the array at `key`. An array of links or of their attributes that is not among the
     /// nodes has the form of the vertices.
-    pub(crate) fn get(&self, path: &str) -> Result<CellArray, Failure> {
-        if let Some(array) = self.0.get(path) {
+    pub(crate) fn get(&self, key: &Key) -> Result<CellArray, Failure> {
+        if let Some(array) = self.0.get(key) {
             return Ok(array.clone());
         }
-        let key = named(Key::parse(path), path)?;
-        let vertices = self
-            .0
-            .get("0/vertices")
-            .filter(|_| path.starts_with("0/links/0/") || path.starts_with("0/link_attributes/"));
-        match vertices {
-            Some(vertices) => cell_array(&key, Arc::clone(vertices.metadata())),
-            None => Err(Failure::NoCells { node: key }),
+        let keys = Profile::V09.keys(LevelId::FULL);
+        let vertices = self.0.get(&place(keys.node(&ArrayRole::Vertices))?);
+        for role in [GroupRole::Links, GroupRole::LinkAttributes] {
+            let group = place(keys.group(role))?;
+            if let Some(vertices) = vertices.filter(|_| key.is_below(&group)) {
+                return cell_array(key, Arc::clone(vertices.metadata()));
+            }
         }
-    }
-}
-
-/// Returns the array that a node describes; `None` for a group.
-fn array(path: &str, json: &Value) -> Result<Option<CellArray>, Failure> {
-    if json.get("node_type").and_then(Value::as_str) != Some("array") {
-        return Ok(None);
-    }
-    let key = named(Key::parse(path), path)?;
-    match Node::from_json(&named(key.metadata(), path)?, json.clone())? {
-        Node::Array(array) => cell_array(&key, array).map(Some),
-        Node::Group(_) => Ok(None),
+        Err(Failure::NoCells { node: key.clone() })
     }
 }
 
@@ -96,7 +91,7 @@ pub(crate) fn encoded_on_all_cores(
 
 /// An object to encode.
 enum Unencoded {
-    Node(Key, Value),
+    Node(Key, Node),
     Cell(Key, CellArray, Vec<u8>),
     /// Cells of a shard, with their numbers.
     Shard(Key, CellArray, Vec<(u64, Bytes)>),
@@ -105,7 +100,7 @@ enum Unencoded {
 impl Unencoded {
     fn encode(self) -> Result<(Key, Bytes), Failure> {
         let (key, bytes) = match self {
-            Self::Node(key, json) => return Ok((key, text(&json))),
+            Self::Node(key, node) => return Ok((key, bytes_of(&node))),
             Self::Cell(key, array, payload) => (key, array.encode(&payload)),
             Self::Shard(key, array, cells) => (key, array.encode_shard(&cells)),
         };
@@ -124,9 +119,8 @@ fn unencoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<Unencoded>, Fa
     let mut shards: BTreeMap<Key, (CellArray, Vec<(u64, Bytes)>)> = BTreeMap::new();
     for output in outputs {
         match output {
-            Output::Node { path, json } => {
-                let key = named(Key::parse(&path).and_then(|key| key.metadata()), &path)?;
-                objects.push(Unencoded::Node(key, json));
+            Output::Node { key, node } => {
+                objects.push(Unencoded::Node(metadata(&key)?, node));
             }
             Output::Cell {
                 array,
@@ -157,9 +151,12 @@ fn unencoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<Unencoded>, Fa
     Ok(objects)
 }
 
-/// Encodes a node as indented JSON, as other writers do.
-pub(crate) fn text(json: &Value) -> Bytes {
-    // Serialization cannot fail: keys of a `Value` are strings.
-    let text = serde_json::to_vec_pretty(json).unwrap_or_default();
-    Bytes::from(text)
+/// Encodes a node.
+pub(crate) fn bytes_of(node: &Node) -> Bytes {
+    Bytes::from(node.to_bytes())
+}
+
+/// Encodes a group with these attributes.
+pub(crate) fn group_bytes(attributes: Attributes) -> Bytes {
+    bytes_of(&Node::group(attributes))
 }

@@ -12,7 +12,13 @@ fn links(profile: Profile, delta: i32, (directed, duplicate): (bool, bool)) -> L
         duplicate,
     };
     let scales = vec![AxisScales::EQUAL; 1];
-    form.links(0, Delta::new(delta), LinkWidth::EDGE, policy, scales)
+    form.links(
+        LevelId::FULL,
+        Delta::new(delta),
+        LinkWidth::EDGE,
+        policy,
+        scales,
+    )
 }
 
 /// Links between chunks 0, 1 and 2 of one axis, and where they come to be.
@@ -24,7 +30,13 @@ fn check(form: &LinkTarget, ends: &[(u32, u64)], expected: &[(&str, &[i64], &[u8
     let (placed, _) = placed_links.ok().flatten().unwrap_or_default();
     let found: Vec<(String, Vec<i64>, Vec<u8>)> = placed
         .iter()
-        .map(|((array_key, at), links)| (form.path(array_key), at.clone(), links.payload()))
+        .map(|((array_key, at), links)| {
+            (
+                form.key(array_key).unwrap().to_string(),
+                at.clone(),
+                links.payload(),
+            )
+        })
         .map(|(path, at, payload)| {
             let numbers = payload.chunks_exact(8).map(|number| number[0]);
             (path, at, numbers.collect())

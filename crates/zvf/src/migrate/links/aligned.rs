@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use futures_util::future::join;
-use serde_json::{Map, Value, json};
 use zvf_build::migrate::{AlignedLinks, ChunkExtent, LinkArrayKey, MigrationNote};
 use zvf_format::path::Delta;
-use zvf_model::{grid::ChunkCoord, key::Key, layout::ArrayRole};
+use zvf_model::{
+    array::FragmentArray, grid::ChunkCoord, key::Key, layout::ArrayRole, metadata::Attributes,
+};
 use zvf_query::{CellLinks, Damage, Fault, LinkBlobs, LinkCells, StoredArray};
 
 use super::{LinkWork, Links};
@@ -16,10 +17,11 @@ use crate::{
     migrate::{
         Migration,
         level::Level,
-        no_place,
         parts::{Batches, Target},
+        too_far,
         units::LinkValues,
     },
+    nodes::place,
 };
 
 /// Link cells of one chunk each, and the groups of the links inside chunks.
@@ -51,15 +53,15 @@ impl AlignedCells {
         &'a self,
         links: &Links<'_>,
         extent: &'a ChunkExtent,
-        none: &'a Map<String, Value>,
-    ) -> Target<'a> {
-        Target {
-            path: format!("{}/link_fragments", links.form.level()),
+        none: &'a Attributes,
+    ) -> Result<Target<'a>, Failure> {
+        Ok(Target {
+            key: place(links.form.keys().node(&ArrayRole::LinkFragments))?,
             extent,
             arity: links.arity,
             old: self.groups.as_ref().map_or(none, StoredArray::attributes),
             keys: Vec::new(),
-        }
+        })
     }
 }
 
@@ -80,8 +82,8 @@ impl Migration<'_> {
         let groups = cells.groups.as_ref();
         let has_groups = links.form.delta == Delta::INTRA && !chunks.is_empty();
         let extent = links.extent.clone();
-        let none = Map::new();
-        let mut index_to = cells.groups_target(links, &extent, &none);
+        let none = Attributes::new();
+        let mut index_to = cells.groups_target(links, &extent, &none)?;
         index_to.begin(self)?;
         self.writer.expect(chunks.len());
         let (mut at, mut batches) = (0, Batches::new());
@@ -126,7 +128,7 @@ impl Migration<'_> {
                     let is_missing = index.is_none() && rows > 0;
                     links.written.ungrouped += u64::from(is_missing);
                     let made = more.groups(index.as_deref(), rows);
-                    let made = made.map_err(|error| of_groups(&index_to.path, chunk, error.into()));
+                    let made = made.map_err(|error| of_groups(&index_to.key, chunk, error.into()));
                     match made {
                         Ok(made) => index_to.cell(self, chunk.coords(), made, &mut outputs)?,
                         Err(damage) => self.damaged(damage)?,
@@ -155,12 +157,13 @@ impl Migration<'_> {
         let LinkWork { links, aligned, .. } = work;
         let has_groups = aligned.groups.is_some() && links.form.delta == Delta::INTRA;
         if links.written.is_grouped || has_groups {
-            let none = Map::new();
-            let mut index_to = aligned.groups_target(links, &links.extent, &none);
+            let none = Attributes::new();
+            let mut index_to = aligned.groups_target(links, &links.extent, &none)?;
             index_to.keys.clone_from(&links.written.grouped);
-            let path = index_to.path.clone();
-            let attributes = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
-            index_to.end(self, attributes).await?;
+            let path = index_to.key.to_string();
+            index_to
+                .end(self, FragmentArray::Links.to_attributes())
+                .await?;
             let what = "groups of links that were missing; the links of a chunk are now one group";
             let ungrouped = links.written.ungrouped;
             self.repaired(MigrationNote::new(path, what, ungrouped));
@@ -240,7 +243,7 @@ impl Migration<'_> {
         outputs: &mut Vec<zvf_build::Output>,
     ) -> Result<(), Failure> {
         let array_key: Option<LinkArrayKey> = links.form.aligned(chunk.coords());
-        let array_key = array_key.ok_or_else(|| no_place("links"))?;
+        let array_key = array_key.ok_or_else(too_far)?;
         let added = links.added.remove(chunk.coords()).unwrap_or_default();
         let is_there = own.is_some();
         let (payload, mut values) = match own {
@@ -302,14 +305,15 @@ impl Migration<'_> {
         let why = "up to 0.8.0, vertices of several objects in a chunk were put in order after \
                    their links were numbered";
         let what = "chunks whose links may refer to the wrong vertices";
-        let path = format!("{}/links/0", level.path);
+        let family = level.keys.node(&ArrayRole::LinkFamily(Delta::INTRA));
+        let path = family.map_or_else(|_| String::new(), |family| family.to_string());
         self.lost(MigrationNote::new(path, what, several as u64).because(why));
     }
 }
 
-fn of_groups(path: &str, chunk: &ChunkCoord, fault: Fault) -> Damage {
+fn of_groups(key: &Key, chunk: &ChunkCoord, fault: Fault) -> Damage {
     Damage {
-        key: Key::parse(path).unwrap_or_else(|_| Key::root()),
+        key: key.clone(),
         chunk: Some(chunk.clone()),
         fault,
     }

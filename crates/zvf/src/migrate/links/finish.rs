@@ -2,16 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
-use zvf_build::migrate::{LinkArrayKey, LinkAttributeType, LinkTotals, MigrationNote};
+use zvf_build::{
+    BuildError,
+    migrate::{LinkArrayKey, LinkAttributeType, LinkTotals, MigrationNote},
+};
 use zvf_format::path::Delta;
-use zvf_model::array::CellAttribute;
+use zvf_model::{
+    array::{CellAttribute, LinkFamily},
+    key::Key,
+    layout::{ArrayRole, GroupRole},
+    metadata::Attributes,
+};
 use zvf_query::LinkCells;
 
 use super::Links;
 use crate::{
     failure::Failure,
-    migrate::{Migration, extras::child, level::Level, parts::BATCH_BYTES, units::LinkValues},
+    migrate::{Migration, level::Level, parts::BATCH_BYTES, units::LinkValues},
+    nodes::{self, place},
 };
 
 impl Migration<'_> {
@@ -23,12 +31,11 @@ impl Migration<'_> {
     ) -> Result<(), Failure> {
         self.report_links(&links).await?;
         self.state().links += links.written.logical;
-        let Level { path, .. } = level;
-        let form = &links.form;
+        let (keys, form) = (level.keys, &links.form);
         let families = links.cells.families();
-        let mut old = Map::new();
+        let mut old = Attributes::new();
         for (node, _) in &families {
-            old.extend(self.attributes(node.as_str()).await?);
+            old.extend(self.attributes(node).await?);
         }
         let counts = |array_key: &LinkArrayKey| match array_key {
             LinkArrayKey::CrossChunk => {
@@ -38,9 +45,9 @@ impl Migration<'_> {
         };
         let mut outputs = Vec::new();
         let mut cell_indexes = links.written.cell_indexes.clone();
-        let has_inside = families.iter().any(|(node, width)| {
-            *width == form.width && !node.as_str().contains("/cross_chunk_links/")
-        });
+        let has_inside = families
+            .iter()
+            .any(|(node, width)| *width == form.width && !is_crossing(node));
         if has_inside && links.cells.has_inside() {
             let zeros = vec![0; links.arity];
             if let Some(array_key) = form.aligned(&zeros) {
@@ -48,32 +55,34 @@ impl Migration<'_> {
             }
         }
         if form.is_current() {
-            self.parent(&format!("{path}/links")).await?;
+            self.parent(&place(keys.group(GroupRole::Links))?).await?;
             let any = LinkArrayKey::Offsets(String::new());
-            outputs.push(form.family(&any, &old, links.arity, counts(&any)));
+            let family = form.family(&any, &old, links.arity, counts(&any));
+            outputs.push(family.map_err(BuildError::from)?);
         } else if families.len() > 1 || cell_indexes.is_empty() {
             // A family exists even if it is empty.
-            let crossing = families.iter().any(|(node, width)| {
-                *width == form.width && node.as_str().contains("/cross_chunk_links/")
-            });
+            let crossing = families
+                .iter()
+                .any(|(node, width)| *width == form.width && is_crossing(node));
             if crossing || cell_indexes.is_empty() {
                 cell_indexes.entry(LinkArrayKey::CrossChunk).or_default();
             }
         }
-        for (array_key, keys) in &cell_indexes {
+        for (array_key, chunks) in &cell_indexes {
             let folder = match array_key {
-                LinkArrayKey::CrossChunk => "cross_chunk_links",
-                _ => "links",
+                LinkArrayKey::CrossChunk => GroupRole::CrossChunkLinks,
+                _ => GroupRole::Links,
             };
-            level.facts.present.push(folder);
-            self.parent(&format!("{path}/{folder}")).await?;
+            level.facts.present.push(folder.name());
+            self.parent(&place(keys.group(folder))?).await?;
             if !form.is_current() {
-                outputs.push(form.family(array_key, &old, links.arity, counts(array_key)));
+                let family = form.family(array_key, &old, links.arity, counts(array_key));
+                outputs.push(family.map_err(BuildError::from)?);
                 continue;
             }
-            let none = Map::new();
-            let mut target = links.target(form.path(array_key), &none);
-            target.keys.clone_from(keys);
+            let none = Attributes::new();
+            let mut target = links.target(place(form.key(array_key))?, &none);
+            target.keys.clone_from(chunks);
             target.end(self, form.array(array_key, links.arity)).await?;
         }
         self.writer.write(outputs).await?;
@@ -93,11 +102,12 @@ impl Migration<'_> {
         if valued.is_empty() {
             return Ok((valued, 0));
         }
-        let none = Map::new();
+        let none = Attributes::new();
         let row = columns * metadata.dtype.size();
         let mut filled_rows = 0;
         for (array_key, cells) in &links.written.unvalued[number] {
-            let mut target = links.target(links.form.attribute_path(name, array_key), &none);
+            let key = place(links.form.attribute_key(name, array_key))?;
+            let mut target = links.target(key, &none);
             target.begin(self)?;
             let (mut outputs, mut bytes) = (Vec::new(), 0);
             for (chunk, rows) in cells {
@@ -121,19 +131,14 @@ impl Migration<'_> {
     }
 
     async fn link_attributes(&self, level: &mut Level, links: &Links<'_>) -> Result<(), Failure> {
-        let (form, path) = (&links.form, &level.path);
+        let (form, keys) = (&links.form, level.keys);
         let mut present = Vec::new();
         for (number, (name, metadata)) in links.cells.attributes().enumerate() {
             let Some(metadata) = metadata else { continue };
-            let mut old = Map::new();
+            let mut old = Attributes::new();
             for node in links.cells.attribute_nodes(number) {
-                old.extend(self.attributes(node.as_str()).await?);
+                old.extend(self.attributes(&node).await?);
             }
-            let dtype = old
-                .get("dtype")
-                .and_then(Value::as_str)
-                .unwrap_or("float32")
-                .to_owned();
             let columns = links.written.rows[number] / metadata.dtype.size().max(1);
             let columns = match columns {
                 0 => metadata
@@ -143,43 +148,47 @@ impl Migration<'_> {
                 columns => columns,
             };
             // The attributes of the previous container do not apply.
-            for key in ["shape", "row_shape", "offsets", "num_links"] {
-                old.remove(key);
-            }
+            CellAttribute::remove_extents(&mut old);
             let about = (name, metadata);
             let filled = self.fill_link_values(links, number, about, columns);
             let (valued, filled_rows) = filled.await?;
-            for (array_key, keys) in &valued {
-                let folder = match array_key {
-                    LinkArrayKey::CrossChunk => "cross_chunk_link_attributes",
-                    _ => "link_attributes",
+            for (array_key, chunks) in &valued {
+                let folders = match array_key {
+                    LinkArrayKey::CrossChunk => [
+                        GroupRole::CrossChunkLinkAttributes,
+                        GroupRole::CrossChunkLinkAttribute(name),
+                    ],
+                    _ => [GroupRole::LinkAttributes, GroupRole::LinkAttribute(name)],
                 };
-                present.push(folder);
-                self.parent(&format!("{path}/{folder}")).await?;
-                self.parent(&format!("{path}/{folder}/{name}")).await?;
-                let mut target = links.target(form.attribute_path(name, array_key), &old);
-                target.keys.clone_from(keys);
+                for folder in folders {
+                    self.parent(&place(keys.group(folder))?).await?;
+                }
+                present.extend(folders.first().map(|folder| folder.name()));
+                let key = place(form.attribute_key(name, array_key))?;
+                let mut target = links.target(key, &old);
+                target.keys.clone_from(chunks);
                 let logical = match array_key {
                     LinkArrayKey::CrossChunk => links.written.crossing,
                     _ => links.written.logical,
                 };
                 let about = LinkAttributeType {
                     name,
-                    dtype: &dtype,
+                    dtype: metadata.dtype,
                     columns,
                 };
                 let attributes = form.attribute(array_key, about, links.arity, logical);
                 target.end(self, attributes).await?;
             }
             if form.is_current() && !valued.is_empty() {
+                let family = form.attribute_family(name, links.written.logical);
                 self.writer
-                    .write(vec![form.attribute_family(name, links.written.logical)])
+                    .write(vec![family.map_err(BuildError::from)?])
                     .await?;
             }
             let what = "values of links that had none, now filled in";
-            let path = format!("{path}/link_attributes/{name}/{}", form.delta);
+            let part = ArrayRole::LinkAttributeFamily(name, form.delta);
             self.lost(MigrationNote::new(
-                path,
+                place(keys.node(&part))?.to_string(),
                 what,
                 links.written.filled_rows[number] + filled_rows,
             ));
@@ -193,14 +202,13 @@ impl Migration<'_> {
             if width != links.form.width {
                 continue;
             }
-            let attributes = self.attributes(node.as_str()).await?;
-            let count = |name: &str| attributes.get(name).and_then(Value::as_u64);
-            let is_crossing = node.as_str().contains("/cross_chunk_links/");
-            let found = match is_crossing {
+            let attributes = self.attributes(&node).await?;
+            let declared = LinkFamily::declared_links(&attributes);
+            let found = match is_crossing(&node) {
                 true => links.written.crossing,
                 false => links.written.logical,
             };
-            let is_wrong = count("num_links").is_some_and(|declared| declared != found);
+            let is_wrong = declared.is_some_and(|declared| declared != found);
             let what = "a count of links that differed from the records";
             self.repaired(MigrationNote::new(
                 node.to_string(),
@@ -235,8 +243,8 @@ impl Migration<'_> {
         all: &[(Delta, LinkCells)],
     ) -> Result<(), Failure> {
         let fetch = self.source.cells();
-        for folder in ["links", "cross_chunk_links"] {
-            let key = child(&level.path, folder)?;
+        for folder in [GroupRole::Links, GroupRole::CrossChunkLinks] {
+            let key = place(level.keys.group(folder))?;
             let names = zvf_model::fetch::Fetch::children(fetch, &key).await;
             for name in names.map_err(zvf_query::QueryError::from)? {
                 if Delta::parse(&name).is_err() {
@@ -245,11 +253,14 @@ impl Migration<'_> {
                 }
             }
         }
-        for folder in ["link_attributes", "cross_chunk_link_attributes"] {
-            let key = child(&level.path, folder)?;
+        for folder in [
+            GroupRole::LinkAttributes,
+            GroupRole::CrossChunkLinkAttributes,
+        ] {
+            let key = place(level.keys.group(folder))?;
             let names = zvf_model::fetch::Fetch::children(fetch, &key).await;
             for name in names.map_err(zvf_query::QueryError::from)? {
-                let of_name = child(key.as_str(), &name)?;
+                let of_name = nodes::child(&key, &name)?;
                 let deltas = zvf_model::fetch::Fetch::children(fetch, &of_name).await;
                 for delta in deltas.map_err(zvf_query::QueryError::from)? {
                     let known = Delta::parse(&delta).ok();
@@ -262,6 +273,11 @@ impl Migration<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns whether a family has the links between chunks, up to 0.8.1.
+fn is_crossing(family: &Key) -> bool {
+    family.segments().nth(1) == Some(GroupRole::CrossChunkLinks.name())
 }
 
 impl Links<'_> {

@@ -1,11 +1,15 @@
 //! Steps of paths between chunks, stored as links by generations before 0.9.
 
-use serde_json::Map;
-use zvf_build::migrate::{LinkArrayKey, LinkRecordPolicy, LinkTotals};
+use zvf_build::{
+    BuildError,
+    migrate::{LinkArrayKey, LinkRecordPolicy, LinkTotals},
+};
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
     geometry_kind::GeometryKind,
+    layout::GroupRole,
     level::LevelId,
+    metadata::Attributes,
     root::{CrossChunkStrategy, LinksConvention},
     word::Word,
 };
@@ -13,7 +17,8 @@ use zvf_query::LinkCells;
 
 use crate::{
     failure::Failure,
-    migrate::{Migration, level::Level, no_place},
+    migrate::{Migration, level::Level, no_place, too_far},
+    nodes::place,
 };
 
 impl Migration<'_> {
@@ -47,8 +52,7 @@ impl Migration<'_> {
         };
         let (delta, width) = (Delta::INTRA, LinkWidth::EDGE);
         let policy = LinkRecordPolicy::default();
-        let number = level.id.number();
-        let form = self.form.links(number, delta, width, policy, Vec::new());
+        let form = self.form.links(level.id, delta, width, policy, Vec::new());
         let pairs = bridges.by_chunks();
         if pairs.is_empty() {
             return Ok(());
@@ -59,23 +63,26 @@ impl Migration<'_> {
             let links: Vec<usize> = (0..ends.len() / 2).collect();
             steps += links.len() as u64;
             let placed = form.file(chunks, ends, &links)?;
-            let (placed, _) = placed.ok_or_else(|| no_place("links"))?;
+            let (placed, _) = placed.ok_or_else(too_far)?;
             for ((array_key, at), cell) in placed {
-                let path = form.path(&array_key);
-                let cell = self.form.cell(&path, &level.extent, &at, cell.payload());
-                outputs.extend(cell.ok_or_else(|| no_place(&path))?);
+                let key = place(form.key(&array_key))?;
+                let cell = self.form.cell(&key, &level.extent, &at, cell.payload());
+                outputs.extend(cell.ok_or_else(|| no_place(&key))?);
             }
             if outputs.len() >= 1 << 10 || number + 1 == pairs.len() {
                 self.writer.write(core::mem::take(&mut outputs)).await?;
             }
             self.writer.done(1);
         }
-        self.parent(&format!("{}/cross_chunk_links", level.path))
-            .await?;
+        let folder = GroupRole::CrossChunkLinks;
+        self.parent(&place(level.keys.group(folder))?).await?;
+        let (crossing, none) = (LinkArrayKey::CrossChunk, Attributes::new());
         let totals = LinkTotals::new(steps, steps);
-        let family = form.family(&LinkArrayKey::CrossChunk, &Map::new(), level.arity, totals);
-        self.writer.write(vec![family]).await?;
-        level.facts.present.push("cross_chunk_links");
+        let family = form.family(&crossing, &none, level.arity, totals);
+        self.writer
+            .write(vec![family.map_err(BuildError::from)?])
+            .await?;
+        level.facts.present.push(folder.name());
         self.state().links += steps;
         Ok(())
     }

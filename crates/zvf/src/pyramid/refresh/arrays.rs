@@ -2,37 +2,44 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
 use zvf_build::Output;
 use zvf_format::path::Delta;
-use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId};
+use zvf_model::{
+    array::{CellAttribute, Presence},
+    grid::ChunkCoord,
+    key::Key,
+    layout::{ArrayRole, GroupRole, LevelKeys},
+    level::LevelId,
+    metadata::Attributes,
+    zarr::{Array, Node},
+};
 use zvf_store::Read;
 
 use super::super::{build::Build, tally::Part};
 use crate::{
     failure::Failure,
-    nodes,
-    writer::encode::{Arrays, text},
+    nodes::{self, cell_array, place},
+    writer::encode::bytes_of,
 };
 
 /// Upper bound on the files of a level.
 const MAX_FILES: usize = 1 << 26;
 
-/// The previous arrays of the level, by path.
+/// The previous arrays of the level, by key.
 pub(super) struct PreviousArrays {
-    nodes: BTreeMap<String, Value>,
-    /// Paths of the groups of the level.
-    groups: BTreeSet<String>,
-    /// Paths of the links to coarser levels, which are rebuilt with those levels.
-    to_coarser: Vec<String>,
+    nodes: BTreeMap<Key, Array>,
+    /// Groups of the level.
+    groups: BTreeSet<Key>,
+    /// Links to coarser levels, which are rebuilt with those levels.
+    to_coarser: Vec<Key>,
 }
 
 /// Folders of a level whose groups exist only while they contain an array.
-const FAMILIES: [&str; 4] = [
-    "vertex_attributes",
-    "fragment_attributes",
-    "links",
-    "link_attributes",
+const FAMILIES: [GroupRole<'static>; 4] = [
+    GroupRole::VertexAttributes,
+    GroupRole::FragmentAttributes,
+    GroupRole::Links,
+    GroupRole::LinkAttributes,
 ];
 
 impl PreviousArrays {
@@ -40,43 +47,54 @@ impl PreviousArrays {
     /// sharded.
     pub(super) async fn read(build: &Build<'_>) -> Result<Option<Self>, Failure> {
         let store = build.source.dataset.store();
-        let mut folders = vec![build.target.to_string()];
+        let keys = build.shared.coarse.keys;
+        let level = place(keys.level())?;
+        let mut folders = vec![level.clone()];
         for from in 0..build.target.number() {
             let step = i32::try_from(build.target.number() - from).unwrap_or(i32::MAX);
-            folders.push(format!("{from}/links/{}", Delta::new(step)));
+            let from = LevelKeys {
+                level: LevelId::new(from),
+                ..keys
+            };
+            let family = ArrayRole::LinkFamily(Delta::new(step));
+            folders.push(place(from.node(&family))?);
         }
-        let (mut paths, mut to_coarser) = (Vec::new(), Vec::new());
+        let links = place(keys.group(GroupRole::Links))?;
+        let is_up = |key: &Key| {
+            let delta = key.segments().nth(2).map(Delta::parse);
+            key.is_below(&links) && matches!(delta, Some(Ok(delta)) if delta.levels() > 0)
+        };
+        let (mut found, mut to_coarser) = (Vec::new(), Vec::new());
         for folder in folders {
-            let key = nodes::named(Key::parse(&folder), &folder)?;
-            for file in store.list_all(&key, MAX_FILES).await? {
-                let is_up = folder == build.target.to_string() && file.name.starts_with("links/+");
+            for file in store.list_all(&folder, MAX_FILES).await? {
                 if let Some(path) = file.name.strip_suffix("/zarr.json") {
-                    let paths = if is_up { &mut to_coarser } else { &mut paths };
-                    paths.push(format!("{folder}/{path}"));
+                    let key = nodes::named(folder.join_path(path), path)?;
+                    let keys = if is_up(&key) {
+                        &mut to_coarser
+                    } else {
+                        &mut found
+                    };
+                    keys.push(key);
                 }
             }
         }
-        let mut reads = Vec::new();
-        for path in &paths {
-            let key = nodes::named(Key::parse(path), path)?;
-            reads.push(Read::full(nodes::metadata(&key)?));
-        }
-        let (mut found, mut groups) = (BTreeMap::new(), BTreeSet::new());
-        for (path, bytes) in paths.into_iter().zip(store.read(&reads).await?) {
-            let json: Option<Value> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-            let Some(json) = json else { continue };
-            if listed(&json).is_some() {
-                if json.to_string().contains("sharding_indexed") {
-                    // A rebuilt shard would have to contain the unchanged cells as well.
-                    return Ok(None);
-                }
-                found.insert(path, json);
-            } else if json["node_type"] == "group" {
-                groups.insert(path);
+        let files = found.iter().map(nodes::metadata);
+        let files: Vec<Key> = files.collect::<Result<_, _>>()?;
+        let reads: Vec<Read> = files.iter().cloned().map(Read::full).collect();
+        let (mut arrays, mut groups) = (BTreeMap::new(), BTreeSet::new());
+        let read = files.iter().zip(store.read(&reads).await?);
+        for (key, (file, bytes)) in found.into_iter().zip(read) {
+            let Some(bytes) = bytes else { continue };
+            match Node::parse(file, &bytes)? {
+                Node::Group(_) => drop(groups.insert(key)),
+                Node::Array(array) if !Presence::is_listed(&array.attributes) => {}
+                // A rebuilt shard would have to contain the unchanged cells as well.
+                Node::Array(array) if array.sharding().is_some() => return Ok(None),
+                Node::Array(array) => drop(arrays.insert(key, array)),
             }
         }
         Ok(Some(Self {
-            nodes: found,
+            nodes: arrays,
             groups,
             to_coarser,
         }))
@@ -88,64 +106,69 @@ impl PreviousArrays {
         &self,
         build: &mut Build<'_>,
         stale: &BTreeSet<ChunkCoord>,
-        attributes: &BTreeMap<String, Map<String, Value>>,
+        attributes: &BTreeMap<Key, Attributes>,
     ) -> Result<bool, Failure> {
         let mut put = std::mem::take(&mut build.tally.put);
-        let none = Map::new();
-        let required = build.required();
+        let none = Attributes::new();
+        let required = build.required()?;
         let mut outputs = Vec::new();
-        for (path, before) in &self.nodes {
-            let part = put.remove(path).unwrap_or_default();
+        for (key, before) in &self.nodes {
+            let part = put.remove(key).unwrap_or_default();
             let new: BTreeSet<Vec<i64>> = part.chunks.iter().cloned().collect();
             let mut chunks: Vec<Vec<i64>> = Vec::new();
             let mut removed: Vec<Vec<i64>> = Vec::new();
-            for chunk in listed(before).unwrap_or_default() {
-                match () {
-                    () if new.contains(&chunk) => {}
-                    () if is_stale(build, path, before, &chunk, stale) => removed.push(chunk),
-                    () => chunks.push(chunk),
+            let described = values_of(key, before);
+            let presence = Presence::parse(key, before, before.rank())?.value;
+            for chunk in presence.chunks() {
+                let coords = chunk.coords().to_vec();
+                if new.contains(&coords) {
+                    continue;
+                }
+                if is_stale(build, key, described.as_ref(), &chunk, stale) {
+                    removed.push(coords);
+                } else {
+                    chunks.push(coords);
                 }
             }
-            self.delete(build, path, before, &removed).await?;
+            delete(build, key, before, &removed).await?;
             chunks.extend(new);
-            if chunks.is_empty() && !required.contains(path) {
-                let key = nodes::named(Key::parse(path), path)?;
-                build.transaction().delete(nodes::metadata(&key)?).await?;
+            if chunks.is_empty() && !required.contains(key) {
+                build.transaction().delete(nodes::metadata(key)?).await?;
                 continue;
             }
-            let own = before.get("attributes").cloned().map(own_attributes);
-            let known = attributes.get(path);
+            let mut own = before.attributes.clone();
+            Presence::remove(&mut own);
+            let known = attributes.get(key);
             let whole = Part {
                 chunks,
                 // The attributes of the finer level take precedence.
-                attributes: part.attributes.or(own.filter(|_| known.is_none())),
+                attributes: part.attributes.or(known.is_none().then_some(own)),
             };
             let old = known.unwrap_or(&none);
-            let node = whole.node(build.shared_of(path), path, old)?;
-            if let Output::Node { json, .. } = &node {
-                let same = |key: &str| json.get(key) == before.get(key);
-                let origin = |json: &Value| json.pointer("/attributes/chunk_grid_origin").cloned();
-                if !same("shape") || origin(json) != origin(before) || !is_compatible(before, json)
-                {
+            let output = whole.node(build.shared_of(key), key, old)?;
+            if let Output::Node {
+                node: Node::Array(now),
+                ..
+            } = &output
+            {
+                let now_listed = Presence::parse(key, now, now.rank())?.value;
+                let now_described = values_of(key, now);
+                let is_same_grid = now_listed.grid() == presence.grid();
+                if !is_same_grid || !is_compatible(described.as_ref(), now_described.as_ref()) {
                     return Ok(false);
                 }
             }
-            build.tally.families.insert(path.clone());
-            outputs.push(node);
+            build.tally.families.insert(key.clone());
+            outputs.push(output);
         }
-        for (path, part) in put {
-            let old = attributes.get(&path).unwrap_or(&none);
-            outputs.push(part.node(build.shared_of(&path), &path, old)?);
-            build.tally.families.insert(path);
+        for (key, part) in put {
+            let old = attributes.get(&key).unwrap_or(&none);
+            outputs.push(part.node(build.shared_of(&key), &key, old)?);
+            build.tally.families.insert(key);
         }
         let objects = outputs.into_iter().map(|output| match output {
-            Output::Node { path, json } => {
-                let key = nodes::named(Key::parse(&path).and_then(|key| key.metadata()), &path)?;
-                Ok((key, text(&json)))
-            }
-            Output::Cell { array, .. } => Err(Failure::NoCells {
-                node: nodes::named(Key::parse(&array), &array)?,
-            }),
+            Output::Node { key, node } => Ok((nodes::metadata(&key)?, bytes_of(&node))),
+            Output::Cell { array, .. } => Err(Failure::NoCells { node: array }),
         });
         let objects = objects.collect::<Result<Vec<_>, Failure>>()?;
         build.writer.put(objects).await?;
@@ -157,119 +180,89 @@ impl PreviousArrays {
     /// written afterwards.
     async fn delete_groups(&self, build: &mut Build<'_>) -> Result<(), Failure> {
         let families = build.families();
-        for path in &self.groups {
-            let folder = path.split('/').nth(1);
-            let is_of_family = folder.is_some_and(|folder| FAMILIES.contains(&folder));
+        let names = FAMILIES.map(GroupRole::name);
+        for group in &self.groups {
+            let folder = group.segments().nth(1);
+            let is_of_family = folder.is_some_and(|folder| names.contains(&folder));
             let mut left = families.iter().chain(&self.to_coarser);
-            let has_array = left.any(|left| {
-                let below = left.strip_prefix(path.as_str());
-                below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
-            });
+            let has_array = left.any(|left| left == group || left.is_below(group));
             if is_of_family && !has_array {
-                let key = nodes::named(Key::parse(path), path)?;
-                build.transaction().delete(nodes::metadata(&key)?).await?;
+                build.transaction().delete(nodes::metadata(group)?).await?;
             }
         }
         Ok(())
     }
+}
 
-    async fn delete(
-        &self,
-        build: &mut Build<'_>,
-        path: &str,
-        before: &Value,
-        removed: &[Vec<i64>],
-    ) -> Result<(), Failure> {
-        if removed.is_empty() {
-            return Ok(());
-        }
-        let node = Output::Node {
-            path: path.to_owned(),
-            json: before.clone(),
-        };
-        let array = Arrays::of(&[node])?.get(path)?;
-        for chunk in removed {
-            let index = nodes::element(&array, chunk)?;
-            let (key, _) = array.locate(&index).map_err(|source| Failure::Index {
-                node: array.node().clone(),
-                source,
-            })?;
-            build.transaction().delete(key).await?;
-        }
-        Ok(())
+/// Deletes the cells of some chunks of an array.
+async fn delete(
+    build: &mut Build<'_>,
+    node: &Key,
+    array: &Array,
+    removed: &[Vec<i64>],
+) -> Result<(), Failure> {
+    if removed.is_empty() {
+        return Ok(());
     }
+    let array = cell_array(node, array.clone())?;
+    for chunk in removed {
+        let index = nodes::element(&array, chunk)?;
+        let (key, _) = array.locate(&index).map_err(|source| Failure::Index {
+            node: array.node().clone(),
+            source,
+        })?;
+        build.transaction().delete(key).await?;
+    }
+    Ok(())
+}
+
+/// Returns the description of the values in the cells of an array; `None` if they are no values, but
+/// fragment indexes.
+fn values_of(key: &Key, array: &Array) -> Option<CellAttribute> {
+    let described = CellAttribute::parse(key, &array.attributes);
+    described.ok().map(|described| described.value)
 }
 
 /// Returns whether unchanged cells keep their meaning: the same type and shape, and words that are
 /// only appended.
-fn is_compatible(before: &Value, now: &Value) -> bool {
-    let attributes =
-        |json: &Value, name: &str| json.pointer(&format!("/attributes/{name}")).cloned();
-    let words = |json: &Value| match attributes(json, "categories") {
-        Some(Value::Array(words)) => words,
-        _ => Vec::new(),
+fn is_compatible(before: Option<&CellAttribute>, now: Option<&CellAttribute>) -> bool {
+    let (Some(before), Some(now)) = (before, now) else {
+        return before.is_none() && now.is_none();
     };
-    let same = |name: &str| attributes(before, name) == attributes(now, name);
-    same("dtype")
-        && same("row_shape")
-        && same("_FillValue")
+    let words = |metadata: &CellAttribute| {
+        let dictionary = metadata.dictionary.as_ref();
+        dictionary.map_or_else(Vec::new, |dictionary| dictionary.categories.clone())
+    };
+    let fill = |metadata: &CellAttribute| metadata.dictionary.as_ref()?.fill;
+    before.dtype == now.dtype
+        && before.row_shape == now.row_shape
+        && fill(before) == fill(now)
         && words(now).starts_with(&words(before))
-}
-
-/// Returns the attributes of an array without its chunks.
-fn own_attributes(attributes: Value) -> Value {
-    let mut attributes = attributes;
-    if let Some(map) = attributes.as_object_mut() {
-        map.remove("nonempty_chunks");
-        map.remove("chunk_grid_origin");
-    }
-    attributes
-}
-
-/// Returns the chunks that an array declares as non-empty.
-fn listed(json: &Value) -> Option<Vec<Vec<i64>>> {
-    let names = json.pointer("/attributes/nonempty_chunks")?.as_array()?;
-    let names = names.iter().map(|name| {
-        let numbers = name.as_str()?.split('.').map(|number| number.parse().ok());
-        numbers.collect::<Option<Vec<i64>>>()
-    });
-    names.collect()
 }
 
 /// Returns whether a cell depends on a stale chunk.
 fn is_stale(
     build: &Build<'_>,
-    path: &str,
-    before: &Value,
-    chunk: &[i64],
+    node: &Key,
+    described: Option<&CellAttribute>,
+    chunk: &ChunkCoord,
     stale: &BTreeSet<ChunkCoord>,
 ) -> bool {
-    let level = path.split('/').next().and_then(LevelId::parse);
-    let own = ChunkCoord::new(chunk.to_vec());
+    let level = node.segments().next().and_then(LevelId::parse);
     if level != Some(build.target) {
         // Links from a finer level, whose chunks are finer too.
-        let coarse = build.coarse_of(level, &own);
+        let coarse = build.coarse_of(level, chunk);
         return coarse.is_none_or(|coarse| stale.contains(&coarse));
     }
-    if stale.contains(&own) {
+    if stale.contains(chunk) {
         return true;
     }
-    let delta = before
-        .pointer("/attributes/level_delta")
-        .and_then(Value::as_i64);
-    if delta != Some(0) {
+    let Some(described) = described.filter(|described| described.level_delta == Some(0)) else {
         return false;
-    }
-    let offsets = before
-        .pointer("/attributes/offsets")
-        .and_then(Value::as_array);
-    offsets.into_iter().flatten().any(|offset| {
-        let offset = offset
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_i64);
-        let other: Vec<i64> = chunk.iter().zip(offset).map(|(at, by)| at + by).collect();
+    };
+    described.offsets.iter().flatten().any(|offset| {
+        let steps = chunk.coords().iter().zip(offset);
+        let other: Vec<i64> = steps.map(|(at, by)| at + by).collect();
         stale.contains(&ChunkCoord::new(other))
     })
 }

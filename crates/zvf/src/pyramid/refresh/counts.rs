@@ -122,7 +122,7 @@ impl RemovedCounts {
         tally.physical = tally.links;
         tally.between_levels += of(build.source.id, 1);
         for (form, _, count) in &mut build.between {
-            count.0 += of(LevelId::new(form.level()), form.delta.levels());
+            count.0 += of(form.keys().level, form.delta.levels());
         }
     }
 }
