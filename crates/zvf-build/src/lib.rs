@@ -13,7 +13,7 @@
 //! let plan = WritePlan::new(Geometry::new(positions), design)?;
 //! assert_eq!(plan.summary().chunks, 2);
 //! let cells = plan.run(0)?;
-//! assert!(matches!(&cells[0], Output::Cell { array, .. } if array == "0/vertices"));
+//! assert!(matches!(&cells[0], Output::Cell { array, .. } if array.as_str() == "0/vertices"));
 //! # Ok::<(), zvf_build::BuildError>(())
 //! ```
 //!

@@ -249,6 +249,9 @@ pub const LEVEL_PARTS: [&str; 13] = [
     GROUP_ATTRIBUTES,
 ];
 
+/// Names of the children of a level that are not divided among chunks.
+const TABLES: [&str; 4] = [OBJECT_INDEX, OBJECT_ATTRIBUTES, GROUPS, GROUP_ATTRIBUTES];
+
 /// The nodes of a level, for writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelKeys {
@@ -281,6 +284,13 @@ impl LevelKeys {
             }
             _ => Ok(group),
         }
+    }
+
+    /// Returns whether a node is a table of objects or groups, or a part of one.
+    pub fn is_table(&self, node: &Key) -> bool {
+        let mut segments = node.segments();
+        segments.next().and_then(LevelId::parse) == Some(self.level)
+            && segments.next().is_some_and(|part| TABLES.contains(&part))
     }
 
     /// Returns the node that describes `part`.

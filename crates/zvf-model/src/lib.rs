@@ -17,6 +17,7 @@
 //! | paths: node and element of every cell | derived from the generation | [`layout`], [`key`] |
 //! | the grid: chunks and bins of positions and boxes | derived from the chunk shape | [`grid`] |
 //! | a copy of all nodes, for remote readers | attribute `zvf_nodes` of the root | [`node_copy`] |
+//! | levels that no longer match a finer one | attributes `zvf_stale_levels`, `zvf_stale_chunks` of the root | [`stale_levels`] |
 //!
 //! [`fetch`] is the port through which plans read.
 //!
@@ -79,6 +80,7 @@ pub mod payload_cache;
 pub mod random;
 pub mod root;
 pub mod row_id;
+pub mod stale_levels;
 pub mod version;
 pub mod word;
 pub mod zarr;

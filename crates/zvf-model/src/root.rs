@@ -29,6 +29,7 @@ use crate::{
         MetadataFault, MetadataNote, Noter,
     },
     node_copy::HEAD,
+    stale_levels,
     version::Version,
     word::{Word, words},
     zarr::MAX_RANK,
@@ -729,10 +730,7 @@ impl RootMetadata {
     /// extension of this library, maintained by edits; entries that are not level numbers are
     /// ignored.
     pub fn stale_levels(&self) -> impl Iterator<Item = LevelId> + '_ {
-        let listed = self.other.get("zvf_stale_levels").and_then(Value::as_array);
-        let numbers = listed.into_iter().flatten().filter_map(Value::as_u64);
-        let numbers = numbers.filter_map(|number| u32::try_from(number).ok());
-        numbers.map(LevelId::new)
+        stale_levels::listed(&self.other)
     }
 
     /// Adds the collection of a store of 0.9.

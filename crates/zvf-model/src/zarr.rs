@@ -283,6 +283,14 @@ impl Node {
         }
     }
 
+    /// Returns the attributes of either, for a change.
+    pub fn attributes_mut(&mut self) -> &mut Attributes {
+        match self {
+            Self::Group(group) => &mut group.attributes,
+            Self::Array(array) => &mut array.attributes,
+        }
+    }
+
     /// Returns a fault for each member of the JSON that occurs twice in its object.
     pub fn repeated(&self) -> Vec<MetadataNote> {
         let repeated = match self {

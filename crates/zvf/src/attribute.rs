@@ -8,7 +8,7 @@ pub(crate) mod tasks;
 mod vertex;
 
 use core::fmt;
-use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc};
+use std::{num::NonZeroU32, sync::Arc};
 
 use bytes::Bytes;
 use zvf_build::{Output, Profile};
@@ -298,7 +298,7 @@ struct AttributeLocation {
     /// Size of the values of a vertex in bytes.
     row: usize,
     /// Files of the attribute that it replaces.
-    old: Vec<String>,
+    old: Vec<Key>,
 }
 
 impl AttributeLocation {
@@ -330,11 +330,9 @@ impl AttributeLocation {
             Some(_) => store.list_to_delete(&key, MAX_FILES).await?,
             None => Vec::new(),
         };
+        let old = old.iter().map(|file| nodes::below(&key, &file.name));
         Ok(Self {
-            old: old
-                .into_iter()
-                .map(|file| format!("{key}/{}", file.name))
-                .collect(),
+            old: old.collect::<Result<_, _>>()?,
             key,
             row,
         })
@@ -342,9 +340,8 @@ impl AttributeLocation {
 
     /// Deletes the files of the replaced attribute, before others are staged in their places.
     async fn delete_replaced(&self, transaction: &mut Transaction) -> Result<(), Failure> {
-        for name in &self.old {
-            let key = nodes::named(Key::parse(name), name)?;
-            transaction.delete(key).await?;
+        for key in &self.old {
+            transaction.delete(key.clone()).await?;
         }
         Ok(())
     }
@@ -392,9 +389,9 @@ async fn root(
     transaction.touch("*");
     let key = nodes::metadata(&Key::root())?;
     let root = Node::parse(&key, transaction.root())?;
-    let touched: BTreeSet<String> = chunks.iter().map(|chunk| format!("0/{chunk}")).collect();
     let coarser = coarser_levels(dataset.store(), LevelId::FULL).await?;
-    let root = mark_stale(root.attributes().clone(), &coarser, &touched);
+    let mut root = root.attributes().clone();
+    mark_stale(&mut root, &coarser, chunks.iter().cloned());
     Ok(group_bytes(root))
 }
 

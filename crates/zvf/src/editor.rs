@@ -9,15 +9,14 @@ use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use bytes::Bytes;
-use serde_json::Value;
 use zvf_build::{
-    Geometry, OutOfBounds, Output, WritePlan,
+    Geometry, OutOfBounds, Output, Profile, WritePlan,
     edit::{EditError, Edits, LevelChange, LevelSnapshot},
 };
 use zvf_format::path::ChunkCoords;
 use zvf_model::{
-    error_chain::error_chain, fetch::BoxFuture, generation::Generation, key::Key, level::LevelId,
-    zarr::Node,
+    array::Presence, error_chain::error_chain, fetch::BoxFuture, generation::Generation,
+    grid::ChunkCoord, key::Key, layout::ArrayRole, level::LevelId, zarr::Node,
 };
 use zvf_store::{
     CellRead, CellReader, CommitError, OpenOptions, Store, Transaction, TransactionError,
@@ -113,7 +112,7 @@ impl fmt::Debug for Editor {
 }
 
 /// The array and element of a cell, and its new payload.
-type ChangedCell = (String, Vec<u64>, Option<Vec<u8>>);
+type ChangedCell = (Key, Vec<u64>, Option<Vec<u8>>);
 
 /// Computes the change of a level. Called again with a newer snapshot if others committed in between.
 type Make<'a> = dyn Fn(&LevelSnapshot) -> Result<LevelChange, Failure> + Send + Sync + 'a;
@@ -448,7 +447,7 @@ impl Editor {
                         found: base,
                     }));
                 }
-                let error = match self.attempt(transaction, make, conditions).await {
+                let error = match Box::pin(self.attempt(transaction, make, conditions)).await {
                     Ok(changed) => return Ok(changed),
                     Err(error) => error,
                 };
@@ -525,11 +524,7 @@ impl Editor {
                 .map(|(_, chunk)| chunk)
                 .collect::<BTreeSet<_>>()
                 .len(),
-            false => edits
-                .touched
-                .iter()
-                .filter(|name| name.starts_with("0/"))
-                .count(),
+            false => edits.touched.len(),
         };
         let mut changed = ChangeSummary {
             transaction: 0,
@@ -552,26 +547,30 @@ impl Editor {
         for key in gone {
             transaction.delete(key).await?;
         }
-        for name in &edits.touched {
-            transaction.touch(name.clone());
+        for chunk in &edits.touched {
+            let level = LevelId::FULL;
+            transaction.touch(format!("{level}/{}", ChunkCoords(chunk)));
+        }
+        for id in &edits.touched_objects {
+            transaction.touch(format!("object/{id}"));
         }
         // Links shape coarser levels, also in chunks whose vertices are unchanged.
         let mut stale = edits.unlinked;
         match change.compact {
             // Links between levels name rows, which move if others are dropped.
             true => {
-                let rewritten = edits.cells.keys().filter(|(path, _)| path == "0/vertices");
-                stale.extend(rewritten.map(|(_, chunk)| format!("0/{}", ChunkCoords(chunk))));
+                let keys = Profile::V09.keys(LevelId::FULL);
+                let vertices = nodes::place(keys.node(&ArrayRole::Vertices))?;
+                let rewritten = edits.cells.keys().filter(|(array, _)| *array == vertices);
+                stale.extend(rewritten.map(|(_, chunk)| chunk.clone()));
             }
             false => stale.extend(edits.touched),
         }
-        let root = match change.compact && stale.is_empty() {
-            true => edits.root,
-            false => {
-                let coarser = coarser_levels(&store, LevelId::FULL).await?;
-                mark_stale(edits.root, &coarser, &stale)
-            }
-        };
+        let mut root = edits.root;
+        if !change.compact || !stale.is_empty() {
+            let coarser = coarser_levels(&store, LevelId::FULL).await?;
+            mark_stale(&mut root, &coarser, stale.into_iter().map(ChunkCoord::new));
+        }
         let root = encode::group_bytes(root);
         Ok((Some(root), changed))
     }
@@ -580,13 +579,13 @@ impl Editor {
     async fn objects(
         &self,
         reader: &CellReader,
-        before: &BTreeMap<String, Value>,
+        before: &BTreeMap<Key, Node>,
         edits: &Edits,
     ) -> Result<(Vec<(Key, Bytes)>, Vec<Key>), Failure> {
         let mut outputs: Vec<Output> = Vec::new();
-        for (path, json) in &edits.nodes {
-            if before.get(path) != Some(json) {
-                outputs.push(output(path, json)?);
+        for (key, node) in &edits.nodes {
+            if before.get(key) != Some(node) {
+                outputs.push(Output::node(key.clone(), node.clone()));
             }
         }
         let arrays = arrays_of(&edits.nodes)?;
@@ -595,11 +594,10 @@ impl Editor {
         let former = arrays_of(before)?;
         let mut gone = Vec::new();
         let mut shards: BTreeMap<Key, Vec<ChangedCell>> = BTreeMap::new();
-        for ((path, chunk), payload) in &edits.cells {
-            let node = nodes::named(Key::parse(path), path)?;
+        for ((node, chunk), payload) in &edits.cells {
             let array = match payload {
-                Some(_) => arrays.get(&node)?,
-                None => former.get(&node)?,
+                Some(_) => arrays.get(node)?,
+                None => former.get(node)?,
             };
             let index = element(&array, chunk)?;
             let location = array.locate(&index).map_err(|source| Failure::Index {
@@ -608,11 +606,11 @@ impl Editor {
             })?;
             match (location, payload) {
                 ((key, Some(_)), payload) => {
-                    let cell = (path.clone(), index, payload.clone());
+                    let cell = (node.clone(), index, payload.clone());
                     shards.entry(key).or_default().push(cell);
                 }
                 ((_, None), Some(payload)) => outputs.push(Output::Cell {
-                    array: node,
+                    array: node.clone(),
                     index,
                     payload: payload.clone(),
                 }),
@@ -621,15 +619,17 @@ impl Editor {
         }
         for (key, cells) in shards {
             // A shard is written as a whole, with its unchanged cells.
-            let Some((path, _, _)) = cells.first() else {
+            let Some((node, _, _)) = cells.first() else {
                 continue;
             };
-            let node = nodes::named(Key::parse(path), path)?;
-            let array = arrays.get(&node)?;
-            let present = load::present(&edits.nodes, path);
+            let Some(Node::Array(metadata)) = edits.nodes.get(node) else {
+                continue;
+            };
+            let presence = Presence::parse(node, metadata, metadata.rank())?.value;
+            let array = arrays.get(node)?;
             let mut all: Vec<(Vec<u64>, Vec<u8>)> = Vec::new();
-            for chunk in present {
-                let index = element(&array, &chunk)?;
+            for chunk in presence.chunks() {
+                let index = element(&array, chunk.coords())?;
                 let same = array.locate(&index).is_ok_and(|(other, _)| other == key);
                 let changed = cells.iter().any(|(_, at, _)| *at == index);
                 if !same || changed {
@@ -643,7 +643,7 @@ impl Editor {
                 let Some(payload) = reader.read_one(cell).await? else {
                     return Err(Failure::MissingCell {
                         node: array.node().clone(),
-                        cell: format!("{chunk:?}"),
+                        cell: format!("{:?}", chunk.coords()),
                     });
                 };
                 all.push((index, payload.to_vec()));
@@ -674,16 +674,10 @@ impl Editor {
 }
 
 /// Returns the arrays among nodes.
-fn arrays_of(nodes: &BTreeMap<String, Value>) -> Result<Arrays, Failure> {
-    let nodes = nodes.iter().map(|(path, json)| output(path, json));
-    Arrays::of(&nodes.collect::<Result<Vec<_>, Failure>>()?)
-}
-
-/// Returns the node at a path.
-fn output(path: &str, json: &Value) -> Result<Output, Failure> {
-    let key = nodes::named(Key::parse(path), path)?;
-    let node = Node::from_json(&nodes::metadata(&key)?, json.clone())?;
-    Ok(Output::Node { key, node })
+fn arrays_of(nodes: &BTreeMap<Key, Node>) -> Result<Arrays, Failure> {
+    let nodes = nodes.iter();
+    let nodes = nodes.map(|(key, node)| Output::node(key.clone(), node.clone()));
+    Arrays::of(&nodes.collect::<Vec<_>>())
 }
 
 /// Takes the stored objects out of the groups of added geometry, and returns them by group. Without

@@ -1,7 +1,12 @@
 //! The form of the cells of a store: profile, compression, checksums.
 
 use zvf_build::{CellChecksums, CellCompression, Profile, migrate::MigrationTarget};
-use zvf_model::{generation::Generation, key::Key, zarr::Node};
+use zvf_model::{
+    generation::Generation,
+    layout::{ArrayRole, LevelKeys},
+    level::LevelId,
+    zarr::Node,
+};
 
 use crate::{dataset::Dataset, failure::Failure, nodes};
 
@@ -22,7 +27,11 @@ pub(crate) async fn form(dataset: &Dataset) -> Result<MigrationTarget, Failure> 
 
 /// Returns the compression of vertex cells, and whether they carry checksums.
 async fn codecs(dataset: &Dataset) -> Result<(CellCompression, CellChecksums), Failure> {
-    let vertices = nodes::named(Key::parse("0/vertices"), "0/vertices")?;
+    let keys = LevelKeys {
+        layout: *dataset.layout(),
+        level: LevelId::FULL,
+    };
+    let vertices = nodes::place(keys.node(&ArrayRole::Vertices))?;
     let mut node = nodes::read_one(dataset.store(), &vertices).await?;
     if let Some(Node::Group(_)) = &node {
         // Before 0.9, every chunk is an array.

@@ -113,6 +113,11 @@ pub(crate) fn child(key: &Key, name: &str) -> Result<Key, Failure> {
     named(key.join(name), name)
 }
 
+/// Returns the key of a file that a listing of a folder names.
+pub(crate) fn below(folder: &Key, file: &str) -> Result<Key, Failure> {
+    named(folder.join_path(file), file)
+}
+
 pub(crate) fn named<T>(key: Result<T, zvf_model::key::KeyError>, name: &str) -> Result<T, Failure> {
     key.map_err(|source| Failure::Name {
         name: name.to_owned(),

@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use serde_json::{Value, json};
-use zvf_model::column::{Column, NumericColumn};
+use zvf_model::{
+    column::{Column, NumericColumn},
+    key::Key,
+    root::RootChange,
+};
 
 use super::{
     change::{Edits, LevelChange},
     chunk::{Chunk, Fragment},
     error::{EditError, damaged},
     image::{CellId, LevelSnapshot},
-    tables::{self, Table},
+    tables::Table,
 };
 use crate::{coordinates, error::BuildError, plan::WritePlan};
 
@@ -24,11 +27,7 @@ impl LevelSnapshot {
         cells: &mut BTreeMap<CellId, Chunk>,
         edits: &mut Edits,
     ) -> Result<(), EditError> {
-        let vertex = self.columns(
-            "vertex attribute",
-            "0/vertex_attributes/",
-            &plan.geometry.vertex,
-        )?;
+        let vertex = self.vertex_columns(&plan.geometry.vertex)?;
         let owners = plan
             .objects
             .as_ref()
@@ -81,13 +80,7 @@ impl LevelSnapshot {
                 };
             }
         }
-        if let Some(block) = self
-            .root
-            .get_mut("zarr_vectors")
-            .and_then(Value::as_object_mut)
-        {
-            block.insert("bounds".to_owned(), json!([self.lower, self.upper]));
-        }
+        RootChange::of(&mut self.root).set_bounds(&self.lower, &self.upper);
         Ok(())
     }
 
@@ -110,8 +103,9 @@ impl LevelSnapshot {
                     let row = row as usize;
                     coordinates::block(&positions, row..row + 1, &mut values);
                     let place = bins.place_of(&values);
+                    let vertices = &self.keys.vertices;
                     let place =
-                        place.ok_or_else(|| damaged("0/vertices", "a position that is none"))?;
+                        place.ok_or_else(|| damaged(vertices, "a position that is none"))?;
                     numbers.push(place.bin);
                 }
                 (bins.count(), numbers)
@@ -191,9 +185,11 @@ impl LevelSnapshot {
                 (coords, bases[chunk as usize].1 + plan.layout.number(*entry))
             });
             let fragments: Vec<_> = fragments.collect();
-            edits.touched.insert(format!("object/{id}"));
+            edits.touched_objects.insert(*id);
             match self.tables.row_of.get(id) {
-                Some(row) => self.tables.manifests[*row] = tables::encoded(&fragments, self.axes)?,
+                Some(row) => {
+                    self.tables.manifests[*row] = self.tables.encoded(&fragments, self.axes)?;
+                }
                 None => {
                     self.tables.push(*id, &fragments, self.axes)?;
                     edits.objects.push(*id);
@@ -210,7 +206,7 @@ impl LevelSnapshot {
                     let what = format!("group {number}");
                     return Err(BuildError::UnknownObject { what, id: *id }.into());
                 }
-                edits.touched.insert(format!("object/{id}"));
+                edits.touched_objects.insert(*id);
             }
         }
         self.join_groups(&change.groups);
@@ -292,7 +288,7 @@ impl LevelSnapshot {
 ///
 /// [`EditError::Damaged`] if the sizes differ: readers could not divide the cell into rows.
 pub(super) fn check_width(
-    path: &str,
+    array: &Key,
     chunk: &[i64],
     cell: &[u8],
     rows: u64,
@@ -308,5 +304,5 @@ pub(super) fn check_width(
         numbers.row_len(),
         numbers.kind.name()
     );
-    Err(damaged(path, why).in_chunk(chunk))
+    Err(damaged(array, why).in_chunk(chunk))
 }

@@ -1,14 +1,23 @@
 //! Addition of links, and creation of their arrays.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use zvf_format::{
     links::{LinkWidth, RowForm},
     path::Delta,
 };
 use zvf_model::{
-    array::{FragmentArray, LinkArray, LinkFamily, LinkFamilyForm, LinkStore},
+    array::{
+        CellAttribute, FragmentArray, LinkArray, LinkFamily, LinkFamilyForm, LinkStore, Presence,
+    },
+    key::Key,
+    layout::{ArrayRole, LinkOffsets},
+    level_content::CellContent,
+    metadata::Attributes,
     zarr::Node,
 };
 
@@ -16,7 +25,7 @@ use super::{
     add::check_width,
     chunk::{Chunk, Fragment},
     error::{EditError, missing},
-    image::{CellId, Family, LevelSnapshot},
+    image::{CellId, LevelSnapshot},
     links,
 };
 use crate::{
@@ -46,24 +55,18 @@ impl LevelSnapshot {
             });
         }
         let what = "link attribute";
-        let names: BTreeSet<String> = self
-            .nodes
-            .keys()
-            .filter_map(|path| path.strip_prefix("0/link_attributes/"))
-            .filter_map(|rest| rest.split('/').next())
-            .map(str::to_owned)
-            .collect();
+        let names = self.nodes.keys();
+        let names = names.filter_map(|node| self.keys.link_attribute(node));
+        let names: BTreeSet<&str> = names.collect();
         for name in &names {
             if filed.logical > 0 && !plan.link.iter().any(|column| column.name == *name) {
-                let name = name.clone();
+                let name = (*name).to_owned();
                 return Err(EditError::MissingAttribute { what, name });
             }
         }
         for column in &plan.link {
-            if !names.contains(&column.name) && !self.nodes.contains_key("0/links/0") {
-                continue;
-            }
-            if !names.contains(&column.name) {
+            let is_known = names.contains(column.name.as_str());
+            if !is_known && self.nodes.contains_key(&self.keys.link_family) {
                 let name = column.name.clone();
                 return Err(EditError::UnknownAttribute { what, name });
             }
@@ -82,17 +85,18 @@ impl LevelSnapshot {
                 .map(|chunk| plan.layout.chunks[*chunk as usize].as_slice())
                 .collect();
             let (segment, offsets) = link_placement::offsets(&coords);
-            let form = self.link_array(plan, filed.width, &segment, &offsets)?;
-            let columns = self.link_columns(plan, &segment)?;
-            let key = (segment.clone(), coords[0].to_vec());
+            let array = links::array(self, &segment)?;
+            let form = self.link_array(plan, filed.width, &array, &offsets)?;
+            let columns = self.link_columns(plan, &segment, &offsets)?;
+            let key = (array, coords[0].to_vec());
             if !cells.contains_key(&key) {
-                let loaded = links::load(self, &segment, coords[0])?;
+                let loaded = links::load(self, &key.0, coords[0])?;
                 cells.insert(key.clone(), loaded);
             }
             if let Some(own) = cells.get_mut(&key) {
-                for (path, column) in &columns {
-                    let cell = own.vertex.get(path).map_or(&[][..], Vec::as_slice);
-                    check_width(path, coords[0], cell, own.rows, &column.numbers)?;
+                for (array, column) in &columns {
+                    let cell = own.vertex.get(array).map_or(&[][..], Vec::as_slice);
+                    check_width(array, coords[0], cell, own.rows, &column.numbers)?;
                 }
                 append_links(own, cell, &chunks, bases, form, &columns);
             }
@@ -100,142 +104,137 @@ impl LevelSnapshot {
         Ok(())
     }
 
-    /// Creates the array of a segment if it does not exist, and returns the form of its rows.
-    pub(super) fn link_array(
+    /// Creates an array of links if it does not exist, and returns the form of its rows.
+    fn link_array(
         &mut self,
         plan: &WritePlan,
         width: LinkWidth,
-        segment: &str,
+        key: &Key,
         offsets: &[Vec<i64>],
     ) -> Result<RowForm, EditError> {
-        let path = format!("0/links/0/{segment}");
-        let family = self.links.get_or_insert(Family {
+        let keys = Arc::clone(&self.keys);
+        let family = self.links.get_or_insert(LinkFamily {
+            delta: Delta::INTRA,
             width,
             directed: plan.design.directed,
-            duplicate: plan.design.duplicate,
-        });
-        let family = LinkFamily {
-            delta: Delta::INTRA,
-            width: family.width,
-            directed: family.directed,
-            store: match family.duplicate {
-                true => LinkStore::Duplicate,
-                false => LinkStore::Canonical,
+            store: if plan.design.duplicate {
+                LinkStore::Duplicate
+            } else {
+                LinkStore::Canonical
             },
             sid_ndim: Some(self.axes),
             num_links: Some(0),
             num_physical_records: Some(0),
-        };
-        if !self.nodes.contains_key("0/links/0") {
-            self.nodes
-                .insert("0/links".to_owned(), Node::group(Map::new()).to_json());
-            self.nodes.insert(
-                "0/links/0".to_owned(),
-                Node::group(family.to_attributes(LinkFamilyForm::Merged)).to_json(),
-            );
+        });
+        if !self.nodes.contains_key(&keys.link_family) {
+            let groups = [
+                (&keys.links, Attributes::new()),
+                (
+                    &keys.link_family,
+                    family.to_attributes(LinkFamilyForm::Merged),
+                ),
+            ];
+            let groups = groups.map(|(key, attributes)| (key.clone(), Node::group(attributes)));
+            self.nodes.extend(groups);
         }
-        let crosses = !links::is_zero(segment);
-        let array = LinkArray::new(&family, offsets);
-        self.array_like_vertices(&path, array.to_attributes(&family))?;
-        if let Some(stored) = self.arrays.get_mut(&path) {
-            stored.row_form = array.row_form;
+        let array = LinkArray::new(family, offsets);
+        let (form, attributes) = (array.row_form, array.to_attributes(family));
+        self.array_like_vertices(key, attributes, CellContent::Links(array))?;
+        if links::is_zero(links::segment(key)) {
+            let attributes = FragmentArray::Links.to_attributes();
+            self.array_like_vertices(&keys.link_fragments, attributes, CellContent::Fragments)?;
         }
-        if !crosses {
-            let fragments = FragmentArray::Links.to_attributes();
-            self.array_like_vertices("0/link_fragments", fragments)?;
-        }
-        Ok(array.row_form)
+        Ok(form)
     }
 
-    /// Returns link attribute columns by array path for a segment.
-    pub(super) fn link_columns(
+    /// Returns columns of links with these offsets by array.
+    fn link_columns(
         &mut self,
         plan: &WritePlan,
         segment: &str,
-    ) -> Result<BTreeMap<String, StoredColumn>, EditError> {
+        offsets: &[Vec<i64>],
+    ) -> Result<BTreeMap<Key, StoredColumn>, EditError> {
+        let delta = Delta::INTRA;
         let mut columns = BTreeMap::new();
         for attribute in &plan.geometry.link {
-            let path = format!("0/link_attributes/{}/0/{segment}", attribute.name);
-            if !self.arrays.contains_key(&path) {
-                let own = plan
-                    .link
-                    .iter()
-                    .find(|column| column.name == attribute.name);
-                let prefix = format!("0/link_attributes/{}/0/", attribute.name);
-                let like = self
-                    .nodes
-                    .iter()
-                    .find(|(path, _)| path.starts_with(&prefix));
+            let name = attribute.name.as_str();
+            let family = ArrayRole::LinkAttributeFamily(name, delta);
+            let family = self.keys.all.node(&family)?;
+            let role = ArrayRole::LinkAttribute(name, delta, LinkOffsets::Segment(segment));
+            let key = self.keys.all.node(&role)?;
+            if !self.arrays.contains_key(&key) {
+                let own = plan.link.iter().find(|column| column.name == name);
+                let mut like = self.arrays.iter().filter(|(key, _)| key.is_below(&family));
+                let like = like.find_map(|(key, array)| match &array.cells {
+                    CellContent::Attribute(metadata) => Some((self.nodes.get(key)?, metadata)),
+                    _ => None,
+                });
                 // All arrays of a family have the attributes of the first.
-                let mut attributes = match (like, own) {
-                    (Some((_, node)), _) => {
-                        let attributes = node["attributes"].as_object();
-                        attributes.cloned().unwrap_or_default()
-                    }
-                    (None, Some(column)) => column.metadata.to_attributes(),
-                    (None, None) => Map::new(),
+                let (mut attributes, metadata) = match (like, own) {
+                    (Some((node, metadata)), _) => (node.attributes().clone(), metadata.clone()),
+                    (None, Some(own)) => (own.metadata.to_attributes(), own.metadata.clone()),
+                    (None, None) => return Err(missing(&family)),
                 };
-                let links = self.nodes.get(&format!("0/links/0/{segment}"));
-                let offsets = links.map(|node| node["attributes"]["offsets"].clone());
-                attributes.insert("offsets".to_owned(), offsets.unwrap_or_default());
-                attributes.insert("level_delta".to_owned(), json!(0));
-                self.array_like_vertices(&path, attributes)?;
+                CellAttribute::set_offsets(&mut attributes, offsets, delta);
+                self.array_like_vertices(&key, attributes, CellContent::Attribute(metadata))?;
             }
-            let words = self.categories(&path).map(Vec::len);
-            let column = self.column("link attribute", &path, attribute)?;
-            if self.categories(&path).map(Vec::len) != words {
-                let family = format!("0/link_attributes/{}/0/", attribute.name);
-                self.share_categories(&family, &path);
+            let words = self.categories(&key).map(<[_]>::len);
+            let column = self.column("link attribute", &key, attribute)?;
+            if self.categories(&key).map(<[_]>::len) != words {
+                self.share_categories(&family, &key);
             }
-            columns.insert(path, column);
+            columns.insert(key, column);
         }
         Ok(columns)
     }
 
     /// Returns the words of an array of text.
-    fn categories(&self, path: &str) -> Option<&Vec<Value>> {
-        self.nodes.get(path)?["attributes"]["categories"].as_array()
+    fn categories(&self, array: &Key) -> Option<&[Value]> {
+        match &self.arrays.get(array)?.cells {
+            CellContent::Attribute(metadata) => Some(&metadata.dictionary.as_ref()?.categories),
+            _ => None,
+        }
     }
 
     /// Copies the words of an array to all arrays of its family, because readers require equal
     /// dictionaries.
-    fn share_categories(&mut self, family: &str, path: &str) {
-        let Some(words) = self.categories(path).cloned() else {
+    fn share_categories(&mut self, family: &Key, array: &Key) {
+        let Some(words) = self.categories(array).map(<[_]>::to_vec) else {
             return;
         };
-        for (path, node) in &mut self.nodes {
-            if path.starts_with(family)
-                && let Some(own) = node["attributes"].get_mut("categories")
+        for (key, array) in &mut self.arrays {
+            if let CellContent::Attribute(metadata) = &mut array.cells
+                && key.is_below(family)
+                && let Some(dictionary) = &mut metadata.dictionary
+                && let Some(node) = self.nodes.get_mut(key)
             {
-                *own = json!(words);
+                dictionary.categories.clone_from(&words);
+                CellAttribute::set_categories(node.attributes_mut(), &words);
             }
         }
     }
 
     /// Creates an array with one cell for each chunk. It has the encoding of the vertices, and the
     /// shards that the root declares for new arrays.
-    pub(super) fn array_like_vertices(
+    fn array_like_vertices(
         &mut self,
-        path: &str,
-        mut attributes: Map<String, Value>,
+        key: &Key,
+        mut attributes: Attributes,
+        cells: CellContent,
     ) -> Result<(), EditError> {
-        if self.arrays.contains_key(path) {
+        if self.arrays.contains_key(key) {
             return Ok(());
         }
-        let vertices = self.array("0/vertices")?;
-        let vertices = vertices.ok_or_else(|| missing("0/vertices"))?;
-        let node = added_array(&vertices, self.shards.as_deref())?;
-        let array = self.arrays.get("0/vertices").cloned();
-        let mut array = array.ok_or_else(|| missing("0/vertices"))?;
+        let added = added_array(self.vertices()?, self.shards.as_deref())?;
+        let vertices = &self.keys.vertices;
+        let array = self.arrays.get(vertices).cloned();
+        let mut array = array.ok_or_else(|| missing(vertices))?;
         array.present.clear();
-        let dtype = attributes.get("dtype").and_then(Value::as_str);
-        array.dtype = dtype.and_then(|text| zvf_format::numeric::Dtype::parse(text).ok());
-        if array.origin.iter().any(|at| *at != 0) {
-            attributes.insert("chunk_grid_origin".to_owned(), json!(array.origin));
-        }
-        let node = node.with_attributes(attributes).to_json();
-        self.nodes.insert(path.to_owned(), node);
-        self.arrays.insert(path.to_owned(), array);
+        array.cells = cells;
+        Presence::set_origin(&mut attributes, &array.origin);
+        let node = added.with_attributes(attributes).into();
+        self.nodes.insert(key.clone(), node);
+        self.arrays.insert(key.clone(), array);
         Ok(())
     }
 }
@@ -247,7 +246,7 @@ pub(super) fn append_links(
     chunks: &[u32],
     bases: &[(u64, u32)],
     form: RowForm,
-    columns: &BTreeMap<String, StoredColumn>,
+    columns: &BTreeMap<Key, StoredColumn>,
 ) {
     let width = chunks.len();
     for (at, ends) in cell.ends.chunks_exact(width).enumerate() {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zvf_format::path::ChunkCoords;
+use zvf_model::key::Key;
 
 use super::{
     change::{Edits, LevelChange},
@@ -37,13 +37,12 @@ impl LevelSnapshot {
         let mut chunks = BTreeMap::new();
         for coords in &touched {
             chunks.insert(coords.clone(), self.chunk(coords)?);
-            edits.touched.insert(format!("0/{}", ChunkCoords(coords)));
         }
-        edits
-            .touched
-            .extend(change.remove.iter().map(|id| format!("object/{id}")));
+        edits.touched.clone_from(&touched);
+        edits.touched_objects.extend(&change.remove);
         let fragments_gone = self.fragments_gone(change)?;
-        let moved = remove_rows(&mut chunks, change, &fragments_gone, &mut edits)?;
+        let manifests = &self.tables.manifests_node;
+        let moved = remove_rows(manifests, &mut chunks, change, &fragments_gone, &mut edits)?;
         let mut cells = self.links_after(&touched, &moved, &mut edits, change)?;
         let mut puts_tables = true;
         if change.compact {
@@ -74,36 +73,27 @@ impl LevelSnapshot {
 
     /// Decodes a chunk of the snapshot.
     pub(super) fn chunk(&self, coords: &[i64]) -> Result<Chunk, EditError> {
-        let cell = |path: &str| self.cells.get(&(path.to_owned(), coords.to_vec()));
+        let cell = |array: &Key| self.cells.get(&(array.clone(), coords.to_vec()));
         let row = self.axes * self.positions.size();
         let mut chunk = Chunk::default();
-        let listed = |path: &str| {
-            let array = self.arrays.get(path);
-            array.is_some_and(|array| array.present.contains(coords))
-        };
-        if !listed("0/vertices") {
-            for path in self.arrays.keys() {
-                if path.starts_with("0/vertex_attributes/") {
-                    chunk.vertex.insert(path.clone(), Vec::new());
-                } else if path.starts_with("0/fragment_attributes/") {
-                    chunk.fragment.insert(path.clone(), Vec::new());
-                }
+        let (vertices, fragments) = (&self.keys.vertices, &self.keys.vertex_fragments);
+        let array = self.arrays.get(vertices);
+        let is_listed = array.is_some_and(|array| array.present.contains(coords));
+        if is_listed {
+            let positions = cell(vertices);
+            let positions = positions.ok_or_else(|| missing(vertices).in_chunk(coords))?;
+            if !positions.len().is_multiple_of(row) {
+                return Err(damaged(vertices, "not a whole number of rows").in_chunk(coords));
             }
-            return Ok(chunk);
+            chunk.rows = (positions.len() / row) as u64;
+            chunk.positions.clone_from(positions);
+            let index = cell(fragments);
+            let index = index.ok_or_else(|| missing(fragments).in_chunk(coords))?;
+            chunk.fragments = Chunk::fragments(fragments, coords, index, chunk.rows)?;
         }
-        let positions = cell("0/vertices");
-        let positions = positions.ok_or_else(|| missing("0/vertices").in_chunk(coords))?;
-        if !positions.len().is_multiple_of(row) {
-            return Err(damaged("0/vertices", "not a whole number of rows").in_chunk(coords));
-        }
-        chunk.rows = (positions.len() / row) as u64;
-        chunk.positions.clone_from(positions);
-        let index = cell("0/vertex_fragments");
-        let index = index.ok_or_else(|| missing("0/vertex_fragments").in_chunk(coords))?;
-        chunk.fragments = Chunk::fragments("0/vertex_fragments", coords, index, chunk.rows)?;
-        for path in self.arrays.keys() {
-            let of_vertices = path.starts_with("0/vertex_attributes/");
-            let of_fragments = path.starts_with("0/fragment_attributes/");
+        for array in self.arrays.keys() {
+            let of_vertices = array.is_below(&self.keys.vertex_attributes);
+            let of_fragments = array.is_below(&self.keys.fragment_attributes);
             if !of_vertices && !of_fragments {
                 continue;
             }
@@ -112,21 +102,21 @@ impl LevelSnapshot {
             } else {
                 chunk.fragments.len() as u64
             };
-            let bytes = cell(path).cloned();
+            let bytes = cell(array).filter(|_| is_listed).cloned();
             let bytes = match (bytes, rows) {
                 (Some(bytes), _) => bytes,
                 (None, 0) => Vec::new(),
-                (None, _) => return Err(missing(path).in_chunk(coords)),
+                (None, _) => return Err(missing(array).in_chunk(coords)),
             };
             if rows == 0 && !bytes.is_empty()
                 || rows > 0 && !(bytes.len() as u64).is_multiple_of(rows)
             {
-                return Err(damaged(path, "not a whole number of rows").in_chunk(coords));
+                return Err(damaged(array, "not a whole number of rows").in_chunk(coords));
             }
             if of_vertices {
-                chunk.vertex.insert(path.clone(), bytes)
+                chunk.vertex.insert(array.clone(), bytes)
             } else {
-                chunk.fragment.insert(path.clone(), bytes)
+                chunk.fragment.insert(array.clone(), bytes)
             };
         }
         Ok(chunk)
@@ -141,31 +131,29 @@ impl LevelSnapshot {
         change: &LevelChange,
     ) -> Result<BTreeMap<CellId, Chunk>, EditError> {
         let mut cells = BTreeMap::new();
-        for (path, segment, offsets) in links::arrays(self)? {
-            let array = &self.arrays[&path];
-            let form = array.row_form;
+        for (key, offsets) in links::arrays(self)? {
+            let array = &self.arrays[&key];
+            let form = array.row_form();
             for source in &array.present {
                 if !links::touches(source, &offsets, touched) {
                     continue;
                 }
-                let mut cell = links::load(self, &segment, source)?;
+                let mut cell = links::load(self, &key, source)?;
                 let others = offsets.iter().map(|offset| links::at(source, offset));
                 let ends: Vec<Vec<i64>> = [source.clone()].into_iter().chain(others).collect();
-                let (removed, severed) = links::renumber(&mut cell, &ends, form, moved)?;
-                let duplicate = self.links.as_ref().is_some_and(|family| family.duplicate);
-                if !duplicate || links::is_leading(&segment) {
+                let (removed, severed) = links::renumber(&key, &mut cell, &ends, form, moved)?;
+                if !self.has_copies() || links::is_leading(links::segment(&key)) {
                     edits.severed += severed;
                     edits.links += removed.iter().filter(|removed| **removed).count();
                 }
                 if removed.contains(&true) {
-                    let names = ends.iter().map(|chunk| format!("0/{}", ChunkCoords(chunk)));
-                    edits.unlinked.extend(names);
+                    edits.unlinked.extend(ends);
                 }
                 cell.without(&removed);
                 if change.compact && !cell.fragments.is_empty() {
                     cell.fragments = vec![Fragment::Range(0, cell.rows)];
                 }
-                cells.insert((segment.clone(), source.clone()), cell);
+                cells.insert((key.clone(), source.clone()), cell);
             }
         }
         Ok(cells)

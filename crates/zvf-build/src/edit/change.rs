@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
+use zvf_model::{key::Key, metadata::Attributes, zarr::Node};
 
 use super::{
     error::EditError,
@@ -61,32 +61,31 @@ impl LevelChange {
     pub fn needs(&self, image: &LevelSnapshot) -> Result<Vec<CellId>, EditError> {
         let chunks = self.chunks(image)?;
         let mut needs = BTreeSet::new();
-        for (path, array) in &image.arrays {
-            let of_links = path.starts_with("0/link");
-            if of_links {
+        for (key, array) in &image.arrays {
+            if image.keys.is_of_links(key) {
                 continue;
             }
             let own = chunks.iter().filter(|chunk| array.present.contains(*chunk));
-            needs.extend(own.map(|chunk| (path.clone(), chunk.clone())));
+            needs.extend(own.map(|chunk| (key.clone(), chunk.clone())));
         }
-        for (path, segment, offsets) in links::arrays(image)? {
-            let array = &image.arrays[&path];
+        for (key, offsets) in links::arrays(image)? {
+            let array = &image.arrays[&key];
             for source in &array.present {
                 if links::touches(source, &offsets, &chunks) {
-                    needs.extend(links::of_cell(image, &segment, source));
+                    needs.extend(links::of_cell(image, &key, source));
                 }
             }
             // Additions append to existing cells, even where no end is touched.
             if let Some(plan) = &self.add {
                 for source in &plan.layout.chunks {
                     if array.present.contains(source) {
-                        needs.extend(links::of_cell(image, &segment, source));
+                        needs.extend(links::of_cell(image, &key, source));
                     }
                 }
             }
         }
         if self.add.is_some() {
-            image.sample(&mut needs);
+            image.sample(&mut needs)?;
         }
         Ok(needs.into_iter().collect())
     }
@@ -95,19 +94,21 @@ impl LevelChange {
 /// Nodes and cells that a change writes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Edits {
-    /// New and changed nodes by path.
-    pub nodes: BTreeMap<String, Value>,
+    /// The nodes of the level after the change, except for those of tables.
+    pub nodes: BTreeMap<Key, Node>,
     /// New and changed cells; `None` deletes a cell.
     pub cells: BTreeMap<CellId, Option<Vec<u8>>>,
     /// Rewritten tables: nodes and cells. Other chunks of these arrays are deleted. Empty if all
     /// tables stay as they are.
     pub tables: Vec<Output>,
     /// Attributes of the root.
-    pub root: Map<String, Value>,
-    /// Chunks and objects that conflict with concurrent changes.
-    pub touched: BTreeSet<String>,
-    /// Chunks that lost links, in the form of `touched`. Their vertices may be unchanged.
-    pub unlinked: BTreeSet<String>,
+    pub root: Attributes,
+    /// Chunks that conflict with concurrent changes.
+    pub touched: BTreeSet<Vec<i64>>,
+    /// Objects that conflict with concurrent changes.
+    pub touched_objects: BTreeSet<i64>,
+    /// Chunks that lost links. Their vertices may be unchanged.
+    pub unlinked: BTreeSet<Vec<i64>>,
     /// Number of added vertices.
     pub added: u64,
     /// Number of removed vertices.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder};
+use zvf_model::key::Key;
 
 use super::error::{EditError, damaged};
 
@@ -13,9 +14,9 @@ pub(super) struct Chunk {
     pub(super) rows: u64,
     pub(super) positions: Vec<u8>,
     pub(super) fragments: Vec<Fragment>,
-    /// Vertex and fragment attributes by array path.
-    pub(super) vertex: BTreeMap<String, Vec<u8>>,
-    pub(super) fragment: BTreeMap<String, Vec<u8>>,
+    /// Vertex and fragment attributes by array.
+    pub(super) vertex: BTreeMap<Key, Vec<u8>>,
+    pub(super) fragment: BTreeMap<Key, Vec<u8>>,
 }
 
 /// Rows of a fragment.
@@ -44,13 +45,13 @@ impl Fragment {
 impl Chunk {
     /// Decodes a fragment index over `rows` rows.
     pub(super) fn fragments(
-        path: &str,
+        array: &Key,
         coords: &[i64],
         bytes: &[u8],
         rows: u64,
     ) -> Result<Vec<Fragment>, EditError> {
         let index = FragmentIndex::parse(bytes);
-        let index = index.map_err(|error| damaged(path, error).in_chunk(coords))?;
+        let index = index.map_err(|error| damaged(array, error).in_chunk(coords))?;
         let mut fragments = Vec::new();
         for rows_of in &index {
             let fragment = match rows_of {
@@ -59,22 +60,22 @@ impl Chunk {
             };
             if fragment.end() > rows && fragment.rows().next().is_some() {
                 let why = format!("a fragment ends at row {} of {rows}", fragment.end());
-                return Err(damaged(path, why).in_chunk(coords));
+                return Err(damaged(array, why).in_chunk(coords));
             }
             fragments.push(fragment);
         }
         Ok(fragments)
     }
 
-    /// Encodes the fragment index.
-    pub(super) fn index(&self) -> Result<Vec<u8>, EditError> {
+    /// Encodes the fragment index as a cell of `array`.
+    pub(super) fn index(&self, array: &Key) -> Result<Vec<u8>, EditError> {
         let mut builder = FragmentIndexBuilder::default();
         for fragment in &self.fragments {
             let pushed = match fragment {
                 Fragment::Range(start, end) => builder.push_range(*start..*end),
                 Fragment::List(rows) => builder.push_list(rows),
             };
-            pushed.map_err(|error| damaged("0/vertex_fragments", error))?;
+            pushed.map_err(|error| damaged(array, error))?;
         }
         Ok(builder.finish())
     }

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value, json};
-
 use super::{
     error::{EditError, damaged, missing},
     image::{CellId, LevelSnapshot},
@@ -13,46 +11,46 @@ use crate::{
     plan::WritePlan,
     stored_column::{StoredColumn, little, set_nan},
 };
-use zvf_format::{fragment::FragmentIndex, numeric::Kind};
+use zvf_format::{
+    fragment::FragmentIndex,
+    numeric::{Dtype, Kind},
+};
 use zvf_model::{
     array::{CellAttribute, CellAttributeRole},
     column::{Column, ColumnValues, NumericColumn},
+    key::Key,
+    layout::ArrayRole,
+    level_content::CellContent,
+    metadata::Attributes,
 };
 
-const VERTEX: &str = "0/vertex_attributes/";
-const FRAGMENT: &str = "0/fragment_attributes/";
-const LINK: &str = "0/link_attributes/";
-
 impl LevelSnapshot {
-    /// Returns added columns in the types of the store, by array path.
-    pub(super) fn columns(
+    /// Returns added columns of vertices in the types of the store, by array.
+    pub(super) fn vertex_columns(
         &mut self,
-        what: &'static str,
-        family: &str,
         attributes: &[Column],
-    ) -> Result<BTreeMap<String, StoredColumn>, EditError> {
+    ) -> Result<BTreeMap<Key, StoredColumn>, EditError> {
+        let what = "vertex attribute";
         let mut columns = BTreeMap::new();
         let named: BTreeSet<&str> = attributes
             .iter()
             .map(|attribute| attribute.name.as_str())
             .collect();
-        let paths = self.arrays.keys().filter(|path| path.starts_with(family));
-        let stored: Vec<String> = paths.cloned().collect();
-        for path in &stored {
-            let name = &path[family.len()..];
-            if !named.contains(name) {
-                let name = name.to_owned();
-                return Err(EditError::MissingAttribute { what, name });
-            }
+        let family = &self.keys.vertex_attributes;
+        let stored = self.arrays.keys().filter(|array| array.is_below(family));
+        let mut names = stored.filter_map(Key::name);
+        if let Some(name) = names.find(|name| !named.contains(name)) {
+            let name = name.to_owned();
+            return Err(EditError::MissingAttribute { what, name });
         }
         for attribute in attributes {
-            let path = format!("{family}{}", attribute.name);
             let name = attribute.name.clone();
-            if !self.arrays.contains_key(&path) {
+            let array = self.keys.all.node(&ArrayRole::VertexAttribute(&name))?;
+            if !self.arrays.contains_key(&array) {
                 return Err(EditError::UnknownAttribute { what, name });
             }
-            let column = self.column(what, &path, attribute)?;
-            columns.insert(path, column);
+            let column = self.column(what, &array, attribute)?;
+            columns.insert(array, column);
         }
         Ok(columns)
     }
@@ -61,16 +59,20 @@ impl LevelSnapshot {
     pub(super) fn column(
         &mut self,
         what: &'static str,
-        path: &str,
+        array: &Key,
         attribute: &Column,
     ) -> Result<StoredColumn, EditError> {
-        let columns = self.stored_columns(path)?;
-        let node = self.nodes.get_mut(path);
-        let node = node.ok_or_else(|| missing(path))?;
-        let attributes = node["attributes"].as_object_mut();
-        let attributes = attributes.ok_or_else(|| damaged(path, "no attributes"))?;
-        let columns = columns.unwrap_or_else(|| declared_columns(attributes));
-        let numbers = fitted(what, path, attributes, columns, attribute)?;
+        let columns = self.stored_columns(array)?;
+        let stored = self.arrays.get_mut(array).map(|array| &mut array.cells);
+        let (Some(CellContent::Attribute(metadata)), Some(node)) =
+            (stored, self.nodes.get_mut(array))
+        else {
+            return Err(missing(array));
+        };
+        let numbers = fitted(what, metadata, columns, attribute)?;
+        if let Some(dictionary) = &metadata.dictionary {
+            CellAttribute::set_categories(node.attributes_mut(), &dictionary.categories);
+        }
         let dtype = little(numbers.kind);
         Ok(StoredColumn {
             name: attribute.name.clone(),
@@ -82,21 +84,22 @@ impl LevelSnapshot {
     /// Returns the number of columns of an attribute, as readers find it: from the size of a cell,
     /// because the reference declares one column of attributes that have several. `None` if no cell
     /// is loaded; see [`sample`](Self::sample).
-    fn stored_columns(&self, path: &str) -> Result<Option<u64>, EditError> {
-        let attribute = attribute_of(path);
-        for ((path, chunk), cell) in &self.cells {
-            if attribute_of(path) != attribute {
+    fn stored_columns(&self, array: &Key) -> Result<Option<u64>, EditError> {
+        let attribute = self.attribute_of(array);
+        for ((array, chunk), cell) in &self.cells {
+            if self.attribute_of(array) != attribute {
                 continue;
             }
-            let rows = self.rows_of_cell(path, chunk)?;
-            let dtype = self.arrays.get(path).and_then(|array| array.dtype);
+            let rows = self.rows_of_cell(array, chunk)?;
+            let dtype = self.arrays.get(array);
+            let dtype = dtype.and_then(|array| array.cells.dtype());
             let size = dtype.map_or(Kind::Float32.size(), |dtype| dtype.kind().size());
             let column = rows.saturating_mul(size);
             if column == 0 {
                 continue;
             }
             if !cell.len().is_multiple_of(column) {
-                return Err(damaged(path, "not a whole number of rows").in_chunk(chunk));
+                return Err(damaged(array, "not a whole number of rows").in_chunk(chunk));
             }
             return Ok(Some((cell.len() / column) as u64));
         }
@@ -104,70 +107,68 @@ impl LevelSnapshot {
     }
 
     /// Returns the number of rows of an attribute's cell, from the cell that its rows belong to.
-    fn rows_of_cell(&self, path: &str, chunk: &[i64]) -> Result<usize, EditError> {
-        let cell = |path: &str| self.cells.get(&(path.to_owned(), chunk.to_vec()));
-        if path.starts_with(VERTEX) {
+    fn rows_of_cell(&self, array: &Key, chunk: &[i64]) -> Result<usize, EditError> {
+        let cell = |array: &Key| self.cells.get(&(array.clone(), chunk.to_vec()));
+        if array.is_below(&self.keys.vertex_attributes) {
             let row = self.axes.saturating_mul(self.positions.size()).max(1);
-            return Ok(cell("0/vertices").map_or(0, |positions| positions.len() / row));
+            return Ok(cell(&self.keys.vertices).map_or(0, |positions| positions.len() / row));
         }
-        if path.starts_with(FRAGMENT) {
-            let index = cell("0/vertex_fragments").map(|index| FragmentIndex::parse(index));
+        if array.is_below(&self.keys.fragment_attributes) {
+            let fragments = &self.keys.vertex_fragments;
+            let index = cell(fragments).map(|index| FragmentIndex::parse(index));
             let index = index.transpose();
-            let index = index.map_err(|error| damaged("0/vertex_fragments", error))?;
+            let index = index.map_err(|error| damaged(fragments, error))?;
             return Ok(index.map_or(0, |index| index.len() as usize));
         }
-        let segment = path.rsplit_once('/').map_or(path, |(_, segment)| segment);
-        let rows = links::load(self, segment, chunk)?.rows;
+        let links = links::array(self, links::segment(array))?;
+        let rows = links::load(self, &links, chunk)?.rows;
         Ok(usize::try_from(rows).unwrap_or(usize::MAX))
+    }
+
+    /// Returns the path of an attribute, which is the same for all arrays of an attribute of links.
+    fn attribute_of<'k>(&self, array: &'k Key) -> &'k str {
+        match array.as_str().rsplit_once('/') {
+            Some((attribute, _)) if array.is_below(&self.keys.link_attributes) => attribute,
+            _ => array.as_str(),
+        }
     }
 
     /// Adds a cell of each attribute without one to `needs`, and the cell that its rows belong to,
     /// unless its metadata states its number of columns.
-    pub(super) fn sample(&self, needs: &mut BTreeSet<CellId>) {
-        for (path, array) in &self.arrays {
-            let is_attribute = [VERTEX, FRAGMENT, LINK]
-                .iter()
-                .any(|family| path.starts_with(family));
-            let attributes = &self
-                .nodes
-                .get(path)
-                .map_or(&Value::Null, |node| &node["attributes"]);
-            let is_reliable = attributes["encoding"].as_str() == Some("dictionary")
-                || attributes["row_shape"]
-                    .as_array()
-                    .is_some_and(|shape| !shape.is_empty());
-            let has_cell = |needs: &BTreeSet<CellId>| {
-                let attribute = attribute_of(path);
-                needs
-                    .iter()
-                    .any(|(path, _)| attribute_of(path) == attribute)
-            };
-            let Some(chunk) = array.present.first().filter(|_| is_attribute) else {
+    ///
+    /// # Errors
+    ///
+    /// None in practice: the keys of links have the segments of keys of their attributes.
+    pub(super) fn sample(&self, needs: &mut BTreeSet<CellId>) -> Result<(), EditError> {
+        for (key, array) in &self.arrays {
+            let (CellContent::Attribute(metadata), Some(chunk)) =
+                (&array.cells, array.present.first())
+            else {
                 continue;
             };
-            if is_reliable || has_cell(needs) {
+            let shape = metadata.row_shape.as_ref();
+            let is_reliable =
+                metadata.dictionary.is_some() || shape.is_some_and(|shape| !shape.is_empty());
+            let attribute = self.attribute_of(key);
+            let mut needed = needs.iter().map(|(key, _)| self.attribute_of(key));
+            if is_reliable || needed.any(|other| other == attribute) {
                 continue;
             }
-            let of_rows = match path {
-                path if path.starts_with(VERTEX) => "0/vertices",
-                path if path.starts_with(FRAGMENT) => "0/vertex_fragments",
-                path => {
-                    let segment = path
-                        .rsplit_once('/')
-                        .map_or(path.as_str(), |(_, segment)| segment);
-                    needs.extend(links::of_cell(self, segment, chunk));
-                    continue;
-                }
+            let of_rows = if key.is_below(&self.keys.vertex_attributes) {
+                &self.keys.vertices
+            } else if key.is_below(&self.keys.fragment_attributes) {
+                &self.keys.vertex_fragments
+            } else {
+                let links = links::array(self, links::segment(key))?;
+                needs.extend(links::of_cell(self, &links, chunk));
+                continue;
             };
-            let of_rows = (of_rows.to_owned(), chunk.clone());
-            if self
-                .arrays
-                .get(&of_rows.0)
-                .is_some_and(|array| array.present.contains(chunk))
-            {
-                needs.extend([of_rows, (path.clone(), chunk.clone())]);
+            let rows = self.arrays.get(of_rows);
+            if rows.is_some_and(|array| array.present.contains(chunk)) {
+                needs.extend([of_rows, key].map(|key| (key.clone(), chunk.clone())));
             }
         }
+        Ok(())
     }
 
     /// Returns fragment attributes by object row: the given ones and the object ids that the store
@@ -176,31 +177,30 @@ impl LevelSnapshot {
         &mut self,
         plan: &WritePlan,
         owners: &[i64],
-    ) -> Result<BTreeMap<String, NumericColumn>, EditError> {
-        let family = FRAGMENT;
-        let paths = self.arrays.keys().filter(|path| path.starts_with(family));
-        let stored: Vec<String> = paths.cloned().collect();
+    ) -> Result<BTreeMap<Key, NumericColumn>, EditError> {
+        let family = &self.keys.fragment_attributes;
+        let stored = self.arrays.keys().filter(|array| array.is_below(family));
+        let stored: Vec<Key> = stored.cloned().collect();
         let mut columns = BTreeMap::new();
         let what = "fragment attribute";
-        for attribute in &plan.geometry.fragment {
-            if !stored.contains(&format!("{family}{}", attribute.name)) {
-                let name = attribute.name.clone();
-                return Err(EditError::UnknownAttribute { what, name });
-            }
+        let added = plan.geometry.fragment.iter();
+        let mut added = added.map(|attribute| attribute.name.as_str());
+        let is_stored = |name: &&str| stored.iter().any(|array| array.name() == Some(*name));
+        if let Some(name) = added.find(|name| !is_stored(name)) {
+            let name = name.to_owned();
+            return Err(EditError::UnknownAttribute { what, name });
         }
-        for path in stored {
-            let name = &path[family.len()..];
-            if name == "object_id" {
-                let kind = self.arrays[&path]
-                    .dtype
-                    .map(zvf_format::numeric::Dtype::kind);
-                let kind = kind.unwrap_or(Kind::Int64);
+        for array in stored {
+            let name = array.name().unwrap_or_default();
+            if array == self.keys.owners {
+                let dtype = self.arrays[&array].cells.dtype();
+                let kind = dtype.map_or(Kind::Int64, Dtype::kind);
                 let bytes = owners.iter().flat_map(|id| id.to_le_bytes());
                 let numbers = NumericColumn {
                     bytes: bytes.collect(),
                     ..NumericColumn::new(kind, 1)
                 };
-                columns.insert(path, numbers);
+                columns.insert(array, numbers);
                 continue;
             }
             let attribute = plan
@@ -221,57 +221,34 @@ impl LevelSnapshot {
             if given.contains(&None) {
                 attribute.extend_with_nulls(missing.saturating_add(1));
             }
-            let column = self.column(what, &path, &attribute)?;
+            let column = self.column(what, &array, &attribute)?;
             let rows = given.iter().map(|row| row.unwrap_or(missing));
-            columns.insert(path, column.numbers.take(rows));
+            columns.insert(array, column.numbers.take(rows));
         }
         Ok(columns)
     }
 }
 
-/// Returns the path of an attribute, which is the same for all arrays of an attribute of links.
-fn attribute_of(path: &str) -> &str {
-    match path.rsplit_once('/') {
-        Some((attribute, _)) if path.starts_with(LINK) => attribute,
-        _ => path,
-    }
-}
-
-/// Returns the number of columns that the metadata of an array states.
-fn declared_columns(attributes: &Map<String, Value>) -> u64 {
-    match attributes.get("row_shape").and_then(Value::as_array) {
-        Some(shape) => shape.iter().filter_map(Value::as_u64).product(),
-        None => 1,
-    }
-}
-
-/// Converts a column to the type of the array with these attributes and this number of columns; new
-/// words are appended to its dictionary.
+/// Converts a column to the type of an attribute whose cells have this number of columns; `None` if it
+/// has no cells, and the metadata is to be believed. New words are appended to its dictionary.
 fn fitted(
     what: &'static str,
-    path: &str,
-    attributes: &mut Map<String, Value>,
-    columns: u64,
+    metadata: &mut CellAttribute,
+    columns: Option<u64>,
     attribute: &Column,
 ) -> Result<NumericColumn, EditError> {
-    let dtype = attributes
-        .get("dtype")
-        .and_then(Value::as_str)
-        .unwrap_or("float32")
-        .to_owned();
+    let columns = columns.or(metadata.declared_columns()).unwrap_or(1);
+    let kind = metadata.dtype.kind();
     let name = attribute.name.clone();
     let unlike = |found: String| EditError::AttributeType {
         what,
         name: name.clone(),
-        expected: format!("{columns} x {dtype}"),
+        expected: format!("{columns} x {}", kind.name()),
         found,
     };
-    match (
-        &attribute.values,
-        attributes.get("encoding").and_then(Value::as_str) == Some("dictionary"),
-    ) {
-        (ColumnValues::Numeric(numbers), false) => {
-            let same = numbers.kind.name() == dtype && numbers.row_len() as u64 == columns;
+    let dictionary = match (&attribute.values, &mut metadata.dictionary) {
+        (ColumnValues::Numeric(numbers), None) => {
+            let same = numbers.kind == kind && numbers.row_len() as u64 == columns;
             let found = format!("{} x {}", numbers.row_len(), numbers.kind.name());
             if !same {
                 return Err(unlike(found));
@@ -282,17 +259,13 @@ fn fitted(
             }
             return Ok(numbers);
         }
-        (ColumnValues::Numeric(numbers), true) => {
+        (ColumnValues::Numeric(numbers), Some(_)) => {
             return Err(unlike(numbers.kind.name().to_owned()));
         }
-        (ColumnValues::Dictionary { .. }, false) => return Err(unlike("text".to_owned())),
-        (ColumnValues::Dictionary { .. }, true) => {}
-    }
-    let fill = attributes.get("_FillValue").and_then(Value::as_i64);
-    let words = attributes
-        .get_mut("categories")
-        .and_then(Value::as_array_mut);
-    let words = words.ok_or_else(|| damaged(path, "a dictionary without categories"))?;
+        (ColumnValues::Dictionary { .. }, None) => return Err(unlike("text".to_owned())),
+        (ColumnValues::Dictionary { .. }, Some(dictionary)) => dictionary,
+    };
+    let words = &mut dictionary.categories;
     let mut numbers: BTreeMap<String, i64> = BTreeMap::new();
     for (number, word) in (0..).zip(words.iter()) {
         if let Some(word) = word.as_str() {
@@ -302,7 +275,7 @@ fn fitted(
     let mut codes = Vec::with_capacity(attribute.len());
     for text in attribute.texts() {
         codes.push(match text {
-            None => fill.ok_or_else(|| EditError::AttributeType {
+            None => dictionary.fill.ok_or_else(|| EditError::AttributeType {
                 what,
                 name: name.clone(),
                 expected: "text without missing values".to_owned(),
@@ -311,22 +284,21 @@ fn fitted(
             Some(text) => {
                 let next = words.len() as i64;
                 *numbers.entry(text.to_owned()).or_insert_with(|| {
-                    words.push(json!(text));
+                    words.push(text.into());
                     next
                 })
             }
         });
     }
-    let kind = zvf_format::numeric::Dtype::parse(&dtype);
-    let kind = kind.map_err(|error| damaged(path, error))?.kind();
-    let max = match kind.name() {
-        "int8" => 127,
-        "uint8" => 255,
-        "int16" => 32_767,
-        "uint16" => 65_535,
+    let max = match kind {
+        Kind::Int8 => 127,
+        Kind::UInt8 => 255,
+        Kind::Int16 => 32_767,
+        Kind::UInt16 => 65_535,
         _ => i64::from(i32::MAX),
     };
     if words.len() as i64 > max {
+        let dtype = kind.name().to_owned();
         return Err(EditError::TextType { what, name, dtype });
     }
     let bytes = codes
@@ -344,8 +316,10 @@ fn fitted(
 pub struct StoredValues {
     /// Values, or dictionary codes of text.
     pub numbers: NumericColumn,
-    /// Attributes of the array.
-    pub attributes: Map<String, Value>,
+    /// Metadata of the array.
+    pub metadata: CellAttribute,
+    /// Attributes of the array, with those that this library does not know.
+    pub attributes: Attributes,
     /// Value of vertices without one; `None` if the type has none.
     pub filler: Option<Vec<u8>>,
 }
@@ -369,42 +343,46 @@ impl StoredValues {
             true => stored.numbers.take(0..rows),
             false => stored.numbers,
         };
-        let attributes = stored.metadata.to_attributes();
-        let filler = filler(&numbers, &attributes);
         Ok(Self {
+            filler: filler(&numbers, &stored.metadata),
             numbers,
-            attributes,
-            filler,
+            attributes: stored.metadata.to_attributes(),
+            metadata: stored.metadata,
         })
     }
 
-    /// Converts a column to the type of an existing attribute of vertices at `path`. `columns` is the
+    /// Converts a column to the type of an existing attribute of vertices at `key`. `columns` is the
     /// number of columns of its cells; `None` if it has none, and the metadata is to be believed.
     ///
     /// # Errors
     ///
     /// [`EditError::AttributeType`] if the types differ; [`EditError`] if the attribute is damaged.
     pub fn like(
-        path: &str,
-        attributes: &Map<String, Value>,
+        key: &Key,
+        attributes: &Attributes,
         columns: Option<u64>,
         column: &Column,
     ) -> Result<Self, EditError> {
+        let metadata = CellAttribute::parse(key, attributes);
+        let mut metadata = metadata.map_err(|error| damaged(key, error))?.value;
+        let numbers = fitted("vertex attribute", &mut metadata, columns, column)?;
         let mut attributes = attributes.clone();
-        let columns = columns.unwrap_or_else(|| declared_columns(&attributes));
-        let numbers = fitted("vertex attribute", path, &mut attributes, columns, column)?;
-        let filler = filler(&numbers, &attributes);
+        if let Some(dictionary) = &metadata.dictionary {
+            CellAttribute::set_categories(&mut attributes, &dictionary.categories);
+        }
         Ok(Self {
+            filler: filler(&numbers, &metadata),
             numbers,
             attributes,
-            filler,
+            metadata,
         })
     }
 }
 
 /// Returns the value of a vertex without one: NaN, or the code of missing text.
-fn filler(numbers: &NumericColumn, attributes: &Map<String, Value>) -> Option<Vec<u8>> {
-    if let Some(code) = attributes.get("_FillValue").and_then(Value::as_i64) {
+fn filler(numbers: &NumericColumn, metadata: &CellAttribute) -> Option<Vec<u8>> {
+    let dictionary = metadata.dictionary.as_ref();
+    if let Some(code) = dictionary.and_then(|dictionary| dictionary.fill) {
         let bytes = code.to_le_bytes();
         return bytes.get(..numbers.kind.size()).map(<[u8]>::to_vec);
     }

@@ -6,7 +6,6 @@ use super::{
     chunk::Chunk,
     error::{EditError, damaged},
     image::LevelSnapshot,
-    tables::{self},
 };
 
 impl LevelSnapshot {
@@ -54,11 +53,11 @@ impl LevelSnapshot {
                     Some(None) => {}
                     None => {
                         let why = format!("object {id} lists a fragment that does not exist");
-                        return Err(damaged("0/object_index/manifests", why));
+                        return Err(damaged(&self.tables.manifests_node, why));
                     }
                 }
             }
-            manifests.push(tables::encoded(&fragments, self.axes)?);
+            manifests.push(self.tables.encoded(&fragments, self.axes)?);
         }
         let is_same = self.tables.manifests == manifests && ids.is_sorted();
         if is_same {

@@ -2,7 +2,11 @@
 
 use core::fmt;
 
-use zvf_model::{grid::ChunkCoord, key::Key};
+use zvf_model::{
+    grid::ChunkCoord,
+    key::{Key, KeyError},
+    layout::AddressError,
+};
 
 use crate::error::BuildError;
 
@@ -174,26 +178,33 @@ impl EditError {
     }
 }
 
-/// Returns the error for damaged data of the node at `path`.
-pub(super) fn damaged(path: &str, why: impl fmt::Display) -> EditError {
+impl From<AddressError> for EditError {
+    fn from(error: AddressError) -> Self {
+        Self::Build(error.into())
+    }
+}
+
+impl From<KeyError> for EditError {
+    fn from(error: KeyError) -> Self {
+        Self::Build(error.into())
+    }
+}
+
+/// Returns the error for damaged data of a node.
+pub(super) fn damaged(node: &Key, why: impl fmt::Display) -> EditError {
     EditError::Damaged {
-        node: node(path),
+        node: node.clone(),
         chunk: None,
         why: why.to_string(),
     }
 }
 
-/// Returns the error for a missing node at `path`, or for a missing cell of it.
-pub(super) fn missing(path: &str) -> EditError {
+/// Returns the error for a missing node, or for a missing cell of it.
+pub(super) fn missing(node: &Key) -> EditError {
     EditError::Missing {
-        node: node(path),
+        node: node.clone(),
         chunk: None,
     }
-}
-
-/// Returns the key of a node. Paths of a snapshot are keys.
-fn node(path: &str) -> Key {
-    Key::parse(path).unwrap_or_else(|_| Key::root())
 }
 
 fn in_chunk(chunk: Option<&ChunkCoord>) -> String {

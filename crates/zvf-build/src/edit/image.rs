@@ -1,19 +1,27 @@
 //! Snapshot of a level.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use serde_json::{Map, Value};
 use zvf_format::{
-    links::{LinkWidth, RowForm},
+    links::RowForm,
     numeric::{ByteOrder, Dtype, Kind},
+    path::Delta,
 };
 use zvf_model::{
     array::{LinkFamily, LinkStore, VertexEncoding},
     grid::{Bins, ChunkShape},
+    key::Key,
+    layout::{AddressError, ArrayRole, GroupRole, LevelKeys},
+    level::LevelId,
     level_content::{CellContent, ChunkArray, LevelContent},
+    metadata::Attributes,
     root::RootMetadata,
     row_id::RowId,
     word::Word,
+    zarr::Node,
 };
 
 use super::{
@@ -21,12 +29,76 @@ use super::{
     tables::Tables,
 };
 use crate::{
-    GeometryKind,
+    GeometryKind, Profile,
     design::{Design, OutOfBounds},
 };
 
-/// Array path and chunk of a cell.
-pub type CellId = (String, Vec<i64>);
+/// Array and chunk of a cell.
+pub type CellId = (Key, Vec<i64>);
+
+/// Keys of the nodes of level 0 that changes write.
+#[derive(Clone, Debug)]
+pub(super) struct NodeKeys {
+    pub(super) all: LevelKeys,
+    pub(super) level: Key,
+    pub(super) vertices: Key,
+    pub(super) vertex_fragments: Key,
+    pub(super) link_fragments: Key,
+    pub(super) vertex_attributes: Key,
+    pub(super) fragment_attributes: Key,
+    /// Attribute of fragments: the object that they belong to.
+    pub(super) owners: Key,
+    /// The families of links.
+    pub(super) links: Key,
+    /// The family of the links inside the level.
+    pub(super) link_family: Key,
+    pub(super) link_attributes: Key,
+}
+
+impl NodeKeys {
+    fn new() -> Result<Self, AddressError> {
+        let all = Profile::V09.keys(LevelId::FULL);
+        Ok(Self {
+            all,
+            level: all.level()?,
+            vertices: all.node(&ArrayRole::Vertices)?,
+            vertex_fragments: all.node(&ArrayRole::VertexFragments)?,
+            link_fragments: all.node(&ArrayRole::LinkFragments)?,
+            vertex_attributes: all.group(GroupRole::VertexAttributes)?,
+            fragment_attributes: all.group(GroupRole::FragmentAttributes)?,
+            owners: all.node(&ArrayRole::FragmentAttribute("object_id"))?,
+            links: all.group(GroupRole::Links)?,
+            link_family: all.node(&ArrayRole::LinkFamily(Delta::INTRA))?,
+            link_attributes: all.group(GroupRole::LinkAttributes)?,
+        })
+    }
+
+    /// Returns whether the cells of an array belong to links.
+    pub(super) fn is_of_links(&self, array: &Key) -> bool {
+        *array == self.link_fragments
+            || array.is_below(&self.links)
+            || array.is_below(&self.link_attributes)
+    }
+
+    /// Returns whether a node is the family of an attribute of the links inside the level.
+    pub(super) fn is_link_attribute_family(&self, node: &Key) -> bool {
+        let name = self.link_attribute(node);
+        name.is_some_and(|name| {
+            let family = ArrayRole::LinkAttributeFamily(name, Delta::INTRA);
+            self.all.node(&family).as_ref() == Ok(node)
+        })
+    }
+
+    /// Returns the name of an attribute of links from one of its nodes; `None` for other nodes.
+    pub(super) fn link_attribute<'k>(&self, node: &'k Key) -> Option<&'k str> {
+        let mut below = node
+            .segments()
+            .skip(self.link_attributes.segments().count());
+        below
+            .next()
+            .filter(|_| node.is_below(&self.link_attributes))
+    }
+}
 
 /// Nodes, tables and loaded cells of a level of generation 0.9.
 #[derive(Clone, Debug)]
@@ -41,12 +113,13 @@ pub struct LevelSnapshot {
     /// Number of chunks along each axis of the shards of added arrays.
     pub(super) shards: Option<Vec<u64>>,
     /// Attributes of the root.
-    pub(super) root: Map<String, Value>,
-    /// The nodes of the level by path, in which a change is written.
-    pub(super) nodes: BTreeMap<String, Value>,
+    pub(super) root: Attributes,
+    pub(super) keys: Arc<NodeKeys>,
+    /// The nodes of the level, in which a change is written.
+    pub(super) nodes: BTreeMap<Key, Node>,
     /// Arrays with one cell for each chunk.
-    pub(super) arrays: BTreeMap<String, PerChunk>,
-    pub(super) links: Option<Family>,
+    pub(super) arrays: BTreeMap<Key, PerChunk>,
+    pub(super) links: Option<LinkFamily>,
     pub(super) tables: Tables,
     pub(super) cells: BTreeMap<CellId, Vec<u8>>,
 }
@@ -57,10 +130,17 @@ pub(super) struct PerChunk {
     pub(super) origin: Vec<i64>,
     pub(super) shape: Vec<u64>,
     pub(super) present: BTreeSet<Vec<i64>>,
-    /// Type of a number; `None` for fragment indexes.
-    pub(super) dtype: Option<Dtype>,
-    /// Form of the rows of links, which may have a permutation column.
-    pub(super) row_form: RowForm,
+    pub(super) cells: CellContent,
+}
+
+impl PerChunk {
+    /// Returns the form of the rows of links, which may have a permutation column.
+    pub(super) fn row_form(&self) -> RowForm {
+        match &self.cells {
+            CellContent::Links(links) => links.row_form,
+            _ => RowForm::Plain,
+        }
+    }
 }
 
 impl From<ChunkArray> for PerChunk {
@@ -70,36 +150,14 @@ impl From<ChunkArray> for PerChunk {
             origin: array.grid.origin().to_vec(),
             shape: array.grid.shape().to_vec(),
             present: chunks.collect(),
-            dtype: array.cells.dtype(),
-            row_form: match &array.cells {
-                CellContent::Links(links) => links.row_form,
-                _ => RowForm::Plain,
-            },
-        }
-    }
-}
-
-/// Policy of the level's links.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Family {
-    pub(super) width: LinkWidth,
-    pub(super) directed: bool,
-    pub(super) duplicate: bool,
-}
-
-impl From<LinkFamily> for Family {
-    fn from(family: LinkFamily) -> Self {
-        Self {
-            width: family.width,
-            directed: family.directed,
-            duplicate: family.store == LinkStore::Duplicate,
+            cells: array.cells,
         }
     }
 }
 
 impl LevelSnapshot {
     /// Creates a snapshot of level 0 as its catalog opened it. `root` is the attributes of the root,
-    /// and `nodes` the nodes of the level by path, including `0`, in which a change is written.
+    /// and `nodes` the nodes at and below the level, in which a change is written.
     ///
     /// # Errors
     ///
@@ -107,9 +165,10 @@ impl LevelSnapshot {
     pub fn new(
         metadata: &RootMetadata,
         content: LevelContent,
-        root: Map<String, Value>,
-        nodes: BTreeMap<String, Value>,
+        root: Attributes,
+        nodes: BTreeMap<Key, Node>,
     ) -> Result<Self, EditError> {
+        let keys = NodeKeys::new()?;
         let first = metadata.geometry_kinds.first();
         let kind = first.and_then(Word::known);
         let kind = kind.ok_or(EditError::Unsupported(
@@ -124,19 +183,20 @@ impl LevelSnapshot {
         let bins = metadata.base_bin_shape.clone();
         let bins = bins.filter(|_| kind == GeometryKind::Points);
         let bins = bins.map(|bins| Bins::new(&chunk, bins)).transpose();
-        let bins = bins.map_err(|error| damaged("zarr.json", error))?;
+        let of_root = Key::root().metadata()?;
+        let bins = bins.map_err(|error| damaged(&of_root, error))?;
         let bounds = metadata.bounds.as_ref();
-        let bounds = bounds.ok_or_else(|| damaged("zarr.json", "no bounds"))?;
+        let bounds = bounds.ok_or_else(|| damaged(&of_root, "no bounds"))?;
         let mut arrays = BTreeMap::new();
         for array in content.arrays {
-            let path = array.node.as_str().to_owned();
             check_encoding(&array.cells)?;
-            arrays.insert(path, PerChunk::from(array));
+            arrays.insert(array.node.clone(), PerChunk::from(array));
         }
-        let vertices: Option<&PerChunk> = arrays.get("0/vertices");
-        let vertices = vertices.ok_or_else(|| missing("0/vertices"))?;
-        let positions = vertices.dtype;
+        let vertices: Option<&PerChunk> = arrays.get(&keys.vertices);
+        let vertices = vertices.ok_or_else(|| missing(&keys.vertices))?;
+        let positions = vertices.cells.dtype();
         let tables = Tables::new(
+            keys.all,
             content.objects,
             content.object_attributes,
             content.groups,
@@ -152,9 +212,10 @@ impl LevelSnapshot {
             positions: positions.map_or(Kind::Float32, Dtype::kind),
             shards: metadata.shard_shape.clone(),
             root,
+            keys: Arc::new(keys),
             nodes,
             arrays,
-            links: content.links.map(Family::from),
+            links: content.links,
             tables: tables?,
             cells: BTreeMap::new(),
         })
@@ -173,12 +234,18 @@ impl LevelSnapshot {
             bin_shape: bins.map(|bins| bins.shape().extents().to_vec()),
             dtype: Some(self.positions),
             directed: self.links.as_ref().is_some_and(|family| family.directed),
-            duplicate: self.links.as_ref().is_some_and(|family| family.duplicate),
+            duplicate: self.has_copies(),
             step_links: self.links.is_some(),
             bounds: Some((self.lower.clone(), self.upper.clone())),
             out_of_bounds,
             ..Design::new(self.kind)
         }
+    }
+
+    /// Returns whether each chunk that a link touches stores a copy of it.
+    pub(super) fn has_copies(&self) -> bool {
+        let family = self.links.as_ref();
+        family.is_some_and(|family| family.store == LinkStore::Duplicate)
     }
 
     /// Returns the kind of geometry.
@@ -200,7 +267,7 @@ impl LevelSnapshot {
     /// Returns the chunks with vertices.
     pub fn chunks(&self) -> impl Iterator<Item = &Vec<i64>> {
         self.arrays
-            .get("0/vertices")
+            .get(&self.keys.vertices)
             .into_iter()
             .flat_map(|array| &array.present)
     }

@@ -2,48 +2,51 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
 use zvf_format::{
     links::{LinkRows, LinkWidth, RaggedLinks, RowForm},
-    path::Offsets,
+    path::{Delta, Offsets},
     ragged,
+};
+use zvf_model::{
+    array::{LinkFamily, LinkStore},
+    key::Key,
+    layout::{ArrayRole, LinkOffsets},
 };
 
 use super::{
     chunk::{Chunk, Fragment},
     error::{EditError, damaged, missing},
-    image::{CellId, Family, LevelSnapshot},
+    image::{CellId, LevelSnapshot, PerChunk},
 };
 
-/// Link array: path, last segment, and chunk offsets of the ends after the first.
-pub(super) type LinkArray = (String, String, Vec<Vec<i64>>);
+/// Link array with the chunk offsets of the ends after the first.
+pub(super) type LinkArray = (Key, Vec<Vec<i64>>);
 
-/// Returns the link arrays: path, last segment, and chunk offsets of the ends after the first.
+/// Returns the link arrays with the chunk offsets of the ends after the first.
 pub(super) fn arrays(image: &LevelSnapshot) -> Result<Vec<LinkArray>, EditError> {
     let Some(family) = &image.links else {
         return Ok(Vec::new());
     };
-    let mut arrays = Vec::new();
-    for path in image.arrays.keys() {
-        if let Some(segment) = path.strip_prefix("0/links/0/") {
-            arrays.push((
-                path.clone(),
-                segment.to_owned(),
-                offsets(path, segment, family.width, image.axes)?,
-            ));
-        }
-    }
-    Ok(arrays)
+    let arrays = image.arrays.keys();
+    let arrays = arrays.filter(|array| array.is_below(&image.keys.link_family));
+    let arrays = arrays.map(|array| {
+        let offsets = Offsets::parse(segment(array), family.width, image.axes);
+        let offsets = offsets.map_err(|error| damaged(array, error))?;
+        let offsets = offsets.iter().map(Iterator::collect).collect();
+        Ok((array.clone(), offsets))
+    });
+    arrays.collect()
 }
 
-fn offsets(
-    path: &str,
-    segment: &str,
-    width: LinkWidth,
-    axes: usize,
-) -> Result<Vec<Vec<i64>>, EditError> {
-    let offsets = Offsets::parse(segment, width, axes).map_err(|error| damaged(path, error))?;
-    Ok(offsets.iter().map(Iterator::collect).collect())
+/// Returns the chunk offsets in the key of an array of links, or of an attribute of them.
+pub(super) fn segment(array: &Key) -> &str {
+    array.name().unwrap_or_default()
+}
+
+/// Returns the array of links with these chunk offsets.
+pub(super) fn array(image: &LevelSnapshot, segment: &str) -> Result<Key, EditError> {
+    let role = ArrayRole::Links(Delta::INTRA, LinkOffsets::Segment(segment));
+    Ok(image.keys.all.node(&role)?)
 }
 
 /// Returns the chunk at an offset.
@@ -60,29 +63,27 @@ pub(super) fn touches(source: &[i64], offsets: &[Vec<i64>], chunks: &BTreeSet<Ve
             .any(|offset| chunks.contains(&at(source, offset)))
 }
 
-/// Returns the related cells of a link cell: links, groups and attributes.
-pub(super) fn of_cell(image: &LevelSnapshot, segment: &str, source: &[i64]) -> Vec<CellId> {
-    let mut keys = vec![(format!("0/links/0/{segment}"), source.to_vec())];
-    if is_zero(segment) {
-        keys.push(("0/link_fragments".to_owned(), source.to_vec()));
-    }
-    let attributes = attributes(image, segment);
-    keys.extend(attributes.map(|path| (path, source.to_vec())));
-    keys.retain(|(path, chunk)| {
-        let array = image.arrays.get(path);
-        array.is_some_and(|array| array.present.contains(chunk))
+/// Returns the related cells of a cell of an array of links: links, groups and attributes.
+pub(super) fn of_cell(image: &LevelSnapshot, links: &Key, source: &[i64]) -> Vec<CellId> {
+    let groups = is_zero(segment(links)).then_some(&image.keys.link_fragments);
+    let arrays = [links].into_iter().chain(groups);
+    let arrays = arrays.chain(attributes(image, segment(links)));
+    let arrays = arrays.filter(|array| {
+        let array = image.arrays.get(*array);
+        array.is_some_and(|array| array.present.contains(source))
     });
-    keys
+    arrays
+        .map(|array| (array.clone(), source.to_vec()))
+        .collect()
 }
 
-/// Returns the paths of the attribute arrays of a link array.
-pub(super) fn attributes(image: &LevelSnapshot, segment: &str) -> impl Iterator<Item = String> {
-    let end = format!("/0/{segment}");
-    let paths = image
-        .arrays
-        .keys()
-        .filter(move |path| path.starts_with("0/link_attributes/") && path.ends_with(&end));
-    paths.cloned().collect::<Vec<_>>().into_iter()
+/// Returns the attribute arrays of the array of links with these chunk offsets. All arrays of a
+/// snapshot are of links inside the level.
+fn attributes<'a>(image: &'a LevelSnapshot, offsets: &'a str) -> impl Iterator<Item = &'a Key> {
+    let arrays = image.arrays.keys();
+    arrays.filter(move |array| {
+        array.is_below(&image.keys.link_attributes) && segment(array) == offsets
+    })
 }
 
 /// Returns whether all offsets of a segment are zero.
@@ -94,38 +95,35 @@ pub(super) fn is_zero(segment: &str) -> bool {
 }
 
 /// Decodes a link cell as a chunk whose fragments are the link groups.
-pub(super) fn load(
-    image: &LevelSnapshot,
-    segment: &str,
-    source: &[i64],
-) -> Result<Chunk, EditError> {
-    let path = format!("0/links/0/{segment}");
-    let width = image.links.map_or(LinkWidth::EDGE, |family| family.width);
-    let array = image.arrays.get(&path);
-    let form = array.map_or(RowForm::Plain, |array| array.row_form);
-    let cell = |path: &str| image.cells.get(&(path.to_owned(), source.to_vec()));
-    let Some(bytes) = cell(&path) else {
+pub(super) fn load(image: &LevelSnapshot, links: &Key, source: &[i64]) -> Result<Chunk, EditError> {
+    let family = image.links.as_ref();
+    let width = family.map_or(LinkWidth::EDGE, |family| family.width);
+    let array = image.arrays.get(links);
+    let form = array.map_or(RowForm::Plain, PerChunk::row_form);
+    let cell = |array: &Key| image.cells.get(&(array.clone(), source.to_vec()));
+    let Some(bytes) = cell(links) else {
         return Ok(Chunk::default());
     };
-    let dtype = array.and_then(|array| array.dtype);
+    let dtype = array.and_then(|array| array.cells.dtype());
     if dtype.is_some_and(|dtype| dtype.size() != 8) {
         return Err(EditError::Unsupported("links are not stored as int64"));
     }
     let mut chunk = Chunk::default();
-    if is_zero(segment) {
+    if is_zero(segment(links)) {
         let rows = LinkRows::parse(bytes, width, form)
-            .map_err(|error| damaged(&path, error).in_chunk(source))?;
+            .map_err(|error| damaged(links, error).in_chunk(source))?;
         chunk.rows = rows.len() as u64;
         chunk.positions.clone_from(bytes);
-        chunk.fragments = match cell("0/link_fragments") {
-            Some(index) => Chunk::fragments("0/link_fragments", source, index, chunk.rows)?,
+        let groups = &image.keys.link_fragments;
+        chunk.fragments = match cell(groups) {
+            Some(index) => Chunk::fragments(groups, source, index, chunk.rows)?,
             None => vec![Fragment::Range(0, chunk.rows)],
         };
     } else {
-        let links = RaggedLinks::parse(bytes, width, form)
-            .map_err(|error| damaged(&path, error).in_chunk(source))?;
+        let rows = RaggedLinks::parse(bytes, width, form)
+            .map_err(|error| damaged(links, error).in_chunk(source))?;
         let mut start = 0;
-        for group in links.groups() {
+        for group in rows.groups() {
             let end = start + group.len() as u64;
             chunk.fragments.push(Fragment::Range(start, end));
             start = end;
@@ -133,30 +131,31 @@ pub(super) fn load(
         chunk.rows = start;
         let row = (width.get() + usize::from(form == RowForm::Permuted)) * 8;
         let data = ragged::RaggedBlob::parse(bytes)
-            .map_err(|error| damaged(&path, error).in_chunk(source))?;
+            .map_err(|error| damaged(links, error).in_chunk(source))?;
         chunk.positions = data.iter().flatten().copied().collect();
         if chunk.positions.len() as u64 != start.saturating_mul(row as u64) {
-            return Err(damaged(&path, "groups that do not follow each other").in_chunk(source));
+            return Err(damaged(links, "groups that do not follow each other").in_chunk(source));
         }
     }
-    for path in attributes(image, segment) {
-        let bytes = match cell(&path) {
+    for array in attributes(image, segment(links)) {
+        let bytes = match cell(array) {
             Some(bytes) => bytes.clone(),
             None if chunk.rows == 0 => Vec::new(),
             // Appended values would be assigned to earlier links without one.
-            None => return Err(missing(&path).in_chunk(source)),
+            None => return Err(missing(array).in_chunk(source)),
         };
         if chunk.rows > 0 && !(bytes.len() as u64).is_multiple_of(chunk.rows) {
-            return Err(damaged(&path, "not a whole number of rows").in_chunk(source));
+            return Err(damaged(array, "not a whole number of rows").in_chunk(source));
         }
-        chunk.vertex.insert(path, bytes);
+        chunk.vertex.insert(array.clone(), bytes);
     }
     Ok(chunk)
 }
 
-/// Renumbers the ends of a cell's links. Returns the links that lost an end, and the number of
-/// these that have other ends left.
+/// Renumbers the ends of the links in a cell of `array`. Returns the links that lost an end, and the
+/// number of these that have other ends left.
 pub(super) fn renumber(
+    array: &Key,
     cell: &mut Chunk,
     ends: &[Vec<i64>],
     form: RowForm,
@@ -177,8 +176,8 @@ pub(super) fn renumber(
             bytes.copy_from_slice(value);
             let number = i64::from_le_bytes(bytes);
             let number = usize::try_from(number).ok().and_then(|at| rows.get(at));
-            let number = number
-                .ok_or_else(|| damaged("0/links/0", "a link to a row that does not exist"))?;
+            let number =
+                number.ok_or_else(|| damaged(array, "a link to a row that does not exist"))?;
             match number {
                 Some(number) => {
                     value.copy_from_slice(&number.to_le_bytes());
@@ -193,10 +192,15 @@ pub(super) fn renumber(
     Ok((removed, severed))
 }
 
-/// Encodes a link cell: the links, and for flat cells their groups.
-pub(super) fn store(cell: &Chunk, segment: &str) -> Result<(Vec<u8>, Option<Vec<u8>>), EditError> {
-    if is_zero(segment) {
-        return Ok((cell.positions.clone(), Some(cell.index()?)));
+/// Encodes a cell of an array of links: the links, and for flat cells their groups, which are a cell
+/// of `fragments`.
+pub(super) fn store(
+    cell: &Chunk,
+    links: &Key,
+    fragments: &Key,
+) -> Result<(Vec<u8>, Option<Vec<u8>>), EditError> {
+    if is_zero(segment(links)) {
+        return Ok((cell.positions.clone(), Some(cell.index(fragments)?)));
     }
     let rows = usize::try_from(cell.rows).unwrap_or(0).max(1);
     let size = cell.positions.len() / rows;
@@ -213,13 +217,13 @@ pub(super) fn store(cell: &Chunk, segment: &str) -> Result<(Vec<u8>, Option<Vec<
     Ok((ragged::encode(&groups), None))
 }
 
-/// Reads a count from a family's node.
-pub(super) fn count(node: &Value, name: &str) -> u64 {
-    node["attributes"][name].as_u64().unwrap_or(0)
-}
-
 /// Returns the rows of a cell, and the number that count as logical links.
-pub(super) fn counted(bytes: &[u8], segment: &str, family: Family, form: RowForm) -> (u64, u64) {
+pub(super) fn counted(
+    bytes: &[u8],
+    segment: &str,
+    family: &LinkFamily,
+    form: RowForm,
+) -> (u64, u64) {
     let columns = family.width.get() + usize::from(form == RowForm::Permuted);
     let data: Vec<u8> = if is_zero(segment) {
         bytes.to_vec()
@@ -230,7 +234,7 @@ pub(super) fn counted(bytes: &[u8], segment: &str, family: Family, form: RowForm
         }
     };
     let rows = (data.len() / (columns * 8)) as u64;
-    if !family.duplicate || is_zero(segment) {
+    if family.store == LinkStore::Canonical || is_zero(segment) {
         return (rows, rows);
     }
     (rows, if is_leading(segment) { rows } else { 0 })

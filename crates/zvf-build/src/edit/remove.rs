@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_format::{numeric::Kind, path::ChunkCoords};
+use zvf_model::key::Key;
 
 use super::{
     change::{Edits, LevelChange},
@@ -11,8 +12,6 @@ use super::{
     image::LevelSnapshot,
 };
 
-/// Array of the owners of fragments.
-const OWNERS: &str = "0/fragment_attributes/object_id";
 /// Owner of a fragment that several objects share.
 const SEVERAL_OWNERS: i64 = -2;
 
@@ -55,8 +54,8 @@ impl LevelSnapshot {
         &self,
         chunks: &mut BTreeMap<Vec<i64>, Chunk>,
     ) -> Result<(), EditError> {
-        let array = self.arrays.get(OWNERS);
-        let dtype = array.and_then(|array| array.dtype);
+        let array = self.arrays.get(&self.keys.owners);
+        let dtype = array.and_then(|array| array.cells.dtype());
         if dtype.is_none_or(|dtype| dtype.kind() != Kind::Int64) {
             return Ok(());
         }
@@ -73,7 +72,7 @@ impl LevelSnapshot {
         }
         for ((coords, number), owner) in owners {
             let chunk = chunks.get_mut(&coords);
-            let values = chunk.and_then(|chunk| chunk.fragment.get_mut(OWNERS));
+            let values = chunk.and_then(|chunk| chunk.fragment.get_mut(&self.keys.owners));
             let start = (number as usize).saturating_mul(8);
             let value = values.and_then(|bytes| bytes.get_mut(start..start.saturating_add(8)));
             if let Some(value) = value {
@@ -85,8 +84,9 @@ impl LevelSnapshot {
 }
 
 /// Removes rows from chunks: listed rows, rows of removed fragments that no other fragment contains,
-/// and, if the level is compacted, rows that no fragment contains.
+/// and, if the level is compacted, rows that no fragment contains. Damage names `manifests`.
 pub(super) fn remove_rows(
+    manifests: &Key,
     chunks: &mut BTreeMap<Vec<i64>, Chunk>,
     change: &LevelChange,
     removed: &BTreeMap<Vec<i64>, BTreeSet<u32>>,
@@ -103,7 +103,7 @@ pub(super) fn remove_rows(
                         "an object names fragment {number} of chunk {}",
                         ChunkCoords(coords)
                     );
-                    damaged("0/object_index/manifests", why)
+                    damaged(manifests, why)
                 })?;
                 fragment.rows().for_each(|row| rows[row as usize] = true);
                 wanted = true;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use zvf_format::{
     groups,
     manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder},
@@ -11,17 +11,22 @@ use zvf_format::{
 use zvf_model::{
     array::{ObjectIndexLayout, Table as TableMetadata, TableRole},
     column::{Column, ColumnValues},
+    key::Key,
+    layout::{ArrayRole, LevelKeys},
     level_content::{ObjectContent, TableContent},
+    metadata::Attributes,
     zarr::DataType,
 };
 
 use super::error::{EditError, damaged};
 
 /// Tables of a level.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Tables {
     /// Id of each object; `None` without an object index.
     pub(super) ids: Option<Vec<i64>>,
+    /// Array of manifests, which damage of them names.
+    pub(super) manifests_node: Key,
     /// Encoded manifest of each object.
     pub(super) manifests: Vec<Vec<u8>>,
     /// `true` if the index stores the manifests as rows of numbers.
@@ -43,30 +48,35 @@ pub(super) struct Table {
     pub(super) rows: Vec<Option<Vec<u8>>>,
     /// Fill value as JSON and as bytes, if rows that equal it are values.
     pub(super) fill: Option<(Value, Vec<u8>)>,
-    pub(super) attributes: Map<String, Value>,
+    pub(super) attributes: Attributes,
 }
 
 impl Tables {
     /// Takes the tables that the catalog has read.
     pub(super) fn new(
+        keys: LevelKeys,
         objects: Option<ObjectContent>,
         object: Vec<TableContent>,
         groups: Vec<Vec<i64>>,
         group: Vec<TableContent>,
     ) -> Result<Self, EditError> {
         let mut tables = Self {
-            groups,
+            ids: None,
+            manifests_node: keys.values(&ArrayRole::Manifests)?,
+            manifests: Vec::new(),
+            is_dense: false,
             object: Table::by_name(object)?,
+            groups,
             group: Table::by_name(group)?,
-            ..Self::default()
+            row_of: HashMap::new(),
         };
         if let Some(objects) = objects {
-            check_manifests(&objects)?;
+            check_manifests(keys, &objects)?;
             let rows = objects.manifests.len();
             for (name, table) in &mut tables.object {
                 if table.rows.len() > rows {
-                    let path = format!("0/object_attributes/{name}");
-                    return Err(damaged(&path, "more rows than there are objects"));
+                    let node = keys.node(&ArrayRole::ObjectAttribute(name))?;
+                    return Err(damaged(&node, "more rows than there are objects"));
                 }
                 // Other writers may append objects without extending the attributes.
                 table.rows.resize(rows, None);
@@ -93,8 +103,8 @@ impl Tables {
         if bytes.is_empty() {
             return Ok(Vec::new());
         }
-        let path = "0/object_index/manifests";
-        let manifest = ObjectManifest::parse(bytes, axes).map_err(|error| damaged(path, error))?;
+        let node = &self.manifests_node;
+        let manifest = ObjectManifest::parse(bytes, axes).map_err(|error| damaged(node, error))?;
         let mut all = Vec::new();
         for block in &manifest {
             let chunk: Vec<i64> = block.chunk.iter().collect();
@@ -102,7 +112,7 @@ impl Tables {
                 FragmentRef::Single(one) => all.push((chunk, *one)),
                 fragments => {
                     if fragments.len() > 1 << 26 {
-                        return Err(damaged(path, "a block of too many fragments"));
+                        return Err(damaged(node, "a block of too many fragments"));
                     }
                     all.extend(fragments.iter().map(|number| (chunk.clone(), number)));
                 }
@@ -143,7 +153,7 @@ impl Tables {
                     .into_iter()
                     .filter(|entry| !named(entry))
                     .collect();
-                self.manifests[row] = encoded(&left, axes)?;
+                self.manifests[row] = self.encoded(&left, axes)?;
             }
         }
         Ok(())
@@ -156,7 +166,7 @@ impl Tables {
         fragments: &[(Vec<i64>, u32)],
         axes: usize,
     ) -> Result<(), EditError> {
-        let manifest = encoded(fragments, axes)?;
+        let manifest = self.encoded(fragments, axes)?;
         let ids = self.ids.get_or_insert_default();
         self.row_of.insert(id, ids.len());
         ids.push(id);
@@ -190,24 +200,28 @@ impl Tables {
             members.retain(|id| !removed.contains(id));
         }
     }
-}
 
-/// Encodes a manifest with one block for each fragment.
-pub(super) fn encoded(fragments: &[(Vec<i64>, u32)], axes: usize) -> Result<Vec<u8>, EditError> {
-    let mut builder = ObjectManifestBuilder::new(axes);
-    for (chunk, number) in fragments {
-        let pushed = builder.push_single(chunk, *number);
-        pushed.map_err(|error| damaged("0/object_index/manifests", error))?;
+    /// Encodes a manifest with one block for each fragment.
+    pub(super) fn encoded(
+        &self,
+        fragments: &[(Vec<i64>, u32)],
+        axes: usize,
+    ) -> Result<Vec<u8>, EditError> {
+        let mut builder = ObjectManifestBuilder::new(axes);
+        for (chunk, number) in fragments {
+            let pushed = builder.push_single(chunk, *number);
+            pushed.map_err(|error| damaged(&self.manifests_node, error))?;
+        }
+        Ok(builder.finish())
     }
-    Ok(builder.finish())
 }
 
 /// Fails if chunks of manifests are missing whose objects are not all empty: written back, they would
 /// be empty.
-fn check_manifests(objects: &ObjectContent) -> Result<(), EditError> {
-    let (name, empty) = match objects.index.layout {
-        ObjectIndexLayout::Dense => ("manifest_spans", EMPTY_MANIFEST),
-        _ => ("manifests", 0),
+fn check_manifests(keys: LevelKeys, objects: &ObjectContent) -> Result<(), EditError> {
+    let (part, empty) = match objects.index.layout {
+        ObjectIndexLayout::Dense => (ArrayRole::ManifestSpans, EMPTY_MANIFEST),
+        _ => (ArrayRole::Manifests, 0),
     };
     let manifests = objects.manifests.iter();
     let absent = manifests.filter(|bytes| bytes.len() <= empty).count();
@@ -220,7 +234,7 @@ fn check_manifests(objects: &ObjectContent) -> Result<(), EditError> {
         "chunks of {absent} objects are missing, and some of these objects have vertices; restore \
          the chunks before editing the store"
     );
-    Err(damaged(&format!("0/object_index/{name}"), why))
+    Err(damaged(&keys.values(&part)?, why))
 }
 
 /// Size of a manifest without blocks.

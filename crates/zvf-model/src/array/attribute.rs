@@ -173,7 +173,7 @@ impl CellAttribute {
     pub fn set_scalar(attributes: &mut Attributes, dtype: Dtype) {
         let others = [
             "encoding",
-            "categories",
+            CATEGORIES,
             "ordered",
             "_FillValue",
             "channel_names",
@@ -187,7 +187,27 @@ impl CellAttribute {
         }
     }
 
+    /// Sets the categories in attributes that have some.
+    pub fn set_categories(attributes: &mut Attributes, categories: &[Value]) {
+        if let Some(own) = attributes.get_mut(CATEGORIES) {
+            *own = categories.into();
+        }
+    }
+
+    /// Sets the links of an array in attributes.
+    pub fn set_offsets(attributes: &mut Attributes, offsets: &[Vec<i64>], delta: Delta) {
+        attributes.insert("offsets".to_owned(), offsets.to_vec().into());
+        attributes.insert("level_delta".to_owned(), delta.levels().into());
+    }
+
     /// Removes from attributes the ones that depend on the links of an array.
+    pub fn remove_links(attributes: &mut Attributes) {
+        for name in ["shape", "offsets", "num_links", "level_delta"] {
+            attributes.remove(name);
+        }
+    }
+
+    /// Removes from attributes the ones that depend on the links of an array and on their values.
     pub fn remove_extents(attributes: &mut Attributes) {
         for name in ["shape", "row_shape", "offsets", "num_links"] {
             attributes.remove(name);
@@ -208,6 +228,7 @@ impl CellAttribute {
 }
 
 const DICTIONARY: &str = "dictionary";
+const CATEGORIES: &str = "categories";
 
 /// Reads a short list of extents.
 pub(super) fn read_extents(at: &JsonField<'_>) -> Result<Vec<u64>, MetadataError> {
@@ -222,7 +243,7 @@ impl Dictionary {
     fn write(&self, members: JsonMembers) -> JsonMembers {
         members
             .with("encoding", DICTIONARY)
-            .with("categories", self.categories.clone())
+            .with(CATEGORIES, self.categories.clone())
             .with("ordered", self.ordered)
             .with_some("_FillValue", self.fill)
     }
@@ -236,7 +257,7 @@ impl Dictionary {
             "raw" => return Ok(None),
             other => return Err(encoding.unknown_word(other, "\"dictionary\"")),
         }
-        let categories = fields.require("categories")?.list()?.to_vec();
+        let categories = fields.require(CATEGORIES)?.list()?.to_vec();
         let ordered = notes.field(fields, "ordered", JsonField::boolean);
         Ok(Some(Self {
             categories,

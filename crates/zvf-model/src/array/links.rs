@@ -44,6 +44,8 @@ pub enum LinkFamilyForm {
 const MERGED: &str = "links_family";
 const LINKS: &str = "links";
 const BETWEEN: &str = "cross_chunk_links";
+const NUM_LINKS: &str = "num_links";
+const NUM_RECORDS: &str = "num_physical_records";
 
 /// Metadata of a link family: `links/<delta>` of any generation, or `cross_chunk_links/<delta>` up
 /// to 0.8.1.
@@ -148,8 +150,8 @@ impl LinkFamily {
             directed: directed.unwrap_or_default(),
             store,
             sid_ndim: fields.get("sid_ndim").map(|at| arity(&at)).transpose()?,
-            num_links: notes.field(fields, "num_links", JsonField::u64),
-            num_physical_records: notes.field(fields, "num_physical_records", JsonField::u64),
+            num_links: notes.field(fields, NUM_LINKS, JsonField::u64),
+            num_physical_records: notes.field(fields, NUM_RECORDS, JsonField::u64),
         });
         let notes = notes.finish();
         Ok(Noted { value, notes })
@@ -170,8 +172,8 @@ impl LinkFamily {
                 .with("directed", self.directed)
                 .with("store", self.store.as_str())
                 .with_some("sid_ndim", self.sid_ndim)
-                .with_some("num_links", self.num_links)
-                .with_some("num_physical_records", self.num_physical_records)
+                .with_some(NUM_LINKS, self.num_links)
+                .with_some(NUM_RECORDS, self.num_physical_records)
                 .finish(),
             LinkFamilyForm::BetweenChunks(generation) => {
                 let has_policy = generation >= Generation::V0_8_1
@@ -180,14 +182,14 @@ impl LinkFamily {
                 let members = JsonMembers::tagged(BETWEEN)
                     .with("level_delta", delta)
                     .with("link_width", width)
-                    .with_some("num_links", self.num_links)
+                    .with_some(NUM_LINKS, self.num_links)
                     .with_some("sid_ndim", self.sid_ndim);
                 let members = match has_policy {
                     false => members,
                     true => members
                         .with("directed", self.directed)
                         .with("store", self.store.as_str())
-                        .with_some("num_physical_records", self.num_physical_records),
+                        .with_some(NUM_RECORDS, self.num_physical_records),
                 };
                 members.finish()
             }
@@ -217,7 +219,17 @@ impl LinkFamily {
 
     /// Returns the number of links that the attributes of a family of any form declare.
     pub fn declared_links(attributes: &Attributes) -> Option<u64> {
-        attributes.get("num_links").and_then(Value::as_u64)
+        attributes.get(NUM_LINKS).and_then(Value::as_u64)
+    }
+
+    /// Changes the number of links that attributes of a family declare; 0 if they declare none.
+    pub fn change_links(attributes: &mut Attributes, change: impl Fn(u64) -> u64) {
+        change_count(attributes, NUM_LINKS, change);
+    }
+
+    /// Changes the number of stored rows, as [`change_links`](Self::change_links).
+    pub fn change_records(attributes: &mut Attributes, change: impl Fn(u64) -> u64) {
+        change_count(attributes, NUM_RECORDS, change);
     }
 
     /// Returns the offsets in the path segment of an array; none if it is malformed.
@@ -336,6 +348,11 @@ impl LinkArray {
         let notes = notes.finish();
         Ok(Noted { value, notes })
     }
+}
+
+fn change_count(attributes: &mut Attributes, name: &str, change: impl Fn(u64) -> u64) {
+    let count = attributes.get(name).and_then(Value::as_u64);
+    attributes.insert(name.to_owned(), change(count.unwrap_or(0)).into());
 }
 
 fn read_width(at: &JsonField<'_>) -> Result<LinkWidth, MetadataError> {

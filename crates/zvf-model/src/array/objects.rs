@@ -165,6 +165,7 @@ impl TableType {
 
 const OBJECT: &str = "object_attribute";
 const GROUP: &str = "groupings_attribute";
+const FILL_MEANING: &str = "fill_sentinel_meaning";
 const ABSENT: &str = "absent";
 
 /// Metadata of an attribute of objects or groups.
@@ -228,7 +229,7 @@ impl Table {
             None => None,
         };
         let mask = notes.field(fields, "has_present_mask", JsonField::boolean);
-        let meaning = notes.field(fields, "fill_sentinel_meaning", |at| match at.text()? {
+        let meaning = notes.field(fields, FILL_MEANING, |at| match at.text()? {
             ABSENT => Ok(true),
             other => Err(at.unknown_word(other, "\"absent\"")),
         });
@@ -265,11 +266,23 @@ impl Table {
             .with_some("name", self.name.as_deref())
             .with_some("dtype", self.values.map(TableType::name))
             .with_some("shape", self.shape.clone())
-            .with_some(
-                "fill_sentinel_meaning",
-                self.fill_is_absent.then_some(ABSENT),
-            )
+            .with_some(FILL_MEANING, self.fill_is_absent.then_some(ABSENT))
             .finish()
+    }
+
+    /// Sets the type and the shape in attributes of the array of a table, and that rows which equal the
+    /// fill value are absent if some are.
+    pub fn set_rows(
+        attributes: &mut Attributes,
+        values: TableType,
+        shape: Vec<u64>,
+        has_absent: bool,
+    ) {
+        if has_absent {
+            attributes.insert(FILL_MEANING.to_owned(), ABSENT.into());
+        }
+        attributes.insert("shape".to_owned(), shape.into());
+        attributes.insert("dtype".to_owned(), values.name().into());
     }
 
     /// Returns the type of the values, if they are numbers.

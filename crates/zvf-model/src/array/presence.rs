@@ -104,11 +104,25 @@ impl Presence {
         origin: &[i64],
         chunks: impl IntoIterator<Item = &'c [i64]>,
     ) -> Attributes {
+        let mut list = Attributes::new();
+        Self::set_list(&mut list, chunks);
+        with_origin(list, origin)
+    }
+
+    /// Sets the list in the attributes of an array.
+    pub fn set_list<'c>(attributes: &mut Attributes, chunks: impl IntoIterator<Item = &'c [i64]>) {
         let chunks = chunks.into_iter();
         let mut keys: Vec<String> = chunks.map(|at| ChunkCoords(at).to_string()).collect();
         keys.sort_unstable();
-        let list = JsonMembers::default().with(LIST, keys).finish();
-        with_origin(list, origin)
+        attributes.insert(LIST.to_owned(), keys.into());
+    }
+
+    /// Sets the first chunk of the grid in the attributes of an array. That of all zeros need not be
+    /// declared.
+    pub fn set_origin(attributes: &mut Attributes, origin: &[i64]) {
+        if attributes.contains_key(ORIGIN) || origin.iter().any(|at| *at != 0) {
+            attributes.insert(ORIGIN.to_owned(), origin.to_vec().into());
+        }
     }
 
     /// Returns the attributes that declare the chunks.

@@ -23,6 +23,7 @@ mod layout;
 mod node_copy;
 mod port;
 mod root;
+mod stale_levels;
 mod store;
 mod writes;
 mod zarr;

@@ -9,17 +9,18 @@ use std::{
 };
 
 use bytes::Bytes;
-use serde_json::{Map, Value};
 use zvf_build::{
     BuildError, Column, ColumnValues, NumericColumn, Profile,
     edit::{EditError, StoredValues},
 };
 use zvf_format::numeric::{Dtype, Kind, columns_of};
 use zvf_model::{
+    array::CellAttribute,
     error_kind::ErrorKind,
     grid::ChunkCoord,
     layout::{ArrayRole, GroupRole},
     level::LevelId,
+    metadata::Attributes,
     row_id::RowId,
 };
 use zvf_query::{Damage, Fault, QueryError, StoredArray, predicate::Scope};
@@ -150,9 +151,7 @@ async fn vertices(
         let width = u64::from(values.numbers.width);
         let attributes = values.attributes.clone();
         // The rows of an attribute that remains keep their shape, which may have several axes.
-        let shape = attributes.get("row_shape").and_then(Value::as_array);
-        let shape: Option<Vec<u64>> =
-            shape.and_then(|shape| shape.iter().map(Value::as_u64).collect());
+        let shape = values.metadata.row_shape.clone();
         let shape = shape.filter(|shape| old.is_some() && shape.iter().product::<u64>() == width);
         spec.row_shape =
             shape.unwrap_or_else(|| (width > 1).then_some(width).into_iter().collect());
@@ -200,7 +199,7 @@ async fn like_stored(
         Some(old) => stored_columns(dataset, vertices, positions, old).await?,
         None => None,
     };
-    let values = StoredValues::like(key.as_str(), node.attributes(), columns, column)?;
+    let values = StoredValues::like(&key, node.attributes(), columns, column)?;
     Ok((old, Some(values)))
 }
 
@@ -213,11 +212,10 @@ async fn stored_columns(
     positions: Dtype,
     attribute: &StoredArray,
 ) -> Result<Option<u64>, Failure> {
-    let dtype = attribute.attributes().get("dtype").and_then(Value::as_str);
-    let dtype = Dtype::parse(dtype.unwrap_or("float32")).ok();
+    let metadata = CellAttribute::parse(attribute.node(), attribute.attributes());
     let mut chunks = vertices.chunks().iter();
     let chunk = chunks.find(|chunk| attribute.chunks().binary_search(chunk).is_ok());
-    let (Some(dtype), Some(chunk)) = (dtype, chunk) else {
+    let (Ok(metadata), Some(chunk)) = (metadata, chunk) else {
         return Ok(None);
     };
     let (session, axes) = (dataset.session(), dataset.root().axes.len());
@@ -234,7 +232,8 @@ async fn stored_columns(
         read => read?,
     }
     let cell = batch.old.first().and_then(Option::as_ref);
-    let columns = cell.and_then(|cell| columns_of(cell.len(), dtype, batch.vertices()));
+    let columns =
+        cell.and_then(|cell| columns_of(cell.len(), metadata.value.dtype, batch.vertices()));
     Ok(columns.map(|columns| u64::from(columns.get())))
 }
 
@@ -288,7 +287,7 @@ async fn objects(
         spec.overwrite = true;
         let part = ArrayRole::ObjectAttribute(&column.name);
         let location = AttributeLocation::find(dataset, &spec, &part).await?;
-        let (mut whole, mut attributes) = (None, Map::new());
+        let (mut whole, mut attributes) = (None, Attributes::new());
         if names.contains(&column.name) {
             let old = session
                 .object_values(LevelId::FULL, &column.name, None)

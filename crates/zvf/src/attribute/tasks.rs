@@ -135,16 +135,15 @@ pub(crate) async fn run_parts(
                 let mut written = target.write_cells(&writer, range, &values).await?;
                 written.bytes = writer.take_report().bytes;
                 drop(writer);
-                let staged = serde_json::from_slice(&transaction.staged_journal());
-                let staged = staged.map_err(|_| job.problem(TaskPlanError::Invalid))?;
-                (written, staged)
+                let staged = transaction.staged_journal();
+                (written, Some(String::from_utf8_lossy(&staged).into_owned()))
             }
             Some(reduction) => {
                 let target = ObjectTarget::open(&dataset, &task.spec, reduction).await?;
                 let range = share(target.chunks().len(), *part, task.parts);
                 let columns = target.columns();
                 let pass = |fragments: FragmentValues| fragments.encode(columns, &mut numbers);
-                (target.reduce(range, values, pass).await?, Value::Null)
+                (target.reduce(range, values, pass).await?, None)
             }
         };
         let result = json!({
@@ -173,7 +172,7 @@ pub(crate) async fn commit(store: &Store, id: &str) -> Result<AttributeReport, F
             for part in 0..task.parts {
                 let (result, _) = job.table(part).await?;
                 add(&mut written, &result).ok_or_else(invalid)?;
-                let staged = result["staged"].to_string();
+                let staged = result["staged"].as_str().unwrap_or_default();
                 transaction.merge_staged(staged.as_bytes()).await?;
             }
             written.bytes += target.stage_nodes(&mut transaction).await?;

@@ -5,7 +5,6 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use serde_json::Value;
 use zvf_model::{
     fetch::{AnyArray, CellOptions, CellRequest, Fetch, FetchError, Fetched},
     key::Key,
@@ -21,7 +20,7 @@ use crate::{
 /// A port that keeps all nodes that are read through it.
 pub(super) struct RecordedReads {
     reader: CellReader,
-    nodes: Mutex<BTreeMap<String, Node>>,
+    nodes: Mutex<BTreeMap<Key, Node>>,
 }
 
 impl RecordedReads {
@@ -43,22 +42,19 @@ impl RecordedReads {
         let mut recorded = recorded.unwrap_or_else(PoisonError::into_inner);
         for (key, node) in keys.iter().zip(nodes) {
             if let Some(node) = node {
-                recorded.insert(key.as_str().to_owned(), node.clone());
+                recorded.insert(key.clone(), node.clone());
             }
         }
     }
 
-    /// Returns the nodes read so far at and below `top`, by path.
-    pub(super) fn nodes_at(&self, top: &str) -> BTreeMap<String, Value> {
+    /// Returns the nodes read so far at and below `top`.
+    pub(super) fn nodes_at(&self, top: &Key) -> BTreeMap<Key, Node> {
         let recorded = self.nodes.lock();
         let recorded = recorded.unwrap_or_else(PoisonError::into_inner);
-        let is_below = |path: &str| {
-            let rest = path.strip_prefix(top);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let below = recorded.iter().filter(|(path, _)| is_below(path));
+        let below = recorded.iter();
+        let below = below.filter(|(key, _)| *key == top || key.is_below(top));
         below
-            .map(|(path, node)| (path.clone(), node.to_json()))
+            .map(|(key, node)| (key.clone(), node.clone()))
             .collect()
     }
 }

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    nodes::{self, named, place},
+    nodes::{self, place},
 };
 
 /// Upper bound on the files of a copied folder.
@@ -161,42 +161,33 @@ impl Migration<'_> {
     async fn others(&self, key: &Key, is_part: impl Fn(&str) -> bool) -> Result<(), Failure> {
         let store = self.source.store();
         let listing = nodes::children(store, key).await?;
-        let own = |name: &str| match key.is_root() {
-            true => name.to_owned(),
-            false => format!("{key}/{name}"),
-        };
-        let mut files: Vec<(String, u64)> = Vec::new();
+        let mut files: Vec<(Key, u64)> = Vec::new();
         for file in listing.files {
             // The parts of a level are folders, so that no file next to them is a part.
             if file.name != "zarr.json" {
-                files.push((own(&file.name), file.size));
+                files.push((nodes::child(key, &file.name)?, file.size));
             }
         }
         for folder in listing.folders.iter().filter(|name| !is_part(name)) {
-            let path = own(folder);
-            let prefix = named(Key::parse(&path), &path)?;
-            let below = store.list_all(&prefix, MAX_FILES).await?;
-            files.extend(
-                below
-                    .into_iter()
-                    .map(|file| (format!("{path}/{}", file.name), file.size)),
-            );
+            let folder = nodes::child(key, folder)?;
+            for file in store.list_all(&folder, MAX_FILES).await? {
+                files.push((nodes::below(&folder, &file.name)?, file.size));
+            }
         }
         self.writer.expect(files.len());
         let mut rest = files.as_slice();
         while !rest.is_empty() {
             let mut bytes = 0_u64;
-            let fits = |file: &&(String, u64)| {
+            let fits = |file: &&(Key, u64)| {
                 bytes = bytes.saturating_add(file.1);
                 bytes <= BATCH_BYTES
             };
             let count = rest.iter().take_while(fits).count().max(1);
             let (batch, after) = rest.split_at(count);
-            let keys = batch.iter().map(|(name, _)| named(Key::parse(name), name));
-            let keys = keys.collect::<Result<Vec<Key>, Failure>>()?;
-            let reads: Vec<Read> = keys.iter().cloned().map(Read::full).collect();
+            let keys = batch.iter().map(|(key, _)| key);
+            let reads: Vec<Read> = keys.clone().cloned().map(Read::full).collect();
             let read = store.read(&reads).await?;
-            let objects = keys.into_iter().zip(read);
+            let objects = keys.cloned().zip(read);
             let objects = objects.filter_map(|(key, bytes)| Some((key, bytes?)));
             self.writer.put(objects.collect()).await?;
             self.writer.done(count);

@@ -8,21 +8,24 @@ use bytes::Bytes;
 use rayon::prelude::*;
 use zvf_build::{coarsen::FragmentReference, migrate::ObjectIndexCounts};
 use zvf_format::manifest::ObjectManifestBuilder;
-use zvf_model::{grid::ChunkCoord, key::Key, metadata::Attributes};
+use zvf_model::{
+    grid::ChunkCoord,
+    key::Key,
+    layout::{ArrayRole, GroupRole, LevelKeys},
+    metadata::Attributes,
+};
 use zvf_store::Read;
 
 use super::build::Build;
 use crate::{
     failure::Failure,
-    nodes,
+    nodes::{self, place},
     writer::{
         encode::{Arrays, encoded},
         run,
     },
 };
 
-/// Families that are copied unchanged.
-const COPIED_FAMILIES: [&str; 3] = ["object_attributes", "groups", "group_attributes"];
 /// Upper bound on the files of a family.
 const MAX_FILES: usize = 1 << 22;
 /// Number of files copied concurrently.
@@ -89,21 +92,15 @@ impl Build<'_> {
     /// Copies attributes of objects, groups and attributes of groups, file by file.
     pub(super) async fn tables(&mut self) -> Result<(), Failure> {
         let store = self.source.dataset.store().clone();
-        for family in COPIED_FAMILIES {
-            let from = format!("{}/{family}", self.source.id);
-            let to = format!("{}/{family}", self.target);
-            let key = nodes::named(Key::parse(&from), &from)?;
-            let files = store.list_all(&key, MAX_FILES).await?;
+        let from = copied(self.shared.fine.keys)?.into_iter();
+        for (from, to) in from.zip(copied(self.shared.coarse.keys)?) {
+            let files = store.list_all(&from, MAX_FILES).await?;
             for part in files.chunks(BATCH_FILES) {
                 let mut reads = Vec::new();
                 let mut keys = Vec::new();
                 for file in part {
-                    let name = &file.name;
-                    reads.push(Read::full(nodes::named(
-                        Key::parse(&format!("{from}/{name}")),
-                        name,
-                    )?));
-                    keys.push(nodes::named(Key::parse(&format!("{to}/{name}")), name)?);
+                    reads.push(Read::full(nodes::below(&from, &file.name)?));
+                    keys.push(nodes::below(&to, &file.name)?);
                 }
                 let read = store.read(&reads).await?;
                 let found = keys.into_iter().zip(read);
@@ -119,26 +116,24 @@ impl Build<'_> {
     /// Replaces existing tables by copies. Files without a counterpart in the finer level are
     /// deleted.
     pub(super) async fn replace_tables(&mut self) -> Result<(), Failure> {
-        for family in COPIED_FAMILIES {
-            self.delete_family(family).await?;
+        for table in copied(self.shared.coarse.keys)? {
+            self.delete_below(&table).await?;
         }
         self.tables().await
     }
 
     /// Replaces the existing object index, which may have more chunks.
     pub(super) async fn replace_object_index(&mut self) -> Result<(), Failure> {
-        self.delete_family("object_index").await?;
+        let index = self.shared.coarse.keys.node(&ArrayRole::Manifests);
+        self.delete_below(&place(index)?).await?;
         self.object_index().await
     }
 
-    /// Deletes the files of a family of the level.
-    async fn delete_family(&mut self, family: &str) -> Result<(), Failure> {
-        let path = format!("{}/{family}", self.target);
-        let key = nodes::named(Key::parse(&path), &path)?;
+    /// Deletes the files in a folder.
+    async fn delete_below(&mut self, folder: &Key) -> Result<(), Failure> {
         let store = self.source.dataset.store().clone();
-        for file in store.list_to_delete(&key, MAX_FILES).await? {
-            let name = format!("{path}/{}", file.name);
-            let key = nodes::named(Key::parse(&name), &name)?;
+        for file in store.list_to_delete(folder, MAX_FILES).await? {
+            let key = nodes::below(folder, &file.name)?;
             self.transaction().delete(key).await?;
         }
         Ok(())
@@ -150,6 +145,15 @@ impl Build<'_> {
             .await?
             .is_some())
     }
+}
+
+/// Returns the tables of a level that are copied unchanged.
+fn copied(keys: LevelKeys) -> Result<[Key; 3], Failure> {
+    Ok([
+        place(keys.group(GroupRole::ObjectAttributes))?,
+        place(keys.node(&ArrayRole::Groups))?,
+        place(keys.group(GroupRole::GroupAttributes))?,
+    ])
 }
 
 /// Encodes the manifests of a range of objects from all references, which are sorted by object.

@@ -9,14 +9,15 @@ use std::{
     time::Instant,
 };
 
-use serde_json::{Map, Value, json};
 use zvf_build::{Output, coarsen::Aggregation};
 use zvf_model::{
     fetch::BoxFuture,
     grid::ChunkCoord,
     key::Key,
     layout::ArrayRole,
-    level::{ADDITIVE_LEVELS, LevelId, RECIPE},
+    level::{ADDITIVE_LEVELS, LevelId},
+    metadata::Attributes,
+    stale_levels::StaleLevels,
     zarr::Node,
 };
 use zvf_query::ObjectSet;
@@ -31,6 +32,7 @@ use super::{
     pending::{self, PendingLevels},
     source::Source,
     stats::{self, Recipe},
+    tally::max_error,
 };
 use crate::{
     dataset::Dataset,
@@ -38,7 +40,7 @@ use crate::{
     failure::Failure,
     location::Location,
     nodes,
-    stale::{PENDING_LEVELS, STALE_CHUNKS, STALE_LEVELS},
+    stale::PENDING_LEVELS,
     writer::{begin_on, encode::group_bytes, or_changed},
 };
 
@@ -96,19 +98,14 @@ fn refresh_in<'a>(
         let mut made = PyramidReport::default();
         loop {
             let dataset = Dataset::open_store(store.clone()).await?;
-            let stale = dataset
-                .root()
-                .other
-                .get(STALE_LEVELS)
-                .and_then(Value::as_array);
-            let stale = stale.into_iter().flatten().filter_map(Value::as_u64);
-            let stale = stale.filter_map(|level| u32::try_from(level).ok()).min();
-            let Some(number) = stale.filter(|number| *number > 0) else {
+            let stale = StaleLevels::parse(&dataset.root().other);
+            let id = stale.first().and_then(|target| target.offset(-1));
+            let Some(id) = id else {
                 let more = Box::pin(complete(store, &dataset, options)).await?;
                 made.levels.extend(more.levels);
                 return Ok(made);
             };
-            let (id, target) = (LevelId::new(number - 1), LevelId::new(number));
+            let target = id.offset(1).unwrap_or(id);
             let recipe = recipe(&dataset, target).await?;
             let options = refresh_options(&dataset, options, recipe.rules.clone());
             let coarsening = Coarsening {
@@ -117,7 +114,7 @@ fn refresh_in<'a>(
             };
             let source = Source::open(&dataset, id, &coarsening).await?;
             let is_additive = recipe.design.additive;
-            let level = match changed(&dataset, id) {
+            let level = match changed(&dataset, &stale, id) {
                 ChangedChunks::Some(_) if is_additive => None,
                 ChangedChunks::Some(chunks) => {
                     Box::pin(refresh_chunks(
@@ -242,23 +239,17 @@ fn pending(dataset: &Dataset) -> Result<Option<PendingLevels>, Failure> {
 
 /// Returns the chunks of a level that changed since the next level was built; all chunks if they
 /// are not recorded.
-fn changed(dataset: &Dataset, id: LevelId) -> ChangedChunks {
+fn changed(dataset: &Dataset, stale: &StaleLevels, id: LevelId) -> ChangedChunks {
     let arity = dataset.root().axes.len();
-    let known = dataset.root().other.get(STALE_CHUNKS);
-    let names = known.and_then(|levels| levels.get(id.to_string())?.as_array());
-    let Some(names) = names else {
-        return ChangedChunks::All;
-    };
-    let chunk = |name: &Value| ChunkCoord::parse(name.as_str()?, arity).ok();
-    let chunks: Option<BTreeSet<ChunkCoord>> = names.iter().map(chunk).collect();
-    chunks.map_or(ChangedChunks::All, ChangedChunks::Some)
+    let is_chunk = |chunk: &ChunkCoord| chunk.coords().len() == arity;
+    match stale.changed_chunks(id) {
+        Some(chunks) if chunks.iter().all(is_chunk) => ChangedChunks::Some(chunks.clone()),
+        _ => ChangedChunks::All,
+    }
 }
 
 /// Reads the attributes of a node.
-pub(super) async fn attributes(
-    dataset: &Dataset,
-    path: &str,
-) -> Result<Map<String, Value>, Failure> {
+pub(super) async fn attributes(dataset: &Dataset, path: &str) -> Result<Attributes, Failure> {
     let key = nodes::named(Key::parse(path), path)?;
     super::source::of_node(dataset, &key).await
 }
@@ -425,20 +416,10 @@ async fn stage(
     build.link_families().await?;
     build.groups().await?;
     let target = build.target;
-    let old = attributes(dataset, &target.to_string()).await?;
+    let old = dataset.level_metadata(target).await?;
     // The recorded error still holds for unchanged chunks.
-    let own = |name: &str| {
-        old.get(RECIPE)
-            .and_then(|block| block.get(name))
-            .and_then(Value::as_f64)
-    };
-    build.tally.error = match (build.tally.error, own("error")) {
-        (Some(now), Some(before)) => Some(now.max(before)),
-        (now, before) => now.or(before),
-    };
-    let block = old.get("zarr_vectors_level");
-    let tiled = block.and_then(|block| block.get("fragments_tile")) == Some(&Value::Bool(true));
-    build.tally.is_untiled |= !tiled && !build.shared.recipe.shape.is_shared();
+    build.tally.error = max_error(build.tally.error, stats::error(&old.other));
+    build.tally.is_untiled |= !old.fragments_tile && !build.shared.recipe.shape.is_shared();
     let level = build.level_attributes();
     let level_key = nodes::place(build.shared.coarse.keys.level())?;
     build
@@ -449,42 +430,11 @@ async fn stage(
     let key = nodes::metadata(&Key::root())?;
     let root = Node::parse(&key, build.transaction().root())?;
     let present = dataset.surveyed().await?.levels().to_vec();
-    let root = root_after(root.attributes().clone(), &present, target, stale);
+    let mut root = root.attributes().clone();
+    // The level is no longer stale, and the next one is stale where this one changed.
+    let next = target.offset(1).filter(|next| present.contains(next));
+    let mut levels = StaleLevels::parse(&root);
+    levels.rebuilt(target, next.map(|_| stale));
+    levels.write(&mut root);
     Ok(Some(group_bytes(root)))
-}
-
-/// Returns the root after a level was rebuilt: the level is no longer stale, and the next one is
-/// stale where this one changed.
-fn root_after(
-    mut root: Map<String, Value>,
-    present: &[LevelId],
-    level: LevelId,
-    changed: &BTreeSet<ChunkCoord>,
-) -> Map<String, Value> {
-    if let Some(stale) = root.get_mut(STALE_LEVELS).and_then(Value::as_array_mut) {
-        stale.retain(|own| own.as_u64() != Some(u64::from(level.number())));
-        if stale.is_empty() {
-            root.remove(STALE_LEVELS);
-        }
-    }
-    let has_next = level.offset(1).is_some_and(|next| present.contains(&next));
-    let mut chunks = match root.remove(STALE_CHUNKS) {
-        Some(Value::Object(chunks)) => chunks,
-        _ => Map::new(),
-    };
-    if let Some(before) = level.offset(-1) {
-        chunks.remove(&before.to_string());
-    }
-    if has_next && root.contains_key(STALE_LEVELS) {
-        let entry = chunks.entry(level.to_string()).or_insert_with(|| json!([]));
-        if let Some(known) = entry.as_array_mut() {
-            let names = changed.iter().map(|chunk| json!(chunk.to_string()));
-            let new: Vec<Value> = names.filter(|name| !known.contains(name)).collect();
-            known.extend(new);
-        }
-    }
-    if !chunks.is_empty() {
-        root.insert(STALE_CHUNKS.to_owned(), Value::Object(chunks));
-    }
-    root
 }

@@ -3,7 +3,7 @@
 use zvf_model::level::LevelId;
 
 use super::{CrossLevel, LevelDesign, PyramidOptions, metadata, refresh, stats};
-use crate::{dataset::Dataset, failure::Failure, stale::STALE_LEVELS};
+use crate::{dataset::Dataset, failure::Failure};
 
 /// Returns whether a level exists exactly as it would be built, and no level is stale.
 pub(super) async fn is_made(
@@ -22,7 +22,7 @@ pub(super) async fn is_made(
     };
     let is_linked =
         metadata::stored(root) == storage && root.cross_level_depth == i32::try_from(depth).ok();
-    if !is_linked || root.other.contains_key(STALE_LEVELS) {
+    if !is_linked || root.stale_levels().next().is_some() {
         return Ok(false);
     }
     let attributes = refresh::attributes(dataset, &level.to_string()).await?;

@@ -13,7 +13,7 @@ use zvf_build::{
 };
 use zvf_format::{numeric::Dtype, path::Delta};
 use zvf_model::{
-    array::{CellAttribute, VertexEncoding, Vertices},
+    array::{CellAttribute, Presence, VertexEncoding, Vertices},
     geometry_kind::GeometryKind,
     grid::ChunkCoord,
     layout::ArrayRole,
@@ -228,30 +228,19 @@ impl<'a> Source<'a> {
                 });
             }
             let mut attributes = Attributes::new();
-            for node in cells.attribute_nodes(number) {
-                attributes.extend(of_node(dataset, &node).await?);
-            }
-            // In 0.8 only links between chunks declare the shape of a row.
             let mut metadata = metadata.clone();
-            if metadata.row_shape.is_none() {
-                let shape = attributes
-                    .get("row_shape")
-                    .and_then(serde_json::Value::as_array);
-                let extents =
-                    shape.map(|shape| shape.iter().map(serde_json::Value::as_u64).collect());
-                metadata.row_shape = extents.flatten();
+            for node in cells.attribute_nodes(number) {
+                let own = of_node(dataset, &node).await?;
+                // In 0.8 only links between chunks declare the shape of a row.
+                if metadata.row_shape.is_none() {
+                    metadata.row_shape = CellAttribute::parse(&node, &own)?.value.row_shape;
+                }
+                attributes.extend(own);
             }
             // No link is kept as it was: each represents all links that were merged.
             fields.push(field(name, &metadata, coarsening, false)?);
-            for key in [
-                "shape",
-                "offsets",
-                "num_links",
-                "level_delta",
-                "nonempty_chunks",
-            ] {
-                attributes.remove(key);
-            }
+            CellAttribute::remove_links(&mut attributes);
+            Presence::remove_list(&mut attributes);
             field_attributes.push(attributes);
         }
         let root = dataset.root();

@@ -8,7 +8,7 @@ use zvf_build::{
     coarsen::{Aggregation, Amount, CoarsenMethod, Sparsity, Strategy},
 };
 
-use zvf_model::level::RECIPE;
+use zvf_model::{level::RECIPE, metadata::Attributes};
 
 use super::{LevelDesign, ObjectSelection, build::Build};
 
@@ -23,18 +23,17 @@ pub(super) fn describe(build: &Build<'_>) -> Value {
 
 /// Returns whether the recipe in the attributes of a level equals this design.
 pub(super) fn is_made(
-    level: &Map<String, Value>,
+    level: &Attributes,
     own: &LevelDesign,
     rules: &BTreeMap<String, Aggregation>,
 ) -> bool {
-    let mut known = level.get(RECIPE).cloned();
-    if let Some(known) = known.as_mut().and_then(Value::as_object_mut) {
-        known.remove("error");
-    }
-    // The stored recipe was parsed from text, so that numbers compare equal only after the same
-    // round trip.
-    let text = design(own, rules).to_string();
-    known.is_some() && known == serde_json::from_str(&text).ok()
+    // A recipe does not contain what its design leaves to a default.
+    recipe(level).is_some_and(|known| design(&known.design, &known.rules) == design(own, rules))
+}
+
+/// Returns the greatest distance of a vertex from the level that it represents, if it was measured.
+pub(super) fn error(level: &Attributes) -> Option<f64> {
+    level.get(RECIPE)?.get("error")?.as_f64()
 }
 
 /// Returns the recipe of a design.
@@ -91,7 +90,7 @@ pub(super) struct Recipe {
 
 /// Parses the recipe in the attributes of a level; `None` if there is none, or it is not
 /// understood.
-pub(super) fn recipe(level: &Map<String, Value>) -> Option<Recipe> {
+pub(super) fn recipe(level: &Attributes) -> Option<Recipe> {
     parse_recipe(level.get(RECIPE)?)
 }
 

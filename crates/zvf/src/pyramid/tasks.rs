@@ -85,7 +85,7 @@ impl Build<'_> {
         rows: &[u8],
         invalid: impl Fn() -> Failure,
     ) -> Result<(), Failure> {
-        let staged = attributes["staged"].to_string();
+        let staged = attributes["staged"].as_str().unwrap_or_default();
         self.transaction().merge_staged(staged.as_bytes()).await?;
         let tally = tally(&attributes["tally"], rows).ok_or_else(invalid)?;
         self.tally.append(tally);
@@ -224,7 +224,7 @@ impl LevelTask {
         build.count_written();
         let tally = encode_tally(&build.tally, &mut rows);
         let staged = build.transaction().staged_journal();
-        let staged: Value = serde_json::from_slice(&staged).map_err(|_| invalid())?;
+        let staged = String::from_utf8_lossy(&staged);
         Ok((json!({"tally": tally, "staged": staged}), rows))
     }
 }

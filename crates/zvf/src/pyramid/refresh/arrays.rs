@@ -68,7 +68,7 @@ impl PreviousArrays {
         for folder in folders {
             for file in store.list_all(&folder, MAX_FILES).await? {
                 if let Some(path) = file.name.strip_suffix("/zarr.json") {
-                    let key = nodes::named(folder.join_path(path), path)?;
+                    let key = nodes::below(&folder, path)?;
                     let keys = if is_up(&key) {
                         &mut to_coarser
                     } else {

@@ -3,9 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
 use zvf_format::path::Delta;
-use zvf_model::{grid::ChunkCoord, layout::ArrayRole, level::LevelId};
+use zvf_model::{array::LinkFamily, grid::ChunkCoord, layout::ArrayRole, level::LevelId};
 
 use super::super::build::Build;
 use crate::failure::Failure;
@@ -33,12 +32,8 @@ impl RemovedCounts {
         let dataset = build.source.dataset;
         let session = dataset.session();
         let mut removed = Self::default();
-        let attributes = super::attributes(dataset, &build.target.to_string()).await?;
-        let block = attributes.get("zarr_vectors_level");
-        let declared = block
-            .and_then(|block| block.get("vertex_count"))
-            .and_then(Value::as_u64);
-        removed.rows.all = declared.unwrap_or(0);
+        let level = dataset.level_metadata(build.target).await?;
+        removed.rows.all = level.vertex_count.unwrap_or(0);
         if let Some(vertices) = session
             .stored_array(build.target, &ArrayRole::Vertices)
             .await?
@@ -75,10 +70,7 @@ impl RemovedCounts {
             let mut count = Count::default();
             for (node, _) in cells.families() {
                 let attributes = super::super::source::of_node(dataset, &node).await?;
-                count.all += attributes
-                    .get("num_links")
-                    .and_then(Value::as_u64)
-                    .unwrap_or(0);
+                count.all += LinkFamily::declared_links(&attributes).unwrap_or(0);
             }
             let is_gone = |cell: &usize| {
                 let chunks = cells.chunks(*cell).unwrap_or_default();
