@@ -36,7 +36,7 @@ impl VoxelGrid {
 
     /// Returns a grid of cubes of 1 mm that encloses an extent: each voxel has a side of a power of two
     /// if the file holds no such number of them, or if 32-bit floats do not hold the corner exactly.
-    fn enclosing(extent: &Extent) -> Self {
+    fn enclosing(extent: &PointExtent) -> Self {
         let mut size = 1.0;
         loop {
             let origin = extent.least.map(|least| floor(least, size));
@@ -81,12 +81,12 @@ pub(crate) enum FileGrid {
     Kept(VoxelGrid),
     /// One that is made up, because the store has that of no image. It encloses this extent, and all
     /// points of the file at its end.
-    MadeUp(Option<Extent>),
+    MadeUp(Option<PointExtent>),
 }
 
 /// The least and the greatest coordinates along each axis.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Extent {
+pub(crate) struct PointExtent {
     least: [f64; 3],
     most: [f64; 3],
 }
@@ -122,7 +122,7 @@ impl FileGrid {
         let are_finite = |point: &&[f64; 3]| point.iter().all(|value| value.is_finite());
         for point in points.iter().filter(are_finite) {
             let point = point.map(|value| value.clamp(-FARTHEST, FARTHEST));
-            let extent = extent.get_or_insert(Extent {
+            let extent = extent.get_or_insert(PointExtent {
                 least: point,
                 most: point,
             });

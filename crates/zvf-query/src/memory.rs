@@ -186,9 +186,9 @@ impl MemoryStore {
     pub(crate) fn cell(&mut self, key: &str, element: &[u64], payload: &[u8]) {
         let path = cell_path(key, element);
         if self.node(key)["data_type"] == "variable_length_bytes" {
-            self.put(&path, &vlen::encode(&[payload]).unwrap())
+            self.put(&path, &vlen::encode(&[payload]).unwrap());
         } else {
-            self.put(&path, payload)
+            self.put(&path, payload);
         }
     }
 

@@ -142,13 +142,13 @@ pub async fn render_with_progress(
         unit,
         has_scale: is_one_unit && !view.is_perspective,
     };
-    let window = if !options.annotations {
+    let window = if options.annotations {
+        notes.window(&paint)
+    } else {
         Window {
             from: [8.0; 2],
             size: notes.size.map(|side| side - 16.0),
         }
-    } else {
-        notes.window(&paint)
     };
     let dots = |by: f32| Window {
         from: window.from.map(|at| at * zoom * by),
@@ -453,9 +453,9 @@ impl Survey {
         for at in new {
             let rotated = self.rotation.apply(*at);
             if rotated.iter().all(|part| part.is_finite()) {
-                self.extent.add(rotated)
+                self.extent.add(rotated);
             } else {
-                self.skipped_vertices += 1
+                self.skipped_vertices += 1;
             }
         }
         if self.scene.form == Form::Paths {

@@ -270,7 +270,7 @@ impl TrkWriter {
     fn move_header(&mut self) -> Result<(), FileFault> {
         match &self.grid {
             FileGrid::Kept(_) => Ok(()),
-            made_up => self.header.move_to(&made_up.grid()),
+            FileGrid::MadeUp(_) => self.header.move_to(&self.grid.grid()),
         }
     }
 
@@ -476,7 +476,7 @@ impl ResultWriter for TrkWriter {
             in_properties: 0,
         };
         let path = self.sink.publish(|file| {
-            if shift != [0.0; 3] {
+            if shift.iter().any(|distance| *distance != 0.0) {
                 words.shift(file, shift)?;
             }
             file.seek(SeekFrom::Start(0))?;

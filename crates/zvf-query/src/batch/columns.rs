@@ -363,9 +363,9 @@ impl ColumnBuilder {
         let removed = self.is_null(nearest);
         let code = self.codes.get(nearest).copied();
         if removed {
-            self.count_nulls(1)
+            self.count_nulls(1);
         } else {
-            self.count_values(1)
+            self.count_values(1);
         }
         if self.words.is_some() {
             self.codes.push(code.unwrap_or(u32::MAX));

@@ -155,9 +155,9 @@ fn a_link_to_nothing_is_no_absent_object() {
         let (stores, folder) = stores();
         let (store, path) = (&stores[1], folder.path().join(linked));
         if path.is_dir() {
-            fs::remove_dir_all(&path).unwrap()
+            fs::remove_dir_all(&path).unwrap();
         } else {
-            fs::remove_file(&path).unwrap()
+            fs::remove_file(&path).unwrap();
         }
         assert_eq!(
             block_on(store.read_one(Read::full(key(chunk)))).unwrap(),

@@ -162,7 +162,9 @@ impl InsideLinks {
         numbers: &VertexNumbers,
         joints: &[(u32, u32)],
     ) {
-        joints.iter().for_each(|step| self.take(*step));
+        for step in joints {
+            self.take(*step);
+        }
         let visit = |span: NumberRange, _: u32, rows: Take<RowsIter<'_>>| {
             let mut before = None;
             for vertex in rows.filter_map(|row| span.vertex(row)) {

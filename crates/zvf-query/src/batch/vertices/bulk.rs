@@ -125,9 +125,9 @@ impl VertexBuilder {
         let mut all: Vec<BulkCopy<'_>> = all.into_iter().map(BulkCopy::Column).collect();
         if let Some(ids) = &mut self.object_ids {
             if ids.is_empty() {
-                *ids = vec![NO_OBJECT; capacity.rows]
+                *ids = vec![NO_OBJECT; capacity.rows];
             } else {
-                ids.resize(capacity.rows, NO_OBJECT)
+                ids.resize(capacity.rows, NO_OBJECT);
             }
             let mut rest = ids.get_mut(capacity.before..).unwrap_or_default();
             for part in parts {

@@ -134,9 +134,9 @@ fn created() -> (Store, Arc<Marked>) {
             let object = (key("0/a"), "x".into());
             creation.put_many(vec![object]).await.unwrap();
             if abort {
-                creation.abort().await.unwrap()
+                creation.abort().await.unwrap();
             } else {
-                creation.commit(ROOT).await.unwrap()
+                creation.commit(ROOT).await.unwrap();
             }
         }
     });

@@ -69,7 +69,7 @@ fn paths_must_be_linked_across_chunks() {
 fn links_inside_chunks_are_steps_of_paths() {
     for profile in [Profile::V09, Profile::V08] {
         // A chain of edges has the links of a path.
-        let chain = |links: [u64; 8]| {
+        let chain = |links: [i64; 8]| {
             let places = [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [11.0, 1.0], [12.0, 2.0]];
             let mut geometry = vertices(&places);
             geometry.object_ids = Some(vec![0; 5]);
