@@ -67,8 +67,9 @@ fn write(path: &Path, description: &StoreDescription, batches: &[QueryResult]) -
     for batch in batches {
         let mut batch = batch.clone();
         batch.first_row = first_row;
-        let offsets = &mut batch.parts.as_mut().unwrap().offsets;
-        offsets.iter_mut().for_each(|offset| *offset += first_row);
+        for offset in &mut batch.parts.as_mut().unwrap().offsets {
+            *offset += first_row;
+        }
         first_row += u64::try_from(batch.positions.len()).unwrap();
         writer.write(&batch).unwrap();
     }

@@ -75,9 +75,9 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
         let from = entry.unwrap().path();
         let to = to.join(from.file_name().unwrap());
         if from.is_dir() {
-            copy(&from, &to)
+            copy(&from, &to);
         } else {
-            drop(std::fs::copy(&from, &to).unwrap())
+            std::fs::copy(&from, &to).unwrap();
         }
     }
 }
