@@ -114,6 +114,7 @@ pub(crate) fn child(key: &Key, name: &str) -> Result<Key, Failure> {
 }
 
 /// Returns the key of a file that a listing of a folder names.
+#[cfg(feature = "write")]
 pub(crate) fn below(folder: &Key, file: &str) -> Result<Key, Failure> {
     named(folder.join_path(file), file)
 }
