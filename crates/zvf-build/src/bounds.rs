@@ -216,12 +216,13 @@ fn without_objects(geometry: &mut Geometry, before: Option<Vec<i64>>) {
         }
         ids
     });
-    let now = geometry
+    let now: HashSet<i64> = geometry
         .part_objects
         .iter()
         .chain(&geometry.object_ids)
-        .flatten();
-    let now: HashSet<i64> = now.copied().collect();
+        .flatten()
+        .copied()
+        .collect();
     let had: HashSet<i64> = before.into_iter().collect();
     // An object that had no vertex before is not affected.
     retain_objects(geometry, &listed, |id| {

@@ -138,8 +138,12 @@ fn check_columns(
             return Err(BuildError::ReservedName { what, name });
         }
     }
-    let ids = geometry.part_objects.iter().chain(&geometry.object_ids);
-    let ids = ids.chain(&geometry.objects).flatten();
+    let ids = geometry
+        .part_objects
+        .iter()
+        .chain(&geometry.object_ids)
+        .chain(&geometry.objects)
+        .flatten();
     for &id in ids {
         check_id(id, design.profile)?;
     }

@@ -237,8 +237,12 @@ impl VertexMerge {
     /// Returns the largest distance of a vertex from its coarser vertex.
     fn farthest(&self, block: &VertexBlock) -> f64 {
         let axes = block.axes;
-        let pairs = self.parent.par_iter().with_min_len(BLOCK).enumerate();
-        let pairs = pairs.filter(|(_, parent)| **parent != NO_VERTEX);
+        let pairs = self
+            .parent
+            .par_iter()
+            .with_min_len(BLOCK)
+            .enumerate()
+            .filter(|(_, parent)| **parent != NO_VERTEX);
         let far = pairs.map(|(vertex, parent)| {
             let parent = *parent as usize;
             let position = match &self.positions {

@@ -22,8 +22,10 @@ fn is_coordinate(kind: Kind) -> bool {
 pub(crate) fn block(positions: &NumericColumn, rows: Range<usize>, out: &mut Vec<f64>) {
     out.clear();
     let size = positions.row_size();
-    let bytes = positions.bytes.get(rows.start * size..rows.end * size);
-    let bytes = bytes.unwrap_or_default();
+    let bytes = positions
+        .bytes
+        .get(rows.start * size..rows.end * size)
+        .unwrap_or_default();
     macro_rules! widen {
         ($number:ty, $widen:expr) => {
             out.extend(bytes.chunks_exact(size_of::<$number>()).map(|bytes| {
@@ -96,8 +98,10 @@ pub(crate) fn extent(positions: &NumericColumn) -> Result<(Vec<f64>, Vec<f64>), 
         if is_finite {
             return Ok((lower, upper));
         }
-        let at = values.iter().position(|value| !value.is_finite());
-        let at = at.unwrap_or_default();
+        let at = values
+            .iter()
+            .position(|value| !value.is_finite())
+            .unwrap_or_default();
         Err(BuildError::NotFinite {
             vertex: first + at / axes,
             axis: at % axes,

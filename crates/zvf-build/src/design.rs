@@ -108,9 +108,10 @@ impl ShardingPolicy {
     /// each object costs a request, and [`None`](Self::None) in a folder, where a change rewrites
     /// less without shards.
     pub fn for_address(address: &str) -> Self {
-        match address.contains("://") {
-            true => Self::Auto,
-            false => Self::None,
+        if address.contains("://") {
+            Self::Auto
+        } else {
+            Self::None
         }
     }
 }

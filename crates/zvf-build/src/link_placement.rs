@@ -276,8 +276,9 @@ impl Sorter {
     }
 
     fn finish(self) -> LinkPlacement {
-        let inside = (0u32..).zip(self.inside);
-        let inside = inside.filter(|(_, cell)| !cell.links.is_empty());
+        let inside = (0u32..)
+            .zip(self.inside)
+            .filter(|(_, cell)| !cell.links.is_empty());
         let width = self.width.get();
         let between = self.between.into_iter();
         LinkPlacement {

@@ -28,6 +28,7 @@ pub(crate) fn root(design: &Design, space: &SpatialLayout, axes: &[AxisSpec]) ->
         kind: Some(axis.kind.clone()),
         unit: axis.unit.clone(),
     });
+    // The grid of the store has checked the number of axes.
     let bounds = Bounds::new(&space.lower, &space.upper).ok();
     let version = design.profile.version();
     let mut root = RootMetadata::new(version, axes.collect(), space.chunk.clone(), bounds);
@@ -41,11 +42,13 @@ pub(crate) fn root(design: &Design, space: &SpatialLayout, axes: &[AxisSpec]) ->
     root.object_index_convention = Some(Word::Known(ObjectIndexConvention::Standard));
     root.cross_chunk_strategy = Some(Word::Known(CrossChunkStrategy::ExplicitLinks));
     root.base_bin_shape = space.bins.as_ref().map(|bins| bins.shape().clone());
-    let specs = design.attribute_specs.iter();
-    let specs: Attributes = specs
+    let specs: Attributes = design
+        .attribute_specs
+        .iter()
         .map(|(scope, names)| {
-            let names = names.iter();
-            let names = names.map(|(name, spec)| (name.clone(), Value::Object(spec.clone())));
+            let names = names
+                .iter()
+                .map(|(name, spec)| (name.clone(), Value::Object(spec.clone())));
             (scope.clone(), Value::Object(names.collect()))
         })
         .collect();
@@ -135,7 +138,7 @@ impl Encoding {
     }
 }
 
-/// Returns an array with one element for each chunk of the grid, of which `chunks` have one.
+/// Returns an array with room for one element per chunk of the grid; `chunks` have elements.
 pub(crate) fn per_chunk<'c>(
     encoding: &Encoding,
     grid: &ArrayGrid,

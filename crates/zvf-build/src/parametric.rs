@@ -33,14 +33,13 @@ impl FormulaSet {
             ("plane", &["A", "B", "C", "D"][..]),
             ("line", &["x0", "y0", "z0", "dx", "dy", "dz"]),
             ("sphere", &["cx", "cy", "cz", "r"]),
-        ];
-        let known = known
-            .into_iter()
-            .zip(0..)
-            .map(|((name, coefficients), number)| {
-                let coefficients = coefficients.iter().map(|name| (*name).to_owned());
-                (number, (name.to_owned(), coefficients.collect()))
-            });
+        ]
+        .into_iter()
+        .zip(0..)
+        .map(|((name, coefficients), number)| {
+            let coefficients = coefficients.iter().map(|name| (*name).to_owned());
+            (number, (name.to_owned(), coefficients.collect()))
+        });
         let mut types: BTreeMap<u32, (String, Vec<String>)> = known.collect();
         types.extend(self.types.clone());
         types
@@ -91,9 +90,11 @@ impl FormulaSet {
         let width = 1 + longest.max().unwrap_or(0);
         let mut bytes = Vec::with_capacity(self.objects.len() * width * 8);
         for object in &self.objects {
-            let row = [f64::from(object.type_id)].into_iter();
-            let row = row.chain(object.coefficients.iter().copied());
-            let row = row.chain(std::iter::repeat(f64::NAN)).take(width);
+            let row = [f64::from(object.type_id)]
+                .into_iter()
+                .chain(object.coefficients.iter().copied())
+                .chain(std::iter::repeat(f64::NAN))
+                .take(width);
             bytes.extend(row.flat_map(f64::to_le_bytes));
         }
         (width, bytes)

@@ -438,11 +438,12 @@ pub(crate) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
 /// Rejects cells larger than 4 GiB before any is encoded.
 pub(crate) fn check_cells(plan: &WritePlan) -> Result<(), BuildError> {
     let positions = plan.geometry.positions.row_size();
-    let widths = plan
+    let widths: Vec<_> = plan
         .vertex
         .iter()
-        .map(|column| (&*column.name, column.numbers.row_size()));
-    let widths: Vec<_> = widths.chain([(VERTICES, positions)]).collect();
+        .map(|column| (&*column.name, column.numbers.row_size()))
+        .chain([(VERTICES, positions)])
+        .collect();
     let check = |chunk: u32, array: &str, bytes: u64| {
         if is_countable(bytes) {
             Ok(())

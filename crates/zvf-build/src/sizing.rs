@@ -191,12 +191,14 @@ impl Sample {
     /// not decide alone, but the fullest counts with a sixteenth of its vertices.
     fn neighbours(&self, edge: f64) -> f64 {
         let positions = self.values.par_chunks_exact(self.axes);
-        let chunks = positions.with_min_len(MIN_PART).map(|position| {
-            let steps = position.iter().map(|x| coordinates::floor(x / edge));
-            // A hash collision, of probability 2^-30, only blurs an estimate.
-            steps.fold(0u64, |mixed, step| mix(mixed ^ step.cast_unsigned()))
-        });
-        let mut chunks: Vec<u64> = chunks.collect();
+        let mut chunks: Vec<u64> = positions
+            .with_min_len(MIN_PART)
+            .map(|position| {
+                let steps = position.iter().map(|x| coordinates::floor(x / edge));
+                // A hash collision, of probability 2^-30, only blurs an estimate.
+                steps.fold(0u64, |mixed, step| mix(mixed ^ step.cast_unsigned()))
+            })
+            .collect();
         chunks.par_sort_unstable();
         let mut counts: Vec<usize> = chunks.chunk_by(|a, b| a == b).map(<[u64]>::len).collect();
         counts.sort_unstable();

@@ -82,9 +82,9 @@ impl SpatialLayout {
             same("the bin shape", bins.len())?;
         }
         let chunk = ChunkShape::new(&chunk)?;
-        let bins =
-            bins.map(|bins| Bins::new(&chunk, ChunkShape::new(&bins)?).map_err(BuildError::from));
-        let bins = bins.transpose()?;
+        let bins = bins
+            .map(|bins| Bins::new(&chunk, ChunkShape::new(&bins)?).map_err(BuildError::from))
+            .transpose()?;
         Ok(Self {
             chunk,
             bins,
@@ -195,9 +195,10 @@ pub(crate) fn assign(
     let mut extents = Vec::with_capacity(axes);
     let mut cells = 1u64;
     for axis in 0..axes {
-        let extent = max[axis].checked_sub(min[axis]);
-        let extent = extent.and_then(|n| u64::try_from(n).ok()?.checked_add(1));
-        let extent = extent.ok_or(BuildError::TooManyChunks)?;
+        let extent = max[axis]
+            .checked_sub(min[axis])
+            .and_then(|n| u64::try_from(n).ok()?.checked_add(1))
+            .ok_or(BuildError::TooManyChunks)?;
         cells = cells.checked_mul(extent).ok_or(BuildError::TooManyChunks)?;
         extents.push(extent);
     }
@@ -220,16 +221,18 @@ pub(crate) fn assign(
             number(&found)
         }
     };
-    let chunks = numbers.into_iter().map(|mut number| {
-        let mut coords = vec![0; axes];
-        for axis in (0..axes).rev() {
-            let at = number % extents[axis];
-            number /= extents[axis];
-            coords[axis] = min[axis].wrapping_add_unsigned(at);
-        }
-        coords
-    });
-    let chunks = chunks.collect();
+    let chunks = numbers
+        .into_iter()
+        .map(|mut number| {
+            let mut coords = vec![0; axes];
+            for axis in (0..axes).rev() {
+                let at = number % extents[axis];
+                number /= extents[axis];
+                coords[axis] = min[axis].wrapping_add_unsigned(at);
+            }
+            coords
+        })
+        .collect();
     Ok(Assigned {
         chunks,
         chunk_of,
@@ -279,9 +282,11 @@ fn number(found: &[u64]) -> (Vec<u64>, Vec<u32>) {
     numbers.sort_unstable();
     numbers.dedup();
     let table: HashMap<u64, u32> = numbers.iter().copied().zip(0..).collect();
-    let chunk_of = found.par_iter().with_min_len(BLOCK);
-    let chunk_of = chunk_of.map(|cell| table.get(cell).copied().unwrap_or_default());
-    let chunk_of = chunk_of.collect();
+    let chunk_of = found
+        .par_iter()
+        .with_min_len(BLOCK)
+        .map(|cell| table.get(cell).copied().unwrap_or_default())
+        .collect();
     (numbers, chunk_of)
 }
 

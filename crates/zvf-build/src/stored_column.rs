@@ -64,8 +64,12 @@ impl StoredColumn {
     /// Sets the channel names of a declaration of the attribute, if their number is right.
     pub(crate) fn with_channel_names(mut self, specs: &AttributeDeclarations, scope: &str) -> Self {
         let declared = || {
-            let names = specs.get(scope)?.get(&self.name)?.get("channel_names")?;
-            let names = names.as_array()?.iter();
+            let names = specs
+                .get(scope)?
+                .get(&self.name)?
+                .get("channel_names")?
+                .as_array()?
+                .iter();
             names
                 .map(|name| name.as_str().map(str::to_owned))
                 .collect::<Option<Vec<String>>>()
@@ -247,8 +251,11 @@ impl TableColumn {
     fn text(column: &Column, rows: &[Option<usize>], fill: &str) -> Self {
         let of = |row: &Option<usize>| row.and_then(|row| column.text_at(row));
         let texts = rows.iter().filter_map(of).chain([fill]);
-        let letters = texts.map(|text| text.chars().count()).max();
-        let letters = letters.unwrap_or(0).max(1);
+        let letters = texts
+            .map(|text| text.chars().count())
+            .max()
+            .unwrap_or(0)
+            .max(1);
         let size = letters * 4;
         let mut bytes = Vec::with_capacity(rows.len() * size);
         for row in rows {
@@ -418,13 +425,14 @@ pub(crate) fn restored(
         }
         None => {
             let text = |row: &Option<Vec<u8>>| {
-                let letters = row.as_ref()?.chunks_exact(4);
-                let letters = letters.map(|letter| {
-                    let mut bytes = [0; 4];
-                    bytes.copy_from_slice(letter);
-                    u32::from_le_bytes(bytes)
-                });
-                let letters = letters
+                let letters = row
+                    .as_ref()?
+                    .chunks_exact(4)
+                    .map(|letter| {
+                        let mut bytes = [0; 4];
+                        bytes.copy_from_slice(letter);
+                        u32::from_le_bytes(bytes)
+                    })
                     .map(|letter| char::from_u32(letter).unwrap_or(char::REPLACEMENT_CHARACTER));
                 let text: String = letters.collect();
                 Some(text.trim_end_matches('\0').to_owned())
@@ -557,8 +565,8 @@ mod tests {
         let all: Vec<u8> = (0..=255).collect();
         check(Kind::UInt8, &all, None);
         check(Kind::Bool, &[0, 1], Some(json!(255)));
-        let complete = TableColumn::of(&attribute(Kind::Bool, &[0, 1]), &[Some(0), Some(1)]);
-        let complete = complete.unwrap();
+        let complete =
+            TableColumn::of(&attribute(Kind::Bool, &[0, 1]), &[Some(0), Some(1)]).unwrap();
         assert_eq!(
             (complete.kind(), complete.fill.0),
             (Some(Kind::Bool), json!(false))
@@ -570,11 +578,15 @@ mod tests {
             Some(json!(f32::MIN)),
         );
         check(Kind::Int32, &i32::MIN.to_le_bytes(), Some(json!(i32::MAX)));
-        let labels = (0..998u16).chain([u16::MAX]);
-        let labels: Vec<u8> = labels.flat_map(u16::to_le_bytes).collect();
+        let labels: Vec<u8> = (0..998u16)
+            .chain([u16::MAX])
+            .flat_map(u16::to_le_bytes)
+            .collect();
         check(Kind::UInt16, &labels, Some(json!(65_280)));
-        let labels = (0..998i32).chain([i32::MIN, i32::MAX]);
-        let labels: Vec<u8> = labels.flat_map(i32::to_le_bytes).collect();
+        let labels: Vec<u8> = (0..998i32)
+            .chain([i32::MIN, i32::MAX])
+            .flat_map(i32::to_le_bytes)
+            .collect();
         check(Kind::Int32, &labels, Some(json!(i32::MAX - 255)));
         let all: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
         check(Kind::UInt16, &all, None);

@@ -34,9 +34,10 @@ pub(crate) fn manifests_per_chunk(manifests: &[Vec<u8>], is_sharded: bool) -> us
 /// Returns the number of manifests in a chunk of the index, of as many manifests, which have `bytes`
 /// bytes with four for the length of each.
 pub(crate) fn manifests_per_chunk_of(manifests: usize, bytes: usize, is_sharded: bool) -> usize {
-    let target = match is_sharded {
-        true => SHARDED_CHUNK_BYTES,
-        false => CHUNK_BYTES,
+    let target = if is_sharded {
+        SHARDED_CHUNK_BYTES
+    } else {
+        CHUNK_BYTES
     };
     let rows = target
         .saturating_mul(manifests)

@@ -185,8 +185,12 @@ impl VertexLayout {
         layout.manifests = match grouping {
             Grouping::Bins { .. } => Manifests::default(),
             Grouping::Owners { objects, .. } | Grouping::Trees { objects, .. } => {
-                let entries = layout.fragments.iter().zip(0..);
-                let entries: Vec<_> = entries.map(|(at, number)| (at.object, number)).collect();
+                let entries: Vec<_> = layout
+                    .fragments
+                    .iter()
+                    .zip(0..)
+                    .map(|(at, number)| (at.object, number))
+                    .collect();
                 Manifests::by_object(*objects, &entries)
             }
         };
@@ -218,12 +222,15 @@ impl VertexLayout {
         }
         let count = fragment_starts.last().copied().unwrap_or(0);
         let mut next = fragment_starts.clone();
-        let entries = runs.iter().flatten().map(|run| {
-            let fragment = &mut next[run.chunk as usize];
-            *fragment += 1;
-            (run.object, (*fragment - 1) as u32)
-        });
-        let entries: Vec<(u32, u32)> = entries.collect();
+        let entries: Vec<(u32, u32)> = runs
+            .iter()
+            .flatten()
+            .map(|run| {
+                let fragment = &mut next[run.chunk as usize];
+                *fragment += 1;
+                (run.object, (*fragment - 1) as u32)
+            })
+            .collect();
         let manifests = Manifests::by_object(objects, &entries);
         drop(entries);
         let mut order = vec![0; chunk_of.len()];
@@ -577,8 +584,10 @@ mod tests {
             chunk_of: paths.chunk_of.clone(),
             bin_of: Vec::new(),
         };
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        let pool = pool.build().unwrap();
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
         pool.install(|| VertexLayout::of_paths(assigned, &paths.offsets, 100, &paths.rows))
     }
 
@@ -615,8 +624,10 @@ mod tests {
                 assert_eq!(layout.fragments(chunk), fragments[chunk]);
             }
             for (object, expected) in manifests.iter().enumerate() {
-                let own = layout.manifests.of(object).iter();
-                let own: Vec<_> = own
+                let own: Vec<_> = layout
+                    .manifests
+                    .of(object)
+                    .iter()
                     .map(|at| (layout.fragments[*at as usize].chunk, layout.number(*at)))
                     .collect();
                 assert_eq!(own, *expected, "object {object}");

@@ -114,7 +114,7 @@ pub struct WrittenFiles {
     pub files: Vec<PathBuf>,
     /// Columns that the format cannot hold, one line each.
     pub left_out: Vec<String>,
-    /// What a reader of the files should know, one line each.
+    /// Remarks for readers of the files, one line each.
     pub notes: Vec<String>,
     /// Files that a result of this format may have and this one does not.
     pub(crate) absent: Vec<PathBuf>,

@@ -50,7 +50,7 @@ pub struct WrittenResult {
     pub files: Vec<PathBuf>,
     /// Data that the format cannot hold, one line each.
     pub left_out: Vec<String>,
-    /// What a reader of the files should know, one line each.
+    /// Remarks for readers of the files, one line each.
     pub notes: Vec<String>,
 }
 

@@ -67,7 +67,7 @@ impl StaleLevels {
         self.chunks.get(&level)
     }
 
-    /// Adds a change of any chunks of `level`, of which `coarser` are the coarser levels.
+    /// Adds a change of unknown chunks of `level`: the levels in `coarser` become stale.
     pub fn add(&mut self, level: LevelId, coarser: &[LevelId]) {
         if !coarser.is_empty() {
             self.levels.extend(coarser);
@@ -75,7 +75,7 @@ impl StaleLevels {
         }
     }
 
-    /// Adds a change of these chunks of level 0, of which `coarser` are the coarser levels.
+    /// Adds a change of the chunks `changed` of level 0: the levels in `coarser` become stale.
     pub fn add_chunks(
         &mut self,
         coarser: &[LevelId],

@@ -212,8 +212,9 @@ impl<'a, T: Number> Table<'a, T> {
             let (mut values, mut rows) = (Vec::new(), Vec::new());
             for (mode, parent) in modes.chunks_exact_mut(self.columns).zip(range) {
                 let members = self.members.of(parent).iter();
-                let own = members.filter_map(|row| self.row(*row));
-                let own = own.filter(|row| self.is_whole(row));
+                let own = members
+                    .filter_map(|row| self.row(*row))
+                    .filter(|row| self.is_whole(row));
                 if self.columns == 1 {
                     values.clear();
                     values.extend(own.flatten().copied());

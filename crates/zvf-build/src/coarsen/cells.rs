@@ -48,8 +48,10 @@ impl Cells {
             lower.push(least.min(greatest));
             upper.push(least.max(greatest));
         }
-        let spans = lower.iter().zip(&upper);
-        let mut spans = spans.map(|(lower, upper)| upper.abs_diff(*lower).checked_add(1));
+        let mut spans = lower
+            .iter()
+            .zip(&upper)
+            .map(|(lower, upper)| upper.abs_diff(*lower).checked_add(1));
         let total = spans.try_fold(1_u64, |total, span| total.checked_mul(span?));
         let Some(total) = total.filter(|_| vertices > 0) else {
             // Spans too large for one key, as no chunk has: rank axis by axis.

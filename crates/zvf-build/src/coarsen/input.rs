@@ -372,8 +372,10 @@ impl Coarsener {
                     }
                     let at = chunk as usize;
                     let rows = all.starts[at + 1] - all.starts[at];
-                    let row = usize::try_from(*row).ok().filter(|row| *row < rows);
-                    let row = row.ok_or_else(|| no_row(&input.chunks[at], record[slot].1, rows))?;
+                    let row = usize::try_from(*row)
+                        .ok()
+                        .filter(|row| *row < rows)
+                        .ok_or_else(|| no_row(&input.chunks[at], record[slot].1, rows))?;
                     let vertex = all.vertex_of[all.starts[at] + row];
                     if is_tree && slot == 0 && vertex != NO_VERTEX {
                         has_parent[vertex as usize] = true;

@@ -82,11 +82,12 @@ impl Coarsener {
         made.positions = self.merged_positions(input, &gathered, &merge, &order);
         // Coarser row of each vertex of the block.
         let parents = merge.parent.par_iter().with_min_len(BLOCK);
-        let row_of = parents.map(|parent| match *parent {
-            NO_VERTEX => NO_VERTEX,
-            parent => order.row_of[parent as usize],
-        });
-        let row_of: Vec<u32> = row_of.collect();
+        let row_of: Vec<u32> = parents
+            .map(|parent| match *parent {
+                NO_VERTEX => NO_VERTEX,
+                parent => order.row_of[parent as usize],
+            })
+            .collect();
         let row_of_stored = |row: usize| match gathered.vertex_of[row] {
             NO_VERTEX => NO_VERTEX,
             vertex => row_of[vertex as usize],
@@ -171,16 +172,18 @@ impl Coarsener {
             positions.extend_from_slice(&all[at..at + axes]);
         }
         let corners = block.lower.iter().zip(&block.upper);
-        let spans = corners.enumerate().map(|(axis, (lower, upper))| {
-            let values = block.positions.iter().skip(axis).step_by(axes);
-            ChunkSpan {
-                lower: *lower,
-                upper: *upper,
-                least: values.clone().copied().fold(f64::INFINITY, f64::min),
-                greatest: values.copied().fold(f64::NEG_INFINITY, f64::max),
-            }
-        });
-        let spans: Vec<ChunkSpan> = spans.collect();
+        let spans: Vec<ChunkSpan> = corners
+            .enumerate()
+            .map(|(axis, (lower, upper))| {
+                let values = block.positions.iter().skip(axis).step_by(axes);
+                ChunkSpan {
+                    lower: *lower,
+                    upper: *upper,
+                    least: values.clone().copied().fold(f64::INFINITY, f64::min),
+                    greatest: values.copied().fold(f64::NEG_INFINITY, f64::max),
+                }
+            })
+            .collect();
         let mut bytes = coordinates::rounded(&positions, self.positions.kind(), &spans);
         to_order(&mut bytes, self.positions);
         bytes
@@ -252,10 +255,11 @@ impl Coarsener {
             }
         }
         made.fragments = builder.finish();
-        let index = FragmentIndex::parse(&made.fragments);
-        let index = index.map_err(|source| CoarsenError::FragmentIndex {
-            chunk: String::new(),
-            source,
+        let index = FragmentIndex::parse(&made.fragments).map_err(|source| {
+            CoarsenError::FragmentIndex {
+                chunk: String::new(),
+                source,
+            }
         })?;
         made.tiles = index.tiles(u64::from(made.rows));
         let count = index.len() as usize;

@@ -100,9 +100,10 @@ impl Members {
                     .min(count),
             }
         };
-        let parts = (0..PARTS).into_par_iter();
-        let parts = parts.map(|part| make(end(part)..end(part + 1)));
-        let parts: Vec<Vec<T>> = parts.collect();
+        let parts: Vec<Vec<T>> = (0..PARTS)
+            .into_par_iter()
+            .map(|part| make(end(part)..end(part + 1)))
+            .collect();
         parts.into_iter().flatten().collect()
     }
 }

@@ -15,8 +15,10 @@ pub(super) fn merge(block: &VertexBlock, cell: &[f64], keep: u32, seed: u64) -> 
     let keep = keep.max(1) as usize;
     let drawn = |vertex: u32| {
         // Adding 0.0 turns -0.0 into 0.0.
-        let position = block.position(vertex as usize).iter();
-        let position = position.map(|at| (at + 0.0).to_bits());
+        let position = block
+            .position(vertex as usize)
+            .iter()
+            .map(|at| (at + 0.0).to_bits());
         // The row of the owner changes when objects before it are removed, so it is left out. Levels
         // of points without objects were built with this last number.
         hash(seed, position.chain([NO_OBJECT.into()]))

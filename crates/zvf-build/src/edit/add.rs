@@ -179,12 +179,13 @@ impl LevelSnapshot {
         self.tables.remove(&removed);
         for (row, id) in objects.ids.iter().enumerate() {
             let entries = plan.layout.manifests.of(row).iter();
-            let fragments = entries.map(|entry| {
-                let chunk = plan.layout.fragments[*entry as usize].chunk;
-                let coords = plan.layout.chunks[chunk as usize].clone();
-                (coords, bases[chunk as usize].1 + plan.layout.number(*entry))
-            });
-            let fragments: Vec<_> = fragments.collect();
+            let fragments: Vec<_> = entries
+                .map(|entry| {
+                    let chunk = plan.layout.fragments[*entry as usize].chunk;
+                    let coords = plan.layout.chunks[chunk as usize].clone();
+                    (coords, bases[chunk as usize].1 + plan.layout.number(*entry))
+                })
+                .collect();
             edits.touched_objects.insert(*id);
             match self.tables.row_of.get(id) {
                 Some(row) => {

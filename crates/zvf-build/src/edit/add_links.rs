@@ -55,9 +55,11 @@ impl LevelSnapshot {
             });
         }
         let what = "link attribute";
-        let names = self.nodes.keys();
-        let names = names.filter_map(|node| self.keys.link_attribute(node));
-        let names: BTreeSet<&str> = names.collect();
+        let names: BTreeSet<&str> = self
+            .nodes
+            .keys()
+            .filter_map(|node| self.keys.link_attribute(node))
+            .collect();
         for name in &names {
             if filed.logical > 0 && !plan.link.iter().any(|column| column.name == *name) {
                 let name = (*name).to_owned();
@@ -133,8 +135,8 @@ impl LevelSnapshot {
                     &keys.link_family,
                     family.to_attributes(LinkFamilyForm::Merged),
                 ),
-            ];
-            let groups = groups.map(|(key, attributes)| (key.clone(), Node::group(attributes)));
+            ]
+            .map(|(key, attributes)| (key.clone(), Node::group(attributes)));
             self.nodes.extend(groups);
         }
         let array = LinkArray::new(family, offsets);
@@ -164,11 +166,14 @@ impl LevelSnapshot {
             let key = self.keys.all.node(&role)?;
             if !self.arrays.contains_key(&key) {
                 let own = plan.link.iter().find(|column| column.name == name);
-                let mut like = self.arrays.iter().filter(|(key, _)| key.is_below(&family));
-                let like = like.find_map(|(key, array)| match &array.cells {
-                    CellContent::Attribute(metadata) => Some((self.nodes.get(key)?, metadata)),
-                    _ => None,
-                });
+                let like = self
+                    .arrays
+                    .iter()
+                    .filter(|(key, _)| key.is_below(&family))
+                    .find_map(|(key, array)| match &array.cells {
+                        CellContent::Attribute(metadata) => Some((self.nodes.get(key)?, metadata)),
+                        _ => None,
+                    });
                 // All arrays of a family have the attributes of the first.
                 let (mut attributes, metadata) = match (like, own) {
                     (Some((node, metadata)), _) => (node.attributes().clone(), metadata.clone()),
@@ -227,8 +232,11 @@ impl LevelSnapshot {
         }
         let added = added_array(self.vertices()?, self.shards.as_deref())?;
         let vertices = &self.keys.vertices;
-        let array = self.arrays.get(vertices).cloned();
-        let mut array = array.ok_or_else(|| missing(vertices))?;
+        let mut array = self
+            .arrays
+            .get(vertices)
+            .cloned()
+            .ok_or_else(|| missing(vertices))?;
         array.present.clear();
         array.cells = cells;
         Presence::set_origin(&mut attributes, &array.origin);

@@ -53,8 +53,11 @@ impl LevelSnapshot {
         } else {
             self.tables.remove(&change.remove);
         }
-        let emptied = chunks.iter().filter(|(_, chunk)| chunk.rows == 0);
-        let emptied: BTreeSet<Vec<i64>> = emptied.map(|(coords, _)| coords.clone()).collect();
+        let emptied: BTreeSet<Vec<i64>> = chunks
+            .iter()
+            .filter(|(_, chunk)| chunk.rows == 0)
+            .map(|(coords, _)| coords.clone())
+            .collect();
         if !emptied.is_empty() {
             self.tables.remove_chunks(&emptied, self.axes)?;
         }
@@ -80,15 +83,13 @@ impl LevelSnapshot {
         let array = self.arrays.get(vertices);
         let is_listed = array.is_some_and(|array| array.present.contains(coords));
         if is_listed {
-            let positions = cell(vertices);
-            let positions = positions.ok_or_else(|| missing(vertices).in_chunk(coords))?;
+            let positions = cell(vertices).ok_or_else(|| missing(vertices).in_chunk(coords))?;
             if !positions.len().is_multiple_of(row) {
                 return Err(damaged(vertices, "not a whole number of rows").in_chunk(coords));
             }
             chunk.rows = (positions.len() / row) as u64;
             chunk.positions.clone_from(positions);
-            let index = cell(fragments);
-            let index = index.ok_or_else(|| missing(fragments).in_chunk(coords))?;
+            let index = cell(fragments).ok_or_else(|| missing(fragments).in_chunk(coords))?;
             chunk.fragments = Chunk::fragments(fragments, coords, index, chunk.rows)?;
         }
         for array in self.arrays.keys() {

@@ -50,8 +50,8 @@ impl Chunk {
         bytes: &[u8],
         rows: u64,
     ) -> Result<Vec<Fragment>, EditError> {
-        let index = FragmentIndex::parse(bytes);
-        let index = index.map_err(|error| damaged(array, error).in_chunk(coords))?;
+        let index =
+            FragmentIndex::parse(bytes).map_err(|error| damaged(array, error).in_chunk(coords))?;
         let mut fragments = Vec::new();
         for rows_of in &index {
             let fragment = match rows_of {
@@ -83,17 +83,20 @@ impl Chunk {
     /// Drops rows and returns the new number of each row, or `None`.
     pub(super) fn without(&mut self, removed: &[bool]) -> Vec<Option<u64>> {
         let mut next = 0;
-        let numbers = removed.iter().map(|removed| {
-            let number = (!removed).then_some(next);
-            next += u64::from(!removed);
-            number
-        });
-        let numbers: Vec<Option<u64>> = numbers.collect();
+        let numbers: Vec<Option<u64>> = removed
+            .iter()
+            .map(|removed| {
+                let number = (!removed).then_some(next);
+                next += u64::from(!removed);
+                number
+            })
+            .collect();
         let rows = usize::try_from(self.rows).unwrap_or(0).max(1);
         let keep = |bytes: &mut Vec<u8>| {
             let size = bytes.len() / rows;
-            let kept = bytes.chunks_exact(size.max(1)).zip(removed);
-            let kept = kept
+            let kept = bytes
+                .chunks_exact(size.max(1))
+                .zip(removed)
                 .filter(|(_, removed)| !**removed)
                 .flat_map(|(row, _)| row);
             *bytes = kept.copied().collect();

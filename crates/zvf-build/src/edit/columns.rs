@@ -115,9 +115,10 @@ impl LevelSnapshot {
         }
         if array.is_below(&self.keys.fragment_attributes) {
             let fragments = &self.keys.vertex_fragments;
-            let index = cell(fragments).map(|index| FragmentIndex::parse(index));
-            let index = index.transpose();
-            let index = index.map_err(|error| damaged(fragments, error))?;
+            let index = cell(fragments)
+                .map(|index| FragmentIndex::parse(index))
+                .transpose()
+                .map_err(|error| damaged(fragments, error))?;
             return Ok(index.map_or(0, |index| index.len() as usize));
         }
         let links = links::array(self, links::segment(array))?;
@@ -179,12 +180,19 @@ impl LevelSnapshot {
         owners: &[i64],
     ) -> Result<BTreeMap<Key, NumericColumn>, EditError> {
         let family = &self.keys.fragment_attributes;
-        let stored = self.arrays.keys().filter(|array| array.is_below(family));
-        let stored: Vec<Key> = stored.cloned().collect();
+        let stored: Vec<Key> = self
+            .arrays
+            .keys()
+            .filter(|array| array.is_below(family))
+            .cloned()
+            .collect();
         let mut columns = BTreeMap::new();
         let what = "fragment attribute";
-        let added = plan.geometry.fragment.iter();
-        let mut added = added.map(|attribute| attribute.name.as_str());
+        let mut added = plan
+            .geometry
+            .fragment
+            .iter()
+            .map(|attribute| attribute.name.as_str());
         let is_stored = |name: &&str| stored.iter().any(|array| array.name() == Some(*name));
         if let Some(name) = added.find(|name| !is_stored(name)) {
             let name = name.to_owned();
@@ -207,11 +215,11 @@ impl LevelSnapshot {
                 .geometry
                 .fragment
                 .iter()
-                .find(|attribute| attribute.name == name);
-            let attribute = attribute.ok_or_else(|| EditError::MissingAttribute {
-                what,
-                name: name.to_owned(),
-            })?;
+                .find(|attribute| attribute.name == name)
+                .ok_or_else(|| EditError::MissingAttribute {
+                    what,
+                    name: name.to_owned(),
+                })?;
             let given = plan
                 .objects
                 .as_ref()
@@ -318,7 +326,7 @@ pub struct StoredValues {
     pub numbers: NumericColumn,
     /// Metadata of the array.
     pub metadata: CellAttribute,
-    /// Attributes of the array, with those that this library does not know.
+    /// All attributes of the array, unknown ones included.
     pub attributes: Attributes,
     /// Value of vertices without one; `None` if the type has none.
     pub filler: Option<Vec<u8>>,
@@ -339,9 +347,10 @@ impl StoredValues {
             column.extend_with_nulls(rows.saturating_add(1));
         }
         let stored = StoredColumn::of(column, CellAttributeRole::Vertex, true)?;
-        let numbers = match stored.numbers.len() > rows {
-            true => stored.numbers.take(0..rows),
-            false => stored.numbers,
+        let numbers = if stored.numbers.len() > rows {
+            stored.numbers.take(0..rows)
+        } else {
+            stored.numbers
         };
         Ok(Self {
             filler: filler(&numbers, &stored.metadata),
@@ -363,8 +372,9 @@ impl StoredValues {
         columns: Option<u64>,
         column: &Column,
     ) -> Result<Self, EditError> {
-        let metadata = CellAttribute::parse(key, attributes);
-        let mut metadata = metadata.map_err(|error| damaged(key, error))?.value;
+        let mut metadata = CellAttribute::parse(key, attributes)
+            .map_err(|error| damaged(key, error))?
+            .value;
         let numbers = fitted("vertex attribute", &mut metadata, columns, column)?;
         let mut attributes = attributes.clone();
         if let Some(dictionary) = &metadata.dictionary {

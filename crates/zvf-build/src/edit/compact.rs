@@ -20,17 +20,22 @@ impl LevelSnapshot {
         let mut numbers: BTreeMap<&[i64], Vec<Option<u32>>> = BTreeMap::new();
         for (coords, chunk) in chunks.iter_mut() {
             let mut next = 0;
-            let keep = chunk.fragments.iter().map(|fragment| {
-                let number = fragment.rows().next().is_some().then_some(next);
-                next += u32::from(number.is_some());
-                number
-            });
-            let keep: Vec<Option<u32>> = keep.collect();
+            let keep: Vec<Option<u32>> = chunk
+                .fragments
+                .iter()
+                .map(|fragment| {
+                    let number = fragment.rows().next().is_some().then_some(next);
+                    next += u32::from(number.is_some());
+                    number
+                })
+                .collect();
             let before = chunk.fragments.len().max(1);
             for bytes in chunk.fragment.values_mut() {
                 let size = (bytes.len() / before).max(1);
-                let kept = bytes.chunks_exact(size).zip(&keep);
-                let kept = kept.filter(|(_, keep)| keep.is_some());
+                let kept = bytes
+                    .chunks_exact(size)
+                    .zip(&keep)
+                    .filter(|(_, keep)| keep.is_some());
                 *bytes = kept.flat_map(|(row, _)| row).copied().collect();
             }
             let mut at = 0;

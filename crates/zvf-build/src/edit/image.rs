@@ -170,8 +170,7 @@ impl LevelSnapshot {
     ) -> Result<Self, EditError> {
         let keys = NodeKeys::new()?;
         let first = metadata.geometry_kinds.first();
-        let kind = first.and_then(Word::known);
-        let kind = kind.ok_or(EditError::Unsupported(
+        let kind = first.and_then(Word::known).ok_or(EditError::Unsupported(
             "the store does not declare its kind of geometry",
         ))?;
         if content.metadata.attribute_chunking.is_some() {
@@ -180,13 +179,17 @@ impl LevelSnapshot {
             ));
         }
         let chunk = content.metadata.effective_chunk_shape(metadata).clone();
-        let bins = metadata.base_bin_shape.clone();
-        let bins = bins.filter(|_| kind == GeometryKind::Points);
+        let bins = metadata
+            .base_bin_shape
+            .clone()
+            .filter(|_| kind == GeometryKind::Points);
         let bins = bins.map(|bins| Bins::new(&chunk, bins)).transpose();
         let of_root = Key::root().metadata()?;
         let bins = bins.map_err(|error| damaged(&of_root, error))?;
-        let bounds = metadata.bounds.as_ref();
-        let bounds = bounds.ok_or_else(|| damaged(&of_root, "no bounds"))?;
+        let bounds = metadata
+            .bounds
+            .as_ref()
+            .ok_or_else(|| damaged(&of_root, "no bounds"))?;
         let mut arrays = BTreeMap::new();
         for array in content.arrays {
             check_encoding(&array.cells)?;

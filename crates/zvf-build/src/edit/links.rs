@@ -27,14 +27,18 @@ pub(super) fn arrays(image: &LevelSnapshot) -> Result<Vec<LinkArray>, EditError>
     let Some(family) = &image.links else {
         return Ok(Vec::new());
     };
-    let arrays = image.arrays.keys();
-    let arrays = arrays.filter(|array| array.is_below(&image.keys.link_family));
-    let arrays = arrays.map(|array| {
-        let offsets = Offsets::parse(segment(array), family.width, image.axes);
-        let offsets = offsets.map_err(|error| damaged(array, error))?;
-        let offsets = offsets.iter().map(Iterator::collect).collect();
-        Ok((array.clone(), offsets))
-    });
+    let arrays = image
+        .arrays
+        .keys()
+        .filter(|array| array.is_below(&image.keys.link_family))
+        .map(|array| {
+            let offsets = Offsets::parse(segment(array), family.width, image.axes)
+                .map_err(|error| damaged(array, error))?
+                .iter()
+                .map(Iterator::collect)
+                .collect();
+            Ok((array.clone(), offsets))
+        });
     arrays.collect()
 }
 
@@ -66,8 +70,10 @@ pub(super) fn touches(source: &[i64], offsets: &[Vec<i64>], chunks: &BTreeSet<Ve
 /// Returns the related cells of a cell of an array of links: links, groups and attributes.
 pub(super) fn of_cell(image: &LevelSnapshot, links: &Key, source: &[i64]) -> Vec<CellId> {
     let groups = is_zero(segment(links)).then_some(&image.keys.link_fragments);
-    let arrays = [links].into_iter().chain(groups);
-    let arrays = arrays.chain(attributes(image, segment(links)));
+    let arrays = [links]
+        .into_iter()
+        .chain(groups)
+        .chain(attributes(image, segment(links)));
     let arrays = arrays.filter(|array| {
         let array = image.arrays.get(*array);
         array.is_some_and(|array| array.present.contains(source))
@@ -175,9 +181,10 @@ pub(super) fn renumber(
             let mut bytes = [0; 8];
             bytes.copy_from_slice(value);
             let number = i64::from_le_bytes(bytes);
-            let number = usize::try_from(number).ok().and_then(|at| rows.get(at));
-            let number =
-                number.ok_or_else(|| damaged(array, "a link to a row that does not exist"))?;
+            let number = usize::try_from(number)
+                .ok()
+                .and_then(|at| rows.get(at))
+                .ok_or_else(|| damaged(array, "a link to a row that does not exist"))?;
             match number {
                 Some(number) => {
                     value.copy_from_slice(&number.to_le_bytes());

@@ -131,8 +131,10 @@ impl LevelSnapshot {
                 follows
             }) && end == chunk.rows
         });
-        let level = self.nodes.get_mut(&self.keys.level);
-        let level = level.map(Node::attributes_mut);
+        let level = self
+            .nodes
+            .get_mut(&self.keys.level)
+            .map(Node::attributes_mut);
         if let Some(mut level) = level.and_then(LevelMetadataChange::of_existing) {
             let vertices = level.vertex_count().saturating_add(edits.added);
             level.set_vertex_count(vertices.saturating_sub(edits.removed));
@@ -145,9 +147,11 @@ impl LevelSnapshot {
             }
         }
         self.recount_links(edits);
-        let nodes = self.nodes.iter();
-        let nodes = nodes.filter(|(key, _)| !self.keys.all.is_table(key));
-        let nodes = nodes.map(|(key, node)| (key.clone(), node.clone()));
+        let nodes = self
+            .nodes
+            .iter()
+            .filter(|(key, _)| !self.keys.all.is_table(key))
+            .map(|(key, node)| (key.clone(), node.clone()));
         edits.nodes = nodes.collect();
     }
 
@@ -164,11 +168,12 @@ impl LevelSnapshot {
             if !array.is_below(&self.keys.link_family) {
                 continue;
             }
-            let form = self.arrays.get(array);
-            let form = form.map_or(RowForm::Plain, PerChunk::row_form);
+            let form = self
+                .arrays
+                .get(array)
+                .map_or(RowForm::Plain, PerChunk::row_form);
             let count = |bytes: &[u8]| links::counted(bytes, links::segment(array), family, form);
-            let before = self.cells.get(cell);
-            let before = before.map_or((0, 0), |bytes| count(bytes));
+            let before = self.cells.get(cell).map_or((0, 0), |bytes| count(bytes));
             let after = after.as_ref().map_or((0, 0), |bytes| count(bytes));
             rows = (rows.0 + before.0, rows.1 + after.0);
             logical = (logical.0 + before.1, logical.1 + after.1);
@@ -246,9 +251,10 @@ impl LevelSnapshot {
             .filter(|bytes| bytes.len() > tables::EMPTY_MANIFEST)
             .count();
         let index = ObjectIndex {
-            layout: match self.tables.is_dense {
-                true => ObjectIndexLayout::Dense,
-                false => ObjectIndexLayout::ManifestsWithIds,
+            layout: if self.tables.is_dense {
+                ObjectIndexLayout::Dense
+            } else {
+                ObjectIndexLayout::ManifestsWithIds
             },
             num_objects: ids.len() as u64,
             num_present: Some(present as u64),
@@ -317,8 +323,7 @@ impl LevelSnapshot {
     /// new table, zstd, with a checksum if the vertices have one.
     fn codecs(&self, key: &Key, serializer: fn() -> Codec) -> Result<Codecs, EditError> {
         let Some(array) = self.nodes.get(key).and_then(Node::as_array) else {
-            let checksum = self.vertices()?.codecs.has_checksum();
-            let checksum = checksum.then(Codec::crc32c);
+            let checksum = self.vertices()?.codecs.has_checksum().then(Codec::crc32c);
             let compression = CellCompression::Zstd(1)
                 .codec(8)
                 .into_iter()

@@ -316,9 +316,10 @@ impl Table {
             }),
             None => {
                 let described = TableMetadata {
-                    role: Some(match of_groups {
-                        true => TableRole::Group,
-                        false => TableRole::Object,
+                    role: Some(if of_groups {
+                        TableRole::Group
+                    } else {
+                        TableRole::Object
                     }),
                     name: Some(attribute.name.clone()),
                     values: None,
@@ -345,8 +346,10 @@ impl Table {
             ColumnValues::Numeric(_) if attribute.is_null(at) => None,
             ColumnValues::Numeric(numbers) => Some(numbers.row(at).to_vec()),
             ColumnValues::Dictionary { .. } => {
-                let letters = attribute.text_at(at)?.chars();
-                let letters = letters.flat_map(|letter| u32::from(letter).to_le_bytes());
+                let letters = attribute
+                    .text_at(at)?
+                    .chars()
+                    .flat_map(|letter| u32::from(letter).to_le_bytes());
                 Some(letters.collect())
             }
         }

@@ -135,8 +135,12 @@ pub(super) fn compression(compression: CellCompression) -> Value {
 
 /// Parses the output of `compression`.
 pub(super) fn read_compression(json: &Value) -> Option<CellCompression> {
-    let level = json.get(1).and_then(Value::as_i64);
-    let level = level.map(i32::try_from).transpose().ok()?;
+    let level = json
+        .get(1)
+        .and_then(Value::as_i64)
+        .map(i32::try_from)
+        .transpose()
+        .ok()?;
     let name = json.get(0).and_then(Value::as_str);
     CellCompression::new(name.unwrap_or("none"), level)
 }

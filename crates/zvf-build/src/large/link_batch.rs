@@ -54,8 +54,8 @@ impl LinkBatch {
         let width = outline.link_ends()?.get();
         let size = outline.link_row_size();
         let links = records.len() / size;
-        let ends = u32::try_from(links.saturating_mul(width));
-        let ends = ends.map_err(|_| BuildError::TooManyVertices(links))?;
+        let ends = u32::try_from(links.saturating_mul(width))
+            .map_err(|_| BuildError::TooManyVertices(links))?;
         if !records.len().is_multiple_of(size) {
             return Err(damaged());
         }
@@ -115,9 +115,10 @@ impl LinkBatch {
             }
             self.found += 1;
         }
-        match self.found > before {
-            true => Ok(()),
-            false => Err(damaged()),
+        if self.found > before {
+            Ok(())
+        } else {
+            Err(damaged())
         }
     }
 }

@@ -152,9 +152,10 @@ impl Runs {
                 return Err(damaged());
             }
         }
-        match runs.len() == count {
-            true => Ok(runs),
-            false => Err(damaged()),
+        if runs.len() == count {
+            Ok(runs)
+        } else {
+            Err(damaged())
         }
     }
 }

@@ -97,11 +97,14 @@ impl Outline {
 
     /// Returns the bytes of a vertex in a partition.
     pub fn row_size(&self) -> usize {
-        let fields = self.fields.iter().map(|field| match field.numbers {
-            Some((kind, columns)) => kind.size() * columns,
-            None => 4,
-        });
-        let fields: usize = fields.sum();
+        let fields: usize = self
+            .fields
+            .iter()
+            .map(|field| match field.numbers {
+                Some((kind, columns)) => kind.size() * columns,
+                None => 4,
+            })
+            .sum();
         self.positions.0.size() * self.positions.1 + fields + 8
     }
 
@@ -172,9 +175,10 @@ impl Outline {
         // Vertices in the chunk of a vertex, besides itself: those of the sample, scaled.
         let others = u128::from(pairs) * u128::from(vertices) / u128::from(rows) / u128::from(rows);
         let spread = u128::from(vertices) / (others + 1);
-        let chunks = match rows < vertices {
-            true => sampled.max(u64::try_from(spread).unwrap_or(u64::MAX)),
-            false => sampled,
+        let chunks = if rows < vertices {
+            sampled.max(u64::try_from(spread).unwrap_or(u64::MAX))
+        } else {
+            sampled
         };
         let shards = match self.shard {
             None => chunks,

@@ -71,11 +71,14 @@ impl PartitionResult {
                 continue;
             }
             let fragments = |ids: &[i64]| {
-                let fragments = layout.fragments(chunk).iter();
-                let fragments = fragments.map(|fragment| match fragment.object {
-                    NO_OBJECT => (fragment.rows, i64::MIN),
-                    object => (fragment.rows, ids[object as usize]),
-                });
+                let fragments =
+                    layout
+                        .fragments(chunk)
+                        .iter()
+                        .map(|fragment| match fragment.object {
+                            NO_OBJECT => (fragment.rows, i64::MIN),
+                            object => (fragment.rows, ids[object as usize]),
+                        });
                 fragments.collect()
             };
             result.chunks.push(ChunkSummary {
@@ -84,13 +87,18 @@ impl PartitionResult {
                 fragments: ids.map_or_else(Vec::new, fragments),
             });
         }
-        let inside = placed_links.inside.iter();
-        let inside = inside.map(|(chunk, cell)| (core::slice::from_ref(chunk), cell));
-        let between = placed_links.between.iter();
-        let between = between.map(|(chunks, cell)| (chunks.as_slice(), cell));
+        let inside = placed_links
+            .inside
+            .iter()
+            .map(|(chunk, cell)| (core::slice::from_ref(chunk), cell));
+        let between = placed_links
+            .between
+            .iter()
+            .map(|(chunks, cell)| (chunks.as_slice(), cell));
         for (numbers, cell) in inside.chain(between) {
-            let coords = numbers.iter();
-            let coords = coords.map(|number| layout.chunks[*number as usize].clone());
+            let coords = numbers
+                .iter()
+                .map(|number| layout.chunks[*number as usize].clone());
             result.links.insert(coords.collect(), cell.len() as u32);
         }
         result
@@ -142,9 +150,10 @@ impl Outline {
             },
             objects: None,
             logged: None,
-            links: match self.design.kind.is_linked() {
-                true => Some(LinkPlacement::none(self.link_ends()?)),
-                false => None,
+            links: if self.design.kind.is_linked() {
+                Some(LinkPlacement::none(self.link_ends()?))
+            } else {
+                None
             },
             link: self.link_columns(&[])?,
         }))
@@ -233,10 +242,12 @@ impl Outline {
             bytes: std::mem::take(&mut piece.positions),
             ..NumericColumn::new(self.positions.0, self.positions.1 as u32)
         });
-        let columns = self.fields.iter().zip(&piece.fields);
-        let columns =
-            columns.map(|(field, bytes)| field.column(bytes, self.design.profile == Profile::V09));
-        let columns: Vec<StoredColumn> = columns.collect::<Result<_, _>>()?;
+        let columns: Vec<StoredColumn> = self
+            .fields
+            .iter()
+            .zip(&piece.fields)
+            .map(|(field, bytes)| field.column(bytes, self.design.profile == Profile::V09))
+            .collect::<Result<_, _>>()?;
         let mut offsets = vec![0u64];
         for rows in &piece.run_rows {
             offsets.push(offsets[offsets.len() - 1] + u64::from(*rows));
@@ -282,9 +293,10 @@ impl Outline {
             coords.and_then(|coords| number.get(coords.as_slice()).copied())
         };
         let is_own = |chunk: u32| own.contains(&all[chunk as usize]);
-        let placed_links = match is_linked {
-            true => self.placed(links, by_number, is_own)?,
-            false => self.steps(&piece.steps, by_number, is_own)?,
+        let placed_links = if is_linked {
+            self.placed(links, by_number, is_own)?
+        } else {
+            self.steps(&piece.steps, by_number, is_own)?
         };
         let owners = (!self.design.kind.is_paths()).then_some(ids.as_slice());
         let result = PartitionResult::of(&layout, &placed_links, owners, is_own);
@@ -300,13 +312,17 @@ impl Outline {
         });
         plan::check_cells(&plan)?;
         plan.tasks = plan.split_into_tasks();
-        let tasks = plan.tasks.iter().map(|chunks| {
-            let own = chunks
-                .iter()
-                .filter(|chunk| own.contains(&all[**chunk as usize]));
-            own.copied().collect::<Vec<u32>>()
-        });
-        let tasks = tasks.filter(|chunks| !chunks.is_empty()).collect();
+        let tasks = plan
+            .tasks
+            .iter()
+            .map(|chunks| {
+                let own = chunks
+                    .iter()
+                    .filter(|chunk| own.contains(&all[**chunk as usize]));
+                own.copied().collect::<Vec<u32>>()
+            })
+            .filter(|chunks| !chunks.is_empty())
+            .collect();
         Ok(Partition {
             plan,
             result,
@@ -361,8 +377,11 @@ impl Field {
             );
         }
         // The metadata of a text column with all words.
-        let texts = self.words.iter().map(Some);
-        let texts = texts.chain(self.missing.then_some(None));
+        let texts = self
+            .words
+            .iter()
+            .map(Some)
+            .chain(self.missing.then_some(None));
         let mut column = StoredColumn::of(
             Column::text(&self.name, texts),
             CellAttributeRole::Vertex,

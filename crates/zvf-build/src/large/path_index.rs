@@ -48,9 +48,10 @@ struct ManifestCells {
 impl ManifestCells {
     fn push(&mut self, manifest: Vec<u8>, out: &mut Vec<Output>) -> Result<(), BuildError> {
         self.manifests.push(manifest);
-        match self.manifests.len() == self.per_cell {
-            true => self.flush(out),
-            false => Ok(()),
+        if self.manifests.len() == self.per_cell {
+            self.flush(out)
+        } else {
+            Ok(())
         }
     }
 
@@ -117,11 +118,14 @@ impl PathIndex {
         chunks: Vec<Vec<i64>>,
         axes: usize,
     ) -> Result<Self, BuildError> {
-        let columns = objects.columns.iter().map(|column| {
-            let key = keys.values(&ArrayRole::ObjectAttribute(&column.name))?;
-            Ok(RowCells::new(key, column.rows(), objects.count))
-        });
-        let columns: Vec<RowCells> = columns.collect::<Result<_, BuildError>>()?;
+        let columns: Vec<RowCells> = objects
+            .columns
+            .iter()
+            .map(|column| {
+                let key = keys.values(&ArrayRole::ObjectAttribute(&column.name))?;
+                Ok(RowCells::new(key, column.rows(), objects.count))
+            })
+            .collect::<Result<_, BuildError>>()?;
         let size = columns.iter().map(|column| column.rows.row_size()).sum();
         let ids = EncodedRows::ids(&[]);
         let ids_key = keys.values(&ArrayRole::ObjectIds)?;

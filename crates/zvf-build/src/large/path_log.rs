@@ -298,12 +298,15 @@ mod tests {
                 left.extend_from_slice(bytes);
                 let mut rest = left.as_slice();
                 while let Some(path) = replay.next(&mut rest).unwrap() {
-                    let runs = path.runs.iter().map(|(chunk, number)| {
-                        assert_eq!(*number, ends[*chunk as usize]);
-                        ends[*chunk as usize] += 1;
-                        *chunk
-                    });
-                    let runs = runs.collect();
+                    let runs = path
+                        .runs
+                        .iter()
+                        .map(|(chunk, number)| {
+                            assert_eq!(*number, ends[*chunk as usize]);
+                            ends[*chunk as usize] += 1;
+                            *chunk
+                        })
+                        .collect();
                     found.push((path.id, [path.row[0], path.row[1]], runs));
                 }
                 left = rest.to_vec();

@@ -43,8 +43,8 @@ pub fn encode_batch(batch: &Geometry) -> Vec<u8> {
         "link_ends": batch.links.len(),
         "groups": batch.groups,
         "columns": families.map(|columns| columns.iter().map(column).collect::<Vec<_>>()),
-    });
-    let header = header.to_string();
+    })
+    .to_string();
     let mut out = (header.len() as u64).to_le_bytes().to_vec();
     out.extend(header.bytes());
     out.extend(&positions.bytes);
@@ -99,9 +99,10 @@ pub fn decode_batch(mut bytes: &[u8]) -> Result<Geometry, BuildError> {
             columns.push(read_column(one, bytes)?);
         }
     }
-    match bytes.is_empty() {
-        true => Ok(batch),
-        false => Err(damaged()),
+    if bytes.is_empty() {
+        Ok(batch)
+    } else {
+        Err(damaged())
     }
 }
 

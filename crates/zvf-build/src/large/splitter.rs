@@ -133,8 +133,10 @@ impl Partitioner {
         let numbers: Vec<u32> = chunks.iter().map(|(number, _)| *number).collect();
         self.shares.push(self.runs.append(&share.runs, &numbers)?);
         let before = self.log.counts.paths;
-        let dropped = share.dropped.iter();
-        let dropped = dropped.map(|(paths, id)| (before + paths, *id));
+        let dropped = share
+            .dropped
+            .iter()
+            .map(|(paths, id)| (before + paths, *id));
         self.dropped.extend(dropped);
         let mut replay = PathReplay::new(share.log.row_size(), share.chunks.len());
         let (mut log, mut runs) = (share.log.bytes.as_slice(), Vec::new());
@@ -147,12 +149,15 @@ impl Partitioner {
         if fields.len() != self.outline.fields.len() {
             return Err(super::piece::damaged());
         }
-        let words = fields.iter().enumerate().map(|(at, field)| {
-            self.outline.fields[at].missing |= field.missing;
-            let words = field.words.iter();
-            words.map(|word| self.word(at, word)).collect::<Vec<u32>>()
-        });
-        let words = words.collect();
+        let words = fields
+            .iter()
+            .enumerate()
+            .map(|(at, field)| {
+                self.outline.fields[at].missing |= field.missing;
+                let words = field.words.iter();
+                words.map(|word| self.word(at, word)).collect::<Vec<u32>>()
+            })
+            .collect();
         // Steps alone name chunks and rows.
         if !self.outline.design.has_step_links() {
             chunks.clear();
@@ -373,9 +378,12 @@ impl Partitioner {
             // A batch of links alone has no axes that the bounds could match.
             return Ok(None);
         }
-        let ids = |batch: &Geometry| match is_path {
-            true => batch.part_objects.clone(),
-            false => batch.object_ids.clone(),
+        let ids = |batch: &Geometry| {
+            if is_path {
+                batch.part_objects.clone()
+            } else {
+                batch.object_ids.clone()
+            }
         };
         let design = &self.outline.design;
         let before = match design.out_of_bounds {
@@ -458,8 +466,8 @@ impl Partitioner {
             for end in &mut batch.links {
                 let own = u64::try_from(*end)
                     .ok()
-                    .and_then(|end| end.checked_sub(first));
-                let own = own.filter(|end| *end < vertices as u64);
+                    .and_then(|end| end.checked_sub(first))
+                    .filter(|end| *end < vertices as u64);
                 *end = own.ok_or(BuildError::MissingInput {
                     kind: "skeletons",
                     what: "whole trees in each batch",
@@ -494,8 +502,9 @@ impl Partitioner {
         if let Some(ids) = &mut batch.object_ids {
             *ids = order().map(|vertex| ids[vertex]).collect();
         }
-        let roots = order().map(|vertex| u8::from(!trees.has_parent[vertex]));
-        let roots = roots.collect();
+        let roots = order()
+            .map(|vertex| u8::from(!trees.has_parent[vertex]))
+            .collect();
         Ok(Some((batch, roots)))
     }
 
@@ -629,9 +638,10 @@ impl Partitioner {
             && tables.fragment.is_empty();
         let counts = &self.log.counts;
         // Members of groups are looked up in ids without gaps.
-        let has_ids = match tables.groups.is_empty() {
-            true => counts.ascends,
-            false => counts.is_contiguous(),
+        let has_ids = if tables.groups.is_empty() {
+            counts.ascends
+        } else {
+            counts.is_contiguous()
         };
         design.kind.is_paths() && !(is_plain && has_ids)
     }
@@ -699,9 +709,11 @@ impl Partitioner {
         let objects = if !outline.has_objects {
             None
         } else if needs_paths {
-            let numbers = self.chunks.iter();
-            let numbers = numbers.map(|chunk| number.get(chunk.as_slice()).copied());
-            let numbers: Option<Vec<u32>> = numbers.collect();
+            let numbers: Option<Vec<u32>> = self
+                .chunks
+                .iter()
+                .map(|chunk| number.get(chunk.as_slice()).copied())
+                .collect();
             let numbers = numbers.ok_or_else(super::piece::damaged)?;
             let number = |chunk: u32| numbers[chunk as usize];
             Some(self.objects_of_paths(&mut layout, &mut geometry, number)?)
@@ -712,8 +724,10 @@ impl Partitioner {
             Some(self.owners(&mut layout, &mut geometry, found.values())?)
         };
         let links = self.links(between, |chunk| number.get(chunk).copied())?;
-        let vertex = outline.fields.iter();
-        let vertex = vertex.map(|field| outline.empty_column(field));
+        let vertex = outline
+            .fields
+            .iter()
+            .map(|field| outline.empty_column(field));
         let plan = outline.plan(PlanContents {
             vertices,
             vertex: vertex.collect::<Result<Vec<StoredColumn>, _>>()?,
@@ -725,9 +739,11 @@ impl Partitioner {
             link: outline.link_columns(&[])?,
         });
         let axes = plan.geometry.axes();
-        let index = plan.logged.as_ref();
-        let index = index.map(|logged| PathIndex::new(logged, plan.keys(), self.chunks, axes));
-        let index = index.transpose()?;
+        let index = plan
+            .logged
+            .as_ref()
+            .map(|logged| PathIndex::new(logged, plan.keys(), self.chunks, axes))
+            .transpose()?;
         Ok((plan, index))
     }
 
@@ -810,11 +826,12 @@ impl Partitioner {
         let mut records = self.log.bytes.as_slice();
         let (mut ids, mut runs): (Vec<i64>, Vec<(u32, u32, u32)>) = (Vec::new(), Vec::new());
         let fields = self.outline.object_fields.iter();
-        let columns = fields.filter_map(|field| {
-            let (kind, columns) = field.numbers?;
-            Some(NumericColumn::new(kind, columns as u32))
-        });
-        let mut columns: Vec<NumericColumn> = columns.collect();
+        let mut columns: Vec<NumericColumn> = fields
+            .filter_map(|field| {
+                let (kind, columns) = field.numbers?;
+                Some(NumericColumn::new(kind, columns as u32))
+            })
+            .collect();
         while let Some(path) = replay.next(&mut records)? {
             let at = ids.len() as u32;
             ids.push(path.id);
@@ -848,18 +865,21 @@ impl Partitioner {
         }
         self.drop_objects(geometry, &ids);
         let fields = self.outline.object_fields.iter();
-        let columns = fields.zip(columns);
-        let columns = columns.map(|(field, column)| Column::new(&field.name, column));
+        let columns = fields
+            .zip(columns)
+            .map(|(field, column)| Column::new(&field.name, column));
         geometry.object.extend(columns);
         geometry.objects.get_or_insert_with(|| ids.clone());
         let objects = ObjectRows::among(ids.iter().copied(), geometry, &self.outline.design)?;
         let rows = objects.rows();
-        let entries = runs.iter().map(|(path, chunk, fragment)| {
-            let first = layout.fragment_starts[*chunk as usize] as u32;
-            let row = rows.get(ids[*path as usize]).unwrap_or(NO_OBJECT);
-            (row, first + fragment)
-        });
-        let entries: Vec<(u32, u32)> = entries.collect();
+        let entries: Vec<(u32, u32)> = runs
+            .iter()
+            .map(|(path, chunk, fragment)| {
+                let first = layout.fragment_starts[*chunk as usize] as u32;
+                let row = rows.get(ids[*path as usize]).unwrap_or(NO_OBJECT);
+                (row, first + fragment)
+            })
+            .collect();
         layout.manifests = Manifests::by_object(objects.ids.len(), &entries);
         Ok(objects)
     }
@@ -871,8 +891,11 @@ impl Partitioner {
         geometry: &mut Geometry,
         made: impl Iterator<Item = &'a ChunkSummary> + Clone,
     ) -> Result<ObjectRows, BuildError> {
-        let own = made.clone().flat_map(|made| &made.fragments);
-        let mut own: Vec<i64> = own.map(|(_, id)| *id).collect();
+        let mut own: Vec<i64> = made
+            .clone()
+            .flat_map(|made| &made.fragments)
+            .map(|(_, id)| *id)
+            .collect();
         own.sort_unstable();
         own.dedup();
         self.drop_objects(geometry, &own);
@@ -888,8 +911,12 @@ impl Partitioner {
             layout.fragments.extend(fragments);
             layout.fragment_starts.push(layout.fragments.len());
         }
-        let entries = layout.fragments.iter().zip(0..);
-        let entries: Vec<_> = entries.map(|(at, number)| (at.object, number)).collect();
+        let entries: Vec<_> = layout
+            .fragments
+            .iter()
+            .zip(0..)
+            .map(|(at, number)| (at.object, number))
+            .collect();
         layout.manifests = Manifests::by_object(objects.ids.len(), &entries);
         Ok(objects)
     }
@@ -904,9 +931,10 @@ impl Partitioner {
         if between.is_empty() && !is_linked {
             return Ok(None);
         }
-        let mut placed_links = LinkPlacement::none(match is_linked {
-            true => self.outline.link_ends()?,
-            false => LinkWidth::EDGE,
+        let mut placed_links = LinkPlacement::none(if is_linked {
+            self.outline.link_ends()?
+        } else {
+            LinkWidth::EDGE
         });
         for (coords, links) in between {
             let chunks: Option<Vec<u32>> = coords.iter().map(|chunk| number(chunk)).collect();
@@ -952,8 +980,10 @@ fn rows_of<'c>(column: &'c NumericColumn, rows: &Range<usize>) -> &'c [u8] {
 /// Returns the bytes of pieces with vertices or steps, by partition.
 fn written(pieces: Vec<Piece>) -> BTreeMap<usize, Vec<u8>> {
     let is_used = |piece: &Piece| !piece.positions.is_empty() || !piece.steps.is_empty();
-    let pieces = pieces.into_iter().enumerate();
-    let pieces = pieces.filter(|(_, piece)| is_used(piece));
+    let pieces = pieces
+        .into_iter()
+        .enumerate()
+        .filter(|(_, piece)| is_used(piece));
     let bytes = pieces.map(|(part, piece)| {
         let mut bytes = Vec::with_capacity(piece.size());
         piece.write(&mut bytes);

@@ -39,8 +39,8 @@ impl Partitioner {
             "parts": self.parts,
             "dropped": self.dropped,
             "paths": self.log.bytes.len(),
-        });
-        let header = header.to_string();
+        })
+        .to_string();
         let mut out = (header.len() as u64).to_le_bytes().to_vec();
         out.extend(header.bytes());
         out.extend(&self.log.bytes);
@@ -80,8 +80,8 @@ impl Partitioner {
             "runs": self.runs.len(),
             "dropped": self.dropped,
             "paths": self.log.bytes.len(),
-        });
-        let header = header.to_string();
+        })
+        .to_string();
         let mut out = (header.len() as u64).to_le_bytes().to_vec();
         out.extend(header.bytes());
         self.runs.write(&mut out);
@@ -120,9 +120,10 @@ impl Partitioner {
         let runs = count(&header["runs"])?;
         share.runs = Runs::read(&mut bytes, runs, share.chunks.len())?;
         share.read_paths(&header, &mut bytes)?;
-        match bytes.is_empty() {
-            true => Ok(share),
-            false => Err(damaged()),
+        if bytes.is_empty() {
+            Ok(share)
+        } else {
+            Err(damaged())
         }
     }
 
@@ -130,8 +131,11 @@ impl Partitioner {
         let records = take(bytes, count(&header["paths"])?)?.to_vec();
         let fields = &self.outline.object_fields;
         self.log = PathLog::parse(records, fields, self.chunks.len())?;
-        let dropped = header["dropped"].as_array().ok_or_else(damaged)?.iter();
-        let dropped = dropped.map(|one| Some((one[0].as_u64()?, one[1].as_i64()?)));
+        let dropped = header["dropped"]
+            .as_array()
+            .ok_or_else(damaged)?
+            .iter()
+            .map(|one| Some((one[0].as_u64()?, one[1].as_i64()?)));
         self.dropped = dropped.collect::<Option<_>>().ok_or_else(damaged)?;
         Ok(())
     }
@@ -155,8 +159,10 @@ pub fn design_to_json(design: &Design) -> Value {
         Purpose::Scan => "scan",
     };
     let parametric = design.parametric.as_ref().map(|set| {
-        let objects = set.objects.iter();
-        let objects = objects.map(|one| json!([one.type_id, one.name, one.coefficients]));
+        let objects = set
+            .objects
+            .iter()
+            .map(|one| json!([one.type_id, one.name, one.coefficients]));
         json!({
             "types": set.types,
             "objects": objects.collect::<Vec<_>>(),
@@ -213,14 +219,16 @@ fn read_design(json: &Value) -> Option<Design> {
     design.compression = read_compression(&json["compression"])?;
     let tables = |one: &Value| read_compression(one.get(0)?);
     design.table_compression = optional::<CellCompression>(&json["table_compression"], tables)?;
-    design.checksums = match flag("checksums")? {
-        true => CellChecksums::On,
-        false => CellChecksums::Off,
+    design.checksums = if flag("checksums")? {
+        CellChecksums::On
+    } else {
+        CellChecksums::Off
     };
     design.draco = read_draco(&json["draco"])?;
-    design.object_index = match flag("has_dense_index")? {
-        true => ManifestForm::Dense,
-        false => ManifestForm::Manifests,
+    design.object_index = if flag("has_dense_index")? {
+        ManifestForm::Dense
+    } else {
+        ManifestForm::Manifests
     };
     design.sharding = match &json["sharding"] {
         Value::String(name) if name == "none" => ShardingPolicy::None,

@@ -134,8 +134,8 @@ impl GeometrySurvey {
             "links": self.links,
             "link_form": form.map(|(width, fields)| json!([width, all(fields)])),
             "is_sampled": self.sample.is_some(),
-        });
-        let header = header.to_string();
+        })
+        .to_string();
         let mut out = (header.len() as u64).to_le_bytes().to_vec();
         out.extend(header.bytes());
         if let Some(sample) = &self.sample {
@@ -157,8 +157,13 @@ impl GeometrySurvey {
         (survey.stored, survey.links) = (number("stored")?, number("links")?);
         if let Value::Array(form) = &header["link_form"] {
             let width = count(form.first().ok_or_else(damaged)?)?;
-            let fields = form.get(1).and_then(Value::as_array).ok_or_else(damaged)?;
-            let fields = fields.iter().map(field).collect::<Option<_>>();
+            let fields = form
+                .get(1)
+                .and_then(Value::as_array)
+                .ok_or_else(damaged)?
+                .iter()
+                .map(field)
+                .collect::<Option<_>>();
             survey.link_form = Some((width, fields.ok_or_else(damaged)?));
         }
         survey.step = count(&header["step"])?;
@@ -423,12 +428,13 @@ fn check_objects(batch: &Geometry, paths: usize) -> Result<(), BuildError> {
     let is_plain = |column: &Column| {
         column.nulls.is_none() && matches!(column.values, ColumnValues::Numeric(_))
     };
-    match batch.objects.is_none() && batch.object.iter().all(is_plain) {
-        true => Ok(()),
-        false => Err(BuildError::MissingInput {
+    if batch.objects.is_none() && batch.object.iter().all(is_plain) {
+        Ok(())
+    } else {
+        Err(BuildError::MissingInput {
             kind: "batches",
             what: "object attributes of numbers, one row for each path; put others into the tables",
-        }),
+        })
     }
 }
 

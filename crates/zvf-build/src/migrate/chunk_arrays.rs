@@ -78,8 +78,10 @@ impl ChunkExtent {
         if self.lower.is_empty() {
             return chunk.iter().map(|at| u64::try_from(*at).ok()).collect();
         }
-        let index = chunk.iter().zip(&self.lower);
-        let index = index.map(|(at, lower)| u64::try_from(at.checked_sub(*lower)?).ok());
+        let index = chunk
+            .iter()
+            .zip(&self.lower)
+            .map(|(at, lower)| u64::try_from(at.checked_sub(*lower)?).ok());
         index.collect()
     }
 }

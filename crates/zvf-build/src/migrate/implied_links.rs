@@ -69,9 +69,10 @@ impl ImpliedLinks {
         for (chunk, number) in &self.chunks {
             coords[*number as usize] = chunk;
         }
-        let all = self.between.iter();
-        let all =
-            all.map(|((from, to), rows)| ([coords[*from as usize], coords[*to as usize]], rows));
+        let all = self
+            .between
+            .iter()
+            .map(|((from, to), rows)| ([coords[*from as usize], coords[*to as usize]], rows));
         // Equal input gives equal output.
         let all: BTreeMap<[&[i64]; 2], &Vec<(u64, u64)>> = all.collect();
         let mut pairs: BTreeMap<[&[i64]; 2], Vec<(u32, u64)>> = BTreeMap::new();

@@ -235,8 +235,7 @@ impl LinkTarget {
             }
             self.orders(record, &mut orders)?;
             for order in &orders {
-                let slots = order.slots().iter();
-                let slots = slots.map(|slot| record[usize::from(*slot)]);
+                let slots = order.slots().iter().map(|slot| record[usize::from(*slot)]);
                 end_chunks.clear();
                 rows.clear();
                 for (chunk, row) in slots {
@@ -252,8 +251,9 @@ impl LinkTarget {
                 cell.from.push(link);
             }
         }
-        let beside = beside.into_iter();
-        let beside = beside.map(|(chunk, own)| (chunks[chunk as usize].to_vec(), own));
+        let beside = beside
+            .into_iter()
+            .map(|(chunk, own)| (chunks[chunk as usize].to_vec(), own));
         Ok(Some((placed.finish(), beside.collect())))
     }
 
@@ -356,8 +356,11 @@ impl LinkTarget {
             0..8 => None,
             _ => Some(RaggedBlob::parse(own)?),
         };
-        let groups = blob.iter().flat_map(RaggedBlob::iter);
-        let groups: Vec<&[u8]> = groups.chain([more.rows.as_slice()]).collect();
+        let groups: Vec<&[u8]> = blob
+            .iter()
+            .flat_map(RaggedBlob::iter)
+            .chain([more.rows.as_slice()])
+            .collect();
         Ok(ragged::encode(&groups))
     }
 
@@ -378,9 +381,10 @@ impl LinkTarget {
             delta: self.delta,
             width: self.width,
             directed: self.directed,
-            store: match self.duplicate {
-                true => LinkStore::Duplicate,
-                false => LinkStore::Canonical,
+            store: if self.duplicate {
+                LinkStore::Duplicate
+            } else {
+                LinkStore::Canonical
             },
             sid_ndim: Some(arity),
             num_links: totals.map(|totals| totals.links),

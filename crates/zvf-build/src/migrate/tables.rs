@@ -102,9 +102,10 @@ impl MigrationTarget {
             sorted,
         } = counts;
         let index = ObjectIndex {
-            layout: match self.is_current() {
-                true => ObjectIndexLayout::ManifestsWithIds,
-                false => ObjectIndexLayout::Manifests,
+            layout: if self.is_current() {
+                ObjectIndexLayout::ManifestsWithIds
+            } else {
+                ObjectIndexLayout::Manifests
             },
             num_objects: rows,
             num_present: self.is_current().then_some(present),

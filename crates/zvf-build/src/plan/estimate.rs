@@ -50,15 +50,23 @@ pub(crate) struct CellCounts {
 
 impl CellCounts {
     pub(crate) fn estimate(self, design: &Design, space: &SpatialLayout) -> PlanEstimate {
-        let cells = self.chunks.saturating_mul(self.arrays);
-        let cells = cells.saturating_add(self.link_cells);
+        let cells = self
+            .chunks
+            .saturating_mul(self.arrays)
+            .saturating_add(self.link_cells);
         // Cells of links share files as cells of vertices do.
-        let link_files = self.link_cells.saturating_mul(self.shards);
-        let link_files = link_files.div_ceil(self.chunks.max(1));
-        let files = self.shards.saturating_mul(self.arrays);
-        let files = files.saturating_add(link_files);
-        let data = self.vertices.saturating_mul(self.row);
-        let data = data.saturating_add(self.link_bytes);
+        let link_files = self
+            .link_cells
+            .saturating_mul(self.shards)
+            .div_ceil(self.chunks.max(1));
+        let files = self
+            .shards
+            .saturating_mul(self.arrays)
+            .saturating_add(link_files);
+        let data = self
+            .vertices
+            .saturating_mul(self.row)
+            .saturating_add(self.link_bytes);
         let layout = self.vertices.saturating_mul(LAYOUT_BYTES);
         PlanEstimate {
             vertices: self.vertices,

@@ -21,10 +21,12 @@ pub(crate) fn write(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), B
         return Ok(());
     };
     let layout = plan.design.profile.layout();
-    let types = parametric.types().into_iter();
-    let types = types.map(|(number, (name, coefficients))| {
-        (number.into(), ParametricType { name, coefficients })
-    });
+    let types = parametric
+        .types()
+        .into_iter()
+        .map(|(number, (name, coefficients))| {
+            (number.into(), ParametricType { name, coefficients })
+        });
     let types = ParametricTypes {
         types: types.collect(),
     };

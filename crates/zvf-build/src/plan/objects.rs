@@ -314,8 +314,9 @@ fn manifests(
     outputs.push(Output::node(key.clone(), array));
     let cell = |at: usize| {
         let rows = at * chunk..objects.min((at + 1) * chunk);
-        let manifests = rows.map(|object| manifest(plan, &key, object));
-        let manifests: Vec<Vec<u8>> = manifests.collect::<Result<_, _>>()?;
+        let manifests: Vec<Vec<u8>> = rows
+            .map(|object| manifest(plan, &key, object))
+            .collect::<Result<_, _>>()?;
         let at = at as u64;
         Ok(Output::Cell {
             array: key.clone(),
@@ -323,8 +324,10 @@ fn manifests(
             payload: framed(&key, at, &manifests, chunk)?,
         })
     };
-    let cells = (0..objects.div_ceil(chunk)).into_par_iter().map(cell);
-    let cells: Vec<_> = cells.collect();
+    let cells: Vec<_> = (0..objects.div_ceil(chunk))
+        .into_par_iter()
+        .map(cell)
+        .collect();
     // Collecting twice returns the first error regardless of the scheduling of threads.
     let cells: Result<Vec<_>, BuildError> = cells.into_iter().collect();
     outputs.extend(cells?);

@@ -87,10 +87,11 @@ fn between_chunks(
 ) -> Result<(), BuildError> {
     let keys = plan.keys();
     for (chunks, cell) in links.between.range(vec![chunk]..vec![chunk + 1]) {
-        let coords = chunks
+        let coords: Vec<i64> = chunks
             .iter()
-            .flat_map(|chunk| &plan.layout.chunks[*chunk as usize]);
-        let coords: Vec<i64> = coords.copied().collect();
+            .flat_map(|chunk| &plan.layout.chunks[*chunk as usize])
+            .copied()
+            .collect();
         let rows = cell.rows(links.width, RowForm::Permuted)?;
         let key = keys.cell(&ArrayRole::CrossChunkLinks(Delta::INTRA), &coords)?;
         tables::blob(outputs, &plan.encoding, key, rows.finish_cell());
@@ -180,8 +181,8 @@ impl PaddedPart<'_> {
             [vec![1; grid.len()].as_slice(), &tail].concat(),
             self.fill().0,
             plan.encoding.of_numbers(self.kind.size()),
-        );
-        let array = array.with_attributes(padded.to_attributes(attributes));
+        )
+        .with_attributes(padded.to_attributes(attributes));
         Ok(Output::node(plan.keys().node(&self.part)?, array))
     }
 }

@@ -264,18 +264,20 @@ pub(super) fn headers(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(),
 /// Returns the metadata of the family of links inside the level.
 fn link_family(plan: &WritePlan, links: &LinkPlacement) -> LinkFamily {
     // Triangles in streams of vertices are not links of the family.
-    let in_streams: usize = match draco::has_triangles(plan) {
-        true => links.inside.values().map(Cell::len).sum(),
-        false => 0,
+    let in_streams: usize = if draco::has_triangles(plan) {
+        links.inside.values().map(Cell::len).sum()
+    } else {
+        0
     };
     let policy = CrossChunkPolicy::of(&plan.design);
     LinkFamily {
         delta: Delta::INTRA,
         width: links.width,
         directed: policy.directed,
-        store: match policy.duplicate {
-            true => LinkStore::Duplicate,
-            false => LinkStore::Canonical,
+        store: if policy.duplicate {
+            LinkStore::Duplicate
+        } else {
+            LinkStore::Canonical
         },
         sid_ndim: Some(plan.geometry.axes()),
         num_links: Some((links.logical - in_streams) as u64),

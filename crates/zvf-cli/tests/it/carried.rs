@@ -447,7 +447,7 @@ fn damaged_tables_beside_a_selection_are_errors() {
             damage(&bench, node);
             for file in ["@b.csv", "@b.npz", "@b.trx", "@b.trk", "@b.ply"] {
                 if file.ends_with("ply") && node != "0/groups" {
-                    // The format has no place for groups, of which only the presence is read.
+                    // The format cannot hold groups, so the query reads only whether there are any.
                     continue;
                 }
                 let line = ["query", "@a.zv", "-o", file, "--quiet"];

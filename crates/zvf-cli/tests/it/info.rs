@@ -273,8 +273,7 @@ fn a_closed_pipe_is_not_an_error() {
     assert_eq!(output.status.code(), Some(0));
 }
 
-/// `info` listed attributes that only links to other levels have, of which a query says that they do not
-/// exist.
+/// `info` listed attributes of links to other levels, and a query then said that they do not exist.
 #[test]
 fn attributes_of_links_to_other_levels_are_not_those_of_the_level() {
     let bench = Bench::new();

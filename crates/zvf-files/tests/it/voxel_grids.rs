@@ -82,7 +82,7 @@ fn points(path: &Path) -> Vec<f64> {
     positions.to_vec::<f64>().unwrap()
 }
 
-/// The grid was one voxel at the origin, outside of which programs drop streamlines.
+/// The grid was one voxel at the origin, and programs drop streamlines outside the grid.
 #[test]
 fn grids_enclose_all_points() {
     let folder = tempfile::tempdir().unwrap();

@@ -172,8 +172,8 @@ impl Session<'_> {
         Ok(Arc::new(names.into_iter().cloned().collect()))
     }
 
-    /// Returns the names of a scope's attributes as [`attribute_names`](Self::attribute_names) does, without
-    /// those that only links to other levels have. Takes a round trip more for links.
+    /// Returns the names of a scope's attributes as [`attribute_names`](Self::attribute_names) does, except
+    /// for attributes of links to other levels. Takes one more round trip for links.
     pub(crate) async fn own_attribute_names(
         &self,
         level: &Level,

@@ -29,7 +29,7 @@ pub(super) struct Request {
     /// Decoded segments of the path, without the token.
     pub(super) path: Vec<String>,
     pub(super) span: Option<ByteSpan>,
-    /// Tags of versions, of which the object must have one.
+    /// Entity tags; the object must have one of them.
     pub(super) if_match: Option<String>,
     pub(super) if_none_match: Option<String>,
 }

@@ -155,7 +155,7 @@ impl InsideLinks {
         }
     }
 
-    /// Finds the links of all steps, of which `joints` are those between fragments.
+    /// Compares the links with all steps; `joints` are the steps between fragments.
     async fn compare(
         mut self,
         view: &LevelView<'_, '_>,

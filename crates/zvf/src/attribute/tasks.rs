@@ -172,7 +172,7 @@ pub(crate) async fn commit(store: &Store, id: &str) -> Result<AttributeReport, F
             for part in 0..task.parts {
                 let (result, _) = job.table(part).await?;
                 add(&mut written, &result).ok_or_else(invalid)?;
-                let staged = result["staged"].as_str().unwrap_or_default();
+                let staged = result["staged"].as_str().ok_or_else(invalid)?;
                 transaction.merge_staged(staged.as_bytes()).await?;
             }
             written.bytes += target.stage_nodes(&mut transaction).await?;

@@ -85,7 +85,7 @@ impl Build<'_> {
         rows: &[u8],
         invalid: impl Fn() -> Failure,
     ) -> Result<(), Failure> {
-        let staged = attributes["staged"].as_str().unwrap_or_default();
+        let staged = attributes["staged"].as_str().ok_or_else(&invalid)?;
         self.transaction().merge_staged(staged.as_bytes()).await?;
         let tally = tally(&attributes["tally"], rows).ok_or_else(invalid)?;
         self.tally.append(tally);

@@ -75,9 +75,10 @@ impl<'a> Tree<'a> {
         if self.elements.is_empty() {
             return f64::INFINITY;
         }
-        let floor = match near_enough > 0.0 {
-            true => near_enough * near_enough,
-            false => -1.0,
+        let floor = if near_enough > 0.0 {
+            near_enough * near_enough
+        } else {
+            -1.0
         };
         let mut best = f64::INFINITY;
         self.search(0, &self.elements, position, floor, &mut best);

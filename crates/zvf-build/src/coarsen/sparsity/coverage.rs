@@ -17,8 +17,10 @@ pub(super) fn covering(objects: &[ObjectFacts], rows: &[u32], count: usize) -> V
         });
         wanted = wanted.saturating_mul(2);
     }
-    let nowhere = (0..).zip(&is_chosen).filter(|(_, is_chosen)| !**is_chosen);
-    let nowhere = nowhere.map(|(index, _)| index);
+    let nowhere = (0..)
+        .zip(&is_chosen)
+        .filter(|(_, is_chosen)| !**is_chosen)
+        .map(|(index, _)| index);
     let missing = count - chosen.len();
     chosen.extend(nowhere.take(missing));
     chosen.iter().map(|index| rows[*index as usize]).collect()
@@ -39,11 +41,13 @@ struct Cover {
 impl Cover {
     fn new(objects: &[ObjectFacts], rows: &[u32]) -> Self {
         let mut chunks = Vec::new();
-        let ends = rows.iter().map(|row| {
-            chunks.extend_from_slice(&objects[*row as usize].chunks);
-            chunks.len()
-        });
-        let ends = ends.collect();
+        let ends = rows
+            .iter()
+            .map(|row| {
+                chunks.extend_from_slice(&objects[*row as usize].chunks);
+                chunks.len()
+            })
+            .collect();
         let last = chunks.iter().max();
         let mut members = vec![0; last.map_or(0, |last| *last as usize + 1)];
         for chunk in &chunks {
