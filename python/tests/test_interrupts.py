@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ ROWS = 150_000
 # Reads are faster than writes, and Ctrl-C is noticed every 50 ms.
 READ_ROWS = 5 * ROWS
 EVERYTHING = ((0, 0, 0), (1, 1, 1))
+EARLY = [thirtieth / 30 for thirtieth in range(1, 9)]
 
 
 @pytest.fixture(autouse=True)
@@ -75,9 +76,13 @@ def interrupt(
     work: Callable[[], object],
     is_undone: Callable[[], bool] | None = None,
     prepare: Callable[[], object] = lambda: None,
+    shares: Sequence[float] = EARLY,
 ) -> None:
-    """Checks that Ctrl-C ends the work: before its effect, or else in less than its time."""
-    for attempt in range(1, 25):
+    """Checks that Ctrl-C ends the work: before its effect, or else in less than its time.
+
+    The signals come after these shares of the time of the work.
+    """
+    for attempt in range(24):
         # Again each time, because the machine may have other load.
         prepare()
         start = time.monotonic()
@@ -85,7 +90,7 @@ def interrupt(
         whole = time.monotonic() - start
         prepare()
         start = time.monotonic()
-        was = interrupted_after(whole * (attempt % 8 + 1) / 30, work)
+        was = interrupted_after(whole * shares[attempt % len(shares)], work)
         took = time.monotonic() - start
         if was and (is_undone() if is_undone else took < 0.8 * whole):
             return
@@ -111,6 +116,22 @@ def test_a_read_ends(name: str, large: zvf.Dataset) -> None:
     interrupt(lambda: READS[name](large))
     # The handle is as it was.
     assert large.count().vertices == READ_ROWS
+
+
+def test_an_interrupted_file_is_absent(large: zvf.Dataset) -> None:
+    files: list[Path] = []
+
+    def work() -> None:
+        files.append(Path(f"{len(files)}.csv"))
+        large.save(files[-1])
+
+    def is_undone() -> bool:
+        # A thread that writes on needs a moment to see that it is cancelled.
+        time.sleep(0.2)
+        return not list(Path().glob(".zvf-*")) and not files[-1].exists()
+
+    # The query has ended then.
+    interrupt(work, is_undone, shares=[0.5, 0.6, 0.7, 0.8, 0.9])
 
 
 def test_a_creation_leaves_nothing(arrays: zvf.GeometryArrays) -> None:

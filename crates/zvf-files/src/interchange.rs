@@ -249,7 +249,7 @@ fn write_one(
             levels: &result.levels,
         });
     }
-    let mut staged = Staged::new(file.path());
+    let mut staged = Staged::of_output(file);
     let mut left_out = match file.format() {
         FileFormat::Csv => csv::write(result, description, &mut staged)?,
         FileFormat::Npz => npz::write(result, description, &mut staged)?,

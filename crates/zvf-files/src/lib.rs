@@ -110,9 +110,10 @@ pub use reader::{FileReadOptions, GeometryReader, read_whole};
 pub use rename::AttributeRename;
 pub use store_description::StoreDescription;
 pub use table::{
-    ColumnError, CsvError, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
-    InputFileError, MissingPolicy, NpyReadError, OutputColumn, OutputFile, OutputFileError,
-    OutputTable, Rename, ResultWriteError, RowIdPolicy, WrittenFiles, output_file::check_writable,
+    Cancellation, ColumnError, CsvError, GeometryInput, GeometryReadError, GeometryReadOptions,
+    InputFile, InputFileError, MissingPolicy, NpyReadError, OutputColumn, OutputFile,
+    OutputFileError, OutputTable, Rename, ResultWriteError, RowIdPolicy, WrittenFiles,
+    output_file::check_writable,
 };
 pub use whole::WholeReader;
 pub use writer::{ResultWriter, WrittenResult};

@@ -20,7 +20,7 @@ use zvf::{Geometry, GeometryKind, LevelUse, QueryResult};
 pub use column::MissingPolicy;
 pub use error::{ColumnError, CsvError, GeometryReadError, NpyReadError, ResultWriteError};
 pub use input_file::{InputFile, InputFileError};
-pub use output_file::{OutputFile, OutputFileError};
+pub use output_file::{Cancellation, OutputFile, OutputFileError};
 pub use output_table::{OutputColumn, OutputTable};
 pub use rename::Rename;
 

@@ -8,7 +8,7 @@ use zvf_cli::{
     CommandFailure, StopFlag,
     commands::query::{SaveError, save},
 };
-use zvf_files::{OutputFile, OutputFileError, ResultWriteError};
+use zvf_files::{Cancellation, OutputFile, OutputFileError, ResultWriteError};
 use zvf_model::error_chain::error_chain;
 use zvf_serve::{
     ExportError, ExportOptions, ExportReport, ExportTarget, LayerError, LayerKind, MeshFormat,
@@ -65,6 +65,15 @@ impl IntoException for ExportError {
     }
 }
 
+/// Ends the writing of a file that nothing waits for.
+struct CancelOnDrop(Cancellation);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 /// Runs a query and writes its result to a file.
 #[pyfunction]
 pub(crate) fn save_result<'py>(
@@ -82,8 +91,10 @@ pub(crate) fn save_result<'py>(
         error => unusable(&error),
     })?;
     let dataset = dataset.get().current();
-    let work = || save(&dataset, &query, &target, strict);
-    let saved = engine::run_with_progress(py, work, &ProgressCallback::default())?;
+    let cancelled = CancelOnDrop(target.cancellation().clone());
+    let work = async move { save(&dataset, &query, &target, strict).await };
+    let saved = engine::run_on_own_thread(py, &ProgressCallback::default(), work)?;
+    drop(cancelled);
     from_json(py, &saved.object())
 }
 

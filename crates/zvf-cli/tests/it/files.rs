@@ -34,7 +34,7 @@ fn the_file_extension_selects_the_format() {
         if format.is_built() {
             assert_eq!(target.unwrap().format(), format);
         } else {
-            assert_eq!(target, Err(OutputFileError::NotBuilt(format)));
+            assert_eq!(target.err(), Some(OutputFileError::NotBuilt(format)));
         }
     }
     let upper = OutputFile::new(folder.path().join("A.CSV"));

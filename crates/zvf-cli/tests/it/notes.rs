@@ -100,15 +100,15 @@ fn tractograms_of_two_axes_have_z_at_0() {
 fn grids_that_are_made_up_have_a_note() {
     let bench = Bench::new();
     bench.file("a.csv", "x,y,z,part,object_id\n1,2,3,0,0\n9,2,3,0,0\n");
-    let line = [
+    bench.says(&[
         "create",
         "@a.zv",
         "--from",
         "@a.csv",
         "--kind",
         "streamlines",
-    ];
-    bench.says(&[&line[..], &["--quiet"]].concat());
+        "--quiet",
+    ]);
     let is_note = |said: &Value| {
         let mut notes = said["notes"].as_array().unwrap().iter();
         notes.any(|note| {

@@ -444,11 +444,12 @@ impl ResultWriter for GiftiWriter {
         let mut beside: BTreeMap<&str, Document> = BTreeMap::new();
         for array in self.arrays(&kept, &rows, is_alone) {
             let part = array.part();
-            let document = match is_alone {
-                false => &mut surface,
-                true => beside
+            let document = if is_alone {
+                beside
                     .entry(part)
-                    .or_insert_with(|| Document::of_values(part, &kept)),
+                    .or_insert_with(|| Document::of_values(part, &kept))
+            } else {
+                &mut surface
             };
             let written = document.array(&array.intent, Some(&array.meta), None, &array.values);
             written.map_err(in_file)?;

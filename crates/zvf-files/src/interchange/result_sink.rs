@@ -60,7 +60,7 @@ impl ResultSink {
             BatchTarget::Ply {
                 writer: Box::new(PlyWriter::new(file.path())),
                 description: Box::new(description.clone()),
-                staged: Staged::new(file.path()),
+                staged: Staged::of_output(file),
             }
         } else {
             BatchTarget::Field(crate::create(file.path(), description)?)

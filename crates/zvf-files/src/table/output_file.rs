@@ -4,6 +4,10 @@ use std::{
     collections::HashSet,
     ffi::OsString,
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use crate::{FileFormat, ObjectFiles, gifti};
@@ -12,12 +16,28 @@ use crate::{FileFormat, ObjectFiles, gifti};
 pub(crate) const SIDECARS: [&str; 4] = ["links", "objects", "groups", "group_attributes"];
 
 /// A file to write, in an existing folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct OutputFile {
     path: PathBuf,
     format: FileFormat,
     /// The folder to which the complete file is moved, if it is written elsewhere.
     destination: Option<PathBuf>,
+    cancellation: Cancellation,
+}
+
+/// Ends the writing of a file from another thread. Clones share one state.
+#[derive(Clone, Debug, Default)]
+pub struct Cancellation(Arc<AtomicBool>);
+
+impl Cancellation {
+    /// Ends the writing with an error at its next block, unless the file is complete.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 impl OutputFile {
@@ -48,6 +68,7 @@ impl OutputFile {
             path,
             format,
             destination: None,
+            cancellation: Cancellation::default(),
         };
         file.check_sidecars(&HashSet::new())?;
         Ok(file)
@@ -99,9 +120,13 @@ impl OutputFile {
     pub(crate) fn at(&self, path: PathBuf) -> Self {
         Self {
             path,
-            format: self.format,
-            destination: self.destination.clone(),
+            ..self.clone()
         }
+    }
+
+    /// Returns what ends the writing of this file, and of its clones.
+    pub fn cancellation(&self) -> &Cancellation {
+        &self.cancellation
     }
 
     /// Checks an argument of the command line as [`new`](Self::new) does.
@@ -132,8 +157,8 @@ impl OutputFile {
     pub(crate) fn inside(&self, folder: &Path) -> Self {
         Self {
             path: folder.join(self.path.file_name().unwrap_or_default()),
-            format: self.format,
             destination: Some(self.folder().to_path_buf()),
+            ..self.clone()
         }
     }
 }

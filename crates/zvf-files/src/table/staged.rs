@@ -3,17 +3,52 @@
 use std::{
     collections::HashSet,
     fs::{self, File},
-    io::{self, BufWriter, Write},
+    io::{self, BufWriter, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
 use tempfile::NamedTempFile;
 use zvf_dense::staged;
 
-use super::{ResultWriteError, WrittenFiles, error::FillError, output_file::sidecar};
+use super::{
+    OutputFile, ResultWriteError, WrittenFiles,
+    error::FillError,
+    output_file::{Cancellation, sidecar},
+};
 
 /// The writer of a file.
-pub(crate) type Sink<'a> = BufWriter<&'a mut File>;
+pub(crate) type Sink<'a> = BufWriter<CancellableFile<'a>>;
+
+/// A file whose writes fail after a cancellation.
+pub(crate) struct CancellableFile<'a> {
+    file: &'a mut File,
+    cancellation: &'a Cancellation,
+}
+
+impl Write for CancellableFile<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        check(self.cancellation)?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for CancellableFile<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+fn check(cancellation: &Cancellation) -> io::Result<()> {
+    if cancellation.is_cancelled() {
+        // `write_all` repeats a call that fails as `Interrupted`.
+        return Err(io::Error::other("cancelled"));
+    }
+    Ok(())
+}
 
 /// Files under temporary names in their target folder. Dropping the value removes files that were
 /// not [published](Self::publish).
@@ -22,6 +57,7 @@ pub(crate) struct Staged {
     files: Vec<(NamedTempFile, PathBuf)>,
     /// Files that the result does not have; those of an earlier result are removed.
     absent: Vec<PathBuf>,
+    cancellation: Cancellation,
 }
 
 impl Staged {
@@ -30,6 +66,15 @@ impl Staged {
             target: target.to_path_buf(),
             files: Vec::new(),
             absent: Vec::new(),
+            cancellation: Cancellation::default(),
+        }
+    }
+
+    /// Files that can be cancelled.
+    pub(crate) fn of_output(file: &OutputFile) -> Self {
+        Self {
+            cancellation: file.cancellation().clone(),
+            ..Self::new(file.path())
         }
     }
 
@@ -89,7 +134,11 @@ impl Staged {
             source,
         };
         let mut file = staged::create(&path).map_err(in_file)?;
-        let mut sink = BufWriter::with_capacity(1 << 18, file.as_file_mut());
+        let target = CancellableFile {
+            file: file.as_file_mut(),
+            cancellation: &self.cancellation,
+        };
+        let mut sink = BufWriter::with_capacity(1 << 18, target);
         let filled = fill(&mut sink).and_then(|()| Ok(sink.flush()?));
         drop(sink);
         match filled {
@@ -105,6 +154,10 @@ impl Staged {
     /// Removes the files of an earlier result that this one does not have, and gives the files
     /// their names, the requested one last: if it exists, all of them do.
     pub(crate) fn publish(self) -> Result<WrittenFiles, ResultWriteError> {
+        check(&self.cancellation).map_err(|source| ResultWriteError::File {
+            path: self.target.clone(),
+            source,
+        })?;
         remove(&self.absent)?;
         let mut paths = Vec::new();
         for (file, path) in self.files.into_iter().rev() {
