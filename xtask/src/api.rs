@@ -59,10 +59,11 @@ pub(crate) fn listed(check: bool) -> Result<Done> {
     }
     let mut stale = Vec::new();
     for library in LIBRARIES {
-        let json = documented.get(&library.replace('-', "_"));
-        let json = json.with_context(|| format!("the documentation of {library}"))?;
-        let list = item::lines(json, &documented);
-        let list = list.with_context(|| format!("the items of {library}"))?;
+        let json = documented
+            .get(&library.replace('-', "_"))
+            .with_context(|| format!("the documentation of {library}"))?;
+        let list =
+            item::lines(json, &documented).with_context(|| format!("the items of {library}"))?;
         if library == FACADE {
             rules::check(&list)?;
         }

@@ -124,13 +124,15 @@ fn speed(options: &BenchOptions) -> Result<Done> {
         ("--quick", options.quick),
         ("--huge", options.huge),
         ("--package", options.package),
-    ];
-    let flags = flags.into_iter().filter(|(_, is_given)| *is_given);
-    let script = python::running(&python, "benchmarks/run.py").arg(binary);
-    let script = script
+    ]
+    .into_iter()
+    .filter(|(_, is_given)| *is_given);
+    let script = python::running(&python, "benchmarks/run.py")
+        .arg(binary)
         .arg(scratch("speed")?)
-        .arg(workspace::root().join(PAGE));
-    let script = script.arg(version).words(peers);
+        .arg(workspace::root().join(PAGE))
+        .arg(version)
+        .words(peers);
     flags
         .fold(script, |script, (flag, _)| script.arg(flag))
         .run()?;

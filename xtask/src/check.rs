@@ -52,8 +52,7 @@ fn tests(since: Option<&str>) -> Result<Done> {
         let run = run.words(BUILD).arg("--no-tests=pass");
         run.arg("--filterset").arg(filter)
     } else {
-        let tests = affected.iter();
-        let tests = tests.fold(run.arg("--locked"), |run, name| {
+        let tests = affected.iter().fold(run.arg("--locked"), |run, name| {
             run.arg("--package").arg(name)
         });
         filtered(tests, Choice::Quick)?
@@ -69,9 +68,11 @@ fn changed_files(since: Option<&str>) -> Result<Vec<String>> {
         Some(base) => base.to_owned(),
         None => default_base()?,
     };
-    let fork = program("git").words("merge-base HEAD").arg(&base).read();
-    let fork =
-        fork.with_context(|| format!("no common commit with {base}; name one with --since"))?;
+    let fork = program("git")
+        .words("merge-base HEAD")
+        .arg(&base)
+        .read()
+        .with_context(|| format!("no common commit with {base}; name one with --since"))?;
     let mut list = program("git")
         .words("diff --name-only -z")
         .arg(fork.trim())
@@ -118,8 +119,10 @@ fn packages() -> Result<Vec<Package>> {
     let package = |package: &Value| -> Option<Package> {
         let manifest = package["manifest_path"].as_str()?;
         let folder = manifest.strip_prefix(root)?.strip_suffix("Cargo.toml")?;
-        let uses = package["dependencies"].as_array()?.iter();
-        let uses = uses.filter(|dependency| !dependency["path"].is_null());
+        let uses = package["dependencies"]
+            .as_array()?
+            .iter()
+            .filter(|dependency| !dependency["path"].is_null());
         Some(Package {
             name: package["name"].as_str()?.to_owned(),
             folder: folder.trim_start_matches('/').to_owned(),
@@ -143,10 +146,11 @@ fn affected<'p>(packages: &'p [Package], files: &[String]) -> BTreeSet<&'p str> 
     let mut affected: BTreeSet<&str> = changed.map(|it| it.name.as_str()).collect();
     loop {
         let before = affected.len();
-        let users = packages
+        let users: Vec<&str> = packages
             .iter()
-            .filter(|it| it.uses.iter().any(|name| affected.contains(name.as_str())));
-        let users: Vec<&str> = users.map(|it| it.name.as_str()).collect();
+            .filter(|it| it.uses.iter().any(|name| affected.contains(name.as_str())))
+            .map(|it| it.name.as_str())
+            .collect();
         affected.extend(users);
         if affected.len() == before {
             return affected;

@@ -186,8 +186,10 @@ const FURTHER_SETS: [Set; 7] = [
 
 fn clippy_of(sets: &[Set]) -> Result<()> {
     for (package, features, more) in sets {
-        let run = cargo("clippy --quiet --locked --no-default-features --package").arg(package);
-        let run = run.words(more).arg(format!("--features={features}"));
+        let run = cargo("clippy --quiet --locked --no-default-features --package")
+            .arg(package)
+            .words(more)
+            .arg(format!("--features={features}"));
         run.words("-- -D warnings").run()?;
     }
     Ok(())

@@ -199,8 +199,9 @@ pub(crate) fn suite_in(python: &Path, judges: &[Judge], words: &str) -> Result<D
 
 /// Prepares pytest with the package of this folder and the environments of the suite.
 fn pytest(python: &Path) -> Result<Run> {
-    let run = program(python).env("PYTHONDONTWRITEBYTECODE", "1");
-    let run = run.env("ZVF_ENVIRONMENTS", metadata::scratch("xtask")?);
+    let run = program(python)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("ZVF_ENVIRONMENTS", metadata::scratch("xtask")?);
     Ok(run.env("ZVF_FEATURES", EVERYTHING).words("-m pytest"))
 }
 
@@ -236,9 +237,10 @@ pub(crate) fn print_built(bin: Option<String>, example: Option<String>) -> Resul
 /// Runs an external runner on the queries that the filters leave, without changing the documented
 /// results. A wrong result is an error.
 fn foreign(command: &str, options: &ConformanceOptions) -> Result<Done> {
-    let script = program("python3").env("PYTHONDONTWRITEBYTECODE", "1");
-    let script = script.arg(workspace::root().join("conformance/protocol/run.py"));
-    let mut script = script.arg(metadata::stores()?.join("corpus"));
+    let mut script = program("python3")
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .arg(workspace::root().join("conformance/protocol/run.py"))
+        .arg(metadata::stores()?.join("corpus"));
     let filters = [
         ("store", &options.store),
         ("query", &options.query),

@@ -65,9 +65,10 @@ pub(crate) fn from_options(options: &FuzzOptions) -> Result<Done> {
     if let (Some(hex), [target]) = (&options.reproduce, chosen.as_slice()) {
         return reproduce(target, &hex::decode(hex)?);
     }
-    let inputs = match options.same {
-        true => Inputs::Same,
-        false => Inputs::Kept,
+    let inputs = if options.same {
+        Inputs::Same
+    } else {
+        Inputs::Kept
     };
     fuzz(chosen, options.seconds, inputs)
 }

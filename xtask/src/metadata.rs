@@ -24,8 +24,9 @@ pub(crate) fn read() -> Result<&'static Value> {
 
 /// Creates a folder below the target directory, if it is missing, and returns it.
 pub(crate) fn scratch(name: &str) -> Result<PathBuf> {
-    let target = read()?["target_directory"].as_str();
-    let target = target.context("cargo metadata names no target directory")?;
+    let target = read()?["target_directory"]
+        .as_str()
+        .context("cargo metadata names no target directory")?;
     let folder = Path::new(target).join(name);
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot create {}", folder.display()))?;

@@ -38,8 +38,10 @@ pub(crate) fn all() -> Result<Done> {
         println!("{name} with Rust {version}");
         let target = metadata::scratch(&format!("rust-{version}"))?;
         for features in ["--no-default-features", ""] {
-            let check = cargo("check --quiet --locked --package").arg(name);
-            let check = check.words(features).env("RUSTC", &compiler);
+            let check = cargo("check --quiet --locked --package")
+                .arg(name)
+                .words(features)
+                .env("RUSTC", &compiler);
             check.arg("--target-dir").arg(&target).run()?;
         }
     }
@@ -61,17 +63,22 @@ fn older(metadata: &Value) -> Result<Vec<Older>> {
         .iter()
         .filter(|package| package["source"].is_null());
     let text = |package: &Value, name: &str| package[name].as_str().map(str::to_owned);
-    let declared = own.filter_map(|package| {
-        let manifest = text(package, "manifest_path")?;
-        Some(Older {
-            name: text(package, "name")?,
-            version: text(package, "rust_version")?,
-            folder: manifest.strip_suffix("/Cargo.toml")?.to_owned(),
+    let declared: Vec<_> = own
+        .filter_map(|package| {
+            let manifest = text(package, "manifest_path")?;
+            Some(Older {
+                name: text(package, "name")?,
+                version: text(package, "rust_version")?,
+                folder: manifest.strip_suffix("/Cargo.toml")?.to_owned(),
+            })
         })
-    });
-    let declared: Vec<_> = declared.collect();
-    let newest = declared.iter().max_by_key(|own| numbers(&own.version));
-    let newest = newest.context("no crate has a version")?.version.clone();
+        .collect();
+    let newest = declared
+        .iter()
+        .max_by_key(|own| numbers(&own.version))
+        .context("no crate has a version")?
+        .version
+        .clone();
     let older = declared.into_iter();
     Ok(older
         .filter(|own| is_before(&own.version, &newest))

@@ -66,12 +66,12 @@ fn packaged(folder: &Path) -> Result<Vec<PathBuf>> {
     let published = packages
         .iter()
         .filter(|one| one["source"].is_null() && one["publish"].is_null());
-    let names = published.map(|one| Some((one["name"].as_str()?, one["version"].as_str()?)));
-    let names: Vec<_> = names
+    let names: Vec<_> = published
+        .map(|one| Some((one["name"].as_str()?, one["version"].as_str()?)))
         .collect::<Option<_>>()
         .context("a package has no name")?;
-    let package = cargo("package --quiet --no-verify --allow-dirty --locked --target-dir");
-    let package = package.arg(folder);
+    let package =
+        cargo("package --quiet --no-verify --allow-dirty --locked --target-dir").arg(folder);
     let package = names
         .iter()
         .fold(package, |run, (name, _)| run.arg("--package").arg(name));

@@ -56,9 +56,10 @@ pub(crate) fn from_options(options: &PackageOptions) -> Result<Done> {
         return wheel();
     }
     if options.clusters {
-        return match options.guide {
-            true => engines("-k test_guide"),
-            false => clusters(options.kills),
+        return if options.guide {
+            engines("-k test_guide")
+        } else {
+            clusters(options.kills)
         };
     }
     all()
@@ -152,8 +153,9 @@ fn all() -> Result<Done> {
     };
     build()?;
     let run = |words| {
-        let run = program(&python).env("PYTHONDONTWRITEBYTECODE", "1");
-        let run = run.env("PYTHONPATH", workspace::root().join("python"));
+        let run = program(&python)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("PYTHONPATH", workspace::root().join("python"));
         run.words(words).run()
     };
     run("-m mypy --no-incremental")?;

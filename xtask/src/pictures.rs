@@ -16,10 +16,10 @@ pub(crate) fn draw(names: &[String]) -> Result<Done> {
     let Some(python) = python::environment(PACKAGES)? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
-    let script = python::running(&python, "xtask/pictures/draw.py");
-    let script = script.arg(run::built_here("--bin zvf")?);
-    let script = script.arg(metadata::scratch("xtask/pictures")?);
-    let script = script.arg(workspace::root().join("docs/pictures"));
+    let script = python::running(&python, "xtask/pictures/draw.py")
+        .arg(run::built_here("--bin zvf")?)
+        .arg(metadata::scratch("xtask/pictures")?)
+        .arg(workspace::root().join("docs/pictures"));
     names.iter().fold(script, Run::arg).run()?;
     Ok(Done::Passed)
 }

@@ -20,10 +20,10 @@ pub(crate) fn later() -> Vec<PathBuf> {
     let versions = ["3.12", "3.13", "3.14"].into_iter();
     let found = versions.filter_map(|version| {
         let name = format!("python{version}");
-        match runs(&name) {
-            true => Some(PathBuf::from(name)),
-            // A shim of pyenv fails for a version that is not selected.
-            false => pyenv(&format!("{version}.")),
+        if runs(&name) {
+            Some(PathBuf::from(name))
+        } else {
+            pyenv(&format!("{version}."))
         }
     });
     found.collect()
@@ -31,8 +31,9 @@ pub(crate) fn later() -> Vec<PathBuf> {
 
 /// Finds a Python that pyenv has installed. The shims of pyenv fail for versions that are not selected.
 fn pyenv(version: &str) -> Option<PathBuf> {
-    let root = env::var_os("PYENV_ROOT").map(PathBuf::from);
-    let root = root.or_else(|| Some(env::home_dir()?.join(".pyenv")))?;
+    let root = env::var_os("PYENV_ROOT")
+        .map(PathBuf::from)
+        .or_else(|| Some(env::home_dir()?.join(".pyenv")))?;
     let installed = fs::read_dir(root.join("versions")).ok()?.flatten();
     let fitting =
         installed.filter(|entry| entry.file_name().to_string_lossy().starts_with(version));

@@ -17,8 +17,10 @@ use crate::{hex, run::program, workspace};
 /// A sum of the names and contents of the files below `inputs`, which are paths of the repository,
 /// separated by spaces.
 pub(crate) fn fingerprint(inputs: &str) -> Result<String> {
-    let list = program("git").words("ls-files -z --cached --others --exclude-standard --");
-    let list = list.words(inputs).read()?;
+    let list = program("git")
+        .words("ls-files -z --cached --others --exclude-standard --")
+        .words(inputs)
+        .read()?;
     let mut names: Vec<&str> = list.split('\0').filter(|name| !name.is_empty()).collect();
     names.sort_unstable();
     let mut sum = Sha256::new();
@@ -42,8 +44,10 @@ pub(crate) fn passed(stage: &str, fingerprint: &str) -> Option<String> {
 /// Records that a stage passed with these inputs.
 pub(crate) fn note(stage: &str, fingerprint: &str) -> Result<()> {
     let Some(file) = file() else { return Ok(()) };
-    let commit = program("git").words("rev-parse --short HEAD").read();
-    let commit = commit.unwrap_or_default();
+    let commit = program("git")
+        .words("rev-parse --short HEAD")
+        .read()
+        .unwrap_or_default();
     let mut record = read(&file);
     let entry = json!({ "inputs": fingerprint, "commit": commit.trim() });
     record.insert(stage.to_owned(), entry);
@@ -61,8 +65,9 @@ fn read(file: &Path) -> Map<String, Value> {
 }
 
 fn file() -> Option<PathBuf> {
-    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(env::home_dir()?.join(".cache")))?;
+    let cache = env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(env::home_dir()?.join(".cache")))?;
     Some(cache.join("zvf-ci/passed.json"))
 }
 

@@ -41,8 +41,9 @@ pub(crate) fn rehearse() -> Result<Done> {
         .arg(&folder)
         .run()?;
     run("-m maturin sdist --out").arg(&folder).run()?;
-    let files = fs::read_dir(&folder)?.map(|entry| Ok(entry?.path()));
-    let files = files.collect::<Result<Vec<PathBuf>>>()?;
+    let files = fs::read_dir(&folder)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<Vec<PathBuf>>>()?;
     let is_wheel = |file: &&PathBuf| file.extension().is_some_and(|extension| extension == "whl");
     let wheel = files
         .iter()

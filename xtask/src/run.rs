@@ -92,10 +92,14 @@ impl Run {
     }
 
     fn line(&self) -> String {
-        let program = Path::new(self.0.get_program());
-        let program = program.file_name().unwrap_or(self.0.get_program());
-        let words = [program].into_iter().chain(self.0.get_args());
-        let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
+        let program = Path::new(self.0.get_program())
+            .file_name()
+            .unwrap_or(self.0.get_program());
+        let words: Vec<_> = [program]
+            .into_iter()
+            .chain(self.0.get_args())
+            .map(OsStr::to_string_lossy)
+            .collect();
         words.join(" ")
     }
 
@@ -127,10 +131,10 @@ pub(crate) fn built_all(build: Run) -> Result<Vec<PathBuf>> {
     let messages = build
         .words("--message-format json-render-diagnostics")
         .read()?;
-    let messages = messages.lines().map(serde_json::from_str::<Value>);
     let mut files = Vec::new();
-    for message in messages {
-        let message = message.context("cargo's messages are not JSON")?;
+    for message in messages.lines() {
+        let message: Value =
+            serde_json::from_str(message).context("cargo's messages are not JSON")?;
         if message["reason"] != "compiler-artifact" {
             continue;
         }

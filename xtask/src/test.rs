@@ -93,8 +93,9 @@ pub(crate) fn filtered(tests: Run, choice: Choice) -> Result<Run> {
 fn left_out(text: &str, profile: &str) -> Vec<String> {
     let section = text.split("[profile.");
     let section = section.filter(|section| section.starts_with(profile));
-    let patterns = section.flat_map(|section| section.split("test(/^").skip(1));
-    let patterns = patterns.filter_map(|rest| rest.split("/)").next());
+    let patterns = section
+        .flat_map(|section| section.split("test(/^").skip(1))
+        .filter_map(|rest| rest.split("/)").next());
     let names = patterns.flat_map(|pattern| {
         let (before, rest) = pattern.split_once('(').unwrap_or((pattern, ")"));
         let (several, after) = rest.split_once(')').unwrap_or((rest, ""));

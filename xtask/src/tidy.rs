@@ -14,6 +14,7 @@ mod module_docs;
 mod modules;
 mod packages;
 mod programs;
+mod rebinding;
 mod recipes;
 mod text;
 mod type_names;
@@ -22,12 +23,13 @@ pub(crate) use archives::write as write_manifest;
 
 type Check = fn() -> Result<Vec<String>>;
 
-const CHECKS: [(&str, Check); 11] = [
+const CHECKS: [(&str, Check); 12] = [
     ("layering", layers::findings),
     ("import cycles", cycles::findings),
     ("type names", type_names::findings),
     ("module docs", module_docs::findings),
     ("hidden items", hidden::findings),
+    ("names bound twice", rebinding::findings),
     ("pages and their links", book::findings),
     ("programs of the guide", programs::findings),
     ("recipes", recipes::findings),

@@ -81,8 +81,8 @@ impl LinkPlacement {
     ) -> Result<Self, BuildError> {
         let count = width.get();
         // Ranges of links are sorted in parallel and appended in order.
-        let share = links.len() / count / rayon::current_num_threads().max(1);
-        let share = share.max(MIN_LINKS) * count;
+        let per_thread = links.len() / count / rayon::current_num_threads().max(1);
+        let share = per_thread.max(MIN_LINKS) * count;
         let file = |(at, links): (usize, &[i64])| {
             let mut sorter = Sorter::new(width, policy, layout.chunks.len());
             let implied = |ends: &[i64]| count == 2 && skip(ends[0] as usize, ends[1] as usize);

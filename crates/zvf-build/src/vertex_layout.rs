@@ -409,8 +409,8 @@ fn chunk_shares<'a>(
     let mut first = 0;
     while first < chunks {
         let from = fragment_starts[first];
-        let end = fragment_starts.partition_point(|at| *at <= from + most) - 1;
-        let end = end.clamp(first + 1, chunks);
+        let fitting = fragment_starts.partition_point(|at| *at <= from + most) - 1;
+        let end = fitting.clamp(first + 1, chunks);
         let (own_order, rest) = order.split_at_mut(starts[end] - starts[first]);
         order = rest;
         let (own_fragments, rest) = fragments.split_at_mut(fragment_starts[end] - from);

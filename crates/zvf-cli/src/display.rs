@@ -22,9 +22,10 @@ pub(crate) fn narrow_bound(bound: f64, is_outside: impl Fn(f64) -> bool) -> Stri
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::new();
     for character in text.chars() {
-        match character.is_control() {
-            true => shown.extend(character.escape_default()),
-            false => shown.push(character),
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
         }
     }
     shown
@@ -47,11 +48,10 @@ pub(crate) fn for_terminal(text: &str) -> Cow<'_, str> {
     }
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
-        match is_unsafe(character) {
-            true => {
-                let _ = write!(shown, "\\u{:04x}", u32::from(character));
-            }
-            false => shown.push(character),
+        if is_unsafe(character) {
+            let _ = write!(shown, "\\u{:04x}", u32::from(character));
+        } else {
+            shown.push(character);
         }
     }
     Cow::Owned(shown)

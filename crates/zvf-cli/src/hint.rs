@@ -178,12 +178,15 @@ fn build_error_hint(error: &BuildError) -> Option<Hint> {
 /// Suggests a valid identifier for an invalid name, as `OLD=NEW`.
 fn rename(name: &str) -> String {
     let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
-    let words = name.split(|character: char| !is_word(character));
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = name
+        .split(|character: char| !is_word(character))
+        .filter(|word| !word.is_empty())
+        .collect();
     let new = words.join("_");
-    match new.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
-        true => format!("{name}={new}"),
-        false => format!("{name}=a_{new}"),
+    if new.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
+        format!("{name}={new}")
+    } else {
+        format!("{name}=a_{new}")
     }
 }
 
@@ -363,8 +366,9 @@ pub(crate) fn outside_bounds(dataset: &Dataset, bbox: &Bbox) -> Option<String> {
 fn stores_in(address: &str) -> Option<String> {
     let entries = fs::read_dir(address).ok()?.flatten();
     let stores = entries.filter(|entry| entry.path().join("zarr.json").is_file());
-    let names = stores.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let mut names: Vec<String> = names.collect();
+    let mut names: Vec<String> = stores
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
     if names.is_empty() {
         return None;
     }

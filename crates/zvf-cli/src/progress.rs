@@ -171,8 +171,9 @@ impl ProgressLine {
 /// Returns a message of two parts. Shortens the first until both fit into a line.
 fn line(what: &str, counts: &str) -> String {
     let separator = ": ";
-    let room = COLUMNS.saturating_sub(SPINNER);
-    let room = room.saturating_sub(counts.chars().count().saturating_add(separator.len()));
+    let room = COLUMNS
+        .saturating_sub(SPINNER)
+        .saturating_sub(counts.chars().count().saturating_add(separator.len()));
     match shortened(what, room) {
         what if what.is_empty() => counts.to_owned(),
         what => format!("{what}{separator}{counts}"),

@@ -78,9 +78,10 @@ pub(crate) fn flag() -> Option<StopFlag> {
 
 /// Fails if the command of this thread was stopped.
 pub(crate) fn check() -> Result<(), Stopped> {
-    match flag().is_some_and(|flag| flag.is_set()) {
-        true => Err(Stopped),
-        false => Ok(()),
+    if flag().is_some_and(|flag| flag.is_set()) {
+        Err(Stopped)
+    } else {
+        Ok(())
     }
 }
 

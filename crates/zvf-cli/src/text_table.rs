@@ -7,8 +7,8 @@ pub(crate) fn align(rows: &[Vec<String>]) -> Vec<String> {
 
 /// Formats rows as lines, with left-aligned columns that are two blanks apart.
 pub(crate) fn align_left(rows: &[Vec<String>]) -> Vec<String> {
-    let lines = lines(rows, |cell, width| format!("  {cell:width$}"));
-    let lines = lines.iter().map(|line| line.trim_end().to_owned());
+    let formatted = lines(rows, |cell, width| format!("  {cell:width$}"));
+    let lines = formatted.iter().map(|line| line.trim_end().to_owned());
     lines.collect()
 }
 
@@ -20,8 +20,10 @@ fn lines(rows: &[Vec<String>], pad: impl Fn(&str, usize) -> String) -> Vec<Strin
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths);
-        let cells = cells.map(|(cell, width)| pad(cell, *width));
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| pad(cell, *width));
         cells.collect::<Vec<_>>().concat()
     };
     rows.iter().map(line).collect()

@@ -10,8 +10,10 @@ const BATCH: usize = 1 << 18;
 
 #[expect(clippy::print_stdout, reason = "an example prints its result")]
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = std::env::args_os().nth(1).map(PathBuf::from);
-    let path = path.ok_or("read FILE")?;
+    let path = std::env::args_os()
+        .nth(1)
+        .map(PathBuf::from)
+        .ok_or("read FILE")?;
     let start = Instant::now();
     let mut reader = zvf_files::open(&path, &FileReadOptions::default())?;
     let mut vertices = 0_usize;

@@ -57,14 +57,13 @@ fn check_blocks(file: &mut File) -> Result<u64, ArrowError> {
     let mut length = [0; 4];
     file.seek(SeekFrom::Start(before_end))?;
     file.read_exact(&mut length)?;
-    let length = u64::try_from(i32::from_le_bytes(length));
-    let length = length.map_err(|_| outside("footer"))?;
+    let length = u64::try_from(i32::from_le_bytes(length)).map_err(|_| outside("footer"))?;
     let start = before_end.checked_sub(length);
     file.seek(SeekFrom::Start(start.ok_or_else(|| outside("footer"))?))?;
     let mut footer = Vec::new();
     (&*file).take(length).read_to_end(&mut footer)?;
-    let footer = root_as_footer(&footer);
-    let footer = footer.map_err(|error| ArrowError::ParseError(error.to_string()))?;
+    let footer =
+        root_as_footer(&footer).map_err(|error| ArrowError::ParseError(error.to_string()))?;
     let blocks = [footer.dictionaries(), footer.recordBatches()];
     let mut rows = 0_u64;
     for block in blocks.into_iter().flatten().flatten() {
@@ -92,10 +91,7 @@ fn rows_of_batch(file: &File, metadata: u64) -> Result<u64, ArrowError> {
     let mut bytes = Vec::new();
     file.take(metadata).read_to_end(&mut bytes)?;
     // The length of the message is before it, and before that, in newer files, a mark.
-    let start = match bytes.starts_with(&[0xff; 4]) {
-        true => 8,
-        false => 4,
-    };
+    let start = if bytes.starts_with(&[0xff; 4]) { 8 } else { 4 };
     let message = bytes
         .get(start..)
         .and_then(|message| root_as_message(message).ok());

@@ -91,8 +91,7 @@ pub fn whole_result(
 }
 
 fn groups(tables: &Geometry) -> Vec<ObjectGroup> {
-    let groups = tables.groups.iter();
-    let groups = groups.map(|(id, members)| ObjectGroup {
+    let groups = tables.groups.iter().map(|(id, members)| ObjectGroup {
         id: u64::from(*id),
         members: members.clone(),
     });
@@ -119,8 +118,12 @@ impl ResultState {
     fn new(tables: Geometry, kind: GeometryKind, axes: Vec<String>) -> Self {
         let ids = tables.objects.as_deref().unwrap_or_default();
         let is_numbered = (0..).zip(ids).all(|(row, id)| row == *id);
-        let rows = ids.iter().enumerate().map(|(row, id)| (*id, row));
-        let rows = rows.filter(|_| !is_numbered).collect();
+        let rows = ids
+            .iter()
+            .enumerate()
+            .map(|(row, id)| (*id, row))
+            .filter(|_| !is_numbered)
+            .collect();
         Self {
             tables,
             kind,
@@ -191,9 +194,12 @@ impl ResultState {
         } else if !self.tables.object.is_empty() {
             objects.retain(|id| self.seen.insert(*id));
         }
-        let row = |id: &i64| match self.rows.is_empty() {
-            true => usize::try_from(*id).unwrap_or(usize::MAX),
-            false => self.rows.get(id).copied().unwrap_or(usize::MAX),
+        let row = |id: &i64| {
+            if self.rows.is_empty() {
+                usize::try_from(*id).unwrap_or(usize::MAX)
+            } else {
+                self.rows.get(id).copied().unwrap_or(usize::MAX)
+            }
         };
         let rows: Vec<usize> = objects.iter().map(row).collect();
         let columns = self.tables.object.iter();
@@ -204,10 +210,14 @@ impl ResultState {
             let columns = batch.fragment.iter();
             result.fragment = columns.map(|column| taken(column, &rows)).collect();
         }
-        let rows = objects.iter().filter_map(|id| paths.get(id).copied());
-        let rows: Vec<usize> = rows.collect();
-        let columns = batch.object.iter();
-        let columns = columns.map(|column| column.take(rows.iter().copied()));
+        let rows: Vec<usize> = objects
+            .iter()
+            .filter_map(|id| paths.get(id).copied())
+            .collect();
+        let columns = batch
+            .object
+            .iter()
+            .map(|column| column.take(rows.iter().copied()));
         result.object.extend(columns);
         result.objects = objects;
         result.positions = batch.positions;
@@ -232,8 +242,10 @@ fn owners(result: &QueryResult) -> Vec<i64> {
     let Some(Parts { offsets, objects }) = &result.parts else {
         return result.object_ids.clone().unwrap_or_default();
     };
-    let lengths = offsets.iter().zip(offsets.iter().skip(1));
-    let lengths = lengths.map(|(start, end)| end.saturating_sub(*start));
+    let lengths = offsets
+        .iter()
+        .zip(offsets.iter().skip(1))
+        .map(|(start, end)| end.saturating_sub(*start));
     let runs = objects.iter().zip(lengths);
     let owners = runs.flat_map(|(object, length)| {
         std::iter::repeat_n(*object, usize::try_from(length).unwrap_or(usize::MAX))

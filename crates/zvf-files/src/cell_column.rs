@@ -72,9 +72,10 @@ pub(crate) fn check_size(
 ) -> Result<(), FileFault> {
     // A number, and whether the row has one.
     let size = |rows| u64::try_from(rows).unwrap_or(u64::MAX).saturating_mul(9);
-    match rows.into_iter().map(size).fold(0, u64::saturating_add) > limit {
-        true => Err(FileFault::Unpacked { limit }),
-        false => Ok(()),
+    if rows.into_iter().map(size).fold(0, u64::saturating_add) > limit {
+        Err(FileFault::Unpacked { limit })
+    } else {
+        Ok(())
     }
 }
 
@@ -163,9 +164,10 @@ impl CellColumn {
             let number: Option<i64> = text.parse().ok();
             number.is_some_and(|number| number.to_string() == text)
         };
-        let cell_type = match self.present().all(is_integer) {
-            true => CellType::Int64,
-            false => CellType::Text,
+        let cell_type = if self.present().all(is_integer) {
+            CellType::Int64
+        } else {
+            CellType::Text
         };
         self.column(name, rows, Some(cell_type))
     }

@@ -74,19 +74,22 @@ pub(crate) fn read_table(path: &Path, policy: NullPolicy) -> Result<InputTable, 
             })?;
         }
     }
-    let columns = names.into_iter().zip(columns).zip(inferred);
-    let columns = columns.map(|((label, values), inferred)| {
-        let (values, missing) = values.finish();
-        let column = FileColumn {
-            file: Arc::clone(&file),
-            label,
-            values,
-            nulls: None,
-            first_text: inferred.into_first_text(),
-        };
-        apply_policy(column, &missing, policy)
-    });
-    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let columns = names
+        .into_iter()
+        .zip(columns)
+        .zip(inferred)
+        .map(|((label, values), inferred)| {
+            let (values, missing) = values.finish();
+            let column = FileColumn {
+                file: Arc::clone(&file),
+                label,
+                values,
+                nulls: None,
+                first_text: inferred.into_first_text(),
+            };
+            apply_policy(column, &missing, policy)
+        })
+        .collect::<Result<Vec<_>, _>>()?;
     Ok(InputTable {
         file,
         columns: join_columns(columns)?,
@@ -137,8 +140,10 @@ fn join_columns(columns: Vec<FileColumn>) -> Result<Vec<FileColumn>, GeometryRea
             channels.push(channel);
         }
         let nulls = common_nulls(&mut channels);
-        let parts = channels.iter().map(FileColumn::numbers);
-        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let parts = channels
+            .iter()
+            .map(FileColumn::numbers)
+            .collect::<Result<Vec<_>, _>>()?;
         let numbers = join_channels(&parts);
         let Some(first) = channels.first() else {
             continue;
@@ -251,9 +256,10 @@ impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
 
 /// Returns the name of a column. Blanks around it are not part of it, unless it is quoted.
 fn column_name(field: CsvField<'_>) -> String {
-    match field.is_quoted {
-        true => field.text.to_owned(),
-        false => field.text.trim().to_owned(),
+    if field.is_quoted {
+        field.text.to_owned()
+    } else {
+        field.text.trim().to_owned()
     }
 }
 
@@ -313,9 +319,10 @@ fn write_rows(table: &OutputTable<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
                 if column.is_null(row) {
                     // An empty field.
                 } else if let Some(word) = column.word(row) {
-                    match is_quoted {
-                        true => push_quoted(word, &mut line),
-                        false => push_field(word, &mut line),
+                    if *is_quoted {
+                        push_quoted(word, &mut line);
+                    } else {
+                        push_field(word, &mut line);
                     }
                 } else {
                     column.push_number(row, channel, &mut line);
@@ -341,9 +348,10 @@ fn end_line(line: &mut String, sink: &mut Sink<'_>) -> io::Result<()> {
 fn push_field(text: &str, line: &mut String) {
     let is_plain =
         !text.is_empty() && text.trim() == text && !text.contains([',', '"', '\n', '\r']);
-    match is_plain {
-        true => line.push_str(text),
-        false => push_quoted(text, line),
+    if is_plain {
+        line.push_str(text);
+    } else {
+        push_quoted(text, line);
     }
 }
 

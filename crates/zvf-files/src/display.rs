@@ -23,9 +23,10 @@ pub fn count_noun(n: u64, singular: &str, plural: &str) -> String {
 pub fn shell_word(word: &str) -> String {
     let is_plain =
         |character: char| character.is_alphanumeric() || "_-.,:/=+@%".contains(character);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

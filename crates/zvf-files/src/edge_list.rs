@@ -150,9 +150,12 @@ impl EdgeColumns {
             .filter(|(_, value)| !value.is_empty())
         {
             let named = self.header.get(number.saturating_add(2)).cloned();
-            let name = named.unwrap_or_else(|| match is_only {
-                true => "weight".to_owned(),
-                false => format!("data_{}", number.saturating_add(1)),
+            let name = named.unwrap_or_else(|| {
+                if is_only {
+                    "weight".to_owned()
+                } else {
+                    format!("data_{}", number.saturating_add(1))
+                }
             });
             self.set(&name, edge, value)?;
         }

@@ -114,8 +114,7 @@ impl FolderArray {
         let Node::Array(array) = node.map_err(|error| in_folder(error.into()))? else {
             return Ok(None);
         };
-        let codecs = ChunkCodecs::new(&array.codecs);
-        let codecs = codecs.map_err(|error| in_folder(error.into()))?;
+        let codecs = ChunkCodecs::new(&array.codecs).map_err(|error| in_folder(error.into()))?;
         let row = array
             .shape
             .iter()
@@ -305,9 +304,10 @@ impl FolderArray {
         absent: AbsentChunks,
         size: DecodedSize,
     ) -> Result<Option<Bytes>, FileError> {
-        let key = self.array.chunk_key(&Key::root(), index);
-        let key =
-            key.map_err(|_| FileFault::Broken("a chunk is outside its array").of(&self.folder))?;
+        let key = self
+            .array
+            .chunk_key(&Key::root(), index)
+            .map_err(|_| FileFault::Broken("a chunk is outside its array").of(&self.folder))?;
         let path = self.folder.join(key.as_str());
         let Some(bytes) = file(&path, CHUNK)? else {
             return match absent {
@@ -363,9 +363,10 @@ impl FolderArray {
         let value = &self.array.fill_value;
         // Zarr v2 has 0 also for types that are no numbers.
         let is_zero = value.as_f64() == Some(0.0) || value == &Value::Bool(false) || value == "";
-        match is_zero {
-            true => Some(vec![0; size]),
-            false => self.array.fill_element(),
+        if is_zero {
+            Some(vec![0; size])
+        } else {
+            self.array.fill_element()
         }
     }
 }
@@ -401,8 +402,10 @@ fn translated(old: &Value) -> Result<Value, FileFault> {
     let filters = old["filters"].as_array().map_or(&[][..], Vec::as_slice);
     let is_text = matches!(filters, [filter] if filter["id"] == "vlen-utf8");
     if !filters.is_empty() && !is_text {
-        let found = filters.iter().map(|filter| filter["id"].to_string());
-        let found: Vec<String> = found.collect();
+        let found: Vec<String> = filters
+            .iter()
+            .map(|filter| filter["id"].to_string())
+            .collect();
         let expected = "filters of Zarr 2 are not supported; write the array with Zarr 3";
         return Err(FileFault::field("filters", found.join(", "), expected));
     }
@@ -437,9 +440,10 @@ fn translated(old: &Value) -> Result<Value, FileFault> {
         }
         _ => return Err(unknown()),
     };
-    let serialiser = match is_text {
-        true => json!({ "name": "vlen-utf8" }),
-        false => json!({ "name": "bytes", "configuration": { "endian": endian } }),
+    let serialiser = if is_text {
+        json!({ "name": "vlen-utf8" })
+    } else {
+        json!({ "name": "bytes", "configuration": { "endian": endian } })
     };
     let mut codecs = vec![serialiser];
     let compressor = &old["compressor"];

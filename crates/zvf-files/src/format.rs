@@ -296,11 +296,12 @@ impl fmt::Display for FileFormat {
 
 /// Lists extensions, with `or` before the last one.
 pub(crate) fn extensions(formats: impl Fn(FileFormat) -> bool) -> String {
-    let names = FileFormat::ALL
+    let names: Vec<String> = FileFormat::ALL
         .into_iter()
-        .filter(|format| formats(*format));
-    let names = names.filter(|format| !format.facts().extensions.is_empty());
-    let names: Vec<String> = names.map(|format| format!(".{format}")).collect();
+        .filter(|format| formats(*format))
+        .filter(|format| !format.facts().extensions.is_empty())
+        .map(|format| format!(".{format}"))
+        .collect();
     match names.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, others)) => format!("{} or {last}", others.join(", ")),

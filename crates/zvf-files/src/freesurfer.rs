@@ -62,8 +62,8 @@ pub(crate) fn open(
             return Err(file.error(FileFault::field("the signature", found, expected)));
         }
     };
-    let description = FileDescription::new(FileFormat::FreeSurfer, GeometryKind::Mesh);
-    let mut description = description.axes_xyz(Some("millimeter"));
+    let mut description = FileDescription::new(FileFormat::FreeSurfer, GeometryKind::Mesh)
+        .axes_xyz(Some("millimeter"));
     description.crs = Some(json!({ "frame": "surface RAS", "unit": "millimeter" }));
     let mut header = FileHeader::new();
     if magic == TRIANGLES {
@@ -140,8 +140,9 @@ pub(crate) fn read_overlay(path: &Path, limit: u64) -> Result<SurfaceValues, Fil
     let stem = overlay::stem(path);
     let name = stem
         .strip_prefix("lh.")
-        .or_else(|| stem.strip_prefix("rh."));
-    let name = name.unwrap_or(&stem).to_owned();
+        .or_else(|| stem.strip_prefix("rh."))
+        .unwrap_or(&stem)
+        .to_owned();
     let is_annotation = path.extension().is_some_and(|end| end == "annot");
     let mut labels = Vec::new();
     let (values, intent) = if is_annotation {
@@ -227,9 +228,10 @@ fn table(file: &mut ByteReader, labels: &mut Vec<Value>) -> Result<(), FileError
         count(file, "the largest number")?;
     }
     text(file)?;
-    let entries = match is_numbered {
-        true => count(file, "the number of entries")?,
-        false => u64::from(version.unsigned_abs()),
+    let entries = if is_numbered {
+        count(file, "the number of entries")?
+    } else {
+        u64::from(version.unsigned_abs())
     };
     for _ in 0..entries {
         if is_numbered {

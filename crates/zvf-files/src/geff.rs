@@ -46,8 +46,10 @@ pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileE
         let why = "the folder has no attribute geff; name the folder of a geff group";
         return Err(FileFault::Unsupported(why).of(path));
     };
-    let version = metadata.get("geff_version").and_then(Value::as_str);
-    let version = version.unwrap_or_default();
+    let version = metadata
+        .get("geff_version")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     if version.split('.').next() != Some("1") {
         let expected = "versions 1.0 and later of 1 are read";
         return Err(FileFault::field("geff_version", version, expected).of(path));
@@ -171,24 +173,30 @@ fn links(path: &Path, rows: &HashMap<i128, u32>, limit: u64) -> Result<Vec<i64>,
 
 /// Returns the declared axes.
 fn axes_of(metadata: &Map<String, Value>) -> Vec<AxisSpec> {
-    let axes = metadata.get("axes").and_then(Value::as_array);
-    let axes = axes.into_iter().flatten().filter_map(|axis| {
-        let text = |key: &str| axis.get(key).and_then(Value::as_str);
-        let mut spec = AxisSpec::new(text("name")?);
-        if let Some(kind) = text("type") {
-            spec = spec.kind(kind);
-        }
-        spec.unit = text("unit").map(str::to_owned);
-        Some(spec)
-    });
+    let axes = metadata
+        .get("axes")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|axis| {
+            let text = |key: &str| axis.get(key).and_then(Value::as_str);
+            let mut spec = AxisSpec::new(text("name")?);
+            if let Some(kind) = text("type") {
+                spec = spec.kind(kind);
+            }
+            spec.unit = text("unit").map(str::to_owned);
+            Some(spec)
+        });
     axes.collect()
 }
 
 /// Returns the object of each vertex: its lineage, otherwise its tracklet.
 fn tracks(metadata: &Map<String, Value>, vertex: &[(String, Column)]) -> Option<Vec<i64>> {
     let declared = metadata.get("track_node_props")?;
-    let name = declared.get("lineage").or_else(|| declared.get("tracklet"));
-    let name = name.and_then(Value::as_str)?;
+    let name = declared
+        .get("lineage")
+        .or_else(|| declared.get("tracklet"))
+        .and_then(Value::as_str)?;
     let (_, column) = vertex.iter().find(|(original, _)| original == name)?;
     let ColumnValues::Numeric(numbers) = &column.values else {
         return None;
@@ -196,8 +204,9 @@ fn tracks(metadata: &Map<String, Value>, vertex: &[(String, Column)]) -> Option<
     if column.nulls.is_some() || numbers.width != 1 || !numbers.kind.name().contains("int") {
         return None;
     }
-    let ids = integers_of(numbers).into_iter();
-    let ids = ids.map(|id| i64::try_from(id).ok().filter(|id| *id >= 0));
+    let ids = integers_of(numbers)
+        .into_iter()
+        .map(|id| i64::try_from(id).ok().filter(|id| *id >= 0));
     ids.collect()
 }
 
@@ -217,8 +226,11 @@ impl PropertyReading<'_> {
         declared: Option<&Value>,
         rows: usize,
     ) -> Result<Vec<(String, Column)>, FileError> {
-        let declared = declared.and_then(Value::as_object);
-        let declared: BTreeMap<&String, &Value> = declared.into_iter().flatten().collect();
+        let declared: BTreeMap<&String, &Value> = declared
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .collect();
         let mut columns = Vec::new();
         for (name, metadata) in declared {
             let is_plain =
@@ -241,8 +253,11 @@ impl PropertyReading<'_> {
             let is_missing = missing(&folder.join("missing"), rows, self.limit)?;
             let text = |key: &str| metadata.get(key).and_then(Value::as_str);
             let attributes = &mut self.description.attributes;
-            let declaration = attributes.entry(scope.to_owned()).or_default();
-            let declaration = declaration.entry(name.clone()).or_default();
+            let declaration = attributes
+                .entry(scope.to_owned())
+                .or_default()
+                .entry(name.clone())
+                .or_default();
             for key in ["unit", "description"] {
                 if let Some(text) = text(key) {
                     declaration.insert(key.to_owned(), text.into());
@@ -281,8 +296,11 @@ fn missing(folder: &Path, rows: usize, limit: u64) -> Result<Option<Vec<bool>>, 
         let why = "the array missing has booleans";
         return Err(FileFault::Unsupported(why).of(folder));
     };
-    let rows = numbers.bytes.chunks_exact(numbers.row_size().max(1));
-    let rows: Vec<bool> = rows.map(|row| row.iter().any(|byte| *byte != 0)).collect();
+    let rows: Vec<bool> = numbers
+        .bytes
+        .chunks_exact(numbers.row_size().max(1))
+        .map(|row| row.iter().any(|byte| *byte != 0))
+        .collect();
     Ok(Some(rows).filter(|rows| rows.contains(&true)))
 }
 

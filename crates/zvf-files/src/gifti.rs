@@ -166,9 +166,12 @@ fn push(overlay: &mut SurfaceValues, stem: &str, count: usize, arrays: Vec<DataA
     let Some(array) = arrays.first() else {
         return;
     };
-    let named = array.named("Name").map(str::trim);
-    let named = named.map(last_of_path);
-    let named = named.filter(|name| !name.is_empty()).map(str::to_owned);
+    let named = array
+        .named("Name")
+        .map(str::trim)
+        .map(last_of_path)
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned);
     let intent = array.intent.to_lowercase();
     let name = named.unwrap_or_else(|| match (count, intent.as_str()) {
         (1, _) => stem.to_owned(),

@@ -301,9 +301,11 @@ impl GraphContent {
                 }
             }
         }
-        let columns = self.keys.iter();
-        let columns = columns.flat_map(|key| [(&key.nodes, nodes), (&key.edges, edges)]);
-        let columns = columns.filter(|(cells, _)| !cells.is_empty());
+        let columns = self
+            .keys
+            .iter()
+            .flat_map(|key| [(&key.nodes, nodes), (&key.edges, edges)])
+            .filter(|(cells, _)| !cells.is_empty());
         check_size(columns.map(|(_, rows)| rows), options.unpacked)?;
         let mut vertex = vec![self.node_ids.ids("node_id", nodes)];
         let mut link = Vec::new();

@@ -18,11 +18,12 @@ const BUFFER: usize = 1 << 18;
 
 /// Opens a regular file for reading. Opening a pipe would wait for a writer.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    match fs::metadata(path)?.is_file() {
-        true => File::open(path),
-        false => Err(io::Error::other(
+    if fs::metadata(path)?.is_file() {
+        File::open(path)
+    } else {
+        Err(io::Error::other(
             "it is not a regular file; replace it by one",
-        )),
+        ))
     }
 }
 

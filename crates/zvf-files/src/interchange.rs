@@ -181,11 +181,11 @@ fn read_description(
     }
     let text =
         std::fs::read_to_string(&path).map_err(|error| GeometryReadError::file(&path, error))?;
-    let description = StoreDescription::parse(&text);
-    let description = description.map_err(|reason| GeometryReadError::Metadata {
-        path: path.clone(),
-        reason,
-    })?;
+    let description =
+        StoreDescription::parse(&text).map_err(|reason| GeometryReadError::Metadata {
+            path: path.clone(),
+            reason,
+        })?;
     Ok((Some(description), Some(path)))
 }
 

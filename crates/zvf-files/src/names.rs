@@ -74,8 +74,7 @@ mod tests {
     #[test]
     fn names_become_distinct_identifiers() {
         let mut names = AttributeNames::default();
-        let given = ["fa", "mean fa", "FA", "2d", "", "mean_fa"];
-        let given = given.map(|name| names.add(name));
+        let given = ["fa", "mean fa", "FA", "2d", "", "mean_fa"].map(|name| names.add(name));
         assert_eq!(given, ["fa", "mean_fa", "FA_2", "_2d", "_", "mean_fa_2"]);
         let mut header = Map::new();
         names.record(&mut header, "names");

@@ -82,9 +82,10 @@ pub(crate) fn take_coordinates(
     };
     let values = (0..rows).flat_map(at);
     let width = u32::try_from(channels.len()).unwrap_or(u32::MAX);
-    let positions = match is_narrow {
-        true => NumericColumn::float32(width, values.map(narrow)),
-        false => NumericColumn::float64(width, values),
+    let positions = if is_narrow {
+        NumericColumn::float32(width, values.map(narrow))
+    } else {
+        NumericColumn::float64(width, values)
     };
     let mut index = 0_usize;
     columns.retain(|_| {

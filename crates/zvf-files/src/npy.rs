@@ -93,8 +93,11 @@ impl ColumnHeader {
     }
 
     fn array(self, bytes: Vec<u8>) -> Result<NpyColumn, NpyReadError> {
-        let rows = self.shape.first().copied();
-        let rows = rows.ok_or(NpyReadError::NoDimension)?;
+        let rows = self
+            .shape
+            .first()
+            .copied()
+            .ok_or(NpyReadError::NoDimension)?;
         let size = self.sort.size();
         let mut bytes = if self.is_fortran && self.shape.len() > 1 {
             by_rows(&bytes, &self.shape, size)
@@ -172,32 +175,36 @@ fn by_rows(bytes: &[u8], shape: &[usize], size: usize) -> Vec<u8> {
 
 /// Decodes UTF-32 text of fixed length, padded with zeros.
 fn unicode(bytes: &[u8], size: usize, order: ByteOrder) -> Result<ColumnValues, NpyReadError> {
-    let texts = bytes.chunks_exact(size.max(1)).enumerate();
-    let texts = texts.map(|(row, bytes)| {
-        let (codes, _) = bytes.as_chunks::<4>();
-        let mut text = String::new();
-        let codes = codes.iter().map(|code| match order {
-            ByteOrder::Little => u32::from_le_bytes(*code),
-            ByteOrder::Big => u32::from_be_bytes(*code),
-        });
-        for code in codes {
-            text.push(char::from_u32(code).ok_or(NpyReadError::Characters(row))?);
-        }
-        text.truncate(text.trim_end_matches('\0').len());
-        Ok(Some(text))
-    });
-    let texts = texts.collect::<Result<Vec<_>, NpyReadError>>()?;
+    let texts = bytes
+        .chunks_exact(size.max(1))
+        .enumerate()
+        .map(|(row, bytes)| {
+            let (codes, _) = bytes.as_chunks::<4>();
+            let mut text = String::new();
+            let codes = codes.iter().map(|code| match order {
+                ByteOrder::Little => u32::from_le_bytes(*code),
+                ByteOrder::Big => u32::from_be_bytes(*code),
+            });
+            for code in codes {
+                text.push(char::from_u32(code).ok_or(NpyReadError::Characters(row))?);
+            }
+            text.truncate(text.trim_end_matches('\0').len());
+            Ok(Some(text))
+        })
+        .collect::<Result<Vec<_>, NpyReadError>>()?;
     Ok(ColumnValues::text(texts))
 }
 
 /// Decodes UTF-8 text of fixed length, padded with zeros.
 fn latin(bytes: &[u8], size: usize) -> Result<ColumnValues, NpyReadError> {
-    let texts = bytes.chunks_exact(size.max(1)).enumerate();
-    let texts = texts.map(|(row, bytes)| {
-        let text = core::str::from_utf8(bytes).map_err(|_| NpyReadError::Characters(row))?;
-        Ok(Some(text.trim_end_matches('\0').to_owned()))
-    });
-    let texts = texts.collect::<Result<Vec<_>, NpyReadError>>()?;
+    let texts = bytes
+        .chunks_exact(size.max(1))
+        .enumerate()
+        .map(|(row, bytes)| {
+            let text = core::str::from_utf8(bytes).map_err(|_| NpyReadError::Characters(row))?;
+            Ok(Some(text.trim_end_matches('\0').to_owned()))
+        })
+        .collect::<Result<Vec<_>, NpyReadError>>()?;
     Ok(ColumnValues::text(texts))
 }
 

@@ -287,9 +287,10 @@ fn check_dimensions(
     found: usize,
     expected: usize,
 ) -> Result<(), GeometryReadError> {
-    match found == expected {
-        true => Ok(()),
-        false => Err(column.error(ColumnError::Dimensions { expected, found })),
+    if found == expected {
+        Ok(())
+    } else {
+        Err(column.error(ColumnError::Dimensions { expected, found }))
     }
 }
 

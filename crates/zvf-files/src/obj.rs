@@ -211,12 +211,13 @@ impl ObjContent {
         if vertices == 0 {
             return Err(FileFault::Empty.of(path));
         }
-        let positions = match self.needs_float64 {
-            true => NumericColumn::float64(3, std::mem::take(&mut self.positions)),
-            false => NumericColumn::float32(
+        let positions = if self.needs_float64 {
+            NumericColumn::float64(3, std::mem::take(&mut self.positions))
+        } else {
+            NumericColumn::float32(
                 3,
                 std::mem::take(&mut self.positions).into_iter().map(narrow),
-            ),
+            )
         };
         debug_assert!(matches!(positions.kind, Kind::Float32 | Kind::Float64));
         let mut geometry = Geometry::new(positions);

@@ -38,12 +38,11 @@ impl ObjectFiles {
         let id = object.to_string();
         let name = name.filter(|name| is_file_name(name)).unwrap_or(&id);
         let path = PathBuf::from(self.template.replace(OBJECT, &id).replace(NAME, name));
-        match self.used.insert(path.clone()) {
-            true => Ok(path),
-            false => {
-                let why = "two objects have one name; use {object} in the name of the file";
-                Err(FileFault::Unsupported(why).of(&path))
-            }
+        if self.used.insert(path.clone()) {
+            Ok(path)
+        } else {
+            let why = "two objects have one name; use {object} in the name of the file";
+            Err(FileFault::Unsupported(why).of(&path))
         }
     }
 }

@@ -94,8 +94,8 @@ pub(crate) fn mesh(
 
 /// Returns the name of a file without the extensions of its format.
 pub(crate) fn stem(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let mut name = name.as_ref();
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut name = file.as_ref();
     for end in [
         ".gz", ".gii", ".annot", ".shape", ".func", ".label", ".surf",
     ] {

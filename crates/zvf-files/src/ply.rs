@@ -271,8 +271,9 @@ fn are_steps(ends: &[Option<Vec<i64>>; 2], parts: &[i64]) -> bool {
         return false;
     };
     let pairs = (0_i64..).zip(parts.windows(2));
-    let steps = pairs.filter(|(_, pair)| pair.first() == pair.last());
-    let steps = steps.map(|(row, _)| (row, row.saturating_add(1)));
+    let steps = pairs
+        .filter(|(_, pair)| pair.first() == pair.last())
+        .map(|(row, _)| (row, row.saturating_add(1)));
     one.iter().copied().zip(two.iter().copied()).eq(steps)
 }
 

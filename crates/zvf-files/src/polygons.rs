@@ -153,11 +153,12 @@ impl PolygonList {
             return;
         }
         geometry.link_width = 3;
-        let ends = match self.ends.is_empty() {
-            true => (1..=self.count)
+        let ends = if self.ends.is_empty() {
+            (1..=self.count)
                 .map(|end| end.saturating_mul(self.width))
-                .collect(),
-            false => self.ends,
+                .collect()
+        } else {
+            self.ends
         };
         let mut faces: Vec<u32> = Vec::new();
         let mut start = 0;

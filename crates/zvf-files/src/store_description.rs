@@ -249,13 +249,14 @@ fn attributes(scopes: &Value) -> Result<AttributeDeclarations, String> {
         if !Scope::ALL.iter().any(|known| known.name() == scope) {
             return Err(format!("attributes has {scope:?}, which is not a scope"));
         }
-        let attributes = attributes.as_object();
-        let attributes =
-            attributes.ok_or_else(|| format!("attributes.{scope} is not an object"))?;
+        let attributes = attributes
+            .as_object()
+            .ok_or_else(|| format!("attributes.{scope} is not an object"))?;
         for (name, members) in attributes {
-            let members = members.as_object().cloned();
-            let members =
-                members.ok_or_else(|| format!("attributes.{scope}.{name} is not an object"))?;
+            let members = members
+                .as_object()
+                .cloned()
+                .ok_or_else(|| format!("attributes.{scope}.{name} is not an object"))?;
             let of_scope = parsed.entry(scope.clone()).or_default();
             of_scope.insert(name.clone(), members);
         }
@@ -274,11 +275,15 @@ mod tests {
         description.axes = vec![AxisSpec::new("t").kind("time").unit("second")];
         description.crs = Some(json!({"type": "EPSG", "code": 25832}));
         description.name = Some("Gehirn σ".to_owned());
-        let header = json!({"voxel_to_rasmm": [[1.0, 0.5]]});
-        let header = header.as_object().unwrap().clone();
+        let header = json!({"voxel_to_rasmm": [[1.0, 0.5]]})
+            .as_object()
+            .unwrap()
+            .clone();
         description.headers.insert("trk".to_owned(), header);
-        let fa = json!({"unit": "1", "description": "anisotropy", "channel_names": ["a", "b"]});
-        let fa = fa.as_object().unwrap().clone();
+        let fa = json!({"unit": "1", "description": "anisotropy", "channel_names": ["a", "b"]})
+            .as_object()
+            .unwrap()
+            .clone();
         let vertex = BTreeMap::from([("fa".to_owned(), fa)]);
         description.attributes.insert("vertex".to_owned(), vertex);
         description.transaction = Some(3);

@@ -148,9 +148,10 @@ pub(crate) fn object_data_left_out(
     result: &QueryResult,
     format: FileFormat,
 ) -> impl Iterator<Item = String> + '_ {
-    let attributes = result.object.iter();
-    let attributes =
-        attributes.map(move |column| format!("object.{}: not supported by {format}", column.name));
+    let attributes = result
+        .object
+        .iter()
+        .map(move |column| format!("object.{}: not supported by {format}", column.name));
     let groups = result.groups.iter();
     attributes
         .chain(groups.map(move |group| format!("group.{}: not supported by {format}", group.id)))

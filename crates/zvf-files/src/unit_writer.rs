@@ -67,9 +67,10 @@ impl UnitWriter {
         let has_radius = format == FileFormat::Swc;
         let radius = match factors.as_slice() {
             [first, rest @ ..] if has_radius => {
-                match rest.iter().all(|other| other.factor == first.factor) {
-                    true => RadiusFactor::One(first.factor),
-                    false => RadiusFactor::Several,
+                if rest.iter().all(|other| other.factor == first.factor) {
+                    RadiusFactor::One(first.factor)
+                } else {
+                    RadiusFactor::Several
                 }
             }
             _ => RadiusFactor::None,

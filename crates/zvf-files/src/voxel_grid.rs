@@ -42,8 +42,9 @@ impl VoxelGrid {
             let origin = extent.least.map(|least| floor(least, size));
             let axes = origin.iter().zip(extent.most);
             // A voxel extends half of its side beyond its centre, where its coordinate is whole.
-            let counts = axes.map(|(origin, most)| ((most - origin) / size).floor() + 2.0);
-            let counts = counts.map(|count| i16::try_from(whole(count)?).ok());
+            let counts = axes
+                .map(|(origin, most)| ((most - origin) / size).floor() + 2.0)
+                .map(|count| i16::try_from(whole(count)?).ok());
             if let Some(counts) = counts.collect::<Option<Vec<i16>>>() {
                 let mut grid = Self {
                     affine: VoxelMap::scaled(size, origin),
@@ -103,11 +104,15 @@ impl FileGrid {
         let order = AxisOrder::of_names(&names.collect::<Vec<&str>>());
         if let (Some(bounds), Some(order)) = (&description.bounds, order) {
             for corner in [bounds.lower(), bounds.upper()] {
-                let corner = description.axes.iter().zip(corner).map(|(axis, value)| {
-                    let unit = LengthUnit::of_axis(axis);
-                    unit.map_or(*value, |unit| unit.in_unit(MILLIMETER).apply(*value))
-                });
-                let corner: Vec<f64> = corner.collect();
+                let corner: Vec<f64> = description
+                    .axes
+                    .iter()
+                    .zip(corner)
+                    .map(|(axis, value)| {
+                        let unit = LengthUnit::of_axis(axis);
+                        unit.map_or(*value, |unit| unit.in_unit(MILLIMETER).apply(*value))
+                    })
+                    .collect();
                 made_up.enclose(&[order.point(&corner)]);
             }
         }

@@ -38,8 +38,9 @@ impl WholeReader {
             zvf::ColumnValues::Dictionary { codes, .. } => codes.len().saturating_mul(4),
         });
         let links = geometry.links.len().saturating_mul(8);
-        let size = sizes.fold(geometry.positions.bytes.len(), usize::saturating_add);
-        let size = size.saturating_add(links);
+        let size = sizes
+            .fold(geometry.positions.bytes.len(), usize::saturating_add)
+            .saturating_add(links);
         description.bytes = u64::try_from(size).unwrap_or(u64::MAX);
         // The tables are returned separately.
         let mut tables = Geometry::new(NumericColumn::new(geometry.positions.kind, 3));

@@ -69,8 +69,9 @@ impl OutputSink {
         // The permissions of a new file, instead of those of a private one.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let file = builder.tempfile_in(folder);
-        let file = file.map_err(|source| FileFault::Io(source).of(path))?;
+        let file = builder
+            .tempfile_in(folder)
+            .map_err(|source| FileFault::Io(source).of(path))?;
         Ok(Self {
             path: path.to_path_buf(),
             file: BufWriter::with_capacity(1 << 18, file),
@@ -97,8 +98,10 @@ impl OutputSink {
     ) -> Result<PathBuf, FileError> {
         let path = self.path;
         let in_file = |source| FileFault::Io(source).of(&path);
-        let file = self.file.into_inner();
-        let mut file = file.map_err(|error| in_file(error.into_error()))?;
+        let mut file = self
+            .file
+            .into_inner()
+            .map_err(|error| in_file(error.into_error()))?;
         patch(file.as_file_mut()).map_err(in_file)?;
         file.persist(&path).map_err(|error| in_file(error.error))?;
         Ok(path)
@@ -159,15 +162,16 @@ pub(crate) fn paths(batch: &QueryResult, format: &'static str) -> Result<Vec<Pat
     let rows = batch.positions.len();
     let row = |offset: u64| usize::try_from(offset.checked_sub(batch.first_row)?).ok();
     let spans = offsets.iter().zip(offsets.iter().skip(1)).zip(objects);
-    let paths = spans.map(|((start, end), object)| {
-        let (start, end) = (row(*start)?, row(*end)?);
-        (start <= end && end <= rows).then_some(PathRows {
-            start,
-            end,
-            object: *object,
+    let paths: Option<Vec<PathRows>> = spans
+        .map(|((start, end), object)| {
+            let (start, end) = (row(*start)?, row(*end)?);
+            (start <= end && end <= rows).then_some(PathRows {
+                start,
+                end,
+                object: *object,
+            })
         })
-    });
-    let paths: Option<Vec<PathRows>> = paths.collect();
+        .collect();
     paths.ok_or(FileFault::Broken(
         "paths do not fit the rows of their vertices",
     ))

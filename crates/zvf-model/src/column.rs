@@ -224,8 +224,9 @@ impl NumericColumn {
         let view = self.view()?;
         let columns = || 0..self.width;
         let value = |row, column| view.value(row, column).map(Value::to_f64);
-        let values = (0..view.rows()).flat_map(|row| columns().map(move |column| (row, column)));
-        let values = values.map(|(row, column)| value(row, column).unwrap_or(f64::NAN));
+        let values = (0..view.rows())
+            .flat_map(|row| columns().map(move |column| (row, column)))
+            .map(|(row, column)| value(row, column).unwrap_or(f64::NAN));
         Some(Self::float64(self.width, values))
     }
 

@@ -125,9 +125,12 @@ impl Key {
     /// Returns whether the key is in the folder of another one.
     pub fn is_below(&self, folder: &Self) -> bool {
         let rest = self.0.strip_prefix(folder.as_str());
-        rest.is_some_and(|rest| match folder.is_root() {
-            true => !rest.is_empty(),
-            false => rest.starts_with('/'),
+        rest.is_some_and(|rest| {
+            if folder.is_root() {
+                !rest.is_empty()
+            } else {
+                rest.starts_with('/')
+            }
         })
     }
 

@@ -605,8 +605,9 @@ impl Layout {
         array: Option<CellGrid<'_>>,
     ) -> Result<CellAddress, AddressError> {
         let form = self.chunk_form(part).ok_or(AddressError::NoCells)?;
-        let node = self.described_at(level, part)?;
-        let node = node.ok_or(AddressError::NoCells)?;
+        let node = self
+            .described_at(level, part)?
+            .ok_or(AddressError::NoCells)?;
         match (form, array) {
             (ChunkForm::Child, _) => Ok(CellAddress::child(&node, chunk.coords())?),
             (ChunkForm::Cell | ChunkForm::Padded, None) => Err(AddressError::NoGrid),

@@ -251,8 +251,10 @@ impl LevelMetadata {
             notes.note(missing, Assumed::Default);
         }
 
-        let chunk_shape = block.get("chunk_shape").map(|at| read_shape(&at, rank));
-        let chunk_shape = chunk_shape.transpose()?;
+        let chunk_shape = block
+            .get("chunk_shape")
+            .map(|at| read_shape(&at, rank))
+            .transpose()?;
         let scale = chunk_shape
             .as_ref()
             .map(|shape| shape.scale_over(&root.chunk_shape));
@@ -355,10 +357,15 @@ impl LevelMetadata {
         target: &Self,
         root: &RootMetadata,
     ) -> Result<Vec<AxisScales>, ScaleError> {
-        let leading = self.attribute_chunking.is_some();
-        let leading = leading.then_some(AxisScales::EQUAL);
-        let axes = self.scale(root)?.into_iter().zip(target.scale(root)?);
-        let axes = axes.map(|(source, target)| AxisScales { source, target });
+        let leading = self
+            .attribute_chunking
+            .is_some()
+            .then_some(AxisScales::EQUAL);
+        let axes = self
+            .scale(root)?
+            .into_iter()
+            .zip(target.scale(root)?)
+            .map(|(source, target)| AxisScales { source, target });
         Ok(leading.into_iter().chain(axes).collect())
     }
 
@@ -453,8 +460,13 @@ impl<'a> LevelMetadataChange<'a> {
 
     /// Returns the names of the parts that are listed as present.
     pub fn arrays_present(&self) -> Vec<String> {
-        let names = self.0.get(ARRAYS_PRESENT).and_then(Value::as_array);
-        let names = names.into_iter().flatten().filter_map(Value::as_str);
+        let names = self
+            .0
+            .get(ARRAYS_PRESENT)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
         names.map(str::to_owned).collect()
     }
 

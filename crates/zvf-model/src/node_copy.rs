@@ -130,8 +130,9 @@ impl NodeCopy {
         };
         let fields = place.fields()?;
         let transaction = fields.require("transaction")?.u64()?;
-        let forms = fields.require("forms")?;
-        let forms = forms.each(|form| Ok(form.fields()?.map().clone()))?;
+        let forms = fields
+            .require("forms")?
+            .each(|form| Ok(form.fields()?.map().clone()))?;
         let mut nodes = BTreeMap::new();
         let named = fields.require("nodes")?.fields()?;
         if named.map().len() > MAX_NODES {

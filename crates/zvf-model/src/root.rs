@@ -567,8 +567,7 @@ impl RootMetadata {
         let required = (!required.is_empty()).then(|| required.clone());
         let bounds = self.bounds.as_ref();
         let bounds = bounds.map(|bounds| [bounds.lower().to_vec(), bounds.upper().to_vec()]);
-        let kinds = self.geometry_kinds.iter();
-        let kinds: Value = kinds.map(Word::as_str).collect();
+        let kinds: Value = self.geometry_kinds.iter().map(Word::as_str).collect();
         let links = self.links_convention.as_ref();
         let objects = self.object_index_convention.as_ref();
         let cross_chunk = self.cross_chunk_strategy.as_ref();
@@ -595,8 +594,11 @@ impl RootMetadata {
             .with_some(REQUIRED, required)
             .with_all(&self.unknown);
         let axes: Value = self.axes.iter().map(Axis::to_json).collect();
-        let datasets = self.datasets.iter().map(MultiscaleDataset::to_json);
-        let datasets: Value = datasets.collect();
+        let datasets: Value = self
+            .datasets
+            .iter()
+            .map(MultiscaleDataset::to_json)
+            .collect();
         let sharding = self.legacy_sharding.as_ref();
         let layout = sharding.and_then(|sharding| sharding.layout.as_deref());
         // These members come first, as in other writers.
@@ -648,9 +650,10 @@ impl RootMetadata {
         let geometry_kinds = read_kinds(&block.require("geometry_types")?, notes)?;
 
         let version = read_version(&block, notes);
-        let capabilities = block.get(CAPABILITIES);
-        let capabilities = capabilities.map(|at| at.each(|item| item.text().map(str::to_owned)));
-        let capabilities = capabilities.and_then(|read| notes.take(read, Assumed::Default));
+        let capabilities = block
+            .get(CAPABILITIES)
+            .map(|at| at.each(|item| item.text().map(str::to_owned)))
+            .and_then(|read| notes.take(read, Assumed::Default));
         let base_bin_shape = notes.field(&block, "base_bin_shape", |at| read_shape(at, rank));
         let bins = base_bin_shape
             .clone()
@@ -878,8 +881,7 @@ fn read_datasets(
 fn read_dataset(item: &JsonField<'_>, rank: usize) -> Result<MultiscaleDataset, MetadataError> {
     let fields = item.fields()?;
     let path = fields.require("path")?;
-    let level = LevelId::parse(path.text()?);
-    let level = level.ok_or_else(|| {
+    let level = LevelId::parse(path.text()?).ok_or_else(|| {
         let found = path.text().unwrap_or_default();
         path.unknown_word(found, "a level number")
     })?;
@@ -928,11 +930,12 @@ fn read_required(block: &Fields<'_>) -> Result<Vec<String>, MetadataError> {
         .filter(is_unknown)
         .map(String::as_str)
         .collect();
-    match unknown.is_empty() {
-        true => Ok(tokens),
-        false => Err(at.error(MetadataFault::Capabilities(Excerpt::of(
+    if unknown.is_empty() {
+        Ok(tokens)
+    } else {
+        Err(at.error(MetadataFault::Capabilities(Excerpt::of(
             &unknown.join(", "),
-        )))),
+        ))))
     }
 }
 

@@ -28,15 +28,19 @@ impl StaleLevels {
     /// Reads the attributes of a root. Entries that are not levels, and lists with other entries than
     /// chunks, are ignored.
     pub fn parse(root: &Attributes) -> Self {
-        let chunks = root.get(CHUNKS).and_then(Value::as_object);
-        let chunks = chunks.into_iter().flatten().filter_map(|(level, list)| {
-            let chunk = |name: &Value| {
-                let name = name.as_str()?;
-                ChunkCoord::parse(name, name.split('.').count()).ok()
-            };
-            let list = list.as_array()?.iter().map(chunk);
-            Some((LevelId::parse(level)?, list.collect::<Option<_>>()?))
-        });
+        let chunks = root
+            .get(CHUNKS)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .filter_map(|(level, list)| {
+                let chunk = |name: &Value| {
+                    let name = name.as_str()?;
+                    ChunkCoord::parse(name, name.split('.').count()).ok()
+                };
+                let list = list.as_array()?.iter().map(chunk);
+                Some((LevelId::parse(level)?, list.collect::<Option<_>>()?))
+            });
         Self {
             levels: listed(root).collect(),
             chunks: chunks.collect(),
@@ -47,12 +51,15 @@ impl StaleLevels {
     pub fn write(&self, root: &mut Attributes) {
         let levels: Vec<u32> = self.levels.iter().map(|level| level.number()).collect();
         put(root, LEVELS, levels.is_empty(), levels.into());
-        let chunks = self.chunks.iter().map(|(level, chunks)| {
-            let names: BTreeSet<String> = chunks.iter().map(ChunkCoord::to_string).collect();
-            let names: Vec<String> = names.into_iter().collect();
-            (level.to_string(), Value::from(names))
-        });
-        let chunks: Attributes = chunks.collect();
+        let chunks: Attributes = self
+            .chunks
+            .iter()
+            .map(|(level, chunks)| {
+                let names: BTreeSet<String> = chunks.iter().map(ChunkCoord::to_string).collect();
+                let names: Vec<String> = names.into_iter().collect();
+                (level.to_string(), Value::from(names))
+            })
+            .collect();
         put(root, CHUNKS, chunks.is_empty(), chunks.into());
     }
 
@@ -120,8 +127,11 @@ impl StaleLevels {
 /// Returns the stale levels in the attributes of a root.
 pub(crate) fn listed(root: &Attributes) -> impl Iterator<Item = LevelId> + '_ {
     let listed = root.get(LEVELS).and_then(Value::as_array);
-    let numbers = listed.into_iter().flatten().filter_map(Value::as_u64);
-    let numbers = numbers.filter_map(|number| u32::try_from(number).ok());
+    let numbers = listed
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_u64)
+        .filter_map(|number| u32::try_from(number).ok());
     numbers.map(LevelId::new)
 }
 

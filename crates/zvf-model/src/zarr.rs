@@ -322,8 +322,10 @@ impl Array {
             REGULAR => {}
             other => return Err(grid_name.unknown_word(other, "the chunk grid \"regular\"")),
         }
-        let chunk_shape = grid.require("configuration")?.fields()?;
-        let chunk_shape = chunk_shape.require("chunk_shape")?;
+        let chunk_shape = grid
+            .require("configuration")?
+            .fields()?
+            .require("chunk_shape")?;
         let chunk_shape = extents_like(&chunk_shape, shape.len())?;
         let key_encoding = ChunkKeyEncoding::read(&fields.require("chunk_key_encoding")?)?;
         let data_type = DataType::read(&fields.require("data_type")?)?;

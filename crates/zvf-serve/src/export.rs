@@ -53,9 +53,10 @@ pub enum ExportTarget {
 impl ExportTarget {
     /// Parses an address: a text that contains `://` names a bucket, and any other a folder.
     pub fn parse(text: &str) -> Self {
-        match text.contains("://") {
-            true => Self::Bucket(text.to_owned()),
-            false => Self::Folder(PathBuf::from(text)),
+        if text.contains("://") {
+            Self::Bucket(text.to_owned())
+        } else {
+            Self::Folder(PathBuf::from(text))
         }
     }
 }
@@ -361,9 +362,10 @@ fn check_outside(store: &str, target: &ExportTarget) -> Result<(), ExportError> 
         ExportTarget::Folder(folder) => folder.display().to_string(),
         ExportTarget::Bucket(address) => address.clone(),
     };
-    match zvf_store::path_in_folder(&text, store).is_some() {
-        true => Err(ExportError::InStore(text)),
-        false => Ok(()),
+    if zvf_store::path_in_folder(&text, store).is_some() {
+        Err(ExportError::InStore(text))
+    } else {
+        Ok(())
     }
 }
 
@@ -386,9 +388,10 @@ fn check_layers(
     }
     possible.retain(|kind| !options.layers.contains(kind));
     let wanted = names(&options.layers);
-    Err(match possible.is_empty() {
-        true => ExportError::Nothing(wanted),
-        false => ExportError::NoLayer(wanted, names(&possible)),
+    Err(if possible.is_empty() {
+        ExportError::Nothing(wanted)
+    } else {
+        ExportError::NoLayer(wanted, names(&possible))
     })
 }
 
@@ -478,8 +481,12 @@ async fn written(
 ) -> Result<Option<Layer>, ExportError> {
     let name = kind.folder_of(work.reading.level);
     if let Some(known) = work.output.layer(&name) {
-        let known_notes = known.get("notes").and_then(Value::as_array);
-        let known_notes = known_notes.into_iter().flatten().filter_map(Value::as_str);
+        let known_notes = known
+            .get("notes")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
         notes.extend(known_notes.map(str::to_owned));
         return Ok(Layer::from_json(
             kind,

@@ -386,9 +386,12 @@ impl Server {
             None => bound.to_string(),
         };
         let own = format!("http://{host}");
-        let origins = options.origins.iter();
-        let origins = origins.chain([&own, &options.viewer]);
-        let origins = origins.map(|address| origin_of(address)).collect();
+        let origins = options
+            .origins
+            .iter()
+            .chain([&own, &options.viewer])
+            .map(|address| origin_of(address))
+            .collect();
         let hosts = host_names(host, &options.hosts, port);
         // With a token, a foreign host name that resolves to this machine is harmless.
         let is_named = is_loopback || !options.hosts.is_empty();

@@ -138,8 +138,9 @@ impl Spill {
         let mut partitions = Vec::new();
         for (id, hasher) in &self.written {
             let file = self.file(*id);
-            let length = fs::metadata(&file).map(|file| file.len());
-            let length = length.map_err(|source| SpillError::File { file, source })?;
+            let length = fs::metadata(&file)
+                .map(|file| file.len())
+                .map_err(|source| SpillError::File { file, source })?;
             let crc32 = hasher.clone().finalize();
             partitions.push(json!([id.index, id.shard, length, crc32]));
         }

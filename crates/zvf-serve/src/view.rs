@@ -93,10 +93,10 @@ pub fn viewer_link(viewer: Option<&str>, state: &str) -> String {
     let mut link = format!("{}/#!", viewer.trim_end_matches('/'));
     for byte in state.bytes() {
         let is_plain = byte.is_ascii_alphanumeric() || b"-_.~:/".contains(&byte);
-        match is_plain {
-            true => link.push(char::from(byte)),
-            // Writing into a string does not fail.
-            false => drop(write!(link, "%{byte:02X}")),
+        if is_plain {
+            link.push(char::from(byte));
+        } else {
+            _ = write!(link, "%{byte:02X}");
         }
     }
     link
@@ -133,11 +133,13 @@ pub fn viewer_state(stores: &[ServedView<'_>]) -> String {
     }
     let dimensions = dimensions(stores);
     let is_shared = groups.iter().any(|group| group.len() > 1);
-    let layers = stores.iter().flat_map(|store| {
-        let layers = store.view.layers.iter();
-        layers.map(move |layer| layer_state(store, layer, is_shared))
-    });
-    let layers: Vec<Value> = layers.collect();
+    let layers: Vec<Value> = stores
+        .iter()
+        .flat_map(|store| {
+            let layers = store.view.layers.iter();
+            layers.map(move |layer| layer_state(store, layer, is_shared))
+        })
+        .collect();
     let mut state = Map::new();
     state.insert("showAxisLines".to_owned(), false.into());
     state.insert("layers".to_owned(), layers.into());
@@ -327,9 +329,10 @@ fn width_of(group: &[&ServedView<'_>]) -> u8 {
 
 /// Returns the layout of a panel: volumes are drawn in a cross-section beside the view in space.
 fn layout_of(group: &[&ServedView<'_>]) -> &'static str {
-    match group.iter().any(|store| store.view.has_volume()) {
-        true => "xy-3d",
-        false => "3d",
+    if group.iter().any(|store| store.view.has_volume()) {
+        "xy-3d"
+    } else {
+        "3d"
     }
 }
 

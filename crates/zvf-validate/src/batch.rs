@@ -183,8 +183,10 @@ fn batch_len(context: &Context<'_>, parts: &[&ChunkedPart], chunks: &[ChunkCoord
     let mut bytes = 0_u64;
     let mut len = 0_usize;
     for chunk in chunks.iter().take(MAX_CHUNKS) {
-        let sizes = parts.iter().filter(|part| part.has(chunk));
-        let sizes = sizes.map(|part| part.stored_size(chunk).unwrap_or(UNKNOWN));
+        let sizes = parts
+            .iter()
+            .filter(|part| part.has(chunk))
+            .map(|part| part.stored_size(chunk).unwrap_or(UNKNOWN));
         bytes = bytes.saturating_add(sizes.fold(0, u64::saturating_add));
         if len > 0 && bytes > max {
             break;

@@ -266,8 +266,10 @@ pub(crate) fn grid(array: &Array, arity: usize) -> Result<Grid, String> {
     let origin = match array.attributes.get("chunk_grid_origin") {
         None | Some(Value::Null) => None,
         Some(origin) => {
-            let numbers = origin.as_array().map(|list| list.iter().map(Value::as_i64));
-            let numbers = numbers.and_then(Iterator::collect::<Option<Vec<i64>>>);
+            let numbers = origin
+                .as_array()
+                .map(|list| list.iter().map(Value::as_i64))
+                .and_then(Iterator::collect::<Option<Vec<i64>>>);
             Some(numbers.ok_or("chunk_grid_origin is not a list of integers")?)
         }
     };
@@ -375,8 +377,10 @@ fn children(
         if name.starts_with(SHARD_PREFIX) {
             shards.push(child);
         } else if let Ok(chunk) = ChunkCoord::parse(name, arity) {
-            let size = tree.below(&child).map(|(_, size)| size);
-            let size = size.fold(0, u64::saturating_add);
+            let size = tree
+                .below(&child)
+                .map(|(_, size)| size)
+                .fold(0, u64::saturating_add);
             children.insert(chunk, ChildCell::Own(child, size));
         }
         // L1 reports other names.

@@ -154,8 +154,9 @@ impl Fix {
             path => Key::parse(path).ok(),
         };
         if let Some(node) = json.get("node") {
-            let names = list("path")?.iter();
-            let names = names.map(|name| Some(name.as_str()?.to_owned()));
+            let names = list("path")?
+                .iter()
+                .map(|name| Some(name.as_str()?.to_owned()));
             return Some(Self::Attribute {
                 node: key(node)?,
                 path: names.collect::<Option<_>>()?,
@@ -195,8 +196,10 @@ impl ValidationReport {
 
     /// Returns the number of findings of a severity, listed or not.
     pub fn count(&self, severity: Severity) -> u64 {
-        let listed = self.findings.iter();
-        let listed = listed.filter(|finding| finding.rule.severity == severity);
+        let listed = self
+            .findings
+            .iter()
+            .filter(|finding| finding.rule.severity == severity);
         let unlisted = self.unlisted.iter().filter_map(|(code, count)| {
             let rule = crate::rules::find(code)?;
             (rule.severity == severity).then_some(*count)
@@ -244,11 +247,14 @@ impl ValidationReport {
     /// this version does not have.
     pub fn from_json(json: &Value) -> Option<Self> {
         let findings = json.get("findings")?.as_array()?.iter();
-        let unlisted = json.get("unlisted")?.as_object()?.iter();
-        let unlisted = unlisted.map(|(code, count)| {
-            let rule = crate::rules::find(code)?;
-            Some((rule.code, count.as_u64()?))
-        });
+        let unlisted = json
+            .get("unlisted")?
+            .as_object()?
+            .iter()
+            .map(|(code, count)| {
+                let rule = crate::rules::find(code)?;
+                Some((rule.code, count.as_u64()?))
+            });
         let mut findings: Vec<Finding> = findings.map(Finding::from_json).collect::<Option<_>>()?;
         withheld::update(&mut findings);
         Some(Self {

@@ -32,10 +32,13 @@ impl ValidationShare {
     /// Returns the groups of this share. `seed` decides which task has the first group, so that one
     /// task does not have the first group of every array.
     pub(crate) fn picked(self, seed: &str, groups: BTreeSet<Vec<i64>>) -> BTreeSet<Vec<i64>> {
-        let first = seed.bytes().fold(0_usize, |sum, byte| {
-            sum.wrapping_mul(31).wrapping_add(usize::from(byte))
-        });
-        let first = first.checked_rem(self.count).unwrap_or(0);
+        let first = seed
+            .bytes()
+            .fold(0_usize, |sum, byte| {
+                sum.wrapping_mul(31).wrapping_add(usize::from(byte))
+            })
+            .checked_rem(self.count)
+            .unwrap_or(0);
         let groups = groups.into_iter().enumerate();
         let own = groups.filter(|(position, _)| self.has(position.saturating_add(first)));
         own.map(|(_, group)| group).collect()
@@ -93,9 +96,10 @@ impl ShareReport {
             let chunks = chunks.iter().map(|(chunk, checked)| {
                 let found = &checked.found;
                 let is_plain = found.findings.is_empty() && found.unlisted.is_empty();
-                let found = match is_plain {
-                    true => json!([found.cells, found.bytes]),
-                    false => found.to_json(),
+                let found = if is_plain {
+                    json!([found.cells, found.bytes])
+                } else {
+                    found.to_json()
                 };
                 json!([chunk.coords(), checked.outcome, found])
             });
@@ -113,8 +117,11 @@ impl ShareReport {
                 let [chunk, outcome, found] = checked.as_array()?.as_slice() else {
                     return None;
                 };
-                let coords = chunk.as_array()?.iter().map(Value::as_i64);
-                let coords: Vec<i64> = coords.collect::<Option<_>>()?;
+                let coords: Vec<i64> = chunk
+                    .as_array()?
+                    .iter()
+                    .map(Value::as_i64)
+                    .collect::<Option<_>>()?;
                 let found = match found.as_array().map(Vec::as_slice) {
                     None => ValidationReport::from_json(found)?,
                     Some([cells, bytes]) => ValidationReport {

@@ -106,8 +106,10 @@ impl LevelNode {
         key: Key,
         root: Option<&RootMetadata>,
     ) -> Self {
-        let attributes = tree.node(&key).map(|node| node.attributes().clone());
-        let attributes = attributes.unwrap_or_default();
+        let attributes = tree
+            .node(&key)
+            .map(|node| node.attributes().clone())
+            .unwrap_or_default();
         let metadata =
             root.and_then(
                 |root| match LevelMetadata::parse(&key, id, &attributes, root) {

@@ -77,8 +77,8 @@ pub(crate) async fn check(context: &Context<'_>) -> Option<StoreMetadata> {
             return None;
         }
     };
-    let rest = children.into_iter();
-    let rest: Vec<Key> = rest
+    let rest: Vec<Key> = children
+        .into_iter()
         .filter(|key| !is_cell(detection.layout, key.as_str()) && tree.node(key).is_none())
         .collect();
     tree.read(context, &rest).await;
@@ -95,11 +95,13 @@ pub(crate) async fn check(context: &Context<'_>) -> Option<StoreMetadata> {
         }
     };
     check_headers(context, &tree);
-    let levels = ids.into_iter().filter_map(|id| {
-        let key = child(&root, &id.to_string())?;
-        Some(LevelNode::new(context, &tree, id, key, parsed.as_ref()))
-    });
-    let levels = levels.collect();
+    let levels = ids
+        .into_iter()
+        .filter_map(|id| {
+            let key = child(&root, &id.to_string())?;
+            Some(LevelNode::new(context, &tree, id, key, parsed.as_ref()))
+        })
+        .collect();
     let store = StoreMetadata {
         tree,
         detection,
@@ -241,14 +243,15 @@ fn evidence(tree: &StoreTree, first: LevelId) -> Option<Evidence> {
         });
         families.collect::<Vec<_>>()
     };
-    let attributes = ["object_attributes", "group_attributes"];
-    let attributes = attributes.iter().filter_map(|name| child(&level, name));
-    let attributes = attributes.flat_map(|parent| {
-        let names = tree.folders(&parent).into_iter();
-        let keys = names.filter_map(|name| child(&parent, name));
-        keys.collect::<Vec<Key>>()
-    });
-    let attributes: Vec<Key> = attributes.collect();
+    let attributes: Vec<Key> = ["object_attributes", "group_attributes"]
+        .iter()
+        .filter_map(|name| child(&level, name))
+        .flat_map(|parent| {
+            let names = tree.folders(&parent).into_iter();
+            let keys = names.filter_map(|name| child(&parent, name));
+            keys.collect::<Vec<Key>>()
+        })
+        .collect();
     // An attribute without a readable node says nothing about the others.
     let readable = attributes.iter().find(|key| tree.node(key).is_some());
     let attribute = readable.or(attributes.first()).and_then(form);

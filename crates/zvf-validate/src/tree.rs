@@ -107,11 +107,13 @@ impl StoreTree {
 
     /// Returns the names of the folders in a folder, ascending.
     pub(crate) fn folders(&self, key: &Key) -> Vec<&str> {
-        let folders = self.entries(key).into_iter();
-        let folders = folders.filter_map(|entry| match entry {
-            FolderEntry::Folder(name) => Some(name),
-            FolderEntry::File(_) => None,
-        });
+        let folders = self
+            .entries(key)
+            .into_iter()
+            .filter_map(|entry| match entry {
+                FolderEntry::Folder(name) => Some(name),
+                FolderEntry::File(_) => None,
+            });
         folders.collect()
     }
 
@@ -182,8 +184,9 @@ impl StoreTree {
 
 /// Returns the prefix of keys below a folder.
 fn inside(key: &Key) -> String {
-    match key.is_root() {
-        true => String::new(),
-        false => format!("{key}/", key = key.as_str()),
+    if key.is_root() {
+        String::new()
+    } else {
+        format!("{key}/", key = key.as_str())
     }
 }

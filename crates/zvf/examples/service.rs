@@ -30,8 +30,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
             // A store that cannot be reached has no report.
             Err(error) => json!({ "address": address, "error": error.to_string() }),
             Ok(report) => {
-                let findings = report.findings.iter();
-                let findings = findings.map(|it| json!([it.rule.code, it.path, it.message]));
+                let findings = report
+                    .findings
+                    .iter()
+                    .map(|it| json!([it.rule.code, it.path, it.message]));
                 json!({
                     "address": address,
                     "ok": report.is_ok(),

@@ -313,10 +313,15 @@ impl AttributeLocation {
             && !spec.name.contains(['/', '\\'])
             && spec.name != "zarr.json";
         let keys = Profile::V09.keys(LevelId::FULL);
-        let key = keys.node(part).ok().filter(|_| is_name);
-        let key = key.ok_or_else(|| spec.error("the name is not valid for an attribute"))?;
-        let row = spec.row().filter(|row| *row > 0);
-        let row = row.ok_or_else(|| spec.error("a vertex has no value, or too many"))?;
+        let key = keys
+            .node(part)
+            .ok()
+            .filter(|_| is_name)
+            .ok_or_else(|| spec.error("the name is not valid for an attribute"))?;
+        let row = spec
+            .row()
+            .filter(|row| *row > 0)
+            .ok_or_else(|| spec.error("a vertex has no value, or too many"))?;
         let store = dataset.store();
         let old = match nodes::read_one(store, &key).await? {
             Some(_) if !spec.overwrite => {
@@ -355,8 +360,8 @@ async fn raw_vertices(
     let session = dataset.session();
     let part = session
         .stored_array(LevelId::FULL, &ArrayRole::Vertices)
-        .await?;
-    let part = part.ok_or_else(|| spec.error("the store has no vertices"))?;
+        .await?
+        .ok_or_else(|| spec.error("the store has no vertices"))?;
     let vertices = Vertices::parse(part.node(), part.attributes())?.value;
     if vertices.encoding != VertexEncoding::Raw {
         return Err(spec.error("vertices are compressed with Draco, which is not decoded"));
@@ -421,12 +426,13 @@ impl Batch {
             why: "its size is not a whole number of positions",
         };
         let axes = axes.ok_or_else(broken)?;
-        let rows = NumericRows::parse(cell, dtype, axes);
-        let rows = rows.map_err(|_| broken())?;
+        let rows = NumericRows::parse(cell, dtype, axes).map_err(|_| broken())?;
         match dtype.kind() {
             Kind::Float32 => {
-                let values = rows.elements::<f32>();
-                let values = values.iter().flat_map(zvf_format::numeric::Elements::iter);
+                let elements = rows.elements::<f32>();
+                let values = elements
+                    .iter()
+                    .flat_map(zvf_format::numeric::Elements::iter);
                 self.positions.extend(values.map(f64::from));
             }
             Kind::Float64 => {
@@ -481,12 +487,13 @@ impl Batch {
             .collect();
         let mut cells = session.stored_cells(array, &there).await.into_iter();
         for chunk in chunks {
-            let cell = match is_stored(chunk) {
-                true => cells
+            let cell = if is_stored(chunk) {
+                cells
                     .next()
                     .transpose()
-                    .map_err(zvf_query::QueryError::from)?,
-                false => None,
+                    .map_err(zvf_query::QueryError::from)?
+            } else {
+                None
             };
             self.old.push(cell);
         }

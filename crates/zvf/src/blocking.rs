@@ -58,8 +58,10 @@ fn runtime() -> Result<&'static Runtime, Error> {
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
     }
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(Failure::Runtime)?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::Runtime)?;
     Ok(RUNTIME.get_or_init(|| runtime))
 }
 

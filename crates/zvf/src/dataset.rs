@@ -202,9 +202,10 @@ impl Dataset {
     /// built from it. Opening has read it.
     #[cfg(feature = "write")]
     async fn check_whole_store(&self) -> Result<(), Failure> {
-        match self.state.ids.contains(&LevelId::FULL) {
-            true => check_whole_level(&self.level_metadata(LevelId::FULL).await?),
-            false => Ok(()),
+        if self.state.ids.contains(&LevelId::FULL) {
+            check_whole_level(&self.level_metadata(LevelId::FULL).await?)
+        } else {
+            Ok(())
         }
     }
 
@@ -336,8 +337,7 @@ impl Dataset {
         if !state.is_surveyed {
             let guess = state.ids.first().copied().unwrap_or(LevelId::FULL);
             let store = state.cells.store().clone();
-            let survey = opening::survey(&store, &state.address, &state.claim, guess);
-            let survey = survey.await?;
+            let survey = opening::survey(&store, &state.address, &state.claim, guess).await?;
             state.detection = survey.detection;
             state.ids = survey.ids;
             state.is_surveyed = true;
@@ -363,8 +363,8 @@ impl Dataset {
     async fn read_levels(&self, ids: &[LevelId]) -> Result<Vec<LevelMetadata>, Failure> {
         let keys = ids
             .iter()
-            .map(|id| nodes::child(&Key::root(), &id.to_string()));
-        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+            .map(|id| nodes::child(&Key::root(), &id.to_string()))
+            .collect::<Result<Vec<_>, _>>()?;
         let found = nodes::read(self.store(), &keys).await?;
         let mut levels = Vec::with_capacity(ids.len());
         for ((id, key), node) in ids.iter().zip(&keys).zip(found) {
@@ -405,12 +405,11 @@ pub(crate) fn check_whole_level(level: &LevelMetadata) -> Result<(), Failure> {
 
 /// Checks that the arrays of a level list their chunks.
 pub(crate) fn check_finished(level: &LevelMetadata) -> Result<(), Failure> {
-    match level.is_unfinished {
-        true => {
-            let key = nodes::child(&Key::root(), &level.level.to_string())?;
-            Err(QueryError::Unfinished(key).into())
-        }
-        false => Ok(()),
+    if level.is_unfinished {
+        let key = nodes::child(&Key::root(), &level.level.to_string())?;
+        Err(QueryError::Unfinished(key).into())
+    } else {
+        Ok(())
     }
 }
 

@@ -154,8 +154,7 @@ impl Editor {
     fn open_store(store: Store) -> BoxFuture<'static, Result<Self, Failure>> {
         Box::pin(async move {
             let (address, store) = (store.to_string(), store.without_node_copy());
-            let begun = store.begin().await;
-            let begun = begun.map_err(|error| match error {
+            let begun = store.begin().await.map_err(|error| match error {
                 TransactionError::NoStore => Failure::State(StateError::NoStore {
                     address: address.clone(),
                     exists: true,
@@ -318,11 +317,14 @@ impl Editor {
         geometry: &Geometry,
         out_of_bounds: OutOfBounds,
     ) -> Result<ChangeSummary, Error> {
-        let own = geometry
+        let own: BTreeSet<i64> = geometry
             .part_objects
             .as_ref()
-            .or(geometry.object_ids.as_ref());
-        let own: BTreeSet<i64> = own.into_iter().flatten().copied().collect();
+            .or(geometry.object_ids.as_ref())
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect();
         if own.is_empty() {
             return Err(Failure::Edit(EditError::Unnamed).into());
         }
@@ -403,13 +405,14 @@ impl Editor {
             // first, because the change needs the space.
             let hour = core::time::Duration::from_hours(1);
             let swept = self.store.sweep(hour).await;
-            let changed = self.change(&|_| {
-                Ok(LevelChange {
-                    compact: true,
-                    ..LevelChange::default()
+            let mut changed = self
+                .change(&|_| {
+                    Ok(LevelChange {
+                        compact: true,
+                        ..LevelChange::default()
+                    })
                 })
-            });
-            let mut changed = changed.await?;
+                .await?;
             if let Err(error) = swept {
                 changed.unfinished.get_or_insert(error_chain(&error));
             }
@@ -517,14 +520,15 @@ impl Editor {
             }
             .into());
         }
-        let chunks = match change.compact {
-            true => edits
+        let chunks = if change.compact {
+            edits
                 .cells
                 .keys()
                 .map(|(_, chunk)| chunk)
                 .collect::<BTreeSet<_>>()
-                .len(),
-            false => edits.touched.len(),
+                .len()
+        } else {
+            edits.touched.len()
         };
         let mut changed = ChangeSummary {
             transaction: 0,
@@ -556,15 +560,13 @@ impl Editor {
         }
         // Links shape coarser levels, also in chunks whose vertices are unchanged.
         let mut stale = edits.unlinked;
-        match change.compact {
-            // Links between levels name rows, which move if others are dropped.
-            true => {
-                let keys = Profile::V09.keys(LevelId::FULL);
-                let vertices = nodes::place(keys.node(&ArrayRole::Vertices))?;
-                let rewritten = edits.cells.keys().filter(|(array, _)| *array == vertices);
-                stale.extend(rewritten.map(|(_, chunk)| chunk.clone()));
-            }
-            false => stale.extend(edits.touched),
+        if change.compact {
+            let keys = Profile::V09.keys(LevelId::FULL);
+            let vertices = nodes::place(keys.node(&ArrayRole::Vertices))?;
+            let rewritten = edits.cells.keys().filter(|(array, _)| *array == vertices);
+            stale.extend(rewritten.map(|(_, chunk)| chunk.clone()));
+        } else {
+            stale.extend(edits.touched);
         }
         let mut root = edits.root;
         if !change.compact || !stale.is_empty() {
@@ -675,8 +677,9 @@ impl Editor {
 
 /// Returns the arrays among nodes.
 fn arrays_of(nodes: &BTreeMap<Key, Node>) -> Result<Arrays, Failure> {
-    let nodes = nodes.iter();
-    let nodes = nodes.map(|(key, node)| Output::node(key.clone(), node.clone()));
+    let nodes = nodes
+        .iter()
+        .map(|(key, node)| Output::node(key.clone(), node.clone()));
     Arrays::of(&nodes.collect::<Vec<_>>())
 }
 

@@ -209,15 +209,16 @@ mod tests {
                 Key::root(),
                 Box::<dyn core::error::Error + Send + Sync>::from,
             );
-            match transient {
-                true => ReadError::Unavailable {
+            if transient {
+                ReadError::Unavailable {
                     key,
                     source: source("status 503").into(),
-                },
-                false => ReadError::Forbidden {
+                }
+            } else {
+                ReadError::Forbidden {
                     key,
                     source: source("status 403").into(),
-                },
+                }
             }
         };
         for transient in [true, false] {

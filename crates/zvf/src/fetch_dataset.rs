@@ -223,9 +223,10 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
 async fn open<F: Fetch + MaybeSend>(fetch: F, options: &FetchOptions) -> Result<Inner<F>, Failure> {
     let address = "the root of the implementation of Fetch";
     let mut fetch = CachedFetch::new(fetch).with_cache(options.cache);
-    let root = match options.node_copy {
-        true => fetch.read_node_copy().await.map_err(QueryError::from)?,
-        false => NodeSource::node(Port::new(&fetch), &Key::root()).await?,
+    let root = if options.node_copy {
+        fetch.read_node_copy().await.map_err(QueryError::from)?
+    } else {
+        NodeSource::node(Port::new(&fetch), &Key::root()).await?
     };
     let Some(root) = root else {
         return Err(Failure::State(StateError::NoStore {

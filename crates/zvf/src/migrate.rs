@@ -271,20 +271,24 @@ impl Dataset {
 
 /// Returns the name of the new collection if the old one has none.
 fn new_name(source: &Dataset, target: Option<&str>, options: &MigrateOptions) -> String {
-    let name = options.name.as_deref().or_else(|| target.and_then(name_of));
-    let name = name.or_else(|| name_of(source.address()));
+    let name = options
+        .name
+        .as_deref()
+        .or_else(|| target.and_then(name_of))
+        .or_else(|| name_of(source.address()));
     name.unwrap_or("zarr_vectors").to_owned()
 }
 
 /// Fails if the target is in the store that is read, where its files would be damage.
 fn check_outside(source: &str, target: &str) -> Result<(), Failure> {
     let path = path_in_folder(target, source);
-    match path.is_some_and(|path| !path.as_os_str().is_empty()) {
-        true => Err(Failure::Create {
+    if path.is_some_and(|path| !path.as_os_str().is_empty()) {
+        Err(Failure::Create {
             address: target.to_owned(),
             source: CreateError::InStore(source.to_owned()),
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }
 

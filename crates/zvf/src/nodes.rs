@@ -73,9 +73,10 @@ pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>
             }
         });
     }
-    let results = match reads.is_empty() {
-        true => Vec::new(),
-        false => store.read(&reads).await?,
+    let results = if reads.is_empty() {
+        Vec::new()
+    } else {
+        store.read(&reads).await?
     };
     let mut read = reads.iter().zip(results);
     let mut nodes = Vec::with_capacity(keys.len());

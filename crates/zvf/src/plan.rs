@@ -300,9 +300,10 @@ impl<W: Work> Plan<W> {
             let tasks = self.tasks;
             return Err(self.problem(TaskPlanError::NoTask { index, tasks }).into());
         }
-        match self.is_committed() {
-            true => Ok(false),
-            false => W::run(self, index, input, open).await,
+        if self.is_committed() {
+            Ok(false)
+        } else {
+            W::run(self, index, input, open).await
         }
     }
 
@@ -387,9 +388,10 @@ impl<W: Work> Plan<W> {
     ///
     /// [`TaskPlanError::Missing`].
     pub fn check_missing(&self, missing: Vec<usize>, tasks: usize) -> Result<(), PlanError> {
-        match missing.is_empty() {
-            true => Ok(()),
-            false => Err(self.problem(TaskPlanError::Missing { missing, tasks })),
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(self.problem(TaskPlanError::Missing { missing, tasks }))
         }
     }
 

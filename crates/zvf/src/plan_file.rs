@@ -47,12 +47,13 @@ impl<'a> PlanFile<'a> {
     /// Parses a path or an address.
     pub(crate) fn parse(address: &'a str) -> Result<Self, PlanError> {
         let full = absolute_address(address);
-        let parts = full.rsplit_once(['/', std::path::MAIN_SEPARATOR]);
-        let parts = parts.and_then(|(folder, name)| {
-            let name = Key::parse(name).ok().filter(|name| !name.is_root())?;
-            let folder = if folder.is_empty() { "/" } else { folder };
-            Some((folder.to_owned(), name))
-        });
+        let parts =
+            full.rsplit_once(['/', std::path::MAIN_SEPARATOR])
+                .and_then(|(folder, name)| {
+                    let name = Key::parse(name).ok().filter(|name| !name.is_root())?;
+                    let folder = if folder.is_empty() { "/" } else { folder };
+                    Some((folder.to_owned(), name))
+                });
         let (folder, name) =
             parts.ok_or_else(|| PlanError::new(address, TaskPlanError::Invalid))?;
         Ok(Self {
@@ -73,8 +74,10 @@ impl<'a> PlanFile<'a> {
             OpenError::NotFound(_) => self.error(PlanCause::Problem(TaskPlanError::Absent)),
             error => self.error(PlanCause::Open(error)),
         })?;
-        let found = store.read_one(Read::full(self.name.clone())).await;
-        let found = found.map_err(|error| self.error(PlanCause::Read(error)))?;
+        let found = store
+            .read_one(Read::full(self.name.clone()))
+            .await
+            .map_err(|error| self.error(PlanCause::Read(error)))?;
         let problem = |problem| self.error(PlanCause::Problem(problem));
         let bytes = found.ok_or_else(|| problem(TaskPlanError::Absent))?;
         serde_json::from_slice(&bytes).map_err(|_| problem(TaskPlanError::Invalid))

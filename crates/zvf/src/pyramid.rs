@@ -648,8 +648,10 @@ fn check_rules(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Fail
     }
     let cells = source.vertex.iter().chain(&source.fragment);
     let links = source.links.iter().flat_map(|links| &links.fields);
-    let known = cells.map(|own| own.name.as_str());
-    let known: BTreeSet<&str> = known.chain(links.map(|own| own.name.as_str())).collect();
+    let known: BTreeSet<&str> = cells
+        .map(|own| own.name.as_str())
+        .chain(links.map(|own| own.name.as_str()))
+        .collect();
     let unknown = options
         .rules
         .keys()
@@ -659,9 +661,10 @@ fn check_rules(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Fail
         Some(name) => {
             let meant = zvf_query::closest(name, known.iter().copied());
             let meant = meant.map(|meant| format!("; did you mean {meant}?"));
-            let known = match known.is_empty() {
-                true => "none".to_owned(),
-                false => known.into_iter().collect::<Vec<_>>().join(", "),
+            let known = if known.is_empty() {
+                "none".to_owned()
+            } else {
+                known.into_iter().collect::<Vec<_>>().join(", ")
             };
             Err(Failure::PyramidAttribute {
                 name: name.clone(),
@@ -701,8 +704,9 @@ async fn stage_rest(build: &mut Build<'_>, sorted: &SortedLinks) -> Result<bytes
     // Conflicts with every change of the finer level.
     build.transaction().touch("*");
     let key = nodes::metadata(&Key::root())?;
-    let root = Node::parse(&key, build.transaction().root())?;
-    let mut root = root.attributes().clone();
+    let mut root = Node::parse(&key, build.transaction().root())?
+        .attributes()
+        .clone();
     clear::root(&mut root, build.target, build.source.is_shared);
     let mut root = build.root_attributes(root);
     if let Some(pending) = build.pending.take() {

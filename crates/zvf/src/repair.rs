@@ -317,10 +317,14 @@ async fn stage(
 
 /// Rebuilds the copy of the nodes from the stored nodes.
 async fn copy_nodes(store: &Store, transaction: &mut Transaction) -> Result<(), Failure> {
-    let files = store.list_all(&Key::root(), MAX_FILES).await?.into_iter();
-    let files = files.filter(|file| file.name.ends_with("/zarr.json"));
-    let keys = files.map(|file| nodes::named(Key::parse(&file.name), &file.name));
-    let keys = keys.collect::<Result<Vec<_>, _>>()?;
+    let files = store
+        .list_all(&Key::root(), MAX_FILES)
+        .await?
+        .into_iter()
+        .filter(|file| file.name.ends_with("/zarr.json"));
+    let keys = files
+        .map(|file| nodes::named(Key::parse(&file.name), &file.name))
+        .collect::<Result<Vec<_>, _>>()?;
     let reads: Vec<Read> = keys.iter().cloned().map(Read::full).collect();
     let present = store.read(&reads).await?;
     let present = keys.into_iter().zip(present);

@@ -157,15 +157,12 @@ pub fn plan_create<'a>(
         let count = tasks.count();
         let replaces = tasks.replaces_unfinished;
         let name = Some(address.as_str());
-        let planned = match design.kind.is_linked() {
-            true => {
-                let planned =
-                    input::plan_linked(&store, name, source, design, options, count, replaces);
-                planned.await?
-            }
-            false => {
-                creation::plan(&store, &address, source, design, options, count, replaces).await?
-            }
+        let planned = if design.kind.is_linked() {
+            let planned =
+                input::plan_linked(&store, name, source, design, options, count, replaces);
+            planned.await?
+        } else {
+            creation::plan(&store, &address, source, design, options, count, replaces).await?
         };
         Ok(planned_work(TaskKind::Create, address, planned, count))
     })
@@ -260,8 +257,8 @@ pub fn plan_shares<'a>(
         let count = tasks.count();
         let replaces = tasks.replaces_unfinished;
         let name = Some(address.as_str());
-        let reserved = input::reserve(&store, name, design, tables, options, count, replaces);
-        let reserved = reserved.await?;
+        let reserved =
+            input::reserve(&store, name, design, tables, options, count, replaces).await?;
         let mut plan = planned_work(TaskKind::Create, address, reserved, count);
         plan.work.phase = TaskPhase::Fill;
         plan.work.parts = shares;
@@ -409,8 +406,7 @@ pub fn plan_migrate<'a>(
         let (source, target) = (absolute_address(source), absolute_address(target));
         let count = tasks.count();
         let replaces = tasks.replaces_unfinished;
-        let planned = migration::plan(&source, &target, options, count, replaces);
-        let planned = planned.await?;
+        let planned = migration::plan(&source, &target, options, count, replaces).await?;
         Ok(planned_work(TaskKind::Migrate, target, planned, count))
     })
 }
@@ -521,9 +517,10 @@ impl TaskPlan {
                 (TaskPhase::Divide, parts)
             }
             TaskPhase::Divide => {
-                let phase = match input::has_links(&store, &self.id).await? {
-                    true => TaskPhase::Link,
-                    false => TaskPhase::Write,
+                let phase = if input::has_links(&store, &self.id).await? {
+                    TaskPhase::Link
+                } else {
+                    TaskPhase::Write
                 };
                 (phase, input::join(&store, &self.id).await?)
             }
@@ -541,9 +538,10 @@ impl TaskPlan {
     }
 
     fn check_phase(&self, phase: TaskPhase) -> Result<(), Failure> {
-        match self.work.phase == phase && !self.is_committed() {
-            true => Ok(()),
-            false => Err(self.wrong_phase()),
+        if self.work.phase == phase && !self.is_committed() {
+            Ok(())
+        } else {
+            Err(self.wrong_phase())
         }
     }
 
@@ -566,9 +564,10 @@ impl TaskPlan {
                 return Ok(());
             }
             let store = self.open(open)?;
-            match self.work.kind.is_creation() {
-                true => creation::abandon(&store, &self.id).await,
-                false => Job::open(&store, &self.id)?.delete().await,
+            if self.work.kind.is_creation() {
+                creation::abandon(&store, &self.id).await
+            } else {
+                Job::open(&store, &self.id)?.delete().await
             }
         })
     }
@@ -605,9 +604,10 @@ impl TaskPlan {
 
     fn open(&self, open: &OpenOptions) -> Result<Store, Failure> {
         let location = Location::from(&self.store);
-        match self.work.kind.is_creation() {
-            true => location.create(open),
-            false => location.open(open),
+        if self.work.kind.is_creation() {
+            location.create(open)
+        } else {
+            location.open(open)
         }
     }
 }
@@ -678,8 +678,10 @@ impl Work for StoreWork {
         }
         let (store, id) = (plan.open(open)?, &plan.id);
         let done = plan.done(&store).await?;
-        let parts = (index..plan.work.parts).step_by(plan.tasks);
-        let parts: Vec<usize> = parts.filter(|part| !done.contains(part)).collect();
+        let parts: Vec<usize> = (index..plan.work.parts)
+            .step_by(plan.tasks)
+            .filter(|part| !done.contains(part))
+            .collect();
         if parts.is_empty() {
             return Ok(false);
         }
@@ -751,9 +753,10 @@ impl Work for StoreWork {
     }
 
     async fn clean(plan: &TaskPlan, open: &OpenOptions) -> Result<(), Error> {
-        match plan.is_committed() && plan.work.parts > 0 {
-            true => Ok(Job::open(&plan.open(open)?, &plan.id)?.delete().await?),
-            false => Ok(()),
+        if plan.is_committed() && plan.work.parts > 0 {
+            Ok(Job::open(&plan.open(open)?, &plan.id)?.delete().await?)
+        } else {
+            Ok(())
         }
     }
 }

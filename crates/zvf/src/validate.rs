@@ -233,8 +233,10 @@ impl Fetch for CountedReads {
 
     async fn files(&self, prefix: &Key) -> Result<Vec<(String, u64)>, FetchError> {
         let files = self.cells.files(prefix).await?;
-        let bytes = files.iter().map(|(_, bytes)| *bytes);
-        let bytes = bytes.fold(0, u64::saturating_add);
+        let bytes = files
+            .iter()
+            .map(|(_, bytes)| *bytes)
+            .fold(0, u64::saturating_add);
         // The listing of the whole store comes first.
         let total = bytes.saturating_mul(self.passes);
         self.total.fetch_max(total, Ordering::Relaxed);

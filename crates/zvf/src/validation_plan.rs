@@ -227,13 +227,16 @@ impl ValidationPlan {
         let checks_cells = self.work.depth >= Depth::Consistency;
         if root.is_some_and(|root| Store::is_sealed_by(&root)) && checks_cells {
             // Cells of shards are read in parts, which does not check the shards.
-            let own = shards.into_iter().enumerate();
-            let own = own.filter(|(at, _)| share.has(*at)).map(|(_, file)| file);
+            let own = shards
+                .into_iter()
+                .enumerate()
+                .filter(|(at, _)| share.has(*at))
+                .map(|(_, file)| file);
             // The commit reads and reports what cannot be read here.
             drop(store.keep_entries_of(own.collect()).await);
         }
-        let kept = store.kept_entries();
-        let kept = kept.iter().map(|entries| base64::encode(entries));
+        let entries = store.kept_entries();
+        let kept = entries.iter().map(|entries| base64::encode(entries));
         let result = json!({
             "outcomes": report.to_json(),
             "inventory": kept.collect::<Vec<String>>(),
@@ -256,8 +259,8 @@ impl ValidationPlan {
         let mut shares = ShareReport::default();
         let mut kept = survey.kept.clone();
         for task in 0..self.tasks {
-            let result = TaskResult::parse(&job.result(task).await?);
-            let result = result.ok_or_else(|| self.problem(TaskPlanError::Damaged { task }))?;
+            let result = TaskResult::parse(&job.result(task).await?)
+                .ok_or_else(|| self.problem(TaskPlanError::Damaged { task }))?;
             shares.extend(result.outcomes);
             kept.extend(result.kept);
         }
@@ -302,9 +305,10 @@ impl ValidationPlan {
     }
 
     fn check_root(&self, survey: &StoreSurvey, root: Option<&Bytes>) -> Result<(), Failure> {
-        match root.map(|root| text_of(root)) == survey.root {
-            true => Ok(()),
-            false => Err(self.problem(TaskPlanError::Outdated).into()),
+        if root.map(|root| text_of(root)) == survey.root {
+            Ok(())
+        } else {
+            Err(self.problem(TaskPlanError::Outdated).into())
         }
     }
 
@@ -386,11 +390,16 @@ impl StoreSurvey {
             Value::Null => Some(None),
             text => Some(Some(text.as_str()?.to_owned())),
         };
-        let nodes = json.get("nodes")?.as_object()?.iter();
-        let nodes = nodes.map(|(key, node)| Some((key.clone(), text(node)?)));
+        let nodes = json
+            .get("nodes")?
+            .as_object()?
+            .iter()
+            .map(|(key, node)| Some((key.clone(), text(node)?)));
         let files = |files: &Value| {
-            let files = files.as_object()?.iter();
-            let files = files.map(|(file, size)| Some((file.clone(), size.as_u64()?)));
+            let files = files
+                .as_object()?
+                .iter()
+                .map(|(file, size)| Some((file.clone(), size.as_u64()?)));
             files.collect::<Option<_>>()
         };
         Some(Self {
@@ -414,8 +423,7 @@ impl StoreSurvey {
         });
         let mut folders: Vec<String> = sharded.collect();
         folders.sort_unstable();
-        let files = self.files.iter().flatten();
-        let files = files.filter(|(file, _)| {
+        let files = self.files.iter().flatten().filter(|(file, _)| {
             let is_in = |folder: &String| file.starts_with(folder.as_str());
             // Folders of arrays do not contain each other.
             let before = folders.partition_point(|folder| folder.as_str() <= file.as_str());
@@ -474,17 +482,18 @@ impl SurveyedCells {
     async fn add_nodes(&self, keys: &[Key]) -> Result<(), Failure> {
         let unknown: Vec<Key> = {
             let survey = self.survey();
-            let unknown = keys.iter();
-            let unknown = unknown.filter(|key| !survey.nodes.contains_key(key.as_str()));
+            let unknown = keys
+                .iter()
+                .filter(|key| !survey.nodes.contains_key(key.as_str()));
             unknown.cloned().collect()
         };
         if unknown.is_empty() {
             return Ok(());
         }
-        let reads = unknown
+        let reads: Vec<Read> = unknown
             .iter()
-            .map(|key| Ok(Read::full(nodes::metadata(key)?)));
-        let reads: Vec<Read> = reads.collect::<Result<_, Failure>>()?;
+            .map(|key| Ok(Read::full(nodes::metadata(key)?)))
+            .collect::<Result<_, Failure>>()?;
         let read = self.cells.store().read(&reads).await?;
         let mut survey = self.survey();
         for (key, bytes) in unknown.iter().zip(read) {
@@ -500,8 +509,10 @@ impl SurveyedCells {
     /// Parses nodes of the survey; `None` if it does not have them all.
     fn known_nodes(&self, keys: &[Key]) -> Option<Result<Vec<Option<Node>>, FetchError>> {
         let survey = self.survey();
-        let texts = keys.iter().map(|key| survey.nodes.get(key.as_str()));
-        let texts: Vec<&Option<String>> = texts.collect::<Option<_>>()?;
+        let texts: Vec<&Option<String>> = keys
+            .iter()
+            .map(|key| survey.nodes.get(key.as_str()))
+            .collect::<Option<_>>()?;
         let parsed = keys.iter().zip(texts).map(|(key, text)| {
             let Some(text) = text else {
                 return Ok(None);

@@ -216,8 +216,11 @@ fn named(mut design: Design, address: Option<&str>) -> Design {
 
 /// Returns the name of a store: the last part of its address, without the extension.
 pub(crate) fn name_of(address: &str) -> Option<&str> {
-    let folder = address.trim_end_matches('/').rsplit(['/', '\\']).next();
-    let folder = folder.unwrap_or_default();
+    let folder = address
+        .trim_end_matches('/')
+        .rsplit(['/', '\\'])
+        .next()
+        .unwrap_or_default();
     let name = [".zarrvectors", ".zv", ".zarr"]
         .iter()
         .find_map(|end| folder.strip_suffix(end))

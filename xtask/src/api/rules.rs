@@ -50,18 +50,20 @@ fn without_setters(list: &str) -> Vec<String> {
         .lines()
         .filter_map(|line| line.split_once(": "))
         .collect();
-    let setters = lines
+    let setters: BTreeSet<(&str, &str)> = lines
         .iter()
         .filter(|(_, what)| what.contains("fn(self, ") && what.ends_with("-> Self"))
-        .filter_map(|(path, _)| path.rsplit_once("::"));
-    let setters: BTreeSet<(&str, &str)> = setters.collect();
+        .filter_map(|(path, _)| path.rsplit_once("::"))
+        .collect();
     let new = |owner: &str| {
         let path = format!("{owner}::new");
         let found = lines.iter().find(|(other, _)| *other == path);
         found.map(|(_, what)| *what)
     };
-    let fields = lines.iter().filter_map(|(path, _)| path.split_once('.'));
-    let fields = fields.filter(|(owner, _)| owner.ends_with("Options") || OPTIONS.contains(owner));
+    let fields = lines
+        .iter()
+        .filter_map(|(path, _)| path.split_once('.'))
+        .filter(|(owner, _)| owner.ends_with("Options") || OPTIONS.contains(owner));
     let missing = fields.filter(|(owner, field)| {
         let singular = field.strip_suffix('s').unwrap_or(field);
         let is_given = new(owner).is_some_and(|new| new.contains(&format!("{field}: ")));

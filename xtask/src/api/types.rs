@@ -23,11 +23,13 @@ pub(super) fn shown(value: &Value) -> String {
         "raw_pointer" => format!("*{}", shown(&of["type"])),
         "impl_trait" => format!("impl {}", bounds(of)),
         "dyn_trait" => {
-            let traits = of["traits"]
+            let traits: Vec<String> = of["traits"]
                 .as_array()
                 .map(Vec::as_slice)
-                .unwrap_or_default();
-            let traits: Vec<String> = traits.iter().map(|it| path(&it["trait"])).collect();
+                .unwrap_or_default()
+                .iter()
+                .map(|it| path(&it["trait"]))
+                .collect();
             let lifetime = of["lifetime"]
                 .as_str()
                 .map_or_else(String::new, |it| format!(" + {it}"));

@@ -122,11 +122,12 @@ impl Counts {
         let benches = cargo("bench --quiet --locked --package zvf-bench --bench kernels --no-run");
         // Cargo builds the programs of a package before its benches.
         let mut binaries = run::built_all(benches)?.into_iter();
-        let binary = binaries.find(|file| {
-            let name = file.file_name().and_then(|name| name.to_str());
-            name.is_some_and(|name| name.starts_with("kernels-"))
-        });
-        let binary = binary.context("the benches were not built")?;
+        let binary = binaries
+            .find(|file| {
+                let name = file.file_name().and_then(|name| name.to_str());
+                name.is_some_and(|name| name.starts_with("kernels-"))
+            })
+            .context("the benches were not built")?;
         let folder = metadata::scratch("xtask/callgrind")?;
         fs::remove_dir_all(&folder)?;
         fs::create_dir_all(&folder)?;
@@ -145,8 +146,11 @@ impl Counts {
             let dump = folder.join(format!("out.{}", at + 1));
             kernels.insert(name.to_owned(), total(&dump)?);
         }
-        let rustc = program("rustc").words("--version").read()?;
-        let rustc = rustc.trim().to_owned();
+        let rustc = program("rustc")
+            .words("--version")
+            .read()?
+            .trim()
+            .to_owned();
         Ok(Self { rustc, kernels })
     }
 }

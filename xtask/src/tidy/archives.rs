@@ -16,8 +16,8 @@ const MANIFEST: &str = "MANIFEST.json";
 const README: &str = "README.md";
 
 pub(crate) fn findings() -> Result<Vec<String>> {
-    let text = std::fs::read_to_string(testdata().join(MANIFEST));
-    let text = text.context("testdata has no manifest; run `cargo xtask fixtures --manifest`")?;
+    let text = std::fs::read_to_string(testdata().join(MANIFEST))
+        .context("testdata has no manifest; run `cargo xtask fixtures --manifest`")?;
     let manifest: Value = serde_json::from_str(&text).context("testdata/MANIFEST.json")?;
     let listed = manifest["files"].as_object().cloned().unwrap_or_default();
     Ok(differences(&listed.into_iter().collect(), &present()?))
@@ -25,10 +25,10 @@ pub(crate) fn findings() -> Result<Vec<String>> {
 
 /// Writes the manifest of the existing files.
 pub(crate) fn write() -> Result<()> {
-    let lines = present()?
+    let lines: Vec<_> = present()?
         .into_iter()
-        .map(|(name, entry)| format!("    {}: {entry}", Value::String(name)));
-    let lines: Vec<_> = lines.collect();
+        .map(|(name, entry)| format!("    {}: {entry}", Value::String(name)))
+        .collect();
     let text = format!("{{\n  \"files\": {{\n{}\n  }}\n}}\n", lines.join(",\n"));
     std::fs::write(testdata().join(MANIFEST), text).context("cannot write testdata/MANIFEST.json")
 }
@@ -59,8 +59,10 @@ fn entry(bytes: &[u8]) -> Value {
 }
 
 fn differences(listed: &BTreeMap<String, Value>, present: &BTreeMap<String, Value>) -> Vec<String> {
-    let gone = listed.keys().filter(|name| !present.contains_key(*name));
-    let gone = gone.map(|name| format!("{name} is listed but not there"));
+    let gone = listed
+        .keys()
+        .filter(|name| !present.contains_key(*name))
+        .map(|name| format!("{name} is listed but not there"));
     let other = present.iter().filter_map(|(name, entry)| {
         let listed = listed.get(name);
         match listed {

@@ -22,8 +22,7 @@ fn in_crate(of: &Crate) -> Vec<String> {
     for (folder, mut graph) in siblings(of) {
         // Each cycle once: its last import is taken out, and what is left is searched again.
         while let Some(cycle) = shortest_cycle(&graph) {
-            let place = [&of.name].into_iter().chain(&folder).cloned();
-            let place: Vec<String> = place.collect();
+            let place: Vec<String> = [&of.name].into_iter().chain(&folder).cloned().collect();
             findings.push(format!("{}: {}", place.join("::"), shown(&graph, &cycle)));
             if let [first, .., last] = cycle.as_slice()
                 && let Some(imports) = graph.get_mut(last)
@@ -84,12 +83,13 @@ fn cycle_through(graph: &Graph, start: &String) -> Option<Vec<String>> {
 
 fn shown(graph: &Graph, cycle: &[String]) -> String {
     let next = cycle.iter().cycle().skip(1);
-    let steps = cycle.iter().zip(next).map(|(from, to)| {
+    let mut text = format!("{} import each other", cycle.join(", "));
+    for (from, to) in cycle.iter().zip(next) {
         let evidence = graph.get(from).and_then(|imports| imports.get(to));
-        format!("\n    {}", evidence.map_or("", String::as_str))
-    });
-    let steps: String = steps.collect();
-    format!("{} import each other{steps}", cycle.join(", "))
+        text.push_str("\n    ");
+        text.push_str(evidence.map_or("", String::as_str));
+    }
+    text
 }
 
 #[cfg(test)]

@@ -38,8 +38,10 @@ pub(crate) fn sources(folders: &[&str]) -> Result<Vec<(PathBuf, String)>> {
 }
 
 fn listed() -> Result<Vec<PathBuf>> {
-    let list = program("git").words("ls-files -z --cached --others --exclude-standard");
-    let list = list.read().context("cannot list the files with git")?;
+    let list = program("git")
+        .words("ls-files -z --cached --others --exclude-standard")
+        .read()
+        .context("cannot list the files with git")?;
     let names = list.split('\0').filter(|name| !name.is_empty());
     Ok(names.map(PathBuf::from).collect())
 }

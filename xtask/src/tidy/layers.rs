@@ -87,10 +87,12 @@ const TEST_ONLY: &[(&str, &str)] = &[("zvf-validate", "zvf-store")];
 pub(crate) fn findings() -> Result<Vec<String>> {
     let mut findings = Vec::new();
     let metadata = metadata::read()?;
-    let members = metadata["workspace_members"].as_array();
-    let members = members.context("cargo metadata without members")?;
-    let packages = metadata["packages"].as_array();
-    let packages = packages.context("cargo metadata without packages")?;
+    let members = metadata["workspace_members"]
+        .as_array()
+        .context("cargo metadata without members")?;
+    let packages = metadata["packages"]
+        .as_array()
+        .context("cargo metadata without packages")?;
     for package in packages.iter().filter(|p| members.contains(&p["id"])) {
         let name = package["name"].as_str().context("a package without name")?;
         let edges = package["dependencies"].as_array();

@@ -104,8 +104,10 @@ impl Module {
                 TokenTree::Ident(ident) => match ident.to_string().as_str() {
                     "pub" => is_public = true,
                     "use" => {
-                        let length = rest.iter().take_while(|token| !is_punct(token, ';'));
-                        let length = length.count();
+                        let length = rest
+                            .iter()
+                            .take_while(|token| !is_punct(token, ';'))
+                            .count();
                         self.import(&rest[..length], base, is_public);
                         at += length;
                         is_public = false;

@@ -13,8 +13,9 @@ const REQUIRED: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "REA
 
 pub(crate) fn findings() -> Result<Vec<String>> {
     let metadata = metadata::read()?;
-    let packages = metadata["packages"].as_array();
-    let packages = packages.context("cargo metadata has no packages")?;
+    let packages = metadata["packages"]
+        .as_array()
+        .context("cargo metadata has no packages")?;
     let mut findings = Vec::from_iter(started(packages, &metadata["workspace_default_members"]));
     findings.extend(locked());
     for package in packages {

@@ -65,18 +65,23 @@ const RECIPES: [Recipe; 4] = [
 pub(crate) fn findings() -> Result<Vec<String>> {
     let root = workspace::root();
     let text = fs::read_to_string(root.join("CONTRIBUTING.md"))?;
-    let sources = files::sources(&["crates"])?.into_iter();
-    let sources = sources.map(|(file, text)| (file.display().to_string(), text));
-    let sources: Vec<_> = sources.filter(|(file, _)| is_source(file)).collect();
+    let sources: Vec<_> = files::sources(&["crates"])?
+        .into_iter()
+        .map(|(file, text)| (file.display().to_string(), text))
+        .filter(|(file, _)| is_source(file))
+        .collect();
     let mut findings = Vec::new();
     for recipe in &RECIPES {
         let section = section(&text, recipe.heading)?;
         let limit = limit(section).with_context(|| format!("no limit: {}", recipe.heading))?;
         let listed: Vec<&str> = section.lines().filter_map(listed).collect();
-        let using = sources.iter().filter(|(file, text)| {
-            !recipe.except.iter().any(|folder| file.starts_with(folder)) && recipe.is_used(text)
-        });
-        let using: Vec<&str> = using.map(|(file, _)| file.as_str()).collect();
+        let using: Vec<&str> = sources
+            .iter()
+            .filter(|(file, text)| {
+                !recipe.except.iter().any(|folder| file.starts_with(folder)) && recipe.is_used(text)
+            })
+            .map(|(file, _)| file.as_str())
+            .collect();
         let mut report = |what: String| findings.push(format!("{}: {what}", recipe.heading));
         let count = if recipe.lists {
             listed.len()
@@ -108,10 +113,10 @@ pub(crate) fn findings() -> Result<Vec<String>> {
 impl Recipe {
     /// Returns whether the code of a file mentions the example, tests and comments apart.
     fn is_used(&self, text: &str) -> bool {
-        let code = text
+        let mut code = text
             .lines()
-            .take_while(|line| !line.contains("#[cfg(test)]"));
-        let mut code = code.filter(|line| !line.trim_start().starts_with("//"));
+            .take_while(|line| !line.contains("#[cfg(test)]"))
+            .filter(|line| !line.trim_start().starts_with("//"));
         code.any(|line| self.code.iter().any(|word| line.contains(word)))
     }
 }

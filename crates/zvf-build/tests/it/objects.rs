@@ -103,8 +103,9 @@ fn null_integers_are_stored_for_objects_only() {
     let outputs = plan.rest().unwrap();
     let fill = node(&outputs, "0/object_attributes/count")["fill_value"].as_i64();
     let cell = payload(&outputs, "0/object_attributes/count");
-    let stored = cell.chunks_exact(8);
-    let stored = stored.map(|value| i64::from_le_bytes(value.try_into().unwrap()));
+    let stored = cell
+        .chunks_exact(8)
+        .map(|value| i64::from_le_bytes(value.try_into().unwrap()));
     assert_eq!(stored.collect::<Vec<_>>(), [7, fill.unwrap()]);
     assert_ne!(fill, Some(7));
 

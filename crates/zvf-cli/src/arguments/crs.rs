@@ -107,9 +107,10 @@ fn named(name: &str) -> Result<Value, CrsError> {
     if name.parse::<f64>().is_ok() {
         return Err(CrsError::Number(name.to_owned()));
     }
-    match name.chars().any(char::is_alphabetic) && name != "null" {
-        true => Ok(json!({ "name": name })),
-        false => Err(CrsError::Name),
+    if name.chars().any(char::is_alphabetic) && name != "null" {
+        Ok(json!({ "name": name }))
+    } else {
+        Err(CrsError::Name)
     }
 }
 

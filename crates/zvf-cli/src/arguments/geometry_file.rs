@@ -103,8 +103,9 @@ const OUT_OF_BOUNDS: [(OutOfBounds, &str); 3] = [
 ];
 /// Parses `OLD=NEW`; a name in a file may have `=`.
 fn rename(text: &str) -> Result<Rename, String> {
-    let split = text.rsplit_once('=');
-    let split = split.filter(|(old, new)| !old.is_empty() && !new.is_empty());
+    let split = text
+        .rsplit_once('=')
+        .filter(|(old, new)| !old.is_empty() && !new.is_empty());
     let (old, new) = split.ok_or("write OLD=NEW, as 'mean FA=mean_fa'")?;
     Ok(Rename::new(old, new))
 }

@@ -119,8 +119,10 @@ pub(super) fn check(unit: &str) -> Result<(), String> {
         return Err(format!("is a type; write NAME::{unit} for it"));
     }
     let singular = unit.strip_suffix('s').unwrap_or(unit);
-    let meant = UNITS.into_iter().find(|known| *known == singular);
-    let meant = meant.or_else(|| closest(unit, UNITS).filter(|known| known.len() > 3));
+    let meant = UNITS
+        .into_iter()
+        .find(|known| *known == singular)
+        .or_else(|| closest(unit, UNITS).filter(|known| known.len() > 3));
     Err(match meant {
         Some(known) => format!("is not a known unit; did you mean {known}?"),
         None => "is not a known unit; write one of OME-Zarr, such as micrometer, millimeter, \

@@ -169,8 +169,11 @@ pub(crate) fn axes(text: &str) -> Result<Axes, ValueError> {
     }
     for (at, text) in text.split(',').enumerate() {
         let mut parts = text.split(':').map(str::trim);
-        let name = parts.next().filter(|name| !name.is_empty());
-        let name = name.ok_or(ValueError::Axis(at))?.to_owned();
+        let name = parts
+            .next()
+            .filter(|name| !name.is_empty())
+            .ok_or(ValueError::Axis(at))?
+            .to_owned();
         let unit = parts.next();
         let kind = parts.next();
         if parts.next().is_some() || kind == Some("") || unit == Some("") && kind.is_none() {
@@ -263,8 +266,10 @@ fn numbers_or_infinity(text: &str) -> Result<Vec<f64>, ValueError> {
 /// Parses a centre, followed by a radius.
 pub(crate) fn sphere(text: &str) -> Result<Sphere, ValueError> {
     let mut numbers = numbers_or_infinity(text)?;
-    let radius = numbers.pop().filter(|radius| *radius >= 0.0);
-    let radius = radius.ok_or(ValueError::Radius)?;
+    let radius = numbers
+        .pop()
+        .filter(|radius| *radius >= 0.0)
+        .ok_or(ValueError::Radius)?;
     Ok(Sphere::new(&numbers, radius)?)
 }
 

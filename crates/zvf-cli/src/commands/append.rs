@@ -47,7 +47,9 @@ pub(crate) async fn run(arguments: &AppendArgs) -> Result<CommandOutcome, Box<dy
         .append(&input.geometry, addition.options.out_of_bounds);
     let changed = opened.change(added).await?;
     let ids = changed.objects.clone();
-    let report = EditOutput::new(&work.store, Ok(changed));
-    let report = report.objects(ids).read(&input).noted(opened.notes());
+    let report = EditOutput::new(&work.store, Ok(changed))
+        .objects(ids)
+        .read(&input)
+        .noted(opened.notes());
     Ok(work.done(&report)?)
 }

@@ -84,8 +84,8 @@ pub(crate) fn run(arguments: &FileConvertArgs) -> Result<CommandOutcome, Box<dyn
     let lost = converted
         .notes
         .iter()
-        .filter(|note| note.contains("left out"));
-    let lost = lost.map(|note| note.strip_prefix("left out: ").unwrap_or(note).to_owned());
+        .filter(|note| note.contains("left out"))
+        .map(|note| note.strip_prefix("left out: ").unwrap_or(note).to_owned());
     converted.written.left_out.extend(lost);
     converted.notes.retain(|note| !note.contains("left out"));
     converted.notes.append(&mut converted.written.notes);
@@ -183,10 +183,16 @@ impl FileConvertArgs {
             notes,
             written,
         } = converted;
-        let files = written.files.iter().map(|file| file.display().to_string());
-        let files: Vec<String> = files.collect();
-        let lost = written.left_out.iter();
-        let lost: Vec<String> = lost.map(|line| format!("left out: {line}")).collect();
+        let files: Vec<String> = written
+            .files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
+        let lost: Vec<String> = written
+            .left_out
+            .iter()
+            .map(|line| format!("left out: {line}"))
+            .collect();
         let mut outcome = CommandOutcome::default();
         if self.json {
             outcome.text = serde_json::to_string_pretty(&json!({

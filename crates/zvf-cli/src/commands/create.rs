@@ -145,8 +145,9 @@ pub(crate) async fn plan(
         meter,
         size,
     };
-    let planned = zvf::plan_create(&arguments.out, &mut source, design, &options, tasks).await;
-    let planned = planned.map_err(|error| with_hint(Operation::Plan, error))?;
+    let planned = zvf::plan_create(&arguments.out, &mut source, design, &options, tasks)
+        .await
+        .map_err(|error| with_hint(Operation::Plan, error))?;
     progress.finish();
     let warnings = warning.into_iter().chain(rounding.warning(&[]));
     Ok((planned, warnings.collect()))
@@ -166,9 +167,10 @@ fn streamed(
         return Ok(None);
     }
     // One process divides links.
-    let stream = match kind.is_linked() && options.workers.is_some() {
-        true => Err(WholeFile::Kind(kind.name())),
-        false => NpzStream::open(&arguments.input.from, &arguments.reading(kind))?,
+    let stream = if kind.is_linked() && options.workers.is_some() {
+        Err(WholeFile::Kind(kind.name()))
+    } else {
+        NpzStream::open(&arguments.input.from, &arguments.reading(kind))?
     };
     if options.workers.is_some() {
         return stream

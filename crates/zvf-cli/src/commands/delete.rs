@@ -97,8 +97,13 @@ pub(crate) async fn run(arguments: &DeleteArgs) -> Result<CommandOutcome, Box<dy
     let mut query = Query::new();
     selecting.select(&mut query)?;
     let mut opened = work.open(Operation::Delete).await?;
-    let axes = opened.dataset.root().axes.iter();
-    let axes: Vec<&str> = axes.map(|axis| axis.name.as_str()).collect();
+    let axes: Vec<&str> = opened
+        .dataset
+        .root()
+        .axes
+        .iter()
+        .map(|axis| axis.name.as_str())
+        .collect();
     selecting.check_axes(&axes)?;
     let mut left = work.retries;
     let (ids, mut notes, changed) = loop {
@@ -209,13 +214,20 @@ async fn delete_selected(
     } = arguments;
     let mut query = Query::new();
     selecting.select(&mut query)?;
-    let axes = opened.dataset.root().axes.iter();
-    let axes: Vec<&str> = axes.map(|axis| axis.name.as_str()).collect();
+    let axes: Vec<&str> = opened
+        .dataset
+        .root()
+        .axes
+        .iter()
+        .map(|axis| axis.name.as_str())
+        .collect();
     selecting.check_axes(&axes)?;
     let mut notes = opened.notes();
     let changed = if arguments.dry_run {
-        let query = query.shape(Shape::Points).columns(Selection::none());
-        let query = query.owners(false);
+        let query = query
+            .shape(Shape::Points)
+            .columns(Selection::none())
+            .owners(false);
         let count = opened.dataset.query(&query).await?.positions.len();
         Err(NoChange::DryRun(len_u64(count)))
     } else {

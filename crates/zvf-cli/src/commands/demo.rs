@@ -134,9 +134,10 @@ pub(crate) async fn run(arguments: &DemoArgs) -> Result<CommandOutcome, Box<dyn 
     drop(progress);
     report.seconds = begun.elapsed().as_secs_f64();
     let is_negative = report.stores.iter().any(|store| store.errors > 0);
-    let text = match arguments.json {
-        true => serde_json::to_string_pretty(&report.object())?,
-        false => report.text(),
+    let text = if arguments.json {
+        serde_json::to_string_pretty(&report.object())?
+    } else {
+        report.text()
     };
     Ok(CommandOutcome {
         text,

@@ -120,9 +120,10 @@ pub(crate) async fn run(arguments: &DoctorArgs) -> Result<CommandOutcome, Box<dy
         store,
     };
     let is_negative = !found.is_well();
-    let text = match arguments.json {
-        true => serde_json::to_string_pretty(&found.object())?,
-        false => found.text(),
+    let text = if arguments.json {
+        serde_json::to_string_pretty(&found.object())?
+    } else {
+        found.text()
     };
     Ok(CommandOutcome {
         is_negative,

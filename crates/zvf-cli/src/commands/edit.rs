@@ -126,10 +126,11 @@ pub(crate) async fn run(arguments: &EditArgs) -> Result<CommandOutcome, Box<dyn 
     if input.row_ids.is_some() && (has_objects || is_exchange) {
         notes.push("row ids left out: objects are replaced by their ids".to_owned());
     }
-    let ids = objects(geometry).chain(changed.objects.clone());
-    let ids: Vec<i64> = ids.collect();
-    let report = EditOutput::new(&work.store, Ok(changed));
-    let report = report.objects(ids).read(&input).noted(notes);
+    let ids: Vec<i64> = objects(geometry).chain(changed.objects.clone()).collect();
+    let report = EditOutput::new(&work.store, Ok(changed))
+        .objects(ids)
+        .read(&input)
+        .noted(notes);
     Ok(work.done(&report)?)
 }
 

@@ -79,8 +79,9 @@ fn tidied(page: &str) -> String {
 
 /// Returns the date of the pages: `SOURCE_DATE_EPOCH`, so that builds are reproducible, or today.
 fn date() -> String {
-    let given = env::var("SOURCE_DATE_EPOCH").ok();
-    let given = given.and_then(|seconds| seconds.parse::<u64>().ok());
+    let given = env::var("SOURCE_DATE_EPOCH")
+        .ok()
+        .and_then(|seconds| seconds.parse::<u64>().ok());
     let seconds = given.unwrap_or_else(|| {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         now.map_or(0, |now| now.as_secs())

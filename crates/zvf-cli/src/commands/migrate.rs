@@ -102,9 +102,10 @@ pub(crate) async fn run(arguments: &MigrateArgs) -> Result<CommandOutcome, Box<d
     let migrated = migrated.map_err(|error| with_hint(Operation::Migrate, error))?;
     let warning = unfinished_warning(migrated.unfinished.as_ref());
     let report = MigrateOutput::new(&arguments.out, migrated);
-    let text = match arguments.json {
-        true => format!("{:#}", report.object()),
-        false => report.text(),
+    let text = if arguments.json {
+        format!("{:#}", report.object())
+    } else {
+        report.text()
     };
     Ok(CommandOutcome {
         text,

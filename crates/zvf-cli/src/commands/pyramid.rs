@@ -173,16 +173,18 @@ pub(crate) async fn run(arguments: &PyramidArgs) -> Result<CommandOutcome, Box<d
     }));
     let what = format!("building levels of {}", arguments.store);
     let progress = ProgressLine::with_meter(arguments.quiet, what, meter);
-    let made = match arguments.refresh {
-        true => zvf::refresh_pyramid(&arguments.store, &options).await,
-        false => zvf::build_pyramid(&arguments.store, &options).await,
+    let made = if arguments.refresh {
+        zvf::refresh_pyramid(&arguments.store, &options).await
+    } else {
+        zvf::build_pyramid(&arguments.store, &options).await
     };
     drop(progress);
     let made = made.map_err(|error| with_hint(Operation::Pyramid, error))?;
     let report = PyramidOutput::new(&arguments.store, made, arguments.refresh);
-    let text = match arguments.json {
-        true => format!("{:#}", report.object()),
-        false => report.text(),
+    let text = if arguments.json {
+        format!("{:#}", report.object())
+    } else {
+        report.text()
     };
     Ok(CommandOutcome {
         text,

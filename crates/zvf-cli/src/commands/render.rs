@@ -146,8 +146,9 @@ fn stroke(text: &str) -> Result<f32, &'static str> {
 }
 
 fn size(text: &str) -> Result<(usize, usize), &'static str> {
-    let sides = text.split_once('x');
-    let sides = sides.and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
+    let sides = text
+        .split_once('x')
+        .and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
     sides.ok_or("write a size as 1200x900")
 }
 
@@ -187,8 +188,10 @@ impl RenderArgs {
 
 /// Returns the last component of an address.
 fn name(address: &str) -> String {
-    let parts = address.split(['/', '\\']);
-    let mut parts = parts.rev().filter(|part| !part.is_empty());
+    let mut parts = address
+        .split(['/', '\\'])
+        .rev()
+        .filter(|part| !part.is_empty());
     parts.next().unwrap_or(address).to_owned()
 }
 
@@ -200,8 +203,9 @@ pub(crate) async fn run(arguments: &RenderArgs) -> Result<CommandOutcome, Box<dy
         .anonymous(arguments.anonymous);
     let dataset = Dataset::open_with(&arguments.store, &options).await?;
     let progress = ProgressLine::for_dataset(&dataset, arguments.quiet);
-    let rendered = render(&dataset, &arguments.options()).await;
-    let rendered = rendered.map_err(|error| explain_empty(error, arguments, &dataset))?;
+    let rendered = render(&dataset, &arguments.options())
+        .await
+        .map_err(|error| explain_empty(error, arguments, &dataset))?;
     zvf_files::write_bytes(&arguments.output, &rendered.picture.png())?;
     drop(progress);
     let mut done = CommandOutcome::from(match (arguments.json, arguments.quiet) {

@@ -141,8 +141,8 @@ pub(crate) async fn run(args: &SampleArgs) -> Result<CommandOutcome, Box<dyn Err
         None => spec.kind.name(),
         Some(_) => "float64",
     };
-    let text = match args.json {
-        true => serde_json::to_string_pretty(&json!({
+    let text = if args.json {
+        serde_json::to_string_pretty(&json!({
             "store": args.store,
             "attribute": args.into,
             "dtype": dtype,
@@ -156,15 +156,16 @@ pub(crate) async fn run(args: &SampleArgs) -> Result<CommandOutcome, Box<dyn Err
             "bytes_read": reads.bytes_read,
             "bytes_written": written.bytes,
             "transaction": written.transaction,
-        }))?,
-        false => format!(
+        }))?
+    } else {
+        format!(
             "{}: {} of {}, {} of them outside; {} bytes written",
             args.into,
             dtype,
             count_noun(written.vertices, "vertex", "vertices"),
             group_digits(outside),
             group_digits(written.bytes),
-        ),
+        )
     };
     let warning = unfinished_warning(written.unfinished.as_ref());
     Ok(CommandOutcome {
@@ -199,8 +200,8 @@ pub(crate) async fn run_task(
     index: usize,
     open: &OpenOptions,
 ) -> Result<Option<u64>, Box<dyn Error>> {
-    let recipe = SampleRecipe::from_json(plan.recipe());
-    let recipe = recipe.ok_or("its values are not sampled from a volume; run it in its program")?;
+    let recipe = SampleRecipe::from_json(plan.recipe())
+        .ok_or("its values are not sampled from a volume; run it in its program")?;
     let memory = MemoryArgs::of(recipe.options.budget);
     let array = dense::open(Path::new(&recipe.volume), recipe.dataset.as_deref(), memory)?;
     let axes = Dataset::open_with(plan.store(), open)

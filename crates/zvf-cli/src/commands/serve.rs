@@ -141,15 +141,16 @@ async fn serve(arguments: &ServeArgs) -> Result<CommandOutcome, Box<dyn Error>> 
     }
     // The reader of the line may stop the server at once.
     let stop = stop_signal()?;
-    let line = match arguments.json {
-        true => json!({
+    let line = if arguments.json {
+        json!({
             "neuroglancer": server.link(),
             "address": server.address(),
             "state": serde_json::from_str::<serde_json::Value>(&server.state())?,
             "notes": server.notes(),
         })
-        .to_string(),
-        false => server.link(),
+        .to_string()
+    } else {
+        server.link()
     };
     {
         let mut out = io::stdout().lock();
@@ -230,8 +231,8 @@ fn placement(volume: &NiftiArray) -> Result<VolumePlacement, Box<dyn Error>> {
 fn affine(file: &Path) -> Result<VolumePlacement, Box<dyn Error>> {
     let name = file.to_string_lossy().to_ascii_lowercase();
     if [".nii", ".nii.gz"].iter().any(|end| name.ends_with(end)) {
-        let volume = dense::nifti(file, MemoryArgs::default())?;
-        let volume = volume.ok_or_else(|| format!("{} is not a NIfTI volume", file.display()))?;
+        let volume = dense::nifti(file, MemoryArgs::default())?
+            .ok_or_else(|| format!("{} is not a NIfTI volume", file.display()))?;
         return placement(&volume);
     }
     let text = fs::read_to_string(file)
@@ -247,11 +248,11 @@ fn affine(file: &Path) -> Result<VolumePlacement, Box<dyn Error>> {
 
 /// Parses 3 rows of 4 numbers, which a row 0 0 0 1 may follow.
 fn matrix(text: &str) -> Option<[[f64; 4]; 3]> {
-    let numbers = text
+    let numbers: Vec<f64> = text
         .split(|letter: char| letter.is_whitespace() || letter == ',')
         .filter(|word| !word.is_empty())
-        .map(|word| word.parse::<f64>().ok());
-    let numbers: Vec<f64> = numbers.collect::<Option<_>>()?;
+        .map(|word| word.parse::<f64>().ok())
+        .collect::<Option<_>>()?;
     let (rows, rest) = numbers.as_chunks::<4>();
     let (rows, last) = rows.split_first_chunk::<3>()?;
     let is_affine = rest.is_empty() && (last.is_empty() || last == [[0.0, 0.0, 0.0, 1.0]]);
@@ -261,9 +262,10 @@ fn matrix(text: &str) -> Option<[[f64; 4]; 3]> {
 /// Parses the memory of the server.
 fn size(text: &str) -> Result<u64, String> {
     let bytes = values::size(text).map_err(|error| error.to_string())?;
-    match bytes >= MIN_MEMORY {
-        true => Ok(bytes),
-        false => Err("at least 64MiB are needed".to_owned()),
+    if bytes >= MIN_MEMORY {
+        Ok(bytes)
+    } else {
+        Err("at least 64MiB are needed".to_owned())
     }
 }
 

@@ -307,9 +307,10 @@ async fn run_one(arguments: &RunArgs) -> Result<CommandOutcome, Box<dyn Error>> 
             ran => (ran?, None),
         },
     };
-    let mut text = match is_new {
-        true => format!("{}: task {index} is done", arguments.plan),
-        false => format!("{}: task {index} was done already", arguments.plan),
+    let mut text = if is_new {
+        format!("{}: task {index} is done", arguments.plan)
+    } else {
+        format!("{}: task {index} was done already", arguments.plan)
     };
     let mut report = json!({"plan": arguments.plan, "task": index, "repeated": !is_new});
     if let Some(outside) = outside {
@@ -388,8 +389,5 @@ async fn commit(arguments: &CommitArgs) -> Result<CommandOutcome, Box<dyn Error>
 }
 
 fn outcome(json: bool, report: &Value, text: String) -> CommandOutcome {
-    CommandOutcome::from(match json {
-        true => format!("{report:#}"),
-        false => text,
-    })
+    CommandOutcome::from(if json { format!("{report:#}") } else { text })
 }

@@ -130,9 +130,10 @@ pub struct Validated<'a> {
 
 pub(crate) async fn run(arguments: &ValidateArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let Some(address) = &arguments.store else {
-        return Ok(CommandOutcome::from(match arguments.json {
-            true => serde_json::to_string_pretty(&rules_as_json())?,
-            false => rules_as_text(),
+        return Ok(CommandOutcome::from(if arguments.json {
+            serde_json::to_string_pretty(&rules_as_json())?
+        } else {
+            rules_as_text()
         }));
     };
     if arguments.seal && depth(arguments.checks.level) < Depth::Consistency {
@@ -143,9 +144,10 @@ pub(crate) async fn run(arguments: &ValidateArgs) -> Result<CommandOutcome, Box<
     let progress = ProgressLine::for_store(&store, arguments.quiet);
     let options = options(arguments);
     let (mut report, repaired) = if arguments.repair {
-        let mut repaired = match arguments.trust_files {
-            true => zvf::repair_trusting_files(store.clone(), &options).await?,
-            false => zvf::repair(store.clone(), &options).await?,
+        let mut repaired = if arguments.trust_files {
+            zvf::repair_trusting_files(store.clone(), &options).await?
+        } else {
+            zvf::repair(store.clone(), &options).await?
         };
         (core::mem::take(&mut repaired.left), Some(repaired))
     } else {
@@ -211,9 +213,10 @@ pub(crate) async fn commit(address: &str, is_json: bool) -> Result<CommandOutcom
         report: &report,
         repaired: None,
     };
-    let text = match is_json {
-        true => serde_json::to_string_pretty(&object(validated))?,
-        false => table(validated),
+    let text = if is_json {
+        serde_json::to_string_pretty(&object(validated))?
+    } else {
+        table(validated)
     };
     Ok(CommandOutcome {
         text,
@@ -252,8 +255,9 @@ fn base(address: &str) -> Result<String, Box<dyn Error>> {
     if address.contains("://") || address.starts_with("memory:") {
         return Ok(format!("{}/", address.trim_end_matches('/')));
     }
-    let path = path::absolute(address)?;
-    let path = path.to_string_lossy().replace('\\', "/");
+    let path = path::absolute(address)?
+        .to_string_lossy()
+        .replace('\\', "/");
     let path = sarif::encoded(path.trim_matches('/'));
     Ok(format!("file:///{path}/"))
 }

@@ -64,19 +64,20 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<CommandOutcome, Box<dyn Erro
     let mut warnings = unread(&args.input, args.memory)?;
     warnings.extend(written.warnings);
     let output = args.output.display().to_string();
-    let text = match args.json {
-        true => serde_json::to_string_pretty(&json!({
+    let text = if args.json {
+        serde_json::to_string_pretty(&json!({
             "input": args.input.display().to_string(),
             "output": output,
             "dtype": array.dtype().to_string(),
             "shape": array.shape(),
             "chunk_shape": written.chunk_shape,
             "chunks": written.chunks,
-        }))?,
-        false => format!(
+        }))?
+    } else {
+        format!(
             "{output}: {}",
             count_noun(written.chunks, "chunk", "chunks")
-        ),
+        )
     };
     Ok(CommandOutcome {
         text,
@@ -96,10 +97,13 @@ fn unread(input: &Path, memory: MemoryArgs) -> Result<Vec<String>, Box<dyn Error
             let array = format::b2nd(input, memory)?;
             let attributes = array.attributes();
             let layers = array.metalayers().chain(array.vlmetalayers());
-            let unread = layers.filter(|(layer, _)| !attributes.contains_key(*layer));
-            let unread = unread.map(|(layer, _)| {
-                format!("{name}: metalayer {layer:?} is left out, because it is not an attribute")
-            });
+            let unread = layers
+                .filter(|(layer, _)| !attributes.contains_key(*layer))
+                .map(|(layer, _)| {
+                    format!(
+                        "{name}: metalayer {layer:?} is left out, because it is not an attribute"
+                    )
+                });
             unread.collect()
         }
         _ => Vec::new(),

@@ -119,12 +119,13 @@ fn address(path: &Path) -> Option<&str> {
 
 /// Checks that a local path exists; remote objects are checked when read.
 fn check_exists(path: &Path) -> Result<(), String> {
-    match address(path).is_some() || path.exists() {
-        true => Ok(()),
-        false => Err(format!(
+    if address(path).is_some() || path.exists() {
+        Ok(())
+    } else {
+        Err(format!(
             "{} does not exist; give a .tet, .npy, .nii, .nii.gz, .b2nd or .cat file, or the folder of a Zarr array",
             path.display()
-        )),
+        ))
     }
 }
 

@@ -67,26 +67,25 @@ pub(crate) fn slice(
     if let (Some(values), Some(object)) = (&values, object.as_object_mut()) {
         object.insert("values".to_owned(), json!(values));
     }
-    let text = match args.json {
-        true => serde_json::to_string_pretty(&object)?,
-        false => {
-            let extents: Vec<String> = selection.shape().iter().map(ToString::to_string).collect();
-            let mut text = format!(
-                "{} of {}: {}, {}, {} read",
-                extents.join("×"),
-                array.dtype(),
-                count_noun(plan.chunks, "chunk", "chunks"),
-                count_noun(plan.blocks, "block", "blocks"),
-                count_noun(plan.bytes_read, "byte", "bytes"),
-            );
-            if let Some(values) = values {
-                let shown: Vec<String> = values.iter().map(Value::to_string).collect();
-                let all = selection.element_count().unwrap_or(u64::MAX);
-                let more = if all > MAX_SHOWN { " …" } else { "" };
-                text = format!("{text}\n{}{more}", shown.join(" "));
-            }
-            text
+    let text = if args.json {
+        serde_json::to_string_pretty(&object)?
+    } else {
+        let extents: Vec<String> = selection.shape().iter().map(ToString::to_string).collect();
+        let mut text = format!(
+            "{} of {}: {}, {}, {} read",
+            extents.join("×"),
+            array.dtype(),
+            count_noun(plan.chunks, "chunk", "chunks"),
+            count_noun(plan.blocks, "block", "blocks"),
+            count_noun(plan.bytes_read, "byte", "bytes"),
+        );
+        if let Some(values) = values {
+            let shown: Vec<String> = values.iter().map(Value::to_string).collect();
+            let all = selection.element_count().unwrap_or(u64::MAX);
+            let more = if all > MAX_SHOWN { " …" } else { "" };
+            text = format!("{text}\n{}{more}", shown.join(" "));
         }
+        text
     };
     Ok(CommandOutcome {
         text,

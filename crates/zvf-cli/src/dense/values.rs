@@ -11,9 +11,12 @@ pub(super) fn numbers(dtype: &NumpyDtype, bytes: &[u8]) -> Option<Vec<Value>> {
     let size = usize::try_from(dtype.size()).ok()?;
     let count = bytes.len().checked_div(size)?;
     // JSON has neither NaN nor infinity.
-    let float = |value: f64| match value.is_finite() {
-        true => json!(value),
-        false => json!(value.to_string()),
+    let float = |value: f64| {
+        if value.is_finite() {
+            json!(value)
+        } else {
+            json!(value.to_string())
+        }
     };
     let value = |row| {
         Some(match rows.value(row, 0)? {

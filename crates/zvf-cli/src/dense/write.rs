@@ -123,8 +123,10 @@ impl DenseTargetArgs {
     /// Returns the design of a Blosc2 array, with the blocks of `array` if the chunks are equal.
     fn b2nd(&self, array: &dyn DenseArray, chunk: &[u64]) -> Result<B2ndDesign, String> {
         let level = self.level.unwrap_or(5);
-        let level = u8::try_from(level).ok().filter(|level| *level < 10);
-        let level = level.ok_or("the compression level must be 0 to 9")?;
+        let level = u8::try_from(level)
+            .ok()
+            .filter(|level| *level < 10)
+            .ok_or("the compression level must be 0 to 9")?;
         let design = B2ndDesign::new(array.shape(), array.dtype().clone());
         let grid = array.grid();
         let design = match grid.block_shape() {
@@ -227,9 +229,10 @@ pub(crate) fn write(
 fn write_npy(view: &ArrayView<'_>, out: &Path, quiet: bool) -> Result<Written, Box<dyn Error>> {
     let whole = Hyperslab::whole(view.shape()).byte_len(view.dtype().size());
     // One chunk if memory allows, so that nothing is read twice.
-    let chunk = match whole.is_some_and(|bytes| bytes <= view.scratch()) {
-        true => view.shape(),
-        false => view.grid().chunk_shape(),
+    let chunk = if whole.is_some_and(|bytes| bytes <= view.scratch()) {
+        view.shape()
+    } else {
+        view.grid().chunk_shape()
     };
     let sink = NpySink::create(out, view.dtype(), view.shape(), chunk)?;
     write_array(view, Box::new(sink), out, quiet)?;
@@ -362,9 +365,9 @@ pub(crate) fn spec(
         )
     })?;
     let (attributes, lost) = attributes_as_text(array.attributes());
-    let lost = lost.into_iter();
-    let lost =
-        lost.map(|key| format!("{name}: attribute {key:?} does not fit in a .tet and is left out"));
+    let lost = lost
+        .into_iter()
+        .map(|key| format!("{name}: attribute {key:?} does not fit in a .tet and is left out"));
     let names = array.dimension_names();
     let spec = DatasetSpec::new(name, dtype, array.shape(), chunk)
         .compressed(target.tet()?)

@@ -63,8 +63,9 @@ impl AdditionArgs {
         row_ids: RowIdPolicy,
     ) -> Result<GeometryInput, Box<dyn Error>> {
         let root = opened.dataset.root();
-        let kind = root.first_kind();
-        let kind = kind.ok_or_else(|| AdditionError::NoKind(work.store.clone()))?;
+        let kind = root
+            .first_kind()
+            .ok_or_else(|| AdditionError::NoKind(work.store.clone()))?;
         let axes: Vec<String> = match self.axes.as_slice() {
             [] => root.axes.iter().map(|axis| axis.name.clone()).collect(),
             given => given.to_vec(),

@@ -48,10 +48,15 @@ pub(super) fn to(
         .iter()
         .zip(&root.axes)
         .map(|(at, axis)| {
-            let of_file = input.description.axes.iter();
-            let mut of_file = of_file.filter(|spec| Some(&spec.name) == names.get(*at));
-            let from = of_file.next().filter(|spec| spec.kind == "space");
-            let from = from.and_then(|spec: &AxisSpec| spec.unit.as_deref().or(implied));
+            let mut of_file = input
+                .description
+                .axes
+                .iter()
+                .filter(|spec| Some(&spec.name) == names.get(*at));
+            let from = of_file
+                .next()
+                .filter(|spec| spec.kind == "space")
+                .and_then(|spec: &AxisSpec| spec.unit.as_deref().or(implied));
             let is_space = axis.kind.as_deref().is_none_or(|kind| kind == "space");
             let to = axis.unit.as_deref().filter(|_| is_space);
             LengthConversion::between(from, to)

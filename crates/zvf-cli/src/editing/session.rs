@@ -47,8 +47,9 @@ impl EditTargetArgs {
     /// Opens the store for `operation`.
     pub(crate) async fn open(&self, operation: Operation) -> Result<EditSession, Box<dyn Error>> {
         let opened = Editor::open(&self.store).await;
-        let editor = opened.map_err(|error| with_hint(operation, error))?;
-        let editor = editor.retries(self.retries);
+        let editor = opened
+            .map_err(|error| with_hint(operation, error))?
+            .retries(self.retries);
         let dataset = editor.dataset().await?;
         Ok(EditSession {
             editor,

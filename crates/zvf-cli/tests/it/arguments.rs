@@ -168,8 +168,8 @@ fn attributes_are_filtered_and_selected() {
         "{says}"
     );
     let found = query(&["--select", "radius,object.length"]);
-    let names = [(None, "radius"), (Some(Scope::Object), "length")];
-    let names = names.map(|(scope, name)| (scope, name.to_owned()));
+    let names = [(None, "radius"), (Some(Scope::Object), "length")]
+        .map(|(scope, name)| (scope, name.to_owned()));
     assert_eq!(found.columns, Selection::Named(names.to_vec()));
     assert_eq!(query(&["--select", ""]).columns, Selection::none());
     assert_eq!(query(&[]).columns, Selection::All);
@@ -208,8 +208,10 @@ fn a_wrong_number_of_axes_is_an_error() {
     let says = "--bbox has 2 axes, the store has 3: x, y, z; give a lower and an upper bound for \
                 each axis, as --bbox X0,Y0,Z0,X1,Y1,Z1";
     assert_eq!(error.to_string(), says);
-    let error = parse(&["--sphere", "0,0,1"]).unwrap();
-    let error = error.check_axes(&["x", "y", "z"]).unwrap_err();
+    let error = parse(&["--sphere", "0,0,1"])
+        .unwrap()
+        .check_axes(&["x", "y", "z"])
+        .unwrap_err();
     let says = "--sphere has 2 axes, the store has 3: x, y, z; give a centre with each axis, and a \
                 radius, as --sphere X,Y,Z,R";
     assert_eq!(error.to_string(), says);

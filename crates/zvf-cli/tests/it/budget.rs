@@ -45,10 +45,10 @@ fn a_budget_reports_the_chosen_levels() {
     let numbers: Vec<&Value> = levels.iter().map(|level| &level["level"]).collect();
     assert_eq!(numbers, [1, 0]);
     assert_eq!(found["level"], 0);
-    let vertices = levels
+    let vertices: Vec<u64> = levels
         .iter()
-        .map(|level| level["vertices"].as_u64().unwrap());
-    let vertices: Vec<u64> = vertices.collect();
+        .map(|level| level["vertices"].as_u64().unwrap())
+        .collect();
     assert_eq!(found["vertices"], vertices.iter().sum::<u64>());
     assert!(found["vertices"].as_u64().unwrap() <= u64::midpoint(fine, middle));
     assert!(
@@ -197,10 +197,10 @@ fn paths_with_shared_vertices_are_written_completely() {
     let paths: Vec<(i64, Vec<usize>)> = objects
         .map(|object| (object.id, truth.vertices_of(object).collect()))
         .collect();
-    let rows = paths
+    let rows: Vec<(i64, usize)> = paths
         .iter()
-        .flat_map(|(id, own)| own.iter().map(move |at| (*id, *at)));
-    let rows: Vec<(i64, usize)> = rows.collect();
+        .flat_map(|(id, own)| own.iter().map(move |at| (*id, *at)))
+        .collect();
     let table = bench.result("@a.zv", &["--level", "1"]);
     let mut lines = table.lines();
     let titles: Vec<&str> = lines.next().unwrap().split(',').collect();

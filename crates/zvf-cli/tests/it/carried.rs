@@ -61,12 +61,11 @@ fn geometry(kind: GeometryKind, random: &mut Random) -> Geometry {
     }
     let rows = owners.len();
     let mut geometry = Geometry::new(NumericColumn::float32(3, positions));
-    match kind.is_paths() {
-        true => {
-            geometry.part_offsets = Some(offsets);
-            geometry.part_objects = Some(ids.clone());
-        }
-        false => geometry.object_ids = Some(owners),
+    if kind.is_paths() {
+        geometry.part_offsets = Some(offsets);
+        geometry.part_objects = Some(ids.clone());
+    } else {
+        geometry.object_ids = Some(owners);
     }
     if kind == GeometryKind::Mesh {
         geometry.link_width = 3;
@@ -112,8 +111,10 @@ fn design(kind: GeometryKind) -> Design {
     ]);
     design.crs = Some(json!({"type": "EPSG", "code": 25832, "note": "σ"}));
     design.name = Some("Präparat 7".to_owned());
-    let header = json!({"dimensions": [2, 3], "voxel_order": "RAS"});
-    let header = header.as_object().unwrap().clone();
+    let header = json!({"dimensions": [2, 3], "voxel_order": "RAS"})
+        .as_object()
+        .unwrap()
+        .clone();
     design.headers.insert("trk".to_owned(), header);
     for (scope, name, spec) in [
         (
@@ -158,8 +159,7 @@ fn run(arguments: &[&str]) -> String {
 fn exported(store: &str, folder: &Path) -> BTreeMap<String, String> {
     fs::create_dir(folder).unwrap();
     run(&["query", store, "-o", folder.join("a.csv").to_str().unwrap()]);
-    let files = fs::read_dir(folder).unwrap();
-    let files = files.map(|file| {
+    let files = fs::read_dir(folder).unwrap().map(|file| {
         let file = file.unwrap();
         let name = file.file_name().into_string().unwrap();
         (name, fs::read_to_string(file.path()).unwrap())
@@ -298,8 +298,12 @@ async fn clipped_paths_become_objects_of_their_own() {
         let note = report["notes"][0].as_str().unwrap();
         assert!(note.starts_with("1 path is an additional part"), "{note}");
 
-        let result = zvf::Dataset::open(&copy).await.unwrap();
-        let result = result.query(&zvf::Query::new()).await.unwrap();
+        let result = zvf::Dataset::open(&copy)
+            .await
+            .unwrap()
+            .query(&zvf::Query::new())
+            .await
+            .unwrap();
         let parts = result.parts.unwrap();
         assert_eq!(parts.objects, [5, 8, 9], "{end}");
         assert_eq!(parts.offsets, [0, 2, 4, 6]);

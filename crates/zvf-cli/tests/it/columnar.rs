@@ -89,15 +89,20 @@ fn points_keep_attributes_of_every_type() {
         assert_eq!(x.values()[..], [0.1, 1e20, 7.0]);
         assert_eq!(x.null_count(), 0);
         check(batch, "object_id", &Int64Array::from(vec![7, -1, -2]));
-        let radius = batch.column_by_name("vertex.radius").unwrap();
-        let radius = radius.as_primitive::<Float32Type>();
+        let radius = batch
+            .column_by_name("vertex.radius")
+            .unwrap()
+            .as_primitive::<Float32Type>();
         let values: Vec<_> = radius.iter().map(|value| value.map(f32::to_bits)).collect();
         let expected = [Some(0.1_f32), None, Some(f32::NAN)];
         assert_eq!(values, expected.map(|value| value.map(f32::to_bits)));
         let kind: &DictionaryArray<UInt32Type> =
             batch.column_by_name("vertex.kind").unwrap().as_dictionary();
-        let kind = kind.downcast_dict::<StringArray>().unwrap();
-        let kind: Vec<_> = kind.into_iter().collect();
+        let kind: Vec<_> = kind
+            .downcast_dict::<StringArray>()
+            .unwrap()
+            .into_iter()
+            .collect();
         assert_eq!(kind, [Some("a,\"b\""), None, Some("")]);
         check(
             batch,
@@ -106,9 +111,13 @@ fn points_keep_attributes_of_every_type() {
         );
         let big = vec![9_007_199_254_740_993, -1, 5];
         check(batch, "vertex.big", &Int64Array::from(big));
-        let half = batch.column_by_name("vertex.half").unwrap();
-        let half = half.as_primitive::<Float16Type>();
-        let half: Vec<_> = half.iter().map(|value| value.map(Half::to_bits)).collect();
+        let half: Vec<_> = batch
+            .column_by_name("vertex.half")
+            .unwrap()
+            .as_primitive::<Float16Type>()
+            .iter()
+            .map(|value| value.map(Half::to_bits))
+            .collect();
         assert_eq!(half, [Some(0x3e00), None, Some(0xae66)]);
         let rgb = batch.column_by_name("vertex.rgb").unwrap();
         assert_eq!([0, 1, 2].map(|row| rgb.is_null(row)), [false, false, true]);
@@ -138,8 +147,12 @@ fn the_schema_contains_level_axes_and_geometry() {
 fn objects_and_groups_are_written_to_files_of_their_own() {
     each(&points(), ".objects", |batch, _| {
         check(batch, "object_id", &Int64Array::from(vec![7, 12]));
-        let length = batch.column_by_name("object.length").unwrap();
-        let length: Vec<_> = length.as_primitive::<Float64Type>().iter().collect();
+        let length: Vec<_> = batch
+            .column_by_name("object.length")
+            .unwrap()
+            .as_primitive::<Float64Type>()
+            .iter()
+            .collect();
         assert_eq!(length, [Some(0.1), None]);
         check(
             batch,
@@ -237,8 +250,8 @@ fn many_rows_are_written_in_batches() {
             let end = at + u32::try_from(batch.num_rows()).unwrap();
             assert_eq!(batch.schema().fields(), schema.fields());
             check(batch, "x", &UInt32Array::from_iter_values(at..end));
-            let kind = batch.column_by_name("vertex.kind").unwrap();
-            let kind: &DictionaryArray<UInt32Type> = kind.as_dictionary();
+            let kind: &DictionaryArray<UInt32Type> =
+                batch.column_by_name("vertex.kind").unwrap().as_dictionary();
             let kind = kind.downcast_dict::<StringArray>().unwrap();
             let letters = (at..end).map(|row| Some(["a", "b", "c"][row as usize % 3]));
             assert!(kind.into_iter().eq(letters));
@@ -266,8 +279,10 @@ fn write_long_words(path: &Path, rows: usize, as_dictionary: bool) {
     } else {
         Arc::new(StringArray::from(vec![word.as_str(); rows]))
     };
-    let columns = ["x", "y", "z"].map(|name| (name, Arc::clone(&axis)));
-    let columns = columns.into_iter().chain([("vertex.note", note)]);
+    let columns = ["x", "y", "z"]
+        .map(|name| (name, Arc::clone(&axis)))
+        .into_iter()
+        .chain([("vertex.note", note)]);
     write_batch(path, &RecordBatch::try_from_iter(columns).unwrap());
 }
 

@@ -29,11 +29,16 @@ impl Folder {
 
     /// Runs a command whose arguments with a dot are files. Returns its exit code and its output.
     fn call(&self, words: &[&str]) -> (Option<i32>, String) {
-        let words = words.iter().map(|word| match word.contains('.') {
-            true => self.path(word).display().to_string(),
-            false => (*word).to_owned(),
-        });
-        let words: Vec<String> = words.collect();
+        let words: Vec<String> = words
+            .iter()
+            .map(|word| {
+                if word.contains('.') {
+                    self.path(word).display().to_string()
+                } else {
+                    (*word).to_owned()
+                }
+            })
+            .collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let output = zvf(&words);
         let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
@@ -239,8 +244,7 @@ fn attributes_of_objects_and_fragments_are_converted() {
     assert_eq!(read("back.objects.csv"), format!("{objects}2,,\n"));
     let lines = points
         .replace(",object_id", ",part,object_id")
-        .replace(",1,a", ",0,1,a");
-    let lines = lines
+        .replace(",1,a", ",0,1,a")
         .replace(",2,\n", ",1,2,\n")
         .replace("3,3,3,0", "3,3,3,2");
     fs::write(folder.path("lines.csv"), &lines).unwrap();

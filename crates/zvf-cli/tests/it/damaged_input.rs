@@ -113,8 +113,9 @@ fn damaged_input_is_read_or_refused() {
         let input = bench.path(&format!("in.{end}"));
         let intact = fs::read(&input).unwrap();
         let store = bench.path("out.zv");
-        let words = ["zvf", "create", store.to_str().unwrap(), "--kind", kind];
-        let words = words.into_iter().chain(["--from", input.to_str().unwrap()]);
+        let words = ["zvf", "create", store.to_str().unwrap(), "--kind", kind]
+            .into_iter()
+            .chain(["--from", input.to_str().unwrap()]);
         let line: Vec<std::ffi::OsString> = words.map(Into::into).collect();
         let (mut read, mut refused, mut named) = (0, 0, 0);
         for case in 0..=sample::cases(CASES) {

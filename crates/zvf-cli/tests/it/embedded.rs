@@ -95,8 +95,9 @@ fn a_stopped_command_publishes_nothing() {
             other => panic!("{words:?}: {other:?}"),
         }
     }
-    let names = fs::read_dir(folder.path()).unwrap();
-    let names = names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let names = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
     let made: Vec<String> = names
         .filter(|name| name.starts_with("out") || name.starts_with('.'))
         .collect();

@@ -166,15 +166,16 @@ fn shell(script: &str, programs: &Path, folder: &Path) -> Result<String, String>
         .env("ZVF_PROGRAM", env!("CARGO_BIN_EXE_zvf"))
         .env("ZVF_ROOT", root())
         .env("NO_COLOR", "1")
-        .output();
-    let output = output.map_err(|error| format!("sh: {error}"))?;
+        .output()
+        .map_err(|error| format!("sh: {error}"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    match output.status.success() {
-        true => Ok(text(&output.stdout)),
-        false => Err(format!(
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(format!(
             "{script}\nended with {}\n{}",
             output.status,
             text(&output.stderr)
-        )),
+        ))
     }
 }

@@ -375,8 +375,8 @@ fn ids_must_be_integers_in_range() {
 #[test]
 fn unknown_arrays_are_rejected() {
     for name in ["radius", "vertices.a", "object_id"] {
-        let error = read_as(GeometryKind::Points, &[positions(), (name, i64s(&[1, 2]))]);
-        let error = error.unwrap_err();
+        let error =
+            read_as(GeometryKind::Points, &[positions(), (name, i64s(&[1, 2]))]).unwrap_err();
         assert!(
             matches!(&error, GeometryReadError::Unknown { array, .. } if array == name),
             "{error}"

@@ -115,11 +115,13 @@ fn sorted(table: &str) -> Vec<String> {
         .map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().unwrap();
     let order: BTreeMap<&str, usize> = header.iter().copied().zip(0..).collect();
-    let rows = std::iter::once(header.clone()).chain(lines).map(|line| {
-        let fields: Vec<&str> = order.values().map(|at| line[*at]).collect();
-        fields.join(",")
-    });
-    let mut rows: Vec<String> = rows.collect();
+    let mut rows: Vec<String> = std::iter::once(header.clone())
+        .chain(lines)
+        .map(|line| {
+            let fields: Vec<&str> = order.values().map(|at| line[*at]).collect();
+            fields.join(",")
+        })
+        .collect();
     rows[1..].sort_unstable();
     rows
 }
@@ -326,13 +328,16 @@ fn sorted_tables(result: &str) -> (Vec<String>, Vec<String>, Vec<String>) {
     let (vertices, rest) = result.split_once("links[0]").unwrap();
     let (links, objects) = rest.split_once("object_id,object.").unwrap();
     let rows: Vec<&str> = vertices.lines().skip(1).collect();
-    let links = links.lines().skip(1).map(|line| {
-        let ends = line
-            .split(',')
-            .map(|end| rows[end.parse::<usize>().unwrap()]);
-        ends.collect::<Vec<_>>().join(" > ")
-    });
-    let mut links: Vec<String> = links.collect();
+    let mut links: Vec<String> = links
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let ends = line
+                .split(',')
+                .map(|end| rows[end.parse::<usize>().unwrap()]);
+            ends.collect::<Vec<_>>().join(" > ")
+        })
+        .collect();
     links.sort_unstable();
     let objects = sorted(&format!("object_id,object.{objects}"));
     (sorted(vertices), links, objects)

@@ -391,13 +391,14 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = PathBuf::from(path.file_name().unwrap());
-        match path.is_dir() {
-            true => found.extend(
+        if path.is_dir() {
+            found.extend(
                 contents(&path)
                     .into_iter()
                     .map(|(below, bytes)| (name.join(below), bytes)),
-            ),
-            false => drop(found.insert(name, fs::read(&path).unwrap())),
+            );
+        } else {
+            drop(found.insert(name, fs::read(&path).unwrap()));
         }
     }
     found

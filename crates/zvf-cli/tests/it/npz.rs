@@ -45,8 +45,10 @@ fn array(bytes: &[u8]) -> Array {
     let (length, rest) = rest.split_first_chunk().unwrap();
     let (header, data) = rest.split_at(u16::from_le_bytes(*length).into());
     assert_eq!((bytes.len() - data.len()) % 64, 0);
-    let header = core::str::from_utf8(header).unwrap();
-    let header = header.strip_prefix("{'descr': '").unwrap();
+    let header = core::str::from_utf8(header)
+        .unwrap()
+        .strip_prefix("{'descr': '")
+        .unwrap();
     let (code, header) = header
         .split_once("', 'fortran_order': False, 'shape': (")
         .unwrap();
@@ -69,11 +71,13 @@ fn of<T: Element>(code: &str, shape: &str, values: &[T]) -> Array {
 
 /// Returns text padded with zeros to this width in characters.
 fn text(code: &str, width: usize, texts: &[&str]) -> Array {
-    let characters = texts.iter().flat_map(|text| {
-        let characters = text.chars().map(u32::from);
-        characters.chain(std::iter::repeat(0)).take(width)
-    });
-    let characters: Vec<u32> = characters.collect();
+    let characters: Vec<u32> = texts
+        .iter()
+        .flat_map(|text| {
+            let characters = text.chars().map(u32::from);
+            characters.chain(std::iter::repeat(0)).take(width)
+        })
+        .collect();
     of(code, &format!("{},", texts.len()), &characters)
 }
 

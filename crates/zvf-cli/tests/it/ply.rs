@@ -73,26 +73,28 @@ fn elements(result: &QueryResult) -> Vec<Element> {
         }
     }
     let mut reader = Reader(&bytes[at + end.len()..]);
-    let elements = elements.into_iter().map(|(count, mut element)| {
-        for _ in 0..count {
-            let mut row = Vec::new();
-            for property in &element.properties {
-                let words: Vec<_> = property.split(' ').collect();
-                if let ["list", count, scalar, _] = words[..] {
-                    let mut left = reader.value(count);
-                    while left > 0.0 {
-                        row.push(reader.value(scalar));
-                        left -= 1.0;
+    let elements = elements
+        .into_iter()
+        .map(|(count, mut element)| {
+            for _ in 0..count {
+                let mut row = Vec::new();
+                for property in &element.properties {
+                    let words: Vec<_> = property.split(' ').collect();
+                    if let ["list", count, scalar, _] = words[..] {
+                        let mut left = reader.value(count);
+                        while left > 0.0 {
+                            row.push(reader.value(scalar));
+                            left -= 1.0;
+                        }
+                    } else {
+                        row.push(reader.value(words[0]));
                     }
-                } else {
-                    row.push(reader.value(words[0]));
                 }
+                element.rows.push(row);
             }
-            element.rows.push(row);
-        }
-        element
-    });
-    let elements = elements.collect();
+            element
+        })
+        .collect();
     assert!(reader.0.is_empty());
     elements
 }

@@ -264,8 +264,9 @@ fn a_result_replaces_the_tables_of_an_earlier_one() {
             let save = |store: &str| {
                 bench.says(&[&["query", store, "-o", &near, "--quiet"], strict].concat());
                 let entries = fs::read_dir(bench.path("out")).unwrap();
-                let names = entries.map(|entry| entry.unwrap().file_name());
-                let names = names.map(|name| name.into_string().unwrap());
+                let names = entries
+                    .map(|entry| entry.unwrap().file_name())
+                    .map(|name| name.into_string().unwrap());
                 names.collect::<BTreeSet<_>>()
             };
             let first = save("@a.zv");

@@ -52,8 +52,9 @@ impl Place {
     /// Lists the names of the written files.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.files.path()).unwrap();
-        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<_> = names.collect();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -218,8 +219,8 @@ fn damage_fails_without_a_file_or_is_listed_on_request() {
     let cell = place.store.path().join("0/vertices/1.0.0/c/0");
     let bytes = fs::read(&cell).unwrap();
     fs::write(&cell, &bytes[..bytes.len() - 1]).unwrap();
-    let csv = place.file("a.csv");
-    let csv = csv.to_str().unwrap();
+    let path = place.file("a.csv");
+    let csv = path.to_str().unwrap();
     let output = place.query(&["-o", csv]);
     assert_eq!(output.status.code(), Some(2));
     let says = text(&output.stderr);

@@ -65,8 +65,8 @@ fn skipped_written_and_omitted_data_is_reported() {
     result.notes = vec!["an old defect".to_owned()];
     let mut report = report(&result);
     report.written(written(&result, folder.path(), "a.obj").unwrap());
-    let file = folder.path().join("a.obj");
-    let file = file.to_str().unwrap();
+    let path = folder.path().join("a.obj");
+    let file = path.to_str().unwrap();
     let found = report.object();
     let missing = json!([{"key": "0/vertices/c/0/0/0", "reason": "cut short"}]);
     assert_eq!(found["missing"], missing);

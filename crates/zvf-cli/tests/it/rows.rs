@@ -217,8 +217,8 @@ fn points_are_replaced_by_address() {
     for end in typed().into_iter().chain(["csv"]) {
         let bench = points();
         // The table of a store with other coordinates and values, as another program would write it.
-        let file = format!("@b.{end}");
-        let file = file.as_str();
+        let name = format!("@b.{end}");
+        let file = name.as_str();
         let query = ["query", "@a.zv", "--row-ids", "--where", "fa > 8", "-o"];
         bench.says(&[&query[..], &[file, "--quiet"]].concat());
         let found = bench.json(&["edit", "@a.zv", "--from", file]);

@@ -157,8 +157,11 @@ fn files(address: &str) -> Vec<(String, Vec<u8>)> {
         let store = zvf::OpenOptions::default().open(address).unwrap();
         let root = zvf_model::key::Key::root();
         let found = store.list_all(&root, 1 << 20).await.unwrap();
-        let names = found.into_iter().map(|file| file.name);
-        let names: Vec<String> = names.filter(|name| name != "zarr.json").collect();
+        let names: Vec<String> = found
+            .into_iter()
+            .map(|file| file.name)
+            .filter(|name| name != "zarr.json")
+            .collect();
         let keys = names
             .iter()
             .map(|name| zvf_store::Read::full(zvf_model::key::Key::parse(name).unwrap()));

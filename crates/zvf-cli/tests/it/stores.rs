@@ -21,11 +21,13 @@ impl Bench {
 
     /// Runs a command; names that start with `@` are in the folder.
     pub(crate) fn run(&self, line: &[&str]) -> std::process::Output {
-        let line = line.iter().map(|word| match word.strip_prefix('@') {
-            Some(name) => self.path(name).to_str().unwrap().to_owned(),
-            None => (*word).to_owned(),
-        });
-        let line: Vec<String> = line.collect();
+        let line: Vec<String> = line
+            .iter()
+            .map(|word| match word.strip_prefix('@') {
+                Some(name) => self.path(name).to_str().unwrap().to_owned(),
+                None => (*word).to_owned(),
+            })
+            .collect();
         zvf(&line.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
@@ -86,8 +88,9 @@ impl Bench {
     /// Lists the names in the folder.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
-        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<String> = names.collect();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }

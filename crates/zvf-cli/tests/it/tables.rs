@@ -274,8 +274,8 @@ fn parquet_of_other_programs_is_read() {
         let batch = RecordBatch::try_from_iter(columns).unwrap();
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
         let file = fs::File::create(&path).unwrap();
-        let writer = ArrowWriter::try_new(file, batch.schema(), Some(properties.build()));
-        let mut writer = writer.unwrap();
+        let mut writer =
+            ArrowWriter::try_new(file, batch.schema(), Some(properties.build())).unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
     };

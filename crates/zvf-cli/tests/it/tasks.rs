@@ -142,10 +142,11 @@ fn check_equal(one: &str, other: &str, transactions: bool) {
     assert!(one.len() > 20);
     let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&one), names(&other));
-    let differ = one
+    let differ: Vec<&String> = one
         .iter()
-        .filter(|(name, bytes)| other.get(*name) != Some(*bytes));
-    let differ: Vec<&String> = differ.map(|(name, _)| name).collect();
+        .filter(|(name, bytes)| other.get(*name) != Some(*bytes))
+        .map(|(name, _)| name)
+        .collect();
     assert!(differ.is_empty(), "{differ:?}");
 }
 

@@ -14,11 +14,13 @@ const QUESTION: &str = "Write it anyway? [y/N]";
 /// prints; `None` without `script`.
 #[track_caller]
 fn on_terminal(bench: &Bench, line: &[&str], input: &str) -> Option<(i32, String)> {
-    let words = line.iter().map(|word| match word.strip_prefix('@') {
-        Some(name) => format!("'{}'", bench.path(name).display()),
-        None => format!("'{word}'"),
-    });
-    let words: Vec<String> = words.collect();
+    let words: Vec<String> = line
+        .iter()
+        .map(|word| match word.strip_prefix('@') {
+            Some(name) => format!("'{}'", bench.path(name).display()),
+            None => format!("'{word}'"),
+        })
+        .collect();
     let command = format!("'{}' {}", env!("CARGO_BIN_EXE_zvf"), words.join(" "));
     let script = Command::new("script")
         .args(["-qec", &command, "/dev/null"])

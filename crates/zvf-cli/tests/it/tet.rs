@@ -222,8 +222,8 @@ fn errors_contain_a_hint() {
 #[test]
 fn a_missing_file_is_named() {
     let bench = Bench::new();
-    let path = bench.path("none.tet");
-    let path = path.to_str().unwrap();
+    let joined = bench.path("none.tet");
+    let path = joined.to_str().unwrap();
     let output = zvf(&["tet", "info", path]);
     assert_eq!(output.status.code(), Some(2));
     let expected = format!(

@@ -7,8 +7,9 @@ use crate::{text, zvf};
 /// Serves every store of an archive.
 fn serve(archive: &str) -> Web {
     let golden = Golden::open(archive);
-    let files = golden.files();
-    let files = files.map(|(path, bytes)| (path.to_owned(), bytes.to_vec()));
+    let files = golden
+        .files()
+        .map(|(path, bytes)| (path.to_owned(), bytes.to_vec()));
     Web::serve(files.collect(), 405)
 }
 

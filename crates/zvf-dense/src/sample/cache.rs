@@ -65,11 +65,10 @@ impl Cache {
         let more = missing.iter().map(|(_, cost)| *cost);
         self.evict(share.saturating_sub(more.fold(0, u64::saturating_add)));
         let one = |(number, cost): &(u64, u64)| read(*number).map(|read| (read, *cost));
-        let found: Result<Vec<_>, DenseError> = match tiling.is_fine() {
-            // Each read decodes a block or chunk that may be much larger than its tile, so reads
-            // are sequential.
-            true => missing.iter().map(one).collect(),
-            false => missing.par_iter().map(one).collect(),
+        let found: Result<Vec<_>, DenseError> = if tiling.is_fine() {
+            missing.iter().map(one).collect()
+        } else {
+            missing.par_iter().map(one).collect()
         };
         let mut reads = ReadCost::default();
         for ((tile, plan), cost) in found? {

@@ -259,8 +259,7 @@ fn complex(text: &str) -> Option<(f64, f64)> {
     let Some(parts) = text.strip_suffix('j') else {
         return Some((text.parse().ok()?, 0.0));
     };
-    let signs = parts.char_indices().skip(1);
-    let mut signs = signs.filter(|(at, mark)| {
+    let mut signs = parts.char_indices().skip(1).filter(|(at, mark)| {
         let before = parts.get(..*at).unwrap_or_default();
         matches!(mark, '+' | '-') && !before.ends_with(['e', 'E'])
     });
@@ -307,9 +306,11 @@ mod tests {
     /// Regression test: `-0` beside an integer above 2^63 was refused as a change of the file.
     #[test]
     fn fields_that_a_column_is_inferred_from_can_be_read() {
-        let fields = "|true|False|1|-2|-0|+5|00| 7 |18446744073709551615|+18446744073709551615\
-            |1e3|.5|1.|nan|-inf|Infinity|1+2j|2j|NaN-1j|1e-5+1e-7j|-|+|.|1_0|0x1|9007199254740993|a";
-        let fields: Vec<&str> = fields.split('|').collect();
+        let fields: Vec<&str> =
+            "|true|False|1|-2|-0|+5|00| 7 |18446744073709551615|+18446744073709551615\
+            |1e3|.5|1.|nan|-inf|Infinity|1+2j|2j|NaN-1j|1e-5+1e-7j|-|+|.|1_0|0x1|9007199254740993|a"
+                .split('|')
+                .collect();
         let triples = fields.iter().flat_map(|one| {
             let pairs = fields
                 .iter()

@@ -122,8 +122,7 @@ impl<R: BufRead> RecordReader<R> {
             } else {
                 let rest = trimmed(self.raw.get(at..).unwrap_or_default());
                 let length = rest.iter().position(|byte| *byte == b',');
-                let field = rest.get(..length.unwrap_or(rest.len()));
-                let field = field.unwrap_or_default();
+                let field = rest.get(..length.unwrap_or(rest.len())).unwrap_or_default();
                 text.extend_from_slice(field);
                 at = at.saturating_add(field.len());
             }
@@ -138,9 +137,10 @@ impl<R: BufRead> RecordReader<R> {
         self.text = String::from_utf8(text).map_err(|_| CsvError::Encoding)?;
         // A field must not end inside a multi-byte character.
         let mut ends = self.fields.iter();
-        match ends.all(|span| self.text.is_char_boundary(span.end)) {
-            true => Ok(()),
-            false => Err(CsvError::Encoding),
+        if ends.all(|span| self.text.is_char_boundary(span.end)) {
+            Ok(())
+        } else {
+            Err(CsvError::Encoding)
         }
     }
 
@@ -184,14 +184,18 @@ mod tests {
         let mut records = RecordReader::new(text.as_bytes());
         let mut found = Vec::new();
         loop {
-            let record = records.next();
-            let record = record.map_err(|(line, error)| (line, error.to_string()))?;
+            let record = records
+                .next()
+                .map_err(|(line, error)| (line, error.to_string()))?;
             let Some((record, line)) = record else {
                 return Ok(found);
             };
-            let fields = record.fields().map(|field| match field.is_quoted {
-                true => format!("[{}]", field.text),
-                false => field.text.to_owned(),
+            let fields = record.fields().map(|field| {
+                if field.is_quoted {
+                    format!("[{}]", field.text)
+                } else {
+                    field.text.to_owned()
+                }
             });
             found.push((line, fields.collect()));
         }

@@ -52,8 +52,9 @@ fn value(rest: &mut &str) -> Result<Option<String>, FileFault> {
 fn quoted(rest: &mut &str) -> Result<String, FileFault> {
     let mut characters = rest.char_indices();
     let quote = characters.next().map(|(_, quote)| quote);
-    let quote = quote.filter(|quote| matches!(quote, '\'' | '"'));
-    let quote = quote.ok_or_else(|| unexpected(rest))?;
+    let quote = quote
+        .filter(|quote| matches!(quote, '\'' | '"'))
+        .ok_or_else(|| unexpected(rest))?;
     let mut text = String::new();
     while let Some((at, character)) = characters.next() {
         if character == quote {

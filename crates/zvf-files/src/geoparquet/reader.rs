@@ -39,8 +39,7 @@ const CORNERS: usize = 8;
 /// [`FileError`] if the file is damaged, or has geometry of several types.
 pub fn open(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileError> {
     // The decoder checks the structure of a file, but not every number in it.
-    let read = panic::catch_unwind(AssertUnwindSafe(|| read(path, options)));
-    let read = read.unwrap_or_else(|_| {
+    let read = panic::catch_unwind(AssertUnwindSafe(|| read(path, options))).unwrap_or_else(|_| {
         let why = "the file is damaged: its decoder stopped unexpectedly";
         Err(FileFault::Unsupported(why))
     });
@@ -58,13 +57,18 @@ struct GeometryColumn {
 impl GeometryColumn {
     fn parse(text: &str) -> Result<Self, FileFault> {
         let metadata: Value = serde_json::from_str(text)?;
-        let name = metadata.get("primary_column").and_then(Value::as_str);
-        let name = name.unwrap_or("geometry");
+        let name = metadata
+            .get("primary_column")
+            .and_then(Value::as_str)
+            .unwrap_or("geometry");
         let columns = metadata.get("columns");
-        let column = columns.and_then(|columns| columns.get(name));
-        let column = column.unwrap_or(&Value::Null);
-        let encoding = column.get("encoding").and_then(Value::as_str);
-        let encoding = encoding.unwrap_or("absent");
+        let column = columns
+            .and_then(|columns| columns.get(name))
+            .unwrap_or(&Value::Null);
+        let encoding = column
+            .get("encoding")
+            .and_then(Value::as_str)
+            .unwrap_or("absent");
         if encoding != "WKB" {
             let expected = "geometry is read as WKB; write the file again with this encoding";
             return Err(FileFault::field(
@@ -78,8 +82,11 @@ impl GeometryColumn {
             Some(Value::Null) => None,
             Some(crs) => Some(crs.clone()),
         };
-        let paths = column.pointer("/covering/bbox").and_then(Value::as_object);
-        let paths = paths.into_iter().flatten();
+        let paths = column
+            .pointer("/covering/bbox")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
         let covering = paths.filter_map(|(_, path)| Some(path.get(0)?.as_str()?.to_owned()));
         Ok(Self {
             name: name.to_owned(),
@@ -92,8 +99,12 @@ impl GeometryColumn {
 fn read(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileFault> {
     let file = File::open(path)?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
-    let pairs = builder.metadata().file_metadata().key_value_metadata();
-    let mut pairs = pairs.into_iter().flatten();
+    let mut pairs = builder
+        .metadata()
+        .file_metadata()
+        .key_value_metadata()
+        .into_iter()
+        .flatten();
     let text = pairs
         .find(|pair| pair.key == GEO)
         .and_then(|pair| pair.value.as_ref());
@@ -102,8 +113,11 @@ fn read(path: &Path, options: &FileReadOptions) -> Result<WholeReader, FileFault
         return Err(FileFault::Unsupported(why));
     };
     let column = GeometryColumn::parse(text)?;
-    let unpacked = builder.metadata().row_groups().iter();
-    let unpacked = unpacked.map(|group| u64::try_from(group.total_byte_size()).unwrap_or(u64::MAX));
+    let unpacked = builder
+        .metadata()
+        .row_groups()
+        .iter()
+        .map(|group| u64::try_from(group.total_byte_size()).unwrap_or(u64::MAX));
     let limit = options.unpacked;
     if unpacked.fold(0, u64::saturating_add) > limit {
         return Err(FileFault::Unpacked { limit });
@@ -365,8 +379,10 @@ impl TableContent {
             ids.collect()
         });
         let rows: Vec<usize> = rows().collect();
-        let columns = self.columns.iter();
-        let columns = columns.map(|column| column.take(rows.iter().copied()));
+        let columns = self
+            .columns
+            .iter()
+            .map(|column| column.take(rows.iter().copied()));
         geometry.vertex = columns.collect();
         self.left_out.extend(self.lists.keys().cloned());
         geometry
@@ -376,8 +392,9 @@ impl TableContent {
     fn lines(&mut self, has_z: bool) -> Result<Geometry, FileFault> {
         let mut geometry = Geometry::new(self.positions(has_z));
         let row_id = |row: usize| i64::try_from(row).unwrap_or(i64::MAX);
-        let ids = self.objects();
-        let ids: Vec<i64> = ids.unwrap_or_else(|| (0..self.rows).map(row_id).collect());
+        let ids: Vec<i64> = self
+            .objects()
+            .unwrap_or_else(|| (0..self.rows).map(row_id).collect());
         // A store joins the parts of one object, so each further part becomes an object.
         let mut used = BTreeSet::new();
         let mut last = ids.iter().copied().max().unwrap_or(-1);
@@ -401,8 +418,10 @@ impl TableContent {
         let without_parts = ids.iter().enumerate().filter(|(_, id)| used.insert(**id));
         objects.extend(without_parts.map(|(row, id)| (*id, *id, row)));
         objects.sort_unstable();
-        let columns = self.columns.iter();
-        let columns = columns.map(|column| column.take(objects.iter().map(|(_, _, row)| *row)));
+        let columns = self
+            .columns
+            .iter()
+            .map(|column| column.take(objects.iter().map(|(_, _, row)| *row)));
         geometry.object = columns.collect();
         let is_divided = objects.iter().any(|(id, source, _)| id != source);
         let is_named = |column: &Column| column.name == SOURCE_OBJECT;
@@ -444,8 +463,7 @@ impl TableContent {
         for (_, ring) in &self.parts {
             let mut corners = Vec::new();
             for corner in ring.iter().take(ring.len().saturating_sub(1)) {
-                let next = u32::try_from(vertices.len());
-                let next = next
+                let next = u32::try_from(vertices.len())
                     .map_err(|_| FileFault::Unsupported("a store has fewer than 2^32 vertices"))?;
                 let row = *rows.entry(corner.map(f64::to_bits)).or_insert(next);
                 if row == next {
@@ -474,8 +492,9 @@ impl TableContent {
         for (row, ring) in &self.parts {
             let id = ids.get(*row).copied();
             for corner in ring {
-                let vertex = rows.get(&corner.map(f64::to_bits));
-                let vertex = vertex.and_then(|row| usize::try_from(*row).ok());
+                let vertex = rows
+                    .get(&corner.map(f64::to_bits))
+                    .and_then(|row| usize::try_from(*row).ok());
                 let Some(owner) = vertex.and_then(|row| owners.get_mut(row)) else {
                     continue;
                 };

@@ -256,12 +256,14 @@ impl GeoParquetWriter {
         let width = linked.width.max(2);
         let owner = |row: usize| linked.objects.get(row).copied();
         let corners = |ends: &[u64]| -> Result<(Vec<[f64; 3]>, Option<i64>), FileFault> {
-            let rows = ends
+            let rows: Vec<usize> = ends
                 .iter()
-                .map(|end| usize::try_from(*end).unwrap_or(usize::MAX));
-            let rows: Vec<usize> = rows.collect();
-            let places = rows.iter().map(|row| linked.positions.get(*row).copied());
-            let places: Option<Vec<[f64; 3]>> = places.collect();
+                .map(|end| usize::try_from(*end).unwrap_or(usize::MAX))
+                .collect();
+            let places: Option<Vec<[f64; 3]>> = rows
+                .iter()
+                .map(|row| linked.positions.get(*row).copied())
+                .collect();
             let places = places.ok_or(FileFault::Broken(
                 "a link refers to a vertex that does not exist",
             ))?;
@@ -287,8 +289,10 @@ impl GeoParquetWriter {
                 owners.extend(owner);
             }
             table.objects = Some(owners).filter(|_| has_objects);
-            let columns = linked.link.iter();
-            let columns = columns.map(|column| ("link", column.take(start..end)));
+            let columns = linked
+                .link
+                .iter()
+                .map(|column| ("link", column.take(start..end)));
             table.columns.extend(columns);
             let kind = match width {
                 2 => WkbKind::LineString,
@@ -369,8 +373,11 @@ impl GeoParquetWriter {
         }
         if let Some(objects) = &table.objects {
             let rows = self.objects.rows_of(objects);
-            let columns = self.objects.columns.iter();
-            let columns = columns.map(|column| ("object", taken(column, &rows)));
+            let columns = self
+                .objects
+                .columns
+                .iter()
+                .map(|column| ("object", taken(column, &rows)));
             table.columns.extend(columns);
         }
         let (fields, arrays) = table.encode(self.has_z)?;
@@ -419,14 +426,18 @@ impl GeoParquetWriter {
             }
         }
         if let Some(bounds) = self.bounds {
-            let numbers = bounds.iter().flat_map(|corner| corner.iter().take(axes));
-            let numbers: Vec<f64> = numbers.copied().collect();
+            let numbers: Vec<f64> = bounds
+                .iter()
+                .flat_map(|corner| corner.iter().take(axes))
+                .copied()
+                .collect();
             column.insert("bbox".to_owned(), json!(numbers));
         }
         // The specification names these four here; the column also has bounds of z.
         let names = covering_names(false);
-        let paths = names.map(|name| (name.to_owned(), json!(["bbox", name])));
-        let paths: Map<String, Value> = paths.collect();
+        let paths: Map<String, Value> = names
+            .map(|name| (name.to_owned(), json!(["bbox", name])))
+            .collect();
         column.insert("covering".to_owned(), json!({ "bbox": paths }));
         json!({ "version": "1.1.0", "primary_column": "geometry", "columns": { "geometry": column } })
     }
@@ -575,9 +586,9 @@ impl TableRows {
         let axes = if has_z { 3 } else { 2 };
         let places = (0..2).flat_map(|at| (0..axes).map(move |axis| (at, axis)));
         let children: Vec<ArrayRef> = places.map(|(at, axis)| corner(at, axis)).collect();
-        let of_children =
-            covering_names(has_z).map(|name| Field::new(name, DataType::Float64, true));
-        let of_children: Fields = of_children.collect();
+        let of_children: Fields = covering_names(has_z)
+            .map(|name| Field::new(name, DataType::Float64, true))
+            .collect();
         add(
             "",
             "bbox",

@@ -164,16 +164,18 @@ fn external(
     path: &Path,
     size: u64,
 ) -> Result<Vec<u8>, FileFault> {
-    let name = attributes.get("ExternalFileName");
-    let name = name.map_or("", String::as_str);
+    let name = attributes
+        .get("ExternalFileName")
+        .map_or("", String::as_str);
     let is_plain = !name.is_empty() && Path::new(name).file_name() == Some(name.as_ref());
     if !is_plain || name.contains(['/', '\\']) {
         let expected = "files in the same folder are read; move it there";
         return Err(FileFault::field("ExternalFileName", name, expected));
     }
     let offset = attributes.get("ExternalFileOffset");
-    let offset = offset.and_then(|offset| offset.trim().parse().ok());
-    let offset = offset.unwrap_or(0);
+    let offset = offset
+        .and_then(|offset| offset.trim().parse().ok())
+        .unwrap_or(0);
     let mut file =
         open_regular(&path.with_file_name(name)).map_err(|error| match error.kind() {
             ErrorKind::NotFound => {
@@ -203,8 +205,10 @@ fn transposed(bytes: &[u8], rows: u64, width: u64, size: usize) -> Vec<u8> {
     let mut turned = Vec::with_capacity(bytes.len());
     for row in 0..rows {
         for column in 0..width {
-            let at = column.saturating_mul(rows).saturating_add(row);
-            let at = at.saturating_mul(size);
+            let at = column
+                .saturating_mul(rows)
+                .saturating_add(row)
+                .saturating_mul(size);
             let number = bytes.get(at..at.saturating_add(size));
             turned.extend_from_slice(number.unwrap_or_default());
         }

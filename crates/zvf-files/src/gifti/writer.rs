@@ -38,8 +38,10 @@ pub struct GiftiWriter {
 impl GiftiWriter {
     /// Creates a writer.
     pub(crate) fn new(path: &Path, description: &StoreDescription) -> Self {
-        let kept = description.headers.get("gifti");
-        let kept = kept.or_else(|| description.headers.get("freesurfer"));
+        let kept = description
+            .headers
+            .get("gifti")
+            .or_else(|| description.headers.get("freesurfer"));
         Self {
             path: path.to_path_buf(),
             kept: kept.cloned().unwrap_or_default(),
@@ -71,8 +73,10 @@ impl GiftiWriter {
                 _ => return Err(FileFault::Broken("a column is missing in a batch")),
             }
         }
-        let links = batch.link.iter();
-        let mut links = links.filter(|column| column.name == "source_link");
+        let mut links = batch
+            .link
+            .iter()
+            .filter(|column| column.name == "source_link");
         if let Some(column) = links.next().and_then(numbers) {
             let rows = to_f64(&column).unwrap_or_default();
             self.source_links.get_or_insert_default().extend(rows);
@@ -151,8 +155,10 @@ impl GiftiWriter {
             let intent = entry.and_then(|entry| entry.get("intent")?.as_str());
             let unknown = if is_alone { "SHAPE" } else { "NONE" };
             let intent = intent.unwrap_or(unknown).to_owned();
-            let metas = entry.and_then(|entry| entry.get("meta")?.as_array());
-            let metas = metas.map(Vec::as_slice).unwrap_or_default();
+            let metas = entry
+                .and_then(|entry| entry.get("meta")?.as_array())
+                .map(Vec::as_slice)
+                .unwrap_or_default();
             let width = values.row_len();
             if intent == "TIME_SERIES" && metas.len() == width {
                 arrays.extend(metas.iter().enumerate().map(|(at, meta)| ValueArray {
@@ -258,8 +264,12 @@ impl ValueArray {
 
 /// Returns what a header says about attributes, with their places in the file.
 fn entries(kept: &FileHeader) -> HashMap<&str, (usize, &Value)> {
-    let columns = kept.get("columns").and_then(Value::as_array);
-    let columns = columns.into_iter().flatten().enumerate();
+    let columns = kept
+        .get("columns")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .enumerate();
     let mut entries = HashMap::new();
     for (place, entry) in columns {
         if let Some(name) = entry.get("attribute").and_then(Value::as_str) {
@@ -280,8 +290,11 @@ impl Document {
     /// Creates the document of a file with values, which names the structure that its surface does.
     fn of_values(part: &str, kept: &FileHeader) -> Self {
         let of_points = kept.get("points").and_then(|points| points.get("meta"));
-        let pairs = [of_points, kept.get("meta")].into_iter().flatten();
-        let mut pairs = pairs.filter_map(Value::as_array).flatten();
+        let mut pairs = [of_points, kept.get("meta")]
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_array)
+            .flatten();
         let structure = pairs.find(|pair| pair.get(0).is_some_and(|name| name == STRUCTURE));
         let mut document = Self::default();
         document.meta(structure.map(|pair| json!([pair])).as_ref());
@@ -366,8 +379,7 @@ impl Document {
             let text = |at: usize| matrix.get(at).and_then(Value::as_str).unwrap_or_default();
             // nibabel takes the shape of the matrix from the lines.
             let numbers: Vec<&str> = text(2).split(' ').collect();
-            let lines = numbers.chunks(4).map(|row| row.join(" "));
-            let lines: Vec<String> = lines.collect();
+            let lines: Vec<String> = numbers.chunks(4).map(|row| row.join(" ")).collect();
             let _ = writeln!(
                 self.text,
                 "<CoordinateSystemTransformMatrix><DataSpace>{}</DataSpace>\
@@ -409,8 +421,12 @@ impl ResultWriter for GiftiWriter {
         let path = self.path.clone();
         let in_file = |fault: FileFault| fault.of(&path);
         let (rows, places) = self.order();
-        let points = rows.iter().filter_map(|row| self.whole.positions.get(*row));
-        let points: Vec<f64> = points.flatten().copied().collect();
+        let points: Vec<f64> = rows
+            .iter()
+            .filter_map(|row| self.whole.positions.get(*row))
+            .flatten()
+            .copied()
+            .collect();
         let mut positions = NumericColumn::new(Kind::Float32, 3);
         for value in &points {
             let near = narrow_coordinate(*value, "gii").map_err(in_file)?;

@@ -167,9 +167,10 @@ impl<'a> Parser<'a> {
             "Value" => {
                 let pair = [std::mem::take(&mut self.name), text];
                 let is_inside = open.iter().any(|name| name == "DataArray");
-                match is_inside {
-                    true => self.array_meta.push(pair),
-                    false => self.file.meta.push(pair),
+                if is_inside {
+                    self.array_meta.push(pair);
+                } else {
+                    self.file.meta.push(pair);
                 }
             }
             "Label" => self.label(&text)?,
@@ -231,8 +232,10 @@ impl<'a> Parser<'a> {
 
     fn label(&mut self, name: &str) -> Result<(), FileFault> {
         // Old files say `Index` for `Key`.
-        let key = self.attributes.get("Key");
-        let key = key.or_else(|| self.attributes.get("Index"));
+        let key = self
+            .attributes
+            .get("Key")
+            .or_else(|| self.attributes.get("Index"));
         let key = key.map_or("", |key| key.trim());
         let Ok(key) = key.parse::<i64>() else {
             return Err(FileFault::field("a key", key, "a label has an integer key"));

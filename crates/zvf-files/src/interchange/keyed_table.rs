@@ -136,12 +136,12 @@ fn keyed(
     let names: Vec<String> = columns.iter().map(|column| column.label.clone()).collect();
     let at = names
         .iter()
-        .position(|name| key.names().contains(&name.as_str()));
-    let at = at.ok_or_else(|| GeometryReadError::NoColumn {
-        path: file.path().to_path_buf(),
-        column: key.name().to_owned(),
-        columns: names,
-    })?;
+        .position(|name| key.names().contains(&name.as_str()))
+        .ok_or_else(|| GeometryReadError::NoColumn {
+            path: file.path().to_path_buf(),
+            column: key.name().to_owned(),
+            columns: names,
+        })?;
     let of_key = columns.remove(at);
     let ids = of_key.ids()?;
     of_key.check_distinct(&ids)?;
@@ -212,8 +212,10 @@ fn columns(file: &InputFile, missing: MissingPolicy) -> Result<FileColumns, Geom
     let table = read_table(file, options)?;
     let description = described.or(table.description);
     let of_description = description.as_ref().and_then(StoreDescription::axis_names);
-    let axes = table.axes.or(of_description);
-    let axes = axes.unwrap_or_else(|| AXES.map(str::to_owned).to_vec());
+    let axes = table
+        .axes
+        .or(of_description)
+        .unwrap_or_else(|| AXES.map(str::to_owned).to_vec());
     Ok(FileColumns {
         columns: table.columns,
         axes,

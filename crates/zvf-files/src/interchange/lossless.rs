@@ -29,8 +29,8 @@ impl LosslessTarget {
         if is_strict {
             let folder = tempfile::Builder::new()
                 .prefix(".zvf-")
-                .tempdir_in(target.folder());
-            let folder = folder.map_err(|source| file_error(target.path(), source))?;
+                .tempdir_in(target.folder())
+                .map_err(|source| file_error(target.path(), source))?;
             made.file = target.inside(folder.path());
             made.folder = Some(folder);
         }

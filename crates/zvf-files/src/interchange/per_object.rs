@@ -38,8 +38,10 @@ pub(crate) fn write(
     for target in &targets {
         target.check_sidecars(&published)?;
     }
-    let siblings = targets.iter().map(|target| target.path().to_path_buf());
-    let siblings: HashSet<PathBuf> = siblings.collect();
+    let siblings: HashSet<PathBuf> = targets
+        .iter()
+        .map(|target| target.path().to_path_buf())
+        .collect();
     let mut written = WrittenFiles {
         left_out: split.left_out(),
         ..WrittenFiles::default()
@@ -80,8 +82,12 @@ struct ObjectSplit<'a> {
 
 impl<'a> ObjectSplit<'a> {
     fn of(result: &'a QueryResult, file: &OutputFile) -> Result<Self, ResultWriteError> {
-        let rows = result.objects.iter().zip(0_usize..);
-        let rows: HashMap<i64, usize> = rows.map(|(id, row)| (*id, row)).collect();
+        let rows: HashMap<i64, usize> = result
+            .objects
+            .iter()
+            .zip(0_usize..)
+            .map(|(id, row)| (*id, row))
+            .collect();
         let mut split = Self {
             result,
             items: vec![ObjectItems::default(); result.objects.len()],
@@ -197,8 +203,10 @@ impl<'a> ObjectSplit<'a> {
                 .iter()
                 .any(|id| members.any(|member| member == id))
         };
-        let groups = result.groups.iter().filter(is_member);
-        let groups: Vec<ObjectGroup> = groups
+        let groups: Vec<ObjectGroup> = result
+            .groups
+            .iter()
+            .filter(is_member)
             .map(|group| ObjectGroup {
                 id: group.id,
                 members: one.objects.clone(),

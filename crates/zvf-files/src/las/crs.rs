@@ -26,8 +26,8 @@ pub(super) fn of_records(records: &[VariableRecord]) -> Option<Value> {
         records.find(|record| record.user == PROJECTION && record.id == id)
     };
     if let Some(wkt) = find(WKT) {
-        let text = String::from_utf8_lossy(wkt.data());
-        let text = text.trim_end_matches('\0');
+        let decoded = String::from_utf8_lossy(wkt.data());
+        let text = decoded.trim_end_matches('\0');
         if !text.is_empty() {
             return Some(match code_of(text) {
                 Some(code) => json!({ "type": "EPSG", "code": code, "wkt": text }),

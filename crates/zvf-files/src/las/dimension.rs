@@ -212,8 +212,10 @@ pub(super) fn is_extra(vlr: &VariableRecord) -> bool {
 /// Returns whether a record describes a value with the name of undescribed bytes.
 pub(super) fn names_undescribed(vlrs: &[VariableRecord]) -> bool {
     let mut records = vlrs.iter().filter(|vlr| is_extra(vlr));
-    let descriptors = records.next().into_iter();
-    let mut descriptors = descriptors.flat_map(|vlr| vlr.data().chunks_exact(DESCRIPTOR));
+    let mut descriptors = records
+        .next()
+        .into_iter()
+        .flat_map(|vlr| vlr.data().chunks_exact(DESCRIPTOR));
     descriptors.any(|descriptor| name_of(descriptor) == UNDESCRIBED)
 }
 
@@ -256,8 +258,12 @@ pub(super) fn extra(vlrs: &[VariableRecord], format: u8, record: usize) -> Vec<D
 
 /// Returns the name of a described extra value.
 pub(super) fn name_of(descriptor: &[u8]) -> Cow<'_, str> {
-    let name = descriptor.get(4..36).unwrap_or_default();
-    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    let name = descriptor
+        .get(4..36)
+        .unwrap_or_default()
+        .split(|byte| *byte == 0)
+        .next()
+        .unwrap_or_default();
     String::from_utf8_lossy(name)
 }
 

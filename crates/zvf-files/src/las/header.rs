@@ -256,9 +256,13 @@ impl LasHeader {
         };
         let mut header = Self::parse(bytes(header)?)?;
         let records = |key: &str, head: usize| {
-            let records = kept.get(key).and_then(Value::as_array);
-            let records = records.map(Vec::as_slice).unwrap_or_default().iter();
-            let records = records.map(|record| Ok(VariableRecord::of_bytes(bytes(record)?, head)));
+            let records = kept
+                .get(key)
+                .and_then(Value::as_array)
+                .map(Vec::as_slice)
+                .unwrap_or_default()
+                .iter()
+                .map(|record| Ok(VariableRecord::of_bytes(bytes(record)?, head)));
             records
                 .filter_map(Result::transpose)
                 .collect::<Result<Vec<_>, FileFault>>()

@@ -61,8 +61,9 @@ pub(super) fn exact<'a>(
             Kind::Float32 => bytes.extend(narrow(value).to_le_bytes()),
             _ => {
                 let is_whole = value.fract() == 0.0;
-                let number = whole(value).filter(|_| is_whole);
-                let number = number.ok_or_else(|| wrong(value))?;
+                let number = whole(value)
+                    .filter(|_| is_whole)
+                    .ok_or_else(|| wrong(value))?;
                 match kind {
                     Kind::UInt8 => bytes.extend(
                         u8::try_from(number)

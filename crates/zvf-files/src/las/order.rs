@@ -124,8 +124,10 @@ impl RecordRun {
             self.left = self.left.saturating_sub(size);
         }
         let end = self.next.saturating_add(entry);
-        let row = self.bytes.get(self.next..end);
-        let row = row.and_then(|bytes| bytes.first_chunk::<ROW>());
+        let row = self
+            .bytes
+            .get(self.next..end)
+            .and_then(|bytes| bytes.first_chunk::<ROW>());
         Ok(row.map(|row| u64::from_le_bytes(*row)))
     }
 

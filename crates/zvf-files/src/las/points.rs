@@ -98,8 +98,8 @@ impl PointRecords {
 fn catch_panic<T, E: Into<laz::LasZipError>>(
     decode: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, FileFault> {
-    let decoded = catch_unwind(AssertUnwindSafe(decode));
-    let decoded = decoded.map_err(|_| FileFault::Unsupported(DAMAGED))?;
+    let decoded =
+        catch_unwind(AssertUnwindSafe(decode)).map_err(|_| FileFault::Unsupported(DAMAGED))?;
     decoded.map_err(|error| fault_of(error.into()))
 }
 
@@ -127,8 +127,8 @@ fn compression(header: &LasHeader) -> Result<LazVlr, FileFault> {
         .record
         .saturating_sub(base.copied().unwrap_or(header.record));
     let extra = u16::try_from(extra).unwrap_or(u16::MAX);
-    let expected = LazItemRecordBuilder::default_for_point_format_id(header.format, extra);
-    let expected = expected.map_err(FileFault::Laz)?;
+    let expected = LazItemRecordBuilder::default_for_point_format_id(header.format, extra)
+        .map_err(FileFault::Laz)?;
     let items = |items: &[laz::LazItem]| -> Vec<(LazItemType, u16)> {
         let items = items.iter();
         items.map(|item| (item.item_type(), item.size())).collect()
@@ -270,8 +270,10 @@ fn check_chunks(
         file.read_exact(&mut table)?;
         at = i64::from_le_bytes(table);
     }
-    let at = u64::try_from(at).ok().filter(|at| *at > header.start);
-    let at = at.ok_or_else(damaged)?;
+    let at = u64::try_from(at)
+        .ok()
+        .filter(|at| *at > header.start)
+        .ok_or_else(damaged)?;
     if at.saturating_add(8) > length {
         return Err(damaged());
     }
@@ -310,13 +312,16 @@ fn check_layers(
     header: &LasHeader,
     vlr: &LazVlr,
 ) -> Result<(), FileFault> {
-    let layers = vlr.items().iter().map(|item| match item.item_type() {
-        LazItemType::Point14 => 9,
-        LazItemType::RGBNIR14 => 2,
-        LazItemType::Byte14(count) => u64::from(count),
-        _ => 1,
-    });
-    let layers = layers.fold(0, u64::saturating_add);
+    let layers = vlr
+        .items()
+        .iter()
+        .map(|item| match item.item_type() {
+            LazItemType::Point14 => 9,
+            LazItemType::RGBNIR14 => 2,
+            LazItemType::Byte14(count) => u64::from(count),
+            _ => 1,
+        })
+        .fold(0, u64::saturating_add);
     let record = u64::try_from(header.record).unwrap_or(u64::MAX);
     let sizes = start.saturating_add(record).saturating_add(4);
     let size = layers.saturating_mul(4);

@@ -203,12 +203,14 @@ impl PointColumns {
         let mut coordinates = NumericColumn::new(Kind::Float64, 3);
         coordinates.bytes = self.positions.into_flattened().into_flattened();
         let mut geometry = Geometry::new(coordinates);
-        let columns = dimensions.iter().zip(self.values);
-        let columns = columns.map(|(dimension, bytes)| {
-            let mut values = NumericColumn::new(dimension.kind, dimension.width);
-            values.bytes = bytes;
-            Column::new(dimension.name.clone(), values)
-        });
+        let columns = dimensions
+            .iter()
+            .zip(self.values)
+            .map(|(dimension, bytes)| {
+                let mut values = NumericColumn::new(dimension.kind, dimension.width);
+                values.bytes = bytes;
+                Column::new(dimension.name.clone(), values)
+            });
         geometry.vertex = columns.collect();
         geometry
     }

@@ -30,8 +30,11 @@ impl VariableRecord {
     }
 
     pub(super) fn of_bytes(bytes: Vec<u8>, head: usize) -> Option<Self> {
-        let user = bytes.get(2..18)?;
-        let user = user.split(|byte| *byte == 0).next().unwrap_or_default();
+        let user = bytes
+            .get(2..18)?
+            .split(|byte| *byte == 0)
+            .next()
+            .unwrap_or_default();
         let user = String::from_utf8_lossy(user).into_owned();
         let id = bytes.get(18..20)?.try_into().ok()?;
         (bytes.len() >= head).then(|| Self {

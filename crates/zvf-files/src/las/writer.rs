@@ -260,11 +260,11 @@ impl LasWriter {
         let is_standard = |name: &str| {
             columns.iter().any(|(known, _)| known == name) || order.as_deref() == Some(name)
         };
-        let others = batch
+        let mut others: Vec<&Column> = batch
             .vertex
             .iter()
-            .filter(|column| !is_standard(&column.name));
-        let mut others: Vec<&Column> = others.collect();
+            .filter(|column| !is_standard(&column.name))
+            .collect();
         // Extra bytes of the file keep their order, and new ones follow.
         others.sort_by_key(|column| {
             let name = original(self.names.as_ref(), &column.name);
@@ -350,8 +350,8 @@ impl LasWriter {
             Kind::Float16 => Kind::Float32,
             kind => kind,
         };
-        let made = dimension::descriptor(name, kind, values.width);
-        let made = made.ok_or("las holds names of 32 bytes, and up to 3 real numbers a point")?;
+        let made = dimension::descriptor(name, kind, values.width)
+            .ok_or("las holds names of 32 bytes, and up to 3 real numbers a point")?;
         // The kept description has a scale, an offset and a text besides.
         let is_same = |kept: &&[u8; DESCRIPTOR]| kept.get(2..36) == made.get(2..36);
         let is_typed = |kept: &&[u8; DESCRIPTOR]| {
@@ -420,8 +420,9 @@ impl LasWriter {
         OutputSink::write(&mut sink, &bytes)?;
         let sink = match compression {
             Some(vlr) => {
-                let compressor = ParLasZipCompressor::new(sink, vlr);
-                let compressor = compressor.map_err(FileFault::Laz).map_err(in_file)?;
+                let compressor = ParLasZipCompressor::new(sink, vlr)
+                    .map_err(FileFault::Laz)
+                    .map_err(in_file)?;
                 PointSink::Compressed(Box::new(compressor))
             }
             None => PointSink::Plain(sink),
@@ -477,8 +478,9 @@ impl LasWriter {
         }
         for (name, dimension) in &layout.columns {
             let column = batch.vertex.iter().find(|column| column.name == *name);
-            let values = column.and_then(numbers);
-            let values = values.ok_or(FileFault::Broken("a column is missing in a batch"))?;
+            let values = column
+                .and_then(numbers)
+                .ok_or(FileFault::Broken("a column is missing in a batch"))?;
             if values.width != dimension.width {
                 return Err(FileFault::Broken("a column changes its width"));
             }
@@ -593,8 +595,11 @@ impl ResultWriter for LasWriter {
         let records = self.records(batch, &rows, &file.layout).map_err(in_file)?;
         match (&mut file.ordered, &file.layout.order) {
             (Some(ordered), Some(order)) => {
-                let rows = batch.vertex.iter().find(|column| column.name == *order);
-                let rows = rows.and_then(row_numbers);
+                let rows = batch
+                    .vertex
+                    .iter()
+                    .find(|column| column.name == *order)
+                    .and_then(row_numbers);
                 let missing = FileFault::Broken("a column is missing in a batch");
                 let rows = rows.ok_or_else(|| in_file(missing))?;
                 let pushed = ordered.push(&rows, &records);
@@ -639,8 +644,9 @@ impl ResultWriter for LasWriter {
         }
         let extended = kept.map_or_else(Vec::new, |kept| kept.evlrs);
         if !extended.is_empty() && layout.minor == 4 {
-            let end = sink.seek(SeekFrom::End(0));
-            let end = end.map_err(|source| in_file(source.into()))?;
+            let end = sink
+                .seek(SeekFrom::End(0))
+                .map_err(|source| in_file(source.into()))?;
             let count = u32::try_from(extended.len()).unwrap_or(u32::MAX);
             put(&mut header, 235, &end.to_le_bytes());
             put(&mut header, 243, &count.to_le_bytes());

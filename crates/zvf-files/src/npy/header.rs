@@ -64,8 +64,9 @@ impl ColumnHeader {
         let max = extents
             .copied()
             .try_fold(self.sort.size(), usize::checked_mul);
-        let max = max.filter(|max| isize::try_from(*max).is_ok());
-        let max = max.ok_or(NpyReadError::Shape)?;
+        let max = max
+            .filter(|max| isize::try_from(*max).is_ok())
+            .ok_or(NpyReadError::Shape)?;
         Ok(if self.shape.contains(&0) { 0 } else { max })
     }
 }

@@ -205,12 +205,19 @@ impl NpzStream {
 
     /// Returns the size of all arrays of vertices in bytes.
     pub fn bytes(&self) -> u64 {
-        let members = self.vertex.iter().map(|(_, member)| member);
-        let members = members.chain(&self.objects).chain([&self.positions]);
+        let members = self
+            .vertex
+            .iter()
+            .map(|(_, member)| member)
+            .chain(&self.objects)
+            .chain([&self.positions]);
         let rows: usize = members.map(|member| member.row).sum();
         let vertices = len_u64(rows).saturating_mul(len_u64(self.positions.rows()));
-        let members = self.link.iter().map(|(_, member)| member);
-        let members = members.chain(&self.links);
+        let members = self
+            .link
+            .iter()
+            .map(|(_, member)| member)
+            .chain(&self.links);
         let links =
             members.map(|member| len_u64(member.rows()).saturating_mul(len_u64(member.row)));
         links.fold(vertices, u64::saturating_add)
@@ -278,9 +285,10 @@ impl NpzMember {
             source,
         })?;
         let Some(row) = header.row() else {
-            return Ok(Err(match header.is_fortran {
-                true => WholeFile::Fortran(label.to_owned()),
-                false => WholeFile::Inconsistent,
+            return Ok(Err(if header.is_fortran {
+                WholeFile::Fortran(label.to_owned())
+            } else {
+                WholeFile::Inconsistent
             }));
         };
         let rows = header.shape.first().copied().unwrap_or(0);
@@ -365,8 +373,12 @@ impl GeometrySource for NpzStream {
         match parts {
             None => self.next = end,
             Some(parts) => {
-                let own = self.offsets.iter().flatten();
-                let own = own.skip(parts.start).take(parts.len().saturating_add(1));
+                let own = self
+                    .offsets
+                    .iter()
+                    .flatten()
+                    .skip(parts.start)
+                    .take(parts.len().saturating_add(1));
                 let start = len_u64(first);
                 geometry.part_offsets = Some(own.map(|at| at.saturating_sub(start)).collect());
                 let ids = self.paths.as_ref().and_then(|ids| ids.get(parts.clone()));

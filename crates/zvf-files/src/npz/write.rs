@@ -55,8 +55,10 @@ pub(crate) fn write(
 }
 
 fn arrays(result: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), FillError> {
-    let positions = result.positions.view();
-    let positions = positions.ok_or(ResultWriteError::Broken("positions end inside a row"))?;
+    let positions = result
+        .positions
+        .view()
+        .ok_or(ResultWriteError::Broken("positions end inside a row"))?;
     archive.start(
         "positions",
         positions.dtype().kind(),
@@ -162,8 +164,10 @@ impl NpzWriter<'_, '_> {
     /// Writes signed numbers, which numpy accepts as indices. Row numbers fit.
     fn u64s(&mut self, name: &str, values: &[u64], shape: &[usize]) -> Result<(), FillError> {
         self.start(name, Kind::Int64, shape)?;
-        let values = values.iter().map(|value| i64::try_from(*value));
-        let values = values.map(|value| value.unwrap_or(i64::MAX));
+        let values = values
+            .iter()
+            .map(|value| i64::try_from(*value))
+            .map(|value| value.unwrap_or(i64::MAX));
         Ok(npy::write_i64s(values, self)?)
     }
 
@@ -172,9 +176,9 @@ impl NpzWriter<'_, '_> {
             let name = format!("{scope}.{}", column.name);
             let is_marked = match &column.values {
                 ColumnValues::Numeric(rows) => {
-                    let rows = rows.view();
-                    let rows =
-                        rows.ok_or(ResultWriteError::Broken("an attribute ends inside a row"))?;
+                    let rows = rows
+                        .view()
+                        .ok_or(ResultWriteError::Broken("an attribute ends inside a row"))?;
                     self.numbers(&name, rows, column)?;
                     // A store tells an object without a value from one whose value is NaN.
                     let has_nan = rows.dtype().kind().nan().is_some() && scope != "object";
@@ -236,8 +240,10 @@ impl NpzWriter<'_, '_> {
     ) -> Result<(), FillError> {
         let rows = codes.iter().copied().enumerate();
         let widths: Vec<usize> = words.iter().map(|word| word.chars().count()).collect();
-        let used = rows.clone().filter(|(row, _)| !column.is_null(*row));
-        let used = used.filter_map(|(_, code)| widths.get(usize::try_from(code).ok()?));
+        let used = rows
+            .clone()
+            .filter(|(row, _)| !column.is_null(*row))
+            .filter_map(|(_, code)| widths.get(usize::try_from(code).ok()?));
         // numpy has no text type of length 0.
         let width = used.copied().max().unwrap_or(0).max(1);
         let bytes = width.saturating_mul(4).saturating_mul(codes.len());

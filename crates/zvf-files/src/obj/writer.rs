@@ -94,8 +94,10 @@ fn object_names(result: &QueryResult) -> Option<BTreeMap<i64, &str>> {
             && !name.ends_with('\\')
             && !name.chars().any(char::is_control)
     };
-    let named = result.objects.iter().zip(&names);
-    let named: BTreeMap<i64, &str> = named
+    let named: BTreeMap<i64, &str> = result
+        .objects
+        .iter()
+        .zip(&names)
         .filter_map(|(id, name)| Some((*id, (*name)?)))
         .collect();
     let distinct: BTreeSet<&str> = named.values().copied().collect();

@@ -198,10 +198,11 @@ pub(super) fn skip_list(
 /// Returns how many of the first columns form an attribute, and its name.
 fn family(columns: &[(String, NumericColumn)]) -> (usize, String) {
     let kind = columns.first().map(|(_, column)| column.kind);
-    let alike = columns
+    let alike: Vec<&str> = columns
         .iter()
-        .take_while(|(_, column)| Some(column.kind) == kind);
-    let alike: Vec<&str> = alike.map(|(name, _)| name.as_str()).collect();
+        .take_while(|(_, column)| Some(column.kind) == kind)
+        .map(|(name, _)| name.as_str())
+        .collect();
     for (members, name) in FAMILIES {
         if alike.starts_with(members) {
             return (members.len(), name.to_owned());

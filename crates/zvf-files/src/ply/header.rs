@@ -72,8 +72,11 @@ impl ElementDeclaration {
             PlyForm::Ascii => 2,
             _ => u64::try_from(property.count.unwrap_or(property.kind).size()).unwrap_or(8),
         };
-        let row = self.properties.iter().map(size);
-        let row = row.fold(0, u64::saturating_add);
+        let row = self
+            .properties
+            .iter()
+            .map(size)
+            .fold(0, u64::saturating_add);
         self.rows.saturating_mul(row.max(1))
     }
 }

@@ -87,9 +87,10 @@ impl PlyReader {
             .elements
             .iter()
             .any(|element| element.name == "face" && element.rows > 0);
-        let kind = match has_faces {
-            true => GeometryKind::Mesh,
-            false => GeometryKind::Points,
+        let kind = if has_faces {
+            GeometryKind::Mesh
+        } else {
+            GeometryKind::Points
         };
         let values = PlyValues::new(file, header.form, header.lines);
         let elements = header.elements.clone();

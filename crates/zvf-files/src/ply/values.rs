@@ -157,8 +157,9 @@ impl PlyValues {
             let count = left.min(BLOCK).min(self.file.left() / size).max(1);
             self.file
                 .take(&mut block, count.saturating_mul(size), "a polygon")?;
-            let equal = block.chunks_exact(row);
-            let equal = equal.take_while(|polygon| polygon.first() == Some(&corners));
+            let equal = block
+                .chunks_exact(row)
+                .take_while(|polygon| polygon.first() == Some(&corners));
             let done = equal.count();
             let end = done.saturating_mul(row);
             let records = block.get(..end).unwrap_or_default();
@@ -290,9 +291,12 @@ fn push<const N: usize, const RECORD: usize>(
     is_big: bool,
     polygons: &mut PolygonList,
 ) -> Result<u32, FileFault> {
-    let corner = |bytes: &[u8; 4]| match is_big {
-        true => u32::from_be_bytes(*bytes),
-        false => u32::from_le_bytes(*bytes),
+    let corner = |bytes: &[u8; 4]| {
+        if is_big {
+            u32::from_be_bytes(*bytes)
+        } else {
+            u32::from_le_bytes(*bytes)
+        }
     };
     let (records, _) = records.as_chunks::<RECORD>();
     let corners = records.iter().map(|record| {
@@ -313,9 +317,12 @@ fn push_any(
     is_big: bool,
     polygons: &mut PolygonList,
 ) -> Result<u32, FileFault> {
-    let corner = |bytes: &[u8; 4]| match is_big {
-        true => u32::from_be_bytes(*bytes),
-        false => u32::from_le_bytes(*bytes),
+    let corner = |bytes: &[u8; 4]| {
+        if is_big {
+            u32::from_be_bytes(*bytes)
+        } else {
+            u32::from_le_bytes(*bytes)
+        }
     };
     let mut last = 0;
     for record in records.chunks_exact(row.max(1)) {

@@ -58,8 +58,9 @@ pub(crate) struct PlyWriter {
 impl PlyWriter {
     pub(crate) fn new(target: &Path) -> Self {
         let folder = target.parent();
-        let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
+        let folder = folder
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         Self {
             target: target.to_path_buf(),
             level: LevelId::default().to_string(),
@@ -186,9 +187,10 @@ impl PlyWriter {
         staged.write(|sink| {
             sink.write_all(header.as_bytes())?;
             vertices.copy_to(&types, sink)?;
-            match has_links {
-                true => links.copy_to(&of_links, sink)?,
-                false => steps.copy_to(&[], sink)?,
+            if has_links {
+                links.copy_to(&of_links, sink)?;
+            } else {
+                steps.copy_to(&[], sink)?;
             }
             Ok(())
         })?;
@@ -206,8 +208,11 @@ impl PlyWriter {
 /// meaning of the header.
 fn comments(description: &StoreDescription) -> impl Iterator<Item = &str> {
     let header = description.headers.get("ply");
-    let lines = header.and_then(|header| header.get("comments")?.as_array());
-    let lines = lines.into_iter().flatten().filter_map(|line| line.as_str());
+    let lines = header
+        .and_then(|header| header.get("comments")?.as_array())
+        .into_iter()
+        .flatten()
+        .filter_map(|line| line.as_str());
     let is_comment = |line: &&str| line.starts_with("comment ") || line.starts_with("obj_info ");
     // The comment about the level of an earlier result.
     let is_level = |line: &str| {
@@ -468,8 +473,11 @@ impl PlyRows {
             let mut columns = Vec::with_capacity(self.columns.len());
             let (mut record, mut is_final) = (segment.prefix, true);
             for (place, (column, scalar)) in self.columns.iter().zip(types).enumerate() {
-                let encoding = segment.columns.get(place).copied();
-                let encoding = encoding.unwrap_or(SegmentColumn::Absent);
+                let encoding = segment
+                    .columns
+                    .get(place)
+                    .copied()
+                    .unwrap_or(SegmentColumn::Absent);
                 if let SegmentColumn::Encoded(encoded) = encoding {
                     record = record.saturating_add(encoded.size().saturating_mul(column.channels));
                     is_final &= *scalar == Some(encoded);

@@ -103,9 +103,10 @@ impl AnnotationReader {
         let properties =
             PropertyColumns::new(&info.properties, scope, &mut names, &mut description);
         let id_name = names.add(ID);
-        let relationships = match records.has_relationships() {
-            true => info.relationships.len(),
-            false => 0,
+        let relationships = if records.has_relationships() {
+            info.relationships.len()
+        } else {
+            0
         };
         let layout = RecordLayout::of(&info);
         let count = u64::try_from(records.len()).unwrap_or(u64::MAX);
@@ -182,9 +183,10 @@ impl AnnotationReader {
         let own: Option<Vec<i64>> = ids.iter().map(|id| i64::try_from(*id).ok()).collect();
         let has_segments = relation == Some(OBJECT) && survey.first.is_sorted_by(|a, b| a < b);
         let has_segments = has_segments && survey.without == 0 && survey.several == 0;
-        let objects = match has_segments {
-            true => survey.first.clone(),
-            false => own.clone().unwrap_or_else(|| ids_of(&ids)),
+        let objects = if has_segments {
+            survey.first.clone()
+        } else {
+            own.clone().unwrap_or_else(|| ids_of(&ids))
         };
         let mut tables = columns.finish();
         if own.as_ref() != Some(&objects) {
@@ -273,8 +275,10 @@ impl AnnotationReader {
             columns.push(&annotation.properties);
             ids.push(found.id);
             let segment = found.first.first();
-            let segment = segment.map(|segment| object_of(*segment)).transpose();
-            let segment = segment.map_err(|fault| self.records.error(at, fault))?;
+            let segment = segment
+                .map(|segment| object_of(*segment))
+                .transpose()
+                .map_err(|fault| self.records.error(at, fault))?;
             segments.push(segment.unwrap_or(NO_SEGMENT));
         }
         if self.is_path {

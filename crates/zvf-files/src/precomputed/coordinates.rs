@@ -114,9 +114,10 @@ impl AxisFactors {
 
     /// Returns a column for positions.
     pub(super) fn column(&self) -> NumericColumn {
-        let kind = match self.is_float32 {
-            true => Kind::Float32,
-            false => Kind::Float64,
+        let kind = if self.is_float32 {
+            Kind::Float32
+        } else {
+            Kind::Float64
         };
         NumericColumn::new(kind, u32::try_from(self.factors.len()).unwrap_or(u32::MAX))
     }
@@ -127,12 +128,11 @@ impl AxisFactors {
             if !number.is_finite() {
                 return Err(FileFault::NotFinite(f64::from(*number)));
             }
-            match self.is_float32 {
-                true => to.bytes.extend_from_slice(&number.to_le_bytes()),
-                false => {
-                    let number = f64::from(*number) * factor;
-                    to.bytes.extend_from_slice(&number.to_le_bytes());
-                }
+            if self.is_float32 {
+                to.bytes.extend_from_slice(&number.to_le_bytes());
+            } else {
+                let number = f64::from(*number) * factor;
+                to.bytes.extend_from_slice(&number.to_le_bytes());
             }
         }
         Ok(())

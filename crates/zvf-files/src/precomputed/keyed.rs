@@ -65,9 +65,10 @@ fn unpacked_limit(stored: u64, limit: u64) -> u64 {
 pub(super) fn read_member(folder: &Path, name: &str, limit: u64) -> Result<Vec<u8>, FileError> {
     let packed = folder.join(format!("{name}.gz"));
     let plain = folder.join(name);
-    let path = match !plain.exists() && packed.exists() {
-        true => packed,
-        false => plain,
+    let path = if !plain.exists() && packed.exists() {
+        packed
+    } else {
+        plain
     };
     read_file(&path, limit)
 }
@@ -183,8 +184,8 @@ impl KeyedValues {
             let mut file = ByteReader::open(&path, self.limit)?;
             let mut bytes = Vec::new();
             file.take(&mut bytes, spec.index_size(), "the index of the shard")?;
-            let index = ShardFileIndex::parse(spec, shard, &bytes);
-            let index = index.map_err(|error| in_file(error.into()))?;
+            let index = ShardFileIndex::parse(spec, shard, &bytes)
+                .map_err(|error| in_file(error.into()))?;
             let length = file.length();
             let number = u32::try_from(self.shards.len()).unwrap_or(u32::MAX);
             let minishards = index.minishards();
@@ -200,8 +201,9 @@ impl KeyedValues {
                 left = left.checked_sub(size).ok_or_else(overlap)?;
                 file.take(&mut bytes, size, "the index of a minishard")?;
                 let limit = length.saturating_mul(KEY).max(1 << 20);
-                let entries = index.entries(minishard, &bytes, limit);
-                let entries = entries.map_err(|error| in_file(error.into()))?;
+                let entries = index
+                    .entries(minishard, &bytes, limit)
+                    .map_err(|error| in_file(error.into()))?;
                 self.places
                     .extend(entries.into_iter().map(|entry| KeyedPlace {
                         key: entry.key,
@@ -237,8 +239,8 @@ impl KeyedValues {
         };
         let stored = self.range(&place, place.start, place.size)?;
         let limit = unpacked_limit(place.size, self.limit);
-        let value = ShardFileIndex::decode_value(&spec, place.key, stored, limit);
-        let value = value.map_err(|error| self.error(at, error.into()))?;
+        let value = ShardFileIndex::decode_value(&spec, place.key, stored, limit)
+            .map_err(|error| self.error(at, error.into()))?;
         Ok(Some((place.key, value)))
     }
 
@@ -278,9 +280,10 @@ impl KeyedValues {
         if open.is_none_or(|(key, _)| *key != place.key) {
             let name = place.key.to_string();
             let plain = self.folder.join(&name);
-            let path = match plain.exists() {
-                true => plain,
-                false => self.folder.join(format!("{name}.gz")),
+            let path = if plain.exists() {
+                plain
+            } else {
+                self.folder.join(format!("{name}.gz"))
             };
             self.open_data = Some((place.key, ByteReader::open(&path, self.limit)?));
         }

@@ -27,8 +27,8 @@ pub(super) fn open(
         let Some((segment, value)) = manifests.get(at)? else {
             break;
         };
-        let manifest = LegacyMeshManifest::parse(&value);
-        let manifest = manifest.map_err(|error| manifests.error(at, error.into()))?;
+        let manifest =
+            LegacyMeshManifest::parse(&value).map_err(|error| manifests.error(at, error.into()))?;
         let object = object_of(segment).map_err(|fault| manifests.error(at, fault))?;
         surface.start(object);
         let mut known = BTreeSet::new();
@@ -38,8 +38,8 @@ pub(super) fn open(
             }
             let in_file = |fault: FileFault| fault.of(&manifests.folder().join(name));
             let bytes = read_member(manifests.folder(), name, limit)?;
-            let fragment = LegacyMeshFragment::decode(&bytes);
-            let fragment = fragment.map_err(|error| in_file(error.into()))?;
+            let fragment =
+                LegacyMeshFragment::decode(&bytes).map_err(|error| in_file(error.into()))?;
             let is_one = manifest.fragments.len() == 1;
             let vertices = fragment.positions.iter().map(|position| FragmentVertex {
                 position: position.map(f64::from),

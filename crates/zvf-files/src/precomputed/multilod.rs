@@ -32,8 +32,8 @@ pub(super) fn open(
         let Some((segment, value)) = values.get(at)? else {
             break;
         };
-        let manifest = MultilodManifest::decode(&value);
-        let manifest = manifest.map_err(|error| values.error(at, error.into()))?;
+        let manifest =
+            MultilodManifest::decode(&value).map_err(|error| values.error(at, error.into()))?;
         let object = object_of(segment).map_err(|fault| values.error(at, fault))?;
         surface.start(object);
         let size = manifest.data_size();
@@ -45,8 +45,8 @@ pub(super) fn open(
                 .saturating_mul(TRIANGLES)
                 .max(FEW_TRIANGLES);
             let most = u32::try_from(most).unwrap_or(u32::MAX);
-            let mesh = QuantizedMesh::decode(&bytes, most);
-            let mesh = mesh.map_err(|error| values.error(at, error.into()))?;
+            let mesh = QuantizedMesh::decode(&bytes, most)
+                .map_err(|error| values.error(at, error.into()))?;
             let fragment = MeshFragment {
                 manifest: &manifest,
                 place,

@@ -67,8 +67,10 @@ impl PropertyColumns {
             let values = if spec.labels.is_empty() {
                 numbers_of(spec.kind)
             } else if is_integer(spec.kind) {
-                let labels = spec.labels.iter();
-                let labels = labels.filter_map(|label| Some((whole(label.value)?, &label.label)));
+                let labels = spec
+                    .labels
+                    .iter()
+                    .filter_map(|label| Some((whole(label.value)?, &label.label)));
                 PropertyRows::Words {
                     labels: labels
                         .map(|(value, label)| (value, label.clone()))

@@ -25,8 +25,12 @@ pub(super) fn columns(
     };
     let in_file = |fault: FileFault| fault.of(&folder.join("info"));
     let properties = SegmentProperties::parse(&bytes).map_err(|error| in_file(error.into()))?;
-    let rows = properties.ids.iter().zip(0_usize..);
-    let rows: HashMap<u64, usize> = rows.map(|(id, row)| (*id, row)).collect();
+    let rows: HashMap<u64, usize> = properties
+        .ids
+        .iter()
+        .zip(0_usize..)
+        .map(|(id, row)| (*id, row))
+        .collect();
     let row_of = |id: &i64| {
         u64::try_from(*id)
             .ok()
@@ -147,9 +151,12 @@ fn column(
         }
         SegmentPropertyValues::Tags { tags, values, .. } => {
             let tags_of = |row: &Option<usize>| {
-                let own = values.get((*row)?)?.iter();
-                let own = own.filter_map(|tag| tags.get(usize::try_from(*tag).ok()?));
-                let own: Vec<&str> = own.map(String::as_str).collect();
+                let own: Vec<&str> = values
+                    .get((*row)?)?
+                    .iter()
+                    .filter_map(|tag| tags.get(usize::try_from(*tag).ok()?))
+                    .map(String::as_str)
+                    .collect();
                 Some(own.join(" ")).filter(|text| !text.is_empty())
             };
             Column::text(name, order.iter().map(tags_of))

@@ -44,8 +44,8 @@ pub(super) fn open(
         let Some((segment, value)) = values.get(at)? else {
             break;
         };
-        let skeleton = Skeleton::decode(&value, &info.vertex_attributes);
-        let skeleton = skeleton.map_err(|error| values.error(at, error.into()))?;
+        let skeleton = Skeleton::decode(&value, &info.vertex_attributes)
+            .map_err(|error| values.error(at, error.into()))?;
         let object = object_of(segment).map_err(|fault| values.error(at, fault))?;
         objects.push(object);
         owners.resize(

@@ -96,8 +96,7 @@ impl PrecomputedSource {
             }
         }
         if layers.len() > 1 {
-            let names = layers.iter().map(|(name, ..)| name.as_str());
-            let names: Vec<&str> = names.collect();
+            let names: Vec<&str> = layers.iter().map(|(name, ..)| name.as_str()).collect();
             return Err(FileFault::SeveralLayers(names.join(", ")).of(path));
         }
         let layer = layers.pop().map(|(name, kind, info)| Self {
@@ -147,8 +146,7 @@ pub(super) fn document(folder: &Path) -> Result<Option<(Vec<u8>, Value)>, FileEr
         return Ok(None);
     }
     let bytes = read_file(&path, MAX_INFO)?;
-    let value = serde_json::from_slice(&bytes);
-    let value = value.map_err(|error| FileFault::Json(error).of(&path))?;
+    let value = serde_json::from_slice(&bytes).map_err(|error| FileFault::Json(error).of(&path))?;
     Ok(Some((bytes, value)))
 }
 

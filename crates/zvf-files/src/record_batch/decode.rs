@@ -100,13 +100,15 @@ impl TableBuilder {
         let axes = schema.metadata().get("axes");
         let crs = schema.metadata().get("crs");
         let crs = crs.and_then(|crs| serde_json::from_str(crs).ok());
-        let description = schema.metadata().get(METADATA_KEY);
-        let description = description.map(|text| StoreDescription::parse(text));
-        let description = description.transpose();
-        let description = description.map_err(|reason| GeometryReadError::Metadata {
-            path: path.to_path_buf(),
-            reason,
-        })?;
+        let description = schema
+            .metadata()
+            .get(METADATA_KEY)
+            .map(|text| StoreDescription::parse(text))
+            .transpose()
+            .map_err(|reason| GeometryReadError::Metadata {
+                path: path.to_path_buf(),
+                reason,
+            })?;
         Ok(Self {
             file: path.into(),
             options,
@@ -157,11 +159,12 @@ impl TableBuilder {
         for growing in self.columns {
             let (values, nulls) = match growing.values {
                 DecodedRows::Numbers(numbers) => {
-                    let numbers = fill_items(numbers, &growing.missing, policy);
-                    let numbers = numbers.map_err(|source| GeometryReadError::Column {
-                        path: self.file.to_path_buf(),
-                        column: growing.label.clone(),
-                        source,
+                    let numbers = fill_items(numbers, &growing.missing, policy).map_err(|source| {
+                        GeometryReadError::Column {
+                            path: self.file.to_path_buf(),
+                            column: growing.label.clone(),
+                            source,
+                        }
                     });
                     let (numbers, nulls) = numbers?;
                     (ColumnValues::Numeric(numbers), nulls)
@@ -208,11 +211,13 @@ fn fill_items(
     let Some(nulls) = nulls else {
         return Ok((filled, None));
     };
-    let rows = nulls.chunks(columns).enumerate();
-    let rows = rows.map(|(row, items)| match items.contains(&true) {
-        true if items.contains(&false) => Err(ColumnError::Missing(row)),
-        is_null => Ok(is_null),
-    });
+    let rows = nulls
+        .chunks(columns)
+        .enumerate()
+        .map(|(row, items)| match items.contains(&true) {
+            true if items.contains(&false) => Err(ColumnError::Missing(row)),
+            is_null => Ok(is_null),
+        });
     Ok((filled, Some(rows.collect::<Result<_, _>>()?)))
 }
 
@@ -224,8 +229,8 @@ impl DecodedText {
             DataType::LargeUtf8 => self.push_rows(array.as_string::<i64>()),
             DataType::Utf8View => self.push_rows(array.as_string_view()),
             found => {
-                let column = column_of(label, array);
-                let column = column.map_err(|_| ColumnError::Kind(found.to_string()))?;
+                let column =
+                    column_of(label, array).map_err(|_| ColumnError::Kind(found.to_string()))?;
                 let ColumnValues::Dictionary { codes, words } = column.values else {
                     return Err(ColumnError::Kind(found.to_string()));
                 };

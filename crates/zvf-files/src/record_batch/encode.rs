@@ -40,10 +40,15 @@ impl<'a> RecordBatches<'a> {
         table: &'a OutputTable<'a>,
         metadata: HashMap<String, String>,
     ) -> Result<Self, ResultWriteError> {
-        let columns = table.columns.iter().map(EncodedColumn::of);
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        let fields = columns.iter().map(EncodedColumn::field);
-        let fields = fields.collect::<Result<Vec<Field>, _>>()?;
+        let columns = table
+            .columns
+            .iter()
+            .map(EncodedColumn::of)
+            .collect::<Result<Vec<_>, _>>()?;
+        let fields = columns
+            .iter()
+            .map(EncodedColumn::field)
+            .collect::<Result<Vec<Field>, _>>()?;
         Ok(Self {
             table,
             schema: Arc::new(Schema::new_with_metadata(fields, metadata)),
@@ -60,8 +65,11 @@ impl<'a> RecordBatches<'a> {
         let starts = (0..self.table.rows).step_by(BATCH_ROWS);
         starts.map(|start| {
             let end = start.saturating_add(BATCH_ROWS).min(self.table.rows);
-            let arrays = self.columns.iter().map(|column| column.array(start..end));
-            let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
+            let arrays = self
+                .columns
+                .iter()
+                .map(|column| column.array(start..end))
+                .collect::<Result<Vec<_>, _>>()?;
             let rows = RecordBatchOptions::new().with_row_count(Some(end.saturating_sub(start)));
             let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &rows);
             Ok(batch?)
@@ -131,10 +139,11 @@ impl<'a> EncodedColumn<'a> {
     fn array(&self, rows: Range<usize>) -> Result<ArrayRef, ResultWriteError> {
         let column = self.column;
         let is_null = |row| column.is_null(row);
-        let nulls = column.may_miss();
-        let nulls = nulls.then(|| rows.clone().map(is_null).collect::<Vec<bool>>());
-        let width = u32::try_from(column.channels());
-        let width = width.map_err(|_| ResultWriteError::Channels(column.name.clone()))?;
+        let nulls = column
+            .may_miss()
+            .then(|| rows.clone().map(is_null).collect::<Vec<bool>>());
+        let width = u32::try_from(column.channels())
+            .map_err(|_| ResultWriteError::Channels(column.name.clone()))?;
         let values: NumericColumn = match &column.cells {
             OutputCells::Words { codes, words } => {
                 let codes = codes.get(rows).unwrap_or_default().to_vec();

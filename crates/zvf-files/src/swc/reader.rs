@@ -163,9 +163,10 @@ impl SwcForm {
     }
 
     fn kind(self) -> Kind {
-        match self.is_wide {
-            true => Kind::Float64,
-            false => Kind::Float32,
+        if self.is_wide {
+            Kind::Float64
+        } else {
+            Kind::Float32
         }
     }
 }
@@ -219,9 +220,8 @@ impl SwcSurvey {
             }
             Some(comments) => {
                 let of_files = ids.iter().zip(comments);
-                let kept =
-                    of_files.filter(|(_, it)| it.as_array().is_some_and(|it| !it.is_empty()));
-                let kept: Map<String, Value> = kept
+                let kept: Map<String, Value> = of_files
+                    .filter(|(_, it)| it.as_array().is_some_and(|it| !it.is_empty()))
                     .map(|(id, comments)| (id.to_string(), comments))
                     .collect();
                 if !kept.is_empty() {
@@ -253,8 +253,9 @@ fn read(path: &Path, limit: u64) -> Result<(SwcFile, u64), FileError> {
 
 /// Finds the parents of the samples of a file.
 fn skeleton(file: SwcFile, path: &Path) -> Result<SwcSkeleton, FileError> {
-    let parents = file.parents();
-    let parents = parents.map_err(|(line, fault)| fault.at(path, FilePlace::Line(line)))?;
+    let parents = file
+        .parents()
+        .map_err(|(line, fault)| fault.at(path, FilePlace::Line(line)))?;
     let samples = file.samples;
     Ok(SwcSkeleton { samples, parents })
 }
@@ -324,9 +325,10 @@ impl SampleColumns {
                 } else {
                     &mut self.radii.bytes
                 };
-                match self.form.is_wide {
-                    true => target.extend_from_slice(&number.to_le_bytes()),
-                    false => target.extend_from_slice(&narrow(number).to_le_bytes()),
+                if self.form.is_wide {
+                    target.extend_from_slice(&number.to_le_bytes());
+                } else {
+                    target.extend_from_slice(&narrow(number).to_le_bytes());
                 }
             }
             self.ids.push(sample.id);
@@ -345,12 +347,11 @@ impl SampleColumns {
         let mut geometry = Geometry::new(self.positions);
         geometry.links = self.links;
         geometry.object_ids = Some(self.owners);
-        let kinds = match self.form.has_wide_types {
-            true => self.kinds.into_iter().collect(),
-            false => {
-                let kinds = self.kinds.into_iter();
-                kinds.filter_map(|kind| i8::try_from(kind).ok()).collect()
-            }
+        let kinds = if self.form.has_wide_types {
+            self.kinds.into_iter().collect()
+        } else {
+            let kinds = self.kinds.into_iter();
+            kinds.filter_map(|kind| i8::try_from(kind).ok()).collect()
         };
         let mut vertex: Vec<(&str, NumericColumn)> = vec![
             ("radius", self.radii),
@@ -360,8 +361,9 @@ impl SampleColumns {
         if self.form.has_rows {
             vertex.push(("source_row", self.rows.into_iter().collect()));
         }
-        let vertex = vertex.into_iter();
-        let vertex = vertex.map(|(name, numbers)| Column::new(name.to_owned(), numbers));
+        let vertex = vertex
+            .into_iter()
+            .map(|(name, numbers)| Column::new(name.to_owned(), numbers));
         geometry.vertex = vertex.collect();
         geometry
     }

@@ -135,9 +135,9 @@ impl SwcWriter {
             ("object", object.collect()),
         ];
         for (scope, columns) in scopes {
-            let lines = columns.into_iter();
-            let lines =
-                lines.map(|column| format!("{scope}.{}: not supported by swc", column.name));
+            let lines = columns
+                .into_iter()
+                .map(|column| format!("{scope}.{}: not supported by swc", column.name));
             self.left_out.extend(lines);
         }
     }
@@ -223,9 +223,10 @@ impl SwcWriter {
             if order.has_ids || order.has_rows {
                 let key = |row: &usize| {
                     let sample = self.samples.get(*row).copied().unwrap_or_default();
-                    match order.has_rows {
-                        true => sample.source_row,
-                        false => sample.id.unwrap_or(i64::MAX),
+                    if order.has_rows {
+                        sample.source_row
+                    } else {
+                        sample.id.unwrap_or(i64::MAX)
                     }
                 };
                 rows.sort_by_key(key);
@@ -297,8 +298,8 @@ impl SwcWriter {
     fn write_whole(&mut self) -> Result<(), FileError> {
         let checked = self.check_trees();
         checked.map_err(|fault| fault.of(&self.path))?;
-        let objects = self.objects();
-        let objects: Vec<(i64, &[usize])> = objects
+        let by_object = self.objects();
+        let objects: Vec<(i64, &[usize])> = by_object
             .iter()
             .map(|(object, rows)| (*object, rows.as_slice()))
             .collect();
@@ -348,17 +349,18 @@ impl SwcWriter {
         let mut sink = OutputSink::create(path)?;
         let mut line_number = 1_u64;
         for (object, rows) in objects {
-            let comments = self
+            let mut comments = self
                 .kept
                 .get("comments")
-                .and_then(|all| all.get(object.to_string()));
-            let comments = comments
+                .and_then(|all| all.get(object.to_string()))
                 .and_then(Value::as_array)
-                .filter(|_| objects.len() == 1);
-            let mut comments = comments.into_iter().flatten().filter_map(|comment| {
-                let pair = comment.as_array()?;
-                Some((pair.first()?.as_u64()?, pair.get(1)?.as_str()?))
-            });
+                .filter(|_| objects.len() == 1)
+                .into_iter()
+                .flatten()
+                .filter_map(|comment| {
+                    let pair = comment.as_array()?;
+                    Some((pair.first()?.as_u64()?, pair.get(1)?.as_str()?))
+                });
             let mut comment = comments.next();
             for row in *rows {
                 while let Some((_, text)) = comment.filter(|(line, _)| *line <= line_number) {
@@ -386,9 +388,12 @@ impl SwcWriter {
             .and_then(|parent| ids.get(parent))
             .copied();
         let [x, y, z] = sample.position;
-        let number = |number: f64| match self.is_wide {
-            true => number.to_string(),
-            false => narrow(number).to_string(),
+        let number = |number: f64| {
+            if self.is_wide {
+                number.to_string()
+            } else {
+                narrow(number).to_string()
+            }
         };
         let [x, y, z, radius] = [x, y, z, sample.radius].map(number);
         let parent = parent.unwrap_or(-1);

@@ -312,8 +312,10 @@ fn rows_per_object(column: &Column, owners: &[i64], objects: &[i64]) -> Option<C
             return None;
         }
     }
-    let rows = objects.iter().map(|object| first.get(object).copied());
-    let rows: Option<Vec<usize>> = rows.collect();
+    let rows: Option<Vec<usize>> = objects
+        .iter()
+        .map(|object| first.get(object).copied())
+        .collect();
     Some(column.take(rows?))
 }
 
@@ -406,8 +408,8 @@ impl GeometryInput {
             // Attribute rows follow the paths.
             None => (parts.clone(), originals),
             Some(mut objects) => {
-                let rows = (0..).zip(&objects).map(|(row, id)| (*id, row));
-                let rows: HashMap<i64, usize> = rows.collect();
+                let rows: HashMap<i64, usize> =
+                    (0..).zip(&objects).map(|(row, id)| (*id, row)).collect();
                 let further = sources.iter().map(|(_, source)| rows.get(source).copied());
                 let missing = objects.len();
                 let further = further.map(|row| row.unwrap_or(missing));

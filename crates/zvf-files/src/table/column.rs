@@ -115,8 +115,7 @@ impl FileColumn {
 
     /// Converts the column to integers that are not negative, one per row.
     pub(crate) fn offsets(&self) -> Result<Vec<u64>, GeometryReadError> {
-        let values = self.ids()?.into_iter().enumerate();
-        let values = values.map(|(row, value)| {
+        let values = self.ids()?.into_iter().enumerate().map(|(row, value)| {
             let value = u64::try_from(value);
             value.map_err(|_| self.error(ColumnError::Negative(row)))
         });
@@ -154,9 +153,9 @@ pub(crate) fn attribute((name, column): NamedColumn) -> Column {
 }
 
 fn integers(numbers: &NumericColumn) -> Result<Vec<i64>, ColumnError> {
-    let view = view(numbers);
-    let view = view.filter(|_| numbers.kind != Kind::Bool);
-    let view = view.ok_or(ColumnError::NotIntegers(numbers.kind.name()))?;
+    let view = view(numbers)
+        .filter(|_| numbers.kind != Kind::Bool)
+        .ok_or(ColumnError::NotIntegers(numbers.kind.name()))?;
     if let Some(values) = view.elements::<i64>() {
         return Ok(values.iter().collect());
     }

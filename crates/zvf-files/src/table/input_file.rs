@@ -40,8 +40,11 @@ impl InputFile {
             return Err(InputFileError::Folder);
         }
         let Some(format) = named else {
-            let extension = path.extension().ok_or(InputFileError::NoExtension)?;
-            let extension = extension.to_string_lossy().into_owned();
+            let extension = path
+                .extension()
+                .ok_or(InputFileError::NoExtension)?
+                .to_string_lossy()
+                .into_owned();
             return Err(InputFileError::Extension(extension));
         };
         if !format.is_built() {
@@ -69,8 +72,8 @@ impl InputFile {
     /// Returns [`InputFileError`] if a file cannot be read, or the format has one file only.
     pub fn and(mut self, further: &[PathBuf]) -> Result<Self, InputFileError> {
         for path in further {
-            let more = Self::new(path);
-            let more = more.map_err(|error| InputFileError::Further(path.clone(), error.into()))?;
+            let more = Self::new(path)
+                .map_err(|error| InputFileError::Further(path.clone(), error.into()))?;
             self.further.push(more.path);
             self.further.extend(more.further);
         }
@@ -133,18 +136,19 @@ impl InputFile {
 fn matching(path: PathBuf) -> Result<Vec<PathBuf>, InputFileError> {
     let pattern = path
         .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
-    let pattern = pattern.filter(|name| name.contains(['*', '?']) && !path.exists());
+        .map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| name.contains(['*', '?']) && !path.exists());
     let Some(pattern) = pattern else {
         return Ok(vec![path]);
     };
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
-    let entries = fs::read_dir(folder.unwrap_or(Path::new(".")));
-    let entries = entries.map_err(|_| InputFileError::NoFile)?.flatten();
-    let names = entries.map(|entry| entry.file_name());
-    let mut names: Vec<_> = names
+    let entries = fs::read_dir(folder.unwrap_or(Path::new(".")))
+        .map_err(|_| InputFileError::NoFile)?
+        .flatten();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.file_name())
         .filter(|name| matches(&pattern, &name.to_string_lossy()))
         .collect();
     names.sort();

@@ -85,12 +85,15 @@ impl OutputFile {
             self.format,
             FileFormat::Csv | FileFormat::Arrow | FileFormat::Parquet
         );
-        let tables = SIDECARS.into_iter().filter(|_| tables);
-        let tables = tables.map(|part| sidecar(&target, part));
+        let tables = SIDECARS
+            .into_iter()
+            .filter(|_| tables)
+            .map(|part| sidecar(&target, part));
         let description =
             (self.format == FileFormat::Csv).then(|| target.with_extension("metadata.json"));
-        let values = gifti::PARTS.into_iter();
-        let values = values.filter_map(|part| gifti::values_beside(&target, part));
+        let values = gifti::PARTS
+            .into_iter()
+            .filter_map(|part| gifti::values_beside(&target, part));
         let mut found = tables
             .chain(description)
             .chain(values)
@@ -166,8 +169,10 @@ impl OutputFile {
 /// Returns a word in braces that is not a placeholder for an object.
 fn unknown_placeholder(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_string_lossy();
-    let words = name.split('{').skip(1);
-    let words = words.filter_map(|rest| rest.split_once('}').map(|(word, _)| word));
+    let words = name
+        .split('{')
+        .skip(1)
+        .filter_map(|rest| rest.split_once('}').map(|(word, _)| word));
     let is_word = |word: &&str| {
         let mut letters = word.chars();
         !word.is_empty() && letters.all(|c| c.is_alphanumeric() || "_.".contains(c))

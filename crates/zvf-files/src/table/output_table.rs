@@ -103,8 +103,7 @@ impl<'a> OutputTable<'a> {
         let Some(links) = result.links.as_ref().filter(|links| !links.is_empty()) else {
             return Ok(None);
         };
-        let ends = links.ends.iter().map(|end| i64::try_from(*end));
-        let ends: Result<Vec<_>, _> = ends.collect();
+        let ends: Result<Vec<_>, _> = links.ends.iter().map(|end| i64::try_from(*end)).collect();
         let ends = ends.map_err(|_| ResultWriteError::Broken("a link ends beyond 63 bits"))?;
         let width = usize::try_from(links.width).unwrap_or(usize::MAX);
         let mut columns = vec![integers("links", Cow::Owned(ends), width)];
@@ -132,8 +131,8 @@ impl<'a> OutputTable<'a> {
         let mut groups = Vec::new();
         let mut members = Vec::new();
         for group in &result.groups {
-            let id = i64::try_from(group.id);
-            let id = id.map_err(|_| ResultWriteError::Broken("a group is beyond 63 bits"))?;
+            let id = i64::try_from(group.id)
+                .map_err(|_| ResultWriteError::Broken("a group is beyond 63 bits"))?;
             groups.extend(group.members.iter().map(|_| id));
             members.extend_from_slice(&group.members);
         }
@@ -185,8 +184,10 @@ impl<'a> OutputTable<'a> {
         let mut whole = HashSet::new();
         let mut single = HashSet::new();
         for column in &columns {
-            let channels = (0..column.channels()).map(|channel| column.header(channel));
-            let mut channels = channels.collect::<Vec<_>>().into_iter();
+            let mut channels = (0..column.channels())
+                .map(|channel| column.header(channel))
+                .collect::<Vec<_>>()
+                .into_iter();
             if !whole.insert(&column.name) {
                 return Err(ResultWriteError::TwoColumns(column.name.clone()));
             }
@@ -319,8 +320,10 @@ fn push_float(value: f64, is_wide: bool, out: &mut String) -> std::fmt::Result {
 
 /// Returns one column per axis.
 pub(crate) fn axes(result: &QueryResult) -> Result<Vec<OutputColumn<'_>>, ResultWriteError> {
-    let rows = result.positions.view();
-    let rows = rows.ok_or(ResultWriteError::Broken("positions end inside a row"))?;
+    let rows = result
+        .positions
+        .view()
+        .ok_or(ResultWriteError::Broken("positions end inside a row"))?;
     let columns = result.axes.iter().enumerate().map(|(first, name)| {
         let cells = OutputCells::Numbers {
             rows,
@@ -337,8 +340,7 @@ pub(crate) fn axes(result: &QueryResult) -> Result<Vec<OutputColumn<'_>>, Result
 }
 
 fn row_ids(ids: &[u64]) -> Result<OutputColumn<'_>, ResultWriteError> {
-    let ids = ids.iter().map(|id| i64::try_from(*id));
-    let ids: Result<Vec<_>, _> = ids.collect();
+    let ids: Result<Vec<_>, _> = ids.iter().map(|id| i64::try_from(*id)).collect();
     let ids = ids.map_err(|_| ResultWriteError::Broken("a row id is beyond 63 bits"))?;
     Ok(integers("row_id", Cow::Owned(ids), 1))
 }

@@ -53,8 +53,10 @@ impl<'r> Renaming<'r> {
         self.names.push(format!("{scope}.{name}"));
         let mut found = None;
         for (rename, is_used) in self.renames.iter().zip(&mut self.is_used) {
-            let with_scope = rename.old.strip_prefix(scope);
-            let with_scope = with_scope.and_then(|rest| rest.strip_prefix('.'));
+            let with_scope = rename
+                .old
+                .strip_prefix(scope)
+                .and_then(|rest| rest.strip_prefix('.'));
             if rename.old == name || with_scope == Some(name) {
                 *is_used = true;
                 found = Some(rename.new.clone());

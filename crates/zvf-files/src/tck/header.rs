@@ -104,8 +104,8 @@ fn fields(text: &[u8], magic: &str, length: u64) -> Result<DataFields, (u64, Fil
             continue;
         };
         let (key, value) = line.split_at(colon);
-        let value = String::from_utf8_lossy(value.get(1..).unwrap_or_default());
-        let value = value.trim();
+        let decoded = String::from_utf8_lossy(value.get(1..).unwrap_or_default());
+        let value = decoded.trim();
         let fault = |field, expected| {
             (
                 number,

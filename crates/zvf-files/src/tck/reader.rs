@@ -176,9 +176,11 @@ impl TckReader {
         if self.is_over {
             note_empty(&mut self.description.notes, self.empty);
         }
-        let attributes = self.scalars.iter().zip(columns);
-        let attributes =
-            attributes.map(|(scalars, column)| Column::new(scalars.name.clone(), column));
+        let attributes = self
+            .scalars
+            .iter()
+            .zip(columns)
+            .map(|(scalars, column)| Column::new(scalars.name.clone(), column));
         Ok(batch.geometry(positions, attributes.collect()))
     }
 

@@ -89,9 +89,8 @@ impl HeaderText {
 
     /// Returns the header for a number of streamlines.
     fn for_count(&self, count: u64) -> Vec<u8> {
-        let stored = value_of(&self.bytes, b"count");
-        let stored: Option<u64> =
-            stored.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        let stored: Option<u64> = value_of(&self.bytes, b"count")
+            .and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
         if stored == Some(count) {
             return self.bytes.clone();
         }
@@ -266,8 +265,9 @@ fn to_f32_coordinates(column: &NumericColumn) -> Result<Vec<u8>, FileFault> {
 
 impl ResultWriter for TckWriter {
     fn write(&mut self, batch: &QueryResult) -> Result<(), FileError> {
-        let bytes = self.put(batch);
-        let bytes = bytes.map_err(|fault| fault.of(self.sink.path()))?;
+        let bytes = self
+            .put(batch)
+            .map_err(|fault| fault.of(self.sink.path()))?;
         self.sink.write(&bytes)
     }
 

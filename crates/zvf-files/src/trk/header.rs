@@ -80,13 +80,19 @@ impl TrkHeader {
                 return Err(FileFault::field("hdr_size", found, "it must be 1000"));
             }
         };
-        let i16_at = |at: usize| match is_big_endian {
-            false => i16::from_le_bytes(field(bytes, at)),
-            true => i16::from_be_bytes(field(bytes, at)),
+        let i16_at = |at: usize| {
+            if is_big_endian {
+                i16::from_be_bytes(field(bytes, at))
+            } else {
+                i16::from_le_bytes(field(bytes, at))
+            }
         };
-        let i32_at = |at: usize| match is_big_endian {
-            false => i32::from_le_bytes(field(bytes, at)),
-            true => i32::from_be_bytes(field(bytes, at)),
+        let i32_at = |at: usize| {
+            if is_big_endian {
+                i32::from_be_bytes(field(bytes, at))
+            } else {
+                i32::from_le_bytes(field(bytes, at))
+            }
         };
         let f32_at = |at: usize| f32::from_bits(i32_at(at).cast_unsigned());
         let version = i32_at(VERSION);
@@ -326,8 +332,11 @@ impl NamedValues {
 
     /// Encodes the name as Latin-1, from which it is decoded when read.
     fn to_bytes(&self) -> Vec<u8> {
-        let letters = self.name.chars().take(Self::longest(self.width));
-        let letters = letters.map(|letter| u8::try_from(letter).unwrap_or(b'_'));
+        let letters = self
+            .name
+            .chars()
+            .take(Self::longest(self.width))
+            .map(|letter| u8::try_from(letter).unwrap_or(b'_'));
         let mut bytes: Vec<u8> = letters.collect();
         if self.width > 1 {
             bytes.push(0);
@@ -415,8 +424,9 @@ fn named(
         let digits = parts.next().unwrap_or_default();
         let width = std::str::from_utf8(digits)
             .ok()
-            .and_then(|text| text.parse().ok());
-        let width = width.unwrap_or(1_usize).max(1);
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(1_usize)
+            .max(1);
         if first.saturating_add(width) > count {
             let expected = "the names stand for more values than there are; repair the header";
             return Err(FileFault::field(
@@ -445,19 +455,18 @@ mod tests {
     /// Names are Latin-1, in which a file has them.
     #[test]
     fn names_keep_their_bytes() {
-        let names = [
+        let names: Vec<NamedValues> = [
             ("\u{e9}t\u{e9}", 1),
             ("abcdefghijklmnopqrstu", 1),
             ("abcdefghijklmnopqrst", 3),
-        ];
-        let names: Vec<NamedValues> = names
-            .into_iter()
-            .map(|(name, width)| NamedValues {
-                name: name.to_owned(),
-                first: 0,
-                width,
-            })
-            .collect();
+        ]
+        .into_iter()
+        .map(|(name, width)| NamedValues {
+            name: name.to_owned(),
+            first: 0,
+            width,
+        })
+        .collect();
         let bytes: Vec<Vec<u8>> = names.iter().map(NamedValues::to_bytes).collect();
         assert_eq!(bytes[0], [0xe9, b't', 0xe9]);
         assert_eq!(bytes[1], b"abcdefghijklmnopqrst");

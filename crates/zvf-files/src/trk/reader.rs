@@ -108,9 +108,10 @@ impl TrkReader {
             return Err(self.file.error(FileFault::Trailing(left)));
         }
         let bytes = self.file.array("the number of points of a streamline")?;
-        let points = match self.header.is_big_endian {
-            false => i32::from_le_bytes(bytes),
-            true => i32::from_be_bytes(bytes),
+        let points = if self.header.is_big_endian {
+            i32::from_be_bytes(bytes)
+        } else {
+            i32::from_le_bytes(bytes)
         };
         let points = u64::try_from(points).map_err(|_| {
             let expected = "it cannot be negative; the file is damaged";

@@ -233,9 +233,10 @@ impl TrkWriter {
                 );
                 self.left_out.push(line);
             }
-            let in_file = match is_kept {
-                true => name.to_owned(),
-                false => name_in_file(name, width, &named),
+            let in_file = if is_kept {
+                name.to_owned()
+            } else {
+                name_in_file(name, width, &named)
             };
             if in_file != name {
                 self.left_out
@@ -296,8 +297,12 @@ impl TrkWriter {
             Vec::with_capacity(layout.size(batch.positions.len(), paths.len()));
         let mut world = Block::default();
         let is_wide = !fits_f32(batch.positions.kind);
-        let object_rows = batch.objects.iter().zip(0_usize..);
-        let object_rows: HashMap<i64, usize> = object_rows.map(|(id, row)| (*id, row)).collect();
+        let object_rows: HashMap<i64, usize> = batch
+            .objects
+            .iter()
+            .zip(0_usize..)
+            .map(|(id, row)| (*id, row))
+            .collect();
         for path in paths {
             let count = path.end.saturating_sub(path.start);
             let points = i32::try_from(count).map_err(|_| FileFault::Result {
@@ -457,8 +462,9 @@ fn row_of(values: &[u8], row: usize, size: usize) -> &[u8] {
 
 impl ResultWriter for TrkWriter {
     fn write(&mut self, batch: &QueryResult) -> Result<(), FileError> {
-        let bytes = self.put(batch);
-        let bytes = bytes.map_err(|fault| fault.of(self.sink.path()))?;
+        let bytes = self
+            .put(batch)
+            .map_err(|fault| fault.of(self.sink.path()))?;
         self.sink.write(&bytes)
     }
 
@@ -467,8 +473,10 @@ impl ResultWriter for TrkWriter {
         self.left_out.extend(self.objects.left_out("trk"));
         self.left_out.extend(groups_left_out(tables, "trk"));
         let shift = self.enclose().map_err(|fault| fault.of(self.sink.path()))?;
-        let header = self.header.with_count(self.streamlines);
-        let header = header.map_err(|fault| fault.of(self.sink.path()))?;
+        let header = self
+            .header
+            .with_count(self.streamlines)
+            .map_err(|fault| fault.of(self.sink.path()))?;
         let words = FileWords {
             point: self.header.scalars.saturating_add(3),
             properties: self.header.properties,

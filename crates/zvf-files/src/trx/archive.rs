@@ -126,11 +126,12 @@ impl TrxArchive {
             }
             let at_member = |fault: FileFault| fault.at(&path, FilePlace::Member(name.clone()));
             let (file, start, found) = if member.compression() == CompressionMethod::Stored {
-                let start = member.data_start();
-                let start = start.ok_or_else(|| at_member(FileFault::Broken("no data")))?;
+                let start = member
+                    .data_start()
+                    .ok_or_else(|| at_member(FileFault::Broken("no data")))?;
                 // Reads the member once to check its checksum.
-                let found = io::copy(&mut member, &mut io::sink());
-                let found = found.map_err(|error| at_member(error.into()))?;
+                let found = io::copy(&mut member, &mut io::sink())
+                    .map_err(|error| at_member(error.into()))?;
                 stored = stored.checked_sub(found).ok_or_else(|| {
                     let why = "members of the archive overlap; it is damaged";
                     at_member(FileFault::Unsupported(why))
@@ -142,8 +143,9 @@ impl TrxArchive {
                     None => Arc::new(tempfile::tempfile().map_err(|it| at_member(it.into()))?),
                 };
                 let mut end = &*file;
-                let start = end.seek(SeekFrom::End(0));
-                let start = start.map_err(|error| at_member(error.into()))?;
+                let start = end
+                    .seek(SeekFrom::End(0))
+                    .map_err(|error| at_member(error.into()))?;
                 let copied = copy_within(&mut member, &mut end, length).map_err(at_member)?;
                 left = left.saturating_sub(copied);
                 unpacked = Some(Arc::clone(&file));
@@ -195,8 +197,10 @@ impl TrxArchive {
 
     /// Returns a reader of a member.
     pub(super) fn reader(&self, name: &str) -> Result<ByteReader, FileError> {
-        let member = self.members.get(name);
-        let member = member.ok_or_else(|| self.error(name, FileFault::Broken("no such member")))?;
+        let member = self
+            .members
+            .get(name)
+            .ok_or_else(|| self.error(name, FileFault::Broken("no such member")))?;
         let file = match &member.file {
             MemberFile::Open(file) => Arc::clone(file),
             MemberFile::Path(path) => {

@@ -296,8 +296,10 @@ fn floats(
         }
         let is_null = nulls.first().is_some_and(|null| null.contains(&number));
         for at in 0..values.width {
-            let value = view.value(row, at);
-            let value = value.filter(|_| !is_null).unwrap_or(Value::Float(f64::NAN));
+            let value = view
+                .value(row, at)
+                .filter(|_| !is_null)
+                .unwrap_or(Value::Float(f64::NAN));
             *rounded = rounded.saturating_add(u64::from(float(value).is_none()));
             bytes.extend(value.to_f64().to_le_bytes());
         }

@@ -262,11 +262,12 @@ fn in_one_kind(
     let is_one_kind = of_groups.iter().all(|(_, column)| column.kind == kind);
     let own = Some(kind).filter(|_| is_one_kind);
     let wide = [Kind::Float64, Kind::UInt64, Kind::Int64];
-    let kinds = own.into_iter().chain(wide);
-    let mut kinds = kinds.filter(|kind| is_complete || kind.nan().is_some());
+    let mut kinds = own
+        .into_iter()
+        .chain(wide)
+        .filter(|kind| is_complete || kind.nan().is_some());
     kinds.find_map(|kind| {
-        let values = of_groups.iter();
-        let values = values.map(|(_, column)| converted(column, kind));
+        let values = of_groups.iter().map(|(_, column)| converted(column, kind));
         Some((kind, values.collect::<Option<_>>()?))
     })
 }

@@ -141,13 +141,17 @@ impl TrxWriter {
             let rows = array.rows_of(&batch.vertex)?;
             array.push(&rows)?;
         }
-        let rows = batch.objects.iter().zip(0_usize..);
-        let rows: HashMap<i64, usize> = rows.map(|(id, row)| (*id, row)).collect();
+        let rows: HashMap<i64, usize> = batch
+            .objects
+            .iter()
+            .zip(0_usize..)
+            .map(|(id, row)| (*id, row))
+            .collect();
         let object = self
             .object
             .iter_mut()
-            .map(|array| array.rows_of(&batch.object));
-        let object = object.collect::<Result<Vec<ArrayRows<'_>>, _>>()?;
+            .map(|array| array.rows_of(&batch.object))
+            .collect::<Result<Vec<ArrayRows<'_>>, _>>()?;
         for path in paths(batch, "trx")? {
             let points = u64::try_from(path.end.saturating_sub(path.start)).unwrap_or(0);
             let end = self
@@ -156,18 +160,20 @@ impl TrxWriter {
                 .copied()
                 .unwrap_or(0)
                 .saturating_add(points);
-            let number = u32::try_from(self.offsets.len().saturating_sub(1));
-            let number = number.map_err(|_| FileFault::Result {
-                format: "trx",
-                holds: "up to 4294967295 streamlines",
-                remedy: "select fewer",
+            let number = u32::try_from(self.offsets.len().saturating_sub(1)).map_err(|_| {
+                FileFault::Result {
+                    format: "trx",
+                    holds: "up to 4294967295 streamlines",
+                    remedy: "select fewer",
+                }
             })?;
             self.offsets.push(end);
             self.numbers.push(path.object, number);
             self.objects.push(path.object);
             if self.last.0 != Some(path.object) {
-                let row = rows.get(&path.object);
-                let row = row.ok_or(FileFault::Broken("an object without a row of attributes"));
+                let row = rows
+                    .get(&path.object)
+                    .ok_or(FileFault::Broken("an object without a row of attributes"));
                 let row = match row {
                     Ok(row) => *row,
                     Err(_) if object.is_empty() => 0,
@@ -185,8 +191,12 @@ impl TrxWriter {
 
     /// Returns `header.json`.
     fn header(&self) -> Value {
-        let header = self.kept.get("header").and_then(Value::as_object);
-        let mut header = header.cloned().unwrap_or_default();
+        let mut header = self
+            .kept
+            .get("header")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
         let grid = self.grid.grid();
         if !header.contains_key("VOXEL_TO_RASMM") {
             header.insert("VOXEL_TO_RASMM".to_owned(), grid.affine.to_json());
@@ -352,8 +362,9 @@ fn floats<'a>(
     }
     let wide = NumericColumn::float64(3, order.rows(positions)?.into_flattened());
     let is_narrow = matches!(kind, Kind::Float16 | Kind::Float32);
-    let narrow = to_f32_bytes(&wide).filter(|_| is_narrow);
-    let narrow = narrow.map(|bytes| NumericColumn::new(Kind::Float32, 3).with_bytes(bytes));
+    let narrow = to_f32_bytes(&wide)
+        .filter(|_| is_narrow)
+        .map(|bytes| NumericColumn::new(Kind::Float32, 3).with_bytes(bytes));
     Ok(Cow::Owned(narrow.unwrap_or(wide)))
 }
 

@@ -148,9 +148,10 @@ fn points(tags: bool) -> [Element; 3] {
     };
     let properties = "float x;float y;float z;uchar red;uchar green;uchar blue;int object_id;\
                       double q_0;double q_1;list uchar short tags";
-    let properties = match tags {
-        true => properties,
-        false => properties.rsplit_once(';').unwrap().0,
+    let properties = if tags {
+        properties
+    } else {
+        properties.rsplit_once(';').unwrap().0
     };
     let vertices = Element {
         name: "vertex",
@@ -305,8 +306,8 @@ fn ids_of_objects_of_ply_are_whole_numbers() {
     let folder = Folder::new();
     for (last, is_whole) in [(3e9, true), (0.5, false)] {
         for form in FORMS {
-            let rows = [5e9, 2.0, last];
-            let rows = rows.iter().map(|id| vec![*id, 0.0, 0.0, 0.0]);
+            let ids = [5e9, 2.0, last];
+            let rows = ids.iter().map(|id| vec![*id, 0.0, 0.0, 0.0]);
             let vertices = Element {
                 name: "vertex",
                 properties: "double object_id;float x;float y;float z",
@@ -315,17 +316,14 @@ fn ids_of_objects_of_ply_are_whole_numbers() {
             let path = folder.put("a.ply", &ply(form, &[camera(), vertices]));
             let (points, count) = joined(open(&path, 0).as_mut(), 1);
             assert_eq!(count, 3);
-            match is_whole {
-                true => {
-                    let ids = vec![5_000_000_000, 2, 3_000_000_000];
-                    assert_eq!(points.object_ids, Some(ids));
-                    assert_eq!(points.vertex, []);
-                }
-                false => {
-                    let ids = column(&points, "object_id").to_vec::<f64>();
-                    assert_eq!(ids.unwrap(), [5e9, 2.0, 0.5]);
-                    assert_eq!(points.object_ids, None);
-                }
+            if is_whole {
+                let ids = vec![5_000_000_000, 2, 3_000_000_000];
+                assert_eq!(points.object_ids, Some(ids));
+                assert_eq!(points.vertex, []);
+            } else {
+                let ids = column(&points, "object_id").to_vec::<f64>();
+                assert_eq!(ids.unwrap(), [5e9, 2.0, 0.5]);
+                assert_eq!(points.object_ids, None);
             }
         }
     }

@@ -322,8 +322,9 @@ fn members_of_trx_have_the_stated_size() {
             let mut bytes = samples::trx(&members, method);
             declare(&mut bytes, name, size);
             fs::write(&path, bytes).unwrap();
-            let error = zvf_files::open(&path, &FileReadOptions::default()).err();
-            let error = error.unwrap();
+            let error = zvf_files::open(&path, &FileReadOptions::default())
+                .err()
+                .unwrap();
             assert_eq!(error.place, FilePlace::Member((*name).to_owned()));
             let FileFault::Field { field, found, .. } = error.fault else {
                 panic!("{}", chain(&error));

@@ -44,9 +44,12 @@ fn ply_ascii() -> Vec<u8> {
 fn ply_binary(is_big_endian: bool) -> Vec<u8> {
     let order = if is_big_endian { "big" } else { "little" };
     let mut bytes = format!("ply\nformat binary_{order}_endian 1.0\n{HEADER}").into_bytes();
-    let mut put = |value: &[u8]| match is_big_endian {
-        true => bytes.extend(value.iter().rev()),
-        false => bytes.extend(value),
+    let mut put = |value: &[u8]| {
+        if is_big_endian {
+            bytes.extend(value.iter().rev());
+        } else {
+            bytes.extend(value);
+        }
     };
     let corners = [
         [0.0_f32, 0.0, 0.0],

@@ -445,13 +445,14 @@ fn annotation_info(
             property("shade", PropertyType::Rgb),
             property("fa", PropertyType::Float32),
         ],
-        relationships: match is_related {
-            false => Vec::new(),
-            true => vec![Relationship {
+        relationships: if is_related {
+            vec![Relationship {
                 id: "object".to_owned(),
                 key: "related".to_owned(),
                 sharding: None,
-            }],
+            }]
+        } else {
+            Vec::new()
         },
         by_id: "by_id".to_owned(),
         by_id_sharding: spec,
@@ -560,9 +561,11 @@ fn points_of_all_cells_have_ids_and_properties() {
         let source = Source::new(&annotations(AnnotationKind::Point, spec, &[]));
         let (geometry, description) = source.read();
         assert_eq!(description.kind, GeometryKind::Points);
-        let axes = description.axes.iter();
-        let axes = axes.map(|axis| (axis.name.as_str(), axis.unit.as_deref().unwrap()));
-        let axes: Vec<_> = axes.collect();
+        let axes: Vec<_> = description
+            .axes
+            .iter()
+            .map(|axis| (axis.name.as_str(), axis.unit.as_deref().unwrap()))
+            .collect();
         let expected = [
             ("x", "micrometer"),
             ("y", "micrometer"),
@@ -655,8 +658,9 @@ fn the_segments_of_paths_are_objects_or_an_attribute() {
 #[test]
 fn steps_of_axes_are_multiplied() {
     let mut files = annotations(AnnotationKind::Point, None, &[]);
-    let text = String::from_utf8(files["info"].clone()).unwrap();
-    let text = text.replace(r#""y":[1e-6,"m"]"#, r#""y":[4e-8,"m"]"#);
+    let text = String::from_utf8(files["info"].clone())
+        .unwrap()
+        .replace(r#""y":[1e-6,"m"]"#, r#""y":[4e-8,"m"]"#);
     assert!(text.contains("4e-8"), "{text}");
     files.insert("info".to_owned(), text.into_bytes());
     let annotation = |geometry: Geometry| geometry.positions.to_vec::<f64>().unwrap();
@@ -667,8 +671,9 @@ fn steps_of_axes_are_multiplied() {
         .into_iter()
         .map(|(name, bytes)| match name.as_str() {
             "info" => {
-                let text = String::from_utf8(bytes).unwrap();
-                let text = text.replace(r#""x":[1e-6,"m"]"#, r#""x":[4e-9,"m"]"#);
+                let text = String::from_utf8(bytes)
+                    .unwrap()
+                    .replace(r#""x":[1e-6,"m"]"#, r#""x":[4e-9,"m"]"#);
                 (name, text.into_bytes())
             }
             _ => (name, bytes),
@@ -819,8 +824,9 @@ mod draco {
                 }
                 Some(spec) => {
                     let shard = spec.locate(id).shard;
-                    let builder = shards.entry(shard);
-                    let builder = builder.or_insert_with(|| ShardBuilder::new(spec, shard));
+                    let builder = shards
+                        .entry(shard)
+                        .or_insert_with(|| ShardBuilder::new(spec, shard));
                     builder.push_after(id, &mesh.data, &manifest).unwrap();
                 }
             }
@@ -891,8 +897,9 @@ mod draco {
 #[test]
 fn a_folder_with_one_source_stands_for_it() {
     let below = |folder: &str, files: &Files| -> Files {
-        let files = files.iter();
-        let files = files.map(|(name, bytes)| (format!("{folder}/{name}"), bytes.clone()));
+        let files = files
+            .iter()
+            .map(|(name, bytes)| (format!("{folder}/{name}"), bytes.clone()));
         files.collect()
     };
     let expected = Source::new(&skeletons(None)).read().0;

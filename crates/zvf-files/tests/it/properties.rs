@@ -29,8 +29,9 @@ fn lost(geometry: &Geometry, kind: GeometryKind, path: &Path) -> Result<Vec<Stri
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
     let result = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
     let mut writer = zvf_files::create(path, &StoreDescription::default()).unwrap();
-    let written = writer.write(&result);
-    let written = written.and_then(|()| writer.finish(&GroupTables::default()));
+    let written = writer
+        .write(&result)
+        .and_then(|()| writer.finish(&GroupTables::default()));
     written
         .map(|written| written.left_out)
         .map_err(|error| error.fault)
@@ -238,8 +239,9 @@ fn coordinates_out_of_range_are_refused() {
         let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
         let result = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
         let mut writer = zvf_files::create(&path, &StoreDescription::default()).unwrap();
-        let written = writer.write(&result);
-        let written = written.and_then(|()| writer.finish(&GroupTables::default()).map(|_| ()));
+        let written = writer
+            .write(&result)
+            .and_then(|()| writer.finish(&GroupTables::default()).map(|_| ()));
         let error = written.unwrap_err();
         assert!(
             matches!(error.fault, FileFault::CoordinateRange { .. }),
@@ -371,8 +373,8 @@ fn attributes_that_are_no_colours_are_listed() {
         column("size", [1_u8, 2]),
     ];
     let left_out = lost(&points, GeometryKind::Points, &path).unwrap();
-    let expected = ["color", "colors", "rgba", "size"];
-    let expected = expected.map(|name| format!("vertex.{name}: not supported by glb"));
+    let expected = ["color", "colors", "rgba", "size"]
+        .map(|name| format!("vertex.{name}: not supported by glb"));
     assert_eq!(left_out, expected);
     let bytes = std::fs::read(&path).unwrap();
     assert!(bytes.ends_with(&[1, 2, 3, 255, 4, 5, 6, 255]));

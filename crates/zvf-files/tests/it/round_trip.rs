@@ -45,8 +45,13 @@ pub(crate) async fn import(
 /// Writes a store to a file, and returns what was left out.
 pub(crate) async fn export(store: &Path, file: &Path, query: &Query) -> Vec<String> {
     let dataset = Dataset::open(store.display().to_string()).await.unwrap();
-    let headers = dataset.session().headers().await.unwrap().into_iter();
-    let headers = headers.map(|header| (header.format, header.attributes));
+    let headers = dataset
+        .session()
+        .headers()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|header| (header.format, header.attributes));
     let description = StoreDescription::from_parts(Vec::new(), None, headers.collect());
     let mut writer = zvf_files::create(file, &description).unwrap();
     let result = dataset.query(query).await.unwrap();
@@ -60,8 +65,10 @@ async fn groups(dataset: &Dataset) -> GroupTables {
     let mut tables = GroupTables::default();
     if let Some(groups) = session.group_list(level).await.unwrap() {
         for id in 0..groups.len() {
-            let members = groups.members(id).map(|group| group.iter().collect());
-            let members: Vec<i64> = members.unwrap_or_default();
+            let members: Vec<i64> = groups
+                .members(id)
+                .map(|group| group.iter().collect())
+                .unwrap_or_default();
             tables.groups.push(ObjectGroup { id, members });
         }
         for name in session

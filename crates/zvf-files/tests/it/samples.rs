@@ -34,13 +34,19 @@ fn put(bytes: &mut [u8], at: usize, field: &[u8]) {
 
 /// A TRK file with an oblique matrix, flipped axes, scalars and properties.
 pub(crate) fn trk(random: &mut Random, is_big_endian: bool) -> Vec<u8> {
-    let word = |value: [u8; 4]| match is_big_endian {
-        true => [value[3], value[2], value[1], value[0]],
-        false => value,
+    let word = |value: [u8; 4]| {
+        if is_big_endian {
+            [value[3], value[2], value[1], value[0]]
+        } else {
+            value
+        }
     };
-    let half = |value: [u8; 2]| match is_big_endian {
-        true => [value[1], value[0]],
-        false => value,
+    let half = |value: [u8; 2]| {
+        if is_big_endian {
+            [value[1], value[0]]
+        } else {
+            value
+        }
     };
     let lengths = random.lengths(40);
     let mut bytes = vec![0; 1000];
@@ -89,9 +95,10 @@ pub(crate) fn tck(random: &mut Random, datatype: &str) -> [Vec<u8>; 2] {
     };
     let mut files = [header("mrtrix tracks"), header("mrtrix track scalars")];
     let mut put = |file: usize, value: f32| {
-        let mut bytes = match datatype.starts_with("Float64") {
-            true => f64::from(value).to_le_bytes().to_vec(),
-            false => value.to_le_bytes().to_vec(),
+        let mut bytes = if datatype.starts_with("Float64") {
+            f64::from(value).to_le_bytes().to_vec()
+        } else {
+            value.to_le_bytes().to_vec()
         };
         if datatype.ends_with("BE") {
             bytes.reverse();
@@ -174,17 +181,18 @@ fn las_record(user: &str, id: u16, data: &[u8], is_extended: bool) -> Vec<u8> {
     let mut bytes = vec![0; head];
     put(&mut bytes, 2, user.as_bytes());
     put(&mut bytes, 18, &id.to_le_bytes());
-    match is_extended {
-        true => put(
+    if is_extended {
+        put(
             &mut bytes,
             20,
             &u64::try_from(data.len()).unwrap().to_le_bytes(),
-        ),
-        false => put(
+        );
+    } else {
+        put(
             &mut bytes,
             20,
             &u16::try_from(data.len()).unwrap().to_le_bytes(),
-        ),
+        );
     }
     // Bytes after the end of the text are kept.
     put(&mut bytes, head - 32, b"a text\0behind");

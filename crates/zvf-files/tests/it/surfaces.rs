@@ -88,8 +88,9 @@ async fn values_are_beside_a_surface_of_that_name() {
     let at = |name: &str| folder.path().join(name);
     let wide = array("SHAPE", "wide", "INT32", "1 2 3 4 5 6 7 8 9 10")
         .replace("Dimensionality=\"1\"", "Dimensionality=\"2\" Dim1=\"2\"");
-    let text = surface().replace("</GIFTI>", &format!("{wide}</GIFTI>"));
-    let text = text.replacen("DataArrays=\"6\"", "DataArrays=\"7\"", 1);
+    let text = surface()
+        .replace("</GIFTI>", &format!("{wide}</GIFTI>"))
+        .replacen("DataArrays=\"6\"", "DataArrays=\"7\"", 1);
     fs::write(at("a.gii"), text).unwrap();
     let mut options = FileReadOptions::default();
     import(&at("a.gii"), &at("a.zv"), &options, false).await;
@@ -97,8 +98,10 @@ async fn values_are_beside_a_surface_of_that_name() {
     assert_eq!(left_out, [""; 0]);
     let intents = |name: &str| {
         let text = fs::read_to_string(at(name)).unwrap();
-        let intents = text.split("NIFTI_INTENT_").skip(1);
-        let intents = intents.map(|rest| rest.split('"').next().unwrap().to_owned());
+        let intents = text
+            .split("NIFTI_INTENT_")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap().to_owned());
         intents.collect::<Vec<String>>()
     };
     assert_eq!(intents("b.surf.gii"), ["POINTSET", "TRIANGLE"]);
@@ -142,8 +145,9 @@ fn surfaces_without_triangles_are_refused() {
         let description = zvf_files::StoreDescription::default();
         let path = folder.path().join("a.gii");
         let mut writer = zvf_files::create(&path, &description).unwrap();
-        let written = writer.write(&result);
-        let written = written.and_then(|()| writer.finish(&zvf_files::GroupTables::default()));
+        let written = writer
+            .write(&result)
+            .and_then(|()| writer.finish(&zvf_files::GroupTables::default()));
         let refused = written.unwrap_err().to_string();
         assert!(refused.contains("a.gii"), "{refused}");
         assert!(!path.exists());
@@ -186,8 +190,10 @@ fn many_arrays_keep_their_order_and_values() {
         panic!("{:?}", surface.vertex[1].name);
     };
     assert_eq!(series.width, count);
-    let rows = (0..5).flat_map(|row| (0..count).map(move |at| at * 10 + row));
-    let rows: Vec<i32> = rows.map(|value| i32::try_from(value).unwrap()).collect();
+    let rows: Vec<i32> = (0..5)
+        .flat_map(|row| (0..count).map(move |at| at * 10 + row))
+        .map(|value| i32::try_from(value).unwrap())
+        .collect();
     assert_eq!(series.to_vec::<i32>(), Some(rows));
     let axes = ["x", "y", "z"].map(str::to_owned).to_vec();
     let result = zvf_files::whole_result(surface.clone(), zvf::GeometryKind::Mesh, axes).unwrap();
@@ -284,9 +290,9 @@ async fn gifti_arrays_of_other_types_are_read() {
         ("FLOAT64", "float64"),
     ];
     let extra = kinds.map(|(kind, name)| array("SHAPE", name, kind, "1 2 3 4 100"));
-    let text = text_surface(&extra.concat(), 9);
-    let text = text.replacen("TYPE_FLOAT32", "TYPE_FLOAT64", 1);
-    let text = text.replacen("TYPE_INT32", "TYPE_UINT16", 1);
+    let text = text_surface(&extra.concat(), 9)
+        .replacen("TYPE_FLOAT32", "TYPE_FLOAT64", 1)
+        .replacen("TYPE_INT32", "TYPE_UINT16", 1);
     fs::write(at("a.surf.gii"), text).unwrap();
     let options = FileReadOptions::default();
     let read = |name: &str| {
@@ -414,9 +420,10 @@ fn quadrangles(is_short: bool) -> Vec<u8> {
     let mut bytes = vec![0xff, 0xff, if is_short { 0xff } else { 0xfd }];
     bytes.extend([0, 0, 6, 0, 0, 2]);
     for point in points {
-        match is_short {
-            true => bytes.extend(point.to_be_bytes()),
-            false => bytes.extend((f32::from(point) / 100.0).to_be_bytes()),
+        if is_short {
+            bytes.extend(point.to_be_bytes());
+        } else {
+            bytes.extend((f32::from(point) / 100.0).to_be_bytes());
         }
     }
     for corner in [0_u8, 1, 2, 3, 1, 4, 5, 2] {

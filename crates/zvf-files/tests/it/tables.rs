@@ -16,8 +16,11 @@ fn there_and_back(geometry: &Geometry, kind: GeometryKind) -> (Geometry, FileDes
 }
 
 fn write(geometry: &Geometry, kind: GeometryKind, path: &Path) -> Vec<String> {
-    let axes = ["x", "y", "z"].into_iter().take(geometry.axes());
-    let axes = axes.map(str::to_owned).collect();
+    let axes = ["x", "y", "z"]
+        .into_iter()
+        .take(geometry.axes())
+        .map(str::to_owned)
+        .collect();
     let result = zvf_files::whole_result(geometry.clone(), kind, axes).unwrap();
     let mut writer = zvf_files::create(path, &StoreDescription::default()).unwrap();
     writer.write(&result).unwrap();
@@ -231,8 +234,11 @@ fn coverings_name_x_and_y() {
         let covering = &geo["columns"]["geometry"]["covering"]["bbox"];
         let names: Vec<&String> = covering.as_object().unwrap().keys().collect();
         assert_eq!(names, ["xmin", "ymin", "xmax", "ymax"]);
-        let columns = metadata.schema_descr().columns().iter();
-        let columns = columns.filter(|column| column.path().parts()[0] == "bbox");
+        let columns = metadata
+            .schema_descr()
+            .columns()
+            .iter()
+            .filter(|column| column.path().parts()[0] == "bbox");
         assert_eq!(columns.count(), fields);
     }
 }

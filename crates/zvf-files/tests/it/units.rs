@@ -30,11 +30,13 @@ fn shape(positions: NumericColumn, kind: GeometryKind) -> Geometry {
 }
 
 fn axes(units: [&str; 3]) -> Vec<AxisSpec> {
-    let axes = ["x", "y", "z"].into_iter().zip(units);
-    let axes = axes.map(|(name, unit)| match unit {
-        "" => AxisSpec::new(name),
-        unit => AxisSpec::new(name).unit(unit),
-    });
+    let axes = ["x", "y", "z"]
+        .into_iter()
+        .zip(units)
+        .map(|(name, unit)| match unit {
+            "" => AxisSpec::new(name),
+            unit => AxisSpec::new(name).unit(unit),
+        });
     axes.collect()
 }
 
@@ -61,8 +63,9 @@ fn positions(path: &Path) -> NumericColumn {
 }
 
 fn floats(column: &NumericColumn) -> Vec<f64> {
-    let narrow = column.to_vec::<f32>();
-    let narrow = narrow.map(|numbers| numbers.into_iter().map(f64::from).collect());
+    let narrow = column
+        .to_vec::<f32>()
+        .map(|numbers| numbers.into_iter().map(f64::from).collect());
     narrow.or_else(|| column.to_vec::<f64>()).unwrap()
 }
 

@@ -111,8 +111,8 @@ fn grids_enclose_all_points() {
             assert_eq!(notes.len(), 1);
             assert!(notes[0].contains("made up"), "{notes:?}");
             let grid = Grid::of(&path);
-            let given = batches.iter();
-            let given: Vec<f64> = given
+            let given: Vec<f64> = batches
+                .iter()
                 .flat_map(|batch| batch.positions.to_vec::<f64>().unwrap())
                 .collect();
             for point in given.chunks(3) {

@@ -184,12 +184,13 @@ impl LinkFamily {
                     .with("link_width", width)
                     .with_some(NUM_LINKS, self.num_links)
                     .with_some("sid_ndim", self.sid_ndim);
-                let members = match has_policy {
-                    false => members,
-                    true => members
+                let members = if has_policy {
+                    members
                         .with("directed", self.directed)
                         .with("store", self.store.as_str())
-                        .with_some(NUM_RECORDS, self.num_physical_records),
+                        .with_some(NUM_RECORDS, self.num_physical_records)
+                } else {
+                    members
                 };
                 members.finish()
             }
@@ -234,8 +235,8 @@ impl LinkFamily {
 
     /// Returns the offsets in the path segment of an array; none if it is malformed.
     pub fn offsets(&self, segment: &str) -> Vec<Vec<i64>> {
-        let offsets = Offsets::parse(segment, self.width, self.sid_ndim.unwrap_or_default());
-        let offsets = offsets.iter().flat_map(Offsets::iter);
+        let parsed = Offsets::parse(segment, self.width, self.sid_ndim.unwrap_or_default());
+        let offsets = parsed.iter().flat_map(Offsets::iter);
         offsets.map(Iterator::collect).collect()
     }
 

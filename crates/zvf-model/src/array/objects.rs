@@ -211,8 +211,9 @@ impl Table {
         let mut notes = Noter::default();
         let number = notes.field(&fields, "dtype", JsonField::dtype);
         let text = || fields.get("dtype")?.text().ok().and_then(text_letters);
-        let values = number.map(TableType::Number);
-        let values = values.or_else(|| text().map(TableType::Text));
+        let values = number
+            .map(TableType::Number)
+            .or_else(|| text().map(TableType::Text));
         let shape = notes.field(&fields, "shape", read_extents);
         Self::read(&fields, values, shape, notes)
     }
@@ -341,8 +342,9 @@ impl Groups {
         if let Some(at) = fields.get("group_ranges") {
             for (name, at) in at.fields()?.iter() {
                 let group = name.parse::<u64>().ok();
-                let group = group.filter(|group| group.to_string() == name);
-                let group = group.ok_or_else(|| at.unknown_word(name, "a group number"))?;
+                let group = group
+                    .filter(|group| group.to_string() == name)
+                    .ok_or_else(|| at.unknown_word(name, "a group number"))?;
                 let range = GroupRange::read(&at)?;
                 if num_groups.is_some_and(|groups| group >= groups) {
                     notes.note(at.disagrees("num_groups"), Assumed::AsFound);
@@ -361,8 +363,9 @@ impl Groups {
 
     /// Returns the attributes of the node.
     pub fn to_attributes(&self) -> Attributes {
-        let ranges = self.ranges.iter();
-        let ranges: Attributes = ranges
+        let ranges: Attributes = self
+            .ranges
+            .iter()
             .map(|(group, range)| (group.to_string(), Value::from([range.start, range.stop])))
             .collect();
         JsonMembers::default()

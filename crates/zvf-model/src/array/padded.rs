@@ -36,8 +36,8 @@ impl Padded {
     /// origin is malformed.
     pub fn parse(key: &Key, array: &Array, arity: usize) -> Result<Self, MetadataError> {
         let fields = Fields::attributes(key, &array.attributes);
-        let origin = fields.get(presence::ORIGIN);
-        let origin = origin
+        let origin = fields
+            .get(presence::ORIGIN)
             .map(|at| at.exactly(arity, JsonField::i64))
             .transpose()?;
         // Shape and data type are not attributes.

@@ -40,8 +40,9 @@ impl ParametricTypes {
         let mut types = BTreeMap::new();
         for (name, at) in fields.require(TYPES)?.fields()?.iter() {
             let id = name.parse::<u64>().ok();
-            let id = id.filter(|id| id.to_string() == name);
-            let id = id.ok_or_else(|| at.unknown_word(name, "a type number"))?;
+            let id = id
+                .filter(|id| id.to_string() == name)
+                .ok_or_else(|| at.unknown_word(name, "a type number"))?;
             let fields = at.fields()?;
             let text = |at: &JsonField<'_>| at.text().map(str::to_owned);
             let read = ParametricType {
@@ -57,8 +58,9 @@ impl ParametricTypes {
 
     /// Returns the attributes of the node.
     pub fn to_attributes(&self) -> Attributes {
-        let types = self.types.iter();
-        let types: Attributes = types
+        let types: Attributes = self
+            .types
+            .iter()
             .map(|(id, of)| {
                 let members = JsonMembers::default()
                     .with("name", of.name.as_str())

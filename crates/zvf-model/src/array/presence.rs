@@ -72,8 +72,8 @@ impl Presence {
     pub fn parse(key: &Key, array: &Array, arity: usize) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, &array.attributes);
         let mut notes = Noter::default();
-        let origin = fields.get(ORIGIN);
-        let origin = origin
+        let origin = fields
+            .get(ORIGIN)
             .map(|at| at.exactly(arity, JsonField::i64))
             .transpose()?;
         let no_grid = |error: GridError| Fields::beside(key, "shape", error.into());
@@ -133,8 +133,12 @@ impl Presence {
 
     /// Returns the first chunk that the attributes of an array declare for its grid, followed by zeros.
     pub fn origin_of(attributes: &Attributes) -> impl Iterator<Item = i64> {
-        let origin = attributes.get(ORIGIN).and_then(Value::as_array);
-        let origin = origin.into_iter().flatten().filter_map(Value::as_i64);
+        let origin = attributes
+            .get(ORIGIN)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_i64);
         origin.chain(core::iter::repeat(0))
     }
 
@@ -203,8 +207,12 @@ impl Presence {
     ) -> Vec<ChunkCoord> {
         let numbers = self.grid.numbers_within(first);
         let start = self.runs.partition_point(|run| run.end() <= numbers.start);
-        let runs = self.runs.get(start..).unwrap_or_default().iter();
-        let runs = runs.take_while(|run| run.first < numbers.end);
+        let runs = self
+            .runs
+            .get(start..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|run| run.first < numbers.end);
         let mut found = Vec::new();
         // Most chunks are not wanted, so all are looked at in one place.
         let mut chunk = ChunkCoord::new(self.grid.origin());

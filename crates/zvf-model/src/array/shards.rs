@@ -68,8 +68,9 @@ impl LegacyShardIndex {
 
     /// Returns the attributes of the shard.
     pub fn to_attributes(&self) -> Attributes {
-        let spans = self.spans.iter();
-        let spans: Attributes = spans
+        let spans: Attributes = self
+            .spans
+            .iter()
             .map(|span| {
                 let place = Value::from([span.offset, span.len]);
                 (span.chunk.to_string(), place)

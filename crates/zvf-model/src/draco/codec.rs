@@ -48,11 +48,12 @@ pub(super) fn decode(
     let values = attribute.buffer().data().chunks_exact(POSITION);
     let points = u32::try_from(mesh.num_points()).map_err(|_| DracoError::TooLarge(limit))?;
     let values: Vec<[f32; 3]> = values.map(position).collect();
-    let positions = (0..points).map(|point| {
-        let row = usize::try_from(attribute.mapped_index(PointIndex(point)).0).ok()?;
-        values.get(row).copied()
-    });
-    let positions: Option<Vec<[f32; 3]>> = positions.collect();
+    let positions: Option<Vec<[f32; 3]>> = (0..points)
+        .map(|point| {
+            let row = usize::try_from(attribute.mapped_index(PointIndex(point)).0).ok()?;
+            values.get(row).copied()
+        })
+        .collect();
     let triangles = mesh.faces().iter().map(|face| face.map(|corner| corner.0));
     let cell = DracoCell {
         positions: positions.ok_or(DracoError::NoPositions)?,

@@ -109,12 +109,17 @@ impl<F: Fetch> CachedFetch<F> {
             return self.inner.cells(wanted, options).await;
         };
         let keys: Vec<CellKey> = wanted.iter().map(|wanted| wanted.cell.key()).collect();
-        let cached = cache.get(keys.iter().map(Some));
-        let cached = cached.into_iter().zip(wanted);
-        let cached = cached.map(|(payload, wanted)| payload?.part(wanted.part.as_ref()));
+        let cached = cache
+            .get(keys.iter().map(Some))
+            .into_iter()
+            .zip(wanted)
+            .map(|(payload, wanted)| payload?.part(wanted.part.as_ref()));
         let mut results: Vec<_> = cached.collect();
-        let missing = results.iter().zip(wanted).zip(&keys);
-        let missing = missing.filter(|((result, _), _)| result.is_none());
+        let missing = results
+            .iter()
+            .zip(wanted)
+            .zip(&keys)
+            .filter(|((result, _), _)| result.is_none());
         let (requests, keys): (Vec<_>, Vec<_>) = missing
             .map(|((_, wanted), key)| (wanted.request(options), key))
             .unzip();
@@ -123,14 +128,15 @@ impl<F: Fetch> CachedFetch<F> {
         }
         let fetched = self.inner.cells(&requests, options).await;
         if !options.bypasses_cache {
-            let whole = keys.into_iter().zip(&requests).zip(&fetched);
-            let whole = whole.filter_map(|((key, request), fetched)| match fetched {
-                // A copy, because the bytes may be a small part of a large buffer.
-                Ok(Some(fetched)) if request.part.is_none() => {
-                    Some((key.clone(), Bytes::copy_from_slice(&fetched.bytes)))
-                }
-                _ => None,
-            });
+            let whole = keys.into_iter().zip(&requests).zip(&fetched).filter_map(
+                |((key, request), fetched)| match fetched {
+                    // A copy, because the bytes may be a small part of a large buffer.
+                    Ok(Some(fetched)) if request.part.is_none() => {
+                        Some((key.clone(), Bytes::copy_from_slice(&fetched.bytes)))
+                    }
+                    _ => None,
+                },
+            );
             cache.insert(whole);
         }
         let mut fetched = fetched.into_iter();
@@ -241,12 +247,16 @@ impl<F: Fetch + MaybeSend> Fetch for CachedFetch<F> {
 
     async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
         let copied: Vec<_> = keys.iter().map(|key| self.copied(key)).collect();
-        let missing = keys.iter().zip(&copied);
-        let missing = missing.filter(|(_, copied)| copied.is_none());
-        let missing: Vec<Key> = missing.map(|(key, _)| key.clone()).collect();
-        let read = match missing.is_empty() {
-            true => Vec::new(),
-            false => self.inner.nodes(&missing).await?,
+        let missing: Vec<Key> = keys
+            .iter()
+            .zip(&copied)
+            .filter(|(_, copied)| copied.is_none())
+            .map(|(key, _)| key.clone())
+            .collect();
+        let read = if missing.is_empty() {
+            Vec::new()
+        } else {
+            self.inner.nodes(&missing).await?
         };
         let mut read = read.into_iter();
         let nodes = keys.iter().zip(copied).map(|(key, copied)| match copied {

@@ -145,14 +145,18 @@ pub async fn verify<F: Fetch>(fetch: &F) -> Result<ContractReport, Violation> {
 async fn nodes<F: Fetch>(fetch: &F) -> Result<(), Violation> {
     let keys = ["numbers", "", "plain", "group/none", "numbers"].map(key);
     let request = "nodes([numbers, root, plain, group/none, numbers])";
-    let found = fetch.nodes(&keys).await;
-    let found = found.map_err(|error| violation(request, &"nodes", &error))?;
+    let found = fetch
+        .nodes(&keys)
+        .await
+        .map_err(|error| violation(request, &"nodes", &error))?;
     let numbers = Some(parse("numbers", NUMBERS)?);
     let root = Some(parse("", GROUP)?);
     let expected = [numbers.clone(), root, None, None, numbers];
     equal(request, &expected.to_vec(), &found)?;
-    let none = fetch.nodes(&[]).await;
-    let none = none.map_err(|error| violation("nodes([])", &"no node", &error))?;
+    let none = fetch
+        .nodes(&[])
+        .await
+        .map_err(|error| violation("nodes([])", &"no node", &error))?;
     equal("nodes([])", &Vec::new(), &none)
 }
 
@@ -163,8 +167,9 @@ async fn cells<F: Fetch>(fetch: &F) -> Result<(), Violation> {
             Node::Group(_) => return Err(violation(node, &"an array", &"a group")),
         };
         let array: Arc<Array> = Arc::new(array);
-        let opened = fetch.array(&key(node), Arc::clone(&array));
-        let opened = opened.map_err(|error| violation("array()", &"an array", &error))?;
+        let opened = fetch
+            .array(&key(node), Arc::clone(&array))
+            .map_err(|error| violation("array()", &"an array", &error))?;
         equal("node()", &key(node), opened.node())?;
         equal("metadata()", &array, opened.metadata())?;
         Ok(opened)
@@ -271,8 +276,10 @@ async fn listings<F: Fetch>(fetch: &F) -> Result<bool, Violation> {
         }
     }
     let keys = ["numbers/c/1", "numbers/c/2", "frames/c/0", "none/c/0"].map(key);
-    let sizes = fetch.sizes(&keys).await;
-    let sizes = sizes.map_err(|error| violation("sizes()", &"sizes", &error))?;
+    let sizes = fetch
+        .sizes(&keys)
+        .await
+        .map_err(|error| violation("sizes()", &"sizes", &error))?;
     equal("sizes()", &vec![Some(4), None, Some(15), None], &sizes)?;
     Ok(true)
 }

@@ -47,11 +47,12 @@ impl Bins {
             });
         }
         let axes = chunk.extents().iter().zip(bin.extents()).enumerate();
-        let per_chunk = axes.map(|(axis, (&chunk, &bin))| {
-            let error = BinsError::Axis { axis, bin, chunk };
-            whole(chunk / bin).ok_or(error)
-        });
-        let per_chunk: Box<[_]> = per_chunk.collect::<Result<_, _>>()?;
+        let per_chunk: Box<[_]> = axes
+            .map(|(axis, (&chunk, &bin))| {
+                let error = BinsError::Axis { axis, bin, chunk };
+                whole(chunk / bin).ok_or(error)
+            })
+            .collect::<Result<_, _>>()?;
         let count = per_chunk
             .iter()
             .try_fold(1u64, |n, axis| n.checked_mul(u64::from(axis.get())));

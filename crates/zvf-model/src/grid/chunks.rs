@@ -71,8 +71,9 @@ impl Chunks {
     /// [`TooManyChunks`] if there are more, because boxes may be arbitrarily large.
     pub fn within(&self, limit: u64) -> Result<ChunksWithin, TooManyChunks> {
         let count = self.count();
-        let left = count.filter(|&count| count <= limit);
-        let left = left.ok_or(TooManyChunks { count, limit })?;
+        let left = count
+            .filter(|&count| count <= limit)
+            .ok_or(TooManyChunks { count, limit })?;
         Ok(ChunksWithin {
             axes: self.axes.clone(),
             next: self.axes.iter().map(|axis| *axis.start()).collect(),

@@ -231,16 +231,18 @@ impl Grid {
             };
             let cell = chunk.checked_sub(*origin);
             let cell = cell.and_then(|cell| u64::try_from(cell).ok());
-            let cell = cell.filter(|&cell| cell < extent);
-            let cell = cell.ok_or(GridError::Outside { axis, chunk })?;
+            let cell = cell
+                .filter(|&cell| cell < extent)
+                .ok_or(GridError::Outside { axis, chunk })?;
             let before = number.checked_mul(extent);
             let at = before.and_then(|before| before.checked_add(cell));
             number = at.ok_or(GridError::Range)?;
         }
         let expected = self.shape.len();
-        match found == expected {
-            true => Ok(number),
-            false => Err(GridError::Axes { expected, found }),
+        if found == expected {
+            Ok(number)
+        } else {
+            Err(GridError::Axes { expected, found })
         }
     }
 
@@ -264,9 +266,10 @@ impl Grid {
             .fold(1u64, |n, &extent| n.saturating_mul(extent));
         // Cells before the grid count as its first one.
         let cell = |coord: i64| u64::try_from(coord.saturating_sub(*origin)).unwrap_or(0);
-        let end = match first.end() < origin {
-            true => 0,
-            false => cell(*first.end()).saturating_add(1).min(*extent),
+        let end = if first.end() < origin {
+            0
+        } else {
+            cell(*first.end()).saturating_add(1).min(*extent)
         };
         cell(*first.start()).saturating_mul(each)..end.saturating_mul(each)
     }

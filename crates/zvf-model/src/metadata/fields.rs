@@ -120,8 +120,10 @@ impl<'a> Fields<'a> {
 
     /// Returns all fields except these.
     pub(crate) fn without(&self, names: &[&str]) -> Attributes {
-        let others = self.map.iter();
-        let others = others.filter(|(name, _)| !names.contains(&name.as_str()));
+        let others = self
+            .map
+            .iter()
+            .filter(|(name, _)| !names.contains(&name.as_str()));
         others.map(|(k, v)| (k.clone(), v.clone())).collect()
     }
 
@@ -188,8 +190,10 @@ impl<'a> JsonField<'a> {
     }
 
     pub(crate) fn fields(&self) -> Result<Fields<'a>, MetadataError> {
-        let map = self.value.as_object();
-        let map = map.ok_or_else(|| self.kind(JsonKind::Object))?;
+        let map = self
+            .value
+            .as_object()
+            .ok_or_else(|| self.kind(JsonKind::Object))?;
         Ok(Fields {
             key: self.key,
             path: self.as_parent(),
@@ -257,8 +261,10 @@ impl<'a> JsonField<'a> {
 
     /// Reads a finite number.
     pub(crate) fn number(&self) -> Result<f64, MetadataError> {
-        let number = self.value.as_f64();
-        let number = number.ok_or_else(|| self.kind(JsonKind::Number))?;
+        let number = self
+            .value
+            .as_f64()
+            .ok_or_else(|| self.kind(JsonKind::Number))?;
         if !number.is_finite() {
             let expected = "a finite number";
             let found = number;
@@ -279,8 +285,7 @@ impl<'a> JsonField<'a> {
 
     /// Reads an integer written as one: `2`, not `2.0`.
     pub(crate) fn unsigned(&self, min: u64, max: u64) -> Result<u64, MetadataError> {
-        let number = self.value.as_u64();
-        let number = number.filter(|n| (min..=max).contains(n));
+        let number = self.value.as_u64().filter(|n| (min..=max).contains(n));
         number.ok_or_else(|| self.no_integer(i64::try_from(min).unwrap_or(i64::MAX), max))
     }
 

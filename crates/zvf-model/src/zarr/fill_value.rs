@@ -12,8 +12,11 @@ pub(super) fn number(value: &Value, kind: Kind) -> Option<Vec<u8>> {
                 Kind::Complex64 => Kind::Float32,
                 _ => Kind::Float64,
             };
-            let parts = value.as_array().filter(|parts| parts.len() == 2)?;
-            let parts = parts.iter().map(|value| number(value, part));
+            let parts = value
+                .as_array()
+                .filter(|parts| parts.len() == 2)?
+                .iter()
+                .map(|value| number(value, part));
             Some(parts.collect::<Option<Vec<_>>>()?.concat())
         }
         _ => one(value, kind),

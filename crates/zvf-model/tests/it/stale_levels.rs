@@ -9,8 +9,8 @@ const COARSER: [LevelId; 2] = [LevelId::new(1), LevelId::new(2)];
 
 #[track_caller]
 fn check(stale: &StaleLevels, expected: &Value) {
-    let mut root = json!({"zvf_stale_levels": [7], "zvf_stale_chunks": {"6": []}, "a": 1});
-    let root = root.as_object_mut().unwrap();
+    let mut document = json!({"zvf_stale_levels": [7], "zvf_stale_chunks": {"6": []}, "a": 1});
+    let root = document.as_object_mut().unwrap();
     stale.write(root);
     root.remove("a").unwrap();
     assert_eq!(Value::from(root.clone()), *expected);

@@ -519,8 +519,11 @@ proptest! {
         let between = LinkFamilyForm::BetweenChunks(Generation::V0_8_1);
         let read = LinkFamily::parse_cross_chunk(&file, delta, &family.to_attributes(between));
         prop_assert_eq!(read.unwrap().value, Some(family.clone()));
-        let offsets = numbers.chunks(arity).take(family.width.get() - 1);
-        let offsets: Vec<Vec<i64>> = offsets.map(<[i64]>::to_vec).collect();
+        let offsets: Vec<Vec<i64>> = numbers
+            .chunks(arity)
+            .take(family.width.get() - 1)
+            .map(<[i64]>::to_vec)
+            .collect();
         let array = LinkArray::new(&family, &offsets);
         let segment = array.segment.clone();
         let read = LinkArray::parse(&file, &segment, &array.to_attributes(&family), &family);
@@ -591,9 +594,11 @@ proptest! {
             ranges: ranges.collect(),
         };
         prop_assert_eq!(Groups::parse(&file, &groups.to_attributes()).unwrap().value, groups);
-        let types = types.into_iter();
-        let types = types.map(|(id, (name, coefficients))| (id, ParametricType { name, coefficients }));
-        let types = ParametricTypes { types: types.collect() };
+        let types = types
+            .into_iter()
+            .map(|(id, (name, coefficients))| (id, ParametricType { name, coefficients }))
+            .collect();
+        let types = ParametricTypes { types };
         prop_assert_eq!(ParametricTypes::parse(&file, &types.to_attributes()).unwrap().value, types);
     }
 }

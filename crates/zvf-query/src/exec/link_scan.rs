@@ -195,8 +195,10 @@ impl LevelQuery<'_> {
             if with_values(name) {
                 continue;
             }
-            let listed = self.session.own_attribute_names(&self.level, Scope::Link);
-            let listed = listed.await;
+            let listed = self
+                .session
+                .own_attribute_names(&self.level, Scope::Link)
+                .await;
             match listed.map_err(advise_naming_attributes) {
                 Ok(names) if names.contains(name) => {}
                 Ok(_) => return Err(Session::absent_attribute(&self.level, Scope::Link, name)?),

@@ -163,12 +163,12 @@ impl ExecContext<'_> {
         let Some(hull) = query.space.hull(&chunks) else {
             return Ok(None);
         };
-        let furthest = nearest
+        let squares = nearest
             .position
             .iter()
             .zip(hull.lo().iter().zip(hull.hi()))
-            .map(|(x, (lo, hi))| (x - lo).abs().max((x - hi).abs()));
-        let furthest = furthest.map(|away| away * away).sum::<f64>().sqrt() * 1.001;
+            .map(|(x, (lo, hi))| (x - lo).abs().max((x - hi).abs()).powi(2));
+        let furthest = squares.sum::<f64>().sqrt() * 1.001;
         let objects = if query.shape == Shape::Paths {
             self.all_objects().await?
         } else {

@@ -132,8 +132,9 @@ proptest! {
             let t = f64::from(step) / 100.0;
             let p = [0, 1, 2, 3].map(|k: usize| (1.0 - t) * ends[0][k] + t * ends[1][k]);
             let inside = part.is_some_and(|part| part.t0 <= t && t <= part.t1);
-            let depth = (0..4).map(|k| (p[k] - lo[k]).min(hi[k] - p[k]));
-            let depth = depth.fold(f64::INFINITY, f64::min);
+            let depth = (0..4)
+                .map(|k| (p[k] - lo[k]).min(hi[k] - p[k]))
+                .fold(f64::INFINITY, f64::min);
             if depth.abs() > 1e-9 {
                 prop_assert_eq!(inside, depth > 0.0);
             }

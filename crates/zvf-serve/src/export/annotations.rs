@@ -177,8 +177,8 @@ impl<'a, 'p> IndexWriter<'a, 'p> {
             let cells = level
                 .grid_shape
                 .iter()
-                .fold(1_u64, |cells, n| cells.saturating_mul(*n));
-            let cells = cells.min(count);
+                .fold(1_u64, |cells, n| cells.saturating_mul(*n))
+                .min(count);
             level.sharding = sharding(sharded, cells, || ShardingSpec::for_any(cells, bytes));
         }
         for (relationship, related) in info.relationships.iter_mut().zip(&plan.related) {

@@ -138,12 +138,12 @@ pub(super) async fn write_levels(
     objects::for_each_group_of_levels(work, share, levels, done, |results| {
         let mut dropped = 0_u64;
         let meshes = levels.meshes(results, &mut dropped).into_par_iter();
-        let encoded = meshes.map(|mesh| {
-            let ObjectMesh { object, levels } = mesh;
-            Ok(encode(&levels)?.map(|encoded| (object, encoded)))
-        });
-        let encoded: Vec<Option<(u64, EncodedMesh)>> =
-            encoded.collect::<Result<_, LayerError>>()?;
+        let encoded: Vec<Option<(u64, EncodedMesh)>> = meshes
+            .map(|mesh| {
+                let ObjectMesh { object, levels } = mesh;
+                Ok(encode(&levels)?.map(|encoded| (object, encoded)))
+            })
+            .collect::<Result<_, LayerError>>()?;
         for mesh in encoded {
             match mesh {
                 Some((object, mesh)) => sink.push(object, &mesh)?,

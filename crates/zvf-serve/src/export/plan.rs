@@ -178,9 +178,10 @@ async fn unless_changed<T>(
     job: &ExportJob,
     read: Result<T, ExportError>,
 ) -> Result<T, ExportError> {
-    match is_unchanged(dataset, source).await? {
-        true => read,
-        false => Err(job.problem(TaskPlanError::Replaced)),
+    if is_unchanged(dataset, source).await? {
+        read
+    } else {
+        Err(job.problem(TaskPlanError::Replaced))
     }
 }
 
@@ -207,8 +208,11 @@ impl PlannedExport {
     fn from_json(json: &Value) -> Option<Self> {
         let export = json.get("export")?;
         let layers = export.get("layers")?.as_array()?.iter();
-        let notes = export.get("notes")?.as_array()?.iter();
-        let notes = notes.map(|note| note.as_str().map(str::to_owned));
+        let notes = export
+            .get("notes")?
+            .as_array()?
+            .iter()
+            .map(|note| note.as_str().map(str::to_owned));
         Some(Self {
             source: json.get("source")?.clone(),
             layers: layers.map(PlannedLayer::from_json).collect::<Option<_>>()?,
@@ -221,8 +225,13 @@ impl PlannedExport {
 
     /// Returns the names of the attributes that are exported; all if `None`.
     fn properties(&self) -> Option<Vec<String>> {
-        let names = self.source.get("properties")?.as_array()?.iter();
-        let names = names.filter_map(Value::as_str).map(str::to_owned);
+        let names = self
+            .source
+            .get("properties")?
+            .as_array()?
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned);
         Some(names.collect())
     }
 
@@ -343,11 +352,13 @@ impl Work for ExportWork {
         }
         let planned = PlannedExport::read(&job).await?;
         let done = job.results().await?;
-        let missing = planned.shares().filter(|planned| {
-            let is_own = planned.share.task == index;
-            is_own && !done.contains(&planned.name)
-        });
-        let missing: Vec<PlannedShare<'_>> = missing.collect();
+        let missing: Vec<PlannedShare<'_>> = planned
+            .shares()
+            .filter(|planned| {
+                let is_own = planned.share.task == index;
+                is_own && !done.contains(&planned.name)
+            })
+            .collect();
         if missing.is_empty() {
             return Ok(false);
         }
@@ -381,12 +392,13 @@ impl Work for ExportWork {
     ) -> Result<Value, ExportError> {
         let (job, place) = Self::job(plan).await?;
         let report = job.find(REPORT).await?;
-        let report = report.map(|bytes| {
-            let report: Option<Value> = serde_json::from_slice(&bytes).ok();
-            let report = report.filter(|report| ExportReport::from_json(report).is_some());
-            report.ok_or_else(|| job.damaged(REPORT))
-        });
-        let report = report.transpose()?;
+        let report = report
+            .map(|bytes| {
+                let report: Option<Value> = serde_json::from_slice(&bytes).ok();
+                let report = report.filter(|report| ExportReport::from_json(report).is_some());
+                report.ok_or_else(|| job.damaged(REPORT))
+            })
+            .transpose()?;
         if let (Place::Published, Some(report)) = (place, &report) {
             return Ok(report.clone());
         }
@@ -405,8 +417,11 @@ impl Work for ExportWork {
                 let dataset = Self::dataset(plan, open).await?;
                 unless_changed(&dataset, &planned.source, &job, Ok(())).await?;
                 complete.check(&job).await?;
-                let sizes = documents.iter().map(|(_, bytes)| bytes.len());
-                let sizes: Vec<u64> = sizes.filter_map(|size| u64::try_from(size).ok()).collect();
+                let sizes: Vec<u64> = documents
+                    .iter()
+                    .map(|(_, bytes)| bytes.len())
+                    .filter_map(|size| u64::try_from(size).ok())
+                    .collect();
                 let report = complete.report(planned, &dataset, &sizes).to_json();
                 job.put(REPORT, report.to_string().into()).await?;
                 report
@@ -463,8 +478,10 @@ impl CompleteExport {
                 let name = format!("results/{}", result_name(number, share));
                 let bytes = job.get(&name).await?;
                 let json: Option<Value> = serde_json::from_slice(&bytes).ok();
-                let result = json.as_ref().and_then(ShareResult::from_json);
-                let mut result = result.ok_or_else(|| job.damaged(&name))?;
+                let mut result = json
+                    .as_ref()
+                    .and_then(ShareResult::from_json)
+                    .ok_or_else(|| job.damaged(&name))?;
                 for (file, size) in core::mem::take(&mut result.files) {
                     if files.insert(file.clone(), size).is_some() {
                         return Err(job.problem(TaskPlanError::Twice(file)));

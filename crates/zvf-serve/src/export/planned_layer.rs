@@ -81,9 +81,10 @@ impl SharePart {
         let name = format!("parts/{}", self.name);
         let bytes = job.get(&name).await?;
         let is_whole = u64::try_from(bytes.len()) == Ok(self.size);
-        match is_whole && crc32fast::hash(&bytes) == self.crc32 {
-            true => Ok(bytes.into()),
-            false => Err(job.damaged(&name)),
+        if is_whole && crc32fast::hash(&bytes) == self.crc32 {
+            Ok(bytes.into())
+        } else {
+            Err(job.damaged(&name))
         }
     }
 }
@@ -131,9 +132,10 @@ impl LayerPlanner<'_> {
             LayerKind::Skeletons => {
                 let design = skeletons::design(work, survey, notes)?;
                 let shares = self.share_ids(work, all.ids, design.info.sharding)?;
-                let form = match design.is_path {
-                    true => LayerForm::Paths(design.sources()),
-                    false => LayerForm::Shapes(design.sources()),
+                let form = if design.is_path {
+                    LayerForm::Paths(design.sources())
+                } else {
+                    LayerForm::Shapes(design.sources())
                 };
                 (skeletons::described(work, survey, &design), form, shares)
             }
@@ -239,8 +241,8 @@ impl LayerPlanner<'_> {
                     let count = counts.entry(shard(*id)).or_default();
                     *count = count.saturating_add(1);
                 }
-                let tasks = counts.into_iter();
-                let tasks: BTreeMap<u64, usize> = tasks
+                let tasks: BTreeMap<u64, usize> = counts
+                    .into_iter()
                     .map(|(shard, count)| (shard, division.next(count)))
                     .collect();
                 for id in ids {
@@ -379,8 +381,8 @@ impl PlannedLayer {
         job: &ExportJob,
     ) -> Result<SkeletonLayer, ExportError> {
         let path = format!("{}/info", self.layer.folder());
-        let info = SkeletonInfo::parse(&job.document(&path).await?);
-        let info = info.map_err(|_| job.damaged_document(&path))?;
+        let info = SkeletonInfo::parse(&job.document(&path).await?)
+            .map_err(|_| job.damaged_document(&path))?;
         let is_path = matches!(self.form, LayerForm::Paths(_) | LayerForm::Groups(_));
         let restored = SkeletonLayer::restore(info, sources, is_path);
         restored.ok_or_else(|| job.damaged("plan.json"))
@@ -432,8 +434,10 @@ impl PlannedLayer {
             ),
         };
         let shares = self.shares.iter().map(|share| {
-            let parts = share.parts.iter();
-            let parts = parts.map(|part| json!([part.name, part.size, part.crc32]));
+            let parts = share
+                .parts
+                .iter()
+                .map(|part| json!([part.name, part.size, part.crc32]));
             json!({ "task": share.task, "parts": parts.collect::<Value>() })
         });
         json!({
@@ -483,8 +487,11 @@ impl PlannedLayer {
                 parts: parts.collect::<Option<_>>()?,
             })
         });
-        let notes = json.get("notes")?.as_array()?.iter();
-        let notes = notes.map(|note| note.as_str().map(str::to_owned));
+        let notes = json
+            .get("notes")?
+            .as_array()?
+            .iter()
+            .map(|note| note.as_str().map(str::to_owned));
         Some(Self {
             layer: Layer::from_json(kind, LevelId::new(level), json.get("layer"))?,
             notes: notes.collect::<Option<_>>()?,
@@ -521,8 +528,8 @@ async fn write_lists(
     job: &ExportJob,
 ) -> Result<Vec<u64>, ExportError> {
     let path = annotations::document();
-    let info = AnnotationInfo::parse(&job.document(&path).await?);
-    let info = info.map_err(|_| job.damaged_document(&path))?;
+    let info = AnnotationInfo::parse(&job.document(&path).await?)
+        .map_err(|_| job.damaged_document(&path))?;
     let indexes = info.spatial.len().saturating_add(info.relationships.len());
     let mut longest = vec![0_u64; info.spatial.len()];
     let total = u64::try_from(share.parts.len()).unwrap_or(u64::MAX);
@@ -531,15 +538,18 @@ async fn write_lists(
         (work.reading.report)(done, total);
         let mut partitions = Vec::new();
         for part in parts {
-            let partition = partition(&part.name).filter(|partition| partition.index < indexes);
-            let partition = partition.ok_or_else(|| job.damaged("plan.json"))?;
+            let partition = partition(&part.name)
+                .filter(|partition| partition.index < indexes)
+                .ok_or_else(|| job.damaged("plan.json"))?;
             partitions.push((partition, SpilledPartition::new(part.read(job).await?)));
         }
-        let written = partitions.par_iter().map(|(partition, spilled)| {
-            let list = annotations::write_partition(work.output, &info, *partition, spilled)?;
-            Ok((partition.index, list))
-        });
-        let written: Vec<(usize, u64)> = written.collect::<Result<_, ExportError>>()?;
+        let written: Vec<(usize, u64)> = partitions
+            .par_iter()
+            .map(|(partition, spilled)| {
+                let list = annotations::write_partition(work.output, &info, *partition, spilled)?;
+                Ok((partition.index, list))
+            })
+            .collect::<Result<_, ExportError>>()?;
         for (index, list) in written {
             if let Some(longest) = longest.get_mut(index) {
                 *longest = list.max(*longest);
@@ -590,8 +600,10 @@ impl ShareResult {
 
 /// Parses the sizes of files.
 pub(super) fn sizes(json: &Value) -> Option<BTreeMap<String, u64>> {
-    let files = json.as_object()?.iter();
-    let files = files.map(|(name, size)| Some((name.clone(), size.as_u64()?)));
+    let files = json
+        .as_object()?
+        .iter()
+        .map(|(name, size)| Some((name.clone(), size.as_u64()?)));
     files.collect()
 }
 

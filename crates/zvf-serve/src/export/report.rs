@@ -28,8 +28,12 @@ impl Layer {
         layer: Option<&Value>,
     ) -> Option<Self> {
         let layer = layer.filter(|layer| layer.is_object())?;
-        let shown = layer.get("shown").and_then(Value::as_array);
-        let shown = shown.into_iter().flatten().filter_map(Value::as_u64);
+        let shown = layer
+            .get("shown")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_u64);
         Some(Self {
             kind,
             level,
@@ -56,8 +60,12 @@ impl ExportReport {
                 "layer": layer.to_json(),
             })
         });
-        let axes = view.space.dimensions.0.iter();
-        let axes = axes.map(|axis| json!([axis.name, axis.scale, axis.unit]));
+        let axes = view
+            .space
+            .dimensions
+            .0
+            .iter()
+            .map(|axis| json!([axis.name, axis.scale, axis.unit]));
         json!({
             "layers": layers.collect::<Value>(),
             "lower": view.lower,
@@ -87,8 +95,11 @@ impl ExportReport {
                 unit: unit.as_str()?.to_owned(),
             })
         });
-        let notes = json.get("notes")?.as_array()?.iter();
-        let notes = notes.map(|note| note.as_str().map(str::to_owned));
+        let notes = json
+            .get("notes")?
+            .as_array()?
+            .iter()
+            .map(|note| note.as_str().map(str::to_owned));
         Some(Self {
             view: StoreView {
                 layers: layers.collect::<Option<_>>()?,

@@ -31,13 +31,15 @@ pub(super) async fn write(
     notes: &mut Vec<String>,
 ) -> Result<Layer, ExportError> {
     let layer = design(work, survey, notes)?;
-    let counts = match layer.is_path {
-        true => write_paths(work, &layer, &work.reading.query(), survey.vertices).await?,
-        false => write_shapes(work, &layer, &ObjectShare::all(survey)).await?,
+    let counts = if layer.is_path {
+        write_paths(work, &layer, &work.reading.query(), survey.vertices).await?
+    } else {
+        write_shapes(work, &layer, &ObjectShare::all(survey)).await?
     };
-    match layer.is_path {
-        true => note_skipped_paths(counts.dropped, notes),
-        false => note_dropped(counts.dropped, notes),
+    if layer.is_path {
+        note_skipped_paths(counts.dropped, notes);
+    } else {
+        note_dropped(counts.dropped, notes);
     }
     Ok(Layer {
         items: counts.values,
@@ -251,9 +253,10 @@ pub(super) async fn write_group_share(
         let paths = work.reading.dataset.query(&query).await?;
         check_undamaged(&paths.skipped)?;
         let skeleton = layer.of_paths(&paths)?;
-        match skeleton.positions.is_empty() {
-            true => sink.progress.add_empty(),
-            false => sink.push(id, &skeleton)?,
+        if skeleton.positions.is_empty() {
+            sink.progress.add_empty();
+        } else {
+            sink.push(id, &skeleton)?;
         }
     }
     sink.finish()

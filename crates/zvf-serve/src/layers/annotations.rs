@@ -357,8 +357,11 @@ fn bounds(survey: &StoreSurvey) -> (Vec<f64>, Vec<f64>) {
         .map(|(lo, hi)| hi - lo);
     let widest = extents.fold(0.0, f64::max);
     let min = if widest > 0.0 { widest * 1e-3 } else { 1.0 };
-    let upper = survey.lower.iter().zip(&survey.upper);
-    let upper = upper.map(|(lo, hi)| lo + (hi - lo).max(min) * (1.0 + 1e-6));
+    let upper = survey
+        .lower
+        .iter()
+        .zip(&survey.upper)
+        .map(|(lo, hi)| lo + (hi - lo).max(min) * (1.0 + 1e-6));
     (survey.lower.clone(), upper.collect())
 }
 
@@ -496,8 +499,10 @@ impl AnnotationRows<'_> {
             return Ok(());
         };
         let properties = self.plan.columns.bind(&batch.vertex);
-        let stored = batch.row_ids.as_ref();
-        let stored = stored.filter(|_| self.plan.ids == IdScheme::Stored);
+        let stored = batch
+            .row_ids
+            .as_ref()
+            .filter(|_| self.plan.ids == IdScheme::Stored);
         let mut values = Vec::new();
         for row in 0..positions.len() {
             let id = match stored {
@@ -550,9 +555,10 @@ impl AnnotationRows<'_> {
                 IdScheme::Stored => self.plan.path_ids.id(path.object, last.paths),
             };
             last.paths = last.paths.saturating_add(1);
-            let coordinates = match path.is_drawn() {
-                true => positions.rows(path.start..path.end),
-                false => None,
+            let coordinates = if path.is_drawn() {
+                positions.rows(path.start..path.end)
+            } else {
+                None
             };
             let Some((id, coordinates)) = id.zip(coordinates) else {
                 self.last_object = Some(last);

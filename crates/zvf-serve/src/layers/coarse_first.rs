@@ -36,9 +36,10 @@ impl CoarseFirst {
         let mut levels = Vec::new();
         let usable = usable_levels(reading.dataset, survey.is_path).await?;
         for level in usable.chosen.into_iter().rev() {
-            let keys = match survey.is_path {
-                true => objects(reading, level).await?,
-                false => positions(reading, level).await?,
+            let keys = if survey.is_path {
+                objects(reading, level).await?
+            } else {
+                positions(reading, level).await?
             };
             levels.extend(keys.map(|mut keys| {
                 keys.sort_unstable();
@@ -117,8 +118,11 @@ async fn positions(
     reading: &LayerInput<'_>,
     level: LevelId,
 ) -> Result<Option<Vec<u64>>, LayerError> {
-    let query = reading.query().columns(Selection::none()).owners(false);
-    let query = query.level(LevelChoice::Number(level));
+    let query = reading
+        .query()
+        .columns(Selection::none())
+        .owners(false)
+        .level(LevelChoice::Number(level));
     let count = reading.dataset.count(&query).await?.vertices;
     if count > MAX_KEYS {
         return Ok(None);
@@ -136,15 +140,18 @@ async fn positions(
 }
 
 async fn objects(reading: &LayerInput<'_>, level: LevelId) -> Result<Option<Vec<u64>>, LayerError> {
-    let query = reading.query().columns(Selection::none());
-    let query = query.level(LevelChoice::Number(level));
+    let query = reading
+        .query()
+        .columns(Selection::none())
+        .level(LevelChoice::Number(level));
     let (mut keys, mut is_large) = (Vec::new(), false);
     let work = reading.dataset.batches(&query, |batch| {
         keys.extend(batch.objects.iter().copied().map(key_of_path));
         is_large = u64::try_from(keys.len()).is_ok_and(|count| count > MAX_KEYS);
-        match is_large {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if is_large {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     });
     work.await?;

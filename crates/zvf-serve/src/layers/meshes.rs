@@ -169,9 +169,11 @@ pub(crate) fn encode(levels: &[TriangleMesh]) -> Result<Option<EncodedMesh>, Lay
     let Some(cut) = CutMesh::new(levels, BITS, NODE_TRIANGLES)? else {
         return Ok(None);
     };
-    let encoded = cut.fragments().par_iter();
-    let encoded = encoded.map(|fragment| fragment.mesh().encode());
-    let encoded: Vec<Vec<u8>> = encoded.collect::<Result<_, _>>()?;
+    let encoded: Vec<Vec<u8>> = cut
+        .fragments()
+        .par_iter()
+        .map(|fragment| fragment.mesh().encode())
+        .collect::<Result<_, _>>()?;
     let joined = cut.join(&encoded)?;
     Ok(Some(EncodedMesh {
         manifest: joined.manifest.encode()?,

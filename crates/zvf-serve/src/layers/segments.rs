@@ -153,9 +153,10 @@ impl SegmentTable {
 
     /// Returns the document as JSON; `None` if there are no properties.
     pub(crate) fn to_json(&self) -> Option<String> {
-        match self.has_document() {
-            true => self.document().to_json(),
-            false => None,
+        if self.has_document() {
+            self.document().to_json()
+        } else {
+            None
         }
     }
 
@@ -168,8 +169,11 @@ impl SegmentTable {
 
     fn document(&self) -> SegmentProperties {
         let rows = self.rows();
-        let ids = rows.iter().filter_map(|row| self.ids.get(*row));
-        let ids = ids.filter_map(|id| u64::try_from(*id).ok()).collect();
+        let ids = rows
+            .iter()
+            .filter_map(|row| self.ids.get(*row))
+            .filter_map(|id| u64::try_from(*id).ok())
+            .collect();
         let mut properties = Vec::new();
         let mut names = Vec::new();
         for column in &self.columns {
@@ -243,11 +247,10 @@ impl SegmentTable {
         }
         let mut taken = HashSet::new();
         let tags: Vec<String> = names.iter().map(|name| tag(name, &mut taken)).collect();
-        let descriptions = names.into_iter().zip(&tags);
-        let descriptions = descriptions.map(|(name, tag)| match name == *tag {
-            true => String::new(),
-            false => name,
-        });
+        let descriptions = names
+            .into_iter()
+            .zip(&tags)
+            .map(|(name, tag)| if name == *tag { String::new() } else { name });
         Some(SegmentPropertyValues::Tags {
             descriptions: descriptions.collect(),
             tags,
@@ -259,15 +262,16 @@ impl SegmentTable {
 /// Returns a name as a tag: without blanks and a leading `#`, and without regard to case unlike those
 /// in `taken`.
 fn tag(name: &str, taken: &mut HashSet<String>) -> String {
-    let name = name.trim_start_matches('#');
     let name: String = name
+        .trim_start_matches('#')
         .chars()
-        .map(
-            |letter| match letter.is_whitespace() || letter.is_control() {
-                true => '_',
-                false => letter,
-            },
-        )
+        .map(|letter| {
+            if letter.is_whitespace() || letter.is_control() {
+                '_'
+            } else {
+                letter
+            }
+        })
         .collect();
     let name = if name.is_empty() {
         "_".to_owned()
@@ -293,8 +297,9 @@ fn properties_of(
         ColumnValues::Dictionary { .. } => {
             let texts = rows
                 .iter()
-                .map(|row| column.text_at(*row).unwrap_or_default());
-            let texts = texts.map(str::to_owned).collect();
+                .map(|row| column.text_at(*row).unwrap_or_default())
+                .map(str::to_owned)
+                .collect();
             vec![(column.name.clone(), SegmentPropertyValues::Label(texts))]
         }
         ColumnValues::Numeric(numbers) => {
@@ -337,19 +342,22 @@ fn numbers_of(
         Kind::Float16 | Kind::Float32 | Kind::Float64 => true,
         _ => false,
     };
-    let numbers = values.iter().map(|value| {
-        let number = value.map(Value::to_f64);
-        number.filter(|number| narrow(*number).is_finite())
-    });
-    let numbers: Vec<Option<f64>> = numbers.collect();
+    let numbers: Vec<Option<f64>> = values
+        .iter()
+        .map(|value| {
+            let number = value.map(Value::to_f64);
+            number.filter(|number| narrow(*number).is_finite())
+        })
+        .collect();
     let known = numbers.iter().flatten().copied();
     let low = known.clone().fold(f64::INFINITY, f64::min);
     let high = known.fold(f64::NEG_INFINITY, f64::max);
     let missing = numbers.iter().filter(|number| number.is_none()).count();
     // A number that no segment has stands for missing values.
-    let stand_in = match low < 0.0 {
-        true => f64::from(narrow(2.0 * low.floor()).max(f32::MIN)),
-        false => -1.0,
+    let stand_in = if low < 0.0 {
+        f64::from(narrow(2.0 * low.floor()).max(f32::MIN))
+    } else {
+        -1.0
     };
     let data_type = match missing {
         _ if is_float => Some("float32"),
@@ -376,9 +384,10 @@ fn numbers_of(
         notes.push(format!("attribute {name} is rounded to float32"));
     }
     if missing > 0 {
-        let why = match is_float {
-            true => "missing or not finite as float32",
-            false => "missing",
+        let why = if is_float {
+            "missing or not finite as float32"
+        } else {
+            "missing"
         };
         notes.push(format!(
             "{missing} values of {name} are {why}, and shown as {stand_in}"

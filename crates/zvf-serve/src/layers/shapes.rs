@@ -62,14 +62,17 @@ pub(crate) fn shapes(
     let mut places: HashMap<u64, usize> = HashMap::new();
     let mut shapes: Vec<ObjectShape> = Vec::new();
     let links = batch.links.as_ref();
-    let width = links.and_then(|links| usize::try_from(links.width).ok());
-    let width = width.unwrap_or(2).max(1);
+    let width = links
+        .and_then(|links| usize::try_from(links.width).ok())
+        .unwrap_or(2)
+        .max(1);
     let mut owners: Vec<Option<RowPlace>> = Vec::with_capacity(batch.positions.len());
     let ids = batch.object_ids.as_ref();
     for row in 0..batch.positions.len() {
-        let object = match has_objects {
-            true => ids.and_then(|ids| u64::try_from(*ids.get(row)?).ok()),
-            false => Some(ONLY_SEGMENT),
+        let object = if has_objects {
+            ids.and_then(|ids| u64::try_from(*ids.get(row)?).ok())
+        } else {
+            Some(ONLY_SEGMENT)
         };
         let Some(object) = object else {
             *dropped = dropped.saturating_add(1);

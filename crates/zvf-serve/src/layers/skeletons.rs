@@ -34,8 +34,10 @@ impl SkeletonLayer {
         survey: &StoreSurvey,
         notes: &mut Vec<String>,
     ) -> Result<Self, LayerError> {
-        let scale = reading.space.nanometres();
-        let scale = scale.ok_or_else(|| LayerError::Axes(reading.space.rank()))?;
+        let scale = reading
+            .space
+            .nanometres()
+            .ok_or_else(|| LayerError::Axes(reading.space.rank()))?;
         let mut transform = IDENTITY;
         for (at, along) in [0, 5, 10].into_iter().zip(scale) {
             if let Some(place) = transform.get_mut(at) {
@@ -48,8 +50,11 @@ impl SkeletonLayer {
             components: 3,
         });
         let columns = SkeletonPlan::new(&survey.vertex, direction.as_slice(), notes);
-        let orientation = columns.attributes.last().filter(|_| survey.is_path);
-        let orientation = orientation.map(|attribute| attribute.id.as_str());
+        let orientation = columns
+            .attributes
+            .last()
+            .filter(|_| survey.is_path)
+            .map(|attribute| attribute.id.as_str());
         let shader = skeleton_shader(&columns.attributes, &columns.ranges, orientation);
         let properties = survey
             .segments
@@ -153,8 +158,8 @@ impl SkeletonLayer {
             return Ok(false);
         };
         let points = points.as_chunks::<3>().0;
-        let first = u32::try_from(skeleton.positions.len());
-        let first = first.map_err(|_| PrecomputedError::Count("vertices"))?;
+        let first = u32::try_from(skeleton.positions.len())
+            .map_err(|_| PrecomputedError::Count("vertices"))?;
         let count = u32::try_from(points.len()).unwrap_or(u32::MAX);
         let last = first.saturating_add(count).saturating_sub(1);
         skeleton

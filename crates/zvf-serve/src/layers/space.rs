@@ -55,11 +55,15 @@ impl ViewerSpace {
 
     /// Returns nanometres per unit of each axis; `None` unless there are three axes of space.
     pub(crate) fn nanometres(&self) -> Option<[f64; 3]> {
-        let axes = self.dimensions.0.iter().map(|axis| {
-            let is_space = axis.unit == "m";
-            is_space.then(|| rounded(axis.scale / NANOMETRE))
-        });
-        let axes: Option<Vec<f64>> = axes.collect();
+        let axes: Option<Vec<f64>> = self
+            .dimensions
+            .0
+            .iter()
+            .map(|axis| {
+                let is_space = axis.unit == "m";
+                is_space.then(|| rounded(axis.scale / NANOMETRE))
+            })
+            .collect();
         <[f64; 3]>::try_from(axes?).ok()
     }
 }

@@ -120,9 +120,10 @@ pub(crate) async fn survey(
 impl StoreSurvey {
     /// Returns the segments that a viewer shows first.
     pub(crate) fn shown(&self) -> Vec<u64> {
-        match self.has_objects {
-            true => self.segments.shown(),
-            false => vec![ONLY_SEGMENT],
+        if self.has_objects {
+            self.segments.shown()
+        } else {
+            vec![ONLY_SEGMENT]
         }
     }
 
@@ -169,12 +170,11 @@ impl StoreSurvey {
     /// Notes paths or objects that a server leaves out of the layer `layer`.
     #[cfg(feature = "server")]
     pub(crate) fn note_objects(&self, layer: &str, notes: &mut Vec<String>) {
-        let (count, what) = match self.is_path {
-            true => (self.left_out.paths, "paths"),
-            false => {
-                let objects = u64::try_from(self.left_out.objects.len());
-                (objects.unwrap_or(u64::MAX), "objects")
-            }
+        let (count, what) = if self.is_path {
+            (self.left_out.paths, "paths")
+        } else {
+            let objects = u64::try_from(self.left_out.objects.len());
+            (objects.unwrap_or(u64::MAX), "objects")
         };
         if count > 0 {
             notes.push(format!(
@@ -199,8 +199,11 @@ impl StoreSurvey {
             return;
         }
         let objects = batch.object_ids.as_deref();
-        let shared = objects.unwrap_or_default().iter();
-        let shared = shared.filter(|id| **id == SEVERAL_OBJECTS).count();
+        let shared = objects
+            .unwrap_or_default()
+            .iter()
+            .filter(|id| **id == SEVERAL_OBJECTS)
+            .count();
         left_out.shared = left_out.shared.saturating_add(as_u64(shared));
         let owners = broken.iter().map(|row| match objects {
             Some(ids) => ids.get(*row).copied(),
@@ -228,8 +231,10 @@ impl StoreSurvey {
             .links
             .as_ref()
             .map(|links| links.ends.as_chunks::<2>().0);
-        let links = ends.unwrap_or_default().iter();
-        let links = links.filter(|ends| ends.iter().any(|end| left_out.vertices.contains(end)));
+        let links = ends
+            .unwrap_or_default()
+            .iter()
+            .filter(|ends| ends.iter().any(|end| left_out.vertices.contains(end)));
         left_out.annotations = left_out.annotations.saturating_add(as_u64(links.count()));
     }
 

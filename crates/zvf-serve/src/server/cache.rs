@@ -113,11 +113,14 @@ impl ResponseCache {
     /// Evicts the least recently used response that has bytes. Returns whether there was one.
     pub(super) fn remove_oldest(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let oldest = state.uses.values().find(|key| {
-            let entry = state.entries.get(*key);
-            entry.is_some_and(|entry| entry.value.len() > 0)
-        });
-        let oldest = oldest.cloned();
+        let oldest = state
+            .uses
+            .values()
+            .find(|key| {
+                let entry = state.entries.get(*key);
+                entry.is_some_and(|entry| entry.value.len() > 0)
+            })
+            .cloned();
         if let Some(key) = &oldest {
             state.remove(key);
         }

@@ -293,12 +293,11 @@ impl AnnotationSink for CellSink<'_> {
     fn push(&mut self, annotation: StoreAnnotation<'_>) -> Result<(), LayerError> {
         let cells = || cells_of(self.plan.kind, self.grid, annotation.coordinates);
         let is_here = self.plan.level_of(annotation) == self.level && cells().contains(&self.cell);
-        match is_here {
-            true => {
-                push_to(&mut self.list, self.plan, annotation)?;
-                self.list.check_size()
-            }
-            false => Ok(()),
+        if is_here {
+            push_to(&mut self.list, self.plan, annotation)?;
+            self.list.check_size()
+        } else {
+            Ok(())
         }
     }
 }
@@ -389,8 +388,8 @@ fn padded(lower: &[f32], upper: &[f32]) -> Result<Bbox, LayerError> {
 /// Returns a box with room for the rounding of positions to 32-bit floats.
 fn rounded(mut lower: Vec<f64>, mut upper: Vec<f64>) -> Result<Bbox, LayerError> {
     for (lower, upper) in lower.iter_mut().zip(&mut upper) {
-        let room = lower.abs().max(upper.abs()) * f64::from(f32::EPSILON);
-        let room = room.max(f64::from(f32::MIN_POSITIVE));
+        let rounding = lower.abs().max(upper.abs()) * f64::from(f32::EPSILON);
+        let room = rounding.max(f64::from(f32::MIN_POSITIVE));
         *lower -= room;
         *upper += room;
     }

@@ -325,9 +325,10 @@ impl LiveLayers {
                 return Ok(known);
             }
             let _permit = objects.acquire(objects.max_encoding_bytes()).await;
-            let reads = reads.into_iter();
-            let reads = reads.map(|level| layers.whole_level(level.read, id, level.level));
-            let reads: Vec<SegmentRead> = reads.collect();
+            let reads: Vec<SegmentRead> = reads
+                .into_iter()
+                .map(|level| layers.whole_level(level.read, id, level.level))
+                .collect();
             let is_data = name == names.data;
             let (index, data) = match stored_mesh(&layers.dataset, &reads).await? {
                 Some(mesh) => (
@@ -389,18 +390,18 @@ impl LiveLayers {
         let Some(sizes) = self.sizes(level).await? else {
             return Ok(None);
         };
-        let size = match sizes.is_partial() {
-            true => {
-                let vertices = self.count(&query).await?;
-                (vertices > 0).then(|| sizes.of_vertices(vertices))
-            }
-            false => sizes.of(id),
+        let size = if sizes.is_partial() {
+            let vertices = self.count(&query).await?;
+            (vertices > 0).then(|| sizes.of_vertices(vertices))
+        } else {
+            sizes.of(id)
         };
         let Some(size) = size else { return Ok(None) };
         let read = SegmentRead::Selected { query, size };
-        Ok(Some(match sizes.has_one_object() {
-            true => self.whole_level(read, id, level),
-            false => read,
+        Ok(Some(if sizes.has_one_object() {
+            self.whole_level(read, id, level)
+        } else {
+            read
         }))
     }
 

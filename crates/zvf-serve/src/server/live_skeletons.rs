@@ -59,13 +59,12 @@ pub(super) async fn encoded_skeleton(
         SegmentRead::Selected { query, .. } => {
             let batch = dataset.query(query).await?;
             check_undamaged(&batch.skipped)?;
-            match layer.is_path {
-                true => Some(layer.of_paths(&batch)?),
-                false => {
-                    let mut shapes = shapes(&batch, has_objects, &mut 0).into_iter();
-                    let shape = shapes.find(|shape| shape.object == id);
-                    shape.and_then(|shape| layer.of_shape(&batch, &shape))
-                }
+            if layer.is_path {
+                Some(layer.of_paths(&batch)?)
+            } else {
+                let mut shapes = shapes(&batch, has_objects, &mut 0).into_iter();
+                let shape = shapes.find(|shape| shape.object == id);
+                shape.and_then(|shape| layer.of_shape(&batch, &shape))
             }
         }
         SegmentRead::Streamed {

@@ -97,9 +97,10 @@ impl LiveStore {
 
     /// Plans the layers anew if the store has changed, unless the last look was a moment ago.
     pub(super) async fn refresh_if_due(self: &Arc<Self>) -> Result<(), LayerError> {
-        match self.is_due() {
-            true => self.refresh().await,
-            false => Ok(()),
+        if self.is_due() {
+            self.refresh().await
+        } else {
+            Ok(())
         }
     }
 

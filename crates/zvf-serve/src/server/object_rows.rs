@@ -64,9 +64,10 @@ impl ObjectRows {
             let count = self.count.checked_add(1);
             self.count = count.ok_or(PrecomputedError::Count("vertices"))?;
         }
-        match self.runs.len() <= MAX_RUNS {
-            true => Ok(rows),
-            false => Err(LayerError::Scattered(MAX_RUNS)),
+        if self.runs.len() <= MAX_RUNS {
+            Ok(rows)
+        } else {
+            Err(LayerError::Scattered(MAX_RUNS))
         }
     }
 

@@ -50,8 +50,9 @@ impl ObjectSizes {
         level: LevelId,
         has_objects: bool,
     ) -> Result<Self, LayerError> {
-        let query = Query::new().columns(Selection::none());
-        let query = query.level(LevelChoice::Number(level));
+        let query = Query::new()
+            .columns(Selection::none())
+            .level(LevelChoice::Number(level));
         let mut sizes = Self {
             has_objects,
             ..Self::default()

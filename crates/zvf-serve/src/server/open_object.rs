@@ -44,9 +44,10 @@ impl ObjectError {
             | Self::Reopen(TransactionError::Read(error)) => error.is_transient(),
             _ => false,
         };
-        match is_transient {
-            true => StatusCode::SERVICE_UNAVAILABLE,
-            false => StatusCode::INTERNAL_SERVER_ERROR,
+        if is_transient {
+            StatusCode::SERVICE_UNAVAILABLE
+        } else {
+            StatusCode::INTERNAL_SERVER_ERROR
         }
     }
 }
@@ -81,9 +82,12 @@ impl OpenObject {
         let Some(mut stat) = store.stat(key).await? else {
             return Ok(None);
         };
-        stat.e_tag = stat.e_tag.map(|tag| match tag.starts_with('"') {
-            true => tag,
-            false => format!("\"{tag}\""),
+        stat.e_tag = stat.e_tag.map(|tag| {
+            if tag.starts_with('"') {
+                tag
+            } else {
+                format!("\"{tag}\"")
+            }
         });
         let Some(range) = request.body(stat.size, stat.e_tag.as_deref()) else {
             return Ok(Some((stat, None)));

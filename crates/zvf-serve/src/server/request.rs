@@ -163,8 +163,11 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
 
 /// Returns the members of a list, which may be in several lines of the header.
 fn list(headers: &HeaderMap, name: HeaderName) -> Option<String> {
-    let lines = headers.get_all(name).into_iter();
-    let lines: Vec<&str> = lines.filter_map(|line| line.to_str().ok()).collect();
+    let lines: Vec<&str> = headers
+        .get_all(name)
+        .into_iter()
+        .filter_map(|line| line.to_str().ok())
+        .collect();
     (!lines.is_empty()).then(|| lines.join(","))
 }
 
@@ -308,8 +311,8 @@ mod tests {
     #[test]
     fn versions_are_compared() {
         let other = |if_match: Option<&str>, e_tag| {
-            let headers = if_match.map(|tags| ("if-match", tags));
-            let headers: Vec<_> = headers
+            let headers: Vec<_> = if_match
+                .map(|tags| ("if-match", tags))
                 .into_iter()
                 .chain([("host", "127.0.0.1:80")])
                 .collect();

@@ -177,10 +177,10 @@ impl Site {
 fn encoded(name: &str) -> String {
     let mut segment = String::new();
     for byte in name.bytes() {
-        match byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            true => segment.push(char::from(byte)),
-            // Writing into a string does not fail.
-            false => drop(write!(segment, "%{byte:02X}")),
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            segment.push(char::from(byte));
+        } else {
+            _ = write!(segment, "%{byte:02X}");
         }
     }
     segment

@@ -84,9 +84,10 @@ async fn stored_triangles(
         }
     });
     read.await?;
-    match is_finite? {
-        true => triangles.finish().map(Some).map_err(LayerError::Temporary),
-        false => Ok(None),
+    if is_finite? {
+        triangles.finish().map(Some).map_err(LayerError::Temporary)
+    } else {
+        Ok(None)
     }
 }
 
@@ -194,11 +195,13 @@ impl PositionFile {
         }
         let missing = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let (number, at) = (row / BLOCK, row % BLOCK);
-        let block = self.blocks.entry(number % BLOCKS);
-        let block = block.or_insert_with(|| PositionBlock {
-            number: u32::MAX,
-            bytes: Vec::new(),
-        });
+        let block = self
+            .blocks
+            .entry(number % BLOCKS)
+            .or_insert_with(|| PositionBlock {
+                number: u32::MAX,
+                bytes: Vec::new(),
+            });
         if block.number != number {
             let first = number.saturating_mul(BLOCK);
             let rows = self.count.saturating_sub(first).min(BLOCK);
@@ -341,15 +344,17 @@ impl NodeParts {
             // The parts of a node are in the order in which they were cut.
             entries.sort_by_key(|entry| (entry.key, entry.id));
             let groups: Vec<&[SpillEntry<'_>]> = entries.chunk_by(|a, b| a.key == b.key).collect();
-            let encoded = groups.into_par_iter().filter_map(|entries| {
-                let fragment = self.fragment(entries)?;
-                let bytes = fragment.mesh().encode();
-                Some(bytes.map(|bytes| (fragment.node, bytes)))
-            });
-            let encoded: Vec<([u32; 3], Vec<u8>)> = encoded.collect::<Result<_, _>>()?;
+            let encoded: Vec<([u32; 3], Vec<u8>)> = groups
+                .into_par_iter()
+                .filter_map(|entries| {
+                    let fragment = self.fragment(entries)?;
+                    let bytes = fragment.mesh().encode();
+                    Some(bytes.map(|bytes| (fragment.node, bytes)))
+                })
+                .collect::<Result<_, _>>()?;
             for (position, bytes) in encoded {
-                let size = u32::try_from(bytes.len());
-                let size = size.map_err(|_| PrecomputedError::Count("bytes of a fragment"))?;
+                let size = u32::try_from(bytes.len())
+                    .map_err(|_| PrecomputedError::Count("bytes of a fragment"))?;
                 nodes.push(MeshNode { position, size });
                 data.write_all(&bytes).map_err(LayerError::Temporary)?;
             }

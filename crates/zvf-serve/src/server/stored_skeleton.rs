@@ -28,9 +28,10 @@ pub(super) async fn stored_skeleton(
     let mut rows = ObjectRows::new(read.object());
     let mut is_finite = Ok(true);
     let read = dataset.batches(read.query(), |batch| {
-        is_finite = match layer.is_path {
-            true => parts.add_paths(layer, &batch),
-            false => parts.add_rows(layer, &batch, &mut rows),
+        is_finite = if layer.is_path {
+            parts.add_paths(layer, &batch)
+        } else {
+            parts.add_rows(layer, &batch, &mut rows)
         };
         match is_finite {
             Ok(true) => ControlFlow::Continue(()),
@@ -59,8 +60,8 @@ impl SkeletonParts {
     fn new(layer: &SkeletonLayer) -> Result<Self, LayerError> {
         let next = layer.empty();
         let file = || tempfile::tempfile().map(|file| BufWriter::with_capacity(1 << 16, file));
-        let attributes = next.attributes.iter().map(|_| file());
-        let attributes: io::Result<Vec<BufWriter<File>>> = attributes.collect();
+        let attributes: io::Result<Vec<BufWriter<File>>> =
+            next.attributes.iter().map(|_| file()).collect();
         Ok(Self {
             vertices: 0,
             edges: 0,

@@ -34,12 +34,13 @@ impl ViewerClient {
                 files.insert(name, entry.path());
             }
         }
-        match files.contains_key("index.html") {
-            true => Ok(Self(files)),
-            false => Err(io::Error::new(
+        if files.contains_key("index.html") {
+            Ok(Self(files))
+        } else {
+            Err(io::Error::new(
                 io::ErrorKind::NotFound,
                 "the folder has no file index.html",
-            )),
+            ))
         }
     }
 

@@ -61,9 +61,10 @@ impl VolumePlacement {
         let numbers = rows.as_flattened().iter().chain([&unit]);
         let edges = map.edges();
         let is_solid = edges.iter().all(|edge| edge.is_normal()) && unit > 0.0;
-        match is_solid && numbers.copied().all(f64::is_finite) {
-            true => Ok(map),
-            false => Err(VolumePlacementError),
+        if is_solid && numbers.copied().all(f64::is_finite) {
+            Ok(map)
+        } else {
+            Err(VolumePlacementError)
         }
     }
 
@@ -123,9 +124,9 @@ impl VolumeSource {
             return Err(VolumeError::Empty);
         }
         let kind = array.dtype().number().map(Dtype::kind);
-        let data_type = kind.and_then(data_type);
-        let data_type =
-            data_type.ok_or_else(|| VolumeError::Type(format!("{:?}", array.dtype())))?;
+        let data_type = kind
+            .and_then(data_type)
+            .ok_or_else(|| VolumeError::Type(format!("{:?}", array.dtype())))?;
         let longest = *x.max(y).max(z);
         let coarse = (0..MAX_SCALES).find(|scale| longest >> scale <= FINE);
         let scales = coarse.map_or(MAX_SCALES, |scale| scale.saturating_add(1));
@@ -204,17 +205,20 @@ impl VolumeSource {
         if axes.len() != shape.len() {
             return None;
         }
-        let axes = axes.into_iter().zip(shape).map(|(ends, extent)| {
-            let (start, end) = ends.split_once('-')?;
-            let (start, end): (u64, u64) = (start.parse().ok()?, end.parse().ok()?);
-            let is_chunk = start.is_multiple_of(CHUNK)
-                && start < end
-                && end == start.saturating_add(CHUNK).min(extent.div_ceil(step));
-            let stop = end.saturating_mul(step).min(*extent);
-            let range = AxisRange::new(start.saturating_mul(step), stop, step).ok();
-            range.filter(|_| is_chunk)
-        });
-        let axes: Option<Vec<AxisRange>> = axes.collect();
+        let axes: Option<Vec<AxisRange>> = axes
+            .into_iter()
+            .zip(shape)
+            .map(|(ends, extent)| {
+                let (start, end) = ends.split_once('-')?;
+                let (start, end): (u64, u64) = (start.parse().ok()?, end.parse().ok()?);
+                let is_chunk = start.is_multiple_of(CHUNK)
+                    && start < end
+                    && end == start.saturating_add(CHUNK).min(extent.div_ceil(step));
+                let stop = end.saturating_mul(step).min(*extent);
+                let range = AxisRange::new(start.saturating_mul(step), stop, step).ok();
+                range.filter(|_| is_chunk)
+            })
+            .collect();
         Some(axes?.into_iter().collect())
     }
 }
@@ -237,15 +241,19 @@ fn chunk(array: &dyn DenseArray, selection: &Hyperslab) -> Result<Vec<u8>, zvf_d
     for z in 0..*nz {
         for y in 0..*ny {
             for x in 0..*nx {
-                let element = x.saturating_mul(*ny).saturating_add(y);
-                let element = element.saturating_mul(*nz).saturating_add(z);
+                let element = x
+                    .saturating_mul(*ny)
+                    .saturating_add(y)
+                    .saturating_mul(*nz)
+                    .saturating_add(z);
                 let start = element.saturating_mul(size);
                 let Some(value) = buffer.get(start..start.saturating_add(size)) else {
                     continue;
                 };
-                match is_big {
-                    true => bytes.extend(value.iter().rev()),
-                    false => bytes.extend_from_slice(value),
+                if is_big {
+                    bytes.extend(value.iter().rev());
+                } else {
+                    bytes.extend_from_slice(value);
                 }
             }
         }

@@ -151,16 +151,19 @@ impl Response {
     pub(crate) fn read(stream: &mut TcpStream) -> Self {
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).unwrap();
-        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
-        let end = end.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&bytes)));
+        let end = bytes
+            .windows(4)
+            .position(|four| four == b"\r\n\r\n")
+            .unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&bytes)));
         let head = std::str::from_utf8(&bytes[..end]).unwrap();
         let mut lines = head.lines();
         let status = lines.next().unwrap().split(' ').nth(1).unwrap();
-        let headers = lines.map(|line| {
-            let (name, value) = line.split_once(": ").unwrap();
-            (name.to_ascii_lowercase(), value.to_owned())
-        });
-        let headers: BTreeMap<String, String> = headers.collect();
+        let headers: BTreeMap<String, String> = lines
+            .map(|line| {
+                let (name, value) = line.split_once(": ").unwrap();
+                (name.to_ascii_lowercase(), value.to_owned())
+            })
+            .collect();
         assert_eq!(headers.get("transfer-encoding"), None);
         Self {
             status: status.parse().unwrap(),

@@ -45,12 +45,11 @@ pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     while let Some(next) = open.pop() {
         for entry in fs::read_dir(next).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => open.push(path),
-                false => {
-                    let name = path.strip_prefix(folder).unwrap().to_path_buf();
-                    found.insert(name, fs::read(path).unwrap());
-                }
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_path_buf();
+                found.insert(name, fs::read(path).unwrap());
             }
         }
     }
@@ -162,8 +161,9 @@ fn an_interrupted_export_to_a_bucket_is_continued() {
 fn many_shards_hold_every_key() {
     let stores = TestStores::new();
     let address = stores.create("a.zv", GeometryKind::Streamlines, &paths(3000, 35));
-    let options = ExportOptions::new().sharded(true);
-    let options = options.layers([LayerKind::Annotations]);
+    let options = ExportOptions::new()
+        .sharded(true)
+        .layers([LayerKind::Annotations]);
     for (at, bytes) in [1 << 10, 100_000, 1 << 30].into_iter().enumerate() {
         let out = stores.folder.path().join(at.to_string());
         let target = ExportTarget::from(out.as_path());
@@ -322,8 +322,8 @@ fn interrupted_exports_are_continued() {
                 let report = block_on(async {
                     let dataset = Dataset::open(&address).await.unwrap();
                     export(&dataset, target, &options, &|_, _| {}).await
-                });
-                let report = report.unwrap();
+                })
+                .unwrap();
                 let count = u64::try_from(files(&out).len()).unwrap();
                 assert_eq!(report.files, count);
             }

@@ -205,8 +205,8 @@ fn check_with(kind: GeometryKind, geometry: &Geometry, levels: u32, formats: &[M
             let expected = files(&folder);
             let shard = |name: &&PathBuf| name.extension().is_some_and(|end| end == "shard");
             let shards = expected.keys().filter(shard).count();
-            let folders = expected.keys().filter_map(|name| name.parent());
-            let folders: BTreeSet<&Path> = folders.collect();
+            let folders: BTreeSet<&Path> =
+                expected.keys().filter_map(|name| name.parent()).collect();
             // Tasks write several shards of an index, except of legacy meshes, which have none.
             if has_many && *format == MeshFormat::Draco {
                 assert!(shards > 2 * folders.len(), "{shards} {folders:?}");

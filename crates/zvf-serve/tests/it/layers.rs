@@ -311,8 +311,9 @@ fn edges_of_graphs_are_annotations() {
         let ColumnValues::Numeric(numbers) = &weights.values else {
             panic!("{weights:?}");
         };
-        let value = numbers.as_slice::<f32>().map(|values| values[row]);
-        let value = value
+        let value = numbers
+            .as_slice::<f32>()
+            .map(|values| values[row])
             .or_else(|| Some(numbers.to_vec::<f32>()?[row]))
             .unwrap();
         assert_eq!(
@@ -374,8 +375,8 @@ fn objects_that_exceed_the_memory_are_the_same() {
             let part = beyond.send("GET", &path, &[("Range", &range)]);
             assert_eq!(part.status, 206, "{path}");
             assert_eq!(part.body, whole[half..half + 10], "{path}");
-            let tag = beyond.send("HEAD", &path, &[]);
-            let tag = tag.header("etag").unwrap();
+            let head = beyond.send("HEAD", &path, &[]);
+            let tag = head.header("etag").unwrap();
             let same = beyond.send("GET", &path, &[("If-None-Match", tag)]);
             assert_eq!((same.status, same.body.len()), (304, 0), "{path}");
         }
@@ -431,8 +432,11 @@ fn points_of_coarser_levels_come_first() {
         block_on(build_pyramid(address.as_str(), &options)).unwrap();
         let dataset = block_on(Dataset::open(address.as_str())).unwrap();
         let query = Query::new().level(LevelChoice::Number(LevelId::new(1)));
-        let coarse = block_on(dataset.query(&query)).unwrap();
-        let coarse: Vec<f32> = coarse.positions.to_vec().unwrap();
+        let coarse: Vec<f32> = block_on(dataset.query(&query))
+            .unwrap()
+            .positions
+            .to_vec()
+            .unwrap();
         let server = TestServer::start(&[("a", &address)], ServeOptions::new());
         let (info, found) = annotations(&server, "/a/annotations");
         assert_eq!(found.len(), 12_000);
@@ -441,8 +445,11 @@ fn points_of_coarser_levels_come_first() {
         let first = AnnotationList::decode(&list, &layout).unwrap();
         let bits = |point: &[f32]| point.iter().map(|at| at.to_bits()).collect();
         let coarse: BTreeSet<Vec<u32>> = coarse.chunks(3).map(bits).collect();
-        let first = first.annotations.iter();
-        let first: BTreeSet<Vec<u32>> = first.map(|point| bits(&point.coordinates)).collect();
+        let first: BTreeSet<Vec<u32>> = first
+            .annotations
+            .iter()
+            .map(|point| bits(&point.coordinates))
+            .collect();
         assert!(first.len() > 1000 && coarse.len() > 1000);
         assert!(
             first.is_subset(&coarse) || coarse.is_subset(&first),

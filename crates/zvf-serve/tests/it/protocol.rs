@@ -81,8 +81,8 @@ fn objects_of_the_store_are_served_in_ranges() {
     let lines = [("If-None-Match", "\"other\""), ("If-None-Match", tag)];
     assert_eq!(server.send("GET", path, &lines).status, 304);
     for path in [path, "/a/annotations/info"] {
-        let tag = server.send("GET", path, &[]);
-        let tag = tag.header("etag").unwrap();
+        let whole = server.send("GET", path, &[]);
+        let tag = whole.header("etag").unwrap();
         let range = ("Range", "bytes=0-3");
         for (tags, status) in [(tag, 206), ("*", 206), ("\"other\"", 412)] {
             let response = server.send("GET", path, &[("If-Match", tags), range]);
@@ -230,12 +230,13 @@ fn other_machines_need_a_token() {
 #[test]
 fn connections_without_a_request_do_not_delay_others() {
     let (_stores, server) = served(ServeOptions::new());
-    let half_open = (0..300).map(|_| {
-        let mut stream = server.connect();
-        stream.write_all(b"GET / HTTP/1.1\r\n").unwrap();
-        stream
-    });
-    let half_open: Vec<_> = half_open.collect();
+    let half_open: Vec<_> = (0..300)
+        .map(|_| {
+            let mut stream = server.connect();
+            stream.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+            stream
+        })
+        .collect();
     let info = server.get_within("/a/annotations/info", Duration::from_secs(5));
     assert!(info.is_some());
     drop(half_open);
@@ -285,10 +286,12 @@ fn the_server_ends_after_the_responses_it_began() {
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).unwrap();
     let text = String::from_utf8_lossy(&rest);
-    let length = text
+    let length: usize = text
         .lines()
-        .find_map(|line| line.strip_prefix("content-length: "));
-    let length: usize = length.unwrap().parse().unwrap();
+        .find_map(|line| line.strip_prefix("content-length: "))
+        .unwrap()
+        .parse()
+        .unwrap();
     let end = rest
         .windows(4)
         .position(|four| four == b"\r\n\r\n")

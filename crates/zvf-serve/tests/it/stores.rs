@@ -97,8 +97,11 @@ pub(crate) fn graph(vertices: u32) -> Geometry {
     let mut geometry = Geometry::new(NumericColumn::float32(3, spread(vertices * 3)));
     geometry.object_ids = Some((0..vertices).map(|at| i64::from(at / 100)).collect());
     let near = |at: u32, step: u32| (at / 100 == (at + step) / 100).then(|| [at, at + step]);
-    let edges = (0..vertices).flat_map(|at| [near(at, 1), near(at, 7)]);
-    let edges: Vec<[u32; 2]> = edges.flatten().filter(|[_, to]| *to < vertices).collect();
+    let edges: Vec<[u32; 2]> = (0..vertices)
+        .flat_map(|at| [near(at, 1), near(at, 7)])
+        .flatten()
+        .filter(|[_, to]| *to < vertices)
+        .collect();
     geometry.links = edges.iter().flatten().copied().map(i64::from).collect();
     let weights = (0..edges.len()).map(|at| f32::from(u16::try_from(at % 997).unwrap()));
     geometry.link = vec![Column::new("weight", NumericColumn::float32(1, weights))];

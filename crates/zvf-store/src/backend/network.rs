@@ -29,8 +29,10 @@ macro_rules! build {
             builder = builder.with_config($client(ClientConfigKey::Timeout), text);
         }
         for (name, value) in &options.named {
-            let key = name.to_ascii_lowercase().parse();
-            let key = key.map_err(|_| OpenError::Option(name.clone()))?;
+            let key = name
+                .to_ascii_lowercase()
+                .parse()
+                .map_err(|_| OpenError::Option(name.clone()))?;
             builder = builder.with_config(key, value);
         }
         let store = builder.build().map_err(|source| OpenError::Configuration {

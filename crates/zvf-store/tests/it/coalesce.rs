@@ -55,8 +55,9 @@ proptest! {
             prop_assert!(fetch.start <= range.start && range.end <= fetch.end);
         }
         for (at, fetch) in merged.fetches.iter().enumerate() {
-            let members = ranges.iter().zip(&merged.fetch_of);
-            let mut members: Vec<&Range<u64>> = members
+            let mut members: Vec<&Range<u64>> = ranges
+                .iter()
+                .zip(&merged.fetch_of)
                 .filter_map(|(range, &of)| (of == at).then_some(range))
                 .collect();
             members.sort_by_key(|range| (range.start, range.end));

@@ -96,8 +96,11 @@ impl Parts {
         let index = open(ArrayRole::VertexFragments);
         let links = open(ArrayRole::LinkFragments);
         let (mut of_vertices, mut of_fragments) = (Vec::new(), Vec::new());
-        let split_by = scope.metadata.attribute_chunking.as_ref();
-        let split_by = split_by.and_then(|chunking| chunking.name.as_deref());
+        let split_by = scope
+            .metadata
+            .attribute_chunking
+            .as_ref()
+            .and_then(|chunking| chunking.name.as_deref());
         for name in scope.store.names(scope.level, "vertex_attributes") {
             let rule = &rules::VERTEX_ATTRIBUTE_ROWS;
             let Some(cells) = open_part(context, scope, &ArrayRole::VertexAttribute(name)) else {
@@ -187,8 +190,9 @@ impl<'a> ChunkChecks<'a> {
     fn value_of(&self, context: &Context<'_>, chunk: &ChunkCoord) -> Option<Value> {
         let chunking = self.scope.metadata.attribute_chunking.as_ref()?;
         let number = chunk.coords().first()?;
-        let value = usize::try_from(*number).ok();
-        let value = value.and_then(|number| chunking.values.get(number));
+        let value = usize::try_from(*number)
+            .ok()
+            .and_then(|number| chunking.values.get(number));
         if let (None, Some(part)) = (value, self.part(self.parts.vertices)) {
             let values = chunking.values.len();
             let message = format!("value {number} of {values}");

@@ -257,9 +257,10 @@ fn compare(
             row.and_then(|row| fragment_of.get(row)) == Some(group)
         })
     };
-    match links.zip(&group_of).all(is_inside) {
-        true => ClaimCheck::Same,
-        false => ClaimCheck::Different(EndOutside),
+    if links.zip(&group_of).all(is_inside) {
+        ClaimCheck::Same
+    } else {
+        ClaimCheck::Different(EndOutside)
     }
 }
 

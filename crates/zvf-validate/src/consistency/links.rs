@@ -146,11 +146,13 @@ impl Family<'_, '_> {
         if part.is_padded() && self.context.is_share() {
             return;
         }
-        let values = values.iter().map(|values| match values {
-            Some(LinkStorage::Each(cells)) => Some(cells),
-            _ => None,
-        });
-        let values: Vec<Option<&ChunkedPart>> = values.collect();
+        let values: Vec<Option<&ChunkedPart>> = values
+            .iter()
+            .map(|values| match values {
+                Some(LinkStorage::Each(cells)) => Some(cells),
+                _ => None,
+            })
+            .collect();
         checking.has_cells = values.iter().map(Option::is_some).collect();
         let mut parts = vec![cells];
         parts.extend(values.iter().flatten());

@@ -343,9 +343,12 @@ async fn dense_numbers(array: &TableArray, context: &Context<'_>) -> Option<Vec<
     let bytes = array.all_bytes(context).await?;
     let is_big = matches!(array.row, RowType::Number(_, ByteOrder::Big));
     let (words, _) = bytes.as_chunks::<8>();
-    let number = |word: &[u8; 8]| match is_big {
-        true => i64::from_be_bytes(*word),
-        false => i64::from_le_bytes(*word),
+    let number = |word: &[u8; 8]| {
+        if is_big {
+            i64::from_be_bytes(*word)
+        } else {
+            i64::from_le_bytes(*word)
+        }
     };
     Some(words.iter().map(number).collect())
 }
@@ -365,9 +368,8 @@ fn dense_manifest(span: &[i64], rows: &[i64], block: usize) -> Result<Vec<u8>, &
         let rows = place(start).and_then(|start| rows.get(start..end));
         for row in rows.ok_or(beyond)?.chunks_exact(block.max(1)) {
             let (fragment, chunk) = row.split_last().ok_or(beyond)?;
-            let fragment = u32::try_from(*fragment);
-            let fragment =
-                fragment.map_err(|_| "a block names no fragment: its number is out of range")?;
+            let fragment = u32::try_from(*fragment)
+                .map_err(|_| "a block names no fragment: its number is out of range")?;
             let pushed = manifest.push_single(chunk, fragment);
             pushed.map_err(|_| "the object has more blocks than a manifest may have")?;
         }

@@ -148,9 +148,10 @@ fn report_unowned(
         return;
     };
     let kinds = &scope.root.geometry_kinds;
-    let rule = match kinds.iter().all(|kind| *kind == GeometryKind::Points) {
-        true => &rules::UNOWNED_POINTS,
-        false => &rules::UNOWNED,
+    let rule = if kinds.iter().all(|kind| *kind == GeometryKind::Points) {
+        &rules::UNOWNED_POINTS
+    } else {
+        &rules::UNOWNED
     };
     for (chunk, first, count) in owners.unowned(&counts.filled) {
         let message = format!("{count} fragments with vertices, first {first}");

@@ -66,8 +66,9 @@ struct Obstacles {
 impl Obstacles {
     fn of(findings: &[Finding]) -> Self {
         // A fix of a whole list resolves all findings about it.
-        let fixed = findings.iter().filter(|finding| finding.fix.is_some());
-        let fixed: BTreeSet<(&str, &str)> = fixed
+        let fixed: BTreeSet<(&str, &str)> = findings
+            .iter()
+            .filter(|finding| finding.fix.is_some())
             .map(|finding| (finding.rule.code, finding.path.as_str()))
             .collect();
         let mut obstacles = Self::default();
@@ -106,9 +107,10 @@ impl Obstacles {
     fn before(&self, finding: &Finding) -> Option<String> {
         let target = finding.fix.as_ref()?.target().as_str();
         // The number of objects of the parent is that of another level.
-        let target = match *finding.rule == metadata::INHERITED {
-            true => "",
-            false => target,
+        let target = if *finding.rule == metadata::INHERITED {
+            ""
+        } else {
+            target
         };
         let level = target.split('/').next().unwrap_or_default();
         let of_rule = || match finding.rule {
@@ -129,8 +131,7 @@ fn below(paths: &Paths, folder: &str) -> Option<String> {
         return paths.first_key_value().map(named);
     }
     let inside = format!("{folder}/");
-    let at = paths.get_key_value(folder);
-    let at = at.or_else(|| {
+    let at = paths.get_key_value(folder).or_else(|| {
         let next = paths.range(inside.clone()..).next();
         next.filter(|(path, _)| path.starts_with(&inside))
     });

@@ -129,8 +129,10 @@ impl Opening<'_, '_> {
         if self.delta == Delta::INTRA {
             return Some(vec![AxisScales::EQUAL; level.arity]);
         }
-        let target = level.id.offset(self.delta.levels());
-        let target = target.and_then(|id| store.level(id)?.metadata.as_ref());
+        let target = level
+            .id
+            .offset(self.delta.levels())
+            .and_then(|id| store.level(id)?.metadata.as_ref());
         let Some(target) = target else {
             let message = "the target level does not exist, or its metadata cannot be used";
             self.context.report(&rules::LINK_NOT_CHECKED, key, message);

@@ -66,9 +66,11 @@ pub(crate) async fn each_link_except<T: Copy + Send>(
                 };
                 chunks.retain(|chunk| !except.contains(chunk));
                 batch::each_chunk(context, &parts, &chunks, |chunk, cells| {
-                    let used = cells.get(1).and_then(|cell| cell.bytes());
-                    let used = used.and_then(|bytes| FragmentIndex::parse(bytes).ok());
-                    let used = used.map(|index| index.extent());
+                    let used = cells
+                        .get(1)
+                        .and_then(|cell| cell.bytes())
+                        .and_then(|bytes| FragmentIndex::parse(bytes).ok())
+                        .map(|index| index.extent());
                     take(chunk, cells.first().unwrap_or(&CellPayload::Absent), used);
                 })
                 .await;

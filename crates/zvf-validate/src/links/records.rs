@@ -159,8 +159,9 @@ fn named<T: Copy>(
         for (number, end) in record.endpoints().enumerate() {
             let coords: Box<[i64]> = end.chunk.iter().collect();
             let is_other = leaves && number > 0;
-            let found = known.entry((coords, is_other));
-            let found = found.or_insert_with_key(|(coords, is_other)| resolve(coords, *is_other));
+            let found = known
+                .entry((coords, is_other))
+                .or_insert_with_key(|(coords, is_other)| resolve(coords, *is_other));
             ends.push((*found, end.vertex));
         }
         each(LinkRecord {
@@ -202,8 +203,8 @@ fn int64s(bytes: &[u8], dtype: Dtype) -> Result<Cow<'_, [u8]>, RecordFault> {
         rule: &rules::LINK_CELL,
         message,
     };
-    let numbers = NumericRows::parse(bytes, dtype, NonZeroU32::MIN);
-    let numbers = numbers.map_err(|error| no_cell(error.to_string()))?;
+    let numbers = NumericRows::parse(bytes, dtype, NonZeroU32::MIN)
+        .map_err(|error| no_cell(error.to_string()))?;
     let mut wide = Vec::with_capacity(numbers.rows().saturating_mul(size_of::<i64>()));
     for at in 0..numbers.rows() {
         let number = match numbers.value(at, 0) {

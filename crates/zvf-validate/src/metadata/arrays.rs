@@ -73,12 +73,13 @@ impl NodeCheck<'_, '_> {
     fn rank(&self, array: &Array, expected: core::ops::RangeInclusive<usize>) {
         if !expected.contains(&array.rank()) {
             let (min, max) = expected.into_inner();
-            let message = match min == max {
-                true => format!("{:?}, but {min} dimensions are required", array.shape),
-                false => format!(
+            let message = if min == max {
+                format!("{:?}, but {min} dimensions are required", array.shape)
+            } else {
+                format!(
                     "{:?}, but {min} or {max} dimensions are required",
                     array.shape
-                ),
+                )
             };
             self.find(&rules::ARRAY_SHAPE, "shape", message);
         }

@@ -66,8 +66,8 @@ pub(super) fn check(context: &Context<'_>, store: &StoreMetadata, root: &RootMet
         .iter()
         .filter(|(token, holds, _)| *holds && !has(token));
     let kept = root.capabilities.iter().filter(|token| is_true(token));
-    let right = kept.map(String::as_str);
-    let right: Vec<&str> = right
+    let right: Vec<&str> = kept
+        .map(String::as_str)
         .chain(missing.clone().map(|(token, ..)| *token))
         .collect();
     let key = Key::root();
@@ -131,8 +131,9 @@ fn storage(context: &Context<'_>, root: &RootMetadata, between: &[(Key, Delta)])
 /// Returns the families of links to another level.
 fn between_levels(store: &StoreMetadata) -> Vec<(Key, Delta)> {
     let families = |level: &LevelNode| {
-        let parents = ["links", "cross_chunk_links"].into_iter();
-        let parents = parents.filter_map(|name| level.key.join(name).ok());
+        let parents = ["links", "cross_chunk_links"]
+            .into_iter()
+            .filter_map(|name| level.key.join(name).ok());
         let found = parents.flat_map(|parent| {
             let names = store.tree.folders(&parent).into_iter();
             let found = names.filter_map(|name| {

@@ -50,8 +50,12 @@ impl NodeCheck<'_, '_> {
                     .report_at(&rules::COMPOSITE, self.key, place, message);
             }
         }
-        let further = self.store.tree.folders(&level.key).into_iter();
-        let further = further.filter(|name| name.starts_with("vertices_"));
+        let further = self
+            .store
+            .tree
+            .folders(&level.key)
+            .into_iter()
+            .filter(|name| name.starts_with("vertices_"));
         for name in further {
             if !index
                 .geometries
@@ -93,9 +97,10 @@ impl NodeCheck<'_, '_> {
             return;
         };
         let key = self.beside("objects");
-        let objects = self.other(key.clone()).zip(key);
-        let objects =
-            objects.and_then(|(node, key)| ParametricObjects::parse(&key, node.attributes()).ok());
+        let objects = self
+            .other(key.clone())
+            .zip(key)
+            .and_then(|(node, key)| ParametricObjects::parse(&key, node.attributes()).ok());
         let Some(objects) = objects else {
             return;
         };

@@ -161,8 +161,9 @@ impl NodeCheck<'_, '_> {
         };
         self.orphan(&links);
         let found = self.node.attributes().get("offsets");
-        let expected = family.zip(segment);
-        let expected = expected.and_then(|(family, segment)| offsets(segment, &family));
+        let expected = family
+            .zip(segment)
+            .and_then(|(family, segment)| offsets(segment, &family));
         if let (Some(found), Some(expected)) = (found, expected)
             && *found != expected
         {
@@ -218,8 +219,10 @@ impl NodeCheck<'_, '_> {
 
 /// Returns the value of the attribute `offsets`.
 fn offsets(segment: &str, family: &LinkFamily) -> Option<Value> {
-    let offsets = Offsets::parse(segment, family.width, family.sid_ndim?).ok()?;
-    let offsets = offsets.iter().map(Iterator::collect::<Vec<i64>>);
+    let offsets = Offsets::parse(segment, family.width, family.sid_ndim?)
+        .ok()?
+        .iter()
+        .map(Iterator::collect::<Vec<i64>>);
     Some(json!(offsets.collect::<Vec<_>>()))
 }
 

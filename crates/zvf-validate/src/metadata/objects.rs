@@ -47,15 +47,16 @@ impl NodeCheck<'_, '_> {
         let message = format!("{}, but {name} has {rows} rows", index.num_objects);
         // If the arrays agree, the count is wrong.
         let rule = &rules::OBJECT_COUNT;
-        match found.iter().all(|(_, other)| other == rows) {
-            true => self.context.report_attribute(
+        if found.iter().all(|(_, other)| other == rows) {
+            self.context.report_attribute(
                 rule,
                 self.key,
                 &["num_objects"],
                 message,
                 Some(json!(rows)),
-            ),
-            false => self.context.report(rule, self.key, message),
+            );
+        } else {
+            self.context.report(rule, self.key, message);
         }
     }
 

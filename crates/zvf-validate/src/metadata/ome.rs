@@ -110,8 +110,10 @@ fn repaired(store: &StoreMetadata, root: &RootMetadata, found: Option<&Value>) -
         Value::Object(object)
     });
     // Collections refer to the system by its id.
-    let world = systems(&ome).and_then(|systems| systems.first()?.as_object());
-    let mut world = world.cloned().unwrap_or_default();
+    let mut world = systems(&ome)
+        .and_then(|systems| systems.first()?.as_object())
+        .cloned()
+        .unwrap_or_default();
     world.insert("name".to_owned(), json!("world"));
     world.insert("axes".to_owned(), json!(axes.collect::<Vec<_>>()));
     let world = json!([world]);
@@ -131,15 +133,17 @@ fn repaired(store: &StoreMetadata, root: &RootMetadata, found: Option<&Value>) -
         .or_insert_with(|| json!([]));
     attributes.insert("scene".to_owned(), Value::Object(scene));
     ome.insert("attributes".to_owned(), Value::Object(attributes));
-    let others = ome
+    let others: Vec<Value> = ome
         .get("nodes")
         .and_then(Value::as_array)
         .into_iter()
-        .flatten();
-    let others = others.filter(|node| node.get("type").and_then(Value::as_str) != Some("zv:level"));
-    let others: Vec<Value> = others.cloned().collect();
-    let levels = numbers(store).into_iter();
-    let levels = levels.map(|name| json!({"type": "zv:level", "name": name}));
+        .flatten()
+        .filter(|node| node.get("type").and_then(Value::as_str) != Some("zv:level"))
+        .cloned()
+        .collect();
+    let levels = numbers(store)
+        .into_iter()
+        .map(|name| json!({"type": "zv:level", "name": name}));
     let nodes: Vec<Value> = levels.chain(others).collect();
     ome.insert("nodes".to_owned(), Value::Array(nodes));
     Value::Object(ome)

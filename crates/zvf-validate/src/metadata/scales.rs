@@ -125,8 +125,10 @@ fn repaired(store: &StoreMetadata, root: &RootMetadata) -> Option<Value> {
     let entries = right.get_mut(0)?.as_object_mut()?;
     let given = entries.get("datasets").and_then(Value::as_array);
     let level = |item: &Value| LevelId::parse(item.get("path")?.as_str()?);
-    let given = given.into_iter().flatten();
-    let given = given.filter_map(|item| Some((level(item)?, item.clone())));
+    let given = given
+        .into_iter()
+        .flatten()
+        .filter_map(|item| Some((level(item)?, item.clone())));
     let mut items: Vec<(LevelId, Value)> = given
         .filter(|(level, _)| store.level(*level).is_some())
         // An unreadable entry of level 0 is rebuilt.

@@ -249,8 +249,9 @@ impl LevelView<'_, '_> {
         let visit = |span: NumberRange, fragment: u32, rows: Take<RowsIter<'_>>| {
             let owner = span
                 .fragment(fragment)
-                .and_then(|at| at_of(&of_fragments, at));
-            let owner = owner.copied().unwrap_or(NONE);
+                .and_then(|at| at_of(&of_fragments, at))
+                .copied()
+                .unwrap_or(NONE);
             for row in rows {
                 let vertex = span.vertex(row);
                 if let Some(at) = vertex.and_then(|vertex| at_mut(&mut owners, vertex)) {

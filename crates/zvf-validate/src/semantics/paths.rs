@@ -107,9 +107,9 @@ async fn pieces_of(view: &LevelView<'_, '_>, numbers: &VertexNumbers) -> Vec<Pie
                 Rows::Range(rows) => Some((rows.start, rows.end.saturating_sub(1))),
                 Rows::List(rows) => rows.get(0).zip(rows.get(rows.len().saturating_sub(1))),
             };
-            let ends = ends.filter(|_| !rows.is_empty());
-            let ends =
-                ends.and_then(|(first, last)| Some((span.vertex(first)?, span.vertex(last)?)));
+            let ends = ends
+                .filter(|_| !rows.is_empty())
+                .and_then(|(first, last)| Some((span.vertex(first)?, span.vertex(last)?)));
             if let (Some(piece), Some((first, last))) = (piece, ends) {
                 *piece = Piece {
                     first,

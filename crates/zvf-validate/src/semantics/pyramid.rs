@@ -184,8 +184,9 @@ fn objects(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>) {
     };
     let objects = u32::try_from(step.counts.objects.unwrap_or(0)).unwrap_or(0);
     if metadata.preserves_object_ids {
-        let new = (0..objects).filter(|row| coarse.is_set(*row) && !fine.is_set(*row));
-        let new = new.count();
+        let new = (0..objects)
+            .filter(|row| coarse.is_set(*row) && !fine.is_set(*row))
+            .count();
         if new > 0 {
             let message = format!("{new} objects have no vertices in level {parent}");
             context.report(&rules::NEW_OBJECTS, key, message);

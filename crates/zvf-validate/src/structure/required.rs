@@ -165,8 +165,11 @@ impl LevelCheck<'_, '_> {
 
     fn declared(&self, metadata: &LevelMetadata) {
         let declared = &metadata.arrays_present;
-        let given = self.store.tree.node(&self.level.key);
-        let given = given.and_then(|node| node.attributes().get("zarr_vectors_level"));
+        let given = self
+            .store
+            .tree
+            .node(&self.level.key)
+            .and_then(|node| node.attributes().get("zarr_vectors_level"));
         if given
             .and_then(|block| block.get("arrays_present"))
             .is_none()

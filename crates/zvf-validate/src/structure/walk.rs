@@ -125,8 +125,11 @@ fn cell(context: &Context<'_>, store: &StoreMetadata, key: &Key) {
         _ => {}
     }
     for (file, _) in store.tree.below(key) {
-        let name = file.strip_prefix(key.as_str()).unwrap_or_default();
-        let name = name.strip_prefix('/').unwrap_or_default();
+        let name = file
+            .strip_prefix(key.as_str())
+            .unwrap_or_default()
+            .strip_prefix('/')
+            .unwrap_or_default();
         if name != "zarr.json" && !ONLY_CHUNK.contains(&name) {
             stray_file(context, key, name);
         }
@@ -144,8 +147,11 @@ fn ends_between(store: &StoreMetadata, level: &LevelNode, delta: Delta) -> Optio
 /// Reports files below an array that are not one of its chunks.
 fn files(context: &Context<'_>, store: &StoreMetadata, key: &Key, array: &Array) {
     for (file, _) in store.tree.below(key) {
-        let name = file.strip_prefix(key.as_str()).unwrap_or_default();
-        let name = name.strip_prefix('/').unwrap_or_default();
+        let name = file
+            .strip_prefix(key.as_str())
+            .unwrap_or_default()
+            .strip_prefix('/')
+            .unwrap_or_default();
         if name != "zarr.json" && cell_of_file(key, array, file).is_none() {
             stray_file(context, key, name);
         }

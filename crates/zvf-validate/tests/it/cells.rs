@@ -58,9 +58,10 @@ fn check(damage: impl FnOnce(&mut Files), expected: &[&str]) {
 fn repair(files: &mut Files, fix: &Fix) {
     match fix {
         Fix::Attribute { node, path, value } => {
-            let file = match node.is_root() {
-                true => "zarr.json".to_owned(),
-                false => format!("{}/zarr.json", node.as_str()),
+            let file = if node.is_root() {
+                "zarr.json".to_owned()
+            } else {
+                format!("{}/zarr.json", node.as_str())
             };
             let path: Vec<Value> = ["attributes"]
                 .into_iter()

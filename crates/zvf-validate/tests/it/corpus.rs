@@ -33,8 +33,9 @@ fn each_damaged_store_breaks_the_named_rules_and_no_others() {
         let after = codes(&lines);
         let is_exact = |code: &&String| EXACT.iter().any(|level| code.starts_with(level));
         let missed: Vec<&String> = case.must.difference(&after).collect();
-        let new = after.difference(before);
-        let new = new.filter(|code| !case.must.contains(*code));
+        let new = after
+            .difference(before)
+            .filter(|code| !case.must.contains(*code));
         let extra: Vec<&String> = new
             .filter(|code| is_exact(code) || case.must_not.contains(*code))
             .collect();
@@ -68,9 +69,8 @@ fn every_rule_has_a_case() {
         .iter()
         .flat_map(|case| case.must.iter().map(String::as_str))
         .collect();
-    let untested =
-        rules::all().filter(|rule| !must.contains(rule.code) && !NOT_DAMAGE.contains(&rule.code));
-    let untested: Vec<String> = untested
+    let untested: Vec<String> = rules::all()
+        .filter(|rule| !must.contains(rule.code) && !NOT_DAMAGE.contains(&rule.code))
         .map(|rule| format!("{} {}", rule.code, rule.title))
         .collect();
     assert!(untested.is_empty(), "no damaged store breaks {untested:#?}");

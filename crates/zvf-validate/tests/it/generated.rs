@@ -9,8 +9,9 @@ use crate::cells::{found, lines};
 /// Returns recipes of every kind, generation and form.
 fn recipes() -> impl Iterator<Item = Recipe> {
     let kinds = StoreKind::ALL.into_iter();
-    let all = kinds.flat_map(|kind| RecipeProfile::ALL.map(|profile| (kind, profile)));
-    let all = all.flat_map(|(kind, profile)| Cells::ALL.map(|cells| (kind, profile, cells)));
+    let all = kinds
+        .flat_map(|kind| RecipeProfile::ALL.map(|profile| (kind, profile)))
+        .flat_map(|(kind, profile)| Cells::ALL.map(|cells| (kind, profile, cells)));
     // The position is the seed, and selects the remaining options.
     (0_usize..)
         .zip(all)
@@ -53,8 +54,8 @@ fn generated_pyramids_have_no_findings() {
                     kind,
                     profile,
                     ..Recipe::default()
-                };
-                let recipe = recipe.possible();
+                }
+                .possible();
                 let made = pyramid(&recipe, PyramidLinks::Explicit);
                 let mut found = lines(&found(&made.fine.files));
                 found.retain(|line| !is_expected(&recipe, line));

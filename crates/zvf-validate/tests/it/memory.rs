@@ -17,8 +17,9 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 
 /// Opens a store through the committed view of its root, as the façade does.
 pub(crate) async fn open(files: &Files) -> CellReader {
-    let store = OpenOptions::default().from_memory(files.iter().cloned());
-    let store = store.unwrap();
+    let store = OpenOptions::default()
+        .from_memory(files.iter().cloned())
+        .unwrap();
     let root = Key::root().metadata().unwrap();
     CellReader::new(match store.read_one(Read::full(root)).await.unwrap() {
         Some(bytes) => store.committed_view(&bytes).await.unwrap(),

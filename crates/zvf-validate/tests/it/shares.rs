@@ -99,8 +99,9 @@ fn the_last_damaged_stores_have_the_findings_of_one_process() {
 /// Returns generated stores of every kind, generation and form.
 fn generated() -> impl Iterator<Item = (String, Files)> {
     let kinds = StoreKind::ALL.into_iter();
-    let all = kinds.flat_map(|kind| RecipeProfile::ALL.map(|profile| (kind, profile)));
-    let all = all.flat_map(|(kind, profile)| Cells::ALL.map(|cells| (kind, profile, cells)));
+    let all = kinds
+        .flat_map(|kind| RecipeProfile::ALL.map(|profile| (kind, profile)))
+        .flat_map(|(kind, profile)| Cells::ALL.map(|cells| (kind, profile, cells)));
     (0_usize..)
         .zip(all)
         .map(|(number, (kind, profile, cells))| {
@@ -112,8 +113,8 @@ fn generated() -> impl Iterator<Item = (String, Files)> {
                 policy: RecordPolicy::ALL[number % 3],
                 chunked: number % 7 == 2,
                 ..Recipe::default()
-            };
-            let recipe = recipe.possible();
+            }
+            .possible();
             (format!("{recipe:?}"), make(&recipe).files)
         })
 }
@@ -138,8 +139,8 @@ fn pyramid_of(kind: StoreKind, cells: Cells) -> Files {
         kind,
         cells,
         ..Recipe::default()
-    };
-    let recipe = recipe.possible();
+    }
+    .possible();
     pyramid(&recipe, PyramidLinks::Explicit).fine.files
 }
 

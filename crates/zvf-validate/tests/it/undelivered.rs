@@ -35,9 +35,12 @@ impl Fetch for FailingStore {
         let root = r#"{"zarr_format": 3, "node_type": "group", "attributes": {"zarr_vectors": {
             "zv_version": "0.9.2", "chunk_shape": [1, 1], "bounds": [[0, 0], [1, 1]],
             "geometry_types": []}, "multiscales": [{"axes": ["x", "y"], "datasets": []}]}}"#;
-        let read = |key: &Key| match key.is_root() {
-            true => Ok(Node::parse(key, root.as_bytes()).ok()),
-            false => Err(error(key, FetchProblem::Unavailable)),
+        let read = |key: &Key| {
+            if key.is_root() {
+                Ok(Node::parse(key, root.as_bytes()).ok())
+            } else {
+                Err(error(key, FetchProblem::Unavailable))
+            }
         };
         keys.iter().map(read).collect()
     }
@@ -59,12 +62,13 @@ impl Fetch for FailingStore {
     }
 
     async fn files(&self, prefix: &Key) -> Result<Vec<(String, u64)>, FetchError> {
-        match self.lists {
-            true => Ok(vec![
+        if self.lists {
+            Ok(vec![
                 ("zarr.json".to_owned(), 1),
                 ("0/zarr.json".to_owned(), 1),
-            ]),
-            false => Err(error(prefix, FetchProblem::Unlistable)),
+            ])
+        } else {
+            Err(error(prefix, FetchProblem::Unlistable))
         }
     }
 

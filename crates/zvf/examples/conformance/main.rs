@@ -74,8 +74,7 @@ async fn tables(dataset: &Dataset, request: &Request) -> Outcome<Json> {
     let mut result = json!({});
     if let Some(objects) = session.object_list(level).await? {
         let ids: Vec<_> = (0..objects.len()).map(|at| objects.id(at)).collect();
-        let rows = (0..objects.len()).map_while(|at| objects.row(at));
-        let rows: Vec<u64> = rows.collect();
+        let rows: Vec<u64> = (0..objects.len()).map_while(|at| objects.row(at)).collect();
         let mut columns = serde_json::Map::new();
         for name in session.attribute_list(level, Scope::Object).await?.iter() {
             let column = session.object_values(level, name, Some(&rows)).await?;

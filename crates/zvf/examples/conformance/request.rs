@@ -38,8 +38,10 @@ impl Request {
             Some("bbox") => Kind::Geometry(Box::new(whole()?.region(bbox(fields)?))),
             Some("linked") => {
                 let levels = fields["levels"].as_i64().ok_or("no levels")?;
-                let query = Query::new().level(LevelChoice::Number(level));
-                let query = query.shape(Shape::Points).region(bbox(fields)?);
+                let query = Query::new()
+                    .level(LevelChoice::Number(level))
+                    .shape(Shape::Points)
+                    .region(bbox(fields)?);
                 Kind::Geometry(Box::new(query.drill(levels.try_into()?)))
             }
             Some("objects") => {

@@ -32,8 +32,10 @@ pub(crate) fn geometry(result: &QueryResult) -> Outcome<Json> {
         json["link"] = columns(&result.link)?;
     }
     if !result.skipped.is_empty() {
-        let missing = result.skipped.iter();
-        let missing = missing.map(|one| json!(format!("{}: {}", one.key, one.reason)));
+        let missing = result
+            .skipped
+            .iter()
+            .map(|one| json!(format!("{}: {}", one.key, one.reason)));
         json["missing"] = missing.collect();
     }
     Ok(json)

@@ -74,9 +74,10 @@ pub(super) struct Reduced {
 
 impl Reduced {
     fn of(value: f64) -> Self {
-        match value.is_nan() {
-            true => Self::default(),
-            false => Self { value, count: 1 },
+        if value.is_nan() {
+            Self::default()
+        } else {
+            Self { value, count: 1 }
         }
     }
 
@@ -261,12 +262,16 @@ impl<'a> ObjectTarget<'a> {
         let part = ArrayRole::ObjectAttribute(&spec.name);
         let location = AttributeLocation::find(dataset, spec, &part).await?;
         let session = dataset.session();
-        let objects = session.object_list(LevelId::FULL).await?;
-        let objects = objects.ok_or_else(|| spec.error("the store has no objects"))?;
+        let objects = session
+            .object_list(LevelId::FULL)
+            .await?
+            .ok_or_else(|| spec.error("the store has no objects"))?;
         let (vertices, dtype) = raw_vertices(dataset, spec).await?;
         let fragments = ArrayRole::VertexFragments;
-        let fragments = session.stored_array(LevelId::FULL, &fragments).await?;
-        let fragments = fragments.ok_or_else(|| spec.error("vertices have no fragments"))?;
+        let fragments = session
+            .stored_array(LevelId::FULL, &fragments)
+            .await?
+            .ok_or_else(|| spec.error("vertices have no fragments"))?;
         Ok(Self {
             dataset,
             spec,
@@ -356,10 +361,12 @@ impl<'a> ObjectTarget<'a> {
             let reduced = run(move || {
                 let bytes = computed_values(&*make, &full, axes, row, &spec)?;
                 let of_values = Dtype::new(spec.kind, ByteOrder::Little);
-                let width = u32::try_from(columns).ok().and_then(|n| n.try_into().ok());
-                let width = width.ok_or_else(|| spec.error("a vertex has too many values"))?;
-                let values = NumericRows::parse(&bytes, of_values, width);
-                let values = values.map_err(|_| spec.error("there are not whole values"))?;
+                let width = u32::try_from(columns)
+                    .ok()
+                    .and_then(|n| n.try_into().ok())
+                    .ok_or_else(|| spec.error("a vertex has too many values"))?;
+                let values = NumericRows::parse(&bytes, of_values, width)
+                    .map_err(|_| spec.error("there are not whole values"))?;
                 Ok(FragmentValues::of(&values, &rows, columns, reduction))
             });
             pass(reduced.await?);

@@ -52,11 +52,12 @@ impl RowValues {
                     .checked_mul(row)
                     .filter(|to| *to < size)
                     .map(|to| start + to);
-                let slot = to.and_then(|to| bytes.get_mut(to..to + row));
-                let slot = slot.ok_or_else(|| EditError::UnknownRow {
-                    chunk: chunk.to_string(),
-                    row: id.row(),
-                })?;
+                let slot = to
+                    .and_then(|to| bytes.get_mut(to..to + row))
+                    .ok_or_else(|| EditError::UnknownRow {
+                        chunk: chunk.to_string(),
+                        row: id.row(),
+                    })?;
                 slot.copy_from_slice(self.values.numbers.row(*from));
             }
             if old.is_none() && self.values.filler.is_none() {

@@ -262,11 +262,13 @@ async fn objects(
 ) -> Result<(Bytes, AttributeReport), Failure> {
     check_lengths(columns, ids.len())?;
     let session = dataset.session();
-    let objects = session.object_list(LevelId::FULL).await?;
-    let objects = objects.ok_or_else(|| Failure::Attribute {
-        name: "object_id".to_owned(),
-        why: "the store has no objects",
-    })?;
+    let objects = session
+        .object_list(LevelId::FULL)
+        .await?
+        .ok_or_else(|| Failure::Attribute {
+            name: "object_id".to_owned(),
+            why: "the store has no objects",
+        })?;
     let count = objects.len();
     let indices: HashMap<i64, usize> = (0..count)
         .filter_map(|at| Some((objects.id(at)?, at)))

@@ -76,9 +76,10 @@ impl AttributeTask {
 
     /// Checks that the store is as it was when the attribute was planned.
     fn check_base(&self, job: &Job, transaction: &Transaction) -> Result<(), Failure> {
-        match transaction.base() == self.base {
-            true => Ok(()),
-            false => Err(job.problem(TaskPlanError::Outdated)),
+        if transaction.base() == self.base {
+            Ok(())
+        } else {
+            Err(job.problem(TaskPlanError::Outdated))
         }
     }
 }

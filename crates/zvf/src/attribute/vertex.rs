@@ -131,8 +131,9 @@ impl<'a> VertexTarget<'a> {
         self.location.delete_replaced(transaction).await?;
         let writer = CellWriter::new(StagedTransaction::new(transaction))
             .with_progress(self.spec.progress.clone());
-        let written = self.write_cells(&writer, 0..self.objects.len(), values);
-        let mut written = written.await?;
+        let mut written = self
+            .write_cells(&writer, 0..self.objects.len(), values)
+            .await?;
         writer.write(self.nodes.clone()).await?;
         written.bytes = writer.take_report().bytes;
         Ok(written)
@@ -243,13 +244,13 @@ async fn nodes_of(
     let mut metadata = CellAttribute::new(CellAttributeRole::Vertex, &spec.name, dtype);
     metadata.row_shape = Some(spec.row_shape.clone());
     let listed = chunks.iter().map(ChunkCoord::coords);
-    let origin = Presence::origin_of(&vertices.attributes).take(vertices.rank());
-    let origin: Vec<i64> = origin.collect();
+    let origin: Vec<i64> = Presence::origin_of(&vertices.attributes)
+        .take(vertices.rank())
+        .collect();
     attributes.extend(Presence::attributes_of(&origin, listed));
     attributes.extend(metadata.to_attributes());
     let declared = dataset.root().shard_shape.as_deref();
-    let array = zvf_build::added_array(&vertices, declared)?;
-    let array = array.with_attributes(attributes);
+    let array = zvf_build::added_array(&vertices, declared)?.with_attributes(attributes);
     let mut outputs = vec![Output::node(key.clone(), array)];
     outputs.extend(present(dataset, GroupRole::VertexAttributes).await?);
     Ok(outputs)

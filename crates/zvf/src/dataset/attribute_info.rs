@@ -248,8 +248,11 @@ impl Dataset {
         ];
         for (member, spellings) in members {
             let declared = node.into_iter().map(Node::attributes).chain(of_root);
-            let texts = declared.flat_map(|at| spellings.map(|spelling| at.get(spelling)));
-            let mut texts = texts.flatten().filter(|text| text.is_string()).cloned();
+            let mut texts = declared
+                .flat_map(|at| spellings.map(|spelling| at.get(spelling)))
+                .flatten()
+                .filter(|text| text.is_string())
+                .cloned();
             if let Some(text) = texts.next() {
                 spec.insert(member.to_owned(), text);
             }
@@ -359,8 +362,9 @@ impl Dataset {
         let in_cells = |info: &&AttributeInfo| {
             matches!(info.scope, Scope::Vertex | Scope::Fragment | Scope::Link) && has(info)
         };
-        let named = attributes.iter().filter(in_cells);
-        let named: Vec<_> = named
+        let named: Vec<_> = attributes
+            .iter()
+            .filter(in_cells)
             .map(|info| (Some(info.scope), info.name.clone()))
             .collect();
         if !named.is_empty() {

@@ -196,11 +196,14 @@ impl<'a> Counter<'a> {
 
     /// Returns the node that describes `part`; `None` if the level has no such part.
     async fn node(&self, part: &ArrayRole<'_>) -> Result<Option<(Key, Node)>, Failure> {
-        let key = self.dataset.layout().described_at(self.level.level, part);
-        let key = key.map_err(|source| Failure::Name {
-            name: self.root.to_string(),
-            source,
-        })?;
+        let key = self
+            .dataset
+            .layout()
+            .described_at(self.level.level, part)
+            .map_err(|source| Failure::Name {
+                name: self.root.to_string(),
+                source,
+            })?;
         let Some(key) = key else {
             return Ok(None);
         };
@@ -263,8 +266,10 @@ impl<'a> Counter<'a> {
             .filter_map(|(file, _)| Some(file.split_once('/')?.0))
             .collect();
         names.dedup();
-        let keys = names.iter().map(|name| nodes::child(key, name));
-        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        let keys = names
+            .iter()
+            .map(|name| nodes::child(key, name))
+            .collect::<Result<Vec<_>, _>>()?;
         let found = nodes::read(self.dataset.store(), &keys).await?;
         let mut arrays = Vec::with_capacity(keys.len());
         for ((key, name), node) in keys.into_iter().zip(names).zip(found) {
@@ -300,12 +305,14 @@ impl<'a> Counter<'a> {
         let mut chunks = Vec::with_capacity(presence.len());
         let present: Vec<_> = presence.cells().collect();
         for batch in present.chunks(BATCH) {
-            let wanted = batch.iter().map(|present| CellRead {
-                array: &cells,
-                index: &present.cell,
-                part: None,
-            });
-            let wanted: Vec<CellRead<'_>> = wanted.collect();
+            let wanted: Vec<CellRead<'_>> = batch
+                .iter()
+                .map(|present| CellRead {
+                    array: &cells,
+                    index: &present.cell,
+                    part: None,
+                })
+                .collect();
             let payloads = self.dataset.cells().read(&wanted).await?;
             for (present, payload) in batch.iter().zip(payloads) {
                 let payload = payload.ok_or_else(|| missing(&present.chunk))?;

@@ -84,11 +84,11 @@ impl NodeCopyCheck {
         if !self.is_unverified() {
             return Ok(());
         }
-        let reads = self
+        let reads: Vec<Read> = self
             .expected
             .iter()
-            .map(|(file, _)| Read::full(file.clone()));
-        let reads: Vec<Read> = reads.collect();
+            .map(|(file, _)| Read::full(file.clone()))
+            .collect();
         let found = store.read(&reads).await?;
         let is_current = self
             .expected

@@ -28,8 +28,11 @@ pub(crate) async fn present(
     index: &ObjectIndex,
 ) -> Result<u64, Failure> {
     if index.layout == ObjectIndexLayout::Dense {
-        let objects = dataset.session().object_list(level).await?;
-        let objects = objects.unwrap_or_default();
+        let objects = dataset
+            .session()
+            .object_list(level)
+            .await?
+            .unwrap_or_default();
         let present = (0..objects.len()).filter(|index| !objects.fragments(*index).is_empty());
         return Ok(u64::try_from(present.count()).unwrap_or(u64::MAX));
     }
@@ -66,8 +69,13 @@ pub(crate) async fn present(
         node: manifests.node().clone(),
         cell: cell.to_string(),
     };
-    let per_cell = manifests.metadata().decoded_shape().first().copied();
-    let per_cell = per_cell.unwrap_or(1).max(1);
+    let per_cell = manifests
+        .metadata()
+        .decoded_shape()
+        .first()
+        .copied()
+        .unwrap_or(1)
+        .max(1);
     for start in (0..cells(&manifests)).step_by(usize::try_from(BATCH).unwrap_or(1)) {
         for (cell, payload) in (start..).zip(batch(dataset, &manifests, start).await?) {
             // An absent chunk holds empty manifests, unless the index declares more present objects
@@ -110,11 +118,11 @@ fn count<'a>(
 ) -> Result<u64, Failure> {
     let mut present = 0_u64;
     for row in rows.filter(|row| !row.is_empty()) {
-        let manifest = ObjectManifest::parse(row, sid_ndim);
-        let manifest = manifest.map_err(|source| Failure::Manifest {
-            node: node.clone(),
-            source,
-        })?;
+        let manifest =
+            ObjectManifest::parse(row, sid_ndim).map_err(|source| Failure::Manifest {
+                node: node.clone(),
+                source,
+            })?;
         present = present.saturating_add(u64::from(!manifest.is_empty()));
     }
     Ok(present)
@@ -127,12 +135,14 @@ async fn table(
     part: &ArrayRole<'_>,
 ) -> Result<CellArray, Failure> {
     let layout = dataset.layout();
-    let key = layout.values_at(level, part).transpose();
-    let key = key.unwrap_or_else(|| Key::parse(&level.to_string()));
-    let key = key.map_err(|source| Failure::Name {
-        name: level.to_string(),
-        source,
-    })?;
+    let key = layout
+        .values_at(level, part)
+        .transpose()
+        .unwrap_or_else(|| Key::parse(&level.to_string()))
+        .map_err(|source| Failure::Name {
+            name: level.to_string(),
+            source,
+        })?;
     match nodes::read_one(dataset.store(), &key).await? {
         Some(Node::Array(array)) => {
             let array = nodes::cell_array(&key, array)?;
@@ -159,12 +169,14 @@ async fn batch(
 ) -> Result<Vec<Option<Bytes>>, Failure> {
     let end = start.saturating_add(BATCH).min(cells(array));
     let indexes: Vec<[u64; 1]> = (start..end).map(|cell| [cell]).collect();
-    let wanted = indexes.iter().map(|index| CellRead {
-        array,
-        index,
-        part: None,
-    });
-    let wanted: Vec<CellRead<'_>> = wanted.collect();
+    let wanted: Vec<CellRead<'_>> = indexes
+        .iter()
+        .map(|index| CellRead {
+            array,
+            index,
+            part: None,
+        })
+        .collect();
     Ok(dataset.cells().read(&wanted).await?)
 }
 

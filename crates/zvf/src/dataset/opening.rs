@@ -334,8 +334,9 @@ impl Survey {
     fn opened(self, claim: Evidence, root: RootMetadata) -> Result<Opened, Failure> {
         let FirstLevel { id, key, node } = self.first;
         // A level without a `zarr.json` is a group without attributes.
-        let attributes = node.map(|node| node.attributes().clone());
-        let attributes = attributes.unwrap_or_default();
+        let attributes = node
+            .map(|node| node.attributes().clone())
+            .unwrap_or_default();
         let levels = LevelCache::default();
         levels.insert(LevelMetadata::parse(&key, id, &attributes, &root)?);
         Ok(Opened {

@@ -50,9 +50,10 @@ impl<'a> OpenLevel<'a> {
         let (content, cells) = session.level_content(LevelId::FULL).await?;
         let keys = level_keys();
         // Queries do not read these nodes.
-        let folders = [GroupRole::ObjectAttributes, GroupRole::GroupAttributes];
-        let folders = folders.into_iter().map(|role| place(keys.group(role)));
-        let folders = folders.collect::<Result<Vec<_>, _>>()?;
+        let folders = [GroupRole::ObjectAttributes, GroupRole::GroupAttributes]
+            .into_iter()
+            .map(|role| place(keys.group(role)))
+            .collect::<Result<Vec<_>, _>>()?;
         NodeSource::nodes(reads, &folders).await?;
         let nodes = reads.nodes_at(&place(keys.level())?);
         let attributes = root.attributes().clone();
@@ -76,10 +77,10 @@ impl<'a> OpenLevel<'a> {
         let session = session(self.reads, &self.opened);
         writer.expect(needs.len());
         for needs in needs.chunks(CELLS_PER_REPORT) {
-            let wanted = needs.iter();
-            let wanted =
-                wanted.map(|(key, chunk)| (key.clone(), ChunkCoord::new(chunk.as_slice())));
-            let wanted: Vec<_> = wanted.collect();
+            let wanted: Vec<_> = needs
+                .iter()
+                .map(|(key, chunk)| (key.clone(), ChunkCoord::new(chunk.as_slice())))
+                .collect();
             let read = session.content_cells(&self.cells, &wanted).await?;
             for (cell, payload) in needs.iter().zip(read) {
                 image.load(cell.clone(), payload.to_vec());

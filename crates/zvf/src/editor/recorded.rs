@@ -38,8 +38,7 @@ impl RecordedReads {
 
     /// Keeps the nodes at these keys.
     fn record(&self, keys: &[Key], nodes: &[Option<Node>]) {
-        let recorded = self.nodes.lock();
-        let mut recorded = recorded.unwrap_or_else(PoisonError::into_inner);
+        let mut recorded = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         for (key, node) in keys.iter().zip(nodes) {
             if let Some(node) = node {
                 recorded.insert(key.clone(), node.clone());
@@ -49,10 +48,10 @@ impl RecordedReads {
 
     /// Returns the nodes read so far at and below `top`.
     pub(super) fn nodes_at(&self, top: &Key) -> BTreeMap<Key, Node> {
-        let recorded = self.nodes.lock();
-        let recorded = recorded.unwrap_or_else(PoisonError::into_inner);
-        let below = recorded.iter();
-        let below = below.filter(|(key, _)| *key == top || key.is_below(top));
+        let recorded = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let below = recorded
+            .iter()
+            .filter(|(key, _)| *key == top || key.is_below(top));
         below
             .map(|(key, node)| (key.clone(), node.clone()))
             .collect()

@@ -54,11 +54,11 @@ impl Migration<'_> {
             let links = session.stored_composite_links(level.id, kind).await;
             if let Some(Some(links)) = self.skip_damaged(links)? {
                 let old = self.attributes(&key).await?;
-                let ends = links
+                let ends: Vec<i64> = links
                     .ends
                     .iter()
-                    .map(|end| i64::try_from(*end).unwrap_or(-1));
-                let ends: Vec<i64> = ends.collect();
+                    .map(|end| i64::try_from(*end).unwrap_or(-1))
+                    .collect();
                 let width = CompositeLinks::parse(&key, &old)?.value.width;
                 self.writer
                     .write(self.form.composite_links(&key, &old, width, &ends)?)
@@ -187,8 +187,10 @@ impl Migration<'_> {
             let keys = batch.iter().map(|(key, _)| key);
             let reads: Vec<Read> = keys.clone().cloned().map(Read::full).collect();
             let read = store.read(&reads).await?;
-            let objects = keys.cloned().zip(read);
-            let objects = objects.filter_map(|(key, bytes)| Some((key, bytes?)));
+            let objects = keys
+                .cloned()
+                .zip(read)
+                .filter_map(|(key, bytes)| Some((key, bytes?)));
             self.writer.put(objects.collect()).await?;
             self.writer.done(count);
             rest = after;

@@ -240,8 +240,9 @@ impl Migration<'_> {
                 let mut work = self.link_work(level, *delta, cells, width).await?;
                 match copied.as_mut().filter(|_| self.is_divisible(level, &work)) {
                     Some(copied) => {
-                        let written = copied.remove(&(*delta, width));
-                        let written = written.filter(|own| own.counts == work.counts());
+                        let written = copied
+                            .remove(&(*delta, width))
+                            .filter(|own| own.counts == work.counts());
                         work.links.written = written.ok_or_else(|| self.outdated())?;
                     }
                     None => self.all_cells(level, &mut work).await?,
@@ -499,8 +500,7 @@ impl Migration<'_> {
                 .iter()
                 .flat_map(|(_, unit)| unit.cells.clone())
                 .collect();
-            let read = self.read_links(links, &wanted).await?;
-            let mut read = read.into_iter();
+            let mut read = self.read_links(links, &wanted).await?.into_iter();
             let mut outputs = Vec::new();
             let mut bytes = 0;
             for (_, unit) in batch {

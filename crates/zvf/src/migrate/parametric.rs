@@ -27,20 +27,25 @@ impl Migration<'_> {
             let coefficients = u32::try_from(object.coefficients.len());
             coefficients.map_or(u32::MAX, |count| count.saturating_add(1))
         });
-        let declared = objects.get("max_row_length").and_then(Value::as_u64);
-        let declared = declared.and_then(|columns| u32::try_from(columns).ok());
+        let declared = objects
+            .get("max_row_length")
+            .and_then(Value::as_u64)
+            .and_then(|columns| u32::try_from(columns).ok());
         let columns = longest.max().unwrap_or(1).max(declared.unwrap_or(1));
         let mut numbers = NumericColumn::new(Kind::Float64, columns);
         for object in &parametric.objects {
-            let row = [type_number(object.type_id)].into_iter();
-            let row = row.chain(object.coefficients.iter().map(|own| own.value));
-            let row = row
+            let row = [type_number(object.type_id)]
+                .into_iter()
+                .chain(object.coefficients.iter().map(|own| own.value))
                 .chain(core::iter::repeat(f64::NAN))
                 .take(numbers.row_len());
             numbers.bytes.extend(row.flat_map(f64::to_le_bytes));
         }
-        let called = parametric.objects.iter().map(|object| object.name.clone());
-        let called: Option<Vec<String>> = called.collect();
+        let called: Option<Vec<String>> = parametric
+            .objects
+            .iter()
+            .map(|object| object.name.clone())
+            .collect();
         let old = [&group, &objects, &names];
         self.writer
             .write(self.form.parametric(old, &numbers, called.as_deref())?)

@@ -432,9 +432,12 @@ impl Migration<'_> {
                     let rows = facts.map_or(0, |facts| facts.rows);
                     cell = used(&cell, rows.saturating_mul(padded.row));
                 }
-                let rows = facts.map_or(0, |facts| match attribute.of_fragments {
-                    true => u64::from(facts.fragments),
-                    false => facts.rows,
+                let rows = facts.map_or(0, |facts| {
+                    if attribute.of_fragments {
+                        u64::from(facts.fragments)
+                    } else {
+                        facts.rows
+                    }
                 });
                 if facts.is_some_and(|facts| facts.rows > 0) {
                     let (metadata, node) = (&attribute.metadata, part.node());
@@ -488,9 +491,10 @@ impl Migration<'_> {
         key: &Key,
     ) -> CellAttribute {
         let metadata = &attribute.metadata;
-        let role = match attribute.of_fragments {
-            true => CellAttributeRole::Fragment,
-            false => CellAttributeRole::Vertex,
+        let role = if attribute.of_fragments {
+            CellAttributeRole::Fragment
+        } else {
+            CellAttributeRole::Vertex
         };
         let name = metadata.name.as_deref().unwrap_or(&attribute.name);
         let mut new = CellAttribute::new(role, name, metadata.dtype);
@@ -548,9 +552,10 @@ impl VertexArrays {
 
 impl Attribute {
     fn target<'a>(&'a self, level: &'a Level) -> Result<Target<'a>, Failure> {
-        let part = match self.of_fragments {
-            true => ArrayRole::FragmentAttribute(&self.name),
-            false => ArrayRole::VertexAttribute(&self.name),
+        let part = if self.of_fragments {
+            ArrayRole::FragmentAttribute(&self.name)
+        } else {
+            ArrayRole::VertexAttribute(&self.name)
         };
         Ok(Target {
             key: place(level.keys.node(&part))?,
@@ -584,10 +589,9 @@ async fn cells_or_none(
     let has = |chunk: &&ChunkCoord| part.chunks().binary_search(chunk).is_ok();
     let present: Vec<ChunkCoord> = chunks.iter().filter(has).cloned().collect();
     let mut read = session.stored_cells(part, &present).await.into_iter();
-    let cells = chunks.iter().map(|chunk| match has(&chunk) {
-        true => read.next(),
-        false => None,
-    });
+    let cells = chunks
+        .iter()
+        .map(|chunk| if has(&chunk) { read.next() } else { None });
     cells.collect()
 }
 
@@ -620,8 +624,7 @@ fn chunk_cells(
     };
     let of_index = fragments.unwrap_or(vertices);
     let index = index.unwrap_or_else(|| Err(damage(of_index, Fault::MissingCell)))?;
-    let parsed = FragmentIndex::parse(&index);
-    let parsed = parsed.map_err(|error| damage(of_index, error.into()))?;
+    let parsed = FragmentIndex::parse(&index).map_err(|error| damage(of_index, error.into()))?;
     let extent = parsed.extent();
     let mut rows = rows.unwrap_or_else(|| Ok(Bytes::new()))?;
     if let Some(padded) = vertices.padded() {
@@ -651,9 +654,10 @@ fn chunk_cells(
     let facts = ChunkFacts {
         rows: count,
         fragments: parsed.len(),
-        ends: match with_ends {
-            true => parsed.iter().map(ends).collect(),
-            false => Vec::new(),
+        ends: if with_ends {
+            parsed.iter().map(ends).collect()
+        } else {
+            Vec::new()
         },
         named: Vec::new(),
     };

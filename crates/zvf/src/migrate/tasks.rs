@@ -98,9 +98,10 @@ impl MigrateTask {
     /// Opens the source, which must be as it was when the migration was planned.
     async fn open_source(&self, job: &Job) -> Result<Dataset, Failure> {
         let source = open_source(&self.source, &self.options.open).await?;
-        match root_of(&source).await? == self.root {
-            true => Ok(source),
-            false => Err(job.problem(TaskPlanError::Outdated)),
+        if root_of(&source).await? == self.root {
+            Ok(source)
+        } else {
+            Err(job.problem(TaskPlanError::Outdated))
         }
     }
 }
@@ -114,8 +115,9 @@ async fn open_source(address: &str, open: &OpenOptions) -> Result<Dataset, Failu
 /// out.
 async fn root_of(source: &Dataset) -> Result<Value, Failure> {
     let root = nodes::read_one(source.store(), &Key::root()).await?;
-    let attributes = root.map(|root| root.attributes().clone());
-    let mut attributes: Map<String, Value> = attributes.unwrap_or_default();
+    let mut attributes: Map<String, Value> = root
+        .map(|root| root.attributes().clone())
+        .unwrap_or_default();
     attributes.remove(node_copy::MEMBER);
     Ok(Value::Object(attributes))
 }
@@ -141,9 +143,10 @@ pub(crate) async fn plan(
     };
     let store = &Location::from(target).create(&options.open)?;
     let failed = |source| failed(store, source);
-    let begun = match replaces_leftovers {
-        true => store.begin_create_replacing_leftovers().await,
-        false => store.begin_create().await,
+    let begun = if replaces_leftovers {
+        store.begin_create_replacing_leftovers().await
+    } else {
+        store.begin_create().await
     };
     let creation = begun.map_err(failed)?;
     let id = creation.id().to_owned();
@@ -198,8 +201,10 @@ pub(crate) async fn commit(
     let task = MigrateTask::of(&job, open).await?;
     let source = task.open_source(&job).await?;
     let (form, source) = checked(&source, &task.options).await?;
-    let creation = store.resume_create(id).await;
-    let mut creation = creation.map_err(|source| failed(store, source))?;
+    let mut creation = store
+        .resume_create(id)
+        .await
+        .map_err(|source| failed(store, source))?;
     if copies_nodes(task.options.profile, task.options.node_copy) {
         creation.write_node_copy();
     }
@@ -260,8 +265,9 @@ impl Migration<'_> {
         let own = share(arrays.chunks.len(), part, parts);
         let chunks = arrays.chunks.get(own).unwrap_or_default();
         let chunks = self.copy_chunks(&mut level, &arrays, chunks).await?;
-        let links = self.copy_links(&level, &links, part, parts).await?;
-        let links: Vec<Value> = links
+        let links: Vec<Value> = self
+            .copy_links(&level, &links, part, parts)
+            .await?
             .iter()
             .map(|((delta, width), written)| {
                 json!([delta.to_string(), width.get(), written.to_json()])
@@ -278,8 +284,10 @@ impl Migration<'_> {
             .iter()
             .map(|own| json!({"chunks": own.chunks, "columns": own.columns}))
             .collect();
-        let lost = core::mem::take(&mut self.state().lost).into_iter();
-        let lost: Vec<Value> = lost.map(|note| json!([note.path, note.why])).collect();
+        let lost: Vec<Value> = core::mem::take(&mut self.state().lost)
+            .into_iter()
+            .map(|note| json!([note.path, note.why]))
+            .collect();
         Ok(json!({
             "count": arrays.chunks.len(),
             "tiles": level.facts.tiles,
@@ -308,8 +316,9 @@ impl Migration<'_> {
             if json["count"].as_u64() != Some(arrays.chunks.len() as u64) {
                 return Err(self.outdated());
             }
-            let added = self.add_copied(level, &mut all, json);
-            let added = added.filter(|()| all.0.attributes.len() == arrays.copied_attributes());
+            let added = self
+                .add_copied(level, &mut all, json)
+                .filter(|()| all.0.attributes.len() == arrays.copied_attributes());
             added.ok_or_else(|| copied.job.problem(TaskPlanError::Invalid))?;
         }
         Ok(all)

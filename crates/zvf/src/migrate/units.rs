@@ -91,8 +91,7 @@ impl LinkValues {
 
     fn fill_rows(&mut self, links: usize) {
         self.filled_rows += links as u64;
-        let row = self.fill.iter().copied().cycle().take(self.row);
-        let row: Vec<u8> = row.collect();
+        let row: Vec<u8> = self.fill.iter().copied().cycle().take(self.row).collect();
         self.bytes.extend(row.repeat(links));
     }
 
@@ -144,8 +143,10 @@ impl UnitLinks {
                 .iter()
                 .map(|chunk| number(&chunks, chunk))
                 .collect();
-            let ends = own.ends.iter();
-            let ends = ends.map(|(chunk, row)| (numbers[*chunk as usize], *row));
+            let ends = own
+                .ends
+                .iter()
+                .map(|(chunk, row)| (numbers[*chunk as usize], *row));
             unit.ends.extend(ends);
             let count = own.ends.len() / own.width.get();
             let leader = own.chunks.first().map_or(0, |chunk| number(&chunks, chunk));

@@ -506,16 +506,18 @@ impl Sample {
     /// Counts cells with vertices. Without sharing, a cell counts once for each object.
     fn cells(&self, cell: &[f64], share: bool) -> f64 {
         let positions = self.positions.chunks_exact(self.axes.max(1));
-        let keys = positions.zip(&self.owners).map(|(position, owner)| {
-            let whose = if share { 0 } else { u64::from(*owner) };
-            // A hash collision counts two cells as one, which does not matter for a choice among
-            // halvings.
-            position.iter().zip(cell).fold(whose, |key, (x, extent)| {
-                let at = (x / extent).floor() as i64;
-                (key.rotate_left(29) ^ at.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        let mut keys: Vec<u64> = positions
+            .zip(&self.owners)
+            .map(|(position, owner)| {
+                let whose = if share { 0 } else { u64::from(*owner) };
+                // A hash collision counts two cells as one, which does not matter for a choice among
+                // halvings.
+                position.iter().zip(cell).fold(whose, |key, (x, extent)| {
+                    let at = (x / extent).floor() as i64;
+                    (key.rotate_left(29) ^ at.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                })
             })
-        });
-        let mut keys: Vec<u64> = keys.collect();
+            .collect();
         keys.sort_unstable();
         keys.dedup();
         keys.len() as f64

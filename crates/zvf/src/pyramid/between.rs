@@ -35,8 +35,11 @@ impl Build<'_> {
             let only = only.as_ref();
             only.is_none_or(|(stale, _)| chunks.iter().any(|chunk| stale.contains(chunk)))
         };
-        let units = sorted.between.iter().filter(|(chunks, _)| is_made(chunks));
-        let mut units: Vec<_> = units.collect();
+        let mut units: Vec<_> = sorted
+            .between
+            .iter()
+            .filter(|(chunks, _)| is_made(chunks))
+            .collect();
         let shared = Arc::clone(&self.shared);
         let coarse = &shared.coarse;
         units.sort_by_cached_key(|(chunks, _)| {
@@ -211,38 +214,37 @@ impl Build<'_> {
             for array_key in array_keys {
                 let is_between = array_key == LinkArrayKey::CrossChunk;
                 if !links.fields.is_empty() {
-                    outputs.push(empty(match is_between {
-                        true => GroupRole::CrossChunkLinkAttributes,
-                        false => GroupRole::LinkAttributes,
+                    outputs.push(empty(if is_between {
+                        GroupRole::CrossChunkLinkAttributes
+                    } else {
+                        GroupRole::LinkAttributes
                     })?);
                 }
                 for (field, attributes) in links.fields.iter().zip(&links.field_attributes) {
-                    outputs.push(empty(match is_between {
-                        true => GroupRole::CrossChunkLinkAttribute(&field.name),
-                        false => GroupRole::LinkAttribute(&field.name),
+                    outputs.push(empty(if is_between {
+                        GroupRole::CrossChunkLinkAttribute(&field.name)
+                    } else {
+                        GroupRole::LinkAttribute(&field.name)
                     })?);
-                    match form.is_current() {
-                        true => {
-                            let family = form.attribute_family(&field.name, logical);
-                            outputs.push(family.map_err(BuildError::from)?);
-                        }
-                        false => {
-                            let mut attributes = attributes.clone();
-                            let columns = columns_of(field, &mut attributes);
-                            let own = form.attribute(
-                                &array_key,
-                                LinkAttributeType {
-                                    name: &field.name,
-                                    dtype: field.made(),
-                                    columns,
-                                },
-                                arity,
-                                crossing,
-                            );
-                            attributes.extend(own);
-                            let node = place(form.attribute_key(&field.name, &array_key))?;
-                            outputs.push(Output::group(node, attributes));
-                        }
+                    if form.is_current() {
+                        let family = form.attribute_family(&field.name, logical);
+                        outputs.push(family.map_err(BuildError::from)?);
+                    } else {
+                        let mut attributes = attributes.clone();
+                        let columns = columns_of(field, &mut attributes);
+                        let own = form.attribute(
+                            &array_key,
+                            LinkAttributeType {
+                                name: &field.name,
+                                dtype: field.made(),
+                                columns,
+                            },
+                            arity,
+                            crossing,
+                        );
+                        attributes.extend(own);
+                        let node = place(form.attribute_key(&field.name, &array_key))?;
+                        outputs.push(Output::group(node, attributes));
                     }
                 }
             }
@@ -252,10 +254,9 @@ impl Build<'_> {
         let own = [
             (&shared.up, shared.fine.arity),
             (&shared.down, shared.coarse.arity),
-        ];
-        let own = own
-            .into_iter()
-            .filter_map(|(form, arity)| Some((form.clone()?, arity, count)));
+        ]
+        .into_iter()
+        .filter_map(|(form, arity)| Some((form.clone()?, arity, count)));
         let all: Vec<(LinkTarget, usize, Stored)> =
             own.chain(std::mem::take(&mut self.between)).collect();
         let none = Attributes::new();
@@ -317,8 +318,8 @@ fn family(
 /// Returns the number of values in a row as the node of the finer level declares it, and removes
 /// the declaration.
 fn columns_of(field: &AggregatedAttribute, attributes: &mut Map<String, Value>) -> usize {
-    let shape = attributes.remove("row_shape");
-    let shape = shape.as_ref().and_then(Value::as_array);
+    let row_shape = attributes.remove("row_shape");
+    let shape = row_shape.as_ref().and_then(Value::as_array);
     let columns = shape.map(|shape| shape.iter().filter_map(Value::as_u64).product::<u64>());
     if field.rule == Aggregation::Count {
         attributes.remove("channel_names");

@@ -134,9 +134,10 @@ impl<'a> Build<'a> {
         let form = shards::form(source, design, &form, &coarse)?;
         let aside = form.compressed();
         // In an additive pyramid, points of the finer level need not have a point in this one.
-        let (stores_up, stores_down) = match design.additive {
-            true => (false, false),
-            false => options.stored_links(),
+        let (stores_up, stores_down) = if design.additive {
+            (false, false)
+        } else {
+            options.stored_links()
         };
         let up = stores_up
             .then(|| link_form(root, &source.metadata, &metadata, 1, &aside))
@@ -203,8 +204,10 @@ impl<'a> Build<'a> {
         let root = self.source.dataset.root();
         let fine = self.deep_metadata.get(&level)?.scale(root).ok()?;
         let coarse = self.metadata.scale(root).ok()?;
-        let factors = fine.iter().zip(&coarse);
-        let factors = factors.map(|(fine, coarse)| i64::from(coarse.get() / fine.get()).max(1));
+        let factors = fine
+            .iter()
+            .zip(&coarse)
+            .map(|(fine, coarse)| i64::from(coarse.get() / fine.get()).max(1));
         let scale: Vec<i64> = factors.collect();
         Some(self.source.chunk_of(chunk, &scale))
     }
@@ -265,8 +268,11 @@ impl<'a> Build<'a> {
         let Groups {
             all, last_steps, ..
         } = groups;
-        let todo = all.into_iter().skip(range.start).take(range.len());
-        let mut todo = todo.peekable();
+        let mut todo = all
+            .into_iter()
+            .skip(range.start)
+            .take(range.len())
+            .peekable();
         let cores = rayon::current_num_threads().min(MAX_CORES);
         let batch_bytes = BATCH_BYTES_PER_CORE.saturating_mul(cores as u64);
         let mut max = FIRST_BATCH_PER_CORE.saturating_mul(cores);
@@ -278,9 +284,10 @@ impl<'a> Build<'a> {
             let mut batch: Vec<(ChunkCoord, Vec<ChunkCoord>)> = Vec::new();
             let mut count = 0;
             while let Some((_, fine)) = todo.peek() {
-                let limit = match batch.len() < cores {
-                    true => max.saturating_mul(FEW_JOBS),
-                    false => max,
+                let limit = if batch.len() < cores {
+                    max.saturating_mul(FEW_JOBS)
+                } else {
+                    max
                 };
                 if !batch.is_empty() && count + fine.len() > limit {
                     break;
@@ -423,18 +430,20 @@ async fn read(
     let mut bytes = ends as u64;
     let mut jobs = Vec::with_capacity(batch.len());
     for ((chunk, fine), cells) in batch.into_iter().zip(of_each) {
-        let fine = fine.into_iter().filter_map(|chunk| {
-            let payloads = payloads.next()?;
-            bytes += payloads.size();
-            let named = named.remove(&chunk).unwrap_or_default();
-            Some((chunk, payloads, named))
-        });
-        let fine = fine.collect();
+        let fine = fine
+            .into_iter()
+            .filter_map(|chunk| {
+                let payloads = payloads.next()?;
+                bytes += payloads.size();
+                let named = named.remove(&chunk).unwrap_or_default();
+                Some((chunk, payloads, named))
+            })
+            .collect();
         let links = cells
             .iter()
-            .filter_map(|cell| read.get(wanted.binary_search(cell).ok()?).cloned());
-        let links = links.filter(|cell| source.is_first_copy(cell));
-        let links = links.collect();
+            .filter_map(|cell| read.get(wanted.binary_search(cell).ok()?).cloned())
+            .filter(|cell| source.is_first_copy(cell))
+            .collect();
         jobs.push(Job { chunk, fine, links });
     }
     Ok((bytes, jobs))
@@ -572,11 +581,13 @@ fn recipe(
     }
     let keeps = design.method.keeps_vertices();
     let has_objects = source.objects.is_some();
-    let vertex = source.vertex.iter();
-    let vertex = vertex.map(|own| own.field(coarsening, keeps));
+    let vertex = source.vertex.iter().map(|own| own.field(coarsening, keeps));
     // Without objects, the fragments of bins are computed anew.
-    let fragment = source.fragment.iter().filter(|_| has_objects);
-    let fragment = fragment.map(|own| own.field(coarsening, true));
+    let fragment = source
+        .fragment
+        .iter()
+        .filter(|_| has_objects)
+        .map(|own| own.field(coarsening, true));
     Ok(Coarsener {
         // A linked vertex belongs to one object, and paths always share.
         method: match shape {

@@ -29,9 +29,10 @@ pub(super) async fn additive(store: &Store, count: u32) -> Result<(), Failure> {
         let mut after = before.clone();
         level::remove_additive(&mut after);
         if let Some(mut change) = LevelMetadataChange::of_existing(&mut after) {
-            change.set_refinement(match number < count {
-                true => Refinement::Add,
-                false => Refinement::Replace,
+            change.set_refinement(if number < count {
+                Refinement::Add
+            } else {
+                Refinement::Replace
             });
         }
         if after != before {
@@ -48,8 +49,7 @@ pub(super) async fn additive(store: &Store, count: u32) -> Result<(), Failure> {
     }
     transaction.touch("*");
     let key = nodes::metadata(&Key::root())?;
-    let root = Node::parse(&key, transaction.root())?;
-    let mut root = root.attributes().clone();
+    let mut root = Node::parse(&key, transaction.root())?.attributes().clone();
     if count > 1 {
         let mut change = RootChange::of(&mut root);
         change.use_capability(ADDITIVE_LEVELS);

@@ -102,11 +102,14 @@ impl Build<'_> {
             let (batch, later) = rest.split_at(at_once.min(rest.len()));
             rest = later;
             done += batch.len();
-            let wanted = batch.iter().flat_map(|(_, own)| own.iter().copied());
-            let wanted: Vec<usize> = wanted.collect();
+            let wanted: Vec<usize> = batch
+                .iter()
+                .flat_map(|(_, own)| own.iter().copied())
+                .collect();
             let mut read = session.read_links(&cells, &wanted).await?.into_iter();
-            let own = batch.iter().map(|(_, group)| group.len());
-            let own: Vec<Vec<CellLinks>> = own
+            let own: Vec<Vec<CellLinks>> = batch
+                .iter()
+                .map(|(_, group)| group.len())
                 .map(|cells| read.by_ref().take(cells).collect())
                 .collect();
             let found = own.iter().flatten().map(|links| links.ends.len());
@@ -197,12 +200,14 @@ impl Build<'_> {
             let Some(parents) = self.tally.parents.get(middle) else {
                 continue;
             };
-            let found = alike.iter().filter_map(|ends| {
-                let row = usize::try_from(ends[1].1).ok()?;
-                let parent = parents.get(row).filter(|parent| **parent != NO_VERTEX)?;
-                Some((ends[0].1, u64::from(*parent)))
-            });
-            let mut found = found.peekable();
+            let mut found = alike
+                .iter()
+                .filter_map(|ends| {
+                    let row = usize::try_from(ends[1].1).ok()?;
+                    let parent = parents.get(row).filter(|parent| **parent != NO_VERTEX)?;
+                    Some((ends[0].1, u64::from(*parent)))
+                })
+                .peekable();
             if found.peek().is_some() {
                 let end = self.source.chunk_of(middle, &self.scale);
                 pairs.entry((start.clone(), end)).or_default().extend(found);

@@ -109,8 +109,7 @@ impl Coarsening {
         is_coded: bool,
         keeps: bool,
     ) -> Result<Aggregation, Failure> {
-        let rule = self.rules.get(name).copied();
-        let rule = rule.unwrap_or_else(|| {
+        let rule = self.rules.get(name).copied().unwrap_or_else(|| {
             Aggregation::default_for(kind, columns.unwrap_or(1), is_coded, keeps)
         });
         if is_coded && !rule.suits_codes() {

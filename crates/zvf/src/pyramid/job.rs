@@ -227,12 +227,13 @@ impl Shared {
         }
         let (mut linked, mut crossed) = (0, 0);
         let fine = job.fine.par_iter().zip(&made.parents);
-        let between = fine.map(|((fine, ..), parents)| {
-            let mut cells = Vec::new();
-            let count = self.between_levels(fine, &job.chunk, parents, &mut cells)?;
-            Ok((fine, count, cells))
-        });
-        let between: Vec<Result<_, Failure>> = between.collect();
+        let between: Vec<Result<_, Failure>> = fine
+            .map(|((fine, ..), parents)| {
+                let mut cells = Vec::new();
+                let count = self.between_levels(fine, &job.chunk, parents, &mut cells)?;
+                Ok((fine, count, cells))
+            })
+            .collect();
         for found in between {
             let (fine, count, own) = found?;
             linked += count;
@@ -244,14 +245,14 @@ impl Shared {
             put,
             shard_cells,
         } = self.encode(cells)?;
-        let parents = match self.keeps_parents {
-            true => job
-                .fine
+        let parents = if self.keeps_parents {
+            job.fine
                 .iter()
                 .map(|(fine, ..)| fine.clone())
                 .zip(made.parents)
-                .collect(),
-            false => Vec::new(),
+                .collect()
+        } else {
+            Vec::new()
         };
         let outcome = Outcome {
             chunk: job.chunk.clone(),
@@ -336,9 +337,10 @@ impl Shared {
         let is_aside = parts.next().is_some_and(|part| families.contains(&part))
             && parts.next().and_then(|delta| Delta::parse(delta).ok()) != Some(Delta::INTRA);
         let form = if is_aside { &self.aside } else { &self.form };
-        match level == Some(self.coarse.keys.level) {
-            true => (&self.coarse, form),
-            false => (&self.fine, form),
+        if level == Some(self.coarse.keys.level) {
+            (&self.coarse, form)
+        } else {
+            (&self.fine, form)
         }
     }
 
@@ -359,13 +361,15 @@ impl Shared {
             if form.is_current() && !arrays.has(path) {
                 let none = Attributes::new();
                 let (extent, arity) = (&level.extent, level.arity);
-                let node = form.part(path, extent, arity, &[], &none, none.clone());
-                let node = node.ok_or_else(|| outside_grid(path))?;
+                let node = form
+                    .part(path, extent, arity, &[], &none, none.clone())
+                    .ok_or_else(|| outside_grid(path))?;
                 arrays = self.opened.with(Arrays::of(&[node])?);
             }
             let chunk = &cell.put.chunk;
-            let made = form.cell(path, &level.extent, chunk, cell.payload);
-            let made = made.ok_or_else(|| outside_grid(path))?;
+            let made = form
+                .cell(path, &level.extent, chunk, cell.payload)
+                .ok_or_else(|| outside_grid(path))?;
             match form.shard_of(&level.extent, level.arity, chunk) {
                 Some(at) => {
                     let array = arrays.get(path)?;
@@ -462,9 +466,10 @@ pub(super) fn file_pairs(
 
 /// Returns the node of the links of a delta.
 fn family(form: &LinkTarget) -> Result<Key, Failure> {
-    place(form.key(&match form.is_current() {
-        true => LinkArrayKey::Offsets(String::new()),
-        false => LinkArrayKey::CrossChunk,
+    place(form.key(&if form.is_current() {
+        LinkArrayKey::Offsets(String::new())
+    } else {
+        LinkArrayKey::CrossChunk
     }))
 }
 

@@ -92,9 +92,10 @@ impl Build<'_> {
         if self.shared.recipe.shape.is_shared() {
             change.use_capability(SHARED_FRAGMENTS);
         }
-        let storage = match self.design.additive {
-            true => CrossLevel::None,
-            false => self.options.cross_level,
+        let storage = if self.design.additive {
+            CrossLevel::None
+        } else {
+            self.options.cross_level
         };
         let depth = match storage {
             CrossLevel::None => 0,

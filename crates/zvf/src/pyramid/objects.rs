@@ -83,8 +83,8 @@ impl Build<'_> {
                 encoded(&arrays, vec![cell])
             });
             parts.collect::<Result<Vec<_>, Failure>>()
-        });
-        let made = made.await?;
+        })
+        .await?;
         self.writer.write(outputs).await?;
         self.writer.put(made.concat()).await
     }

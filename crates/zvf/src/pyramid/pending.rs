@@ -40,8 +40,11 @@ pub(super) struct PendingLevels {
 /// Parses the record in the attributes of the root; `None` if there is none, or it is not understood.
 pub(super) fn of(root: &Map<String, Value>) -> Option<PendingLevels> {
     let record = root.get(PENDING_LEVELS)?;
-    let recipes = record.get("recipes")?.as_array()?.iter();
-    let recipes = recipes.map(stats::parse_recipe);
+    let recipes = record
+        .get("recipes")?
+        .as_array()?
+        .iter()
+        .map(stats::parse_recipe);
     Some(PendingLevels {
         recipes: recipes.collect::<Option<_>>()?,
         refinement: record.get("refinement")?.as_bool()?,

@@ -16,9 +16,10 @@ pub(super) async fn is_made(
         return Ok(false);
     }
     let root = dataset.root();
-    let (storage, depth) = match design.additive {
-        true => (CrossLevel::None, 0),
-        false => (options.cross_level, options.depth_of()),
+    let (storage, depth) = if design.additive {
+        (CrossLevel::None, 0)
+    } else {
+        (options.cross_level, options.depth_of())
     };
     let is_linked =
         metadata::stored(root) == storage && root.cross_level_depth == i32::try_from(depth).ok();

@@ -27,12 +27,17 @@ pub(super) fn form(
     coarse: &LevelArrays,
 ) -> Result<MigrationTarget, Failure> {
     let sharding = design.sharding.clone();
-    let declared = source.dataset.root().shard_shape.as_ref();
-    let declared = declared.filter(|_| form.is_current()).map(|shape| {
-        // Attributes that chunk a level have the first axes of its grid.
-        let leading = coarse.arity.saturating_sub(shape.len());
-        ShardingPolicy::Shape([vec![1; leading], shape.clone()].concat())
-    });
+    let declared = source
+        .dataset
+        .root()
+        .shard_shape
+        .as_ref()
+        .filter(|_| form.is_current())
+        .map(|shape| {
+            // Attributes that chunk a level have the first axes of its grid.
+            let leading = coarse.arity.saturating_sub(shape.len());
+            ShardingPolicy::Shape([vec![1; leading], shape.clone()].concat())
+        });
     let sharding = sharding.or(declared);
     let sharding = sharding.unwrap_or_else(|| source.sharding());
     let (chunks, bytes) = source.bytes();
@@ -148,12 +153,14 @@ impl Shards {
                     why: "a shard was written before all of its cells were built",
                 });
             }
-            let shard = self.open.entry((cell.level, cell.node, cell.at));
-            let shard = shard.or_insert_with(|| Shard {
-                key: cell.key,
-                array: cell.array,
-                cells: Vec::new(),
-            });
+            let shard = self
+                .open
+                .entry((cell.level, cell.node, cell.at))
+                .or_insert_with(|| Shard {
+                    key: cell.key,
+                    array: cell.array,
+                    cells: Vec::new(),
+                });
             shard.cells.push((cell.number, cell.payload));
         }
         Ok(())
@@ -161,13 +168,19 @@ impl Shards {
 
     /// Removes and returns the shards that are complete after `done` steps.
     fn take_complete(&mut self, last_steps: &LastSteps, done: usize) -> Vec<Shard> {
-        let whole = self.open.keys().filter(|(level, _, at)| {
-            let end = last_steps.0.get(&(*level, at.clone()));
-            end.is_some_and(|end| *end <= done)
-        });
-        let whole: Vec<_> = whole.cloned().collect();
-        let shards = whole.iter().filter_map(|name| self.open.remove(name));
-        let shards: Vec<Shard> = shards.collect();
+        let whole: Vec<_> = self
+            .open
+            .keys()
+            .filter(|(level, _, at)| {
+                let end = last_steps.0.get(&(*level, at.clone()));
+                end.is_some_and(|end| *end <= done)
+            })
+            .cloned()
+            .collect();
+        let shards: Vec<Shard> = whole
+            .iter()
+            .filter_map(|name| self.open.remove(name))
+            .collect();
         self.put
             .extend(shards.iter().map(|shard| shard.key.clone()));
         shards
@@ -184,14 +197,16 @@ impl Shards {
             return Ok(Vec::new());
         }
         run(move || {
-            let made = shards.into_par_iter().map(|shard| {
-                let bytes = shard.array.encode_shard(&shard.cells);
-                let bytes = bytes.map_err(|source| Failure::Encode {
-                    key: shard.key.clone(),
-                    source,
-                })?;
-                Ok((shard.key, bytes))
-            });
+            let made =
+                shards.into_par_iter().map(|shard| {
+                    let bytes = shard.array.encode_shard(&shard.cells).map_err(|source| {
+                        Failure::Encode {
+                            key: shard.key.clone(),
+                            source,
+                        }
+                    })?;
+                    Ok((shard.key, bytes))
+                });
             made.collect()
         })
         .await

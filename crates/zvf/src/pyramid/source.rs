@@ -90,8 +90,13 @@ pub(super) struct Payloads {
 impl Payloads {
     /// Returns the size of the payloads in bytes.
     pub(super) fn size(&self) -> u64 {
-        let values = self.vertex.iter().chain(&self.fragment).flatten();
-        let values: usize = values.map(Bytes::len).sum();
+        let values: usize = self
+            .vertex
+            .iter()
+            .chain(&self.fragment)
+            .flatten()
+            .map(Bytes::len)
+            .sum();
         (self.vertices.len() + self.fragments.len() + values) as u64
     }
 }
@@ -175,9 +180,10 @@ impl<'a> Source<'a> {
         let vertex = attributes(&session, id, Scope::Vertex).await?;
         let fragment = attributes(&session, id, Scope::Fragment).await?;
         let objects = session.object_list(id).await?;
-        let links = match is_linked(dataset) {
-            true => Self::links(dataset, id, coarsening).await?,
-            false => None,
+        let links = if is_linked(dataset) {
+            Self::links(dataset, id, coarsening).await?
+        } else {
+            None
         };
         Ok(Self {
             dataset,
@@ -351,17 +357,19 @@ impl<'a> Source<'a> {
         // A linked vertex is one vertex for all its links, and belongs to one object.
         let shares = shares && self.links.is_none();
         if self.objects.is_some() && (self.is_paths() || self.is_shared || shares) {
-            return match self.links.is_none() && !self.is_paths() {
-                true => Ownership::SharedPoints,
-                false => Ownership::Shared,
+            return if self.links.is_none() && !self.is_paths() {
+                Ownership::SharedPoints
+            } else {
+                Ownership::Shared
             };
         }
         let convention = self.dataset.root().links_convention.clone();
         // Links that the order of rows implies have two ends.
         let are_edges = self.links.as_ref().is_some_and(|links| links.width == 2);
-        match convention == Some(Word::Known(LinksConvention::ImplicitWithBranches)) && are_edges {
-            true => Ownership::Trees,
-            false => Ownership::Exclusive,
+        if convention == Some(Word::Known(LinksConvention::ImplicitWithBranches)) && are_edges {
+            Ownership::Trees
+        } else {
+            Ownership::Exclusive
         }
     }
 
@@ -466,14 +474,13 @@ impl<'a> Source<'a> {
     /// Returns the chunk of the coarser level that covers `chunk`.
     pub(super) fn chunk_of(&self, chunk: &ChunkCoord, scale: &[i64]) -> ChunkCoord {
         let leading = usize::from(self.metadata.attribute_chunking.is_some());
-        let coords = chunk
-            .coords()
-            .iter()
-            .enumerate()
-            .map(|(axis, at)| match axis < leading {
-                true => *at,
-                false => at.div_euclid(scale.get(axis - leading).copied().unwrap_or(1)),
-            });
+        let coords = chunk.coords().iter().enumerate().map(|(axis, at)| {
+            if axis < leading {
+                *at
+            } else {
+                at.div_euclid(scale.get(axis - leading).copied().unwrap_or(1))
+            }
+        });
         ChunkCoord::new(coords.collect::<Vec<i64>>())
     }
 
@@ -572,12 +579,12 @@ async fn cells(
     let mut read = session.stored_cells(part, &present).await.into_iter();
     let mut cells = Vec::with_capacity(chunks.len());
     for chunk in chunks {
-        cells.push(match has(&chunk) {
-            true => read
-                .next()
+        cells.push(if has(&chunk) {
+            read.next()
                 .transpose()
-                .map_err(zvf_query::QueryError::from)?,
-            false => None,
+                .map_err(zvf_query::QueryError::from)?
+        } else {
+            None
         });
     }
     Ok(cells)

@@ -27,8 +27,8 @@ pub(super) async fn kept(
         objects
             .row(objects.len().saturating_sub(1))
             .map_or(0, |row| row + 1),
-    );
-    let rows = rows.unwrap_or(usize::MAX);
+    )
+    .unwrap_or(usize::MAX);
     let mut facts = vec![ObjectFacts::default(); rows];
     let mut numbers: HashMap<ChunkCoord, u32> = HashMap::new();
     for index in 0..objects.len() {

@@ -98,8 +98,9 @@ pub(super) fn recipe(level: &Attributes) -> Option<Recipe> {
 pub(super) fn parse_recipe(attributes: &Value) -> Option<Recipe> {
     let scale = attributes.get("chunk_scale")?.as_array()?.iter();
     let scale = scale.map(|scale| u32::try_from(scale.as_u64()?).ok());
-    let rules = attributes.get("attributes").and_then(Value::as_object);
-    let rules = rules
+    let rules = attributes
+        .get("attributes")
+        .and_then(Value::as_object)
         .into_iter()
         .flatten()
         .map(|(name, rule)| Some((name.clone(), rule.as_str()?.parse().ok()?)));

@@ -184,11 +184,12 @@ impl LevelTask {
 
     /// Checks that the store is as it was when the level was planned.
     fn check_base(&self, transaction: &Transaction) -> Result<(), Failure> {
-        match transaction.base() == self.base {
-            true => Ok(()),
-            false => Err(Failure::NoPyramid {
+        if transaction.base() == self.base {
+            Ok(())
+        } else {
+            Err(Failure::NoPyramid {
                 why: "another writer changed the store; build the level again",
-            }),
+            })
         }
     }
 
@@ -269,8 +270,9 @@ pub(super) async fn plan(
 ) -> Result<PlannedJob, Failure> {
     build.check_shared()?;
     let groups = build.chunk_groups();
-    let ranges = groups.split(tasks).into_iter();
-    let ranges: Vec<Value> = ranges
+    let ranges: Vec<Value> = groups
+        .split(tasks)
+        .into_iter()
         .map(|range| json!({"first": range.start, "end": range.end}))
         .collect();
     let parts = ranges.len();

@@ -93,8 +93,11 @@ impl<T: BorrowMut<Transaction>> StagedTransaction<T> {
 
     /// Returns the transaction and the keys of staged objects; no keys unless they were recorded.
     pub(crate) fn into_parts(self) -> (T, HashSet<Key>) {
-        let keys = self.keys.unwrap_or_default().into_inner();
-        let keys = keys.unwrap_or_else(PoisonError::into_inner);
+        let keys = self
+            .keys
+            .unwrap_or_default()
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         (self.transaction.into_inner(), keys)
     }
 }
@@ -213,8 +216,9 @@ impl<D: Destination> CellWriter<D> {
         mut after_task: impl FnMut(),
     ) -> Result<(), Failure> {
         let has_failed = AtomicBool::new(false);
-        let works = iter::once(Work::Ready(ready)).chain((0..tasks).map(Work::Task));
-        let works = works.take_while(|_| !has_failed.load(Ordering::Relaxed));
+        let works = iter::once(Work::Ready(ready))
+            .chain((0..tasks).map(Work::Task))
+            .take_while(|_| !has_failed.load(Ordering::Relaxed));
         let running = works.map(|work| {
             let make = make.clone();
             async move {
@@ -318,9 +322,10 @@ mod tests {
                 self.uploading.fetch_sub(1, Relaxed);
                 self.objects.fetch_add(objects.len(), Relaxed);
                 let fails = |key: &Key| self.failing.is_some_and(|failing| key.as_str() == failing);
-                match objects.iter().any(|(key, _)| fails(key)) {
-                    true => Err(Failure::NoPyramid { why: "no space" }),
-                    false => Ok(()),
+                if objects.iter().any(|(key, _)| fails(key)) {
+                    Err(Failure::NoPyramid { why: "no space" })
+                } else {
+                    Ok(())
                 }
             })
         }

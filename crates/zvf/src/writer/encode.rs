@@ -83,8 +83,10 @@ pub(crate) fn encoded_on_all_cores(
     arrays: &Arrays,
     outputs: Vec<Output>,
 ) -> Result<Vec<(Key, Bytes)>, Failure> {
-    let objects = unencoded(arrays, outputs)?.into_par_iter();
-    let objects: Vec<_> = objects.map(Unencoded::encode).collect();
+    let objects: Vec<_> = unencoded(arrays, outputs)?
+        .into_par_iter()
+        .map(Unencoded::encode)
+        .collect();
     // Collecting twice returns the first error regardless of the scheduling of threads.
     objects.into_iter().collect()
 }

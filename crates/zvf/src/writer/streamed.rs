@@ -190,11 +190,13 @@ fn create_streamed<'a>(
         let folder = NewFolder::at(location.address());
         let store = location.create(&options.open)?;
         let address = store.to_string();
-        let creation = store.begin_create().await;
-        let mut creation = creation.map_err(|source| Failure::Create {
-            address: address.clone(),
-            source,
-        })?;
+        let mut creation = store
+            .begin_create()
+            .await
+            .map_err(|source| Failure::Create {
+                address: address.clone(),
+                source,
+            })?;
         if copies {
             creation.write_node_copy();
         }
@@ -286,12 +288,13 @@ impl Survey {
 
 /// Returns an error for tables that parts cannot store.
 fn check_tables(design: &Design, tables: &Geometry) -> Result<(), BuildError> {
-    match tables.fragment.is_empty() {
-        true => Ok(()),
-        false => Err(BuildError::Unsupported {
+    if tables.fragment.is_empty() {
+        Ok(())
+    } else {
+        Err(BuildError::Unsupported {
             kind: design.kind.name(),
             what: "fragment attributes of geometry that is read in batches",
-        }),
+        })
     }
 }
 
@@ -302,11 +305,13 @@ fn has_tables(tables: &Geometry) -> bool {
 
 /// Returns the approximate size of a vertex in memory.
 fn row_size(geometry: &Geometry) -> usize {
-    let attributes = geometry.vertex.iter();
-    let attributes = attributes.map(|attribute| match &attribute.values {
-        ColumnValues::Numeric(numbers) => numbers.row_size(),
-        ColumnValues::Dictionary { .. } => 48,
-    });
+    let attributes = geometry
+        .vertex
+        .iter()
+        .map(|attribute| match &attribute.values {
+            ColumnValues::Numeric(numbers) => numbers.row_size(),
+            ColumnValues::Dictionary { .. } => 48,
+        });
     // The size of the links is spread over the vertices, or over the links if there are more links.
     let links = geometry.links.len() * 8 / geometry.vertices().max(geometry.link_count()).max(1);
     geometry.positions.row_size() + attributes.sum::<usize>() + links + 8
@@ -538,8 +543,11 @@ fn read(path: &Path) -> Result<Bytes, Failure> {
 }
 
 fn append(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let file = FileOptions::new().create(true).append(true).open(path);
-    let mut file: File = file.map_err(|source| scratch_error(path, source))?;
+    let mut file: File = FileOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(|source| scratch_error(path, source))?;
     file.write_all(bytes)
         .map_err(|source| scratch_error(path, source))
 }

@@ -210,12 +210,17 @@ fn check_whole(made: &Layers, additive: bool, seed: u64) {
     let result = found.unwrap_or_else(|error| panic!("{error:?}"));
     assert!(result.positions.len() as u64 <= max);
     check_rows(made, &result, None);
-    let used = result.levels.iter().map(|used| {
-        let chunks = used.chunks.iter();
-        let chunks = chunks.map(|(chunk, count)| (chunk.coords().to_vec(), *count));
-        (used.level.number(), chunks.collect())
-    });
-    let mut used: rule::Drawn = used.collect();
+    let mut used: rule::Drawn = result
+        .levels
+        .iter()
+        .map(|used| {
+            let chunks = used
+                .chunks
+                .iter()
+                .map(|(chunk, count)| (chunk.coords().to_vec(), *count));
+            (used.level.number(), chunks.collect())
+        })
+        .collect();
     // A level without vertices is named only if the result has no other level.
     used.retain(|(_, chunks)| !chunks.is_empty());
     assert_eq!(
@@ -346,8 +351,9 @@ fn a_budget_holds_what_a_predicate_leaves() {
     };
     assert_eq!(run(&dataset, &query("false", 0)).positions.len(), 0);
     let coarsest = rule::level(&made, 1).vertices.iter();
-    let last = coarsest.map(|vertex| vertex.position[0]);
-    let last = last.fold(f64::NEG_INFINITY, f64::max);
+    let last = coarsest
+        .map(|vertex| vertex.position[0])
+        .fold(f64::NEG_INFINITY, f64::max);
     let text = format!("x >= {last:?}");
     let filter = Predicate::parse(&text).unwrap();
     let level = LevelChoice::Number(LevelId::new(1));

@@ -93,8 +93,10 @@ fn rows(result: &QueryResult) -> Vec<[f32; 3]> {
 /// Returns the vertex numbers of the corners of each triangle, whatever their order.
 fn triangles(result: &QueryResult) -> Vec<Vec<u64>> {
     let links = result.links.as_ref().unwrap();
-    let all = links.ends.chunks(3).map(<[u64]>::to_vec);
-    let mut all: Vec<Vec<u64>> = all
+    let mut all: Vec<Vec<u64>> = links
+        .ends
+        .chunks(3)
+        .map(<[u64]>::to_vec)
         .map(|mut ends| {
             ends.sort_unstable();
             ends
@@ -365,8 +367,9 @@ fn a_stream_that_decodes_to_more_than_the_budget_is_refused() {
             .flat_map(|n: u16| [f32::from(n % 2), 0.0, 0.0])
             .collect();
         let geometry = Geometry::new(NumericColumn::float32(3, rows));
-        let design = Design::new(GeometryKind::Points).chunk_shape([4.0; 3]);
-        let design = design.draco(PositionBits::new(1).unwrap());
+        let design = Design::new(GeometryKind::Points)
+            .chunk_shape([4.0; 3])
+            .draco(PositionBits::new(1).unwrap());
         let files = files_of(&store_of(geometry, design).await).await;
         let (_, cell) = files.iter().find(|(key, _)| key == VERTICES).unwrap();
         assert!(cell.len() < 20_000, "{}", cell.len());

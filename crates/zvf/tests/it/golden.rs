@@ -153,8 +153,12 @@ fn older(archive: &str) {
                 panic!("{store}: {info:?}")
             };
             let row = row_bytes(&Json::from("float32"), info.axes.len());
-            let cells = expected["vlen"]["0/vertices"].as_array().unwrap();
-            let cells: Vec<u64> = cells.iter().map(|hex| rows(hex, row)).collect();
+            let cells: Vec<u64> = expected["vlen"]["0/vertices"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|hex| rows(hex, row))
+                .collect();
             assert_eq!(level.vertices, Some(cells.iter().sum()), "{store}");
             let chunks = cells.iter().filter(|rows| **rows > 0).count();
             assert_eq!(level.chunks, chunks as u64, "{store}");
@@ -175,8 +179,7 @@ fn older(archive: &str) {
                 })
                 .sum();
             assert_eq!(level.vertices, Some(vertices), "{at}");
-            let inside = each(&level_json["links"]["0"]["chunks"]);
-            let inside: u64 = inside
+            let inside: u64 = each(&level_json["links"]["0"]["chunks"])
                 .flat_map(|fragments| fragments.as_array().unwrap())
                 .map(length)
                 .sum();

@@ -38,8 +38,8 @@ fn files(golden: &Golden, store: &str) -> Vec<(String, Vec<u8>)> {
 
 fn open(store: &str, files: Vec<(String, Vec<u8>)>, lists: bool) -> FromStore {
     let opened = OpenOptions::default().from_memory(files).unwrap();
-    let dataset = block_on(Dataset::open(opened));
-    let dataset = dataset.unwrap_or_else(|error| panic!("{store}: {error}"));
+    let dataset =
+        block_on(Dataset::open(opened)).unwrap_or_else(|error| panic!("{store}: {error}"));
     FromStore {
         lists,
         ..FromStore::new(dataset)
@@ -84,8 +84,10 @@ fn records(family: Option<&StoredLinkFamily>) -> Vec<String> {
         return Vec::new();
     };
     let record = |link| {
-        let ends = family.ends_of(link);
-        let ends: Vec<String> = ends.map(|(chunk, row)| format!("{chunk}:{row}")).collect();
+        let ends: Vec<String> = family
+            .ends_of(link)
+            .map(|(chunk, row)| format!("{chunk}:{row}"))
+            .collect();
         ends.join(" ")
     };
     (0..family.len()).map(record).collect()
@@ -95,8 +97,12 @@ fn chunk(json: &Json) -> String {
     match json {
         Json::String(text) => text.clone(),
         list => {
-            let numbers = list.as_array().unwrap().iter();
-            let numbers: Vec<String> = numbers.map(ToString::to_string).collect();
+            let numbers: Vec<String> = list
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(ToString::to_string)
+                .collect();
             numbers.join(".")
         }
     }
@@ -105,8 +111,10 @@ fn chunk(json: &Json) -> String {
 /// Formats recorded links as text, from either notation of chunks.
 fn recorded(json: &Json) -> Vec<String> {
     let record = |record: &Json| {
-        let ends = record.as_array().unwrap().iter();
-        let ends: Vec<String> = ends
+        let ends: Vec<String> = record
+            .as_array()
+            .unwrap()
+            .iter()
             .map(|end| format!("{}:{}", chunk(&end[0]), end[1]))
             .collect();
         ends.join(" ")
@@ -247,8 +255,9 @@ fn golden_links_09_of_stores_that_cannot_list() {
 
 /// Returns the rows of links inside chunks, by chunk.
 fn inside(json: &Json) -> Vec<String> {
-    let chunks = json["chunks"].as_object().unwrap();
-    let mut chunks: Vec<(Vec<i64>, String, &Json)> = chunks
+    let mut chunks: Vec<(Vec<i64>, String, &Json)> = json["chunks"]
+        .as_object()
+        .unwrap()
         .iter()
         .map(|(chunk, groups)| {
             let coords = chunk.split('.').map(|number| number.parse().unwrap());
@@ -264,8 +273,12 @@ fn inside(json: &Json) -> Vec<String> {
             .iter()
             .flat_map(|group| group.as_array().unwrap())
         {
-            let ends = row.as_array().unwrap().iter();
-            let ends: Vec<String> = ends.map(|row| format!("{chunk}:{row}")).collect();
+            let ends: Vec<String> = row
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|row| format!("{chunk}:{row}"))
+                .collect();
             records.push(ends.join(" "));
         }
     }
@@ -297,8 +310,8 @@ fn older(archive: &str) {
             for delta in found {
                 let at = format!("{store}/{level}, delta {delta}");
                 let text = delta.to_string();
-                let found = links(&fetch, number, delta.levels());
-                let found = found.unwrap_or_else(|error| panic!("{at}: {error:?}"));
+                let found = links(&fetch, number, delta.levels())
+                    .unwrap_or_else(|error| panic!("{at}: {error:?}"));
                 let is_path = store.contains("lines.zv") && archive != "zvf-08";
                 let known = found.as_ref().is_none_or(|found| found.rows_are_known);
                 assert_eq!(known, !(is_path && text == "0"), "{at}");
@@ -346,8 +359,10 @@ fn blobs(expected: &Json, level: &str, delta: &str, family: &StoredLinkFamily, a
     let mut compared = 0;
     for column in &family.attributes {
         let prefix = format!("{level}/link_attributes/{}/{delta}/", column.name);
-        let blobs = expected["blobs"].as_object().into_iter().flatten();
-        let mut blobs: Vec<(Vec<i64>, Vec<u8>)> = blobs
+        let mut blobs: Vec<(Vec<i64>, Vec<u8>)> = expected["blobs"]
+            .as_object()
+            .into_iter()
+            .flatten()
             .filter_map(|(path, hex)| {
                 let chunk = path.strip_prefix(&prefix)?;
                 let coords = chunk.split('.').map(|number| number.parse().unwrap());

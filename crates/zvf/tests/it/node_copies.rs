@@ -22,10 +22,10 @@ type Files = Vec<(String, Vec<u8>)>;
 /// Reads all files of a store.
 async fn files(store: &Store) -> Files {
     let listed = store.list_all(&Key::root(), 1 << 20).await.unwrap();
-    let reads = listed
+    let reads: Vec<Read> = listed
         .iter()
-        .map(|file| Read::full(Key::parse(&file.name).unwrap()));
-    let reads: Vec<Read> = reads.collect();
+        .map(|file| Read::full(Key::parse(&file.name).unwrap()))
+        .collect();
     let read = store.read(&reads).await.unwrap().into_iter();
     let named = listed.into_iter().zip(read);
     named
@@ -139,8 +139,9 @@ fn a_store_of_thousands_of_chunks_is_copied_whole() {
         let found = dataset.query(&query).await.unwrap();
         assert_eq!(found.positions.len(), 1);
         assert_eq!(nodes_read(&store), ["0/zarr.json", "0/vertices/zarr.json"]);
-        let near = Dataset::open(Store::from_memory(files).unwrap());
-        let near = near.await.unwrap();
+        let near = Dataset::open(Store::from_memory(files).unwrap())
+            .await
+            .unwrap();
         assert_eq!(near.query(&query).await.unwrap(), found);
         let whole = dataset.query(&Query::new()).await.unwrap();
         assert_eq!(near.query(&Query::new()).await.unwrap(), whole);

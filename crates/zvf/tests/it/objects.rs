@@ -110,15 +110,23 @@ fn golden_objects_09() {
                 );
                 continue;
             };
-            let manifests = expected["manifests"].as_object().unwrap().iter();
-            let manifests = manifests.map(|(id, pieces)| {
-                let pieces = pieces.as_array().unwrap().iter().map(|piece| {
-                    let chunk = piece[0].as_str().unwrap().split('.');
-                    let chunk: Vec<i64> = chunk.map(|part| part.parse().unwrap()).collect();
-                    json!([chunk, piece[1]])
-                });
-                (id.parse().unwrap(), pieces.collect())
-            });
+            let manifests =
+                expected["manifests"]
+                    .as_object()
+                    .unwrap()
+                    .iter()
+                    .map(|(id, pieces)| {
+                        let pieces = pieces.as_array().unwrap().iter().map(|piece| {
+                            let chunk: Vec<i64> = piece[0]
+                                .as_str()
+                                .unwrap()
+                                .split('.')
+                                .map(|part| part.parse().unwrap())
+                                .collect();
+                            json!([chunk, piece[1]])
+                        });
+                        (id.parse().unwrap(), pieces.collect())
+                    });
             counts += check(&dataset, &at, level, &manifests.collect());
             seen += 1;
         }

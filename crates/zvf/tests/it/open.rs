@@ -177,11 +177,11 @@ fn repeated_members_are_noted() {
             let key = path.strip_prefix("points_2d_bins/store.zarrvectors/")?;
             let text = String::from_utf8_lossy(bytes);
             let again = format!("\"{member}\": [9, 9], \"{member}\"");
-            let bytes = match key == file {
-                true => text
-                    .replacen(&format!("\"{member}\""), &again, 1)
-                    .into_bytes(),
-                false => bytes.to_vec(),
+            let bytes = if key == file {
+                text.replacen(&format!("\"{member}\""), &again, 1)
+                    .into_bytes()
+            } else {
+                bytes.to_vec()
             };
             Some((key.to_owned(), bytes))
         });

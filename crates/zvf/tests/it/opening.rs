@@ -45,8 +45,10 @@ fn open(store: &Store) -> Result<Dataset, Error> {
 
 /// Returns requests since the last call, and listings since the start.
 fn take_requests(store: &Store) -> (Vec<String>, u64) {
-    let log = store.take_request_log().into_iter();
-    let log = log.map(|read| format!("{} {}", read.key, read.range));
+    let log = store
+        .take_request_log()
+        .into_iter()
+        .map(|read| format!("{} {}", read.key, read.range));
     (log.collect(), store.activity().lists)
 }
 

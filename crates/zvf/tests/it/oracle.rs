@@ -52,8 +52,11 @@ fn check(made: &Made, query: &Query) {
     };
     let verdict = verdict(made, query, &result).and_then(|()| {
         block_on(async {
-            let counts = open(made).await.count(query).await;
-            let counts = counts.map_err(|error| format!("counting: {error:?}"))?;
+            let counts = open(made)
+                .await
+                .count(query)
+                .await
+                .map_err(|error| format!("counting: {error:?}"))?;
             pieces::counts(&result, &counts)?;
             let budget = 4096 << (made.truth.recipe.seed % 3);
             pieces::batches(made, query, &result, budget).await?;
@@ -243,8 +246,10 @@ fn objects_of_tiled_links_are_found_by_their_fragments() {
             ..Recipe::default()
         });
         let ids = made.truth.objects.iter().flatten().map(|object| object.id);
-        let query = Query::new().objects(ids.collect::<Vec<i64>>());
-        let query = query.columns(Selection::none()).owners(false);
+        let query = Query::new()
+            .objects(ids.collect::<Vec<i64>>())
+            .columns(Selection::none())
+            .owners(false);
         check(&made, &query);
     }
 }

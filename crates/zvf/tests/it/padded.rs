@@ -10,11 +10,13 @@ use crate::block_on;
 /// Counts the store, with capacity for `room` rows per chunk.
 fn info(capacity: usize) -> Result<StoreInfo, Error> {
     let golden = Golden::open("zvf-08");
-    let files = golden.files().filter_map(|(path, bytes)| {
-        let key = path.strip_prefix("0.8.0/streamlines.zv/")?;
-        Some((key.to_owned(), bytes.to_vec()))
-    });
-    let mut files: Vec<(String, Vec<u8>)> = files.collect();
+    let mut files: Vec<(String, Vec<u8>)> = golden
+        .files()
+        .filter_map(|(path, bytes)| {
+            let key = path.strip_prefix("0.8.0/streamlines.zv/")?;
+            Some((key.to_owned(), bytes.to_vec()))
+        })
+        .collect();
     files.retain(|(key, _)| !key.starts_with("0/vertices/"));
     let vertices = json!({
         "zarr_format": 3,

@@ -52,8 +52,8 @@ pub(crate) fn recipes(profile: RecipeProfile) -> impl Strategy<Value = Recipe> {
 fn check(recipe: &Recipe) {
     let made = make(recipe);
     assert_eq!(made.files, make(recipe).files);
-    let info = block_on(async { open(&made).await.info().await });
-    let info = info.unwrap_or_else(|error| panic!("{error:?}"));
+    let info = block_on(async { open(&made).await.info().await })
+        .unwrap_or_else(|error| panic!("{error:?}"));
     let truth = &made.truth;
     assert_eq!(info.profile, recipe.profile.name());
     assert_eq!(info.axes, truth.axes);
@@ -72,8 +72,10 @@ fn check(recipe: &Recipe) {
     assert_eq!(level.objects, present);
     let mut order = truth.link_order.clone();
     order.sort_unstable();
-    let all = truth.links.iter().enumerate();
-    let all = all
+    let all = truth
+        .links
+        .iter()
+        .enumerate()
         .filter(|(_, link)| link.stored)
         .map(|(number, _)| number);
     assert!(order.into_iter().eq(all));

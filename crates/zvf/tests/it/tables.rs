@@ -149,9 +149,10 @@ fn check_scope(
     let array = session.layout.tables == zvf_model::layout::TableForm::Array;
     let of_09 = session.layout.generation == zvf_model::generation::Generation::V0_9;
     let each = attributes.iter().map(|(name, json)| {
-        let (values, mask) = match of_09 {
-            true => (json, &Json::Null),
-            false => (&json["values"], &json["present_mask"]),
+        let (values, mask) = if of_09 {
+            (json, &Json::Null)
+        } else {
+            (&json["values"], &json["present_mask"])
         };
         let sentinels = array && scope == Scope::Object;
         check_attribute(session, (level, scope, name), (values, mask), sentinels, at)

@@ -43,11 +43,10 @@ fn add_files(folder: &Path, prefix: &str, found: &mut BTreeMap<String, Vec<u8>>)
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         let name = format!("{prefix}{}", entry.file_name().into_string().unwrap());
-        match entry.file_type().unwrap().is_dir() {
-            true => add_files(&entry.path(), &format!("{name}/"), found),
-            false => {
-                found.insert(name, fs::read(entry.path()).unwrap());
-            }
+        if entry.file_type().unwrap().is_dir() {
+            add_files(&entry.path(), &format!("{name}/"), found);
+        } else {
+            found.insert(name, fs::read(entry.path()).unwrap());
         }
     }
 }

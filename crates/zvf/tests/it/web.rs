@@ -52,8 +52,8 @@ fn every_recorded_store_of_0_9_opens_where_nothing_can_be_listed() {
     assert!(names.len() > 50);
     for name in names {
         let dataset = open(&web, &name).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let expected = ["0/vertices/zarr.json", "0/zarr.json", "zarr.json"];
-        let expected = expected.map(|key| format!("GET /{name}/{key}"));
+        let expected = ["0/vertices/zarr.json", "0/zarr.json", "zarr.json"]
+            .map(|key| format!("GET /{name}/{key}"));
         assert_eq!(take_requests(&web), expected);
         for id in dataset.levels() {
             assert_eq!(block_on(dataset.level(*id)).unwrap().level, *id);
@@ -85,9 +85,13 @@ fn the_error_of_an_old_store_contains_a_hint() {
 fn without(name: &str, gone: &str) -> Result<Dataset, Error> {
     let stores = recorded("zvf-09").into_iter();
     let mut found = stores.filter(|(store, _)| store.starts_with(name));
-    let files = found.next().unwrap().1.into_iter();
-    let files = files.filter(|(key, _)| !key.starts_with(gone));
-    let files = files.map(|(key, bytes)| (format!("store/{key}"), bytes));
+    let files = found
+        .next()
+        .unwrap()
+        .1
+        .into_iter()
+        .filter(|(key, _)| !key.starts_with(gone))
+        .map(|(key, bytes)| (format!("store/{key}"), bytes));
     open(&Web::serve(files.collect(), 405), "store")
 }
 

@@ -182,11 +182,12 @@ impl Case {
         assert_eq!((found.kind, found.width), expected);
         let (rows, found) = (values(numbers), values(&found));
         for (number, found) in found.iter().enumerate() {
-            let members = rows
+            let members: Vec<&Vec<Value>> = rows
                 .iter()
                 .zip(parent)
-                .filter(|(_, parent)| **parent as usize == number);
-            let members: Vec<&Vec<Value>> = members.map(|(row, _)| row).collect();
+                .filter(|(_, parent)| **parent as usize == number)
+                .map(|(row, _)| row)
+                .collect();
             let full: Vec<&Vec<Value>> = members
                 .iter()
                 .copied()
@@ -215,8 +216,11 @@ impl Case {
                 }
                 _ => {
                     for (column, found) in found.iter().enumerate() {
-                        let all = members.iter().map(|row| row[column]);
-                        let all: Vec<Value> = all.filter(|value| self.is_value(*value)).collect();
+                        let all: Vec<Value> = members
+                            .iter()
+                            .map(|row| row[column])
+                            .filter(|value| self.is_value(*value))
+                            .collect();
                         self.check_one(rule, &all, *found);
                     }
                 }
@@ -318,8 +322,8 @@ fn large_integers_are_exact() {
             1,
             None,
             None,
-        );
-        let found = found.unwrap();
+        )
+        .unwrap();
         assert_eq!(found, numbers(&[expected]), "{rule} of {values:?}");
     };
     check(Aggregation::Sum, &[large, 2], large + 2);

@@ -109,8 +109,7 @@ fn nested() -> (Mesh, Vec<u32>) {
         .beside(&scaled(0.9, 0.0))
         .beside(&scaled(1.0, 2.02));
     let count = mesh.at.len() / 4;
-    let owners = (0..mesh.at.len()).map(|row| (row / count) as u32);
-    let owners = owners.collect();
+    let owners = (0..mesh.at.len()).map(|row| (row / count) as u32).collect();
     (mesh, owners)
 }
 

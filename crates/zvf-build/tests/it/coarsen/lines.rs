@@ -125,8 +125,10 @@ fn check(block: &VertexBlock, method: &CoarsenMethod) {
             let mut measured = 0.0_f64;
             let mut new = Vec::new();
             for path in &block.paths {
-                let moved = contract_path(&path.rows, &merge.parent);
-                let moved: Vec<u32> = moved.iter().map(|at| rows[*at as usize]).collect();
+                let moved: Vec<u32> = contract_path(&path.rows, &merge.parent)
+                    .iter()
+                    .map(|at| rows[*at as usize])
+                    .collect();
                 let mut stay = path.rows.clone();
                 stay.retain(|row| kept.contains(row));
                 stay.dedup();
@@ -194,8 +196,9 @@ fn douglas_peucker(
     tolerance: f64,
     kept: &mut BTreeSet<usize>,
 ) {
-    let far = (start + 1..end).map(|at| (at, off(&places[at], &places[start], &places[end])));
-    let far = far.fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
+    let far = (start + 1..end)
+        .map(|at| (at, off(&places[at], &places[start], &places[end])))
+        .fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
     if far.1 > tolerance {
         kept.insert(far.0);
         douglas_peucker(places, start, far.0, tolerance, kept);
@@ -336,11 +339,12 @@ fn rings_keep_a_vertex() {
 /// If the farthest vertex is always the next one, the work is quadratic.
 #[test]
 fn work_per_vertex_is_bounded_on_long_lines() {
-    let positions = (0..20_000_u32).flat_map(|at| {
-        let far = f64::from(20_000 - at);
-        [f64::from(at), if at % 2 == 0 { far } else { -far }]
-    });
-    let positions: Vec<f64> = positions.collect();
+    let positions: Vec<f64> = (0..20_000_u32)
+        .flat_map(|at| {
+            let far = f64::from(20_000 - at);
+            [f64::from(at), if at % 2 == 0 { far } else { -far }]
+        })
+        .collect();
     let rows: Vec<u32> = (0..20_000).collect();
     let merge = CoarsenMethod::Simplify { tolerance: 0.25 }.merge(&path(&positions, &[&rows]));
     assert_eq!(merge.len(2), 20_000);

@@ -28,8 +28,12 @@ fn kept(block: &VertexBlock, method: &CoarsenMethod) -> Vec<u32> {
 /// Returns the rows of each cell. Points that objects share are those of listed objects.
 fn cells(block: &VertexBlock, cell: f64) -> BTreeMap<(u32, Vec<i64>), Vec<u32>> {
     let mut cells: BTreeMap<(u32, Vec<i64>), Vec<u32>> = BTreeMap::new();
-    let listed = block.paths.iter().flat_map(|path| &path.rows);
-    let listed: BTreeSet<usize> = listed.map(|row| *row as usize).collect();
+    let listed: BTreeSet<usize> = block
+        .paths
+        .iter()
+        .flat_map(|path| &path.rows)
+        .map(|row| *row as usize)
+        .collect();
     let is_shared = block.topology == Topology::SharedPoints;
     for row in (0..block.len()).filter(|row| !is_shared || listed.contains(row)) {
         let place = block.position(row).iter();
@@ -71,8 +75,11 @@ proptest! {
             for row in members.iter().filter(|row| !rows.contains(row)) {
                 let owner = |row: u32| block.owner(row as usize);
                 let far = |other: u32| distance(block.position(other as usize), block.position(*row as usize));
-                let near = stay.iter().copied().filter(|other| owner(*other) == owner(*row));
-                let near = near.min_by(|a, b| far(*a).total_cmp(&far(*b)).then(a.cmp(b)));
+                let near = stay
+                    .iter()
+                    .copied()
+                    .filter(|other| owner(*other) == owner(*row))
+                    .min_by(|a, b| far(*a).total_cmp(&far(*b)).then(a.cmp(b)));
                 let parent = merge.parent[*row as usize];
                 let found = (parent != NO_VERTEX).then(|| rows[parent as usize]);
                 // Square roots tie where the squares do not.
@@ -93,8 +100,10 @@ proptest! {
         let fine = kept(&block, &subset(block.axes, 2.0, keep, seed));
         let coarse = kept(&block, &subset(block.axes, 4.0, keep, seed));
         assert!(coarse.iter().all(|row| fine.contains(row)));
-        let again = kept(&of(&block, &fine), &subset(block.axes, 4.0, keep, seed));
-        let again: Vec<u32> = again.iter().map(|row| fine[*row as usize]).collect();
+        let again: Vec<u32> = kept(&of(&block, &fine), &subset(block.axes, 4.0, keep, seed))
+            .iter()
+            .map(|row| fine[*row as usize])
+            .collect();
         assert_eq!(again, coarse, "by way of the finer one");
         let more = kept(&block, &subset(block.axes, 2.0, keep + 2, seed));
         assert!(fine.iter().all(|row| more.contains(row)));

@@ -26,9 +26,10 @@ pub(crate) struct B2ndInfoArgs {
 
 pub(crate) fn run(args: &B2ndInfoArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let array = dense::b2nd(&args.file, args.memory)?;
-    let text = match args.json {
-        true => serde_json::to_string_pretty(&object(args, &array))?,
-        false => table(args, &array)?,
+    let text = if args.json {
+        serde_json::to_string_pretty(&object(args, &array))?
+    } else {
+        table(args, &array)?
     };
     Ok(CommandOutcome::from(text))
 }
@@ -91,8 +92,11 @@ fn table(args: &B2ndInfoArgs, array: &B2nd) -> Result<String, Box<dyn Error>> {
         "codec",
         format!("{}, level {}", codec(facts.codec), facts.level),
     )?;
-    let filters = facts.filters.iter().map(|(filter, _)| filter_name(*filter));
-    let filters: Vec<&str> = filters.collect();
+    let filters: Vec<&str> = facts
+        .filters
+        .iter()
+        .map(|(filter, _)| filter_name(*filter))
+        .collect();
     line(
         "filters",
         if filters.is_empty() {

@@ -42,8 +42,9 @@ pub(crate) fn run(args: &B2ndVerifyArgs) -> Result<CommandOutcome, Box<dyn Error
     });
     let chunks = array.grid().chunk_count().unwrap_or(u64::MAX);
     let text = if args.json {
-        let list = broken.iter();
-        let list = list.map(|(chunk, why)| json!({"chunk": chunk, "error": why}));
+        let list = broken
+            .iter()
+            .map(|(chunk, why)| json!({"chunk": chunk, "error": why}));
         serde_json::to_string_pretty(&json!({
             "path": path,
             "ok": broken.is_empty(),

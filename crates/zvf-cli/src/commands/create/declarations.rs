@@ -40,8 +40,9 @@ fn attribute_problem(name: &str, names: &[String]) -> String {
 
 /// Parses `NAME=TEXT`.
 pub(super) fn parse(text: &str) -> Result<Declaration, String> {
-    let split = text.split_once('=');
-    let split = split.filter(|(name, text)| !name.is_empty() && !text.trim().is_empty());
+    let split = text
+        .split_once('=')
+        .filter(|(name, text)| !name.is_empty() && !text.trim().is_empty());
     let (name, text) = split.ok_or("write NAME=TEXT, as radius=micrometer")?;
     Ok(Declaration {
         name: name.to_owned(),

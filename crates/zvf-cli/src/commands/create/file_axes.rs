@@ -38,17 +38,19 @@ pub(super) fn compare(
         let (given, file) = (ordered.join(","), file.join(","));
         return Err(AxisOrderError { given, file });
     }
-    let differing = given.iter().filter_map(|axis| {
-        let of_file = own.iter().find(|of_file| of_file.name == axis.name)?;
-        let (unit, file) = (axis.unit.as_deref()?, of_file.unit.as_deref()?);
-        (unit != file).then(|| {
-            format!(
-                "{} is in {file} in the file and {unit} in --axes",
-                axis.name
-            )
+    let differing: Vec<String> = given
+        .iter()
+        .filter_map(|axis| {
+            let of_file = own.iter().find(|of_file| of_file.name == axis.name)?;
+            let (unit, file) = (axis.unit.as_deref()?, of_file.unit.as_deref()?);
+            (unit != file).then(|| {
+                format!(
+                    "{} is in {file} in the file and {unit} in --axes",
+                    axis.name
+                )
+            })
         })
-    });
-    let differing: Vec<String> = differing.collect();
+        .collect();
     Ok((!differing.is_empty()).then(|| {
         let differing = differing.join("; ");
         format!("coordinates are not converted: {differing}")

@@ -76,18 +76,17 @@ impl CreateSettings {
 
 /// Returns the approximate size of geometry in memory, in bytes.
 fn size(geometry: &Geometry) -> u64 {
-    let attributes = [
+    let attributes: u64 = [
         &geometry.vertex,
         &geometry.link,
         &geometry.object,
         &geometry.fragment,
         &geometry.group,
-    ];
-    let attributes: u64 = attributes
-        .into_iter()
-        .flatten()
-        .map(size_of_attribute)
-        .sum();
+    ]
+    .into_iter()
+    .flatten()
+    .map(size_of_attribute)
+    .sum();
     let lists = [
         &geometry.part_objects,
         &geometry.object_ids,

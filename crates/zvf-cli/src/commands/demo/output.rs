@@ -107,9 +107,10 @@ impl DemoOutput {
         for (taken, number) in self.queries.iter().zip(1_u32..) {
             let planned = count_noun(taken.planned_requests, "request", "requests");
             let bytes = taken.planned_bytes.map_or("?".to_owned(), group_digits);
-            let then = match taken.then.is_empty() {
-                true => String::new(),
-                false => format!("; then {}", taken.then.join("; then ")),
+            let then = if taken.then.is_empty() {
+                String::new()
+            } else {
+                format!("; then {}", taken.then.join("; then "))
             };
             lines.extend([
                 String::new(),
@@ -155,9 +156,12 @@ impl DemoOutput {
         let mut next = vec![format!(
             "zvf info {folder}/tracts.zv --plot {folder}/plot.svg"
         )];
-        let quoted = |word: String| match word.contains(' ') {
-            true => format!("\"{word}\""),
-            false => word,
+        let quoted = |word: String| {
+            if word.contains(' ') {
+                format!("\"{word}\"")
+            } else {
+                word
+            }
         };
         let draws = STORES.first().map(|sample| {
             let words = sample.words(folder).into_iter().map(quoted);

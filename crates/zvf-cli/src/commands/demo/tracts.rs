@@ -169,8 +169,11 @@ pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
         };
         for side in sides {
             for _ in 0..bundle.streamlines / fewer {
-                let middle = bundle.middle.iter().map(|[x, y, z]| [x * side, *y, *z]);
-                let middle: Vec<Position> = middle.collect();
+                let middle: Vec<Position> = bundle
+                    .middle
+                    .iter()
+                    .map(|[x, y, z]| [x * side, *y, *z])
+                    .collect();
                 made.add(bundle.name, &middle, bundle.spread, &mut random);
             }
         }
@@ -222,8 +225,8 @@ impl Tracts {
         spread: [f64; 3],
         random: &mut Random,
     ) {
-        let off = [random.normal(), random.normal(), random.normal()];
-        let off = off.map(|part| part.clamp(-2.2, 2.2) * 0.6);
+        let off = [random.normal(), random.normal(), random.normal()]
+            .map(|part| part.clamp(-2.2, 2.2) * 0.6);
         // Each streamline winds slowly and has its own start and end.
         let (phase, turn) = (random.between(0.0, 6.0), random.between(0.6, 1.4));
         let (from, to) = (random.between(0.0, 0.06), random.between(0.94, 1.0));
@@ -262,11 +265,14 @@ impl Tracts {
         let object = self.lengths.len() as i64;
         self.lengths.push(length as f32);
         self.bundles.push(Some(name.to_owned()));
-        let group = self.names.iter().position(|known| *known == name);
-        let group = group.unwrap_or_else(|| {
-            self.names.push(name);
-            self.names.len() - 1
-        });
+        let group = self
+            .names
+            .iter()
+            .position(|known| *known == name)
+            .unwrap_or_else(|| {
+                self.names.push(name);
+                self.names.len() - 1
+            });
         self.groups.entry(group as u32).or_default().push(object);
     }
 

@@ -119,8 +119,11 @@ impl StoreDescription {
         if self.attributes.is_empty() && dataset.attributes(finest.level).await.is_err() {
             return Ok(false);
         }
-        let attributes = self.attributes.iter().map(|(info, _)| info.clone());
-        let attributes: Vec<AttributeInfo> = attributes.collect();
+        let attributes: Vec<AttributeInfo> = self
+            .attributes
+            .iter()
+            .map(|(info, _)| info.clone())
+            .collect();
         let ranges = match dataset.attribute_ranges(finest.level, &attributes).await {
             Err(error) if error.kind() == ErrorKind::Damaged => {
                 let notes = &mut self.info.notes;

@@ -40,9 +40,10 @@ pub(super) fn object(description: &StoreDescription) -> Value {
         .axes
         .iter()
         .map(|axis| json!({"name": axis.name, "type": axis.kind, "unit": axis.unit}));
-    let attributes = description.attributes.iter();
-    let attributes =
-        attributes.map(|(attribute, range)| attribute_object(attribute, range.as_ref()));
+    let attributes = description
+        .attributes
+        .iter()
+        .map(|(attribute, range)| attribute_object(attribute, range.as_ref()));
     let positions = description.positions.as_ref();
     json!({
         "generation": info.generation.to_string(),
@@ -147,12 +148,13 @@ pub(super) fn text(address: &str, description: &StoreDescription) -> Result<Stri
                 let kind = axis.kind.as_deref().filter(|kind| *kind != "space");
                 let kind = kind.map(|kind| format!(" ({kind})"));
                 let (unit, kind) = (unit.unwrap_or_default(), kind.unwrap_or_default());
-                let (lower, upper) = match is_narrow {
-                    true => (
+                let (lower, upper) = if is_narrow {
+                    (
                         narrow_bound(*lower, |value| value < *lower),
                         narrow_bound(*upper, |value| value > *upper),
-                    ),
-                    false => (lower.to_string(), upper.to_string()),
+                    )
+                } else {
+                    (lower.to_string(), upper.to_string())
                 };
                 line(
                     title,
@@ -305,8 +307,12 @@ fn range_text(attribute: &AttributeInfo, range: &ValueRange) -> String {
 fn notes(description: &StoreDescription) -> Vec<String> {
     let info = &description.info;
     let of = |is: fn(&&LevelInfo) -> bool| {
-        let levels = info.levels.iter().filter(is);
-        let levels: Vec<String> = levels.map(|level| level.level.to_string()).collect();
+        let levels: Vec<String> = info
+            .levels
+            .iter()
+            .filter(is)
+            .map(|level| level.level.to_string())
+            .collect();
         levels.join(", ")
     };
     let mut notes = Vec::new();

@@ -31,12 +31,14 @@ pub(super) async fn draw(
     file: &Path,
 ) -> Result<(), Box<dyn Error>> {
     let levels = level_statistics(dataset, info).await?;
-    let title = Path::new(dataset.address()).file_name();
-    let title = title.map_or(dataset.address().into(), |name| name.to_string_lossy());
+    let title = Path::new(dataset.address())
+        .file_name()
+        .map_or(dataset.address().into(), |name| name.to_string_lossy());
     let plot = Plot::new(&title, &levels);
-    let bytes = match ends_in(file, "svg") {
-        true => plot.svg().into_bytes(),
-        false => plot.picture().png(),
+    let bytes = if ends_in(file, "svg") {
+        plot.svg().into_bytes()
+    } else {
+        plot.picture().png()
     };
     Ok(zvf_files::write_bytes(file, &bytes)?)
 }

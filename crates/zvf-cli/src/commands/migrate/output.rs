@@ -57,16 +57,19 @@ impl MigrateOutput {
 pub(crate) fn notes(report: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     for title in ["repaired", "lost"] {
-        let found = report[title].as_array().into_iter().flatten();
-        let found = found.map(|note| {
-            let text = |member: &str| note[member].as_str();
-            let count = group_digits(note["count"].as_u64().unwrap_or(0));
-            let (path, what) = (text("path"), text("what"));
-            let (path, what) = (path.unwrap_or_default(), what.unwrap_or_default());
-            let why = text("why").map(|why| format!(" ({why})"));
-            format!("    {path}: {count}, {what}{}", why.unwrap_or_default())
-        });
-        let found: Vec<String> = found.collect();
+        let found: Vec<String> = report[title]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|note| {
+                let text = |member: &str| note[member].as_str();
+                let count = group_digits(note["count"].as_u64().unwrap_or(0));
+                let (path, what) = (text("path"), text("what"));
+                let (path, what) = (path.unwrap_or_default(), what.unwrap_or_default());
+                let why = text("why").map(|why| format!(" ({why})"));
+                format!("    {path}: {count}, {what}{}", why.unwrap_or_default())
+            })
+            .collect();
         if !found.is_empty() {
             lines.push(format!("  {title}:"));
         }

@@ -82,8 +82,9 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[(Option<Scope>, &str)]) {
-        let expected = expected.iter();
-        let expected = expected.map(|(scope, name)| (*scope, (*name).to_owned()));
+        let expected = expected
+            .iter()
+            .map(|(scope, name)| (*scope, (*name).to_owned()));
         assert_eq!(parse(text), Ok(Selection::Named(expected.collect())));
     }
 

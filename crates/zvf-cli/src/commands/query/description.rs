@@ -210,11 +210,13 @@ impl Described {
             (Scope::Object, &result.object),
             (Scope::Group, &self.description.group),
         ];
-        let names = families.into_iter().flat_map(|(scope, columns)| {
-            let names = columns.iter().map(|column| column.name.clone());
-            names.map(move |name| (scope, name))
-        });
-        let names: Vec<(Scope, String)> = names.collect();
+        let names: Vec<(Scope, String)> = families
+            .into_iter()
+            .flat_map(|(scope, columns)| {
+                let names = columns.iter().map(|column| column.name.clone());
+                names.map(move |name| (scope, name))
+            })
+            .collect();
         match dataset.attribute_specs(result.level, &names).await {
             Ok(specs) => {
                 self.description.attributes = specs;
@@ -232,8 +234,9 @@ impl Described {
     pub(super) async fn read_headers(&mut self, dataset: &Dataset) -> Result<(), zvf::Error> {
         match dataset.session().headers().await {
             Ok(headers) => {
-                let headers = headers.into_iter();
-                let headers = headers.map(|header| (header.format, header.attributes));
+                let headers = headers
+                    .into_iter()
+                    .map(|header| (header.format, header.attributes));
                 self.description.headers = headers.collect();
                 Ok(())
             }
@@ -247,7 +250,11 @@ fn geometry(query: &Query, dataset: &Dataset) -> String {
     if let Some(name) = &query.geometry {
         return name.clone();
     }
-    let kinds = dataset.root().geometry_kinds.iter();
-    let kinds: Vec<&str> = kinds.map(Word::as_str).collect();
+    let kinds: Vec<&str> = dataset
+        .root()
+        .geometry_kinds
+        .iter()
+        .map(Word::as_str)
+        .collect();
     kinds.join(",")
 }

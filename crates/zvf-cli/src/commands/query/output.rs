@@ -151,8 +151,11 @@ impl QueryOutput {
         put("missing", missing.collect());
         put("notes", self.notes.clone().into());
         if let Some(written) = &self.written {
-            let files = written.files.iter();
-            let files: Vec<Value> = files.map(|file| file.to_string_lossy().into()).collect();
+            let files: Vec<Value> = written
+                .files
+                .iter()
+                .map(|file| file.to_string_lossy().into())
+                .collect();
             put("output", files.first().cloned().unwrap_or_default());
             put("files", files.into());
             put("left_out", written.left_out.clone().into());
@@ -214,8 +217,10 @@ impl QueryOutput {
 
     /// Returns one line for each part that could not be read or written.
     pub(super) fn damage_lines(&self) -> Vec<String> {
-        let missing = self.missing.iter();
-        let missing = missing.map(|it| format!("missing: {}: {}", it.key, it.reason));
+        let missing = self
+            .missing
+            .iter()
+            .map(|it| format!("missing: {}: {}", it.key, it.reason));
         let left_out = self.written.iter().flat_map(|written| &written.left_out);
         missing
             .chain(left_out.map(|line| format!("left out: {line}")))

@@ -91,13 +91,15 @@ pub(crate) fn run(args: &TetCreateArgs) -> Result<CommandOutcome, Box<dyn Error>
         checksums: args.target.checksums(),
         history: Vec::new(),
     };
-    let first = match args.append {
-        true => dense::tet(&args.file, args.memory)?.datasets().len(),
-        false => 0,
+    let first = if args.append {
+        dense::tet(&args.file, args.memory)?.datasets().len()
+    } else {
+        0
     };
-    let mut writer = match args.append {
-        true => TetWriter::append(&args.file, specs, options)?,
-        false => TetWriter::create(&args.file, specs, options)?,
+    let mut writer = if args.append {
+        TetWriter::append(&args.file, specs, options)?
+    } else {
+        TetWriter::create(&args.file, specs, options)?
     };
     let mut chunks = 0_u64;
     for (at, view) in views.iter().enumerate() {
@@ -109,19 +111,20 @@ pub(crate) fn run(args: &TetCreateArgs) -> Result<CommandOutcome, Box<dyn Error>
     writer.finish()?;
     let bytes = std::fs::metadata(&args.file)?.len();
     let path = args.file.display().to_string();
-    let text = match args.json {
-        true => serde_json::to_string_pretty(&json!({
+    let text = if args.json {
+        serde_json::to_string_pretty(&json!({
             "path": path,
             "datasets": shown,
             "chunks": chunks,
             "bytes_written": bytes,
-        }))?,
-        false => format!(
+        }))?
+    } else {
+        format!(
             "{path}: {}, {}, {}",
             count_noun(len_u64(shown.len()), "dataset", "datasets"),
             count_noun(chunks, "chunk", "chunks"),
             count_noun(bytes, "byte", "bytes")
-        ),
+        )
     };
     Ok(CommandOutcome {
         text,

@@ -58,9 +58,10 @@ pub(crate) struct TetInfoArgs {
 
 pub(crate) fn run(args: &TetInfoArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let file = dense::tet(&args.file, args.memory)?;
-    let text = match args.json {
-        true => serde_json::to_string_pretty(&object(args, &file)?)?,
-        false => table(args, &file)?,
+    let text = if args.json {
+        serde_json::to_string_pretty(&object(args, &file)?)?
+    } else {
+        table(args, &file)?
     };
     Ok(CommandOutcome::from(text))
 }
@@ -90,8 +91,8 @@ impl TetInfoArgs {
 fn object(args: &TetInfoArgs, file: &TetFile) -> Result<Value, Box<dyn Error>> {
     let superblock = file.superblock();
     let index = superblock.index_span();
-    let datasets = (0_u64..).zip(file.datasets());
-    let datasets = datasets
+    let datasets: Vec<Value> = (0_u64..)
+        .zip(file.datasets())
         .filter(|(_, info)| args.wants(info))
         .map(|(id, info)| {
             json!({
@@ -105,20 +106,23 @@ fn object(args: &TetInfoArgs, file: &TetFile) -> Result<Value, Box<dyn Error>> {
                 "attributes": info.attributes(),
                 "dimension_names": info.dimension_names(),
             })
-        });
-    let datasets: Vec<Value> = datasets.collect();
+        })
+        .collect();
     let chunks = file.with_index(|index| {
-        let rows = index.iter().filter(|row| args.wants_row(file, *row));
-        let rows = rows.take(args.max_rows(0)).map(|row| {
-            json!({
-                "dataset_id": row.dataset(),
-                "chunk_index": row.coordinate(),
-                "codec": row.codec().number(),
-                "payload_offset": row.payload_offset(),
-                "raw_byte_len": row.raw_len(),
-                "stored_byte_len": row.stored_len(),
-            })
-        });
+        let rows = index
+            .iter()
+            .filter(|row| args.wants_row(file, *row))
+            .take(args.max_rows(0))
+            .map(|row| {
+                json!({
+                    "dataset_id": row.dataset(),
+                    "chunk_index": row.coordinate(),
+                    "codec": row.codec().number(),
+                    "payload_offset": row.payload_offset(),
+                    "raw_byte_len": row.raw_len(),
+                    "stored_byte_len": row.stored_len(),
+                })
+            });
         rows.collect::<Vec<Value>>()
     })?;
     let footer = file.footer();
@@ -314,8 +318,12 @@ fn chunk_table(
             let id = usize::try_from(row.dataset()).unwrap_or(usize::MAX);
             let info = file.datasets().get(id);
             let rank = info.map_or(0, |info| info.grid().shape().len());
-            let coordinate = row.coordinate().into_iter().take(rank);
-            let coordinate: Vec<String> = coordinate.map(|at| at.to_string()).collect();
+            let coordinate: Vec<String> = row
+                .coordinate()
+                .into_iter()
+                .take(rank)
+                .map(|at| at.to_string())
+                .collect();
             rows.push(vec![
                 number.to_string(),
                 info.map(|info| short(info.name())).unwrap_or_default(),

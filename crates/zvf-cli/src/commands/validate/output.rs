@@ -156,16 +156,17 @@ fn verdict(depth: Depth, report: &ValidationReport) -> String {
         (Severity::Warning, "warning", "warnings"),
         (Severity::Note, "note", "notes"),
     ];
-    let counts = numbers
+    let counts: Vec<String> = numbers
         .into_iter()
         .filter_map(|(severity, singular, plural)| {
             let count = report.count(severity);
             (count > 0).then(|| count_noun(count, singular, plural))
-        });
-    let counts: Vec<String> = counts.collect();
-    let found = match counts.is_empty() {
-        true => "nothing found".to_owned(),
-        false => counts.join(", "),
+        })
+        .collect();
+    let found = if counts.is_empty() {
+        "nothing found".to_owned()
+    } else {
+        counts.join(", ")
     };
     let checked = match depth {
         Depth::Structure => "nodes".to_owned(),

@@ -71,9 +71,10 @@ fn result(finding: &Finding) -> Value {
         "artifactLocation": {"uri": encoded(&artifact(finding)), "uriBaseId": BASE},
     }});
     if let Some(place) = &finding.location {
-        let kind = match is_json(place) {
-            true => "property",
-            false => "element",
+        let kind = if is_json(place) {
+            "property"
+        } else {
+            "element"
         };
         location["logicalLocations"] = json!([{"fullyQualifiedName": place, "kind": kind}]);
     }
@@ -125,12 +126,10 @@ pub(super) fn encoded(path: &str) -> String {
     let mut uri = String::new();
     for byte in path.bytes() {
         let plain = byte.is_ascii_alphanumeric() || b"-._~/+:@!$&'()*,;=".contains(&byte);
-        match plain {
-            true => uri.push(char::from(byte)),
-            // Writing to a String cannot fail.
-            false => {
-                let _ = write!(uri, "%{byte:02X}");
-            }
+        if plain {
+            uri.push(char::from(byte));
+        } else {
+            let _ = write!(uri, "%{byte:02X}");
         }
     }
     uri

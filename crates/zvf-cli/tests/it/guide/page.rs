@@ -30,8 +30,8 @@ pub(super) enum Kind {
 
 impl Page {
     pub(super) fn read(path: &Path) -> Self {
-        let text = fs::read_to_string(path);
-        let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let text =
+            fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Self::new(text, &path.display().to_string())
     }
 
@@ -100,9 +100,10 @@ pub(super) fn holds(expected: &str, actual: &str) -> Result<(), String> {
     let (expected, actual) = (expected.trim_end(), actual.trim_end());
     let same = expected.lines().count() == actual.lines().count();
     let mut pairs = expected.lines().zip(actual.lines());
-    match same && pairs.all(|(expected, actual)| line_holds(expected, actual)) {
-        true => Ok(()),
-        false => Err(actual.to_owned()),
+    if same && pairs.all(|(expected, actual)| line_holds(expected, actual)) {
+        Ok(())
+    } else {
+        Err(actual.to_owned())
     }
 }
 

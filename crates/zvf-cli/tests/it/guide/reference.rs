@@ -73,8 +73,10 @@ struct Additions {
 
 /// Returns the section of each command, which begins with `mark` and the name of the command.
 fn sections(text: &'static str, mark: &str) -> Sections {
-    let sections = text.split(mark).skip(1);
-    let sections = sections.map(|section| section.split_once('\n').unwrap());
+    let sections = text
+        .split(mark)
+        .skip(1)
+        .map(|section| section.split_once('\n').unwrap());
     sections.map(|(name, text)| (name, text.trim())).collect()
 }
 
@@ -91,8 +93,8 @@ fn write_command(
     let about = text(command.get_about()).unwrap_or_default();
     assert!(!about.is_empty(), "{name} has no description");
     writeln!(page, "{about}.\n").unwrap();
-    let usage = command.clone().render_usage().to_string();
-    let usage = usage.trim_start_matches("Usage: ");
+    let rendered = command.clone().render_usage().to_string();
+    let usage = rendered.trim_start_matches("Usage: ");
     writeln!(page, "```text\n{usage}\n```").unwrap();
     let after = text(command.get_after_help()).unwrap_or_default();
     let (more, examples) = after.split_once("Examples:").unwrap_or((&after, ""));
@@ -142,13 +144,18 @@ fn write_command(
 
 fn write_argument(argument: &Arg, page: &mut String) {
     let escaped = |text: &str| text.replace('|', "\\|").replace('\n', " ");
-    let help = argument.get_long_help().or_else(|| argument.get_help());
-    let help = help.unwrap().to_string().replace(
-        "
+    let mut help = argument
+        .get_long_help()
+        .or_else(|| argument.get_help())
+        .unwrap()
+        .to_string()
+        .replace(
+            "
 
 ", " ",
-    );
-    let mut help = help.trim_end_matches('.').to_owned();
+        )
+        .trim_end_matches('.')
+        .to_owned();
     let is_flag = !argument.get_action().takes_values();
     let values: Vec<String> = argument
         .get_possible_values()

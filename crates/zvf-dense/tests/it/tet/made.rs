@@ -284,8 +284,8 @@ proptest! {
         convert(&array, Box::new(writer.sink(0).unwrap()), &mut |_| ()).unwrap();
         writer.finish().unwrap();
         let source = Arc::new(FileSource::open(&plain).unwrap());
-        let plain = TetFile::open(source, TetOptions::default()).unwrap();
-        let plain = plain.dataset("a").unwrap();
+        let file = TetFile::open(source, TetOptions::default()).unwrap();
+        let plain = file.dataset("a").unwrap();
         prop_assert!(plain.slice(&Hyperslab::whole(&shape)).unwrap() == bytes);
         let part = |of: fn(&Steps) -> u64| ranges.iter().map(of).collect::<Vec<_>>();
         let steps = part(|range| range.2);

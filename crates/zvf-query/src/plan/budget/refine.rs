@@ -71,8 +71,10 @@ mod tests {
             counts in proptest::collection::vec((0_u64..20, 0_u64..60, 0_u8..4), 0..12),
             more in 0_u64..200,
         ) {
-            let regions = (0..).zip(&counts).map(|(cell, counts)| region(cell, *counts));
-            let regions: Vec<Region> = regions.collect();
+            let regions: Vec<Region> = (0..)
+                .zip(&counts)
+                .map(|(cell, counts)| region(cell, *counts))
+                .collect();
             let max = total(&regions, &vec![false; regions.len()]) + more;
             let refined = refine(&regions, max);
             let given = total(&regions, &refined);

@@ -102,10 +102,12 @@ struct UploadState {
 impl Bucket {
     /// Opens a prefix that is empty, or holds an interrupted export of the same source.
     pub(super) async fn open(address: &str, source: &Value) -> Result<Self, ExportError> {
-        let runtime = UploadRuntime::new();
-        let runtime = runtime.map_err(|source| ExportError::bucket(address, source))?;
-        let opened = runtime.run(open(address.to_owned(), source.clone())).await;
-        let opened = opened.map_err(|source| ExportError::bucket(address, source))??;
+        let runtime =
+            UploadRuntime::new().map_err(|source| ExportError::bucket(address, source))?;
+        let opened = runtime
+            .run(open(address.to_owned(), source.clone()))
+            .await
+            .map_err(|source| ExportError::bucket(address, source))??;
         let OpenBucket {
             store,
             known,
@@ -125,8 +127,8 @@ impl Bucket {
 
     /// Opens a place that a plan reserved, for the files of its tasks.
     pub(super) fn reserved(address: &str) -> Result<Self, ExportError> {
-        let runtime = UploadRuntime::new();
-        let runtime = runtime.map_err(|source| ExportError::bucket(address, source))?;
+        let runtime =
+            UploadRuntime::new().map_err(|source| ExportError::bucket(address, source))?;
         let store = Store::open(address);
         Ok(Self {
             address: address.to_owned(),
@@ -188,11 +190,14 @@ impl Bucket {
         };
         let key = Key::parse(MARKER).map_err(|source| self.failed(source))?;
         let store = self.store.clone();
-        let noted = self.runtime.run(async move {
-            store.put_many(objects).await?;
-            store.put_many(vec![(key, marker)]).await
-        });
-        let noted = noted.await.map_err(|source| self.failed(source))?;
+        let noted = self
+            .runtime
+            .run(async move {
+                store.put_many(objects).await?;
+                store.put_many(vec![(key, marker)]).await
+            })
+            .await
+            .map_err(|source| self.failed(source))?;
         noted.map_err(|source| self.failed(source))
     }
 
@@ -246,8 +251,10 @@ impl Bucket {
         let published = self.runtime.run(async move {
             let failed = |source: WriteError| ExportError::bucket(&address, source);
             for (key, name) in staged {
-                let bytes = store.read_one(Read::full(name.clone())).await;
-                let bytes = bytes.map_err(|source| ExportError::bucket(&address, source))?;
+                let bytes = store
+                    .read_one(Read::full(name.clone()))
+                    .await
+                    .map_err(|source| ExportError::bucket(&address, source))?;
                 let missing = || io::Error::new(io::ErrorKind::NotFound, name.to_string());
                 documents.push((
                     key,
@@ -355,17 +362,22 @@ async fn open(address: String, source: Value) -> Result<OpenBucket, ExportError>
     };
     let store = Store::create(&address).map_err(|error| failed(error.into()))?;
     let key = Key::parse(MARKER).map_err(|error| failed(error.into()))?;
-    let found = store.read_one(Read::full(key.clone())).await;
-    let found = found.map_err(|error| failed(error.into()))?;
-    let listed = store.list_all(&Key::root(), MAX_OBJECTS).await;
-    let listed = listed.map_err(|error| failed(error.into()))?;
+    let found = store
+        .read_one(Read::full(key.clone()))
+        .await
+        .map_err(|error| failed(error.into()))?;
+    let listed = store
+        .list_all(&Key::root(), MAX_OBJECTS)
+        .await
+        .map_err(|error| failed(error.into()))?;
     if let Some(found) = found {
         let found: Option<Value> = serde_json::from_slice(&found).ok();
         if found.as_ref().is_some_and(is_plan) {
             return Err(ExportError::Planned(address));
         }
-        let found = found.filter(|found| found.get("export") == Some(&source));
-        let found = found.ok_or_else(|| ExportError::Unfinished(address.clone()))?;
+        let found = found
+            .filter(|found| found.get("export") == Some(&source))
+            .ok_or_else(|| ExportError::Unfinished(address.clone()))?;
         let layers = found.get("layers").and_then(Value::as_object);
         let known = listed.into_iter().map(|file| (file.name, file.size));
         return Ok(OpenBucket {

@@ -60,8 +60,10 @@ impl ExportJob {
         let address = place(target)?;
         let failed = |source| ExportError::bucket(&address, source);
         let mut store = Store::create(&address).map_err(failed)?;
-        let listed = store.list_all(&Key::root(), MAX_OBJECTS).await;
-        let listed = listed.map_err(|source| ExportError::bucket(&address, source))?;
+        let listed = store
+            .list_all(&Key::root(), MAX_OBJECTS)
+            .await
+            .map_err(|source| ExportError::bucket(&address, source))?;
         if !listed.is_empty() {
             let is_export = listed
                 .iter()
@@ -143,9 +145,10 @@ impl ExportJob {
     pub(crate) async fn check_reserved(&self) -> Result<(), ExportError> {
         let marker = read_marker(&self.address, &self.store).await?;
         let plan = marker.as_ref().and_then(|marker| marker.get("plan"));
-        match plan.and_then(Value::as_str) == Some(&self.id) {
-            true => Ok(()),
-            false => Err(self.problem(TaskPlanError::Replaced)),
+        if plan.and_then(Value::as_str) == Some(&self.id) {
+            Ok(())
+        } else {
+            Err(self.problem(TaskPlanError::Replaced))
         }
     }
 
@@ -206,15 +209,21 @@ impl ExportJob {
 
     async fn names(&self, folder: &str) -> Result<BTreeSet<String>, ExportError> {
         let key = self.key(&format!("{FOLDER}/{}/{folder}", self.id))?;
-        let listed = self.store.list_all(&key, MAX_OBJECTS).await;
-        let listed = listed.map_err(|source| ExportError::bucket(&self.address, source))?;
+        let listed = self
+            .store
+            .list_all(&key, MAX_OBJECTS)
+            .await
+            .map_err(|source| ExportError::bucket(&self.address, source))?;
         Ok(listed.into_iter().map(|file| file.name).collect())
     }
 
     /// Returns the sizes of all files of the export.
     pub(crate) async fn files(&self) -> Result<BTreeMap<String, u64>, ExportError> {
-        let listed = self.store.list_all(&Key::root(), MAX_OBJECTS).await;
-        let listed = listed.map_err(|source| ExportError::bucket(&self.address, source))?;
+        let listed = self
+            .store
+            .list_all(&Key::root(), MAX_OBJECTS)
+            .await
+            .map_err(|source| ExportError::bucket(&self.address, source))?;
         let files = listed.into_iter().filter(|file| !Self::is_own(&file.name));
         Ok(files.map(|file| (file.name, file.size)).collect())
     }
@@ -239,8 +248,7 @@ impl ExportJob {
         known.extend(files.keys().cloned());
         known.extend([MARKER.to_owned(), FOLDER.to_owned()]);
         let staged = Path::new(&self.address);
-        let known = known.into_iter().map(|name| staged.join(name));
-        let known: HashSet<PathBuf> = known.collect();
+        let known: HashSet<PathBuf> = known.into_iter().map(|name| staged.join(name)).collect();
         // Temporary files of killed tasks.
         let moved = remove_others(staged, &known).and_then(|()| fs::rename(staged, target));
         moved.map_err(|source| ExportError::Folder {
@@ -268,8 +276,11 @@ impl ExportJob {
             });
         }
         let folder = self.key(FOLDER)?;
-        let listed = self.store.list_all(&folder, MAX_OBJECTS).await;
-        let listed = listed.map_err(|source| ExportError::bucket(&self.address, source))?;
+        let listed = self
+            .store
+            .list_all(&folder, MAX_OBJECTS)
+            .await
+            .map_err(|source| ExportError::bucket(&self.address, source))?;
         let names = listed.iter().map(|file| format!("{FOLDER}/{}", file.name));
         let keys: Result<Vec<Key>, _> = names.map(|name| self.key(&name)).collect();
         self.store.delete_many(keys?).await.map_err(failed)?;
@@ -342,8 +353,10 @@ fn check_absent(target: &ExportTarget) -> Result<(), ExportError> {
 /// Reads the marker of a place; `None` if there is none, or if it is not JSON.
 async fn read_marker(address: &str, store: &Store) -> Result<Option<Value>, ExportError> {
     let key = Key::parse(MARKER).map_err(|source| ExportError::bucket(address, source))?;
-    let found = store.read_one(Read::full(key)).await;
-    let found = found.map_err(|source| ExportError::bucket(address, source))?;
+    let found = store
+        .read_one(Read::full(key))
+        .await
+        .map_err(|source| ExportError::bucket(address, source))?;
     Ok(found.and_then(|found| serde_json::from_slice(&found).ok()))
 }
 
@@ -360,8 +373,10 @@ async fn delete_all(
             source,
         });
     }
-    let listed = store.list_all(&Key::root(), MAX_OBJECTS).await;
-    let listed = listed.map_err(|source| ExportError::bucket(address, source))?;
+    let listed = store
+        .list_all(&Key::root(), MAX_OBJECTS)
+        .await
+        .map_err(|source| ExportError::bucket(address, source))?;
     let keys: Result<Vec<Key>, _> = listed.iter().map(|file| Key::parse(&file.name)).collect();
     let keys = keys.map_err(|source| ExportError::bucket(address, source))?;
     let (marker, others) = keys.into_iter().partition(|key| key.as_str() == MARKER);

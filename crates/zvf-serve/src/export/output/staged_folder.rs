@@ -62,8 +62,8 @@ impl StagedFolder {
             .create(true)
             .truncate(false)
             .write(true)
-            .open(staged.join(LOCK));
-        let lock = lock.map_err(failed)?;
+            .open(staged.join(LOCK))
+            .map_err(failed)?;
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 return Err(ExportError::Running(target.to_path_buf()));

@@ -174,8 +174,9 @@ mod tests {
         let reading = LayerInput::new(&dataset, None, &space, &|_, _| {});
         let notes = &mut Vec::new();
         let survey = survey::survey(&reading, notes).await.unwrap();
-        let plan = AnnotationPlan::new(&reading, &survey, IdScheme::Stored, notes);
-        let plan = plan.await.unwrap();
+        let plan = AnnotationPlan::new(&reading, &survey, IdScheme::Stored, notes)
+            .await
+            .unwrap();
         let annotations = LiveAnnotations::new(plan, &space.dimensions, usize::MAX);
         (dataset, annotations)
     }

@@ -117,8 +117,10 @@ impl<'a> IndexedPathsSink<'a> {
         self.max_file_bytes = self.end.saturating_add(MAX_BYTES);
         let levels = self.levels;
         self.cells.retain(|key, _| key.level < levels);
-        let kept = self.paths.iter();
-        let kept = kept.map(|path| usize::from(path.level) < levels);
+        let kept = self
+            .paths
+            .iter()
+            .map(|path| usize::from(path.level) < levels);
         // The new place of each path that is kept.
         let mut next = 0_u32;
         let places: Vec<Option<u32>> = kept

@@ -30,9 +30,10 @@ impl ListEntries {
 
     /// Fails if the list is too large for a response.
     pub(super) fn check_size(&self) -> Result<(), LayerError> {
-        match self.size() > MAX_BYTES {
-            true => Err(LayerError::TooLarge("a list of annotations", MAX_BYTES)),
-            false => Ok(()),
+        if self.size() > MAX_BYTES {
+            Err(LayerError::TooLarge("a list of annotations", MAX_BYTES))
+        } else {
+            Ok(())
         }
     }
 

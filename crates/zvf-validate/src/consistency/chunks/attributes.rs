@@ -76,10 +76,13 @@ impl Attribute {
         };
         let dtype = self.metadata.dtype;
         let (bytes, width) = if let CellStorage::Padded { padded, array: _ } = &cells.form {
-            let row = usize::try_from(padded.columns).ok();
-            let row = row.and_then(|columns| columns.checked_mul(dtype.size()));
-            let used = usize::try_from(rows).ok().zip(row);
-            let used = used.and_then(|(rows, row)| rows.checked_mul(row));
+            let row = usize::try_from(padded.columns)
+                .ok()
+                .and_then(|columns| columns.checked_mul(dtype.size()));
+            let used = usize::try_from(rows)
+                .ok()
+                .zip(row)
+                .and_then(|(rows, row)| rows.checked_mul(row));
             let Some((own, rest)) = used.and_then(|used| bytes.split_at_checked(used)) else {
                 let message = format!(
                     "room for {} rows, but there are {rows} vertices",
@@ -130,8 +133,9 @@ impl Attribute {
         let mut rows = bytes.chunks_exact(dtype.size().max(1));
         let first = rows.next()?;
         let other = rows.position(|row| row != first);
-        let found = NumericRows::parse(first, dtype, core::num::NonZeroU32::MIN);
-        let found = found.ok().and_then(|rows| rows.value(0, 0));
+        let found = NumericRows::parse(first, dtype, core::num::NonZeroU32::MIN)
+            .ok()
+            .and_then(|rows| rows.value(0, 0));
         let same = match (&self.metadata.dictionary, found) {
             (Some(dictionary), Some(code)) => {
                 let code = match code {

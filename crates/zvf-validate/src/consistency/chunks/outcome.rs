@@ -75,9 +75,10 @@ impl ChunkOutcome for CheckedCells {
         Some(Self {
             rows: optional(rows, Value::as_u64)?,
             fragments: optional(fragments, Value::as_u64)?,
-            order: match is_lost.as_bool()? {
-                true => VertexOrder::Lost,
-                false => VertexOrder::Kept,
+            order: if is_lost.as_bool()? {
+                VertexOrder::Lost
+            } else {
+                VertexOrder::Kept
             },
             is_counted: is_counted.as_bool()?,
             filled: optional(filled, |filled| {
@@ -91,8 +92,10 @@ impl ChunkOutcome for CheckedCells {
             })?,
             is_untiled: is_untiled.as_bool()?,
             widths: {
-                let widths = widths.as_array()?.iter();
-                let widths = widths.map(|width| optional(width, Value::as_u64));
+                let widths = widths
+                    .as_array()?
+                    .iter()
+                    .map(|width| optional(width, Value::as_u64));
                 widths.collect::<Option<_>>()?
             },
         })

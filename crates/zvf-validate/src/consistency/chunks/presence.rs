@@ -50,20 +50,25 @@ pub(in crate::consistency) async fn check(
         // Only damaged stores have such cells.
         Some(_) if context.is_share() => {}
         Some(stored) => {
-            let unlisted = stored.keys().filter(|chunk| !listed.contains(*chunk));
-            let unlisted: Vec<ChunkCoord> = unlisted.cloned().collect();
+            let unlisted: Vec<ChunkCoord> = stored
+                .keys()
+                .filter(|chunk| !listed.contains(*chunk))
+                .cloned()
+                .collect();
             for chunks in unlisted.chunks(MAX_BATCH_CELLS) {
                 let results = read(context, (array, grid), chunks).await;
                 find_present(context, part, chunks, results, &mut found);
             }
         }
         None => {
-            let shards = tree.below(&part.key).filter_map(|(file, _)| {
-                let shard = cell_of_file(&part.key, metadata, file)?;
-                let coords = shard.iter().map(|at| i64::try_from(*at).ok());
-                Some((file, coords.collect::<Option<Vec<i64>>>()?, shard))
-            });
-            let shards: Vec<_> = shards.collect();
+            let shards: Vec<_> = tree
+                .below(&part.key)
+                .filter_map(|(file, _)| {
+                    let shard = cell_of_file(&part.key, metadata, file)?;
+                    let coords = shard.iter().map(|at| i64::try_from(*at).ok());
+                    Some((file, coords.collect::<Option<Vec<i64>>>()?, shard))
+                })
+                .collect();
             let all = shards.iter().map(|(_, coords, _)| coords.clone()).collect();
             let own = context.own_groups(seed, all);
             let pass = format!("{} shards", part.key);
@@ -158,14 +163,16 @@ async fn read(
     (array, grid): (&AnyArray, &Grid),
     chunks: &[ChunkCoord],
 ) -> Vec<FetchedCell> {
-    let wanted = chunks.iter().filter_map(|chunk| {
-        let cell = grid.cell_of(chunk.coords()).ok()?;
-        Some(CellRequest {
-            cell: CellRef::Element(array.clone(), cell),
-            part: None,
+    let wanted: Vec<_> = chunks
+        .iter()
+        .filter_map(|chunk| {
+            let cell = grid.cell_of(chunk.coords()).ok()?;
+            Some(CellRequest {
+                cell: CellRef::Element(array.clone(), cell),
+                part: None,
+            })
         })
-    });
-    let wanted: Vec<_> = wanted.collect();
+        .collect();
     context.fetch.cells(&wanted).await
 }
 

@@ -242,9 +242,10 @@ impl VertexSpace<'_> {
         }
         if let (Some(bins), Some(index)) = (&self.bins, index) {
             let misbinned = self.misbinned(bins, coords, &rows, index);
-            match self.are_bins || is_bins(bins, index) {
-                true => misplaced.misbinned = misbinned,
-                false => misplaced.is_unbinned = misbinned.count > 0,
+            if self.are_bins || is_bins(bins, index) {
+                misplaced.misbinned = misbinned;
+            } else {
+                misplaced.is_unbinned = misbinned.count > 0;
             }
         }
         misplaced
@@ -317,12 +318,13 @@ impl VertexSpace<'_> {
             .iter()
             .zip(corners)
             .all(|(number, (lower, upper))| {
-                let (lower, upper) = match single {
-                    true => (
+                let (lower, upper) = if single {
+                    (
                         f64::from(region::lower_bound::<f32>(*lower)),
                         f64::from(region::upper_bound::<f32>(*upper)),
-                    ),
-                    false => (*lower, *upper),
+                    )
+                } else {
+                    (*lower, *upper)
                 };
                 lower <= *number && *number <= upper
             })

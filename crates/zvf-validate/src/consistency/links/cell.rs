@@ -296,9 +296,10 @@ impl<'a, 'c> PartChecks<'a, 'c> {
             let is_target = is_target && !is_intra;
             let places = if is_target { self.target } else { self.own };
             // A share does not know other chunks.
-            let limit = match is_share {
-                true => ChunkVertices::Unknown,
-                false => places.limit(coords),
+            let limit = if is_share {
+                ChunkVertices::Unknown
+            } else {
+                places.limit(coords)
             };
             let mut reached = reached.borrow_mut();
             let place = reached.len();
@@ -400,9 +401,12 @@ impl ChunkCheck for PartChecks<'_, '_> {
     fn check(&self, context: &Context<'_>, at: &ChunkCoord, cells: &[CellPayload]) -> CheckedLinks {
         let mut cells = cells.iter();
         let links = cells.next().unwrap_or(&CellPayload::Absent);
-        let values = self.has_cells.iter().map(|has_cells| match has_cells {
-            true => cells.next().unwrap_or(&CellPayload::Absent),
-            false => &CellPayload::Absent,
+        let values = self.has_cells.iter().map(|has_cells| {
+            if *has_cells {
+                cells.next().unwrap_or(&CellPayload::Absent)
+            } else {
+                &CellPayload::Absent
+            }
         });
         self.checked(context, at, links, values)
     }
@@ -443,9 +447,10 @@ impl ChunkCheck for PartChecks<'_, '_> {
 
     fn holds(&self, _: &ChunkCoord, checked: &CheckedLinks) -> bool {
         checked.reached.iter().all(|reached| {
-            let places = match reached.is_target {
-                true => self.target,
-                false => self.own,
+            let places = if reached.is_target {
+                self.target
+            } else {
+                self.own
             };
             match places.limit(&reached.coords) {
                 ChunkVertices::Rows(rows) => reached.row < Some(rows),
@@ -483,8 +488,11 @@ impl Order {
         let is_copied = part.family.store == LinkStore::Duplicate;
         match (is_copied, part.family.directed) {
             (true, _) => {
-                let same = slots.iter().enumerate().skip(1);
-                let same = same.filter(|(_, chunk)| slots.first() == Some(chunk));
+                let same = slots
+                    .iter()
+                    .enumerate()
+                    .skip(1)
+                    .filter(|(_, chunk)| slots.first() == Some(chunk));
                 Self::Led(same.map(|(slot, _)| slot).collect())
             }
             (false, true) => Self::Given,

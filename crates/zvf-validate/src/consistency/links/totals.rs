@@ -105,8 +105,10 @@ pub(crate) fn between_levels(
                 continue;
             };
             let back = Delta::new(delta.levels().saturating_neg());
-            let counterpart = counted.levels.get(&other);
-            let counterpart = counterpart.and_then(|counts| counts.links.get(&back));
+            let counterpart = counted
+                .levels
+                .get(&other)
+                .and_then(|counts| counts.links.get(&back));
             // Two families are compared once.
             if delta.levels() < 0 && counterpart.is_some() {
                 continue;

@@ -78,8 +78,10 @@ impl<'a> Owners<'a> {
                 None => Vec::new(),
             },
         };
-        let read = counts.chunks.iter();
-        let read = read.map(|(key, counts)| (key.coords().into(), chunk(counts.fragments)));
+        let read = counts
+            .chunks
+            .iter()
+            .map(|(key, counts)| (key.coords().into(), chunk(counts.fragments)));
         let lost = counts
             .lost
             .iter()
@@ -256,12 +258,13 @@ impl<'a> Owners<'a> {
                 expected(number).or(found)
             });
             let payload = encoded(values, dtype).filter(|_| self.is_complete);
-            let fix = payload.zip(element_of(&cells, key));
-            let fix = fix.map(|(payload, (array, element))| Fix::Cell {
-                array,
-                element,
-                payload,
-            });
+            let fix = payload
+                .zip(element_of(&cells, key))
+                .map(|(payload, (array, element))| Fix::Cell {
+                    array,
+                    element,
+                    payload,
+                });
             let place = Some(format!("chunk {key}"));
             context.add(&rules::OWNERS, &cells.key, place, message, fix);
         };

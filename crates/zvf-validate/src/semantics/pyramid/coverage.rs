@@ -236,8 +236,10 @@ impl ParentSearch<'_> {
         let (index, links) = cells.split_first()?;
         let index = FragmentIndex::parse(index.bytes()?).ok()?;
         let extent = index.extent();
-        let named = index.iter().map(|rows| rows.len());
-        let named = named.fold(0, u64::saturating_add);
+        let named = index
+            .iter()
+            .map(|rows| rows.len())
+            .fold(0, u64::saturating_add);
         if extent.max(named) > MAX_SHARE_ROWS {
             return None;
         }

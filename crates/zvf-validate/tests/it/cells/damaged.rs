@@ -385,8 +385,9 @@ fn attributes_of_links_have_codes_with_a_category() {
             seed,
             ..Recipe::default()
         };
-        let stores = (0..20).map(|seed| make(&recipe(seed).possible()).files);
-        let mut stores = stores.filter(|files| files.iter().any(|(name, _)| is_flow(name)));
+        let mut stores = (0..20)
+            .map(|seed| make(&recipe(seed).possible()).files)
+            .filter(|files| files.iter().any(|(name, _)| is_flow(name)));
         let Some(files) = stores.next() else {
             continue;
         };
@@ -394,9 +395,10 @@ fn attributes_of_links_have_codes_with_a_category() {
             let mut files = files.clone();
             for (name, _) in &*files.clone() {
                 let is_node = is_flow(name) && name.ends_with("zarr.json");
-                let node: serde_json::Value = match is_node {
-                    true => serde_json::from_slice(&get(&files, name)).unwrap(),
-                    false => continue,
+                let node: serde_json::Value = if is_node {
+                    serde_json::from_slice(&get(&files, name)).unwrap()
+                } else {
+                    continue;
                 };
                 if node["attributes"].get("dtype").is_none() {
                     continue;

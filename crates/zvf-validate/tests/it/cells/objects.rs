@@ -263,9 +263,10 @@ fn fill_values_of_text() {
     let array = "0/object_attributes/score";
     let fill = |data_type: &Value, codec: &str, fill: Value, is_valid: bool| {
         let codec = json!({"name": codec, "configuration": {}});
-        let cell = match codec["name"] == "bytes" {
-            true => vec![0; 16],
-            false => vlen::encode(&[b"".as_slice(), b"a"]).unwrap(),
+        let cell = if codec["name"] == "bytes" {
+            vec![0; 16]
+        } else {
+            vlen::encode(&[b"".as_slice(), b"a"]).unwrap()
         };
         let mut files = small();
         text(&mut files, array, data_type.clone(), &codec, cell);

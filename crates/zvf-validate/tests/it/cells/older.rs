@@ -247,8 +247,10 @@ fn masks() {
     let mut masks = 0;
     for files in all {
         let object = |end: &str| {
-            let names = files.iter().map(|(name, _)| name);
-            let mut names = names.filter(|name| name.starts_with("0/object_attributes/"));
+            let mut names = files
+                .iter()
+                .map(|(name, _)| name)
+                .filter(|name| name.starts_with("0/object_attributes/"));
             names.find(|name| name.ends_with(end)).cloned()
         };
         if let Some(mask) = object("/present_mask/c/0") {

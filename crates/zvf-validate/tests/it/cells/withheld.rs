@@ -12,8 +12,10 @@ const MANIFESTS: &str = "0/object_index/manifests/c/0";
 
 /// Returns the findings of a rule in a damaged store.
 fn of(code: &str, files: &Files) -> Vec<Finding> {
-    let findings = report(files, &ValidateOptions::default()).findings;
-    let findings = findings.into_iter().filter(|f| f.rule.code == code);
+    let findings = report(files, &ValidateOptions::default())
+        .findings
+        .into_iter()
+        .filter(|f| f.rule.code == code);
     findings.collect()
 }
 
@@ -154,8 +156,7 @@ fn an_index_of_present_objects_without_manifests_is_an_error() {
         let mut files = small();
         change(&mut files);
         let found = of("ZV-L3-001", &files);
-        let found = found.iter();
-        let lines = found.map(|f| format!("{}: {}", f.path, f.message));
+        let lines = found.iter().map(|f| format!("{}: {}", f.path, f.message));
         lines.collect::<Vec<String>>()
     };
     let of_manifests = "0/object_index/manifests: all of them, but num_present is 2";

@@ -122,13 +122,14 @@ impl Migration<'_> {
                 let more = links
                     .added
                     .get(chunk.coords())
-                    .map(|more| more.links.clone());
-                let more = more.unwrap_or_default();
+                    .map(|more| more.links.clone())
+                    .unwrap_or_default();
                 if has_groups {
                     let is_missing = index.is_none() && rows > 0;
                     links.written.ungrouped += u64::from(is_missing);
-                    let made = more.groups(index.as_deref(), rows);
-                    let made = made.map_err(|error| of_groups(&index_to.key, chunk, error.into()));
+                    let made = more
+                        .groups(index.as_deref(), rows)
+                        .map_err(|error| of_groups(&index_to.key, chunk, error.into()));
                     match made {
                         Ok(made) => index_to.cell(self, chunk.coords(), made, &mut outputs)?,
                         Err(damage) => self.damaged(damage)?,
@@ -215,17 +216,19 @@ impl Migration<'_> {
             }
         }
         let wanted: Vec<usize> = others.iter().map(|(_, cell)| *cell).collect();
-        let read = match wanted.is_empty() {
-            true => Vec::new(),
-            false => self.read_links(links, &wanted).await?,
+        let read = if wanted.is_empty() {
+            Vec::new()
+        } else {
+            self.read_links(links, &wanted).await?
         };
         for ((chunk, _), read) in others.into_iter().zip(read) {
             let Some(CellLinks { ends, values, .. }) = read else {
                 continue;
             };
             let rows = AlignedLinks::new(ends.iter().map(|(_, row)| *row), Vec::new());
-            let payload = links.form.aligned_payload(&[], &rows);
-            let payload = payload
+            let payload = links
+                .form
+                .aligned_payload(&[], &rows)
                 .map_err(|error| damage(links, &chunk, ragged(error)))
                 .map_err(zvf_query::QueryError::from)?;
             let payload = Bytes::from(payload);
@@ -282,8 +285,9 @@ impl Migration<'_> {
             0 => Ok(Vec::from(payload)),
             _ => links.form.aligned_payload(&payload, &added.links),
         };
-        let payload = payload.map_err(|error| damage(links, chunk, ragged(error)));
-        let payload = payload.map_err(zvf_query::QueryError::from)?;
+        let payload = payload
+            .map_err(|error| damage(links, chunk, ragged(error)))
+            .map_err(zvf_query::QueryError::from)?;
         if is_there || !payload.is_empty() {
             let rows = usize::try_from(count).unwrap_or(usize::MAX);
             links.note_unvalued(&array_key, chunk.coords(), rows.saturating_add(more), &all);

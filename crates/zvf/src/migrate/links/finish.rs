@@ -204,9 +204,10 @@ impl Migration<'_> {
             }
             let attributes = self.attributes(&node).await?;
             let declared = LinkFamily::declared_links(&attributes);
-            let found = match is_crossing(&node) {
-                true => links.written.crossing,
-                false => links.written.logical,
+            let found = if is_crossing(&node) {
+                links.written.crossing
+            } else {
+                links.written.logical
             };
             let is_wrong = declared.is_some_and(|declared| declared != found);
             let what = "a count of links that differed from the records";
@@ -220,8 +221,8 @@ impl Migration<'_> {
             .cells
             .families()
             .pop()
-            .map(|(node, _)| node.to_string());
-        let node = node.unwrap_or_default();
+            .map(|(node, _)| node.to_string())
+            .unwrap_or_default();
         let what = "links between pieces of paths with wrong rows";
         self.repaired(MigrationNote::new(&node, what, links.repaired));
         let what = "rows of links between chunks that match no path";

@@ -85,10 +85,14 @@ impl WrittenLinks {
             list.map(Value::as_u64).collect::<Option<Vec<u64>>>()
         };
         let size = |number: &u64| usize::try_from(*number).ok();
-        let valued = json["valued"].as_array()?.iter();
-        let valued = valued.map(|own| cells(own, chunk));
-        let unvalued = json["unvalued"].as_array()?.iter();
-        let unvalued = unvalued.map(|own| cells(own, counted_chunk));
+        let valued = json["valued"]
+            .as_array()?
+            .iter()
+            .map(|own| cells(own, chunk));
+        let unvalued = json["unvalued"]
+            .as_array()?
+            .iter()
+            .map(|own| cells(own, counted_chunk));
         let rows = numbers("rows")?;
         let counts = numbers("counts")?;
         let parsed = Self {

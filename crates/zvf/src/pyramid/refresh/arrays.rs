@@ -78,8 +78,10 @@ impl PreviousArrays {
                 }
             }
         }
-        let files = found.iter().map(nodes::metadata);
-        let files: Vec<Key> = files.collect::<Result<_, _>>()?;
+        let files: Vec<Key> = found
+            .iter()
+            .map(nodes::metadata)
+            .collect::<Result<_, _>>()?;
         let reads: Vec<Read> = files.iter().cloned().map(Read::full).collect();
         let (mut arrays, mut groups) = (BTreeMap::new(), BTreeSet::new());
         let read = files.iter().zip(store.read(&reads).await?);
@@ -166,11 +168,13 @@ impl PreviousArrays {
             outputs.push(part.node(build.shared_of(&key), &key, old)?);
             build.tally.families.insert(key);
         }
-        let objects = outputs.into_iter().map(|output| match output {
-            Output::Node { key, node } => Ok((nodes::metadata(&key)?, bytes_of(&node))),
-            Output::Cell { array, .. } => Err(Failure::NoCells { node: array }),
-        });
-        let objects = objects.collect::<Result<Vec<_>, Failure>>()?;
+        let objects = outputs
+            .into_iter()
+            .map(|output| match output {
+                Output::Node { key, node } => Ok((nodes::metadata(&key)?, bytes_of(&node))),
+                Output::Cell { array, .. } => Err(Failure::NoCells { node: array }),
+            })
+            .collect::<Result<Vec<_>, Failure>>()?;
         build.writer.put(objects).await?;
         self.delete_groups(build).await?;
         Ok(true)

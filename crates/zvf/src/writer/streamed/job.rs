@@ -53,9 +53,10 @@ pub(crate) async fn plan(
     let design = named(design, Some(name));
     let has_copy = copies_nodes(design.profile, options.node_copy);
     let survey = Survey::of(source, design, options)?;
-    let begun = match replaces_leftovers {
-        true => store.begin_create_replacing_leftovers().await,
-        false => store.begin_create().await,
+    let begun = if replaces_leftovers {
+        store.begin_create_replacing_leftovers().await
+    } else {
+        store.begin_create().await
     };
     let creation = begun.map_err(|source| failed(store, source))?;
     let flags = json!({"node_copy": has_copy, "seal": options.seal});
@@ -204,8 +205,8 @@ impl Destination for JobPart {
 pub(crate) async fn run_parts(store: &Store, id: &str, parts: &[usize]) -> Result<(), Failure> {
     let job = Job::open(store, id)?;
     check(store, id).await?;
-    let outline = serde_json::from_slice(&job.get("outline").await?);
-    let outline = outline.map_err(|_| job.problem(TaskPlanError::Invalid))?;
+    let outline = serde_json::from_slice(&job.get("outline").await?)
+        .map_err(|_| job.problem(TaskPlanError::Invalid))?;
     let (outline, chunks) = Outline::from_json(&outline)?;
     let shared = Shared::new(outline, chunks)?;
     let mut shares = SharedParts::read(&job, parts).await?;
@@ -290,8 +291,10 @@ pub(crate) async fn commit(store: &Store, id: &str) -> Result<WriteReport, Failu
     let splitter = splitter.with_links(description["placed"].as_u64().unwrap_or(0));
     let mut written = WriteReport::default();
     let mut results = Vec::new();
-    let creation = store.resume_create(id).await;
-    let mut creation = creation.map_err(|source| failed(store, source))?;
+    let mut creation = store
+        .resume_create(id)
+        .await
+        .map_err(|source| failed(store, source))?;
     if has_copy {
         creation.write_node_copy();
     }

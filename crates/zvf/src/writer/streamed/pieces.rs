@@ -135,13 +135,16 @@ impl PieceEntry {
 
     fn parse(bytes: &[u8]) -> Vec<Self> {
         let numbers = numbers(bytes);
-        let entries = numbers.as_chunks().0.iter();
-        let entries = entries.map(|[share, bundle, start, length]| Self {
-            share: *share,
-            bundle: *bundle,
-            start: *start,
-            length: *length,
-        });
+        let entries = numbers
+            .as_chunks()
+            .0
+            .iter()
+            .map(|[share, bundle, start, length]| Self {
+                share: *share,
+                bundle: *bundle,
+                start: *start,
+                length: *length,
+            });
         entries.collect()
     }
 }
@@ -257,8 +260,10 @@ impl PartPieces {
         for entry in entries {
             let share = usize::try_from(entry.share);
             shares.push(share.map_err(|_| job.problem(TaskPlanError::Invalid))?);
-            let end = entry.start.checked_add(entry.length);
-            let end = end.ok_or_else(|| job.problem(TaskPlanError::Invalid))?;
+            let end = entry
+                .start
+                .checked_add(entry.length)
+                .ok_or_else(|| job.problem(TaskPlanError::Invalid))?;
             ranges.push((
                 self.kind.bundle(entry.share, entry.bundle),
                 entry.start..end,
@@ -300,8 +305,8 @@ impl PieceShifts {
             return Ok(shift.apply(piece.into())?);
         }
         let bytes = job.get(&shift_name(share)).await?;
-        let parsed = serde_json::from_slice(&bytes);
-        let parsed = parsed.map_err(|_| job.problem(TaskPlanError::Invalid))?;
+        let parsed =
+            serde_json::from_slice(&bytes).map_err(|_| job.problem(TaskPlanError::Invalid))?;
         let shift = PieceShift::from_json(&parsed)?;
         let shifted = shift.apply(piece.into())?;
         // A number takes at most about four times its length in JSON.

@@ -134,9 +134,10 @@ pub(crate) async fn reserve(
     // Refuses what cannot be divided before anything is written.
     super::check_tables(&design, tables)?;
     GeometrySurvey::new(design.clone(), has_tables(tables))?;
-    let begun = match replaces_leftovers {
-        true => store.begin_create_replacing_leftovers().await,
-        false => store.begin_create().await,
+    let begun = if replaces_leftovers {
+        store.begin_create_replacing_leftovers().await
+    } else {
+        store.begin_create().await
     };
     let creation = begun.map_err(|source| failed(store, source))?;
     let job = Job::open(store, creation.id())?;
@@ -235,8 +236,9 @@ pub(crate) async fn fill(
 ) -> Result<(), Failure> {
     let input = SharedInput::open(store, id).await?;
     let memory = input.number("memory")?;
-    let has_objects = input.description["has_objects"].as_bool();
-    let has_objects = has_objects.ok_or_else(|| input.invalid())?;
+    let has_objects = input.description["has_objects"]
+        .as_bool()
+        .ok_or_else(|| input.invalid())?;
     let mut survey = GeometrySurvey::new(input.design()?, has_objects)?;
     let (mut batches, mut rows) = (Vec::new(), FIRST_BATCH);
     let numbering = source.link_numbering();
@@ -297,8 +299,9 @@ pub(crate) async fn decide_shapes(
     if let (Some(check), Some(sample)) = (check, sample) {
         check(&outline.estimate_sampled(sample, vertices)?).map_err(Failure::Declined)?;
     }
-    let bytes = vertices.saturating_mul(outline.row_size() as u64);
-    let bytes = bytes.saturating_add(links.saturating_mul(outline.link_row_size() as u64));
+    let bytes = vertices
+        .saturating_mul(outline.row_size() as u64)
+        .saturating_add(links.saturating_mul(outline.link_row_size() as u64));
     let fitting = bytes
         .saturating_mul(COPIES)
         .div_ceil(input.number("memory")?);
@@ -390,9 +393,10 @@ pub(crate) async fn join(store: &Store, id: &str) -> Result<usize, Failure> {
     let mut input = SharedInput::open(store, id).await?;
     let is_linked = input.design()?.kind.is_linked();
     if !input.is_in("divide") {
-        return match is_linked {
-            true => input.shares(),
-            false => input.parts(),
+        return if is_linked {
+            input.shares()
+        } else {
+            input.parts()
         };
     }
     let state = input.job.get("settled").await?;
@@ -425,9 +429,10 @@ pub(crate) async fn join(store: &Store, id: &str) -> Result<usize, Failure> {
     input.job.put("state", all.to_bytes(&tables).into()).await?;
     let parts = pieces.parts();
     pieces.put(&input.job, PieceKind::Rows, &parts).await?;
-    let (phase, count) = match is_linked {
-        true => ("link", shares),
-        false => ("write", parts.len()),
+    let (phase, count) = if is_linked {
+        ("link", shares)
+    } else {
+        ("write", parts.len())
     };
     let description = &mut input.description;
     description["phase"] = json!(phase);
@@ -544,8 +549,8 @@ pub(crate) async fn join_links(store: &Store, id: &str) -> Result<usize, Failure
         let added = links.add(number, &header["bundles"]);
         added.ok_or_else(|| input.invalid())?;
     }
-    let parts = serde_json::from_value(input.description["pieces"].clone());
-    let parts: Vec<u64> = parts.map_err(|_| input.invalid())?;
+    let parts: Vec<u64> =
+        serde_json::from_value(input.description["pieces"].clone()).map_err(|_| input.invalid())?;
     links.put(&input.job, PieceKind::Links, &parts).await?;
     let count = parts.len();
     let description = &mut input.description;

@@ -33,12 +33,18 @@ fn an_additive_level_includes_all_coarser_levels() {
         for level in 0..4 {
             let result = run(&dataset, &Query::new().level(number(level)));
             let drawn = rule::drawn_with(&made, level, true);
-            let all = drawn.iter().flat_map(|n| &rule::level(&made, *n).vertices);
-            let all: Vec<&Vec<f64>> = all.map(|vertex| &vertex.position).collect();
+            let all: Vec<&Vec<f64>> = drawn
+                .iter()
+                .flat_map(|n| &rule::level(&made, *n).vertices)
+                .map(|vertex| &vertex.position)
+                .collect();
             assert!(numbers(&result.positions).iter().eq(all), "{level}");
             assert_eq!(result.level, LevelId::new(level));
-            let levels = result.levels.iter().map(|used| used.level.number());
-            let levels: Vec<u32> = levels.collect();
+            let levels: Vec<u32> = result
+                .levels
+                .iter()
+                .map(|used| used.level.number())
+                .collect();
             let expected = if drawn.len() > 1 { drawn } else { Vec::new() };
             assert_eq!(levels, expected);
             super::check_ways(&dataset, &Query::new().level(number(level)), &result);

@@ -133,8 +133,11 @@ fn explain_reads_only_the_counts() {
         .columns(Selection::none());
     let explained = block_on(dataset.explain(&query)).unwrap();
     let log = dataset.store().take_request_log();
-    let cells = log.iter().filter(|read| read.key.as_str().contains("/c/"));
-    let cells: Vec<&str> = cells.map(|read| read.key.as_str()).collect();
+    let cells: Vec<&str> = log
+        .iter()
+        .filter(|read| read.key.as_str().contains("/c/"))
+        .map(|read| read.key.as_str())
+        .collect();
     assert!(
         cells.iter().all(|key| key.contains("/vertex_fragments/c/")),
         "{cells:?}"
@@ -149,8 +152,9 @@ fn explain_reads_only_the_counts() {
     let vertices = explained
         .first
         .iter()
-        .filter(|reads| reads.array.as_str().ends_with("vertices"));
-    let vertices = vertices.map(|reads| reads.requests).sum::<u64>();
+        .filter(|reads| reads.array.as_str().ends_with("vertices"))
+        .map(|reads| reads.requests)
+        .sum::<u64>();
     assert_eq!(vertices, explained_vertices as u64);
 }
 

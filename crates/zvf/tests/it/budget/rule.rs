@@ -17,9 +17,10 @@ pub(super) fn level(made: &Layers, number: u32) -> &ExpectedStore {
 /// Returns the levels that are drawn together.
 pub(super) fn drawn_with(made: &Layers, number: u32, additive: bool) -> Vec<u32> {
     let top = u32::try_from(made.coarse.len()).unwrap();
-    match additive && number > 0 {
-        true => (number..=top).rev().collect(),
-        false => vec![number],
+    if additive && number > 0 {
+        (number..=top).rev().collect()
+    } else {
+        vec![number]
     }
 }
 
@@ -102,9 +103,12 @@ pub(super) fn drawn(made: &Layers, additive: bool, max: u64, focus: Option<&[f64
     let mut drawn = Drawn::new();
     for number in both.iter().rev() {
         let mut own = chunks(level(made, *number));
-        own.retain(|chunk, _| match refined.contains(&region(*number, chunk)) {
-            true => fine.contains(number),
-            false => coarse.contains(number),
+        own.retain(|chunk, _| {
+            if refined.contains(&region(*number, chunk)) {
+                fine.contains(number)
+            } else {
+                coarse.contains(number)
+            }
         });
         if !own.is_empty() {
             drawn.push((*number, own));
@@ -116,12 +120,15 @@ pub(super) fn drawn(made: &Layers, additive: bool, max: u64, focus: Option<&[f64
 #[expect(clippy::cast_precision_loss, reason = "they are small")]
 fn distance(made: &Layers, cell: &[i64], side: i64, focus: &[f64]) -> f64 {
     let extents = made.fine.truth.chunk_shape.iter();
-    let axes = cell.iter().zip(extents).zip(focus);
-    let axes = axes.map(|((cell, extent), focus)| {
-        let side = side as f64 * extent;
-        let (lo, hi) = (*cell as f64 * side, *cell as f64 * side + side);
-        let away = (lo - focus).max(focus - hi).max(0.0);
-        away * away
-    });
+    let axes = cell
+        .iter()
+        .zip(extents)
+        .zip(focus)
+        .map(|((cell, extent), focus)| {
+            let side = side as f64 * extent;
+            let (lo, hi) = (*cell as f64 * side, *cell as f64 * side + side);
+            let away = (lo - focus).max(focus - hi).max(0.0);
+            away * away
+        });
     axes.sum()
 }

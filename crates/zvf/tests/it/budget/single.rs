@@ -41,9 +41,10 @@ fn check(made: &Layers, seed: u64) {
     let top = u32::try_from(made.coarse.len()).unwrap();
     let sizes: Vec<u64> = (0..=top).map(|level| size(made, level)).collect();
     let max = i64::try_from(*sizes.iter().max().unwrap()).unwrap();
-    let max = match random.chance(50) {
-        true => sizes[random.below(sizes.len())],
-        false => random.between(0, max).unsigned_abs(),
+    let max = if random.chance(50) {
+        sizes[random.below(sizes.len())]
+    } else {
+        random.between(0, max).unsigned_abs()
     };
     let dataset = block_on(open(&made.fine));
     let query = Query::new().level(VertexBudget::new(max));

@@ -636,8 +636,12 @@ fn bombs_stay_within_the_budget() {
         let text = String::from_utf8_lossy(&output.stdout);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{}: {text}{errors}", bomb.name);
-        let peak = text.lines().find_map(|line| line.strip_prefix("peak: "));
-        let peak: u64 = peak.unwrap().parse().unwrap();
+        let peak: u64 = text
+            .lines()
+            .find_map(|line| line.strip_prefix("peak: "))
+            .unwrap()
+            .parse()
+            .unwrap();
         if peak > MAX_RESIDENT_BYTES {
             faults.push(format!("{}: {peak} bytes", bomb.name));
         }

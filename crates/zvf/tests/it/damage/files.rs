@@ -85,11 +85,13 @@ fn with_damage(files: &Files, at: usize, damage: &FileDamage) -> Files {
 /// Returns whether a message names a location: a key of the store below its levels or, for errors
 /// about the root and the levels, the missing item.
 fn says_where(message: &str, files: &Files) -> bool {
-    let nodes = files.iter().flat_map(|(key, _)| {
-        let ends = key.match_indices('/').map(|(at, _)| at);
-        ends.chain([key.len()]).map(move |end| &key[..end])
-    });
-    let mut nodes = nodes.filter(|node| node.contains('/') || *node == "zarr.json");
+    let mut nodes = files
+        .iter()
+        .flat_map(|(key, _)| {
+            let ends = key.match_indices('/').map(|(at, _)| at);
+            ends.chain([key.len()]).map(move |end| &key[..end])
+        })
+        .filter(|node| node.contains('/') || *node == "zarr.json");
     nodes.any(|node| message.contains(node)) || WITHOUT_KEY.iter().any(|m| message.contains(m))
 }
 
@@ -342,9 +344,10 @@ fn lengths(sample: usize) {
             if bytes.len() >= 300 {
                 continue;
             }
-            let step = match key.ends_with("zarr.json") {
-                true => sample * 4,
-                false => sample,
+            let step = if key.ends_with("zarr.json") {
+                sample * 4
+            } else {
+                sample
             };
             for length in (number % step..bytes.len()).step_by(step) {
                 let is_used = |_: usize, name: &str| name == "whole" || name == "coarser";

@@ -307,8 +307,12 @@ fn flips_in_metadata(sample: usize) {
                             let before = serde_json::from_slice(bytes).unwrap();
                             let mut found = BTreeSet::new();
                             places(&before, &json, "", &mut found);
-                            let node = key.strip_suffix("/zarr.json").unwrap_or("");
-                            let node = node.split('/').nth(1).unwrap_or("");
+                            let node = key
+                                .strip_suffix("/zarr.json")
+                                .unwrap_or("")
+                                .split('/')
+                                .nth(1)
+                                .unwrap_or("");
                             for place in found {
                                 let is_known = VALUES
                                     .iter()

@@ -282,8 +282,8 @@ const CASES: &[(&str, &[Row])] = &[
 #[test]
 fn every_recorded_case_has_the_expected_outcome() {
     let golden = Golden::open("zvf-09");
-    let cases = golden.json("invalid_cases.json");
-    let cases = cases.as_array().unwrap();
+    let recorded = golden.json("invalid_cases.json");
+    let cases = recorded.as_array().unwrap();
     let names = cases.iter().map(|case| case["name"].as_str().unwrap());
     assert!(names.eq(CASES.iter().map(|(name, _)| *name)));
     for (case, (name, rows)) in cases.iter().zip(CASES) {

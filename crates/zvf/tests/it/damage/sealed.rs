@@ -321,8 +321,10 @@ fn inflict(case: &Case, random: &mut Random) -> (Files, String) {
             let all = folders(&files);
             let one = all[random.below(all.len())].clone();
             let depth = |folder: &str| folder.matches('/').count();
-            let others = all.iter().filter(|other| depth(other) == depth(&one));
-            let others: Vec<&String> = others.collect();
+            let others: Vec<&String> = all
+                .iter()
+                .filter(|other| depth(other) == depth(&one))
+                .collect();
             let other = others[random.below(others.len())].clone();
             for (key, _) in &mut files {
                 if let Some(below) = key.strip_prefix(&one) {
@@ -544,9 +546,10 @@ fn inflict_row(row: &str, case: &Case, random: &mut Random) -> Files {
         "a changed bit or zeros in a cell" => {
             let bytes = &mut files[cell].1;
             let at = random.below(bytes.len());
-            match random.chance(50) {
-                true => bytes[at] ^= 1 << random.below(8),
-                false => bytes[at..].fill(0),
+            if random.chance(50) {
+                bytes[at] ^= 1 << random.below(8);
+            } else {
+                bytes[at..].fill(0);
             }
         }
         "a changed bit in a `zarr.json`" => {
@@ -557,9 +560,10 @@ fn inflict_row(row: &str, case: &Case, random: &mut Random) -> Files {
         "a truncated or extended file" => {
             let number = random.below(files.len());
             let bytes = &mut files[number].1;
-            match random.chance(50) {
-                true => bytes.truncate(random.below(bytes.len())),
-                false => bytes.extend(vec![0; 1 + random.below(24)]),
+            if random.chance(50) {
+                bytes.truncate(random.below(bytes.len()));
+            } else {
+                bytes.extend(vec![0; 1 + random.below(24)]);
             }
         }
         "a cell or table that is gone" => drop(files.remove(cell)),
@@ -742,8 +746,10 @@ fn validation_reports_each_difference_from_the_inventory() {
             let store = OpenOptions::default().from_memory(files.clone()).unwrap();
             let options = ValidateOptions::default();
             let report = zvf::validate(store, &options).await.unwrap();
-            let own = report.findings.into_iter();
-            let own = own.filter(|finding| finding.rule.code == "ZV-L3-123");
+            let own = report
+                .findings
+                .into_iter()
+                .filter(|finding| finding.rule.code == "ZV-L3-123");
             own.map(|finding| finding.path).collect::<Vec<_>>()
         };
         assert_eq!(found(&sealed).await, [""; 0]);

@@ -141,8 +141,10 @@ async fn open(files: &Files) -> Dataset {
 }
 
 async fn run(dataset: &Dataset, query: &Query) -> QueryResult {
-    let result = dataset.query(query).await;
-    let result = result.unwrap_or_else(|error| panic!("{error}"));
+    let result = dataset
+        .query(query)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
     // Batches and counts tell the same.
     let mut vertices = 0;
     dataset
@@ -231,8 +233,12 @@ fn ranges_cover_the_levels_that_complete_a_level() {
         block_on(async {
             let dataset = open(files).await;
             let attributes = dataset.attributes(LevelId::FULL).await.unwrap();
-            let ranges = dataset.attribute_ranges(LevelId::FULL, &attributes).await;
-            let ranges = ranges.unwrap().into_iter().map(|range| range.limits);
+            let ranges = dataset
+                .attribute_ranges(LevelId::FULL, &attributes)
+                .await
+                .unwrap()
+                .into_iter()
+                .map(|range| range.limits);
             let names = attributes.iter().map(|info| info.name.as_str());
             let found: Vec<_> = names.zip(ranges).collect();
             let limits = |(name, low, high): &(_, _, _)| {

@@ -146,11 +146,18 @@ async fn equal_to(twin: &Files, files: &Files, ids: &[i64]) -> Dataset {
     let twin = Dataset::open(in_memory(twin)).await.unwrap();
     let dataset = Dataset::open(in_memory(files)).await.unwrap();
     assert_eq!(dataset.root().manifest_layout.as_deref(), Some("dense"));
-    let listed = twin.session().object_list(LevelId::FULL).await.unwrap();
-    let listed = listed.unwrap();
+    let listed = twin
+        .session()
+        .object_list(LevelId::FULL)
+        .await
+        .unwrap()
+        .unwrap();
     let listed: Vec<i64> = (0..listed.len()).filter_map(|at| listed.id(at)).collect();
-    let ids = ids.iter().copied().filter(|id| listed.contains(id));
-    let ids: Vec<i64> = ids.collect();
+    let ids: Vec<i64> = ids
+        .iter()
+        .copied()
+        .filter(|id| listed.contains(id))
+        .collect();
     for query in [
         Query::new(),
         Query::new().objects(ids),
@@ -272,13 +279,12 @@ fn a_few_objects_of_a_dense_index_are_read_by_ranges() {
             for (row, is_damaged) in [(0, false), (1, true), (2, true), (3, false)] {
                 let query = Query::new().objects([row + offset]);
                 let result = dataset.query(&query).await;
-                match is_damaged {
-                    false => assert_eq!(result.unwrap().positions.len(), 1),
-                    true => {
-                        let error = result.unwrap_err();
-                        assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
-                        assert!(error.to_string().contains(&format!("row {row}")), "{error}");
-                    }
+                if is_damaged {
+                    let error = result.unwrap_err();
+                    assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+                    assert!(error.to_string().contains(&format!("row {row}")), "{error}");
+                } else {
+                    assert_eq!(result.unwrap().positions.len(), 1);
                 }
             }
             let query = Query::new().objects([offset, offset + 1]).keep_going(true);
@@ -290,8 +296,9 @@ fn a_few_objects_of_a_dense_index_are_read_by_ranges() {
 
 #[test]
 fn only_stores_of_the_newest_generation_have_a_dense_index() {
-    let design = Design::new(GeometryKind::Points).profile(zvf::Profile::V08);
-    let design = design.object_index(zvf::ManifestForm::Dense);
+    let design = Design::new(GeometryKind::Points)
+        .profile(zvf::Profile::V08)
+        .object_index(zvf::ManifestForm::Dense);
     let points = Geometry::new(NumericColumn::float32(3, [1.0, 2.0, 3.0]));
     let refused = WritePlan::new(points, design).unwrap_err();
     assert_eq!(refused, zvf_build::BuildError::DenseIndex);
@@ -583,8 +590,10 @@ fn arrays_of_another_form_are_no_dense_index() {
         let mut files = healthy.clone();
         let node = files
             .iter()
-            .find(|(key, _)| key == "0/object_index/object_ids/zarr.json");
-        let node = node.unwrap().1.clone();
+            .find(|(key, _)| key == "0/object_index/object_ids/zarr.json")
+            .unwrap()
+            .1
+            .clone();
         files.push(("0/object_index/manifests/zarr.json".to_owned(), node));
         let found = findings(&files).await;
         assert!(

@@ -100,8 +100,12 @@ fn an_unfinished_level_is_refused() {
             is_unfinished(dataset.count(&Query::new()).await.unwrap_err());
             is_unfinished(dataset.info().await.unwrap_err());
             is_unfinished(Editor::open(store.clone()).await.unwrap_err());
-            let target = tempfile::tempdir().unwrap();
-            let target = target.path().join("new.zv").display().to_string();
+            let target = tempfile::tempdir()
+                .unwrap()
+                .path()
+                .join("new.zv")
+                .display()
+                .to_string();
             let options = MigrateOptions::default();
             let migrated = zvf::migrate(store.clone(), &target, &options).await;
             is_unfinished(migrated.unwrap_err());
@@ -163,8 +167,12 @@ fn a_claim_about_groups_of_links_is_checked_and_removed_by_changes() {
         // Two objects, but one group of links.
         let damaged = in_memory(&claimed(&[0, 3]).await);
         assert_eq!(codes(&damaged).await, ["ZV-L3-122"]);
-        let result = Dataset::open(damaged.clone()).await.unwrap();
-        let result = result.query(&Query::new().objects([3])).await.unwrap();
+        let result = Dataset::open(damaged.clone())
+            .await
+            .unwrap()
+            .query(&Query::new().objects([3]))
+            .await
+            .unwrap();
         assert_eq!(result.positions.len(), 3);
         repair(damaged.clone(), &ValidateOptions::default())
             .await
@@ -328,8 +336,12 @@ fn added_arrays_follow_the_declared_shards() {
                 .unwrap();
             let editor = Editor::open(store.clone()).await.unwrap();
             let dataset = editor.dataset().await.unwrap();
-            let rows = dataset.query(&Query::new().row_ids(true)).await.unwrap();
-            let rows = rows.row_ids.unwrap();
+            let rows = dataset
+                .query(&Query::new().row_ids(true))
+                .await
+                .unwrap()
+                .row_ids
+                .unwrap();
             let class = NumericColumn::float32(1, (0..8_u16).map(f32::from));
             let class = [zvf::Column::new("class", class)];
             let options = zvf::TableOptions::default();
@@ -358,11 +370,13 @@ fn added_arrays_follow_the_declared_shards() {
             node["chunk_grid"]["configuration"]["chunk_shape"].clone()
         };
         assert_eq!(chunks("vertices"), json!([1, 1, 1]));
-        let crossing = now.iter().filter_map(|(key, _)| {
-            let segment = key.strip_prefix("0/links/0/")?.strip_suffix("/zarr.json")?;
-            segment.contains('+').then(|| format!("links/0/{segment}"))
-        });
-        let crossing: Vec<String> = crossing.collect();
+        let crossing: Vec<String> = now
+            .iter()
+            .filter_map(|(key, _)| {
+                let segment = key.strip_prefix("0/links/0/")?.strip_suffix("/zarr.json")?;
+                segment.contains('+').then(|| format!("links/0/{segment}"))
+            })
+            .collect();
         assert!(!crossing.is_empty());
         let added = ["vertex_attributes/height", "vertex_attributes/class"];
         for path in added.into_iter().chain(crossing.iter().map(String::as_str)) {

@@ -80,9 +80,10 @@ fn regroup(files: &mut Files) -> bool {
             let first = rows.first().copied().unwrap_or(0);
             let is_range = (first..).zip(&rows).all(|(expected, row)| expected == *row);
             let end = first + u64::try_from(rows.len()).unwrap();
-            match is_range {
-                true => builder.push_range(first..end).unwrap(),
-                false => builder.push_list(&rows).unwrap(),
+            if is_range {
+                builder.push_range(first..end).unwrap()
+            } else {
+                builder.push_list(&rows).unwrap()
             };
         }
         groups.insert(format!("{GROUPS}{cell}"), builder.finish());

@@ -122,8 +122,10 @@ impl Work<'_> {
     /// counted with its reason.
     pub(super) fn run(&self, query: &Query, tally: &mut Tally) -> Option<QueryResult> {
         let requested = self.call.object_ids().unwrap_or_default();
-        let unknown = requested.iter().filter(|id| !self.level.has_object(**id));
-        let unknown = unknown.count();
+        let unknown = requested
+            .iter()
+            .filter(|id| !self.level.has_object(**id))
+            .count();
         let found = block_on(self.dataset.query(query));
         if unknown == 0 {
             return whole(self.dataset, query, found, tally, self.at);

@@ -76,10 +76,11 @@ fn check(dataset: &Dataset, expected: &Json, levels: &[i32], tally: &mut Tally, 
         tally.reads += 1;
         for chunk in parts {
             let at = format!("{store} {from} to {to}, chunk {chunk:?}");
-            let rows = level
+            let rows: Rows = level
                 .keys()
-                .filter(|(of, _)| chunk.as_ref().is_none_or(|chunk| chunk == of));
-            let rows: Rows = rows.cloned().collect();
+                .filter(|(of, _)| chunk.as_ref().is_none_or(|chunk| chunk == of))
+                .cloned()
+                .collect();
             let mut query = Query::new()
                 .level(LevelChoice::Number(LevelId::new(number(from))))
                 .shape(Shape::Points)

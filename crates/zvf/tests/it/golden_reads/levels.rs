@@ -168,8 +168,11 @@ fn points(
         let at = format!("{at}, vertex {}", column.name);
         let mut expected = Vec::new();
         for (chunk, _, fragment) in fragments() {
-            let values = fragment.attributes.get(&column.name).map(flat);
-            let values = values.unwrap_or_default();
+            let values = fragment
+                .attributes
+                .get(&column.name)
+                .map(flat)
+                .unwrap_or_default();
             if values.is_empty() && !fragment.rows.is_empty() {
                 // The chunk stores fewer rows, or none.
                 let chunk = &level.chunks[chunk].coord;

@@ -61,8 +61,8 @@ pub(super) fn of_level(
         if stored.is_duplicate && !seen.insert(record.clone()) {
             continue;
         }
-        let ends = record.iter().map(|end| row_of.get(end).copied());
-        let mut ends: Vec<Option<usize>> = ends.collect();
+        let mut ends: Vec<Option<usize>> =
+            record.iter().map(|end| row_of.get(end).copied()).collect();
         // Streamed skeletons store cross-chunk links from parent to child.
         if is_skeleton && stored.is_directed && record[0].0 != record[1].0 {
             ends.reverse();

@@ -6,8 +6,12 @@ use super::call::Call;
 
 /// Returns the recorded reads of a store of generation 0.6 to 0.8.
 pub(super) fn calls(store: &str, reads: &Json) -> Vec<Call> {
-    let stem = store.rsplit('/').next().unwrap();
-    let stem = stem.strip_suffix(".zv").unwrap();
+    let stem = store
+        .rsplit('/')
+        .next()
+        .unwrap()
+        .strip_suffix(".zv")
+        .unwrap();
     let reads = reads.as_object().into_iter().flatten();
     let calls = reads.map(|(read, expected)| Call {
         name: name(read, expected).to_owned(),

@@ -61,8 +61,9 @@ fn parametric(work: &Work<'_>, tally: &mut Tally) {
 
 fn header(work: &Work<'_>, tally: &mut Tally) {
     let levels = LevelCache::default();
-    let found = block_on(session(work.dataset, &levels).headers()).unwrap();
-    let mut found = found.into_iter();
+    let mut found = block_on(session(work.dataset, &levels).headers())
+        .unwrap()
+        .into_iter();
     let found = Json::from(found.next().unwrap().attributes);
     tally.equal(&found, work.call.expected.as_ref().unwrap(), work.at);
 }
@@ -88,8 +89,11 @@ fn composite(work: &Work<'_>, tally: &mut Tally) {
         );
         tally.equal(rows.concat(), flat(&expected["positions"]), &at);
         if let Some(stored) = expected.get("links") {
-            let found = links::ends(&result).concat();
-            let found: Vec<Json> = found.into_iter().map(Json::from).collect();
+            let found: Vec<Json> = links::ends(&result)
+                .concat()
+                .into_iter()
+                .map(Json::from)
+                .collect();
             tally.equal(found, flat(stored), &at);
         }
     }
@@ -110,8 +114,10 @@ fn segment(work: &Work<'_>, tally: &mut Tally) {
     }
     // Only this reader applies the offset to positions.
     let offset = [100.0, 0.0, -50.0];
-    let moved = rows.iter().flatten().zip(offset.iter().cycle());
-    let moved: Vec<Json> = moved
+    let moved: Vec<Json> = rows
+        .iter()
+        .flatten()
+        .zip(offset.iter().cycle())
         .map(|(x, by)| json!(x.as_f64().unwrap() + by))
         .collect();
     tally.equal(moved, flat(&expected["positions"]), work.at);

@@ -173,10 +173,18 @@ impl<'a> Both<'a> {
     /// reason.
     fn compare(&self, work: &Work<'_>, tally: &mut Tally) {
         let (call, at) = (work.call, work.at);
-        let ours = self.ours.iter().filter(|(_, both)| *both);
-        let ours: Vec<_> = ours.map(|(path, _)| &path.1).collect();
-        let theirs = self.theirs.iter().filter(|(_, both)| *both);
-        let theirs: Vec<_> = theirs.map(|(path, _)| &path.1).collect();
+        let ours: Vec<_> = self
+            .ours
+            .iter()
+            .filter(|(_, both)| *both)
+            .map(|(path, _)| &path.1)
+            .collect();
+        let theirs: Vec<_> = self
+            .theirs
+            .iter()
+            .filter(|(_, both)| *both)
+            .map(|(path, _)| &path.1)
+            .collect();
         tally.equal(ours, theirs, at);
         for (path, _) in self.ours.iter().filter(|(_, both)| !both) {
             // The reference selects lines by their ends, polylines by the chunks of their vertices.

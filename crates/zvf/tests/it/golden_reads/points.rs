@@ -29,8 +29,8 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
     let named = call.args["attribute_names"].as_array();
     for (name, values) in attributes.into_iter().flatten() {
         let at = format!("{at}, {name}");
-        let column = columns::named(&result.vertex, name);
-        let column = column.unwrap_or_else(|| panic!("{at}: {:?}", result.vertex));
+        let column = columns::named(&result.vertex, name)
+            .unwrap_or_else(|| panic!("{at}: {:?}", result.vertex));
         tally.dtype(columns::dtype(column), values, &at);
         let (found, expected) = (columns::column(column).concat(), flat(values));
         if expected.len() % rows.len().max(1) != 0 {
@@ -40,8 +40,9 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
         }
         tally.equal(found, expected, &at);
     }
-    let names = named.into_iter().flatten();
-    let names: Vec<String> = names
+    let names: Vec<String> = named
+        .into_iter()
+        .flatten()
         .map(|name| name.as_str().unwrap().to_owned())
         .collect();
     for name in &names {

@@ -113,8 +113,11 @@ fn stored_attributes(links: &mut Links, number: u32, dataset: &Dataset) {
         return;
     };
     let families = &stored.families;
-    let names = families.iter().flat_map(|family| &family.attributes);
-    let names: BTreeSet<_> = names.map(|column| column.name.clone()).collect();
+    let names: BTreeSet<_> = families
+        .iter()
+        .flat_map(|family| &family.attributes)
+        .map(|column| column.name.clone())
+        .collect();
     for name in names {
         let mut rows = Vec::new();
         for family in families {
@@ -166,26 +169,29 @@ fn words(codes: Json, attributes: &Json) -> Json {
 fn current(json: &Json) -> Level {
     let arrays = &json["arrays"];
     let chunks = fields(&json["vertices"]).map(|(key, json)| {
-        let fragments = list(&json["fragments"]).iter().zip(list(&json["index"]));
-        let fragments = fragments.enumerate().map(|(at, (rows, index))| {
-            let attributes = fields(&json["attributes"]).filter_map(|(name, json)| {
-                // An attribute that the reference could not read is text.
-                let values = json.as_array()?[at].clone();
-                let array = format!("vertex_attributes/{name}");
-                Some((name.clone(), words(values, &arrays[array]["attributes"])))
+        let fragments = list(&json["fragments"])
+            .iter()
+            .zip(list(&json["index"]))
+            .enumerate()
+            .map(|(at, (rows, index))| {
+                let attributes = fields(&json["attributes"]).filter_map(|(name, json)| {
+                    // An attribute that the reference could not read is text.
+                    let values = json.as_array()?[at].clone();
+                    let array = format!("vertex_attributes/{name}");
+                    Some((name.clone(), words(values, &arrays[array]["attributes"])))
+                });
+                Fragment {
+                    rows: match index[0].as_str() {
+                        Some("range") => range(&index[1], &index[2]),
+                        _ => list(&index[1])
+                            .iter()
+                            .map(|row| row.as_u64().unwrap())
+                            .collect(),
+                    },
+                    positions: positions(rows),
+                    attributes: attributes.collect(),
+                }
             });
-            Fragment {
-                rows: match index[0].as_str() {
-                    Some("range") => range(&index[1], &index[2]),
-                    _ => list(&index[1])
-                        .iter()
-                        .map(|row| row.as_u64().unwrap())
-                        .collect(),
-                },
-                positions: positions(rows),
-                attributes: attributes.collect(),
-            }
-        });
         let attributes = fields(&json["fragment_attributes"]).map(|(name, json)| {
             let dtype = json["dtype"].as_str().unwrap().to_owned();
             (name.clone(), (dtype, list(&json["data"]).to_vec()))
@@ -198,14 +204,15 @@ fn current(json: &Json) -> Level {
     });
     let objects = json.get("objects").map(|objects| {
         let manifests = list(&objects["ids"]).iter().map(|id| {
-            let pieces = list(&objects["manifests"][id.to_string()]).iter();
-            let pieces = pieces.map(|piece| {
-                let fragment = piece[1].as_u64().unwrap();
-                (
-                    coord(piece[0].as_str().unwrap()),
-                    fragment.try_into().unwrap(),
-                )
-            });
+            let pieces = list(&objects["manifests"][id.to_string()])
+                .iter()
+                .map(|piece| {
+                    let fragment = piece[1].as_u64().unwrap();
+                    (
+                        coord(piece[0].as_str().unwrap()),
+                        fragment.try_into().unwrap(),
+                    )
+                });
             (id.as_i64().unwrap(), pieces.collect())
         });
         manifests.collect()
@@ -305,8 +312,8 @@ fn links_of_array(family: &Json) -> Links {
         ends.map(|end| (coord(end[0].as_str().unwrap()), end[1].as_u64().unwrap()))
             .collect()
     };
-    let attributes = fields(&family["attributes"]);
-    let attributes = attributes.map(|(name, json)| (name.clone(), list(&json["data"]).to_vec()));
+    let attributes = fields(&family["attributes"])
+        .map(|(name, json)| (name.clone(), list(&json["data"]).to_vec()));
     Links {
         width: policy["link_width"]
             .as_u64()
@@ -326,8 +333,7 @@ fn older_links(json: &Json, delta: &str) -> Links {
     let mut records: Vec<(Coord, Vec<Record>)> = Vec::new();
     for (key, groups) in fields(&inside["chunks"]) {
         let key = coord(key);
-        let rows = list(groups).iter().flat_map(list);
-        let rows = rows.map(|row| {
+        let rows = list(groups).iter().flat_map(list).map(|row| {
             let ends = list(row).iter();
             ends.map(|row| (key.clone(), row.as_u64().unwrap()))
                 .collect()

@@ -41,8 +41,9 @@ pub(super) fn run(scenario: Scenario, kill_time: KillTime, address: &str) -> End
 
 /// Runs the job that a word encodes.
 pub(super) fn run_job(word: &str, kill_time: KillTime, address: &str) -> End {
-    let output = command(&format!("{word} {}", kill_time.word()), address).output();
-    let output = output.unwrap();
+    let output = command(&format!("{word} {}", kill_time.word()), address)
+        .output()
+        .unwrap();
     if output.status.signal() == Some(9) {
         return End::Killed;
     }

@@ -124,8 +124,9 @@ fn kill(place: &Place, states: &StoreStates, kill_time: KillTime, tally: &Mutex<
 
 /// Returns which of the two states readers see; otherwise describes the difference.
 pub(super) async fn read_state(states: &StoreStates, address: &str) -> Result<FoundState, String> {
-    let found = State::read(address).await;
-    let found = found.map_err(|error| format!("cannot be read: {error:?}"))?;
+    let found = State::read(address)
+        .await
+        .map_err(|error| format!("cannot be read: {error:?}"))?;
     if found.as_ref() == Some(&states.new) {
         return Ok(FoundState::New);
     }
@@ -210,12 +211,14 @@ pub(super) async fn nothing_left(place: &Place) {
     let store = Store::open(&place.address()).unwrap();
     store.sweep(Duration::ZERO).await.unwrap();
     let files = place.files();
-    let left = files.iter().map(|(name, _)| name.as_str());
-    let left = left.filter(|name| {
-        let is_own = *name == ".zvf/lock" || name.starts_with(".zvf/log/");
-        name.starts_with(".zvf/") && !is_own || name.contains('#')
-    });
-    let left: Vec<&str> = left.collect();
+    let left: Vec<&str> = files
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .filter(|name| {
+            let is_own = *name == ".zvf/lock" || name.starts_with(".zvf/log/");
+            name.starts_with(".zvf/") && !is_own || name.contains('#')
+        })
+        .collect();
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 

@@ -109,8 +109,9 @@ fn a_killed_build_leaves_complete_levels_and_can_be_continued() {
         };
         assert!(block_on(files(&whole)) == states[2], "{about}");
         let mut seen = [0; 3];
-        let kills = usize::try_from(zvf_testkit::sample::cases(KILLS)).unwrap();
-        let kills = kills.min(calls);
+        let kills = usize::try_from(zvf_testkit::sample::cases(KILLS))
+            .unwrap()
+            .min(calls);
         for kill in 1..=kills {
             let at = (kill * calls).div_ceil(kills);
             let place = Place::folder();
@@ -118,9 +119,10 @@ fn a_killed_build_leaves_complete_levels_and_can_be_continued() {
             let end = child::run_job(&job, KillTime::At(at), &place.address());
             assert_eq!(end, End::Killed, "{about}, at {at}");
             let found = block_on(files(&place));
-            let levels = states.iter().position(|state| *state == found);
-            let levels =
-                levels.unwrap_or_else(|| panic!("half of a level: {about}, killed at {at}"));
+            let levels = states
+                .iter()
+                .position(|state| *state == found)
+                .unwrap_or_else(|| panic!("half of a level: {about}, killed at {at}"));
             seen[levels] += 1;
             let options = build.options();
             let again = block_on(async {

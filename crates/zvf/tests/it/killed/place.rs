@@ -77,8 +77,8 @@ impl Place {
             }
             Self::Bucket(address) => {
                 let store = OpenOptions::default().create(address).unwrap();
-                let objects = files.iter();
-                let objects = objects
+                let objects = files
+                    .iter()
                     // The lock has no use in a bucket.
                     .filter(|(name, _)| name != ".zvf/lock")
                     .map(|(name, bytes)| (Key::parse(name).unwrap(), bytes.clone().into()));

@@ -70,12 +70,13 @@ impl Scenario {
         property: StoreProperty,
         from: u64,
     ) -> Self {
-        let scenarios = (from..).map(|seed| Self {
-            operation,
-            kind,
-            seed,
-        });
-        let mut scenarios = scenarios.filter(|scenario| scenario.matches(property));
+        let mut scenarios = (from..)
+            .map(|seed| Self {
+                operation,
+                kind,
+                seed,
+            })
+            .filter(|scenario| scenario.matches(property));
         scenarios.next().unwrap()
     }
 
@@ -113,10 +114,10 @@ impl Scenario {
 
     pub(super) fn of_word(word: &str) -> Self {
         let parts: Vec<&str> = word.split('/').collect();
-        let operations = Operation::ALL
+        let mut operations = Operation::ALL
             .into_iter()
-            .chain([Operation::WithoutTransaction]);
-        let mut operations = operations.filter(|operation| format!("{operation:?}") == parts[0]);
+            .chain([Operation::WithoutTransaction])
+            .filter(|operation| format!("{operation:?}") == parts[0]);
         let mut kinds = GeometryKind::ALL.into_iter();
         Self {
             operation: operations.next().unwrap(),
@@ -202,9 +203,9 @@ impl Scenario {
                 let plan = zvf_build::WritePlan::new(later(&geometry, 2), design).unwrap();
                 zvf::create_from_plan(&store, plan, &CreateOptions::default()).await?;
                 let files = State::files(&store).await?;
-                let objects = files.into_iter();
-                let objects =
-                    objects.map(|(name, bytes)| (Key::parse(&name).unwrap(), bytes.into()));
+                let objects = files
+                    .into_iter()
+                    .map(|(name, bytes)| (Key::parse(&name).unwrap(), bytes.into()));
                 let store = open.open(address)?;
                 Ok(store.put_many(objects.collect()).await?)
             }
@@ -222,12 +223,13 @@ impl Scenario {
     }
 
     fn first_of(kind: GeometryKind, from: u64) -> Self {
-        let scenarios = (from..).map(|seed| Self {
-            operation: Operation::Create,
-            kind,
-            seed,
-        });
-        let mut scenarios = scenarios.filter(|scenario| scenario.matches(StoreProperty::Plain));
+        let mut scenarios = (from..)
+            .map(|seed| Self {
+                operation: Operation::Create,
+                kind,
+                seed,
+            })
+            .filter(|scenario| scenario.matches(StoreProperty::Plain));
         scenarios.next().unwrap()
     }
 }

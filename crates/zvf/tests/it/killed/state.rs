@@ -57,8 +57,12 @@ impl State {
             return Ok(BTreeMap::new());
         };
         let store = store.committed_view(&root).await?;
-        let names = store.list_all(&Key::root(), usize::MAX).await?;
-        let names: Vec<String> = names.into_iter().map(|file| file.name).collect();
+        let names: Vec<String> = store
+            .list_all(&Key::root(), usize::MAX)
+            .await?
+            .into_iter()
+            .map(|file| file.name)
+            .collect();
         let reads = names
             .iter()
             .map(|name| Read::full(Key::parse(name).unwrap()));
@@ -89,8 +93,10 @@ impl State {
 
     /// Summarizes the differences from another state.
     pub(super) fn differs(&self, other: &Self) -> String {
-        let names = self.files.keys().chain(other.files.keys());
-        let mut names: Vec<&String> = names
+        let mut names: Vec<&String> = self
+            .files
+            .keys()
+            .chain(other.files.keys())
             .filter(|name| self.files.get(*name) != other.files.get(*name))
             .collect();
         names.sort();

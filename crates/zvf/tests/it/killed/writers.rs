@@ -77,9 +77,10 @@ impl WriterSetup {
     /// Returns the geometry that a writer appends, and the tags of each object. Each object
     /// intersects two chunks along the first axis.
     fn addition(self, writer: u64, append: u64) -> (Geometry, Vec<Vec<u64>>) {
-        let first = match self.overlapping {
-            true => 0.0,
-            false => 2.0 * CHUNK * float(writer),
+        let first = if self.overlapping {
+            0.0
+        } else {
+            2.0 * CHUNK * float(writer)
         };
         let mut objects = Vec::new();
         let mut places: Vec<f64> = Vec::new();
@@ -239,8 +240,7 @@ pub(super) fn write(job: &str, address: &str) {
         thread::sleep(Duration::from_micros(200));
     }
     block_on(async {
-        let editor = Editor::open(address).await.unwrap();
-        let editor = editor.retries(setup.retries);
+        let editor = Editor::open(address).await.unwrap().retries(setup.retries);
         for append in 0..setup.appends {
             let (geometry, _) = setup.addition(writer, append);
             let result = match editor.append(&geometry, OutOfBounds::Reject).await {

@@ -75,8 +75,9 @@ fn ends_of(found: &QueryResult) -> Vec<Vec<Vec<u8>>> {
     let Some(links) = &found.links else {
         return Vec::new();
     };
-    let links = links.ends.chunks(usize::try_from(links.width).unwrap());
     let mut links: Vec<_> = links
+        .ends
+        .chunks(usize::try_from(links.width).unwrap())
         .map(|ends| ends.iter().map(position).collect())
         .collect();
     links.sort_unstable();
@@ -173,8 +174,12 @@ fn check_damaged(archive: &str, store: &str) -> BTreeMap<&'static str, u64> {
                 let (found, expected) = (answer(&dataset).await, answer(&source).await);
                 assert_eq!(found.0, expected.0, "{at}");
                 // The format implies the parents of the vertices whose parents are lost.
-                let orphans = report.lost.iter().filter(|note| note.what == ORPHANS);
-                let orphans: u64 = orphans.map(|note| note.count).sum();
+                let orphans: u64 = report
+                    .lost
+                    .iter()
+                    .filter(|note| note.what == ORPHANS)
+                    .map(|note| note.count)
+                    .sum();
                 let (mut links, mut added) = (expected.1.into_iter().peekable(), 0);
                 for link in found.1 {
                     added += u64::from(links.next_if_eq(&link).is_none());
@@ -232,8 +237,11 @@ fn what_is_intact_beside_damaged_vertices_is_kept() {
 
 /// Returns the values of each link by its ends.
 fn by_ends(content: &Content) -> BTreeMap<Record, BTreeMap<String, String>> {
-    let links = content.levels[&0].links.values().flatten();
-    let links = links.map(|((ends, values), _)| ((ends.clone(), BTreeMap::new()), values.clone()));
+    let links = content.levels[&0]
+        .links
+        .values()
+        .flatten()
+        .map(|((ends, values), _)| ((ends.clone(), BTreeMap::new()), values.clone()));
     links.collect()
 }
 
@@ -282,8 +290,12 @@ fn links_without_values_are_filled_in_stores_of_09() {
                     }
                 }
                 let what = "values of links that had none, now filled in";
-                let lost = report.lost.iter().filter(|note| note.what == what);
-                let lost: u64 = lost.map(|note| note.count).sum();
+                let lost: u64 = report
+                    .lost
+                    .iter()
+                    .filter(|note| note.what == what)
+                    .map(|note| note.count)
+                    .sum();
                 assert_eq!(lost, absent, "{store}");
                 filled += absent;
             });

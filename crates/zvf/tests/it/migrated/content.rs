@@ -98,8 +98,7 @@ impl Content {
                     .map(|own| (own.name.clone(), column(own)))
                     .collect::<Vec<_>>()
             };
-            let groups = parametric.groups.as_ref();
-            let groups = groups.map(members);
+            let groups = parametric.groups.as_ref().map(members);
             content.parametric = format!(
                 "{:?} {:?} {:?} {:?} {:?}",
                 parametric.types,
@@ -159,8 +158,8 @@ impl Level {
             assert_eq!(rows.len() as u64, manifests.rows());
             let rows = (0..)
                 .zip(rows)
-                .map(|(row, blob)| (manifests.id(row).unwrap(), blob));
-            let rows = rows.filter(|(_, blob)| blob.iter().any(|byte| *byte != 0));
+                .map(|(row, blob)| (manifests.id(row).unwrap(), blob))
+                .filter(|(_, blob)| blob.iter().any(|byte| *byte != 0));
             level.manifests = Some(rows.map(|(id, blob)| (id, blob.to_vec())).collect());
         }
         let index = session.stored_manifests(id).await.unwrap();
@@ -177,8 +176,8 @@ impl Level {
             };
             let values = (0..)
                 .zip(column(&values))
-                .map(|(row, value)| (id_of(row), value));
-            let values = values.filter(|(_, value)| value != "absent");
+                .map(|(row, value)| (id_of(row), value))
+                .filter(|(_, value)| value != "absent");
             level.objects.insert(name.clone(), values.collect());
         }
         if let Some(groups) = session.group_list(id).await.unwrap() {
@@ -246,8 +245,12 @@ impl Level {
                 continue;
             };
             let cells = session.stored_cells(&stored, stored.chunks()).await;
-            let cells = stored.chunks().iter().cloned().zip(cells);
-            let cells = cells.map(|(chunk, cell)| (chunk, cell.unwrap().to_vec()));
+            let cells = stored
+                .chunks()
+                .iter()
+                .cloned()
+                .zip(cells)
+                .map(|(chunk, cell)| (chunk, cell.unwrap().to_vec()));
             // An empty cell equals a missing one.
             let cells: BTreeMap<_, _> = cells.filter(|(_, cell)| !cell.is_empty()).collect();
             let (node, says) = (stored.node(), stored.attributes());
@@ -286,14 +289,19 @@ impl Level {
                 == Some(Word::Known(LinksConvention::ImplicitWithBranches));
         for family in &stored.families {
             for link in 0..family.len() {
-                let ends = family.ends_of(link);
-                let mut ends: Vec<_> = ends.map(|(chunk, row)| (chunk.clone(), row)).collect();
+                let mut ends: Vec<_> = family
+                    .ends_of(link)
+                    .map(|(chunk, row)| (chunk.clone(), row))
+                    .collect();
                 if is_skeleton && family.directed && ends[0].0 != ends[1].0 {
                     ends.reverse();
                 }
-                let values = family.attributes.iter();
-                let values = values.map(|own| (own.name.clone(), value(own, link)));
-                let values = values.filter(|(_, value)| value != "absent").collect();
+                let values = family
+                    .attributes
+                    .iter()
+                    .map(|own| (own.name.clone(), value(own, link)))
+                    .filter(|(_, value)| value != "absent")
+                    .collect();
                 let records = self.links.entry((delta, family.width)).or_default();
                 *records.entry((ends, values)).or_default() += 1;
             }

@@ -36,8 +36,11 @@ async fn bridges(dataset: &Dataset, store: &str) -> usize {
     let rows: Vec<&[u8]> = paths.positions.bytes.chunks(size).collect();
     let follows = |one: &[u8], next: &[u8]| rows.windows(2).any(|pair| pair == [one, next]);
     let session = dataset.session();
-    let links = session.stored_links(LevelId::FULL, Delta::INTRA, &Selection::All, false);
-    let links = links.await.unwrap().unwrap();
+    let links = session
+        .stored_links(LevelId::FULL, Delta::INTRA, &Selection::All, false)
+        .await
+        .unwrap()
+        .unwrap();
     let mut seen = 0;
     for family in &links.families {
         for link in 0..family.len() {

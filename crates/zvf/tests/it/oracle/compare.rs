@@ -72,15 +72,15 @@ impl Comparison<'_> {
         ensure!(whole == 0, "{whole} bytes after the last position");
         let known = self.truth.groups.as_deref().unwrap_or_default();
         let requested = self.query.groups.as_deref().unwrap_or_default();
-        let groups = requested
+        let groups: Vec<_> = requested
             .iter()
-            .map(|id| (*id, known[usize::try_from(*id).unwrap()].clone()));
-        let groups: Vec<_> = groups.collect();
-        let found = result
+            .map(|id| (*id, known[usize::try_from(*id).unwrap()].clone()))
+            .collect();
+        let found: Vec<_> = result
             .groups
             .iter()
-            .map(|group| (group.id, group.members.clone()));
-        let found: Vec<_> = found.collect();
+            .map(|group| (group.id, group.members.clone()))
+            .collect();
         ensure!(found == groups, "groups {found:?}, expected {groups:?}");
         Ok(())
     }
@@ -185,11 +185,11 @@ impl Comparison<'_> {
     /// once: a path that touches the border may have one or two vertices there.
     fn paths<'e>(&self, expected: &'e Expected) -> Result<Vec<(usize, &'e ExpectedRow)>, String> {
         let found = self.result.parts.as_ref().unwrap();
-        let offsets = found
+        let offsets: Vec<usize> = found
             .offsets
             .iter()
-            .map(|offset| usize::try_from(*offset).unwrap());
-        let offsets: Vec<usize> = offsets.collect();
+            .map(|offset| usize::try_from(*offset).unwrap())
+            .collect();
         let (first, last) = (offsets.first(), offsets.last());
         let rows = self.result.positions.len();
         let whole = first == Some(&0) && last == Some(&rows) && offsets.is_sorted();
@@ -278,8 +278,11 @@ impl Comparison<'_> {
             "width {}",
             found.width
         );
-        let ends = found.ends.iter().map(|end| usize::try_from(*end).unwrap());
-        let ends: Vec<usize> = ends.collect();
+        let ends: Vec<usize> = found
+            .ends
+            .iter()
+            .map(|end| usize::try_from(*end).unwrap())
+            .collect();
         let known: Vec<usize> = expected.iter().flat_map(|(_, ends)| ends.clone()).collect();
         ensure!(ends == known, "links {ends:?}, expected {known:?}");
         Ok(())
@@ -308,8 +311,11 @@ impl Comparison<'_> {
         ensure!(inside.peek().is_none(), "{:?} is missing", inside.peek());
         let links = self.result.links.as_ref().unwrap();
         let width = usize::try_from(links.width).unwrap();
-        let ends = links.ends.iter().map(|end| usize::try_from(*end).unwrap());
-        let ends: Vec<usize> = ends.collect();
+        let ends: Vec<usize> = links
+            .ends
+            .iter()
+            .map(|end| usize::try_from(*end).unwrap())
+            .collect();
         ensure!(
             ends.iter().all(|end| *end < rows),
             "ends {ends:?} of {rows} rows"
@@ -334,14 +340,17 @@ impl Comparison<'_> {
             return Ok(());
         }
         let far = |a: &[f64], b: &[f64]| !self.is_close(a, b);
-        let found = faces
+        let found: Vec<(usize, &Vec<Vec<f64>>)> = faces
             .iter()
             .enumerate()
-            .filter(|(_, edge)| far(&edge[0], &edge[1]));
-        let found: Vec<(usize, &Vec<Vec<f64>>)> = found.collect();
+            .filter(|(_, edge)| far(&edge[0], &edge[1]))
+            .collect();
         let at = |expected_row: &ExpectedRow| expected_row.position(self.truth).to_vec();
-        let known = cut.edges.iter().filter(|(_, [a, b])| far(&at(a), &at(b)));
-        let known: Vec<_> = known.collect();
+        let known: Vec<_> = cut
+            .edges
+            .iter()
+            .filter(|(_, [a, b])| far(&at(a), &at(b)))
+            .collect();
         ensure!(
             found.len() == known.len(),
             "{} edges, expected {}",
@@ -363,8 +372,9 @@ impl Comparison<'_> {
             let mut left = known;
             for (row, edge) in found {
                 let mut rest = left.iter();
-                let at = rest.position(|(link, spots)| same(row, edge, *link, spots).is_ok());
-                let at = at.ok_or_else(|| format!("edge {row} is {edge:?}, none of {left:?}"))?;
+                let at = rest
+                    .position(|(link, spots)| same(row, edge, *link, spots).is_ok())
+                    .ok_or_else(|| format!("edge {row} is {edge:?}, none of {left:?}"))?;
                 left.remove(at);
             }
         } else {
@@ -450,16 +460,17 @@ impl Comparison<'_> {
                 .iter()
                 .any(|(of, name)| *name == attribute.name && of.is_none_or(|of| of == scope)),
         };
-        let known = attributes(self.truth).into_iter();
-        let known = known.filter(|(of, attribute)| *of == scope && requested(attribute));
+        let known = attributes(self.truth)
+            .into_iter()
+            .filter(|(of, attribute)| *of == scope && requested(attribute));
         let mut pairs = Vec::new();
         for (_, attribute) in known {
             let mut found = columns
                 .iter()
                 .filter(|column| column.name == attribute.name);
-            let column = found.next();
-            let column =
-                column.ok_or_else(|| format!("{} {} is missing", scope.name(), attribute.name))?;
+            let column = found
+                .next()
+                .ok_or_else(|| format!("{} {} is missing", scope.name(), attribute.name))?;
             ensure!(found.next().is_none(), "{} is there twice", attribute.name);
             pairs.push((column, attribute));
         }

@@ -66,8 +66,8 @@ pub(super) fn expect(truth: &ExpectedStore, query: &Query) -> Expected {
         query,
         filter: Filter::new(truth, query.filter.as_ref()),
     };
-    let ids = requested.ids();
-    let ids = ids.as_deref();
+    let selected = requested.ids();
+    let ids = selected.as_deref();
     let kind = truth.recipe.kind;
     if kind.is_points() {
         requested.points(ids)
@@ -87,11 +87,13 @@ impl Selected<'_> {
         }
         let mut ids = self.query.objects.clone().unwrap_or_default();
         let groups = self.query.groups.iter().flatten();
-        let members = groups.flat_map(|group| {
-            let groups = self.truth.groups.as_deref().unwrap_or_default();
-            groups[usize::try_from(*group).unwrap()].clone()
-        });
-        let members: BTreeSet<i64> = members.filter(|member| !ids.contains(member)).collect();
+        let members: BTreeSet<i64> = groups
+            .flat_map(|group| {
+                let groups = self.truth.groups.as_deref().unwrap_or_default();
+                groups[usize::try_from(*group).unwrap()].clone()
+            })
+            .filter(|member| !ids.contains(member))
+            .collect();
         ids.extend(members);
         Some(ids)
     }
@@ -350,9 +352,10 @@ impl Selected<'_> {
             let rows = inside
                 .into_iter()
                 .filter(|vertex| !by_links || ends.contains(vertex));
-            let rows = match links.is_empty() {
-                true => self.limited(rows.collect()),
-                false => rows.collect(),
+            let rows = if links.is_empty() {
+                self.limited(rows.collect())
+            } else {
+                rows.collect()
             };
             let cut = clip::links(self.truth, &links, bbox);
             return Expected {
@@ -362,12 +365,11 @@ impl Selected<'_> {
                 ..Expected::default()
             };
         }
-        let rows = match by_links {
-            true => ends.into_iter().collect(),
-            false => {
-                let rows = ends.into_iter().chain(inside).collect::<BTreeSet<usize>>();
-                self.limited(rows.into_iter().collect())
-            }
+        let rows = if by_links {
+            ends.into_iter().collect()
+        } else {
+            let rows = ends.into_iter().chain(inside).collect::<BTreeSet<usize>>();
+            self.limited(rows.into_iter().collect())
         };
         self.with_links(&links, rows)
     }
@@ -391,8 +393,12 @@ impl Selected<'_> {
     /// Returns links in stored order; those of skeletons by child.
     fn link_order(&self) -> Vec<usize> {
         let mut order = self.truth.link_order.clone();
-        let implied = self.truth.links.iter().enumerate();
-        let implied = implied.filter(|(_, link)| !link.stored);
+        let implied = self
+            .truth
+            .links
+            .iter()
+            .enumerate()
+            .filter(|(_, link)| !link.stored);
         order.extend(implied.map(|(number, _)| number));
         if self.truth.recipe.kind.is_skeleton() {
             order.sort_by_key(|link| self.truth.links[*link].ends[0]);

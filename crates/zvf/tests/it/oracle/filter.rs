@@ -128,8 +128,9 @@ pub(super) fn attributes(truth: &ExpectedStore) -> Vec<(Scope, &ExpectedAttribut
         of(Scope::Fragment, &truth.fragment_attributes),
         of(Scope::Link, &truth.link_attributes),
         of(Scope::Object, &truth.object_attributes),
-    ];
-    let numbered = numbered.into_iter().flatten();
+    ]
+    .into_iter()
+    .flatten();
     numbered
         .map(|(scope, at)| {
             let attribute = match scope {
@@ -145,8 +146,10 @@ pub(super) fn attributes(truth: &ExpectedStore) -> Vec<(Scope, &ExpectedAttribut
 
 /// Returns all attributes.
 pub(super) fn all_attributes(truth: &ExpectedStore) -> Vec<(Scope, &ExpectedAttribute)> {
-    let groups = truth.group_attributes.iter();
-    let groups = groups.map(|attribute| (Scope::Group, attribute));
+    let groups = truth
+        .group_attributes
+        .iter()
+        .map(|attribute| (Scope::Group, attribute));
     attributes(truth).into_iter().chain(groups).collect()
 }
 

@@ -63,8 +63,9 @@ fn vertices(truth: &ExpectedStore, at: &BTreeSet<usize>, limit: Option<u64>) -> 
     let mut at: Vec<usize> = at.iter().copied().collect();
     at.sort_by_key(|at| (&truth.vertices[*at].chunk, truth.vertices[*at].row));
     at.truncate(limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap()));
-    let owners = at.iter().filter_map(|at| truth.vertices[*at].object);
-    let owners: BTreeSet<i64> = owners
+    let owners: BTreeSet<i64> = at
+        .iter()
+        .filter_map(|at| truth.vertices[*at].object)
         .filter(|id| *id != zvf_query::SEVERAL_OBJECTS)
         .collect();
     Expected {
@@ -75,17 +76,17 @@ fn vertices(truth: &ExpectedStore, at: &BTreeSet<usize>, limit: Option<u64>) -> 
 }
 
 fn check_drill(made: &Pyramid, up: bool, seed: u64) {
-    let (from, to) = match up {
-        true => (&made.fine.truth, &made.coarse),
-        false => (&made.coarse, &made.fine.truth),
+    let (from, to) = if up {
+        (&made.fine.truth, &made.coarse)
+    } else {
+        (&made.coarse, &made.fine.truth)
     };
     let mut random = Random::new(seed);
     let mut query = random_query_of_level(from, u32::from(!up), &mut random);
     // The reported owner of a shared vertex does not matter here.
     query.owners = true;
     let limit = query.limit.take();
-    let start = expect::expect(from, &query);
-    let start: BTreeSet<usize> = start
+    let start: BTreeSet<usize> = expect::expect(from, &query)
         .rows
         .iter()
         .map(|expected_row| match expected_row {
@@ -93,12 +94,18 @@ fn check_drill(made: &Pyramid, up: bool, seed: u64) {
             ExpectedRow::Between { .. } => panic!("{query:?}"),
         })
         .collect();
-    let pairs = made.parents.iter().enumerate();
-    let pairs = pairs.filter_map(|(child, parent)| Some((child, (*parent)?)));
+    let pairs = made
+        .parents
+        .iter()
+        .enumerate()
+        .filter_map(|(child, parent)| Some((child, (*parent)?)));
     let reached: BTreeSet<usize> = pairs
-        .filter_map(|(child, parent)| match up {
-            true => start.contains(&child).then_some(parent),
-            false => start.contains(&parent).then_some(child),
+        .filter_map(|(child, parent)| {
+            if up {
+                start.contains(&child).then_some(parent)
+            } else {
+                start.contains(&parent).then_some(child)
+            }
         })
         .collect();
     let mut query = query.drill(if up { 1 } else { -1 });
@@ -155,8 +162,8 @@ fn check_coarse(made: &Pyramid, query: &Query) {
 /// Returns the level that `count` chooses.
 fn counted(made: &Pyramid, choice: LevelChoice) -> Result<u32, String> {
     let query = Query::new().level(choice);
-    let counts = block_on(async { open(&made.fine).await.count(&query).await });
-    let counts = counts.map_err(|error| format!("{error:?}"))?;
+    let counts = block_on(async { open(&made.fine).await.count(&query).await })
+        .map_err(|error| format!("{error:?}"))?;
     let (fine, coarse) = (&made.fine.truth.vertices, &made.coarse.vertices);
     let level = u32::from(counts.level == LevelId::new(1));
     // Vertices of paths are counted once per path.

@@ -71,16 +71,20 @@ fn coordinates(positions: &NumericColumn) -> Vec<f64> {
 pub(super) async fn check(made: &Made, query: &Query, result: &QueryResult) -> Verdict {
     let dataset = open(made).await;
     for count in [1, 2, 5, 64] {
-        let parts = dataset.partitions(query, count).await;
-        let parts = parts.map_err(|error| format!("in {count} parts: {error:?}"))?;
+        let parts = dataset
+            .partitions(query, count)
+            .await
+            .map_err(|error| format!("in {count} parts: {error:?}"))?;
         ensure!(!parts.is_empty() && parts.len() <= count, "{parts:?}");
         let mut found = Rows::default();
         let mut counted = Some(0);
         for part in &parts {
             let parsed: Result<QueryPartition, _> = part.to_string().parse();
             ensure!(parsed.as_ref() == Ok(part), "{parsed:?}, expected {part:?}");
-            let result = dataset.query(&part.query(query)).await;
-            let result = result.map_err(|error| format!("{part:?}: {error:?}"))?;
+            let result = dataset
+                .query(&part.query(query))
+                .await
+                .map_err(|error| format!("{part:?}: {error:?}"))?;
             found.add(&result);
             counted = counted.zip(part.rows).map(|(sum, rows)| sum + rows);
             let Some(bounds) = &part.bounds else {

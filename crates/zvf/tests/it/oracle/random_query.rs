@@ -141,8 +141,8 @@ fn chunks(truth: &ExpectedStore, random: &mut Random) -> Vec<ChunkCoord> {
 }
 
 fn columns(truth: &ExpectedStore, random: &mut Random) -> Selection {
-    let named = attributes(truth).into_iter();
-    let mut named: Vec<(Option<Scope>, String)> = named
+    let mut named: Vec<(Option<Scope>, String)> = attributes(truth)
+        .into_iter()
         .map(|(scope, attribute)| (Some(scope), attribute.name.clone()))
         .collect();
     random.shuffle(&mut named);
@@ -169,10 +169,13 @@ fn filter(truth: &ExpectedStore, random: &mut Random) -> Option<Predicate> {
                 _ => vec![Scope::Vertex, Scope::Fragment],
             };
             // An old store does not record the number of channels of an attribute without values.
-            let known = all.iter().filter(|(scope, attribute)| {
-                scopes.contains(scope) && attribute.missing.contains(&false)
-            });
-            let known: Vec<(Scope, &ExpectedAttribute)> = known.copied().collect();
+            let known: Vec<(Scope, &ExpectedAttribute)> = all
+                .iter()
+                .filter(|(scope, attribute)| {
+                    scopes.contains(scope) && attribute.missing.contains(&false)
+                })
+                .copied()
+                .collect();
             if known.is_empty() {
                 return None;
             }

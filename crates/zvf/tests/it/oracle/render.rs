@@ -73,8 +73,13 @@ pub(super) fn render(truth: &ExpectedStore, query: &Query, expected: &Expected) 
         .iter()
         .map(|at| truth.vertices[*at].fragment)
         .collect();
-    let links = expected.links.as_deref().unwrap_or_default();
-    let links: Vec<usize> = links.iter().map(|(link, _)| *link).collect();
+    let links: Vec<usize> = expected
+        .links
+        .as_deref()
+        .unwrap_or_default()
+        .iter()
+        .map(|(link, _)| *link)
+        .collect();
     let all = truth.objects.as_deref().unwrap_or_default();
     let row_of = |id: &i64| all.iter().position(|object| object.id == *id).unwrap();
     let objects: Vec<usize> = expected.objects.iter().map(row_of).collect();
@@ -146,8 +151,9 @@ fn columns(truth: &ExpectedStore, query: &Query, scope: Scope, rows: &[usize]) -
             .iter()
             .any(|(of, name)| *name == attribute.name && of.is_none_or(|of| of == scope)),
     };
-    let known = attributes(truth).into_iter();
-    let known = known.filter(|(of, attribute)| *of == scope && requested(attribute));
+    let known = attributes(truth)
+        .into_iter()
+        .filter(|(of, attribute)| *of == scope && requested(attribute));
     known
         .map(|(_, attribute)| column(attribute, rows))
         .collect()

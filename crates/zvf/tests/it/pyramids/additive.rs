@@ -20,8 +20,9 @@ async fn numbers(dataset: &Dataset, level: u32) -> BTreeSet<u32> {
     let zvf::ColumnValues::Numeric(rows) = &result.vertex[0].values else {
         panic!("numbers are numbers")
     };
-    let numbers = rows.bytes.chunks_exact(4);
-    let numbers: Vec<u32> = numbers
+    let numbers: Vec<u32> = rows
+        .bytes
+        .chunks_exact(4)
         .map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap()))
         .collect();
     let each: BTreeSet<u32> = numbers.iter().copied().collect();

@@ -81,9 +81,10 @@ fn keys(step: &Step<'_>, cell: &[f64]) -> Vec<Key> {
     let fine = step.fine;
     let count = fine.vertices.len();
     let cells: Vec<Vec<i64>> = (0..count).map(|vertex| fine.cell(vertex, cell)).collect();
-    let owners = match step.coarse.is_named {
-        true => vec![None; count],
-        false => fine.owners(),
+    let owners = if step.coarse.is_named {
+        vec![None; count]
+    } else {
+        fine.owners()
     };
     let mut pieces = vec![0; count];
     if fine.kind == Some(GeometryKind::Skeletons) {

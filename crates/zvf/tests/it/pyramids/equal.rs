@@ -18,9 +18,14 @@ pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
 /// Returns the files of a store, without those of transactions.
 pub(super) async fn files(store: &Store) -> Files {
-    let names = store.list_all(&Key::root(), usize::MAX).await.unwrap();
-    let names = names.into_iter().map(|file| file.name);
-    let names: Vec<String> = names.filter(|name| !name.starts_with(".zvf/")).collect();
+    let names: Vec<String> = store
+        .list_all(&Key::root(), usize::MAX)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|file| file.name)
+        .filter(|name| !name.starts_with(".zvf/"))
+        .collect();
     let reads = names
         .iter()
         .map(|name| Read::full(Key::parse(name).unwrap()));

@@ -126,8 +126,9 @@ fn recorded_pyramids_are_reproduced() {
         options.depth = Some(recorded.depth);
         options.overwrite = true;
         block_on(async {
-            let made = build_pyramid(&store, &options).await;
-            let made = made.unwrap_or_else(|error| panic!("{}: {error:?}", recorded.store));
+            let made = build_pyramid(&store, &options)
+                .await
+                .unwrap_or_else(|error| panic!("{}: {error:?}", recorded.store));
             let dataset = Dataset::open(store.clone()).await.unwrap();
             assert_eq!(made.levels.len(), recorded.levels.len());
             for level in 1..=u32::try_from(recorded.levels.len()).unwrap() {

@@ -97,8 +97,12 @@ fn segments(level: &Level) -> BTreeMap<usize, Vec<[usize; 2]>> {
 
 /// Returns pairs of vertices connected by a path or link.
 fn joined(level: &Level) -> Vec<[usize; 2]> {
-    let paths = level.objects.iter().flatten().filter(|_| level.is_named);
-    let paths = paths.flat_map(|(_, path)| path.windows(2).map(|pair| [pair[0], pair[1]]));
+    let paths = level
+        .objects
+        .iter()
+        .flatten()
+        .filter(|_| level.is_named)
+        .flat_map(|(_, path)| path.windows(2).map(|pair| [pair[0], pair[1]]));
     let links = level.links.iter().map(|link| [link.ends[0], link.ends[1]]);
     paths.chain(links).collect()
 }

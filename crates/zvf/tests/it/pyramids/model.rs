@@ -90,16 +90,22 @@ impl Level {
             ..Self::default()
         };
         level.vertices_of(dataset, id).await;
-        let part = session.stored_array(id, &ArrayRole::VertexFragments).await;
-        let part = part.unwrap().unwrap();
+        let part = session
+            .stored_array(id, &ArrayRole::VertexFragments)
+            .await
+            .unwrap()
+            .unwrap();
         let cells = session.stored_cells(&part, part.chunks()).await;
         for (chunk, cell) in part.chunks().iter().zip(cells) {
             let cell = cell.unwrap();
             let index = FragmentIndex::parse(&cell).unwrap();
             for fragment in 0..index.len() {
-                let rows = index.rows(fragment).unwrap();
-                let rows = rows.iter().map(|row| level.index[&(chunk.clone(), row)]);
-                let rows = rows.collect();
+                let rows = index
+                    .rows(fragment)
+                    .unwrap()
+                    .iter()
+                    .map(|row| level.index[&(chunk.clone(), row)])
+                    .collect();
                 level.fragments.insert((chunk.clone(), fragment), rows);
             }
         }
@@ -146,8 +152,9 @@ impl Level {
         for name in names.iter() {
             let part = session
                 .stored_array(id, &ArrayRole::VertexAttribute(name))
-                .await;
-            let part = part.unwrap().unwrap();
+                .await
+                .unwrap()
+                .unwrap();
             let says = CellAttribute::parse(part.node(), part.attributes()).unwrap();
             let dictionary = says.value.dictionary;
             let about = AttributeProperties {
@@ -174,8 +181,10 @@ impl Level {
 
     fn of_chunk(&self, chunk: &ChunkCoord) -> impl Iterator<Item = usize> {
         let from = (chunk.clone(), 0);
-        let own = self.index.range(from..);
-        let own = own.take_while(move |((at, _), _)| at == chunk);
+        let own = self
+            .index
+            .range(from..)
+            .take_while(move |((at, _), _)| at == chunk);
         own.map(|(_, vertex)| *vertex)
     }
 
@@ -192,8 +201,11 @@ impl Level {
         }
         let Some(links) = &result.links else { return };
         // In 0.8 only links between chunks declare the shape of a row.
-        let files = dataset.store().list_all(&Key::root(), 1 << 20).await;
-        let files = files.unwrap();
+        let files = dataset
+            .store()
+            .list_all(&Key::root(), 1 << 20)
+            .await
+            .unwrap();
         let declares = |name: &str| {
             let crossing = format!("0/cross_chunk_link_attributes/{name}/");
             dataset.detection().generation == Generation::V0_9
@@ -270,8 +282,10 @@ pub(super) async fn between(
 ) -> Option<BTreeSet<(usize, usize)>> {
     let session = dataset.session();
     let delta = Delta::new(to.number as i32 - from.number as i32);
-    let cells = session.all_link_cells(LevelId::new(from.number), delta);
-    let cells = cells.await.unwrap()?;
+    let cells = session
+        .all_link_cells(LevelId::new(from.number), delta)
+        .await
+        .unwrap()?;
     let wanted: Vec<usize> = (0..cells.len()).collect();
     let mut pairs = BTreeSet::new();
     for links in session.read_links(&cells, &wanted).await.unwrap() {

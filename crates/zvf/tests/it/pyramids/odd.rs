@@ -79,15 +79,20 @@ fn nan_counts_as_a_missing_value() {
     for rule in [None].into_iter().chain(Aggregation::ALL.map(Some)) {
         let mut random = Random::new(5);
         let mut geometry = Geometry::new(places(&mut random, 90, 2));
-        let values = geometry.positions.bytes.chunks_exact(8).map(|place| {
-            // All values of some cells are NaN.
-            let x = f32::from_le_bytes(place[..4].try_into().unwrap());
-            match x < 0.0 || random.chance(40) {
-                true => f32::NAN,
-                false => random.below(3) as f32,
-            }
-        });
-        let values: Vec<f32> = values.collect();
+        let values: Vec<f32> = geometry
+            .positions
+            .bytes
+            .chunks_exact(8)
+            .map(|place| {
+                // All values of some cells are NaN.
+                let x = f32::from_le_bytes(place[..4].try_into().unwrap());
+                if x < 0.0 || random.chance(40) {
+                    f32::NAN
+                } else {
+                    random.below(3) as f32
+                }
+            })
+            .collect();
         let values = ColumnValues::Numeric(NumericColumn::float32(1, values));
         geometry.vertex.push(attribute("depth", values));
         let words = (0..90).map(|at| (at % 4 != 0).then(|| format!("word {}", at % 3)));
@@ -252,8 +257,10 @@ fn values_of_fragments_stay_with_their_objects() {
 fn cells_factors_and_tolerances_are_checked() {
     let bad = [-1.0, 0.0, f64::NAN, f64::INFINITY];
     let one_level = || AutoLevels::new().levels(1);
-    let cells = bad.map(|number| vec![number; 3]);
-    let cells = cells.into_iter().chain([vec![4.0; 2], vec![4.0; 4]]);
+    let cells = bad
+        .map(|number| vec![number; 3])
+        .into_iter()
+        .chain([vec![4.0; 2], vec![4.0; 4]]);
     let automatic = cells.map(|cell| one_level().cell(cell).into());
     check_refused(
         GeometryKind::Points,
@@ -397,10 +404,10 @@ fn levels_of_recorded_stores_add_no_findings() {
                     // A defect of the store may appear on every level.
                     let code = |line: &&String| line.split(' ').next().map(str::to_owned);
                     let known: BTreeSet<_> = before.iter().filter_map(|line| code(&line)).collect();
-                    let new = after.difference(&before);
-                    let new =
-                        new.filter(|line| code(line).is_none_or(|code| !known.contains(&code)));
-                    let new: Vec<&String> = new.collect();
+                    let new: Vec<&String> = after
+                        .difference(&before)
+                        .filter(|line| code(line).is_none_or(|code| !known.contains(&code)))
+                        .collect();
                     assert!(new.is_empty(), "{name}: {new:#?}");
                 }
                 // Damage is reported, and so are unsupported levels.
@@ -546,7 +553,9 @@ fn levels_without_vertices_have_arrays() {
 async fn has_empty_level(store: &Store, about: &str) {
     let dataset = Dataset::open(store).await.unwrap();
     let query = Query::new().level(LevelChoice::Number(LevelId::new(1)));
-    let result = dataset.query(&query).await;
-    let result = result.unwrap_or_else(|error| panic!("{about}: {error:?}"));
+    let result = dataset
+        .query(&query)
+        .await
+        .unwrap_or_else(|error| panic!("{about}: {error:?}"));
     assert_eq!(result.positions.len(), 0, "{about}");
 }

@@ -167,11 +167,11 @@ impl Wanted {
     /// Builds the levels and runs every check.
     pub(super) async fn check(&self) {
         let about = &self.about;
-        let made = build_pyramid(&self.store, &self.options).await;
-        let made = made.unwrap_or_else(|error| panic!("{error:?}: {about}"));
+        let made = build_pyramid(&self.store, &self.options)
+            .await
+            .unwrap_or_else(|error| panic!("{error:?}: {about}"));
         is_sound(&self.store, about).await;
-        let dataset = Dataset::open(self.store.clone()).await;
-        let dataset = dataset.unwrap();
+        let dataset = Dataset::open(self.store.clone()).await.unwrap();
         let mut levels = Vec::new();
         for number in 0..=made.levels.len() as u32 {
             levels.push(Level::read(&dataset, number, &self.design).await);
@@ -214,8 +214,9 @@ impl Wanted {
         let mut known: BTreeMap<(u32, u32), BTreeSet<(usize, usize)>> = BTreeMap::new();
         for (coarse, design) in levels[1..].iter().zip(designs) {
             let fine = &levels[coarse.number as usize - 1];
-            let up = between(dataset, fine, coarse).await;
-            let up = up.unwrap_or_else(|| panic!("no links, {about}"));
+            let up = between(dataset, fine, coarse)
+                .await
+                .unwrap_or_else(|| panic!("no links, {about}"));
             let error = made.levels[fine.number as usize].error;
             let title = format!("level {}, {about}", coarse.number);
             let rules = &self.options.rules;
@@ -254,12 +255,11 @@ impl Wanted {
         (from, to): (&Level, &Level),
         pairs: &BTreeSet<(usize, usize)>,
     ) {
-        let mut object = from
+        let object = from
             .objects
             .iter()
             .flatten()
-            .filter(|(_, own)| !own.is_empty());
-        let object = object.next();
+            .find(|(_, own)| !own.is_empty());
         for (id, own) in object
             .map(|(id, own)| (Some(*id), Some(own)))
             .into_iter()
@@ -270,12 +270,15 @@ impl Wanted {
             query.drill = Some(to.number as i32 - from.number as i32);
             query.columns = Selection::none();
             query.objects = id.map(|id| vec![id]);
-            let result = dataset.query(&query).await;
-            let result = result.unwrap_or_else(|error| panic!("{error:?}, {}", self.about));
-            let reached = pairs
+            let result = dataset
+                .query(&query)
+                .await
+                .unwrap_or_else(|error| panic!("{error:?}, {}", self.about));
+            let reached: BTreeSet<usize> = pairs
                 .iter()
-                .filter(|(at, _)| own.is_none_or(|own| own.contains(at)));
-            let reached: BTreeSet<usize> = reached.map(|(_, parent)| *parent).collect();
+                .filter(|(at, _)| own.is_none_or(|own| own.contains(at)))
+                .map(|(_, parent)| *parent)
+                .collect();
             let mut expected: Vec<&[u8]> = reached
                 .iter()
                 .map(|vertex| to.vertices[*vertex].bits.as_slice())

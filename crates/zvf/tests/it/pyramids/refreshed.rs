@@ -117,9 +117,10 @@ fn design(random: &mut Random, case: &Case, chunk: &[f64]) -> LevelDesign {
         GeometryKind::Polylines | GeometryKind::Streamlines | GeometryKind::Skeletons
             if random.chance(50) =>
         {
-            match random.chance(50) {
-                true => CoarsenMethod::Simplify { tolerance: 2.0 },
-                false => CoarsenMethod::Stride { step: 3 },
+            if random.chance(50) {
+                CoarsenMethod::Simplify { tolerance: 2.0 }
+            } else {
+                CoarsenMethod::Stride { step: 3 }
             }
         }
         _ => bins,
@@ -142,8 +143,9 @@ fn design(random: &mut Random, case: &Case, chunk: &[f64]) -> LevelDesign {
 /// Refreshes the levels of a store, and compares them with levels built anew.
 async fn check_refresh(store: &Store, options: &PyramidOptions, about: &str) {
     let twin = Store::from_memory(files(store).await).unwrap();
-    let refreshed = refresh_pyramid(store, &PyramidOptions::default()).await;
-    let refreshed = refreshed.unwrap_or_else(|error| panic!("{about}: {error:?}"));
+    let refreshed = refresh_pyramid(store, &PyramidOptions::default())
+        .await
+        .unwrap_or_else(|error| panic!("{about}: {error:?}"));
     let built = build_pyramid(&twin, options).await.unwrap();
     // Nothing is built from a level without vertices, and a refresh keeps all levels.
     let mut kept_empty = None;

@@ -60,10 +60,10 @@ fn levels_of_sharded_stores_are_sharded() {
         let mut shared = 0;
         for seed in 20..24 {
             block_on(async {
-                let wanted = wanted_in(seed, kind, Profile::V09, |design, axes| {
+                let mut wanted = wanted_in(seed, kind, Profile::V09, |design, axes| {
                     design.sharding = pair(axes);
-                });
-                let mut wanted = wanted.await;
+                })
+                .await;
                 wanted.options.cross_level = CrossLevel::Explicit;
                 Box::pin(wanted.check()).await;
                 let files = files(&wanted.store).await;
@@ -92,10 +92,10 @@ fn the_sharding_of_levels_can_be_chosen() {
             (Some(ShardingPolicy::Auto), true),
             (Some(ShardingPolicy::Shape(vec![2; 9])), true),
         ] {
-            let wanted = wanted_in(31, GeometryKind::Graphs, Profile::V09, |design, _| {
+            let mut wanted = wanted_in(31, GeometryKind::Graphs, Profile::V09, |design, _| {
                 design.sharding = ShardingPolicy::None;
-            });
-            let mut wanted = wanted.await;
+            })
+            .await;
             let PyramidLevels::Explicit(levels) = &mut wanted.options.levels else {
                 panic!("levels are given")
             };
@@ -107,9 +107,11 @@ fn the_sharding_of_levels_can_be_chosen() {
             }
             Box::pin(wanted.check()).await;
             let files = files(&wanted.store).await;
-            let own = arrays(&files).into_iter();
-            let own = own.filter(|(path, capacity, ..)| path.starts_with("1/") && *capacity > 1);
-            let own: BTreeSet<bool> = own.map(|(_, _, is_sharded, _)| is_sharded).collect();
+            let own: BTreeSet<bool> = arrays(&files)
+                .into_iter()
+                .filter(|(path, capacity, ..)| path.starts_with("1/") && *capacity > 1)
+                .map(|(_, _, is_sharded, _)| is_sharded)
+                .collect();
             assert_eq!(own, BTreeSet::from([is_sharded]), "{policy:?}");
         }
     });
@@ -117,8 +119,9 @@ fn the_sharding_of_levels_can_be_chosen() {
 
 /// Lists the arrays of coarser levels, and whether they are sharded.
 async fn shards(store: &Store) -> BTreeSet<(String, bool)> {
-    let own = arrays(&files(store).await).into_iter();
-    let own = own.filter(|(path, ..)| !path.starts_with("0/"));
+    let own = arrays(&files(store).await)
+        .into_iter()
+        .filter(|(path, ..)| !path.starts_with("0/"));
     own.map(|(path, _, is_sharded, _)| (path, is_sharded))
         .collect()
 }
@@ -187,8 +190,7 @@ fn unsupported_sharding_is_rejected() {
             (Profile::V09, ShardingPolicy::Shape(vec![0; 3])),
             (Profile::V09, ShardingPolicy::Shape(vec![2; 9])),
         ] {
-            let wanted = wanted_in(35, GeometryKind::Points, profile, |_, _| {});
-            let mut wanted = wanted.await;
+            let mut wanted = wanted_in(35, GeometryKind::Points, profile, |_, _| {}).await;
             let before = files(&wanted.store).await;
             let PyramidLevels::Explicit(levels) = &mut wanted.options.levels else {
                 panic!("levels are given")

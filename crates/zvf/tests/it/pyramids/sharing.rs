@@ -91,8 +91,8 @@ fn bundles_share_vertices_within_the_error_bound() {
                 for vertex in fine.of(*id) {
                     let far = own
                         .iter()
-                        .map(|at| distance(level.place(*at), fine.place(*vertex)));
-                    let far = far.fold(f64::INFINITY, f64::min);
+                        .map(|at| distance(level.place(*at), fine.place(*vertex)))
+                        .fold(f64::INFINITY, f64::min);
                     assert!(far <= moved, "object {id} of level {number} is {far} away");
                 }
             }
@@ -153,8 +153,12 @@ fn subsets_of_shared_points_have_the_points_of_kept_objects() {
             let dataset = Dataset::open(store).await.unwrap();
             let level = Level::read(&dataset, 2, &design).await;
             assert!(level.present().iter().eq(&present), "{present:?}");
-            let listed = level.objects.iter().flatten().flat_map(|(_, own)| own);
-            let listed: BTreeSet<&usize> = listed.collect();
+            let listed: BTreeSet<&usize> = level
+                .objects
+                .iter()
+                .flatten()
+                .flat_map(|(_, own)| own)
+                .collect();
             assert_eq!(listed.len() as u64, vertices);
         });
     }

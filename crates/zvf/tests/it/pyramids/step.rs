@@ -116,8 +116,7 @@ impl<'a> Step<'a> {
                 continue;
             }
             kept.extend(own);
-            let images = own.iter().map(|at| self.into[*at]);
-            let images: Option<Vec<usize>> = images.collect();
+            let images: Option<Vec<usize>> = own.iter().map(|at| self.into[*at]).collect();
             let mut images = images.unwrap_or_else(|| panic!("some of {id} are lost, {about}"));
             let mut found = found.clone();
             if self.coarse.is_named && self.fine.is_named && !are_points {

@@ -40,8 +40,9 @@ pub(super) fn check(step: &Step<'_>, cell: &[f64], keep: usize) {
     }
     for (vertex, parent) in step.into.iter().enumerate() {
         let own = fine.cell(vertex, cell);
-        let others = (0..coarse.vertices.len()).filter(|other| coarse.cell(*other, cell) == own);
-        let others = others.filter(|other| coarse_owners[*other] == owners[vertex]);
+        let others = (0..coarse.vertices.len())
+            .filter(|other| coarse.cell(*other, cell) == own)
+            .filter(|other| coarse_owners[*other] == owners[vertex]);
         let off = |other: usize| distance(fine.place(vertex), coarse.place(other));
         let min = others.map(off).fold(f64::INFINITY, f64::min);
         match parent {

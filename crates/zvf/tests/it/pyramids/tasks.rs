@@ -57,12 +57,12 @@ fn put(files: &Files, folder: &Path) {
 }
 
 async fn of(kind: GeometryKind, profile: Profile, seed: u64, sharded: bool) -> Wanted {
-    let wanted = wanted_in(seed, kind, profile, |design, axes| {
+    let mut wanted = wanted_in(seed, kind, profile, |design, axes| {
         if sharded {
             design.sharding = ShardingPolicy::Shape(vec![2; axes]);
         }
-    });
-    let mut wanted = wanted.await;
+    })
+    .await;
     wanted.options.cross_level = CrossLevel::Explicit;
     wanted
 }
@@ -92,9 +92,11 @@ fn chunks_may_be_built_by_separate_tasks() {
                 let (here, _) = made(&before, &wanted, None).await;
                 let (there, tasks) = made(&before, &wanted, Some(Arc::default())).await;
                 assert!(here.keys().any(|name| name.starts_with("1/")));
-                let differ = here.keys().chain(there.keys());
-                let differ = differ.filter(|name| here.get(*name) != there.get(*name));
-                let differ: Vec<&String> = differ.collect();
+                let differ: Vec<&String> = here
+                    .keys()
+                    .chain(there.keys())
+                    .filter(|name| here.get(*name) != there.get(*name))
+                    .collect();
                 assert!(differ.is_empty(), "{differ:?}, {}", wanted.about);
                 max = max.max(tasks);
             });

@@ -43,9 +43,13 @@ pub(super) fn check(step: &Step<'_>) {
 
 /// Checks that kept vertices have their own values.
 fn own(step: &Step<'_>, keeps: bool) {
-    let names = step.fine.about.iter();
-    let names = names.filter(|(name, about)| step.rule(name, about, keeps) == Aggregation::Own);
-    let names: Vec<&String> = names.map(|(name, _)| name).collect();
+    let names: Vec<&String> = step
+        .fine
+        .about
+        .iter()
+        .filter(|(name, about)| step.rule(name, about, keeps) == Aggregation::Own)
+        .map(|(name, _)| name)
+        .collect();
     for (vertex, members) in step.coarse.vertices.iter().zip(&step.members) {
         let is_it = |at: &&usize| {
             let fine = &step.fine.vertices[**at];
@@ -168,8 +172,11 @@ fn same(about: &AttributeProperties, rule: Aggregation, rows: &[&[u8]], found: &
     }
     let columns = found_numbers.len();
     for column in 0..columns {
-        let values = all.iter().map(|row| &row[column]);
-        let values: Vec<&Value> = values.filter(|value| !is_none(about, value)).collect();
+        let values: Vec<&Value> = all
+            .iter()
+            .map(|row| &row[column])
+            .filter(|value| !is_none(about, value))
+            .collect();
         let found = &found_numbers[column];
         if values.is_empty() {
             nothing(about, core::slice::from_ref(found), title);

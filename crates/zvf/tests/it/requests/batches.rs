@@ -16,14 +16,13 @@ fn size(result: &QueryResult) -> u64 {
         &result.fragment,
         &result.link,
         &result.object,
-    ];
-    let columns = columns
-        .into_iter()
-        .flatten()
-        .map(|column| match &column.values {
-            ColumnValues::Numeric(rows) => rows.bytes.len(),
-            ColumnValues::Dictionary { codes, .. } => codes.len() * 4,
-        });
+    ]
+    .into_iter()
+    .flatten()
+    .map(|column| match &column.values {
+        ColumnValues::Numeric(rows) => rows.bytes.len(),
+        ColumnValues::Dictionary { codes, .. } => codes.len() * 4,
+    });
     let ends = result.links.as_ref().map_or(0, |links| links.ends.len());
     let ids = result.object_ids.as_ref().map_or(0, Vec::len);
     let parts = result
@@ -41,8 +40,10 @@ fn join_columns(columns: &mut Vec<Column>, next: Vec<Column>) {
     }
     for column in next {
         let rows = column.values.len();
-        let whole = columns.iter_mut().find(|other| other.name == column.name);
-        let whole = whole.unwrap_or_else(|| panic!("{} came late", column.name));
+        let whole = columns
+            .iter_mut()
+            .find(|other| other.name == column.name)
+            .unwrap_or_else(|| panic!("{} came late", column.name));
         let before = whole.values.len();
         if whole.nulls.is_some() || column.nulls.is_some() {
             let missing = whole.nulls.get_or_insert_with(|| vec![false; before]);
@@ -109,8 +110,9 @@ fn check(name: &str, made: &Made, query: &Query, part: u64) {
     let budget = u64::try_from(total).unwrap() / part;
     let expected = block_on(of_size(made, 1 << 30).query(query)).unwrap();
     let case = cases::case("all", query.clone());
-    let batches = case.batches(&of_size(made, budget));
-    let batches = batches.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+    let batches = case
+        .batches(&of_size(made, budget))
+        .unwrap_or_else(|error| panic!("{name}: {error:?}"));
     let largest = batches.iter().map(size).max().unwrap();
     assert!(largest <= budget, "{name}: {largest} of {budget}");
     assert!(
@@ -212,8 +214,8 @@ fn a_chunk_that_exceeds_the_budget_is_an_error() {
             let error = block_on(async {
                 let dataset = Dataset::open(store).await?;
                 dataset.query(&query).await
-            });
-            let error = error.unwrap_err();
+            })
+            .unwrap_err();
             let text = error_chain(&error);
             assert!(text.contains("budget"), "{kind:?} {budget}: {text}");
         }

@@ -142,9 +142,12 @@ impl Cost {
     /// Lists the arrays and groups whose metadata was requested, except the root and the level;
     /// separately, those that do not exist.
     pub(super) fn nodes(&self, files: &Files) -> (Vec<String>, Vec<String>) {
-        let keys = self.open.iter().chain(&self.metadata);
-        let keys = keys.map(|read| read.key.to_string());
-        let keys = keys.filter(|key| key.matches('/').count() > 1);
+        let keys = self
+            .open
+            .iter()
+            .chain(&self.metadata)
+            .map(|read| read.key.to_string())
+            .filter(|key| key.matches('/').count() > 1);
         keys.partition(|key| files.contains_key(key))
     }
 }

@@ -189,8 +189,10 @@ fn the_costs_in_the_guide_are_those_of_queries() {
                 latency: LATENCY,
                 bandwidth: 0,
             };
-            let bucket = OpenOptions::default().simulate_network(network);
-            let bucket = bucket.create("memory:").unwrap();
+            let bucket = OpenOptions::default()
+                .simulate_network(network)
+                .create("memory:")
+                .unwrap();
             let path = folder.path().join(is_sealed.to_string());
             let disk = OpenOptions::default()
                 .create(path.to_str().unwrap())

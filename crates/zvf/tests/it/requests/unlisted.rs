@@ -41,9 +41,10 @@ fn named_columns_are_read_without_a_listing() {
         .filter(|(_, kind, _)| !kind.is_linked() || *kind == StoreKind::Triangles)
     {
         // Links to distant chunks are not tried.
-        let made = match kind.is_linked() {
-            true => wide(&local(kind), 3),
-            false => kinds::fixed(kind, Cells::Plain),
+        let made = if kind.is_linked() {
+            wide(&local(kind), 3)
+        } else {
+            kinds::fixed(kind, Cells::Plain)
         };
         let dataset = block_on(stores::open(&made));
         let [listed, unlisted] = [true, false].map(|lists| FromStore {
@@ -52,8 +53,8 @@ fn named_columns_are_read_without_a_listing() {
         });
         let named = |case: &QueryCase| !case.counts && case.query.columns != Selection::All;
         for case in cases::of(&made.truth).into_iter().filter(named) {
-            let found = run(&unlisted, &case.query);
-            let found = found.unwrap_or_else(|e| panic!("{name}: {}: {e:?}", case.name));
+            let found = run(&unlisted, &case.query)
+                .unwrap_or_else(|e| panic!("{name}: {}: {e:?}", case.name));
             assert_eq!(
                 found,
                 run(&listed, &case.query).unwrap(),

@@ -36,8 +36,9 @@ fn cases(truth: &ExpectedStore) -> Vec<QueryCase> {
     if truth.objects.is_some() {
         let query = query.owners(false);
         cases.push(cases::case("box around a vertex, without objects", query));
-        let query = Query::new().objects([vertex.object.unwrap()]);
-        let query = query.columns(Selection::none());
+        let query = Query::new()
+            .objects([vertex.object.unwrap()])
+            .columns(Selection::none());
         cases.push(cases::case("the object of a vertex", query));
     }
     cases

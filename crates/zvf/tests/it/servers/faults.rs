@@ -188,7 +188,7 @@ fn is_relevant(place: Place, plan: &FaultPlan) -> bool {
 }
 
 fn faults(place: Place) {
-    let all = [
+    let all: Vec<FaultPlan> = [
         FaultPlan::times(ProxyFault::Status(503), 2),
         FaultPlan::times(ProxyFault::Status(429), 2),
         FaultPlan::once(ProxyFault::Status(500)),
@@ -202,11 +202,10 @@ fn faults(place: Place) {
         FaultPlan::once(ProxyFault::Elsewhere),
         FaultPlan::once(ProxyFault::Whole),
         FaultPlan::always(ProxyFault::Whole),
-    ];
-    let all: Vec<FaultPlan> = all
-        .into_iter()
-        .filter(|plan| is_relevant(place, plan))
-        .collect();
+    ]
+    .into_iter()
+    .filter(|plan| is_relevant(place, plan))
+    .collect();
     let recovered = transient_faults(place, &all);
     let throttled: ErrorTest = |error| matches!(error, ReadError::Throttled { .. });
     let unavailable: ErrorTest = |error| matches!(error, ReadError::Unavailable { .. });

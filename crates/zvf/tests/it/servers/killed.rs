@@ -26,11 +26,12 @@ fn a_writer_killed_in_a_bucket_leaves_the_old_or_the_new_state() {
         .cycle();
     let kinds = GeometryKind::ALL.into_iter().cycle().skip(2);
     let operations = Operation::ALL.into_iter().zip(kinds.zip(properties));
-    let all_states = operations.map(|(operation, (kind, property))| {
-        let scenario = Scenario::first(operation, kind, property, 50_000);
-        StoreStates::new(scenario, &place)
-    });
-    let all_states: Vec<StoreStates> = all_states.collect();
+    let all_states: Vec<StoreStates> = operations
+        .map(|(operation, (kind, property))| {
+            let scenario = Scenario::first(operation, kind, property, 50_000);
+            StoreStates::new(scenario, &place)
+        })
+        .collect();
     let kills = usize::try_from(cases(EACH)).unwrap();
     let mut jobs = Vec::new();
     for states in &all_states {

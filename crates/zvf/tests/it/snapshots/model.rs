@@ -58,8 +58,9 @@ pub(super) fn content(result: &QueryResult) -> Content {
     let mut content = Content::default();
     for (id, ends) in parts.objects.iter().zip(parts.offsets.windows(2)) {
         let row = |row: u64| usize::try_from(row - result.first_row).unwrap();
-        let rows = places[2 * row(ends[0])..2 * row(ends[1])].chunks_exact(2);
-        let rows = rows.map(|place| [place[0], place[1]]);
+        let rows = places[2 * row(ends[0])..2 * row(ends[1])]
+            .chunks_exact(2)
+            .map(|place| [place[0], place[1]]);
         content.0.entry(*id).or_default().extend(rows);
     }
     content
@@ -99,8 +100,9 @@ impl Model {
         for id in ids {
             self.written += 1;
             let y = 0.5 + f64::from(self.written) / 1024.0;
-            let rows = (0..LENGTH).map(|step| [f64::from(step) * 5.0 + 0.5, y]);
-            let rows: Vec<[f64; 2]> = rows.collect();
+            let rows: Vec<[f64; 2]> = (0..LENGTH)
+                .map(|step| [f64::from(step) * 5.0 + 0.5, y])
+                .collect();
             places.extend(rows.iter().flatten().copied());
             offsets.push(offsets.last().unwrap() + u64::from(LENGTH));
             self.content.0.insert(*id, rows);

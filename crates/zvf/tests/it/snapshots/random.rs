@@ -121,20 +121,26 @@ async fn read(
                 let mut batches = Vec::new();
                 let stop = random.chance(50);
                 let query = Query::new();
-                let outcome = dataset.batches(&query, |batch| {
-                    batches.push(content(&batch));
-                    thread::yield_now();
-                    match stop {
-                        true => ControlFlow::Break(()),
-                        false => ControlFlow::Continue(()),
-                    }
-                });
-                let outcome = outcome.await.map(drop);
+                let outcome = dataset
+                    .batches(&query, |batch| {
+                        batches.push(content(&batch));
+                        thread::yield_now();
+                        if stop {
+                            ControlFlow::Break(())
+                        } else {
+                            ControlFlow::Continue(())
+                        }
+                    })
+                    .await
+                    .map(drop);
                 let is_whole = outcome.is_ok() && !stop;
                 let found: Content = batches.into_iter().sum();
-                let is_state = |state: &Content| match is_whole {
-                    true => *state == found,
-                    false => state.contains(&found),
+                let is_state = |state: &Content| {
+                    if is_whole {
+                        *state == found
+                    } else {
+                        state.contains(&found)
+                    }
                 };
                 assert!(history.any(first, is_state), "{found:?}");
                 outcome
@@ -150,10 +156,13 @@ async fn read(
             Err(error) if matches!(error.cause(), Some(zvf_query::QueryError::NoObject { .. })) => {
                 results += 1;
             }
-            Err(error) if is_changed(&error) => match random.chance(50) {
-                true => drop(dataset.reload().await),
-                false => drop(handles.remove(at)),
-            },
+            Err(error) if is_changed(&error) => {
+                if random.chance(50) {
+                    drop(dataset.reload().await);
+                } else {
+                    drop(handles.remove(at));
+                }
+            }
             Err(error) => panic!("{error:?}"),
         }
     }

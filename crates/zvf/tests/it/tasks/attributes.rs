@@ -108,8 +108,10 @@ fn attributes_of_tasks_equal_those_of_one_process() {
                 finish(&plan(&many, &spec("v"), None, 3).await, axes).await;
                 assert_equal(&one, &many, &about);
                 // Replaced by one of another form, in more tasks than there are chunks.
-                let narrow = AttributeSpec::new("v", Kind::Float64).overwrite(true);
-                let narrow = narrow.memory(1).row_shape(vec![1, 2]);
+                let narrow = AttributeSpec::new("v", Kind::Float64)
+                    .overwrite(true)
+                    .memory(1)
+                    .row_shape(vec![1, 2]);
                 write(&one, &narrow, None, axes).await;
                 finish(&plan(&many, &narrow, None, 12).await, axes).await;
                 assert_equal(&one, &many, &about);
@@ -189,8 +191,9 @@ fn plans_of_attributes_are_checked() {
         let outdated = second.commit_in_memory(&open).await;
         assert_eq!(problem(outdated), TaskPlanError::Outdated);
         let (store, known, one) = (text(&store), spec("w"), tasks(1));
-        let exists = plan_vertex_attribute(&store, &known, json!(null), &open, &one).await;
-        let exists = exists.unwrap_err();
+        let exists = plan_vertex_attribute(&store, &known, json!(null), &open, &one)
+            .await
+            .unwrap_err();
         assert!(
             matches!(exists.cause(), Some(StateError::AttributeExists { .. })),
             "{exists}"

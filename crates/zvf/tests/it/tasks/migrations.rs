@@ -52,8 +52,9 @@ fn check_golden(archive: &str) {
     for (store, _) in stores(&golden) {
         let folder = tempfile::tempdir().unwrap();
         let prefix = format!("{store}/");
-        let files = golden.files();
-        let files = files.filter_map(|(path, bytes)| Some((path.strip_prefix(&prefix)?, bytes)));
+        let files = golden
+            .files()
+            .filter_map(|(path, bytes)| Some((path.strip_prefix(&prefix)?, bytes)));
         write_files(folder.path(), files);
         for profile in [Profile::V09, Profile::V08] {
             let options = MigrateOptions::new(profile);
@@ -148,8 +149,7 @@ fn damaged_cells_are_skipped_and_listed_once() {
         let error = plan.run(0, &open).await.unwrap_err();
         assert!(error.cause::<QueryError>().is_some(), "{error}");
         let report = check(&old, &strict.skip_damaged(true), "damaged").await;
-        let lost = report["lost"].as_array().unwrap();
-        let lost = lost.iter().filter(|note| {
+        let lost = report["lost"].as_array().unwrap().iter().filter(|note| {
             note["what"] == "cannot be read"
                 && note["path"].as_str().unwrap().starts_with("0/vertices/")
         });

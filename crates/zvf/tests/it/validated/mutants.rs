@@ -116,9 +116,10 @@ fn made(geometry: Geometry, design: Design) -> Files {
 /// Replaces a file by its mutant.
 fn with(files: &Files, mutant: &Mutant) -> Files {
     let files = files.iter().map(|(path, bytes)| {
-        let bytes = match *path == mutant.file {
-            true => &mutant.bytes,
-            false => bytes,
+        let bytes = if *path == mutant.file {
+            &mutant.bytes
+        } else {
+            bytes
         };
         (path.clone(), bytes.clone())
     });
@@ -154,9 +155,10 @@ fn judge(plain: &Files, checked: &Files, first: usize) -> Tally {
     let mut tally = Tally::default();
     // Files of transactions are not covered by these rules.
     for (path, bytes) in plain.iter().filter(|(path, _)| !path.starts_with(".zvf/")) {
-        let mutants = match path.ends_with("zarr.json") {
-            true => json::mutants(path, bytes),
-            false => fields::mutants(plain, path, bytes),
+        let mutants = if path.ends_with("zarr.json") {
+            json::mutants(path, bytes)
+        } else {
+            fields::mutants(plain, path, bytes)
         };
         for mutant in mutants {
             tally.made += 1;

@@ -114,8 +114,10 @@ fn plans_compare_sealed_stores_with_their_inventory() {
         block_on(create(&address, sharding));
         assert!(check(&store, 3).findings.is_empty());
         let files: Vec<String> = read(&store).into_keys().collect();
-        let cells = files.iter().filter(|file| file.contains("/vertices/c/"));
-        let cells: Vec<&String> = cells.collect();
+        let cells: Vec<&String> = files
+            .iter()
+            .filter(|file| file.contains("/vertices/c/"))
+            .collect();
         for (at, cell) in cells.iter().enumerate().step_by(cells.len().div_ceil(2)) {
             let mut bytes = fs::read(cell).unwrap();
             let last = bytes.len() - 1 - at % 3;
@@ -125,8 +127,10 @@ fn plans_compare_sealed_stores_with_their_inventory() {
         fs::remove_file(cells.last().unwrap()).unwrap();
         fs::write(store.join("0/vertices/c/extra"), "extra").unwrap();
         let report = check(&store, 3);
-        let differences = report.findings.iter();
-        let differences = differences.filter(|finding| finding.rule.code == "ZV-L3-123");
+        let differences = report
+            .findings
+            .iter()
+            .filter(|finding| finding.rule.code == "ZV-L3-123");
         assert!(differences.count() >= 3, "{:#?}", report.findings);
     }
 }
@@ -190,8 +194,9 @@ fn plans_are_used_in_order() {
         for task in 0..4 {
             again.run(task, &open()).await.unwrap();
         }
-        let results = read(&folder.path().join("jobs/.zvf")).into_keys();
-        let mut results = results.filter(|file| file.ends_with("result-1"));
+        let mut results = read(&folder.path().join("jobs/.zvf"))
+            .into_keys()
+            .filter(|file| file.ends_with("result-1"));
         let result = results.next().unwrap();
         let whole = fs::read(&result).unwrap();
         fs::write(&result, &whole[..whole.len() - 1]).unwrap();

@@ -57,8 +57,11 @@ fn repairable_findings_are_repaired() {
                 continue;
             }
         };
-        let left = repaired.left.findings.iter().filter(|f| f.fix.is_some());
-        let left: Vec<_> = left
+        let left: Vec<_> = repaired
+            .left
+            .findings
+            .iter()
+            .filter(|f| f.fix.is_some())
             .map(|f| (f.rule.code, &f.location, &f.message))
             .collect();
         if !left.is_empty() {
@@ -76,8 +79,10 @@ fn repairable_findings_are_repaired() {
             .iter()
             .map(|f| (f.rule.code, &f.path, &f.location))
             .collect();
-        let done = repaired.repaired.iter();
-        let done = done.filter(|f| !still.contains(&(f.rule.code, &f.path, &f.location)));
+        let done = repaired
+            .repaired
+            .iter()
+            .filter(|f| !still.contains(&(f.rule.code, &f.path, &f.location)));
         mended.extend(done.map(|f| f.rule.code));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -148,8 +153,9 @@ fn repaired_stores_give_the_original_results() {
             block_on(async {
                 let dataset = Dataset::open(store).await.unwrap();
                 for expected in &intact.results {
-                    let result = run(&dataset, &expected.query).await;
-                    let result = result.unwrap_or_else(|error| panic!("{kind:?}: {error}"));
+                    let result = run(&dataset, &expected.query)
+                        .await
+                        .unwrap_or_else(|error| panic!("{kind:?}: {error}"));
                     assert!(
                         is_same(&result, &expected.result),
                         "{kind:?}, {}",
@@ -193,8 +199,11 @@ fn a_damaged_file_of_a_sealed_store_is_not_entered_in_the_inventory() {
     assert_eq!(repaired.transaction, None);
     let left = &repaired.left.findings;
     let obstacle = format!("ZV-L3-123 of {}", file("b"));
-    let withheld = left.iter().filter(|f| f.obstacle().is_some());
-    let withheld: Vec<_> = withheld.map(|f| (f.rule.code, f.obstacle())).collect();
+    let withheld: Vec<_> = left
+        .iter()
+        .filter(|f| f.obstacle().is_some())
+        .map(|f| (f.rule.code, f.obstacle()))
+        .collect();
     assert_eq!(withheld, [("ZV-L2-059", Some(obstacle.as_str()))]);
     // Another program may have changed it, which the caller has to say.
     let repaired = repair_trusting_files(&store);
@@ -252,8 +261,9 @@ fn repaired_chunks_make_coarser_levels_stale() {
         let levels = zvf::PyramidOptions::new().levels(levels);
         zvf::build_pyramid(&store, &levels).await.unwrap();
         let options = ValidateOptions::default();
-        let repaired = zvf::repair_trusting_files(store.clone(), &options).await;
-        let repaired = repaired.unwrap();
+        let repaired = zvf::repair_trusting_files(store.clone(), &options)
+            .await
+            .unwrap();
         assert!(!repaired.repaired.is_empty());
         let dataset = Dataset::open(&store).await.unwrap();
         let info = dataset.info().await.unwrap();
@@ -296,8 +306,8 @@ fn a_store_that_changes_while_it_is_checked_is_checked_again() {
                         .session()
                         .object_list(zvf::LevelId::FULL)
                         .await
+                        .unwrap()
                         .unwrap();
-                    let ids = ids.unwrap();
                     let ids: Vec<i64> = (0..ids.len()).filter_map(|at| ids.id(at)).collect();
                     let editor = zvf::Editor::open(&other).await.unwrap();
                     editor.remove(&ids[1..]).await.unwrap();
@@ -311,8 +321,8 @@ fn a_store_that_changes_while_it_is_checked_is_checked_again() {
         store.clone(),
         &options,
         progress,
-    ));
-    let report = report.unwrap();
+    ))
+    .unwrap();
     assert!(report.is_ok(), "{report:#?}");
     let dataset = block_on(Dataset::open(&store)).unwrap();
     assert_eq!(dataset.transaction(), 1);

@@ -51,8 +51,7 @@ fn edited_stores_have_no_findings() {
                 let store = created(plan).await;
                 let editor = Editor::open(store.clone()).await.unwrap();
                 let more = case.more(&mut random, 30, 1_000_000);
-                let appended = editor.append(&more, OutOfBounds::Reject).await;
-                let appended = appended.is_ok();
+                let appended = editor.append(&more, OutOfBounds::Reject).await.is_ok();
                 let found_now = found_in(&store).await;
                 assert!(found_now.is_empty(), "{appended} {about}: {found_now:#?}");
                 let _ = editor.remove(&[1_000_000, 0]).await;

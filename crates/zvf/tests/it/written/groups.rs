@@ -71,12 +71,18 @@ fn stored_objects_join_groups() {
         // An object that the same change removes, and one that never existed.
         let mut gone = points(0, [5, 5]);
         gone.groups.insert(0, vec![2]);
-        let refused = editor.replace_objects(&[2], &gone, OutOfBounds::Reject);
-        let refused = refused.await.unwrap_err().to_string();
+        let refused = editor
+            .replace_objects(&[2], &gone, OutOfBounds::Reject)
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains("group 0 refers to object 2"), "{refused}");
         gone.groups.insert(0, vec![7]);
-        let refused = editor.append(&gone, OutOfBounds::Reject).await;
-        let refused = refused.unwrap_err().to_string();
+        let refused = editor
+            .append(&gone, OutOfBounds::Reject)
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains("group 0 refers to object 7"), "{refused}");
         assert_eq!(groups(&editor).await, members);
 
@@ -131,8 +137,11 @@ fn groups_of_paths_without_ids_take_no_stored_objects() {
         let options = CreateOptions::default();
         zvf::create_from_plan(&store, plan, &options).await.unwrap();
         let editor = Editor::open(store).await.unwrap();
-        let refused = editor.append(&paths, OutOfBounds::Reject).await;
-        let refused = refused.unwrap_err().to_string();
+        let refused = editor
+            .append(&paths, OutOfBounds::Reject)
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains("group 0 refers to object 0"), "{refused}");
         assert_eq!(groups(&editor).await, [vec![0]]);
     });
@@ -141,8 +150,7 @@ fn groups_of_paths_without_ids_take_no_stored_objects() {
 async fn groups(editor: &Editor) -> Vec<Vec<i64>> {
     let dataset = editor.dataset().await.unwrap();
     let session = dataset.session();
-    let groups = session.group_list(LevelId::FULL).await;
-    let groups = groups.unwrap().unwrap();
+    let groups = session.group_list(LevelId::FULL).await.unwrap().unwrap();
     let members = |group| groups.members(group).unwrap().iter().collect();
     (0..groups.len()).map(members).collect()
 }

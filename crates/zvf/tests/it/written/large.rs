@@ -245,11 +245,10 @@ fn files(folder: &Path, prefix: &str, found: &mut BTreeMap<String, Vec<u8>>) {
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         let name = format!("{prefix}{}", entry.file_name().into_string().unwrap());
-        match entry.file_type().unwrap().is_dir() {
-            true => files(&entry.path(), &format!("{name}/"), found),
-            false => {
-                found.insert(name, fs::read(entry.path()).unwrap());
-            }
+        if entry.file_type().unwrap().is_dir() {
+            files(&entry.path(), &format!("{name}/"), found);
+        } else {
+            found.insert(name, fs::read(entry.path()).unwrap());
         }
     }
 }
@@ -338,13 +337,15 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored) -> boo
         options.memory = Some(16 << 10);
         let mut source = BatchedGeometry::new(case.geometry);
         let design = case.design.clone();
-        let written = zvf::create_from_source(&at(&cut), &mut source, design, &options).await;
-        let written = written.unwrap_or_else(|error| panic!("{error:?}: {about}"));
+        let written = zvf::create_from_source(&at(&cut), &mut source, design, &options)
+            .await
+            .unwrap_or_else(|error| panic!("{error:?}: {about}"));
         source.rewind().unwrap();
         options.runner = Some(Arc::new(RunsTwice));
         let design = case.design.clone();
-        let again = zvf::create_from_source(&at(&tasks), &mut source, design, &options).await;
-        let again = again.unwrap_or_else(|error| panic!("{error:?}: {about}"));
+        let again = zvf::create_from_source(&at(&tasks), &mut source, design, &options)
+            .await
+            .unwrap_or_else(|error| panic!("{error:?}: {about}"));
         assert_eq!(again, written, "{about}");
         source.rewind().unwrap();
         if let Some(mut of_paths) = of_paths {
@@ -528,9 +529,10 @@ fn taken(all: &Geometry, rows: &[usize], links: &[usize]) -> Geometry {
             .copied()
             .collect(),
         vertex: columns(&all.vertex, &vertices),
-        link: match own.is_empty() {
-            true => Vec::new(),
-            false => columns(&all.link, &own),
+        link: if own.is_empty() {
+            Vec::new()
+        } else {
+            columns(&all.link, &own)
         },
         ..Geometry::new(all.positions.take(rows))
     }
@@ -564,8 +566,10 @@ fn tree_by_tree(all: &Geometry) -> (Geometry, Vec<[usize; 2]>) {
     }
     (sorted.objects, sorted.object) = (all.objects.clone(), all.object.clone());
     (sorted.groups, sorted.group) = (all.groups.clone(), all.group.clone());
-    let trees = rows.chunk_by(|a, b| root(*a) == root(*b));
-    let trees = trees.map(|tree| [tree.len(), tree.len() - 1]).collect();
+    let trees = rows
+        .chunk_by(|a, b| root(*a) == root(*b))
+        .map(|tree| [tree.len(), tree.len() - 1])
+        .collect();
     (sorted, trees)
 }
 
@@ -684,8 +688,7 @@ fn check_linked(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored)
             };
             let (open, tasks) = (OpenOptions::default(), TaskPlanOptions::default());
             let address = text(&planned);
-            let plan = zvf::plan_create(&address, &mut source, design(), &options, &tasks);
-            let plan = plan
+            let plan = zvf::plan_create(&address, &mut source, design(), &options, &tasks)
                 .await
                 .unwrap_or_else(|error| panic!("{error:?}: {about}"));
             assert_eq!(plan.phase(), TaskPhase::Write);
@@ -702,8 +705,7 @@ fn check_linked(seed: u64, kind: GeometryKind, profile: Profile, stored: Stored)
                 tables: tables.clone(),
             };
             let address = text(&created);
-            let made = zvf::create_from_source(&address, &mut source, design(), &options);
-            let made = made
+            let made = zvf::create_from_source(&address, &mut source, design(), &options)
                 .await
                 .unwrap_or_else(|error| panic!("{error:?}: {about}"));
             assert_eq!(made.summary.vertices, written.summary.vertices, "{about}");

@@ -321,8 +321,10 @@ fn stores_of_the_reference_with_one_object_can_be_changed() {
             ids.fill(1);
             geometry.objects = geometry.objects.map(|_| vec![1]);
             let editor = Editor::open(store.clone()).await.unwrap();
-            let changed = editor.append(&geometry, RAISE).await;
-            let changed = changed.unwrap_or_else(|error| panic!("{name}: {error}"));
+            let changed = editor
+                .append(&geometry, RAISE)
+                .await
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(changed.objects, [1], "{name}");
             let both = read(&store).await;
             assert_eq!(both.objects, [0, 1], "{name}");
@@ -333,8 +335,10 @@ fn stores_of_the_reference_with_one_object_can_be_changed() {
             let now = findings(&store).await;
             // The coarser level is out of date after any change.
             let is_stale = |found: &(&str, String)| *found == ("ZV-L4-059", "1".to_owned());
-            let new = now.difference(&known).filter(|found| !is_stale(found));
-            let new: Vec<_> = new.collect();
+            let new: Vec<_> = now
+                .difference(&known)
+                .filter(|found| !is_stale(found))
+                .collect();
             assert!(new.is_empty(), "{name}: {new:?}");
 
             editor.remove(&[0]).await.unwrap();
@@ -471,8 +475,11 @@ fn values_of_vertices_keep_the_shape_of_their_rows() {
         written.await.unwrap();
         let json = node(&store, path).await;
         assert_eq!(json["attributes"]["row_shape"], json!([2, 2]));
-        let after = read(&store).await;
-        let after = after.vertex.iter().find(|column| column.name == "tensor");
+        let changed_store = read(&store).await;
+        let after = changed_store
+            .vertex
+            .iter()
+            .find(|column| column.name == "tensor");
         let mut expected = tensors.bytes;
         let changed = [9.0_f32, 8.0, 7.0, 6.0].map(f32::to_le_bytes);
         expected[..16].copy_from_slice(changed.as_flattened());
@@ -491,11 +498,17 @@ fn tables_with_repeated_keys_are_refused() {
         let editor = Editor::open(store.clone()).await.unwrap();
         let column = [Column::new("class", NumericColumn::int64(1, [1, 2, 3]))];
         let options = TableOptions::default();
-        let error = editor.write_vertex_attributes(&rows, &column, &options);
-        let error = error.await.unwrap_err().to_string();
+        let error = editor
+            .write_vertex_attributes(&rows, &column, &options)
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("a row id occurs twice"), "{error}");
-        let error = editor.write_object_attributes(&[7, 8, 7], &column, &options);
-        let error = error.await.unwrap_err().to_string();
+        let error = editor
+            .write_object_attributes(&[7, 8, 7], &column, &options)
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("object id 7 occurs twice"), "{error}");
     });
 }
@@ -528,8 +541,9 @@ fn a_fragment_whose_other_owners_are_removed_has_one_owner() {
         let owners = async || {
             let key = Key::parse("0/fragment_attributes/object_id/c/0/0/0").unwrap();
             let bytes = store.read_one(Read::full(key)).await.unwrap().unwrap();
-            let values = bytes[8..].chunks_exact(8);
-            let values = values.map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap()));
+            let values = bytes[8..]
+                .chunks_exact(8)
+                .map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap()));
             values.collect::<Vec<i64>>()
         };
         assert_eq!(owners().await, [3, -2, -1, 5]);
@@ -597,8 +611,13 @@ fn attributes_are_as_wide_as_their_cells() {
         assert_eq!(attributes["row_shape"], json!([]));
         let before = read(&store).await.positions.len();
         let known = findings(&store).await;
-        let chunk = Dataset::open(store.clone()).await.unwrap();
-        let chunk = chunk.root().chunk_shape.extents().to_vec();
+        let chunk = Dataset::open(store.clone())
+            .await
+            .unwrap()
+            .root()
+            .chunk_shape
+            .extents()
+            .to_vec();
         let editor = Editor::open(store.clone()).await.unwrap();
         // A chunk with vertices, and one without.
         for (id, first) in [(101, 0.1), (102, 2.1)] {

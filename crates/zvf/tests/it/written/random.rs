@@ -78,9 +78,10 @@ pub(crate) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
     }
     if profile == Profile::V09 && random.chance(30) {
         let shape = (0..axes).map(|_| 1 + random.below(3) as u64).collect();
-        design.sharding = match random.chance(70) {
-            true => ShardingPolicy::Shape(shape),
-            false => ShardingPolicy::Auto,
+        design.sharding = if random.chance(70) {
+            ShardingPolicy::Shape(shape)
+        } else {
+            ShardingPolicy::Auto
         };
     }
     let double = random.chance(30);
@@ -170,11 +171,10 @@ impl GeometryGenerator<'_> {
     }
 
     fn numbers(&self, values: &[f64]) -> NumericColumn {
-        match self.double {
-            true => NumericColumn::float64(self.axes as u32, values.iter().copied()),
-            false => {
-                NumericColumn::float32(self.axes as u32, values.iter().map(|value| *value as f32))
-            }
+        if self.double {
+            NumericColumn::float64(self.axes as u32, values.iter().copied())
+        } else {
+            NumericColumn::float32(self.axes as u32, values.iter().map(|value| *value as f32))
         }
     }
 
@@ -184,9 +184,10 @@ impl GeometryGenerator<'_> {
         let mut next = self.first_id;
         let sparse = self.design.profile == Profile::V09;
         for _ in 0..count {
-            next += match sparse && self.random.chance(40) {
-                true => 1 + self.random.between(0, 1 << 40),
-                false => self.random.between(0, 2),
+            next += if sparse && self.random.chance(40) {
+                1 + self.random.between(0, 1 << 40)
+            } else {
+                self.random.between(0, 2)
             };
             ids.push(next);
             next += 1;
@@ -212,9 +213,10 @@ impl GeometryGenerator<'_> {
         let mut values: Vec<f64> = Vec::new();
         let mut end = 0;
         while end < size as u64 {
-            let length = match lines {
-                true => 2,
-                false => self.random.below(14) as u64,
+            let length = if lines {
+                2
+            } else {
+                self.random.below(14) as u64
             };
             let mut place: Vec<f64> = (0..self.axes).map(|_| self.place()).collect();
             for _ in 0..length {
@@ -240,9 +242,10 @@ impl GeometryGenerator<'_> {
         let size = size.max(8);
         let mut geometry = Geometry::new(self.positions(size));
         let objects = 1 + self.random.below(6);
-        let ids = match self.with_ids {
-            true => self.ids(objects),
-            false => vec![0],
+        let ids = if self.with_ids {
+            self.ids(objects)
+        } else {
+            vec![0]
         };
         let owners: Vec<i64> = (0..size).map(|_| *self.random.pick(&ids)).collect();
         if self.with_ids {
@@ -258,10 +261,7 @@ impl GeometryGenerator<'_> {
         for _ in 0..self.random.below(size + 1) {
             let first = self.random.below(vertices);
             let mut ends: Vec<i64> = (0..width)
-                .map(|step| match self.random.chance(60) {
-                    true => (first + step) % vertices,
-                    false => self.random.below(vertices),
-                } as i64)
+                .map(|step| if self.random.chance(60) { (first + step) % vertices } else { self.random.below(vertices) } as i64)
                 .collect();
             let mut distinct = ends.clone();
             distinct.sort_unstable();
@@ -281,9 +281,10 @@ impl GeometryGenerator<'_> {
         for (vertex, owner) in owners.iter().enumerate() {
             let before = seen.entry(*owner).or_default();
             if !before.is_empty() && self.random.chance(93) {
-                let parent = match self.random.chance(70) {
-                    true => before[before.len() - 1],
-                    false => *self.random.pick(before),
+                let parent = if self.random.chance(70) {
+                    before[before.len() - 1]
+                } else {
+                    *self.random.pick(before)
                 };
                 geometry.links.extend([vertex as i64, parent as i64]);
             }
@@ -306,9 +307,12 @@ impl GeometryGenerator<'_> {
             let some = self.attribute_types.is_multiple_of(2);
             let missing = |random: &mut Random| some && random.chance(20);
             let mut texts: Vec<Option<String>> = (0..rows)
-                .map(|_| match missing(self.random) {
-                    true => None,
-                    false => Some((*self.random.pick(&words)).to_owned()),
+                .map(|_| {
+                    if missing(self.random) {
+                        None
+                    } else {
+                        Some((*self.random.pick(&words)).to_owned())
+                    }
                 })
                 .collect();
             // The first write decides whether a code for missing words exists.

@@ -8,9 +8,9 @@ use crate::{block_on, validated::own::is_sound};
 
 /// Returns a path through a number of chunks of size 10.
 fn path(chunks: u8) -> Geometry {
-    let places =
-        (0..chunks).flat_map(|at| [f32::from(at) * 10.0 + 1.0, f32::from(at) * 10.0 + 8.0]);
-    let places = places.flat_map(|x| [x, 5.0]);
+    let places = (0..chunks)
+        .flat_map(|at| [f32::from(at) * 10.0 + 1.0, f32::from(at) * 10.0 + 8.0])
+        .flat_map(|x| [x, 5.0]);
     let mut geometry = Geometry::new(NumericColumn::float32(2, places));
     geometry.part_offsets = Some(vec![0, 2 * u64::from(chunks)]);
     geometry

@@ -23,13 +23,16 @@ async fn links(store: &Store) -> Vec<(String, String)> {
     assert_eq!(result.skipped, []);
     let places = result.positions.to_vec::<f32>().unwrap();
     let ends = result.links.unwrap().ends;
-    let links = ends.chunks_exact(2).enumerate().map(|(at, ends)| {
-        let mut places: Vec<f32> = ends.iter().map(|end| places[*end as usize * 2]).collect();
-        places.sort_by(f32::total_cmp);
-        let word = result.link[0].text_at(at).unwrap().to_owned();
-        (format!("{places:?}"), word)
-    });
-    let mut links: Vec<_> = links.collect();
+    let mut links: Vec<_> = ends
+        .chunks_exact(2)
+        .enumerate()
+        .map(|(at, ends)| {
+            let mut places: Vec<f32> = ends.iter().map(|end| places[*end as usize * 2]).collect();
+            places.sort_by(f32::total_cmp);
+            let word = result.link[0].text_at(at).unwrap().to_owned();
+            (format!("{places:?}"), word)
+        })
+        .collect();
     links.sort();
     links
 }

@@ -98,8 +98,9 @@ impl BatchWriting {
     /// Writes the batches of a query after those of earlier ones.
     async fn run(&mut self, dataset: &Dataset, query: &Query) -> Result<QueryReport, SaveError> {
         let before = self.counts.vertices;
-        let report = dataset.batches(query, |batch| self.add(batch, before));
-        let report = report.await?;
+        let report = dataset
+            .batches(query, |batch| self.add(batch, before))
+            .await?;
         match self.failure.take() {
             None => Ok(report),
             Some(error) => Err(error.into()),
@@ -176,8 +177,9 @@ async fn object_groups(
     };
     let average = vertices.div_ceil(len_u64(ids.len()).max(1));
     let size = usize::try_from(held / average.max(1)).unwrap_or(usize::MAX);
-    let groups = ids.chunks(size.clamp(1, 1 << 14));
-    let groups = groups.map(|ids| query.clone().objects(ids));
+    let groups = ids
+        .chunks(size.clamp(1, 1 << 14))
+        .map(|ids| query.clone().objects(ids));
     // The count in the metadata of a level may be outdated.
     let vertices = dataset.count(query).await?.vertices;
     Ok(Some((groups.collect(), vertices)))

@@ -162,11 +162,14 @@ fn cells(policy: RecordPolicy) -> (Made, Vec<String>) {
         ..Recipe::default()
     };
     let made = Made(make(&recipe).files);
-    let cells = made.0.iter().filter_map(|(path, _)| {
-        let cell = path.strip_prefix("0/cross_chunk_links/0/")?;
-        cell.strip_suffix("/zarr.json").map(str::to_owned)
-    });
-    let cells = cells.collect();
+    let cells = made
+        .0
+        .iter()
+        .filter_map(|(path, _)| {
+            let cell = path.strip_prefix("0/cross_chunk_links/0/")?;
+            cell.strip_suffix("/zarr.json").map(str::to_owned)
+        })
+        .collect();
     (made, cells)
 }
 

@@ -90,8 +90,8 @@ pub(super) fn trees() -> Geometry {
 
 pub(super) fn created(geometry: Geometry, design: Design) -> Made {
     let folder = tempfile::tempdir().unwrap();
-    let address = folder.path().join("store");
-    let address = address.to_str().unwrap();
+    let store = folder.path().join("store");
+    let address = store.to_str().unwrap();
     let mut options = CreateOptions::new().seal(false);
     // The copy of the nodes would reveal most changes before any other rule.
     options.node_copy = false;
@@ -106,9 +106,10 @@ pub(super) fn created(geometry: Geometry, design: Design) -> Made {
                 "" => name,
                 key => format!("{key}/{name}"),
             };
-            match entry.file_type().unwrap().is_dir() {
-                true => open.push((entry.path(), key)),
-                false => found.push((key, std::fs::read(entry.path()).unwrap())),
+            if entry.file_type().unwrap().is_dir() {
+                open.push((entry.path(), key));
+            } else {
+                found.push((key, std::fs::read(entry.path()).unwrap()));
             }
         }
     }
@@ -200,8 +201,8 @@ impl Made {
     /// Asserts that exactly these rules are violated.
     #[track_caller]
     pub(super) fn breaks(&self, expected: &[&str]) {
-        let codes = self.codes();
-        let codes: Vec<&str> = codes.iter().map(|code| &code[3..]).collect();
+        let violated = self.codes();
+        let codes: Vec<&str> = violated.iter().map(|code| &code[3..]).collect();
         let all = findings(&self.0, &ValidateOptions::default());
         assert_eq!(codes, expected, "{all:#?}");
     }

@@ -161,8 +161,9 @@ fn checks_that_exceed_the_memory_budget_are_reported_as_skipped() {
     let open = OpenOptions::default().budget(30_000);
     let store = open.from_memory(graph.0).unwrap();
     let report = block_on(validate(store, &options)).unwrap();
-    let found = report.findings.iter();
-    let found: Vec<(&str, &str)> = found
+    let found: Vec<(&str, &str)> = report
+        .findings
+        .iter()
         .map(|finding| (finding.rule.code, finding.message.as_str()))
         .collect();
     let message = "comparing links needs 36012 bytes, but the memory budget is 30000";

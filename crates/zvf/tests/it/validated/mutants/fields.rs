@@ -20,9 +20,10 @@ pub(super) fn mutants(files: &Files, file: &str, bytes: &[u8]) -> Vec<Mutant> {
     let node: Value = serde_json::from_slice(&node.1).unwrap();
     let codecs = node["codecs"].as_array().unwrap();
     let packed = codecs.iter().any(|codec| codec["name"] == "zstd");
-    let blob = match packed {
-        true => zstd::decode_all(bytes).unwrap(),
-        false => bytes.to_vec(),
+    let blob = if packed {
+        zstd::decode_all(bytes).unwrap()
+    } else {
+        bytes.to_vec()
     };
     let mut mutants = Vec::new();
     for field in fields(array, &node, &blob) {
