@@ -240,12 +240,13 @@ impl Dataset {
     /// # Errors
     ///
     /// [`StateError::AbsentLevel`] if the level does not exist; [`Error`] if it cannot be read.
-    pub fn level(&self, id: LevelId) -> BoxFuture<'_, Result<LevelMetadata, Error>> {
+    pub async fn level(&self, id: LevelId) -> Result<LevelMetadata, Error> {
         boxed(
             self.at_one_state(move |dataset| {
                 Box::pin(async move { dataset.level_metadata(id).await })
             }),
         )
+        .await
     }
 
     /// Reads the metadata of a level, as [`level`](Self::level) does.

@@ -399,7 +399,7 @@ impl Editor {
     /// # Errors
     ///
     /// [`Error`] when the store cannot be read or written.
-    pub fn compact(&self) -> BoxFuture<'_, Result<ChangeSummary, Error>> {
+    pub async fn compact(&self) -> Result<ChangeSummary, Error> {
         boxed(async move {
             // Leftovers of dead writers: a running one uploads more often than once an hour. Deleted
             // first, because the change needs the space.
@@ -418,6 +418,7 @@ impl Editor {
             }
             Ok(changed)
         })
+        .await
     }
 
     async fn change(&self, make: &Make<'_>) -> Result<ChangeSummary, Failure> {

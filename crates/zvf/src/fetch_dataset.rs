@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use zvf_model::{
     detection::Detection,
-    fetch::{BoxFuture, CachedFetch, Fetch, MaybeSend, Port},
+    fetch::{CachedFetch, Fetch, MaybeSend, Port},
     key::Key,
     layout::Layout,
     level::LevelId,
@@ -153,8 +153,8 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     /// # Errors
     ///
     /// [`QueryError`].
-    pub fn query<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<QueryResult, Error>> {
-        boxed(async move { Ok(self.session().query(query).await?) })
+    pub async fn query(&self, query: &Query) -> Result<QueryResult, Error> {
+        boxed(async move { Ok(self.session().query(query).await?) }).await
     }
 
     /// Runs a query and passes its result to `each` in batches, as
@@ -163,12 +163,12 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     /// # Errors
     ///
     /// [`QueryError`].
-    pub fn batches<'a>(
-        &'a self,
-        query: &'a Query,
-        each: impl FnMut(QueryResult) -> ControlFlow<()> + MaybeSend + 'a,
-    ) -> BoxFuture<'a, Result<QueryReport, Error>> {
-        boxed(async move { Ok(self.session().batches(query, each).await?) })
+    pub async fn batches(
+        &self,
+        query: &Query,
+        each: impl FnMut(QueryResult) -> ControlFlow<()> + MaybeSend,
+    ) -> Result<QueryReport, Error> {
+        boxed(async move { Ok(self.session().batches(query, each).await?) }).await
     }
 
     /// Counts the vertices, objects and links that a query selects.
@@ -176,8 +176,8 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     /// # Errors
     ///
     /// [`QueryError`].
-    pub fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Counts, Error>> {
-        boxed(async move { Ok(self.session().count(query).await?) })
+    pub async fn count(&self, query: &Query) -> Result<Counts, Error> {
+        boxed(async move { Ok(self.session().count(query).await?) }).await
     }
 
     /// Divides a query into at most `parts` independent parts, as
@@ -186,12 +186,12 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     /// # Errors
     ///
     /// [`QueryError`] if the query is not valid for the store.
-    pub fn partitions<'a>(
-        &'a self,
-        query: &'a Query,
+    pub async fn partitions(
+        &self,
+        query: &Query,
         parts: usize,
-    ) -> BoxFuture<'a, Result<Vec<QueryPartition>, Error>> {
-        boxed(async move { Ok(self.session().partitions(query, parts).await?) })
+    ) -> Result<Vec<QueryPartition>, Error> {
+        boxed(async move { Ok(self.session().partitions(query, parts).await?) }).await
     }
 
     /// Returns the plan of a query with the reads it would make.
@@ -199,8 +199,8 @@ impl<F: Fetch + MaybeSend + 'static> FetchDataset<F> {
     /// # Errors
     ///
     /// [`QueryError`] if the query is not valid for the store.
-    pub fn explain<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Explanation, Error>> {
-        boxed(async move { Ok(self.session().explain(query).await?) })
+    pub async fn explain(&self, query: &Query) -> Result<Explanation, Error> {
+        boxed(async move { Ok(self.session().explain(query).await?) }).await
     }
 
     /// Runs a query and returns its result as a stream of batches, as

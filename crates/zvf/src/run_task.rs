@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use zvf_model::fetch::BoxFuture;
 use zvf_store::OpenOptions;
 
 use crate::{
@@ -19,7 +18,7 @@ use crate::{
 /// # Errors
 ///
 /// [`Error`] when the file is not a task, or the store cannot be written.
-pub fn run_task<'a>(task: &'a Path, open: &'a OpenOptions) -> BoxFuture<'a, Result<(), Error>> {
+pub async fn run_task(task: &Path, open: &OpenOptions) -> Result<(), Error> {
     boxed(async move {
         let json = read_json(task)?;
         #[cfg(feature = "pyramid")]
@@ -28,4 +27,5 @@ pub fn run_task<'a>(task: &'a Path, open: &'a OpenOptions) -> BoxFuture<'a, Resu
         }
         writer::run_part(&json, open).await
     })
+    .await
 }

@@ -144,13 +144,13 @@ pub struct StoreWork {
 /// # Errors
 ///
 /// See [`create_from_source`](crate::create_from_source).
-pub fn plan_create<'a>(
-    address: &'a str,
-    source: &'a mut dyn GeometrySource,
+pub async fn plan_create(
+    address: &str,
+    source: &mut dyn GeometrySource,
     design: Design,
-    options: &'a CreateOptions,
-    tasks: &'a TaskPlanOptions,
-) -> BoxFuture<'a, Result<TaskPlan, Error>> {
+    options: &CreateOptions,
+    tasks: &TaskPlanOptions,
+) -> Result<TaskPlan, Error> {
     boxed(async move {
         let address = absolute_address(address);
         let store = Location::from(&address).create(&options.open)?;
@@ -166,6 +166,7 @@ pub fn plan_create<'a>(
         };
         Ok(planned_work(TaskKind::Create, address, planned, count))
     })
+    .await
 }
 
 /// Plans the creation of a store from `shares` shares of input, which tasks read: files, or batches
@@ -243,14 +244,14 @@ pub fn plan_create<'a>(
 /// # Errors
 ///
 /// See [`create_from_source`](crate::create_from_source).
-pub fn plan_shares<'a>(
-    address: &'a str,
+pub async fn plan_shares(
+    address: &str,
     shares: usize,
     design: Design,
-    tables: &'a Geometry,
-    options: &'a CreateOptions,
-    tasks: &'a TaskPlanOptions,
-) -> BoxFuture<'a, Result<TaskPlan, Error>> {
+    tables: &Geometry,
+    options: &CreateOptions,
+    tasks: &TaskPlanOptions,
+) -> Result<TaskPlan, Error> {
     boxed(async move {
         let address = absolute_address(address);
         let store = Location::from(&address).create(&options.open)?;
@@ -265,6 +266,7 @@ pub fn plan_shares<'a>(
         plan.tasks = shares;
         Ok(plan)
     })
+    .await
 }
 
 /// Plans the first coarser level of a store that does not exist. A plan without tasks that is
@@ -275,11 +277,11 @@ pub fn plan_shares<'a>(
 /// # Errors
 ///
 /// See [`build_pyramid`](crate::build_pyramid).
-pub fn plan_pyramid<'a>(
-    address: &'a str,
-    options: &'a PyramidOptions,
-    tasks: &'a TaskPlanOptions,
-) -> BoxFuture<'a, Result<TaskPlan, Error>> {
+pub async fn plan_pyramid(
+    address: &str,
+    options: &PyramidOptions,
+    tasks: &TaskPlanOptions,
+) -> Result<TaskPlan, Error> {
     boxed(async move {
         let address = absolute_address(address);
         let store = Location::from(&address).open(&options.open)?;
@@ -296,6 +298,7 @@ pub fn plan_pyramid<'a>(
         plan.work.level = Some(level.number());
         Ok(plan)
     })
+    .await
 }
 
 /// Plans an attribute of the vertices of level 0, as
@@ -337,14 +340,14 @@ pub fn plan_pyramid<'a>(
 /// # Errors
 ///
 /// See [`write_vertex_attribute`](crate::write_vertex_attribute).
-pub fn plan_vertex_attribute<'a>(
-    address: &'a str,
-    spec: &'a AttributeSpec,
+pub async fn plan_vertex_attribute(
+    address: &str,
+    spec: &AttributeSpec,
     recipe: Value,
-    open: &'a OpenOptions,
-    tasks: &'a TaskPlanOptions,
-) -> BoxFuture<'a, Result<TaskPlan, Error>> {
-    boxed(plan_attribute(address, spec, None, recipe, open, tasks))
+    open: &OpenOptions,
+    tasks: &TaskPlanOptions,
+) -> Result<TaskPlan, Error> {
+    boxed(plan_attribute(address, spec, None, recipe, open, tasks)).await
 }
 
 /// Plans an attribute of objects, as [`write_object_attribute`](crate::write_object_attribute)
@@ -354,18 +357,19 @@ pub fn plan_vertex_attribute<'a>(
 /// # Errors
 ///
 /// See [`write_object_attribute`](crate::write_object_attribute).
-pub fn plan_object_attribute<'a>(
-    address: &'a str,
-    spec: &'a AttributeSpec,
+pub async fn plan_object_attribute(
+    address: &str,
+    spec: &AttributeSpec,
     reduction: ObjectReduction,
     recipe: Value,
-    open: &'a OpenOptions,
-    tasks: &'a TaskPlanOptions,
-) -> BoxFuture<'a, Result<TaskPlan, Error>> {
+    open: &OpenOptions,
+    tasks: &TaskPlanOptions,
+) -> Result<TaskPlan, Error> {
     let reduction = Some(reduction);
     boxed(plan_attribute(
         address, spec, reduction, recipe, open, tasks,
     ))
+    .await
 }
 
 async fn plan_attribute(
@@ -396,12 +400,12 @@ async fn plan_attribute(
 ///
 /// See [`migrate`](crate::migrate()).
 #[cfg(feature = "migrate")]
-pub fn plan_migrate<'a>(
-    source: &'a str,
-    target: &'a str,
-    options: &'a MigrateOptions,
-    tasks: &'a TaskPlanOptions,
-) -> BoxFuture<'a, Result<TaskPlan, Error>> {
+pub async fn plan_migrate(
+    source: &str,
+    target: &str,
+    options: &MigrateOptions,
+    tasks: &TaskPlanOptions,
+) -> Result<TaskPlan, Error> {
     boxed(async move {
         let (source, target) = (absolute_address(source), absolute_address(target));
         let count = tasks.count();
@@ -409,6 +413,7 @@ pub fn plan_migrate<'a>(
         let planned = migration::plan(&source, &target, options, count, replaces).await?;
         Ok(planned_work(TaskKind::Migrate, target, planned, count))
     })
+    .await
 }
 
 fn planned_work(kind: TaskKind, store: String, planned: PlannedJob, tasks: usize) -> TaskPlan {
@@ -454,12 +459,12 @@ impl TaskPlan {
     /// [`TaskPlanError`] when the plan has no shares or is past this phase, or the store was
     /// replaced; [`BuildError`](zvf_build::BuildError) when the geometry does not fit the design;
     /// an error [from the caller](Error::is_from_caller) when it cannot be read.
-    pub fn fill<'a>(
-        &'a self,
+    pub async fn fill(
+        &self,
         share: usize,
-        source: &'a mut dyn GeometrySource,
-        open: &'a OpenOptions,
-    ) -> BoxFuture<'a, Result<bool, Error>> {
+        source: &mut dyn GeometrySource,
+        open: &OpenOptions,
+    ) -> Result<bool, Error> {
         boxed(async move {
             self.check_phase(TaskPhase::Fill)?;
             let store = self.open(open)?;
@@ -469,6 +474,7 @@ impl TaskPlan {
             input::fill(&store, &self.id, share, source).await?;
             Ok(true)
         })
+        .await
     }
 
     /// Ends the phase, all of whose tasks are done, and returns the plan of the next one. Repeating
@@ -479,11 +485,12 @@ impl TaskPlan {
     /// [`TaskPlanError`] when a task is not done, the plan is in its last phase, or the store was
     /// replaced; [`BuildError`](zvf_build::BuildError) when the shares do not fit each other or the
     /// design.
-    pub fn advance<'a>(&'a self, open: &'a OpenOptions) -> BoxFuture<'a, Result<Self, Error>> {
+    pub async fn advance(&self, open: &OpenOptions) -> Result<Self, Error> {
         boxed(async move {
             let shares: Vec<usize> = (0..self.work.parts).collect();
             self.next_phase(&shares, open).await
         })
+        .await
     }
 
     /// Ends the first phase with these shares in this order. Any number of them may be filled;
@@ -492,15 +499,12 @@ impl TaskPlan {
     /// # Errors
     ///
     /// See [`advance`](Self::advance).
-    pub fn advance_with<'a>(
-        &'a self,
-        shares: &'a [usize],
-        open: &'a OpenOptions,
-    ) -> BoxFuture<'a, Result<Self, Error>> {
+    pub async fn advance_with(&self, shares: &[usize], open: &OpenOptions) -> Result<Self, Error> {
         boxed(async move {
             self.check_phase(TaskPhase::Fill)?;
             self.next_phase(shares, open).await
         })
+        .await
     }
 
     async fn next_phase(&self, shares: &[usize], open: &OpenOptions) -> Result<Self, Failure> {
@@ -558,7 +562,7 @@ impl TaskPlan {
     /// # Errors
     ///
     /// [`Error`] when the store cannot be written.
-    pub fn discard<'a>(&'a self, open: &'a OpenOptions) -> BoxFuture<'a, Result<(), Error>> {
+    pub async fn discard(&self, open: &OpenOptions) -> Result<(), Error> {
         boxed(async move {
             if self.is_committed() || self.id.is_empty() {
                 return Ok(());
@@ -570,6 +574,7 @@ impl TaskPlan {
                 Job::open(&store, &self.id)?.delete().await
             }
         })
+        .await
     }
 
     /// Returns the parts of the phase that are done.

@@ -13,10 +13,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use zvf_model::{
     base64,
-    fetch::{
-        AnyArray, BoxFuture, CellOptions, CellRequest, Fetch, FetchError, FetchProblem, Fetched,
-        Port,
-    },
+    fetch::{AnyArray, CellOptions, CellRequest, Fetch, FetchError, FetchProblem, Fetched, Port},
     key::Key,
     zarr::{Array, Node},
 };
@@ -110,13 +107,13 @@ impl ValidationWork {
 ///
 /// [`Error`] if the store cannot be opened or the plan cannot be written. Faults of the store are in
 /// the report.
-pub fn plan_validation<'a>(
-    address: &'a str,
-    plan: &'a str,
+pub async fn plan_validation(
+    address: &str,
+    plan: &str,
     work: ValidationWork,
-    tasks: &'a TaskPlanOptions,
-    open: &'a OpenOptions,
-) -> BoxFuture<'a, Result<ValidationPlan, Error>> {
+    tasks: &TaskPlanOptions,
+    open: &OpenOptions,
+) -> Result<ValidationPlan, Error> {
     boxed(async move {
         let (store, id) = (absolute_address(address), Store::new_job_id());
         let planned = Plan::new(store, id, tasks.count(), work).at(plan);
@@ -134,6 +131,7 @@ pub fn plan_validation<'a>(
             .await?;
         Ok(planned)
     })
+    .await
 }
 
 impl Work for ValidationWork {

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use futures_util::future::try_join_all;
 use serde_json::Value as Json;
 use zvf_format::{numeric::Value, path::Delta};
-use zvf_model::fetch::BoxFuture;
 use zvf_model::{
     array::CellAttribute,
     column::{Column, ColumnValues},
@@ -119,7 +118,7 @@ impl Dataset {
     /// # Errors
     ///
     /// Returns [`Error`] if the store cannot list, or the metadata cannot be read.
-    pub fn attributes(&self, level: LevelId) -> BoxFuture<'_, Result<Vec<AttributeInfo>, Error>> {
+    pub async fn attributes(&self, level: LevelId) -> Result<Vec<AttributeInfo>, Error> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
                 dataset.verify().await?;
@@ -137,6 +136,7 @@ impl Dataset {
                 try_join_all(all).await
             })
         }))
+        .await
     }
 
     async fn attribute(
@@ -212,11 +212,11 @@ impl Dataset {
     /// # Errors
     ///
     /// Returns [`Error`] if the metadata cannot be read.
-    pub fn attribute_specs<'a>(
-        &'a self,
+    pub async fn attribute_specs(
+        &self,
         level: LevelId,
-        attributes: &'a [(Scope, String)],
-    ) -> BoxFuture<'a, Result<AttributeDeclarations, Error>> {
+        attributes: &[(Scope, String)],
+    ) -> Result<AttributeDeclarations, Error> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
                 let nodes = attributes
@@ -235,6 +235,7 @@ impl Dataset {
                 Ok(specs)
             })
         }))
+        .await
     }
 
     /// Returns the declaration of an attribute in the root, with that of its node.
@@ -313,11 +314,11 @@ impl Dataset {
     ///
     /// Returns [`Error`] if values cannot be read, or the values of an object attribute exceed the
     /// memory budget.
-    pub fn attribute_ranges<'a>(
-        &'a self,
+    pub async fn attribute_ranges(
+        &self,
         level: LevelId,
-        attributes: &'a [AttributeInfo],
-    ) -> BoxFuture<'a, Result<Vec<ValueRange>, Error>> {
+        attributes: &[AttributeInfo],
+    ) -> Result<Vec<ValueRange>, Error> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
                 let mut ranges = vec![ValueRange::default(); attributes.len()];
@@ -349,6 +350,7 @@ impl Dataset {
                 Ok(ranges)
             })
         }))
+        .await
     }
 
     /// Extends the ranges of the attributes that a level has to the values that the level stores.
@@ -411,7 +413,7 @@ impl Dataset {
     /// # Errors
     ///
     /// Returns [`QueryError`] if they cannot be read.
-    pub fn count_links(&self, level: LevelId) -> BoxFuture<'_, Result<Option<u64>, Error>> {
+    pub async fn count_links(&self, level: LevelId) -> Result<Option<u64>, Error> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
                 let query = Query::new()
@@ -421,6 +423,7 @@ impl Dataset {
                 Ok(dataset.session().count(&query).await?.links)
             })
         }))
+        .await
     }
 
     /// Returns the formats of the files that the store was converted from, as its headers name
@@ -429,7 +432,7 @@ impl Dataset {
     /// # Errors
     ///
     /// Returns [`QueryError`] if they cannot be read.
-    pub fn source_formats(&self) -> BoxFuture<'_, Result<Vec<String>, Error>> {
+    pub async fn source_formats(&self) -> Result<Vec<String>, Error> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
                 match dataset.session().headers().await {
@@ -441,5 +444,6 @@ impl Dataset {
                 }
             })
         }))
+        .await
     }
 }

@@ -60,7 +60,7 @@ impl Dataset {
     /// # Errors
     ///
     /// See [`open`](Self::open). The dataset keeps its state.
-    pub fn reload(&mut self) -> BoxFuture<'_, Result<(), Error>> {
+    pub async fn reload(&mut self) -> Result<(), Error> {
         boxed(async move {
             let Some(following) = &self.following else {
                 return Ok(());
@@ -77,6 +77,7 @@ impl Dataset {
             self.following = Some(Arc::new(following));
             Ok(())
         })
+        .await
     }
 
     /// Returns whether queries show the present state of the store. Takes one request over the
@@ -108,11 +109,12 @@ impl Dataset {
     /// # Errors
     ///
     /// [`ReadError`](zvf_store::ReadError) if the root cannot be read.
-    pub fn is_current(&self) -> BoxFuture<'_, Result<bool, Error>> {
+    pub async fn is_current(&self) -> Result<bool, Error> {
         boxed(async move {
             let store = self.now().state.cells.store().clone();
             Ok(store.is_snapshot_current().await?)
         })
+        .await
     }
 
     /// Returns the number of the transaction that the next query shows: that of the store when it

@@ -1,9 +1,7 @@
 //! The contents of a store, counted.
 
 use futures_util::future::try_join_all;
-use zvf_model::{
-    fetch::BoxFuture, generation::Generation, geometry_kind::GeometryKind, grid::Bounds, word::Word,
-};
+use zvf_model::{generation::Generation, geometry_kind::GeometryKind, grid::Bounds, word::Word};
 use zvf_store::ListError;
 
 use super::{Dataset, LevelInfo, count_level};
@@ -64,7 +62,7 @@ impl Dataset {
     ///
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) when the store cannot be listed;
     /// [`Error`] when a counted part cannot be read.
-    pub fn info(&self) -> BoxFuture<'_, Result<StoreInfo, Error>> {
+    pub async fn info(&self) -> Result<StoreInfo, Error> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
                 let counted = async { dataset.surveyed().await?.summary().await };
@@ -77,6 +75,7 @@ impl Dataset {
                 }
             })
         }))
+        .await
     }
 
     async fn summary(&self) -> Result<StoreInfo, Failure> {

@@ -10,10 +10,7 @@ use zvf_query::{
 };
 
 use super::Dataset;
-use crate::{
-    error::{Error, boxed},
-    failure::Failure,
-};
+use crate::error::{Error, boxed};
 
 /// A callback that receives batches.
 pub(super) type Each<'a> = dyn FnMut(QueryResult) -> ControlFlow<()> + Send + 'a;
@@ -46,7 +43,7 @@ impl Dataset {
     ///
     /// [`QueryError`](zvf_query::QueryError), also if the result exceeds the memory budget that the
     /// store was opened with; use [`batches`](Self::batches) for such a query.
-    pub fn query<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<QueryResult, Error>> {
+    pub async fn query(&self, query: &Query) -> Result<QueryResult, Error> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
                 if dataset.is_copy_unverified() {
@@ -62,6 +59,7 @@ impl Dataset {
                 Ok(dataset.session().query(query).await?)
             })
         }))
+        .await
     }
 
     /// Runs a query and passes its result to `each` in batches, so that only a part is in memory at
@@ -185,7 +183,7 @@ impl Dataset {
     /// # Errors
     ///
     /// [`QueryError`](zvf_query::QueryError).
-    pub fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Counts, Error>> {
+    pub async fn count(&self, query: &Query) -> Result<Counts, Error> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
                 if dataset.is_copy_unverified() {
@@ -199,6 +197,7 @@ impl Dataset {
                 Ok(dataset.session().count(query).await?)
             })
         }))
+        .await
     }
 
     /// Checks that the attributes that a query selects by name exist, as far as the store can be
@@ -207,20 +206,21 @@ impl Dataset {
     /// # Errors
     ///
     /// [`QueryError`](zvf_query::QueryError).
-    pub fn check_selection<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<(), Error>> {
+    pub async fn check_selection(&self, query: &Query) -> Result<(), Error> {
         boxed(async move {
             // Comparing the node copy takes a round trip, which a count makes beside its own.
             if !query.names_attributes() {
                 return Ok(());
             }
-            let check = move |dataset: Self| -> BoxFuture<'a, Result<(), Failure>> {
+            self.at_one_state(move |dataset| {
                 Box::pin(async move {
                     dataset.verify().await?;
                     Ok(dataset.session().check_selection(query).await?)
                 })
-            };
-            self.at_one_state(check).await
+            })
+            .await
         })
+        .await
     }
 
     /// Divides a query into at most `parts` independent parts of about equal size. Each vertex, path
@@ -264,17 +264,18 @@ impl Dataset {
     /// # Errors
     ///
     /// [`QueryError`](zvf_query::QueryError) if the query is not valid for the store.
-    pub fn partitions<'a>(
-        &'a self,
-        query: &'a Query,
+    pub async fn partitions(
+        &self,
+        query: &Query,
         parts: usize,
-    ) -> BoxFuture<'a, Result<Vec<QueryPartition>, Error>> {
+    ) -> Result<Vec<QueryPartition>, Error> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
                 dataset.verify().await?;
                 Ok(dataset.session().partitions(query, parts).await?)
             })
         }))
+        .await
     }
 
     /// Returns the plan of a query with the reads it would make, computed from metadata and
@@ -303,13 +304,14 @@ impl Dataset {
     /// # Errors
     ///
     /// [`QueryError`](zvf_query::QueryError) if the query is not valid for the store.
-    pub fn explain<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Explanation, Error>> {
+    pub async fn explain(&self, query: &Query) -> Result<Explanation, Error> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
                 dataset.verify().await?;
                 Ok(dataset.session().explain(query).await?)
             })
         }))
+        .await
     }
 
     /// Runs a query and returns its operators with the requests that each of them made.
@@ -319,15 +321,13 @@ impl Dataset {
     /// # Errors
     ///
     /// [`QueryError`](zvf_query::QueryError) if the query fails.
-    pub fn analyze<'a>(
-        &'a self,
-        query: &'a Query,
-    ) -> BoxFuture<'a, Result<Vec<OperatorReport>, Error>> {
+    pub async fn analyze(&self, query: &Query) -> Result<Vec<OperatorReport>, Error> {
         boxed(self.at_one_state(move |dataset| {
             Box::pin(async move {
                 dataset.verify().await?;
                 Ok(dataset.session().analyze(query).await?)
             })
         }))
+        .await
     }
 }

@@ -6,7 +6,7 @@ use zvf_build::{
     Geometry, GeometryKind, OutOfBounds,
     edit::{EditError, LevelChange, LevelSnapshot},
 };
-use zvf_model::{fetch::BoxFuture, row_id::RowId};
+use zvf_model::row_id::RowId;
 use zvf_query::{Query, Selection, Shape};
 
 use super::{ChangeSummary, Conditions, Editor};
@@ -46,10 +46,7 @@ impl Editor {
     ///
     /// [`EditError`] for stores of paths and skeletons, whose vertices have an order;
     /// [`QueryError`](zvf_query::QueryError) when the query fails; [`Error`] otherwise.
-    pub fn remove_selected<'a>(
-        &'a self,
-        query: &'a Query,
-    ) -> BoxFuture<'a, Result<ChangeSummary, Error>> {
+    pub async fn remove_selected(&self, query: &Query) -> Result<ChangeSummary, Error> {
         boxed(async move {
             let mut query = query
                 .clone()
@@ -80,6 +77,7 @@ impl Editor {
                 }
             }
         })
+        .await
     }
 
     /// Removes vertices by their [addresses](crate::QueryResult::row_ids), and all links that end at
@@ -93,12 +91,12 @@ impl Editor {
     ///
     /// [`StateError::OutdatedRows`] when the store is at another transaction; [`EditError`] when
     /// there is no such row, and for stores of paths and skeletons; [`Error`] otherwise.
-    pub fn remove_rows<'a>(
-        &'a self,
+    pub async fn remove_rows(
+        &self,
         transaction: Option<u64>,
-        rows: &'a [u64],
-    ) -> BoxFuture<'a, Result<ChangeSummary, Error>> {
-        boxed(self.remove_at(transaction, rows))
+        rows: &[u64],
+    ) -> Result<ChangeSummary, Error> {
+        boxed(self.remove_at(transaction, rows)).await
     }
 
     /// Replaces points by their [addresses](crate::QueryResult::row_ids): removes the vertices at
@@ -134,13 +132,13 @@ impl Editor {
     /// [`StateError::OutdatedRows`] when the store is at another transaction; [`EditError`] when
     /// there is no such row, the store has no points or has points of objects, or the geometry does
     /// not fit it; [`Error`] otherwise.
-    pub fn replace_rows<'a>(
-        &'a self,
+    pub async fn replace_rows(
+        &self,
         transaction: Option<u64>,
-        rows: &'a [u64],
-        geometry: &'a Geometry,
+        rows: &[u64],
+        geometry: &Geometry,
         out_of_bounds: OutOfBounds,
-    ) -> BoxFuture<'a, Result<ChangeSummary, Error>> {
+    ) -> Result<ChangeSummary, Error> {
         boxed(async move {
             let rows: BTreeSet<RowId> = rows.iter().copied().map(RowId::from).collect();
             let conditions = Conditions {
@@ -160,6 +158,7 @@ impl Editor {
             };
             self.attempts(&make, conditions).await
         })
+        .await
     }
 
     async fn remove_at(&self, base: Option<u64>, rows: &[u64]) -> Result<ChangeSummary, Failure> {

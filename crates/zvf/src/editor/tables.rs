@@ -1,7 +1,6 @@
 //! Attributes from tables.
 
 use zvf_build::Column;
-use zvf_model::fetch::BoxFuture;
 
 use super::Editor;
 use crate::{
@@ -46,18 +45,19 @@ impl Editor {
     /// existing attribute has another type, or a vertex has no value of a new attribute of
     /// integers; [`CommitError::Conflict`](zvf_store::CommitError::Conflict) when others commit
     /// meanwhile; [`Error`] otherwise.
-    pub fn write_vertex_attributes<'a>(
-        &'a self,
-        rows: &'a [u64],
-        columns: &'a [Column],
-        options: &'a TableOptions,
-    ) -> BoxFuture<'a, Result<AttributeReport, Error>> {
+    pub async fn write_vertex_attributes(
+        &self,
+        rows: &[u64],
+        columns: &[Column],
+        options: &TableOptions,
+    ) -> Result<AttributeReport, Error> {
         boxed(write_table(
             &self.store,
             TableKeys::Rows(rows),
             columns,
             options,
         ))
+        .await
     }
 
     /// Adds attributes of objects, or changes values of existing ones, as
@@ -68,17 +68,18 @@ impl Editor {
     ///
     /// [`EditError`](zvf_build::edit::EditError) when an object does not exist or an existing
     /// attribute has another type; otherwise as for vertices.
-    pub fn write_object_attributes<'a>(
-        &'a self,
-        ids: &'a [i64],
-        columns: &'a [Column],
-        options: &'a TableOptions,
-    ) -> BoxFuture<'a, Result<AttributeReport, Error>> {
+    pub async fn write_object_attributes(
+        &self,
+        ids: &[i64],
+        columns: &[Column],
+        options: &TableOptions,
+    ) -> Result<AttributeReport, Error> {
         boxed(write_table(
             &self.store,
             TableKeys::Objects(ids),
             columns,
             options,
         ))
+        .await
     }
 }

@@ -3,9 +3,9 @@
 use core::time::Duration;
 
 use zvf::{
-    AttributeSpec, CreateOptions, Dataset, Design, Editor, Geometry, GeometryKind, MigrateOptions,
+    CreateOptions, Dataset, Design, Editor, Geometry, GeometryKind, LevelId, MigrateOptions,
     NumericColumn, OpenOptions, OutOfBounds, Profile, PyramidOptions, Query, Store,
-    ValidateOptions,
+    TaskPlanOptions, ValidateOptions,
 };
 use zvf_store::SimulatedNetwork;
 
@@ -35,6 +35,9 @@ fn futures_are_send() {
         dataset.explain(&query).await.unwrap();
         dataset.partitions(&query, 2).await.unwrap();
         dataset.info().await.unwrap();
+        dataset.level(LevelId::new(0)).await.unwrap();
+        dataset.attributes(LevelId::new(0)).await.unwrap();
+        dataset.analyze(&query).await.unwrap();
         let go_on = |_| core::ops::ControlFlow::Continue(());
         dataset.batches(&query, go_on).await.unwrap();
     });
@@ -43,9 +46,16 @@ fn futures_are_send() {
         editor.append(&points, OutOfBounds::Reject).await.unwrap();
         editor.replace(&points, OutOfBounds::Reject).await.unwrap();
         editor.remove(&[1]).await.unwrap();
+        editor.remove_rows(None, &[1]).await.unwrap();
         editor.compact().await.unwrap();
     });
-    let _: fn() -> AttributeSpec = || unreachable!();
+    is_send(async {
+        let (open, tasks) = (OpenOptions::new(), TaskPlanOptions::default());
+        let plan = zvf::plan_pyramid("memory:", &levels, &tasks).await.unwrap();
+        plan.run(0, &open).await.unwrap();
+        plan.advance(&open).await.unwrap();
+        plan.discard(&open).await.unwrap();
+    });
 }
 
 #[test]
